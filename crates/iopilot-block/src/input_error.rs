@@ -1,0 +1,89 @@
+//! [`InputError`]: the one shape in which every crate reports bad input.
+
+use std::fmt;
+
+/// Something a user wrote is wrong. Displays as one line: `FILE:LINE: FIELD: got X, expected Y`.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct InputError {
+    /// The file, device or option it came from; empty where there is none.
+    pub source_name: String,
+    /// The 1-based line; for binary files the 1-based record. `None` where there is no such thing.
+    pub line: Option<u64>,
+    /// The field: a column, a key, a parameter.
+    pub field: String,
+    /// What was found, shortened.
+    pub got: String,
+    /// What would have been right.
+    pub expected: String,
+}
+
+impl InputError {
+    /// `field` is `got`, not `expected`; say where with [`InputError::in_file`] and [`InputError::at_line`].
+    pub fn new(field: impl Into<String>, got: impl Into<String>, expected: impl Into<String>) -> Self {
+        let mut got: String = got.into().chars().map(|c| if c.is_control() { '.' } else { c }).take(61).collect();
+        if got.chars().count() > 60 {
+            got = got.chars().take(57).chain("...".chars()).collect();
+        }
+        Self { field: field.into(), got, expected: expected.into(), ..Self::default() }
+    }
+
+    /// Names the file.
+    #[must_use]
+    pub fn in_file(mut self, name: impl fmt::Display) -> Self {
+        self.source_name = name.to_string();
+        self
+    }
+
+    /// Names the line (or record), counted from 1.
+    #[must_use]
+    pub fn at_line(mut self, line: u64) -> Self {
+        self.line = Some(line);
+        self
+    }
+}
+
+impl fmt::Display for InputError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.source_name.is_empty(), self.line) {
+            (true, None) => {}
+            (true, Some(line)) => write!(f, "line {line}: ")?,
+            (false, None) => write!(f, "{}: ", self.source_name)?,
+            (false, Some(line)) => write!(f, "{}:{line}: ", self.source_name)?,
+        }
+        if !self.field.is_empty() {
+            write!(f, "{}: ", self.field)?;
+        }
+        write!(f, "got {}, expected {}", if self.got.is_empty() { "nothing" } else { &self.got }, self.expected)
+    }
+}
+
+impl std::error::Error for InputError {}
+
+/// The one of `known` that is nearest to `word`, where one is near enough to be meant.
+pub fn suggest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let word = word.to_ascii_lowercase();
+    known
+        .into_iter()
+        .map(|k| (strsim::damerau_levenshtein(&word, &k.to_ascii_lowercase()), k))
+        .filter(|&(distance, k)| distance <= 1 + k.len().min(word.len()) / 4)
+        .min_by_key(|&(distance, _)| distance)
+        .map(|(_, k)| k)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_one_line_that_names_file_line_field_and_expectation() {
+        let e = InputError::new("sectors", "-8\n", "a length above 0").in_file("a.trace").at_line(17);
+        assert_eq!(e.to_string(), "a.trace:17: sectors: got -8., expected a length above 0");
+        assert!(InputError::new("x", "y".repeat(500), "z").to_string().len() < 90);
+    }
+
+    #[test]
+    fn suggests_only_what_is_near() {
+        assert_eq!(suggest("deadlien", ["noop", "deadline", "cfq"]), Some("deadline"));
+        assert_eq!(suggest("zfs", ["noop", "deadline"]), None);
+    }
+}

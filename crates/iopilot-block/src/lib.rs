@@ -1,0 +1,23 @@
+//! The vocabulary of iopilot: what every other crate says about time, addresses, requests and measurements.
+//!
+//! Time is [`Nanos`] everywhere; addresses are 512-byte sectors ([`Lba`], [`Sectors`]). A [`Request`] lives in a
+//! [`Requests`] slab and is named by its [`RequestId`], so that a simulation allocates nothing per request once it
+//! has reached its steady state.
+
+mod address;
+mod input_error;
+mod op;
+mod process;
+mod request;
+mod requests;
+mod stats;
+mod time;
+
+pub use address::{Lba, SECTOR_BYTES, Sectors};
+pub use input_error::{InputError, suggest};
+pub use op::{Flags, Op};
+pub use process::{Criticality, IoPriority, PriorityClass, ProcessId};
+pub use request::{Request, RequestId};
+pub use requests::Requests;
+pub use stats::{Distribution, Histogram, jain_index};
+pub use time::Nanos;

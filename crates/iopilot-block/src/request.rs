@@ -1,0 +1,104 @@
+//! [`Request`]: one I/O on its way from a process to a device.
+
+use crate::{Criticality, Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors};
+use std::num::NonZeroU32;
+
+/// The name of a request in its [`crate::Requests`] slab. Names are reused after completion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RequestId(NonZeroU32);
+
+impl RequestId {
+    /// The name of slot `index`.
+    ///
+    /// # Panics
+    /// At `u32::MAX`, which would be four billion requests in flight.
+    pub fn from_index(index: usize) -> Self {
+        let number = u32::try_from(index + 1).expect("fewer than 2^32 - 1 requests are in flight");
+        Self(NonZeroU32::new(number).expect("index + 1 is not zero"))
+    }
+
+    /// The slot of this request: small and dense, so that schedulers can keep their own data in a `Vec`.
+    pub const fn index(self) -> usize {
+        self.0.get() as usize - 1
+    }
+}
+
+/// One I/O on its way from a process to a device.
+///
+/// A request that others were merged into covers all of them: `lba` and `sectors` are the whole extent, `own_lba` and
+/// `own_sectors` what its submitter asked for. The merged ones hang behind it as a list (`next_part`).
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// First sector, including what was merged in.
+    pub lba: Lba,
+    /// Length, including what was merged in.
+    pub sectors: Sectors,
+    /// What to do.
+    pub op: Op,
+    /// Hints.
+    pub flags: Flags,
+    /// The submitting task.
+    pub process: ProcessId,
+    /// Its I/O priority.
+    pub priority: IoPriority,
+    /// How it depends on the completion.
+    pub criticality: Criticality,
+    /// The CPU it was submitted on (per-CPU queues).
+    pub cpu: u16,
+    /// The submitter's own handle, handed back at completion.
+    pub tag: u64,
+    /// When it reached the block layer.
+    pub arrived: Nanos,
+    /// When it was handed to the scheduler (or merged).
+    pub inserted: Nanos,
+    /// When it was sent to the device.
+    pub issued: Nanos,
+    /// First sector as submitted.
+    pub own_lba: Lba,
+    /// Length as submitted.
+    pub own_sectors: Sectors,
+    /// The next request merged into the same one.
+    pub(crate) next_part: Option<RequestId>,
+    /// The last request of the list that starts here; itself where nothing was merged in.
+    pub(crate) last_part: Option<RequestId>,
+}
+
+impl Request {
+    /// A request as a submitter makes it; times are set on its way.
+    pub fn new(op: Op, lba: Lba, sectors: Sectors, process: ProcessId) -> Self {
+        Self {
+            lba,
+            sectors,
+            op,
+            flags: Flags::empty(),
+            process,
+            priority: IoPriority::default(),
+            criticality: Criticality::default(),
+            cpu: 0,
+            tag: 0,
+            arrived: Nanos::ZERO,
+            inserted: Nanos::ZERO,
+            issued: Nanos::ZERO,
+            own_lba: lba,
+            own_sectors: sectors,
+            next_part: None,
+            last_part: None,
+        }
+    }
+
+    /// The first sector after this request.
+    pub fn end(&self) -> Lba {
+        self.lba + self.sectors
+    }
+
+    /// Whether a process waits for it: every read (also read-ahead: the kernel's `op_is_sync`), and writes with
+    /// [`Flags::SYNC`], [`Flags::FUA`] or [`Flags::PREFLUSH`].
+    pub fn is_sync(&self) -> bool {
+        self.op == Op::Read || self.flags.intersects(Flags::SYNC | Flags::FUA | Flags::PREFLUSH)
+    }
+
+    /// Whether it moves data to the device. Discards count as writes, as in the kernel.
+    pub fn is_write(&self) -> bool {
+        self.op != Op::Read
+    }
+}

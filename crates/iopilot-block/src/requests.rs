@@ -1,0 +1,150 @@
+//! [`Requests`]: the slab that all requests in flight live in.
+
+use crate::{Request, RequestId};
+use std::ops::{Index, IndexMut};
+
+/// All requests in flight. Slots are reused, so that nothing is allocated once the number in flight has peaked.
+#[derive(Clone, Debug, Default)]
+pub struct Requests {
+    slots: Vec<Request>,
+    free: Vec<RequestId>,
+}
+
+impl Requests {
+    /// An empty slab.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes `request` in and names it. O(1).
+    pub fn insert(&mut self, request: Request) -> RequestId {
+        match self.free.pop() {
+            Some(id) => {
+                self.slots[id.index()] = request;
+                id
+            }
+            None => {
+                let id = RequestId::from_index(self.slots.len());
+                self.slots.push(request);
+                id
+            }
+        }
+    }
+
+    /// Forgets `id`; the name may come back for another request. Its merged parts stay: free them one by one.
+    pub fn remove(&mut self, id: RequestId) {
+        self.free.push(id);
+    }
+
+    /// How many requests are in the slab.
+    pub fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many slots there are: one more than the largest index ever handed out.
+    pub fn slots(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Appends `part` to the end of `host` (a back merge).
+    ///
+    /// # Panics
+    /// Where they are not adjacent or not of one operation: bytes would be lost.
+    pub fn merge_back(&mut self, host: RequestId, part: RequestId) {
+        let (h, p) = (&self[host], &self[part]);
+        assert!(h.end() == p.lba && h.op == p.op, "a back merge needs adjacent requests of one operation");
+        let sectors = p.sectors;
+        self[host].sectors += sectors;
+        self.chain(host, part);
+    }
+
+    /// Puts `part` in front of `host` (a front merge).
+    ///
+    /// # Panics
+    /// Where they are not adjacent or not of one operation.
+    pub fn merge_front(&mut self, host: RequestId, part: RequestId) {
+        let (h, p) = (&self[host], &self[part]);
+        assert!(p.end() == h.lba && h.op == p.op, "a front merge needs adjacent requests of one operation");
+        let (lba, sectors) = (p.lba, p.sectors);
+        self[host].lba = lba;
+        self[host].sectors += sectors;
+        self.chain(host, part);
+    }
+
+    fn chain(&mut self, host: RequestId, part: RequestId) {
+        let last = self[host].last_part.unwrap_or(host);
+        self[last].next_part = Some(part);
+        self[host].last_part = Some(self[part].last_part.unwrap_or(part));
+    }
+
+    /// The request merged behind `id` in its host's list, if any. Start at the host itself.
+    pub fn next_part(&self, id: RequestId) -> Option<RequestId> {
+        self[id].next_part
+    }
+}
+
+impl Index<RequestId> for Requests {
+    type Output = Request;
+    fn index(&self, id: RequestId) -> &Request {
+        &self.slots[id.index()]
+    }
+}
+
+impl IndexMut<RequestId> for Requests {
+    fn index_mut(&mut self, id: RequestId) -> &mut Request {
+        &mut self.slots[id.index()]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Lba, Op, ProcessId, Sectors};
+
+    fn read(slab: &mut Requests, lba: u64, sectors: u32) -> RequestId {
+        slab.insert(Request::new(Op::Read, Lba(lba), Sectors(sectors), ProcessId(1)))
+    }
+
+    fn parts(slab: &Requests, host: RequestId) -> Vec<u64> {
+        std::iter::successors(Some(host), |&id| slab.next_part(id)).map(|id| slab[id].own_lba.0).collect()
+    }
+
+    #[test]
+    fn merging_keeps_every_part_and_the_whole_extent() {
+        let mut slab = Requests::new();
+        let a = read(&mut slab, 8, 8);
+        let b = read(&mut slab, 16, 8);
+        let c = read(&mut slab, 0, 8);
+        let d = read(&mut slab, 24, 8);
+        let e = read(&mut slab, 32, 8);
+        slab.merge_back(a, b);
+        slab.merge_front(a, c);
+        slab.merge_back(d, e);
+        slab.merge_back(a, d); // coalescing two requests that have parts of their own
+        assert_eq!((slab[a].lba, slab[a].sectors), (Lba(0), Sectors(40)));
+        assert_eq!(parts(&slab, a), [8, 16, 0, 24, 32]);
+    }
+
+    #[test]
+    fn slots_are_reused() {
+        let mut slab = Requests::new();
+        let a = read(&mut slab, 0, 1);
+        slab.remove(a);
+        assert_eq!(read(&mut slab, 9, 1), a);
+        assert_eq!((slab.len(), slab.slots()), (1, 1));
+    }
+
+    #[test]
+    #[should_panic(expected = "adjacent")]
+    fn merging_strangers_is_refused() {
+        let mut slab = Requests::new();
+        let a = read(&mut slab, 0, 8);
+        let b = read(&mut slab, 9, 8);
+        slab.merge_back(a, b);
+    }
+}

@@ -1,0 +1,70 @@
+//! The [`Device`] trait: what the simulator and a virtual disk see of any model.
+
+use iopilot_block::{Flags, Lba, Nanos, Op, RequestId, Sectors};
+
+/// A request as a device sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceRequest {
+    /// The name to complete it under.
+    pub id: RequestId,
+    /// What to do.
+    pub op: Op,
+    /// First sector; the request lies within the device.
+    pub lba: Lba,
+    /// Length; zero only for a flush.
+    pub sectors: Sectors,
+    /// Of these a device acts on FUA and PREFLUSH.
+    pub flags: Flags,
+}
+
+/// Where the time of one request went, as far as the model knows. The rest, to the full service time, was spent
+/// waiting in the device's own queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ServiceBreakdown {
+    /// Moving and settling the arm, and switching heads.
+    pub seek: Nanos,
+    /// Waiting for the first sector to come round.
+    pub rotation: Nanos,
+    /// Reading or writing the medium, and moving data over the bus.
+    pub transfer: Nanos,
+    /// Command processing.
+    pub overhead: Nanos,
+    /// How far the arm moved.
+    pub cylinders: u32,
+    /// Whether the device's cache served it: a read without the medium, a write before it.
+    pub cache_hit: bool,
+}
+
+/// A request that the device has finished.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// Which.
+    pub id: RequestId,
+    /// When: not after the time the device was advanced to.
+    pub at: Nanos,
+    /// Where its time went.
+    pub service: ServiceBreakdown,
+}
+
+/// A storage device: requests go in, completions come out.
+///
+/// The caller keeps at most [`Device::queue_depth`] requests in the device, asks [`Device::next_event`] after each
+/// call, and calls [`Device::advance`] at that time. Time never goes back. Nothing is allocated per request in the
+/// steady state.
+pub trait Device {
+    /// Takes a request that arrives at `now`.
+    fn submit(&mut self, request: DeviceRequest, now: Nanos);
+
+    /// When the device next has something to do (to complete, or within itself); `None` where it only waits for
+    /// requests. O(1).
+    fn next_event(&self) -> Option<Nanos>;
+
+    /// Runs the device to `now` and appends what completed, in order of time, to `out`.
+    fn advance(&mut self, now: Nanos, out: &mut Vec<Completion>);
+
+    /// The device's size in sectors.
+    fn capacity(&self) -> u64;
+
+    /// How many requests it takes at once.
+    fn queue_depth(&self) -> u32;
+}

@@ -1,0 +1,24 @@
+//! I/O schedulers as pure state machines: no clock, thread or randomness of their own.
+//!
+//! A [`Scheduler`] is handed `now` and decides. The simulator drives it in virtual time; the same code predicts what
+//! the scheduler of a live kernel would do. One file holds one scheduler; [`AnyScheduler`] is all of them behind one
+//! concrete type, so that a hot loop pays a predictable branch and no virtual call.
+//!
+//! What schedulers share: [`SortedIndex`] (requests by sector), [`Links`] and [`List`] (linked lists that never
+//! allocate per request), [`MergeIndex`] and [`try_merge`] (back and front merging, coalescing).
+
+mod links;
+mod merge;
+mod noop;
+mod registry;
+mod scheduler;
+mod sorted;
+mod tunables;
+
+pub use links::{Links, List};
+pub use merge::{MergeIndex, MergeLimits, MergeTarget, Merged, try_merge};
+pub use noop::Noop;
+pub use registry::{AnyScheduler, Lineage, SCHEDULERS, SchedulerInfo, SchedulerSpec};
+pub use scheduler::{Dispatch, Environment, Scheduler};
+pub use sorted::SortedIndex;
+pub use tunables::{Tunable, TunableError, Tunables, Unit};

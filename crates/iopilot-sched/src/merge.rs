@@ -1,0 +1,308 @@
+//! Merging: what the kernel's `elv_merge`, `attempt_back_merge` and `attempt_front_merge` do, for every scheduler.
+
+use iopilot_block::{Flags, Lba, Request, RequestId, Requests};
+
+/// The block layer's limits on merging.
+#[derive(Clone, Copy, Debug)]
+pub struct MergeLimits {
+    /// `queue/max_sectors_kb`, in sectors: no request grows beyond it.
+    pub max_sectors: u32,
+    /// `queue/nomerges`: 0 tries everything, 1 only the request that merged last, 2 nothing.
+    pub nomerges: u8,
+}
+
+impl Default for MergeLimits {
+    fn default() -> Self {
+        Self { max_sectors: 512 * 2, nomerges: 0 }
+    }
+}
+
+/// What a merge did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Merged {
+    /// The request that now covers the new one.
+    pub host: RequestId,
+    /// A queued request that became adjacent and was absorbed too (coalescing): its tag is free.
+    pub absorbed: Option<RequestId>,
+}
+
+/// What [`try_merge`] needs of a scheduler.
+pub trait MergeTarget {
+    /// The index of the requests that can be merged with.
+    fn merge_index(&mut self) -> &mut MergeIndex;
+
+    /// Whether front merges and coalescing in front are tried (`front_merges`).
+    fn front_merges(&self) -> bool {
+        true
+    }
+
+    /// Whether `new` (not queued) may join `host` (queued), beyond the rules that hold for all (`allow_merge`).
+    fn allows(&self, rqs: &Requests, host: RequestId, new: RequestId) -> bool {
+        let _ = (rqs, host, new);
+        true
+    }
+
+    /// Whether two queued requests that are now adjacent may become one. The default asks [`MergeTarget::allows`].
+    fn allows_coalescing(&self, rqs: &Requests, host: RequestId, other: RequestId) -> bool {
+        self.allows(rqs, host, other)
+    }
+
+    /// `host` grew in front and no longer starts at `old_lba`: sort it anew.
+    fn moved(&mut self, rqs: &Requests, host: RequestId, old_lba: Lba);
+
+    /// `gone` (still unchanged in `rqs`) is about to be joined to the end of `host`: take it out of every queue. Where
+    /// it would have expired sooner, `host` takes its place.
+    fn absorb(&mut self, rqs: &Requests, host: RequestId, gone: RequestId);
+}
+
+/// Joins `new` to a queued request of `target` where the rules allow: a back merge first, then a front merge; then
+/// coalesces the grown request with the neighbour it may now touch.
+pub fn try_merge<T: MergeTarget>(
+    target: &mut T,
+    rqs: &mut Requests,
+    new: RequestId,
+    limits: &MergeLimits,
+) -> Option<Merged> {
+    if limits.nomerges >= 2 || !mergeable(&rqs[new]) {
+        return None;
+    }
+    if let Some(host) = find(target, rqs, new, limits, Side::Back) {
+        target.merge_index().remove(rqs, host);
+        rqs.merge_back(host, new);
+        target.merge_index().add(rqs, host);
+        target.merge_index().last = Some(host);
+        let absorbed = adjacent(target, rqs, host, limits, Side::Front);
+        if let Some(gone) = absorbed {
+            coalesce(target, rqs, host, gone);
+        }
+        return Some(Merged { host, absorbed });
+    }
+    if !target.front_merges() {
+        return None;
+    }
+    let host = find(target, rqs, new, limits, Side::Front)?;
+    let old_lba = rqs[host].lba;
+    target.merge_index().remove(rqs, host);
+    rqs.merge_front(host, new);
+    target.merge_index().add(rqs, host);
+    target.merge_index().last = Some(host);
+    target.moved(rqs, host, old_lba);
+    match adjacent(target, rqs, host, limits, Side::Back) {
+        // The lower one survives, as in the kernel.
+        Some(lower) => {
+            coalesce(target, rqs, lower, host);
+            target.merge_index().last = Some(lower);
+            Some(Merged { host: lower, absorbed: Some(host) })
+        }
+        None => Some(Merged { host, absorbed: None }),
+    }
+}
+
+/// Which end of the queued request is looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    /// Its end: the other request follows it.
+    Back,
+    /// Its start: the other request precedes it.
+    Front,
+}
+
+fn mergeable(rq: &Request) -> bool {
+    rq.op.transfers() && !rq.flags.intersects(Flags::NO_MERGE | Flags::PREFLUSH | Flags::FUA)
+}
+
+/// The rules that hold for every scheduler (`blk_rq_merge_ok`): one operation, one priority, within the size limit.
+fn compatible(a: &Request, b: &Request, limits: &MergeLimits) -> bool {
+    a.op == b.op
+        && a.priority == b.priority
+        && mergeable(a)
+        && u64::from(a.sectors.0) + u64::from(b.sectors.0) <= u64::from(limits.max_sectors)
+}
+
+fn find<T: MergeTarget>(
+    target: &mut T,
+    rqs: &Requests,
+    new: RequestId,
+    limits: &MergeLimits,
+    side: Side,
+) -> Option<RequestId> {
+    let rq = &rqs[new];
+    let touches = |host: &Request| match side {
+        Side::Back => host.end() == rq.lba,
+        Side::Front => host.lba == rq.end(),
+    };
+    let last = target.merge_index().last;
+    if let Some(last) = last.filter(|&l| touches(&rqs[l]) && compatible(&rqs[l], rq, limits)) {
+        if target.allows(rqs, last, new) {
+            return Some(last);
+        }
+    }
+    if limits.nomerges == 1 {
+        return None;
+    }
+    let mut next = match side {
+        Side::Back => target.merge_index().ends.first(rq.lba),
+        Side::Front => target.merge_index().starts.first(rq.end()),
+    };
+    while let Some(host) = next {
+        if touches(&rqs[host]) && compatible(&rqs[host], rq, limits) && target.allows(rqs, host, new) {
+            return Some(host);
+        }
+        next = match side {
+            Side::Back => target.merge_index().ends.next(host),
+            Side::Front => target.merge_index().starts.next(host),
+        };
+    }
+    None
+}
+
+/// A queued request that touches `host` — behind it for [`Side::Front`] (its start is looked at), in front of it for
+/// [`Side::Back`] — and may become one with it.
+fn adjacent<T: MergeTarget>(
+    target: &mut T,
+    rqs: &Requests,
+    host: RequestId,
+    limits: &MergeLimits,
+    side: Side,
+) -> Option<RequestId> {
+    let rq = &rqs[host];
+    let index = target.merge_index();
+    let mut next = match side {
+        Side::Front => index.starts.first(rq.end()),
+        Side::Back => index.ends.first(rq.lba),
+    };
+    while let Some(other) = next {
+        let touches = match side {
+            Side::Front => rqs[other].lba == rq.end(),
+            Side::Back => rqs[other].end() == rq.lba,
+        };
+        if other != host && touches && compatible(&rqs[other], rq, limits) && target.allows_coalescing(rqs, host, other)
+        {
+            return Some(other);
+        }
+        next = match side {
+            Side::Front => target.merge_index().starts.next(other),
+            Side::Back => target.merge_index().ends.next(other),
+        };
+    }
+    None
+}
+
+fn coalesce<T: MergeTarget>(target: &mut T, rqs: &mut Requests, host: RequestId, gone: RequestId) {
+    target.merge_index().remove(rqs, gone);
+    target.merge_index().remove(rqs, host);
+    target.absorb(rqs, host, gone);
+    rqs.merge_back(host, gone);
+    target.merge_index().add(rqs, host);
+}
+
+/// The queued requests by where they end and where they start.
+#[derive(Clone, Debug, Default)]
+pub struct MergeIndex {
+    ends: SectorHash,
+    starts: SectorHash,
+    /// The request that merged last (`q->last_merge`).
+    last: Option<RequestId>,
+}
+
+impl MergeIndex {
+    /// An empty index.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a queued request. Only those that can merge count.
+    pub fn add(&mut self, rqs: &Requests, id: RequestId) {
+        let rq = &rqs[id];
+        if mergeable(rq) {
+            self.ends.insert(rq.end(), id);
+            self.starts.insert(rq.lba, id);
+        }
+    }
+
+    /// Removes a request with the extent it was added with.
+    pub fn remove(&mut self, rqs: &Requests, id: RequestId) {
+        let rq = &rqs[id];
+        if mergeable(rq) {
+            self.ends.remove(rq.end(), id);
+            self.starts.remove(rq.lba, id);
+        }
+        if self.last == Some(id) {
+            self.last = None;
+        }
+    }
+}
+
+/// Requests by a sector: a hash table with chains through the requests, which grows with the number queued.
+#[derive(Clone, Debug, Default)]
+struct SectorHash {
+    heads: Vec<Option<RequestId>>,
+    next: Vec<Option<RequestId>>,
+    sectors: Vec<Lba>,
+    len: usize,
+}
+
+impl SectorHash {
+    fn bucket(&self, sector: Lba) -> usize {
+        // Fibonacci hashing; the number of buckets is a power of two of at least 2.
+        let shift = 64 - self.heads.len().trailing_zeros();
+        (sector.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> shift) as usize
+    }
+
+    fn insert(&mut self, sector: Lba, id: RequestId) {
+        if self.len >= self.heads.len() {
+            self.grow();
+        }
+        if id.index() >= self.next.len() {
+            self.next.resize(id.index() + 1, None);
+            self.sectors.resize(id.index() + 1, Lba(0));
+        }
+        let bucket = self.bucket(sector);
+        self.sectors[id.index()] = sector;
+        self.next[id.index()] = self.heads[bucket];
+        self.heads[bucket] = Some(id);
+        self.len += 1;
+    }
+
+    fn remove(&mut self, sector: Lba, id: RequestId) {
+        let bucket = self.bucket(sector);
+        let after = self.next[id.index()].take();
+        if self.heads[bucket] == Some(id) {
+            self.heads[bucket] = after;
+        } else {
+            let mut at = self.heads[bucket].expect("a request is removed under the sector it was added with");
+            while self.next[at.index()] != Some(id) {
+                at = self.next[at.index()].expect("a request is removed under the sector it was added with");
+            }
+            self.next[at.index()] = after;
+        }
+        self.len -= 1;
+    }
+
+    /// The first of those that may be at `sector`: others of the same bucket are among them.
+    fn first(&self, sector: Lba) -> Option<RequestId> {
+        if self.len == 0 { None } else { self.heads[self.bucket(sector)] }
+    }
+
+    fn next(&self, id: RequestId) -> Option<RequestId> {
+        self.next[id.index()]
+    }
+
+    fn grow(&mut self) {
+        let queued: Vec<RequestId> = self
+            .heads
+            .iter()
+            .rev()
+            .flat_map(|&head| {
+                let mut chain: Vec<_> = std::iter::successors(head, |id| self.next[id.index()]).collect();
+                chain.reverse(); // re-insertion puts the newest first again
+                chain
+            })
+            .collect();
+        self.heads = vec![None; (self.heads.len() * 2).max(64)];
+        self.len = 0;
+        for id in queued {
+            self.insert(self.sectors[id.index()], id);
+        }
+    }
+}

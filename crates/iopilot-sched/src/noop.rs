@@ -1,0 +1,106 @@
+//! `noop` (Linux 2.6.24): first in, first out, with merging.
+//!
+//! "Schedules" in order of arrival; back-merges, and coalesces neighbours of its list, so that the order may be
+//! perturbed (Carroll 2.4.2).
+
+use crate::tunables::NoTunables;
+use crate::{
+    Dispatch, Links, List, MergeIndex, MergeLimits, MergeTarget, Merged, Scheduler, TunableError, Tunables, try_merge,
+};
+use iopilot_block::{Lba, Nanos, RequestId, Requests};
+
+/// First in, first out, with merging.
+#[derive(Clone, Debug, Default)]
+pub struct Noop {
+    links: Links,
+    queue: List,
+    merge: MergeIndex,
+    tunables: NoTunables,
+}
+
+impl Noop {
+    /// An empty queue.
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+impl MergeTarget for Noop {
+    fn merge_index(&mut self) -> &mut MergeIndex {
+        &mut self.merge
+    }
+
+    /// `noop` has no `elevator_merge_fn`, so the block layer finds back merges only.
+    fn front_merges(&self) -> bool {
+        false
+    }
+
+    /// `noop_latter_request` looks at the next of the list and nowhere else.
+    fn allows_coalescing(&self, _: &Requests, host: RequestId, other: RequestId) -> bool {
+        self.queue.next(&self.links, host) == Some(other)
+    }
+
+    fn moved(&mut self, _: &Requests, _: RequestId, _: Lba) {}
+
+    fn absorb(&mut self, _: &Requests, _: RequestId, gone: RequestId) {
+        self.queue.remove(&mut self.links, gone);
+    }
+}
+
+impl Scheduler for Noop {
+    fn try_merge(&mut self, rqs: &mut Requests, id: RequestId, limits: &MergeLimits, _: Nanos) -> Option<Merged> {
+        try_merge(self, rqs, id, limits)
+    }
+
+    fn insert(&mut self, rqs: &mut Requests, id: RequestId, _: Nanos) {
+        self.queue.push_back(&mut self.links, id);
+        self.merge.add(rqs, id);
+    }
+
+    fn dispatch(&mut self, rqs: &mut Requests, _: Nanos) -> Dispatch {
+        match self.queue.pop_front(&mut self.links) {
+            Some(id) => {
+                self.merge.remove(rqs, id);
+                Dispatch::Request(id)
+            }
+            None => Dispatch::Empty,
+        }
+    }
+
+    fn queued(&self) -> usize {
+        self.queue.len()
+    }
+
+    fn tunables(&self) -> &dyn Tunables {
+        &self.tunables
+    }
+
+    fn set(&mut self, name: &str, value: f64) -> Result<(), TunableError> {
+        self.tunables.set(name, value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iopilot_block::{Op, ProcessId, Request, Sectors};
+
+    #[test]
+    fn serves_in_order_of_arrival_but_merges_behind() {
+        let (mut rqs, mut noop) = (Requests::new(), Noop::new());
+        let mut submit = |lba| {
+            let id = rqs.insert(Request::new(Op::Read, Lba(lba), Sectors(8), ProcessId(1)));
+            let merged = noop.try_merge(&mut rqs, id, &MergeLimits::default(), Nanos::ZERO);
+            if merged.is_none() {
+                noop.insert(&mut rqs, id, Nanos::ZERO);
+            }
+            merged.is_some()
+        };
+        assert_eq!([100, 0, 108, 92].map(&mut submit), [false, false, true, false]);
+        let mut order = Vec::new();
+        while let Dispatch::Request(id) = noop.dispatch(&mut rqs, Nanos::ZERO) {
+            order.push((rqs[id].lba.0, rqs[id].sectors.0));
+        }
+        assert_eq!(order, [(100, 16), (0, 8), (92, 8)]);
+    }
+}

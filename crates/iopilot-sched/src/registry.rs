@@ -1,0 +1,230 @@
+//! Every scheduler by name, and [`AnyScheduler`], which is any of them.
+
+use crate::{Dispatch, Environment, MergeLimits, Merged, Noop, Scheduler, Tunable, TunableError, Tunables};
+use iopilot_block::{InputError, Nanos, ProcessId, Request, RequestId, Requests, suggest};
+use std::fmt;
+
+/// The block layer a scheduler belongs to, which decides how requests reach it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lineage {
+    /// Text-book algorithms; they run on the block layer of Linux 2.6.
+    Classic,
+    /// Linux 2.6.24: one queue, `nr_requests` for each direction, device plugging.
+    Linux2_6,
+    /// Linux 6.x: multi-queue, scheduler tags, plugging by the submitting task.
+    Linux6,
+}
+
+/// What there is to know of a scheduler before making one.
+#[derive(Clone, Copy, Debug)]
+pub struct SchedulerInfo {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// Where it comes from.
+    pub lineage: Lineage,
+    /// What it does, in a line.
+    pub summary: &'static str,
+    /// Its tunables.
+    pub tunables: &'static [Tunable],
+}
+
+/// Lists the schedulers once: `Variant(Type), "name", Lineage, "summary", TUNABLES, constructor;`.
+macro_rules! schedulers {
+    ($($variant:ident($ty:ty), $name:literal, $lineage:ident, $summary:literal, $tunables:expr, |$env:pat_param| $new:expr;)*) => {
+        /// Every scheduler there is.
+        pub const SCHEDULERS: &[SchedulerInfo] = &[$(SchedulerInfo {
+            name: $name,
+            lineage: Lineage::$lineage,
+            summary: $summary,
+            tunables: $tunables,
+        },)*];
+
+        /// Any scheduler, as one concrete type.
+        #[derive(Clone, Debug)]
+        #[allow(clippy::large_enum_variant, missing_docs)]
+        pub enum AnyScheduler {
+            $($variant($ty),)*
+        }
+
+        impl AnyScheduler {
+            /// The scheduler called `name` for `env`; `None` where there is none.
+            pub fn by_name(name: &str, env: &Environment) -> Option<Self> {
+                match name {
+                    $($name => {
+                        let $env = env;
+                        Some(Self::$variant($new))
+                    })*
+                    _ => None,
+                }
+            }
+
+            /// What there is to know of it.
+            pub fn info(&self) -> &'static SchedulerInfo {
+                let name = match self {
+                    $(Self::$variant(_) => $name,)*
+                };
+                SCHEDULERS.iter().find(|s| s.name == name).expect("every variant is listed")
+            }
+        }
+
+        impl Scheduler for AnyScheduler {
+            #[inline]
+            fn try_merge(&mut self, rqs: &mut Requests, id: RequestId, limits: &MergeLimits, now: Nanos) -> Option<Merged> {
+                match self { $(Self::$variant(s) => s.try_merge(rqs, id, limits, now),)* }
+            }
+            #[inline]
+            fn insert(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
+                match self { $(Self::$variant(s) => s.insert(rqs, id, now),)* }
+            }
+            #[inline]
+            fn dispatch(&mut self, rqs: &mut Requests, now: Nanos) -> Dispatch {
+                match self { $(Self::$variant(s) => s.dispatch(rqs, now),)* }
+            }
+            #[inline]
+            fn completed(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
+                match self { $(Self::$variant(s) => s.completed(rqs, id, now),)* }
+            }
+            fn process_exited(&mut self, process: ProcessId, now: Nanos) {
+                match self { $(Self::$variant(s) => s.process_exited(process, now),)* }
+            }
+            #[inline]
+            fn depth_limit(&self, rq: &Request, nr_requests: u32) -> u32 {
+                match self { $(Self::$variant(s) => s.depth_limit(rq, nr_requests),)* }
+            }
+            #[inline]
+            fn queued(&self) -> usize {
+                match self { $(Self::$variant(s) => s.queued(),)* }
+            }
+            fn tunables(&self) -> &dyn Tunables {
+                match self { $(Self::$variant(s) => s.tunables(),)* }
+            }
+            fn set(&mut self, name: &str, value: f64) -> Result<(), TunableError> {
+                match self { $(Self::$variant(s) => s.set(name, value),)* }
+            }
+        }
+    };
+}
+
+schedulers! {
+    Noop(Noop), "noop", Linux2_6, "first in, first out, with back merging", &[], |_| Noop::new();
+}
+
+/// A scheduler and the tunables to set on it, as written on a command line: `bfq:low_latency=0:slice_idle=4`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SchedulerSpec {
+    /// The scheduler's name.
+    pub name: &'static str,
+    /// Tunables to set, in order.
+    pub settings: Vec<(String, f64)>,
+}
+
+impl SchedulerSpec {
+    /// Every scheduler with its defaults.
+    pub fn all() -> Vec<Self> {
+        SCHEDULERS.iter().map(|s| Self { name: s.name, settings: Vec::new() }).collect()
+    }
+
+    /// Reads `name[:tunable=value]…`.
+    ///
+    /// # Errors
+    /// Names the unknown scheduler or tunable, or the value out of range.
+    pub fn parse(text: &str) -> Result<Self, InputError> {
+        let mut parts = text.split(':');
+        let name = parts.next().unwrap_or_default().trim();
+        let Some(info) = SCHEDULERS.iter().find(|s| s.name == name) else {
+            let names = SCHEDULERS.iter().map(|s| s.name);
+            let expected = match suggest(name, names.clone()) {
+                Some(near) => format!("a scheduler; did you mean `{near}`?"),
+                None => format!("one of {}", names.collect::<Vec<_>>().join(", ")),
+            };
+            return Err(InputError::new("scheduler", name, expected));
+        };
+        let mut settings = Vec::new();
+        for part in parts {
+            let Some((key, value)) = part.split_once('=') else {
+                return Err(InputError::new(format!("scheduler {name}"), part, "TUNABLE=VALUE"));
+            };
+            let (key, value) = (key.trim(), value.trim());
+            let number = match value {
+                "true" | "on" | "yes" => 1.0,
+                "false" | "off" | "no" => 0.0,
+                _ => {
+                    value.parse().map_err(|_| InputError::new(format!("scheduler {name}: {key}"), value, "a number"))?
+                }
+            };
+            crate::tunables::check(info.tunables, key, number).map_err(|e| {
+                let (got, expected) = match &e {
+                    TunableError::Unknown { suggestion: Some(near), .. } => {
+                        (key, format!("a tunable; did you mean `{near}`?"))
+                    }
+                    TunableError::Unknown { known, .. } => (key, format!("one of its tunables ({known})")),
+                    TunableError::Range { min, max, unit, integer, .. } => {
+                        let kind = if *integer { "a whole number from" } else { "a number from" };
+                        (value, format!("{kind} {min} to {max} ({unit})"))
+                    }
+                };
+                InputError::new(format!("scheduler {name}: {key}"), got, expected)
+            })?;
+            settings.push((key.to_owned(), number));
+        }
+        Ok(Self { name: info.name, settings })
+    }
+
+    /// Reads a list separated by commas; `all` stands for every scheduler.
+    ///
+    /// # Errors
+    /// As [`SchedulerSpec::parse`].
+    pub fn parse_list(text: &str) -> Result<Vec<Self>, InputError> {
+        let mut specs = Vec::new();
+        for part in text.split(',').map(str::trim) {
+            match part {
+                "all" => specs.extend(Self::all()),
+                _ => specs.push(Self::parse(part)?),
+            }
+        }
+        Ok(specs)
+    }
+
+    /// Makes the scheduler.
+    ///
+    /// # Errors
+    /// Where a setting is not accepted; [`SchedulerSpec::parse`] has checked those it read.
+    pub fn build(&self, env: &Environment) -> Result<AnyScheduler, TunableError> {
+        let mut scheduler = AnyScheduler::by_name(self.name, env).expect("names are taken from the list");
+        for (name, value) in &self.settings {
+            scheduler.set(name, *value)?;
+        }
+        Ok(scheduler)
+    }
+
+    /// Where it comes from.
+    pub fn lineage(&self) -> Lineage {
+        SCHEDULERS.iter().find(|s| s.name == self.name).expect("names are taken from the list").lineage
+    }
+}
+
+impl fmt::Display for SchedulerSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)?;
+        self.settings.iter().try_for_each(|(name, value)| write!(f, ":{name}={value}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_names_are_refused_with_the_nearest_known() {
+        let e = SchedulerSpec::parse("nop").unwrap_err().to_string();
+        assert!(e.contains("noop") && !e.contains('\n'), "{e}");
+        assert!(SchedulerSpec::parse("noop:fifo_batch=4").is_err());
+    }
+
+    #[test]
+    fn names_are_unique() {
+        for (i, s) in SCHEDULERS.iter().enumerate() {
+            assert!(SCHEDULERS[..i].iter().all(|t| t.name != s.name), "{}", s.name);
+        }
+    }
+}

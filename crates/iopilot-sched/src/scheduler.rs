@@ -1,0 +1,86 @@
+//! The [`Scheduler`] trait.
+
+use crate::{MergeLimits, Merged, TunableError, Tunables};
+use iopilot_block::{Nanos, ProcessId, Request, RequestId, Requests};
+
+/// What a scheduler answers when the device could take a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dispatch {
+    /// Send this one. It has left the scheduler's queues.
+    Request(RequestId),
+    /// Keep the device idle and ask again at this time (anticipation, idling), or when something arrives or completes
+    /// before it.
+    WaitUntil(Nanos),
+    /// Nothing may go now: ask again when something arrives or completes.
+    Empty,
+}
+
+/// What a scheduler may know of the machine it runs on, fixed for its life.
+#[derive(Clone, Copy, Debug)]
+pub struct Environment {
+    /// CPUs that submit requests; at least 1.
+    pub cpus: u16,
+    /// `queue/rotational`: whether seeks cost time.
+    pub rotational: bool,
+    /// The device's size in sectors.
+    pub capacity: u64,
+    /// How many requests the device takes at once.
+    pub queue_depth: u32,
+    /// `queue/nr_requests`: how many requests the scheduler may hold (per direction for Linux 2.6).
+    pub nr_requests: u32,
+}
+
+impl Default for Environment {
+    fn default() -> Self {
+        Self { cpus: 1, rotational: true, capacity: 1 << 30, queue_depth: 1, nr_requests: 128 }
+    }
+}
+
+/// An I/O scheduler: requests go in, and come out one by one in the order the scheduler likes.
+///
+/// The caller owns the [`Requests`] and keeps this protocol: [`Scheduler::try_merge`] first; where that merged, the
+/// request is gone into another; else [`Scheduler::insert`]. Whenever the device could take one more,
+/// [`Scheduler::dispatch`]. [`Scheduler::completed`] once for each dispatched request, before its slot is freed.
+/// Flushes never come here. `now` never goes back.
+pub trait Scheduler {
+    /// Tries to join `id`, which is not inserted yet, to a queued request. The default never merges.
+    fn try_merge(&mut self, rqs: &mut Requests, id: RequestId, limits: &MergeLimits, now: Nanos) -> Option<Merged> {
+        let _ = (rqs, id, limits, now);
+        None
+    }
+
+    /// Takes `id` into the queues. `O(log n)` or better, and no allocation in the steady state.
+    fn insert(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos);
+
+    /// Chooses the request to send next.
+    fn dispatch(&mut self, rqs: &mut Requests, now: Nanos) -> Dispatch;
+
+    /// The device finished `id`, which stays readable in `rqs` during the call.
+    fn completed(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
+        let _ = (rqs, id, now);
+    }
+
+    /// `process` has exited: nothing more will come of it.
+    fn process_exited(&mut self, process: ProcessId, now: Nanos) {
+        let _ = (process, now);
+    }
+
+    /// How many of the `nr_requests` scheduler tags a request like `rq` may use up (the kernel's `limit_depth`, set
+    /// by `async_depth` and its kin). The submitter sleeps while that many are taken.
+    fn depth_limit(&self, rq: &Request, nr_requests: u32) -> u32 {
+        let _ = rq;
+        nr_requests
+    }
+
+    /// How many requests are queued: inserted and not yet dispatched.
+    fn queued(&self) -> usize;
+
+    /// The tunables with their present values.
+    fn tunables(&self) -> &dyn Tunables;
+
+    /// Sets a tunable by its kernel name, in the kernel's unit.
+    ///
+    /// # Errors
+    /// Where there is no such tunable or the value is out of its range; nothing has changed then.
+    fn set(&mut self, name: &str, value: f64) -> Result<(), TunableError>;
+}

@@ -1,0 +1,63 @@
+//! [`TraceRecord`]: one request of a trace, whatever format it came from.
+
+use iopilot_block::{Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors};
+
+/// One request as a trace tells it. What the format does not hold is `None`, never a made-up value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TraceRecord {
+    /// When it reached the block layer (or was submitted), since the trace's first request.
+    pub arrival: Nanos,
+    /// When it was sent to the device.
+    pub issue: Option<Nanos>,
+    /// When it completed.
+    pub completion: Option<Nanos>,
+    /// What it did.
+    pub op: Op,
+    /// Hints.
+    pub flags: Flags,
+    /// First sector.
+    pub lba: Lba,
+    /// Length.
+    pub sectors: Sectors,
+    /// The device, numbered from 0 in order of appearance, or as the format numbers it.
+    pub device: u32,
+    /// The task that issued it.
+    pub process: Option<ProcessId>,
+    /// That task's parent.
+    pub parent: Option<ProcessId>,
+    /// When the task started, since the trace's first request; zero where it is older than the trace.
+    pub process_start: Option<Nanos>,
+    /// Its I/O priority.
+    pub priority: IoPriority,
+    /// The CPU it was submitted on.
+    pub cpu: Option<u16>,
+}
+
+impl TraceRecord {
+    /// A record with nothing but what every format has.
+    pub fn new(arrival: Nanos, op: Op, lba: Lba, sectors: Sectors) -> Self {
+        Self {
+            arrival,
+            issue: None,
+            completion: None,
+            op,
+            flags: Flags::empty(),
+            lba,
+            sectors,
+            device: 0,
+            process: None,
+            parent: None,
+            process_start: None,
+            priority: IoPriority::default(),
+            cpu: None,
+        }
+    }
+
+    /// Whether the issuing process waits for it: reads but read-ahead, and synchronous writes.
+    pub fn blocks_process(&self) -> bool {
+        match self.op {
+            Op::Read => !self.flags.contains(Flags::READ_AHEAD),
+            _ => self.flags.intersects(Flags::SYNC | Flags::FUA | Flags::PREFLUSH),
+        }
+    }
+}

@@ -1,0 +1,2 @@
+//! The `iopilot` command.
+fn main() {}
