@@ -1,0 +1,155 @@
+//! What a run tells: [`RunReport`], and [`Comparison`] of several.
+//!
+//! The serialised form is documented in `docs/report.md` and stable: fields are added, never renamed.
+
+use iopilot_block::{Distribution, Histogram};
+use serde::Serialize;
+
+/// Several schedulers on one workload and machine.
+#[derive(Clone, Debug, Serialize)]
+pub struct Comparison {
+    /// The machine they ran on.
+    pub machine: MachineSummary,
+    /// The workload they served.
+    pub workload: WorkloadSummary,
+    /// One report a scheduler, in the order asked for.
+    pub runs: Vec<RunReport>,
+    /// Which is best, and by how much.
+    pub verdict: Verdict,
+}
+
+/// A machine in a few words.
+#[derive(Clone, Debug, Serialize)]
+pub struct MachineSummary {
+    /// Its name.
+    pub name: String,
+    /// The disk's catalogue name or file.
+    pub disk: String,
+    /// The disk's size in bytes.
+    pub capacity_bytes: u64,
+    /// Requests the device takes at once.
+    pub queue_depth: u32,
+    /// CPUs that submit requests.
+    pub cpus: u16,
+}
+
+/// A workload in a few words.
+#[derive(Clone, Debug, Serialize)]
+pub struct WorkloadSummary {
+    /// The file, or what generated it.
+    pub name: String,
+    /// The trace format, `fio`, or `ganger`.
+    pub kind: String,
+    /// For traces: `open`, `closed` or `dependent`.
+    pub mode: Option<String>,
+    /// The random seed, where one is used.
+    pub seed: Option<u64>,
+    /// What a user should know: options ignored, a replay mode fallen back to, addresses folded.
+    pub notes: Vec<String>,
+}
+
+/// The best scheduler by mean response time, and how it stands to the others.
+#[derive(Clone, Debug, Serialize)]
+pub struct Verdict {
+    /// The best by the measure below.
+    pub best: String,
+    /// What was compared: `response_ms.mean`, or `elapsed_s` where the workload waits for its requests.
+    pub measure: String,
+    /// How much better it is than the second, in percent of the second.
+    pub better_than_second_percent: f64,
+    /// How much better it is than the worst, in percent of the worst.
+    pub better_than_worst_percent: f64,
+    /// The same in a sentence.
+    pub text: String,
+}
+
+/// What one scheduler did. Times in milliseconds; distributions are over requests as submitted, before merging.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunReport {
+    /// The scheduler with its settings, as on the command line.
+    pub scheduler: String,
+    /// Requests submitted and served.
+    pub requests: u64,
+    /// Reads among them.
+    pub reads: u64,
+    /// Writes among them.
+    pub writes: u64,
+    /// Bytes transferred.
+    pub bytes: u64,
+    /// From the first arrival to the last completion, in seconds.
+    pub elapsed_s: f64,
+    /// Bytes per elapsed second, in 10^6 bytes.
+    pub throughput_mb_s: f64,
+    /// Requests per elapsed second.
+    pub iops: f64,
+    /// From arrival at the block layer to completion.
+    pub response_ms: Distribution,
+    /// Standard deviation of the response time.
+    pub response_stddev_ms: f64,
+    /// Response time of reads.
+    pub read_response_ms: Distribution,
+    /// Response time of writes.
+    pub write_response_ms: Distribution,
+    /// From issue to the device to completion; over dispatched requests, after merging.
+    pub service_ms: Distribution,
+    /// Requests that joined another.
+    pub merged: u64,
+    /// Requests sent to the device, after merging.
+    pub dispatched: u64,
+    /// Mean number of requests between arrival and completion.
+    pub queue_length_mean: f64,
+    /// Mean distance between the end of a dispatched request and the start of the next, in sectors.
+    pub seek_distance_mean_sectors: f64,
+    /// Share of the elapsed time in which the device had at least one request.
+    pub utilization: f64,
+    /// Share of dispatched requests that the device's cache served.
+    pub cache_hit_share: f64,
+    /// Jain's fairness index of the throughput of the processes over the time each was active.
+    pub jain: f64,
+    /// Each process, in order of its id.
+    pub processes: Vec<ProcessReport>,
+    /// For plots; not part of the JSON.
+    #[serde(skip)]
+    pub series: Series,
+}
+
+/// What one process received.
+#[derive(Clone, Debug, Serialize)]
+pub struct ProcessReport {
+    /// The task.
+    pub process: u32,
+    /// Its requests.
+    pub requests: u64,
+    /// Its bytes.
+    pub bytes: u64,
+    /// From its first arrival to its last completion, in seconds.
+    pub active_s: f64,
+    /// Its mean response time.
+    pub response_mean_ms: f64,
+}
+
+/// Data for plots.
+#[derive(Clone, Debug, Default)]
+pub struct Series {
+    /// All response times.
+    pub response: Histogram,
+    /// Width of one interval in seconds.
+    pub interval_s: f64,
+    /// Bytes completed in each interval.
+    pub bytes: Vec<u64>,
+    /// Mean number of requests in the block layer and device in each interval.
+    pub queue_length: Vec<f64>,
+    /// A bounded, evenly thinned sample of the dispatched requests.
+    pub seeks: Vec<SeekPoint>,
+}
+
+/// One dispatched request in a seek plot.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct SeekPoint {
+    /// When it was issued, in seconds.
+    pub time_s: f64,
+    /// Its first sector.
+    pub lba: u64,
+    /// Whether it was a write.
+    pub write: bool,
+}

@@ -1,0 +1,58 @@
+//! The [`Source`] trait: where requests come from.
+
+use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors};
+
+/// A request as a workload issues it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Arrival {
+    /// What to do.
+    pub op: Op,
+    /// First sector on the device.
+    pub lba: Lba,
+    /// Length; zero only for a flush.
+    pub sectors: Sectors,
+    /// Hints.
+    pub flags: Flags,
+    /// The issuing task.
+    pub process: ProcessId,
+    /// Its I/O priority.
+    pub priority: IoPriority,
+    /// How it depends on the completion.
+    pub criticality: Criticality,
+    /// The CPU it is submitted on; the engine takes it modulo the machine's number of CPUs.
+    pub cpu: u16,
+    /// The source's own handle, handed back at completion.
+    pub tag: u64,
+}
+
+/// What a source does at a moment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Step {
+    /// A task issues a request.
+    Request(Arrival),
+    /// A task has exited: it issues nothing more.
+    Exit(ProcessId),
+}
+
+/// A workload: processes that issue requests, wait for them and think.
+///
+/// A pure state machine in virtual time. The engine asks [`Source::next_event`] after every call, calls
+/// [`Source::advance`] at that time, and tells of every completion. Requests that one task issues in one `advance` are
+/// one batch: they are plugged together.
+pub trait Source {
+    /// When the source next does something by itself; `None` where it only waits for completions, or is done.
+    fn next_event(&self) -> Option<Nanos>;
+
+    /// Appends to `out`, in order, everything due at or before `now`.
+    fn advance(&mut self, now: Nanos, out: &mut Vec<Step>);
+
+    /// The request issued with `tag` has completed, and the completing CPU has told its task.
+    fn completed(&mut self, tag: u64, now: Nanos);
+
+    /// The queue is full: `process` sleeps within a submission until [`Source::unblocked`], and issues nothing
+    /// meanwhile. (What it issued in the same batch waits in the engine.)
+    fn blocked(&mut self, process: ProcessId, now: Nanos);
+
+    /// `process` goes on.
+    fn unblocked(&mut self, process: ProcessId, now: Nanos);
+}
