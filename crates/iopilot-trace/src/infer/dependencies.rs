@@ -1,0 +1,144 @@
+//! [`Dependencies`]: the causes of a trace's arrivals.
+
+use super::families::blocks;
+use super::processes::Processes;
+use crate::TraceRecord;
+use bitflags::bitflags;
+use iopilot_block::{Nanos, ProcessId};
+use std::ops::Range;
+
+bitflags! {
+    /// What the playback needs to know of a request in the steady state.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub(super) struct Marks: u8 {
+        /// Its process waits for it.
+        const BLOCKING = 1 << 0;
+        /// It waits for requests of other processes.
+        const JOINS = 1 << 1;
+        /// Requests of other processes wait for it.
+        const AWAITED = 1 << 2;
+    }
+}
+
+/// What each request of a trace waits for, and for how long its process thinks then. Made by [`super::infer`]; requests
+/// are named by their index in the trace.
+#[derive(Clone, Debug)]
+pub struct Dependencies {
+    /// The ids of the processes, in order of their first requests.
+    pub(super) ids: Vec<ProcessId>,
+    pub(super) of_request: Vec<u32>,
+    pub(super) order: Vec<u32>,
+    pub(super) begin: Vec<u32>,
+    pub(super) window: Vec<u32>,
+    pub(super) think: Vec<Nanos>,
+    pub(super) marks: Vec<Marks>,
+    /// (request, what it waits for), sorted.
+    joins: Vec<(u32, u32)>,
+    /// (request, what waits for it), sorted.
+    awaited: Vec<(u32, u32)>,
+}
+
+impl Dependencies {
+    pub(super) fn new(records: &[TraceRecord], processes: Processes, extra: &[(u32, u32)]) -> Self {
+        let mut marks: Vec<Marks> =
+            records.iter().map(|r| if blocks(r) { Marks::BLOCKING } else { Marks::empty() }).collect();
+        for &(request, on) in extra {
+            marks[request as usize] |= Marks::JOINS;
+            marks[on as usize] |= Marks::AWAITED;
+        }
+        let mut awaited: Vec<(u32, u32)> = extra.iter().map(|&(request, on)| (on, request)).collect();
+        awaited.sort_unstable();
+        Self {
+            ids: processes.list.iter().map(|p| p.id.unwrap_or_default()).collect(),
+            of_request: processes.of_request,
+            order: processes.order,
+            begin: processes.begin,
+            window: vec![0; records.len()],
+            think: vec![Nanos::ZERO; records.len()],
+            marks,
+            joins: extra.to_vec(),
+            awaited,
+        }
+    }
+
+    /// How many requests the trace has.
+    pub fn len(&self) -> usize {
+        self.think.len()
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.think.is_empty()
+    }
+
+    /// How many processes issued them.
+    pub fn processes(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// The process of `request`; 0 where the trace does not tell.
+    pub fn process(&self, request: u32) -> ProcessId {
+        self.ids[self.of_request[request as usize] as usize]
+    }
+
+    /// The number of `request`'s process, from 0 in order of first requests. Unlike ids, numbers are not reused.
+    pub fn process_index(&self, request: u32) -> u32 {
+        self.of_request[request as usize]
+    }
+
+    /// The requests of the process numbered `process`, in the order in which it issues them.
+    pub fn requests_of(&self, process: u32) -> &[u32] {
+        &self.order[self.range(process as usize)]
+    }
+
+    /// How many blocking requests of its process may be outstanding when `request` is issued.
+    pub fn window(&self, request: u32) -> u32 {
+        self.window[request as usize]
+    }
+
+    /// The time from `request`'s eligibility to its arrival.
+    pub fn think(&self, request: u32) -> Nanos {
+        self.think[request as usize]
+    }
+
+    /// Whether the issuing process waits for `request` (and was seen to: its completion is in the trace).
+    pub fn is_blocking(&self, request: u32) -> bool {
+        self.marks[request as usize].contains(Marks::BLOCKING)
+    }
+
+    /// The requests of other processes that must have completed before `request` is issued.
+    pub fn extra_of(&self, request: u32) -> impl Iterator<Item = u32> + '_ {
+        let joins: &[(u32, u32)] = if self.marks[request as usize].contains(Marks::JOINS) {
+            &self.joins[self.joins.partition_point(|j| j.0 < request)..]
+        } else {
+            &[]
+        };
+        joins.iter().take_while(move |j| j.0 == request).map(|j| j.1)
+    }
+
+    /// How many dependencies between processes there are.
+    pub fn extra_count(&self) -> usize {
+        self.joins.len()
+    }
+
+    /// Where in `awaited` the requests that wait for `request` stand.
+    pub(super) fn awaiting(&self, request: u32) -> Range<usize> {
+        if !self.marks[request as usize].contains(Marks::AWAITED) {
+            return 0..0;
+        }
+        self.awaited.partition_point(|a| a.0 < request)..self.awaited.partition_point(|a| a.0 <= request)
+    }
+
+    pub(super) fn awaiting_request(&self, at: usize) -> u32 {
+        self.awaited[at].1
+    }
+
+    /// Where in `joins` the first dependency of `request` stands: a small number that names a joining request.
+    pub(super) fn join_slot(&self, request: u32) -> usize {
+        self.joins.partition_point(|j| j.0 < request)
+    }
+
+    pub(super) fn range(&self, process: usize) -> Range<usize> {
+        self.begin[process] as usize..self.begin[process + 1] as usize
+    }
+}

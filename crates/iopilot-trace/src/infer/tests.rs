@@ -1,0 +1,341 @@
+//! What the thesis says of arrivals, and the property that makes a replay trustworthy.
+
+use super::*;
+use iopilot_block::{Flags, Lba, Op, ProcessId, Sectors};
+use proptest::prelude::*;
+use std::collections::VecDeque;
+
+fn us(n: u64) -> Nanos {
+    Nanos::from_micros(n)
+}
+
+/// A read of `process` that arrives and completes at these microseconds.
+fn read(process: u32, arrival: u64, completion: u64) -> TraceRecord {
+    let mut r = TraceRecord::new(us(arrival), Op::Read, Lba(arrival * 8), Sectors(8));
+    r.process = Some(ProcessId(process));
+    r.completion = Some(us(completion));
+    r
+}
+
+fn write(process: u32, arrival: u64, completion: u64) -> TraceRecord {
+    TraceRecord { op: Op::Write, ..read(process, arrival, completion) }
+}
+
+fn read_ahead(process: u32, arrival: u64, completion: u64) -> TraceRecord {
+    TraceRecord { flags: Flags::READ_AHEAD, ..read(process, arrival, completion) }
+}
+
+fn born(mut r: TraceRecord, parent: u32, start: u64) -> TraceRecord {
+    r.parent = Some(ProcessId(parent));
+    r.process_start = Some(us(start));
+    r
+}
+
+fn inferred(records: &[TraceRecord]) -> Dependencies {
+    infer(records, &InferOptions::default()).unwrap()
+}
+
+fn extra(deps: &Dependencies, request: u32) -> Vec<u32> {
+    deps.extra_of(request).collect()
+}
+
+/// Replays with a service time per request (all in parallel): (request, arrival) in order of arrival.
+fn replay(deps: &Dependencies, service: impl Fn(u32) -> Nanos) -> Vec<(u32, Nanos)> {
+    let mut simulator = ArrivalSimulator::new(deps);
+    let mut in_flight: Vec<(Nanos, u32)> = Vec::new();
+    let mut arrivals = Vec::new();
+    while !simulator.is_done() {
+        let completion = in_flight.iter().min().copied();
+        // A completion at the time of an arrival is seen first, as it was when the trace was read.
+        match (completion, simulator.next_event()) {
+            (Some((at, request)), next) if next.is_none_or(|n| at <= n) => {
+                in_flight.retain(|&c| c != (at, request));
+                simulator.completed(request, at);
+            }
+            (_, Some(now)) => {
+                let request = simulator.pop(now).unwrap();
+                arrivals.push((request, now));
+                in_flight.push((now + service(request), request));
+            }
+            _ => panic!("the replay is stuck"),
+        }
+    }
+    arrivals
+}
+
+fn arrival_of(arrivals: &[(u32, Nanos)], request: u32) -> Nanos {
+    arrivals.iter().find(|a| a.0 == request).unwrap().1
+}
+
+#[test]
+fn a_synchronous_process_waits_for_its_read_and_thinks_as_long_as_before() {
+    let deps = inferred(&[read(1, 10, 110), read(1, 130, 230)]);
+    assert_eq!((deps.window(1), deps.think(1)), (0, us(20)));
+    let arrivals = replay(&deps, |_| us(5_000));
+    assert_eq!(arrivals, [(0, us(10)), (1, us(5_030))]);
+}
+
+#[test]
+fn read_ahead_neither_blocks_nor_is_waited_for() {
+    // A synchronous read, read-ahead behind it, and the next synchronous read while the read-ahead is outstanding.
+    let deps = inferred(&[read(1, 0, 100), read_ahead(1, 1, 900), read(1, 150, 950)]);
+    assert_eq!([deps.window(0), deps.window(1), deps.window(2)], [0, 1, 0]);
+    let arrivals = replay(&deps, |i| if i == 1 { us(90_000) } else { us(100) });
+    assert_eq!(arrivals, [(0, us(0)), (1, us(1)), (2, us(150))]);
+}
+
+#[test]
+fn background_writes_keep_their_gaps_whatever_the_disk_does() {
+    let deps = inferred(&[write(1, 0, 5_000), write(1, 10, 6_000), write(1, 40, 7_000)]);
+    let arrivals = replay(&deps, |_| us(1_000_000));
+    assert_eq!(arrivals, [(0, us(0)), (1, us(10)), (2, us(40))]);
+}
+
+#[test]
+fn synchronous_writes_are_waited_for() {
+    let sync = |r| TraceRecord { flags: Flags::SYNC, ..r };
+    let deps = inferred(&[sync(write(1, 0, 100)), sync(write(1, 101, 200))]);
+    assert_eq!(replay(&deps, |_| us(300)), [(0, us(0)), (1, us(301))]);
+}
+
+#[test]
+fn a_window_of_requests_stays_full() {
+    // Two in flight; each completion brings the next.
+    let deps = inferred(&[read(1, 0, 100), read(1, 0, 150), read(1, 110, 300), read(1, 155, 310), read(1, 305, 400)]);
+    assert_eq!((0..5).map(|i| deps.window(i)).collect::<Vec<_>>(), [0, 1, 1, 1, 1]);
+    let arrivals = replay(&deps, |i| us(if i == 0 { 10_000 } else { 50 }));
+    assert_eq!(arrival_of(&arrivals, 2), us(50 + 10), "the first slot to become free is used, whichever it was");
+}
+
+#[test]
+fn a_window_can_be_set_where_submission_slept() {
+    let records = [read(1, 0, 100), read(1, 0, 150), read(1, 110, 300), read(1, 155, 310), read(2, 200, 210)];
+    let options = InferOptions { window: Some(4), ..InferOptions::default() };
+    let deps = infer(&records, &options).unwrap();
+    assert_eq!(deps.window(2), 3);
+    assert_eq!(deps.window(4), 0, "a synchronous process has no window to widen");
+    let arrivals = replay(&deps, |_| us(10_000));
+    assert_eq!(arrival_of(&arrivals, 3), us(10 + 5), "four are outstanding before anything completes");
+}
+
+#[test]
+fn one_large_synchronous_read_in_pieces_is_no_window() {
+    let records = [read(1, 0, 100), read(1, 1, 101), read(1, 2, 102), read(1, 120, 200), read(1, 121, 201)];
+    let options = InferOptions { window: Some(32), ..InferOptions::default() };
+    assert_eq!(infer(&records, &options).unwrap().window(3), 0);
+}
+
+#[test]
+fn parent_and_child_wait_for_each_other() {
+    // GF 3.2.3: the parent reads, creates a child and waits for it, and reads again.
+    let deps = inferred(&[read(10, 0, 100), born(read(11, 150, 250), 10, 120), read(10, 300, 400)]);
+    assert_eq!(extra(&deps, 1), [0]);
+    assert_eq!(extra(&deps, 2), [1]);
+    let arrivals = replay(&deps, |_| us(1_000));
+    assert_eq!(arrivals, [(0, us(0)), (1, us(1_050)), (2, us(2_100))]);
+}
+
+#[test]
+fn a_parent_that_does_not_wait_depends_on_its_own_reads_only() {
+    let deps = inferred(&[
+        read(10, 0, 100),
+        born(read(11, 150, 250), 10, 120),
+        read(10, 160, 260),
+        born(read(11, 270, 300), 10, 120),
+        read(10, 350, 400),
+    ]);
+    assert_eq!(extra(&deps, 1), [0]);
+    assert!(extra(&deps, 2).is_empty() && extra(&deps, 4).is_empty());
+}
+
+#[test]
+fn without_a_start_there_is_no_parent_to_wait_for() {
+    let mut child = born(read(11, 150, 250), 10, 120);
+    child.process_start = None;
+    assert_eq!(inferred(&[read(10, 0, 100), child, read(10, 300, 400)]).extra_count(), 0);
+}
+
+#[test]
+fn children_run_one_after_another_stay_so() {
+    // xargs: the parent itself does no I/O.
+    let deps = inferred(&[
+        born(read(11, 100, 200), 10, 90),
+        born(read(12, 250, 300), 10, 220),
+        born(read(13, 255, 300), 10, 221),
+    ]);
+    let arrivals = replay(&deps, |_| us(10_000));
+    assert_eq!(arrivals, [(0, us(100)), (1, us(10_150)), (2, us(10_155))]);
+}
+
+#[test]
+fn a_parent_waits_for_all_children_it_waited_for() {
+    let deps = inferred(&[born(read(11, 10, 100), 10, 5), born(read(12, 11, 90), 10, 6), {
+        let mut parent = read(10, 120, 200);
+        parent.process_start = Some(us(0));
+        parent
+    }]);
+    assert_eq!(extra(&deps, 2), [0, 1]);
+    let arrivals = replay(&deps, |i| us(if i == 1 { 5_000 } else { 50 }));
+    assert_eq!(arrival_of(&arrivals, 2), us(11 + 5_000 + 20));
+}
+
+#[test]
+fn a_reused_id_is_another_process() {
+    let deps = inferred(&[born(read(7, 10, 50), 2, 1), born(read(7, 100, 150), 2, 90)]);
+    assert_eq!(deps.processes(), 2);
+    assert_eq!(deps.think(1), us(100));
+}
+
+#[test]
+fn a_refused_process_is_silent_and_thinks_after_admission() {
+    let deps = inferred(&[write(1, 0, 500), write(1, 10, 600), write(2, 12, 600)]);
+    let mut simulator = ArrivalSimulator::new(&deps);
+    assert_eq!(simulator.pop(us(0)), Some(0));
+    simulator.blocked(0);
+    assert_eq!(simulator.next_event(), Some(us(12)), "the other process goes on");
+    assert_eq!(simulator.pop(us(12)), Some(2));
+    assert_eq!(simulator.next_event(), None);
+    simulator.unblocked(0, us(70));
+    assert_eq!(simulator.next_event(), Some(us(80)));
+    assert_eq!(simulator.pop(us(80)), Some(1));
+}
+
+#[test]
+fn the_last_completion_of_a_process_is_its_exit() {
+    let deps = inferred(&[write(4, 0, 500), write(4, 10, 600)]);
+    let mut simulator = ArrivalSimulator::new(&deps);
+    let mut out = Vec::new();
+    simulator.advance(us(10), &mut out);
+    assert_eq!(out, [0], "its successor's think time starts with its arrival");
+    simulator.advance(us(20), &mut out);
+    assert_eq!(simulator.completed(1, us(30)), None);
+    assert_eq!(simulator.completed(0, us(31)), Some(ProcessId(4)));
+    assert!(simulator.is_done());
+}
+
+#[test]
+fn think_times_scale() {
+    let deps = inferred(&[read(1, 0, 100), read(1, 140, 230)]);
+    let mut simulator = ArrivalSimulator::with_think_scale(&deps, 0.25);
+    assert_eq!(simulator.pop(us(0)), Some(0));
+    simulator.completed(0, us(100));
+    assert_eq!(simulator.next_event(), Some(us(110)));
+}
+
+#[test]
+fn says_in_a_line_what_is_missing() {
+    let bare = TraceRecord::new(us(0), Op::Read, Lba(0), Sectors(8));
+    let no_completion = TraceRecord { completion: None, ..read(1, 0, 1) };
+    let message = |records: &[TraceRecord]| can_infer(records).unwrap_err().to_string();
+    assert_eq!(message(&[bare]), "dependencies need process ids: only 0 of 1 requests have one");
+    assert_eq!(message(&vec![no_completion; 8]), "dependencies need completion times: only 0 of 8 requests have one");
+    assert_eq!(
+        message(&[read(1, 5, 6), read(1, 4, 6)]),
+        "request 2 arrives before the one ahead of it, expected arrival order"
+    );
+    assert_eq!(message(&[read(1, 5, 4)]), "request 1 completes before it arrives");
+    assert_eq!(can_infer(&[]), Ok(()));
+}
+
+#[test]
+fn requests_in_flight_when_the_recording_ended_block_nobody() {
+    let mut records: Vec<_> = (0..8).map(|i| read(1, i * 100, i * 100 + 50)).collect();
+    records[6].completion = None;
+    let deps = inferred(&records);
+    assert!(!deps.is_blocking(6));
+    assert_eq!(replay(&deps, |_| us(50)).len(), 8);
+}
+
+/// The eight processes of four synchronous reads each of GF 4.4.1, all as eager as each other.
+fn eight_processes(mut serve: impl FnMut(&mut VecDeque<(u32, u32)>) -> Option<(u32, u32)>) -> Vec<(u32, u32)> {
+    // Recorded under FIFO at 100 us a request.
+    let records: Vec<_> =
+        (0..32).map(|n| read(10 + n % 8, u64::from((n + 1).saturating_sub(8)) * 100, u64::from(n + 1) * 100)).collect();
+    let deps = inferred(&records);
+    let mut simulator = ArrivalSimulator::new(&deps);
+    let (mut queue, mut now, mut served) = (VecDeque::new(), Nanos::ZERO, Vec::new());
+    while !simulator.is_done() {
+        while let Some(request) = simulator.pop(now) {
+            queue.push_back((deps.process_index(request), request));
+        }
+        let (process, request) = serve(&mut queue).unwrap();
+        now += us(100);
+        simulator.completed(request, now);
+        served.push((process + 1, request / 8 + 1));
+    }
+    served
+}
+
+#[test]
+fn arrivals_follow_the_scheduler_of_the_replay_not_of_the_recording() {
+    let fifo = eight_processes(|queue| queue.pop_front());
+    let round_robin: Vec<_> = (1..=4).flat_map(|j| (1..=8).map(move |i| (i, j))).collect();
+    assert_eq!(fifo, round_robin, "GF 4.4.1: R1,1 R2,1 ... R8,1 R1,2 ...");
+    let mut last = 0;
+    let in_a_row = eight_processes(|queue| {
+        let at = queue.iter().position(|&(process, _)| process == last).unwrap_or(0);
+        let next = queue.remove(at)?;
+        last = next.0;
+        Some(next)
+    });
+    let four_each: Vec<_> = (1..=8).flat_map(|i| (1..=4).map(move |j| (i, j))).collect();
+    assert_eq!(in_a_row, four_each, "GF 4.4.1: R1,1 R1,2 R1,3 R1,4 R2,1 ...");
+}
+
+prop_compose! {
+    /// A recording of several processes against a FIFO server: arbitrary arrivals, operations and service times, ids that
+    /// are reused, parents among them.
+    fn recordings()(
+        steps in prop::collection::vec((0u64..200, 0u64..120, 1u32..6, 0u8..4, 0u32..6, any::<bool>()), 1..150),
+    ) -> Vec<TraceRecord> {
+        let (mut now, mut free_at) = (0, 0);
+        let mut starts = [0u64; 8];
+        steps.into_iter().map(|(gap, service, process, kind, parent, reborn)| {
+            // Gaps of zero are frequent: ties are where replays go wrong.
+            now += gap.saturating_sub(60);
+            let done = if kind == 3 { now + service } else { free_at.max(now) + service };
+            if kind != 3 {
+                free_at = done;
+            }
+            if reborn && service > 100 {
+                starts[process as usize] = now.saturating_sub(service % 7);
+            }
+            let process = process + 2;
+            let mut r = match kind {
+                0 => write(process, now, done),
+                1 => read_ahead(process, now, done),
+                _ => read(process, now, done),
+            };
+            if parent > 0 {
+                r = born(r, parent + 2, starts[process as usize - 2]);
+            }
+            r
+        }).collect()
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_replay_that_completes_as_recorded_arrives_as_recorded(records in recordings(), families: bool) {
+        let deps = infer(&records, &InferOptions { families, ..InferOptions::default() }).unwrap();
+        let replayed = replay(&deps, |i| {
+            let r = &records[i as usize];
+            r.completion.unwrap() - r.arrival
+        });
+        prop_assert_eq!(replayed.len(), records.len());
+        for (request, arrival) in replayed {
+            prop_assert_eq!(arrival, records[request as usize].arrival, "request {}", request);
+        }
+    }
+
+    #[test]
+    fn no_replay_gets_stuck_or_reorders_a_process(records in recordings(), service in prop::collection::vec(0u64..5_000, 1..20)) {
+        let deps = inferred(&records);
+        let replayed = replay(&deps, |i| us(service[i as usize % service.len()]));
+        prop_assert_eq!(replayed.len(), records.len());
+        for p in 0..deps.processes() as u32 {
+            let mine: Vec<u32> = replayed.iter().map(|a| a.0).filter(|&i| deps.process_index(i) == p).collect();
+            prop_assert_eq!(&mine[..], deps.requests_of(p));
+        }
+    }
+}
