@@ -7,8 +7,12 @@
 //! What schedulers share: [`SortedIndex`] (requests by sector), [`Links`] and [`List`] (linked lists that never
 //! allocate per request), [`MergeIndex`] and [`try_merge`] (back and front merging, coalescing).
 
+#[cfg(test)]
+mod bench_queue;
+mod jiffies;
 mod links;
 mod merge;
+mod mq_deadline;
 mod noop;
 mod registry;
 mod scheduler;
@@ -16,7 +20,8 @@ mod sorted;
 mod tunables;
 
 pub use links::{Links, List};
-pub use merge::{MergeIndex, MergeLimits, MergeTarget, Merged, try_merge};
+pub use merge::{MergeIndex, MergeLimits, MergeTarget, Merged, compatible, try_merge};
+pub use mq_deadline::{MqDeadline, MqDeadlineTunables};
 pub use noop::Noop;
 pub use registry::{AnyScheduler, Lineage, SCHEDULERS, SchedulerInfo, SchedulerSpec};
 pub use scheduler::{Dispatch, Environment, Scheduler};

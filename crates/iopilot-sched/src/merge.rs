@@ -111,11 +111,13 @@ fn mergeable(rq: &Request) -> bool {
     rq.op.transfers() && !rq.flags.intersects(Flags::NO_MERGE | Flags::PREFLUSH | Flags::FUA)
 }
 
-/// The rules that hold for every scheduler (`blk_rq_merge_ok`): one operation, one priority, within the size limit.
-fn compatible(a: &Request, b: &Request, limits: &MergeLimits) -> bool {
+/// Whether two requests may become one wherever they meet (`blk_rq_merge_ok`): one operation, one priority, within the
+/// size limit. Whether they touch is for the caller to see.
+pub fn compatible(a: &Request, b: &Request, limits: &MergeLimits) -> bool {
     a.op == b.op
         && a.priority == b.priority
         && mergeable(a)
+        && mergeable(b)
         && u64::from(a.sectors.0) + u64::from(b.sectors.0) <= u64::from(limits.max_sectors)
 }
 
@@ -217,6 +219,8 @@ impl MergeIndex {
         if mergeable(rq) {
             self.ends.insert(rq.end(), id);
             self.starts.insert(rq.lba, id);
+            // The first to come is tried first until something merges, as `elv_insert` has it.
+            self.last.get_or_insert(id);
         }
     }
 

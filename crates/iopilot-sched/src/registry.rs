@@ -1,5 +1,6 @@
 //! Every scheduler by name, and [`AnyScheduler`], which is any of them.
 
+use crate::{MqDeadline, MqDeadlineTunables};
 use crate::{Dispatch, Environment, MergeLimits, Merged, Noop, Scheduler, Tunable, TunableError, Tunables};
 use iopilot_block::{InputError, Nanos, ProcessId, Request, RequestId, Requests, suggest};
 use std::fmt;
@@ -107,6 +108,7 @@ macro_rules! schedulers {
 
 schedulers! {
     Noop(Noop), "noop", Linux2_6, "first in, first out, with back merging", &[], |_| Noop::new();
+    MqDeadline(MqDeadline), "mq-deadline", Linux6, "sector order in batches, deadlines and priority classes", MqDeadlineTunables::SPECS, |env| MqDeadline::new(env);
 }
 
 /// A scheduler and the tunables to set on it, as written on a command line: `bfq:low_latency=0:slice_idle=4`.

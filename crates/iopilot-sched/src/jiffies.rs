@@ -1,0 +1,44 @@
+//! The kernel's coarse clock, in which its schedulers keep their long times.
+
+use iopilot_block::Nanos;
+
+/// `CONFIG_HZ` of Debian, Ubuntu and most other distributions. It is visible: `timeout_sync` of bfq, an eighth of a
+/// second, reads 124 ms.
+pub(crate) const HZ: i64 = 250;
+
+/// Ticks since the start, rounded down. Signed, so that "long before the start" can be said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Jiffies(pub(crate) i64);
+
+impl Jiffies {
+    /// Before anything that can be remembered, and safe to add any interval to.
+    pub(crate) const LONG_AGO: Self = Self(i64::MIN / 4);
+
+    /// The tick that `now` falls in.
+    pub(crate) const fn at(now: Nanos) -> Self {
+        Self((now.0 / (1_000_000_000 / HZ as u64)) as i64)
+    }
+
+    /// This point plus `ms` milliseconds, which round up to ticks as in `msecs_to_jiffies`.
+    pub(crate) const fn plus_ms(self, ms: u64) -> Self {
+        Self(self.0 + ms_to_ticks(ms))
+    }
+}
+
+/// Milliseconds in ticks, rounded up.
+pub(crate) const fn ms_to_ticks(ms: u64) -> i64 {
+    (ms * HZ as u64).div_ceil(1000) as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_point_rounds_down_and_an_interval_up() {
+        assert_eq!(Jiffies::at(Nanos::from_micros(7_999)), Jiffies(1));
+        assert_eq!(ms_to_ticks(125), 32);
+        assert_eq!(Jiffies(2).plus_ms(500), Jiffies(127));
+        assert!(Jiffies::LONG_AGO.plus_ms(10_000) < Jiffies::at(Nanos::ZERO));
+    }
+}
