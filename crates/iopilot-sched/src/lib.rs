@@ -10,18 +10,23 @@
 #[cfg(test)]
 mod bench_queue;
 mod jiffies;
+mod kyber;
 mod links;
 mod merge;
 mod mq_deadline;
+mod none;
 mod noop;
 mod registry;
 mod scheduler;
+mod software_queue;
 mod sorted;
 mod tunables;
 
+pub use kyber::{Kyber, KyberTunables};
 pub use links::{Links, List};
 pub use merge::{MergeIndex, MergeLimits, MergeTarget, Merged, compatible, try_merge};
 pub use mq_deadline::{MqDeadline, MqDeadlineTunables};
+pub use none::NoScheduler;
 pub use noop::Noop;
 pub use registry::{AnyScheduler, Lineage, SCHEDULERS, SchedulerInfo, SchedulerSpec};
 pub use scheduler::{Dispatch, Environment, Scheduler};

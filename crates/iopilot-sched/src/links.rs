@@ -57,6 +57,26 @@ impl List {
         links.links[id.index()].1
     }
 
+    /// The request before `id` in this list.
+    pub fn prev(&self, links: &Links, id: RequestId) -> Option<RequestId> {
+        links.links[id.index()].0
+    }
+
+    /// Moves all of `other` behind this list. O(1).
+    pub fn append(&mut self, links: &mut Links, other: &mut Self) {
+        let (Some(front), Some(back)) = (other.front, other.back) else { return };
+        match self.back {
+            Some(last) => {
+                links.slot(last).1 = Some(front);
+                links.slot(front).0 = Some(last);
+            }
+            None => self.front = Some(front),
+        }
+        self.back = Some(back);
+        self.len += other.len;
+        *other = Self::default();
+    }
+
     /// Appends `id`.
     pub fn push_back(&mut self, links: &mut Links, id: RequestId) {
         *links.slot(id) = (self.back, None);
@@ -136,6 +156,10 @@ mod tests {
         list.replace(&mut links, id(5), id(2));
         assert_eq!(list.iter(&links).map(RequestId::index).collect::<Vec<_>>(), [9, 3, 4, 2]);
         assert_eq!((list.len(), list.back()), (4, Some(id(2))));
+        let mut tail = List::new();
+        tail.push_back(&mut links, id(7));
+        list.append(&mut links, &mut tail);
+        assert_eq!((list.back(), list.prev(&links, id(7)), tail.len()), (Some(id(7)), Some(id(2)), 0));
         while list.pop_front(&mut links).is_some() {}
         assert!(list.is_empty() && list.back().is_none());
     }

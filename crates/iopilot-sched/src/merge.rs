@@ -107,7 +107,8 @@ enum Side {
     Front,
 }
 
-fn mergeable(rq: &Request) -> bool {
+/// Whether a request may merge at all (`rq_mergeable`).
+pub(crate) fn mergeable(rq: &Request) -> bool {
     rq.op.transfers() && !rq.flags.intersects(Flags::NO_MERGE | Flags::PREFLUSH | Flags::FUA)
 }
 

@@ -1,7 +1,7 @@
 //! Every scheduler by name, and [`AnyScheduler`], which is any of them.
 
-use crate::{MqDeadline, MqDeadlineTunables};
 use crate::{Dispatch, Environment, MergeLimits, Merged, Noop, Scheduler, Tunable, TunableError, Tunables};
+use crate::{Kyber, KyberTunables, MqDeadline, MqDeadlineTunables, NoScheduler};
 use iopilot_block::{InputError, Nanos, ProcessId, Request, RequestId, Requests, suggest};
 use std::fmt;
 
@@ -108,7 +108,9 @@ macro_rules! schedulers {
 
 schedulers! {
     Noop(Noop), "noop", Linux2_6, "first in, first out, with back merging", &[], |_| Noop::new();
+    None(NoScheduler), "none", Linux6, "no scheduler: first in, first out on each CPU", &[], |env| NoScheduler::new(env);
     MqDeadline(MqDeadline), "mq-deadline", Linux6, "sector order in batches, deadlines and priority classes", MqDeadlineTunables::SPECS, |env| MqDeadline::new(env);
+    Kyber(Kyber), "kyber", Linux6, "tokens for reads and writes that follow the latencies seen", KyberTunables::SPECS, |env| Kyber::new(env);
 }
 
 /// A scheduler and the tunables to set on it, as written on a command line: `bfq:low_latency=0:slice_idle=4`.

@@ -1,0 +1,99 @@
+use super::*;
+use crate::bench_queue::Bench;
+
+fn bench() -> Bench<Kyber> {
+    Bench::new(Kyber::new(&Environment { cpus: 2, ..Environment::default() }))
+}
+
+#[test]
+fn domains_take_turns_in_batches_of_sixteen_reads_and_eight_writes() {
+    let mut b = bench();
+    for i in 0..40 {
+        b.write(100_000 + 10 * i);
+        b.read(10 * (40 - i));
+    }
+    let order = b.take(40);
+    let kinds: String = order.iter().map(|&lba| if lba < 100_000 { 'r' } else { 'w' }).collect();
+    assert_eq!(kinds, format!("{0}{1}{0}", "r".repeat(16), "w".repeat(8)));
+    assert_eq!(order[..3], [400, 390, 380], "first in, first out");
+}
+
+#[test]
+fn each_domain_has_its_own_tokens() {
+    let mut b = bench();
+    for i in 0..300 {
+        b.read(10 * i);
+    }
+    b.write(1_000_000);
+    let mut sent = Vec::new();
+    while let Some(id) = b.dispatch() {
+        sent.push(id);
+    }
+    assert_eq!((sent.len(), b.scheduler.queued()), (257, 44), "256 reads and the write");
+    b.complete(sent[0]);
+    assert_eq!(b.take(99).len(), 44, "a free token goes round");
+}
+
+#[test]
+fn software_queues_are_moved_in_the_order_of_the_cpus_once_the_last_lot_is_gone() {
+    let mut b = bench();
+    let submit = |b: &mut Bench<Kyber>, cpu, lba| {
+        let mut rq = b.request(Op::Read, lba, 8);
+        rq.cpu = cpu;
+        b.put(rq)
+    };
+    for (cpu, lba) in [(1, 100), (0, 900), (1, 500)] {
+        assert!(!submit(&mut b, cpu, lba));
+    }
+    assert_eq!(b.take(1), [900]);
+    assert!(!submit(&mut b, 1, 508), "what was moved merges no more");
+    assert!(submit(&mut b, 1, 516));
+    submit(&mut b, 0, 4000);
+    assert_eq!(b.take(9), [100, 500, 4000, 508]);
+}
+
+/// Completes `n` of `op`, one by one, each `ms` after it was sent.
+fn serve(b: &mut Bench<Kyber>, op: Op, n: u64, ms: u64) {
+    for _ in 0..n {
+        b.submit_sectors(op, b.now.0 / 1000, 8);
+        let id = b.dispatch().expect("a token is free");
+        b.now += Nanos::from_millis(ms);
+        b.complete(id);
+    }
+}
+
+#[test]
+fn slow_reads_throttle_writes_that_are_within_target_and_good_times_leave_depths_alone() {
+    let mut b = bench();
+    serve(&mut b, Op::Read, 600, 1);
+    serve(&mut b, Op::Write, 600, 1);
+    b.now += Nanos::from_millis(200);
+    b.dispatch();
+    assert_eq!(b.scheduler.depths(), MAX_DEPTH);
+    // Reads at 5 ms miss their 2 ms; writes at 1 ms are in the first quarter of their 10 ms.
+    serve(&mut b, Op::Read, 300, 5);
+    serve(&mut b, Op::Write, 600, 1);
+    serve(&mut b, Op::Read, 300, 5);
+    b.now += Nanos::from_millis(200);
+    b.dispatch();
+    let [reads, writes, ..] = b.scheduler.depths();
+    assert_eq!(reads, MAX_DEPTH[0], "the slow domain is not throttled");
+    assert!(writes < MAX_DEPTH[1], "writes are: {writes}");
+}
+
+#[test]
+fn a_throttled_domain_beyond_its_target_gets_tokens_back() {
+    let mut b = bench();
+    b.scheduler.depth[1] = 4;
+    serve(&mut b, Op::Write, 600, 30);
+    b.now += Nanos::from_millis(200);
+    b.dispatch();
+    assert!(b.scheduler.depths()[1] > 4);
+}
+
+#[test]
+fn a_quarter_of_the_tags_is_kept_for_reads() {
+    let b = bench();
+    assert_eq!(b.scheduler.depth_limit(&b.request(Op::Read, 0, 8), 256), 256);
+    assert_eq!(b.scheduler.depth_limit(&b.request(Op::Write, 0, 8), 256), 192);
+}
