@@ -55,4 +55,15 @@ pub trait Source {
 
     /// `process` goes on.
     fn unblocked(&mut self, process: ProcessId, now: Nanos);
+
+    /// Whether a task submits one request after the other, so that it waits where one has to. Open arrivals do not.
+    fn is_serial(&self) -> bool {
+        true
+    }
+
+    /// Whether think times count from the block layer's completion, as those inferred from a trace do; else the host
+    /// adds the time until the task runs again.
+    fn thinks_from_block_layer(&self) -> bool {
+        false
+    }
 }

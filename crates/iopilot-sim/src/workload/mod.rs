@@ -1,1 +1,3 @@
 //! Workloads: what issues requests.
+
+pub mod replay;

@@ -1,0 +1,92 @@
+//! [`BlockConfig`]: the block layer's settings, and what they become for a scheduler's lineage.
+
+use crate::host::HostConfig;
+use crate::plug::Plugging;
+use crate::tags::TagRule;
+use iopilot_block::{Nanos, SECTOR_BYTES};
+use iopilot_sched::Lineage;
+use serde::Deserialize;
+
+/// The block layer's settings, named as in `/sys/block/*/queue`. What is not set takes the kernel's default for the
+/// scheduler's lineage: 2.6.24 for the classic and 2.6 schedulers, 6.x for the others.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct BlockConfig {
+    /// Requests that may be queued. 2.6: 128 reads and 128 writes. 6.x: twice the device's depth, 256 at most; `none`
+    /// has the device's depth.
+    pub nr_requests: Option<u32>,
+    /// Largest request in KiB; larger ones are split. 512 for 2.6, 1280 for 6.x.
+    pub max_sectors_kb: Option<u32>,
+    /// 0 merges, 1 merges only with the request that merged last, 2 never merges.
+    pub nomerges: u8,
+    /// Requests the device is given at once; the device's own depth where not set.
+    pub queue_depth: Option<u32>,
+    /// Whether requests are plugged; true for 2.6 and 6.x, false for the classic schedulers.
+    pub plug: Option<bool>,
+    /// Whether the next request leaves the scheduler while the device is still full. True for 2.6 and 6.x (drivers
+    /// without a dispatch budget: virtio, NVMe, loop), false for the classic schedulers.
+    pub lookahead: Option<bool>,
+}
+
+/// The settings in force for one run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Queue {
+    pub(crate) tag_rule: TagRule,
+    pub(crate) nr_requests: u32,
+    pub(crate) max_sectors: u32,
+    pub(crate) nomerges: u8,
+    pub(crate) queue_depth: u32,
+    pub(crate) plugging: Plugging,
+    pub(crate) lookahead: bool,
+    pub(crate) issue_latency: Nanos,
+    pub(crate) cpus: u16,
+}
+
+impl BlockConfig {
+    /// What holds for `scheduler` on a device that takes `device_depth` requests at once.
+    pub(crate) fn resolve(&self, scheduler: &str, lineage: Lineage, device_depth: u32, host: &HostConfig) -> Queue {
+        let queue_depth = self.queue_depth.unwrap_or(device_depth).clamp(1, device_depth);
+        let modern = lineage == Lineage::Linux6;
+        let classic = lineage == Lineage::Classic;
+        let nr_requests = match scheduler {
+            "none" => queue_depth,
+            _ if modern => self.nr_requests.unwrap_or(2 * queue_depth.min(128)),
+            _ => self.nr_requests.unwrap_or(128),
+        };
+        let kib = self.max_sectors_kb.unwrap_or(if modern { 1280 } else { 512 });
+        let plugging = match (self.plug.unwrap_or(!classic), modern) {
+            (false, _) => Plugging::Off,
+            (true, true) => Plugging::Task,
+            (true, false) => Plugging::Device,
+        };
+        Queue {
+            tag_rule: if modern { TagRule::Shared } else { TagRule::PerDirection },
+            nr_requests,
+            max_sectors: kib * (1024 / SECTOR_BYTES as u32),
+            nomerges: self.nomerges,
+            queue_depth,
+            plugging,
+            lookahead: self.lookahead.unwrap_or(!classic) && scheduler != "none",
+            issue_latency: host.issue(),
+            cpus: host.cpus.max(1),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_are_those_of_the_lineage() {
+        let (config, host) = (BlockConfig::default(), HostConfig::default());
+        let old = config.resolve("cfq", Lineage::Linux2_6, 32, &host);
+        assert_eq!((old.nr_requests, old.max_sectors, old.plugging), (128, 1024, Plugging::Device));
+        let new = config.resolve("bfq", Lineage::Linux6, 32, &host);
+        assert_eq!((new.nr_requests, new.max_sectors, new.plugging), (64, 2560, Plugging::Task));
+        let none = config.resolve("none", Lineage::Linux6, 32, &host);
+        assert_eq!((none.nr_requests, none.lookahead), (32, false));
+        let classic = config.resolve("sstf", Lineage::Classic, 1, &host);
+        assert_eq!((classic.lookahead, classic.plugging), (false, Plugging::Off));
+    }
+}

@@ -1,0 +1,329 @@
+//! The block layer between tasks and device: splitting, merging, plugging, tags, the scheduler, and dispatch.
+//!
+//! It is the kernel's, of 2.6.24 or 6.x as the scheduler's lineage asks: see [`crate::BlockConfig`].
+
+use crate::block_config::Queue;
+use crate::ios::Ios;
+use crate::metrics::Recorder;
+use crate::plug::Plug;
+use crate::source::Arrival;
+use crate::tags::Tags;
+use iopilot_block::{Nanos, Op, ProcessId, Request, RequestId, Requests, Sectors};
+use iopilot_device::{Completion, Device, DeviceRequest};
+use iopilot_sched::{AnyScheduler, Dispatch, MergeLimits, Merged, Scheduler};
+use std::collections::{HashMap, VecDeque};
+
+/// What the block layer wants its engine to do, beyond what the call itself did.
+#[derive(Debug, Default)]
+pub(crate) struct Effects {
+    /// Tasks that went to sleep within a submission.
+    pub(crate) blocked: Vec<ProcessId>,
+    /// Tasks that have woken from it.
+    pub(crate) unblocked: Vec<ProcessId>,
+    /// Sources' handles of requests that are complete.
+    pub(crate) completed: Vec<u64>,
+    /// How many sleepers are to look for a tag soon.
+    pub(crate) wake: usize,
+}
+
+/// The block layer of one device.
+#[derive(Debug)]
+pub(crate) struct BlockLayer {
+    queue: Queue,
+    limits: MergeLimits,
+    scheduler: AnyScheduler,
+    rqs: Requests,
+    ios: Ios,
+    tags: Tags,
+    plug: Plug,
+    /// Flushes, which no scheduler sees.
+    bypass: VecDeque<RequestId>,
+    /// Tasks asleep for a tag, with what they will submit when awake.
+    asleep: HashMap<ProcessId, VecDeque<RequestId>>,
+    /// Whether tasks submit one request after the other.
+    serial: bool,
+    /// The request that has left the scheduler and waits for the device (one request of lookahead).
+    pulled: Option<RequestId>,
+    /// The request on its way to the device, and when it gets there.
+    issuing: Option<(Nanos, RequestId)>,
+    in_flight: u32,
+    /// When the scheduler asked to be asked again.
+    timer: Option<Nanos>,
+    pub(crate) recorder: Recorder,
+    pub(crate) effects: Effects,
+}
+
+impl BlockLayer {
+    pub(crate) fn new(queue: Queue, scheduler: AnyScheduler, serial: bool) -> Self {
+        Self {
+            limits: MergeLimits { max_sectors: queue.max_sectors, nomerges: queue.nomerges },
+            scheduler,
+            rqs: Requests::new(),
+            ios: Ios::default(),
+            tags: Tags::new(queue.tag_rule, queue.nr_requests),
+            plug: Plug::new(queue.plugging),
+            bypass: VecDeque::new(),
+            asleep: HashMap::new(),
+            serial,
+            pulled: None,
+            issuing: None,
+            in_flight: 0,
+            timer: None,
+            recorder: Recorder::new(),
+            effects: Effects::default(),
+            queue,
+        }
+    }
+
+    /// Requests submitted and not yet complete.
+    pub(crate) fn outstanding(&self) -> usize {
+        self.ios.len()
+    }
+
+    /// When the request on its way reaches the device.
+    pub(crate) fn next_issue(&self) -> Option<Nanos> {
+        self.issuing.map(|(at, _)| at)
+    }
+
+    /// When to call [`BlockLayer::timer`].
+    pub(crate) fn next_timer(&self) -> Option<Nanos> {
+        match (self.timer, self.plug.unplug_at()) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    /// A task submits a request, as part of a batch that [`BlockLayer::end_batch`] ends.
+    pub(crate) fn submit(&mut self, arrival: &Arrival, now: Nanos) {
+        self.recorder.arrived(now);
+        let most = self.queue.max_sectors;
+        let parts = arrival.sectors.0.div_ceil(most).max(1);
+        let io = self.ios.insert(arrival, parts);
+        let mut lba = arrival.lba;
+        let mut left = arrival.sectors.0;
+        for _ in 0..parts {
+            let sectors = Sectors(left.min(most));
+            let mut rq = Request::new(arrival.op, lba, sectors, arrival.process);
+            rq.flags = arrival.flags;
+            rq.priority = arrival.priority;
+            rq.criticality = arrival.criticality;
+            rq.cpu = arrival.cpu % self.queue.cpus;
+            rq.tag = io;
+            rq.arrived = now;
+            let id = self.rqs.insert(rq);
+            self.submit_part(id, now);
+            lba = lba + sectors;
+            left -= sectors.0;
+        }
+    }
+
+    /// The task's batch is over: it goes on, or to sleep on what it reads.
+    pub(crate) fn end_batch<D: Device>(&mut self, now: Nanos, device: &mut D) {
+        self.flush_plug(now);
+        self.plug.end_batch();
+        self.pump(now, device);
+    }
+
+    /// The device finished a request.
+    pub(crate) fn complete<D: Device>(&mut self, done: &Completion, now: Nanos, device: &mut D) {
+        let id = done.id;
+        self.in_flight -= 1;
+        self.recorder.served(&self.rqs[id], &done.service, now);
+        if self.rqs[id].op != Op::Flush {
+            self.scheduler.completed(&mut self.rqs, id, now);
+        }
+        self.effects.wake += self.tags.give(&self.rqs[id]);
+        self.plug.unplug();
+        let mut next = Some(id);
+        while let Some(part) = next {
+            next = self.rqs.next_part(part);
+            let rq = &self.rqs[part];
+            if let Some(io) = self.ios.part_done(rq.tag) {
+                self.recorder.completed(rq.op, rq.process, io.sectors.bytes(), rq.arrived, now);
+                self.effects.completed.push(io.tag);
+            }
+            self.rqs.remove(part);
+        }
+        self.pump(now, device);
+    }
+
+    /// The request on its way has reached the device.
+    pub(crate) fn issue<D: Device>(&mut self, now: Nanos, device: &mut D) {
+        if let Some((_, id)) = self.issuing.take() {
+            self.send(id, now, device);
+        }
+        self.pump(now, device);
+    }
+
+    /// The scheduler's timer, or the plug's, has run out.
+    pub(crate) fn timer<D: Device>(&mut self, now: Nanos, device: &mut D) {
+        if self.timer.is_some_and(|at| at <= now) {
+            self.timer = None;
+        }
+        if self.plug.unplug_at().is_some_and(|at| at <= now) {
+            self.plug.unplug();
+        }
+        self.pump(now, device);
+    }
+
+    /// One sleeper looks for a tag; it may find that another task was faster.
+    pub(crate) fn wake<D: Device>(&mut self, now: Nanos, device: &mut D) {
+        for (class, sleeper) in self.tags.sleepers().into_iter().enumerate() {
+            let Some(id) = sleeper else { continue };
+            if !self.take_tag(id) {
+                continue;
+            }
+            self.tags.awake(class);
+            let process = self.rqs[id].process;
+            self.admit(id, now);
+            if self.serial {
+                self.go_on(process, now);
+            }
+            self.end_batch(now, device);
+            return;
+        }
+    }
+
+    /// A task has exited.
+    pub(crate) fn process_exited<D: Device>(&mut self, process: ProcessId, now: Nanos, device: &mut D) {
+        self.scheduler.process_exited(process, now);
+        self.pump(now, device);
+    }
+
+    fn submit_part(&mut self, id: RequestId, now: Nanos) {
+        if !self.asleep.is_empty() && self.serial {
+            if let Some(rest) = self.asleep.get_mut(&self.rqs[id].process) {
+                rest.push_back(id);
+                return;
+            }
+        }
+        self.try_submit(id, now);
+    }
+
+    /// Merges, or takes a tag and goes on, or sleeps; false where it sleeps.
+    fn try_submit(&mut self, id: RequestId, now: Nanos) -> bool {
+        if self.plug.try_merge(&mut self.rqs, id, &self.limits) {
+            self.rqs[id].inserted = now;
+            self.recorder.merged();
+            return true;
+        }
+        if self.rqs[id].op.transfers() {
+            if let Some(Merged { absorbed, .. }) = self.scheduler.try_merge(&mut self.rqs, id, &self.limits, now) {
+                self.rqs[id].inserted = now;
+                self.recorder.merged();
+                if let Some(gone) = absorbed {
+                    self.recorder.merged();
+                    self.effects.wake += self.tags.give(&self.rqs[gone]);
+                }
+                return true;
+            }
+        }
+        if self.take_tag(id) {
+            self.admit(id, now);
+            return true;
+        }
+        self.flush_plug(now);
+        let rq = &self.rqs[id];
+        self.tags.sleep(id, rq);
+        if self.serial {
+            self.asleep.insert(rq.process, VecDeque::new());
+            self.effects.blocked.push(rq.process);
+        }
+        false
+    }
+
+    /// `process` has its tag: it submits the rest of what it was submitting.
+    fn go_on(&mut self, process: ProcessId, now: Nanos) {
+        let Some(mut rest) = self.asleep.remove(&process) else { return };
+        while let Some(id) = rest.pop_front() {
+            if !self.try_submit(id, now) {
+                self.asleep.insert(process, rest);
+                // It is asleep as before: its source need not know.
+                self.effects.blocked.pop();
+                return;
+            }
+        }
+        self.effects.unblocked.push(process);
+    }
+
+    fn take_tag(&mut self, id: RequestId) -> bool {
+        let rq = &self.rqs[id];
+        let limit = self.scheduler.depth_limit(rq, self.tags.nr_requests());
+        self.tags.take(rq, limit)
+    }
+
+    /// A request with a tag goes to the task's plug, or to the scheduler.
+    fn admit(&mut self, id: RequestId, now: Nanos) {
+        if self.plug.hold(&self.rqs, id) {
+            if self.plug.is_full(&self.rqs) {
+                self.flush_plug(now);
+            }
+        } else {
+            self.insert(id, now);
+        }
+    }
+
+    fn flush_plug(&mut self, now: Nanos) {
+        while let Some(id) = self.plug.take() {
+            self.insert(id, now);
+        }
+    }
+
+    fn insert(&mut self, id: RequestId, now: Nanos) {
+        self.rqs[id].inserted = now;
+        let idle = self.scheduler.queued() == 0 && self.pulled.is_none() && self.bypass.is_empty();
+        if self.rqs[id].op == Op::Flush {
+            self.bypass.push_back(id);
+        } else {
+            self.scheduler.insert(&mut self.rqs, id, now);
+        }
+        self.plug.inserted(&self.rqs[id], idle, self.scheduler.queued(), now);
+    }
+
+    /// Moves requests from the scheduler to the device while both are willing.
+    fn pump<D: Device>(&mut self, now: Nanos, device: &mut D) {
+        while !self.plug.is_plugged() && self.issuing.is_none() {
+            let room = self.in_flight < self.queue.queue_depth;
+            if self.pulled.is_none() {
+                if !room && !self.queue.lookahead {
+                    return;
+                }
+                self.timer = None;
+                match self.pull(now) {
+                    Dispatch::Request(id) => self.pulled = Some(id),
+                    Dispatch::WaitUntil(at) => {
+                        debug_assert!(at > now, "a scheduler waits for the past");
+                        self.timer = Some(at.max(Nanos(now.0 + 1)));
+                        return;
+                    }
+                    Dispatch::Empty => return,
+                }
+            }
+            if !room {
+                return;
+            }
+            let Some(id) = self.pulled.take() else { return };
+            self.in_flight += 1;
+            if self.queue.issue_latency == Nanos::ZERO {
+                self.send(id, now, device);
+            } else {
+                self.issuing = Some((now + self.queue.issue_latency, id));
+            }
+        }
+    }
+
+    fn pull(&mut self, now: Nanos) -> Dispatch {
+        match self.bypass.pop_front() {
+            Some(id) => Dispatch::Request(id),
+            None => self.scheduler.dispatch(&mut self.rqs, now),
+        }
+    }
+
+    fn send<D: Device>(&mut self, id: RequestId, now: Nanos, device: &mut D) {
+        let rq = &mut self.rqs[id];
+        rq.issued = now;
+        let request = DeviceRequest { id, op: rq.op, lba: rq.lba, sectors: rq.sectors, flags: rq.flags };
+        self.recorder.dispatched(&self.rqs[id], now);
+        device.submit(request, now);
+    }
+}

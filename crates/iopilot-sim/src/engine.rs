@@ -1,0 +1,198 @@
+//! The event loop.
+//!
+//! A machine with one block device has few things that can happen next: the device does something, a request reaches
+//! it, a delay runs out, the workload issues something, a timer fires. Each says when; the earliest goes first, and
+//! those of one moment in this order, which is the kernel's order at a completion: the waiting request is issued, the
+//! next is pulled, and only then the completer's own next request arrives.
+
+use crate::block_config::Queue;
+use crate::block_layer::BlockLayer;
+use crate::host::HostConfig;
+use crate::metrics::Recorder;
+use crate::source::{Source, Step};
+use iopilot_block::{Nanos, ProcessId};
+use iopilot_device::{Completion, Device};
+use iopilot_sched::AnyScheduler;
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Something that happens a while after its cause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Delayed {
+    /// The task learns that its request is complete.
+    Told(u64),
+    /// A sleeper looks for a tag.
+    Wake,
+}
+
+/// A workload, a block layer and a device, run to the end of the workload.
+pub(crate) struct Engine<S, D> {
+    source: S,
+    block: BlockLayer,
+    device: D,
+    host: HostConfig,
+    now: Nanos,
+    /// Ordered by time, then by order of insertion.
+    delays: BinaryHeap<Reverse<(Nanos, u64, Delayed)>>,
+    next_delay: u64,
+    /// For the race between sleepers and running tasks for a freed tag.
+    random: Pcg64Mcg,
+    steps: Vec<Step>,
+    completions: Vec<Completion>,
+}
+
+/// The workload waits for requests that nobody serves: a fault in a scheduler or a model.
+#[derive(Debug)]
+pub(crate) struct Stuck {
+    pub(crate) at: Nanos,
+    pub(crate) outstanding: usize,
+}
+
+impl<S: Source, D: Device> Engine<S, D> {
+    pub(crate) fn new(
+        source: S,
+        queue: Queue,
+        scheduler: AnyScheduler,
+        device: D,
+        host: &HostConfig,
+        seed: u64,
+    ) -> Self {
+        Self {
+            block: BlockLayer::new(queue, scheduler, source.is_serial()),
+            source,
+            device,
+            host: host.clone(),
+            now: Nanos::ZERO,
+            delays: BinaryHeap::new(),
+            next_delay: 0,
+            random: Pcg64Mcg::seed_from_u64(seed),
+            steps: Vec::new(),
+            completions: Vec::new(),
+        }
+    }
+
+    /// Runs to the end; `tick` is called with the number of requests completed, every few thousand.
+    pub(crate) fn run(mut self, mut tick: impl FnMut(u64)) -> Result<Recorder, Stuck> {
+        let mut ticked = 0;
+        while self.step() {
+            let count = self.block.recorder.count();
+            if count >= ticked + 4096 {
+                tick(count - ticked);
+                ticked = count;
+            }
+        }
+        tick(self.block.recorder.count() - ticked);
+        match self.block.outstanding() {
+            0 => Ok(self.block.recorder),
+            outstanding => Err(Stuck { at: self.now, outstanding }),
+        }
+    }
+
+    /// Does what is due next; false where nothing is.
+    fn step(&mut self) -> bool {
+        let due = [
+            self.device.next_event(),
+            self.block.next_issue(),
+            self.delays.peek().map(|Reverse((at, ..))| *at),
+            self.source.next_event(),
+            self.block.next_timer(),
+        ]
+        .map(|at| at.unwrap_or(Nanos::MAX));
+        let mut first = 0;
+        for i in 1..due.len() {
+            if due[i] < due[first] {
+                first = i;
+            }
+        }
+        if due[first] == Nanos::MAX {
+            return false;
+        }
+        debug_assert!(due[first] >= self.now, "time goes back in slot {first}: {} < {}", due[first].0, self.now.0);
+        self.now = due[first].max(self.now);
+        let now = self.now;
+        match first {
+            0 => self.advance_device(),
+            1 => self.block.issue(now, &mut self.device),
+            2 => match self.delays.pop() {
+                Some(Reverse((_, _, Delayed::Told(tag)))) => self.source.completed(tag, now),
+                Some(Reverse((_, _, Delayed::Wake))) => self.block.wake(now, &mut self.device),
+                None => {}
+            },
+            3 => self.advance_source(),
+            _ => self.block.timer(now, &mut self.device),
+        }
+        self.apply_effects();
+        true
+    }
+
+    fn advance_device(&mut self) {
+        let mut done = std::mem::take(&mut self.completions);
+        self.device.advance(self.now, &mut done);
+        for completion in &done {
+            self.block.complete(completion, self.now, &mut self.device);
+        }
+        done.clear();
+        self.completions = done;
+    }
+
+    /// Lets the workload act. What one task issues without another in between is a batch.
+    fn advance_source(&mut self) {
+        let mut steps = std::mem::take(&mut self.steps);
+        self.source.advance(self.now, &mut steps);
+        let mut batch: Option<ProcessId> = None;
+        for step in &steps {
+            let process = match step {
+                Step::Request(arrival) => Some(arrival.process),
+                Step::Exit(_) => None,
+            };
+            if batch.is_some() && batch != process {
+                self.block.end_batch(self.now, &mut self.device);
+            }
+            batch = process;
+            match step {
+                Step::Request(arrival) => self.block.submit(arrival, self.now),
+                Step::Exit(process) => self.block.process_exited(*process, self.now, &mut self.device),
+            }
+        }
+        if batch.is_some() {
+            self.block.end_batch(self.now, &mut self.device);
+        }
+        steps.clear();
+        self.steps = steps;
+    }
+
+    fn apply_effects(&mut self) {
+        let now = self.now;
+        for process in self.block.effects.blocked.drain(..) {
+            self.source.blocked(process, now);
+        }
+        for process in self.block.effects.unblocked.drain(..) {
+            self.source.unblocked(process, now);
+        }
+        let resume = if self.source.thinks_from_block_layer() { Nanos::ZERO } else { self.host.resume() };
+        let mut completed = std::mem::take(&mut self.block.effects.completed);
+        for tag in completed.drain(..) {
+            if resume == Nanos::ZERO {
+                self.source.completed(tag, now);
+            } else {
+                self.delay(resume, Delayed::Told(tag));
+            }
+        }
+        self.block.effects.completed = completed;
+        for _ in 0..std::mem::take(&mut self.block.effects.wake) {
+            let late = self.random.random_bool(self.host.tag_steal_probability);
+            let latency = if late { self.host.wake_late() } else { self.host.wake() };
+            self.delay(latency, Delayed::Wake);
+        }
+    }
+
+    fn delay(&mut self, latency: Nanos, what: Delayed) {
+        self.delays.push(Reverse((self.now + latency, self.next_delay, what)));
+        self.next_delay += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,252 @@
+//! The engine on small devices whose every time is known.
+
+use super::*;
+use crate::block_config::BlockConfig;
+use crate::source::Arrival;
+use crate::workload::replay::{Closed, Open, ReplayRecord};
+use iopilot_block::{Criticality, Flags, IoPriority, Lba, Op, Sectors};
+use iopilot_device::{DeviceRequest, ServiceBreakdown};
+use iopilot_sched::{Environment, SchedulerSpec};
+use proptest::prelude::*;
+use std::collections::VecDeque;
+
+/// Serves one request at a time in `service`, and takes `depth`.
+struct Fixed {
+    service: Nanos,
+    depth: u32,
+    queue: VecDeque<DeviceRequest>,
+    done_at: Option<Nanos>,
+    log: std::rc::Rc<std::cell::RefCell<Vec<DeviceRequest>>>,
+}
+
+impl Fixed {
+    fn new(service: Nanos, depth: u32) -> Self {
+        Self { service, depth, queue: VecDeque::new(), done_at: None, log: Default::default() }
+    }
+}
+
+impl Device for Fixed {
+    fn submit(&mut self, request: DeviceRequest, now: Nanos) {
+        assert!(self.queue.len() < self.depth as usize, "the block layer keeps to the device's depth");
+        self.log.borrow_mut().push(request);
+        self.queue.push_back(request);
+        self.done_at.get_or_insert(now + self.service);
+    }
+
+    fn next_event(&self) -> Option<Nanos> {
+        self.done_at
+    }
+
+    fn advance(&mut self, now: Nanos, out: &mut Vec<Completion>) {
+        while let Some(at) = self.done_at.filter(|&at| at <= now) {
+            let id = self.queue.pop_front().expect("a completion has a request").id;
+            out.push(Completion { id, at, service: ServiceBreakdown::default() });
+            self.done_at = (!self.queue.is_empty()).then(|| at + self.service);
+        }
+    }
+
+    fn capacity(&self) -> u64 {
+        1 << 30
+    }
+
+    fn queue_depth(&self) -> u32 {
+        self.depth
+    }
+}
+
+fn record(ms: u64, process: u32, op: Op, lba: u64, sectors: u32) -> ReplayRecord {
+    ReplayRecord {
+        arrival: Nanos::from_millis(ms),
+        lba: Lba(lba),
+        sectors: Sectors(sectors),
+        process: ProcessId(process),
+        flags: Flags::empty(),
+        cpu: 0,
+        priority: IoPriority::default(),
+        op,
+        criticality: Criticality::TimeCritical,
+    }
+}
+
+fn engine<S: Source>(source: S, scheduler: &str, device: Fixed, config: &BlockConfig) -> Engine<S, Fixed> {
+    let spec = SchedulerSpec::parse(scheduler).unwrap();
+    let queue = config.resolve(spec.name, spec.lineage(), device.depth, &HostConfig::default());
+    let built = spec.build(&Environment { nr_requests: queue.nr_requests, ..Environment::default() }).unwrap();
+    Engine::new(source, queue, built, device, &HostConfig::default(), 1)
+}
+
+#[test]
+fn open_arrivals_queue_and_merge() {
+    let records = vec![record(0, 1, Op::Read, 0, 8), record(1, 1, Op::Read, 100, 8), record(1, 1, Op::Read, 108, 8)];
+    let device = Fixed::new(Nanos::from_millis(10), 1);
+    let log = device.log.clone();
+    let config = BlockConfig { lookahead: Some(false), ..BlockConfig::default() };
+    let report = engine(Open::new(records), "noop", device, &config).run(|_| {}).unwrap().finish("noop".into());
+    assert_eq!((report.requests, report.merged, report.dispatched), (3, 1, 2));
+    assert_eq!(report.bytes, 3 * 4096);
+    assert_eq!(log.borrow().iter().map(|r| (r.lba.0, r.sectors.0)).collect::<Vec<_>>(), [(0, 8), (100, 16)]);
+    // 10 ms, then 19 ms for the two that arrived a millisecond later.
+    assert!((report.response_ms.mean - 16.0).abs() < 0.03, "{:?}", report.response_ms);
+}
+
+#[test]
+fn one_request_of_lookahead_leaves_the_scheduler_early() {
+    // The second request is pulled while the first is served, so that the third cannot merge with it.
+    let records = vec![record(0, 1, Op::Read, 0, 8), record(1, 1, Op::Read, 100, 8), record(2, 1, Op::Read, 108, 8)];
+    let with = |lookahead| {
+        let config = BlockConfig { lookahead: Some(lookahead), plug: Some(false), ..BlockConfig::default() };
+        let device = Fixed::new(Nanos::from_millis(10), 1);
+        engine(Open::new(records.clone()), "noop", device, &config).run(|_| {}).unwrap().finish("noop".into()).merged
+    };
+    assert_eq!((with(true), with(false)), (0, 1));
+}
+
+#[test]
+fn large_requests_are_split_and_counted_once() {
+    let config = BlockConfig { max_sectors_kb: Some(512), nomerges: 2, ..BlockConfig::default() };
+    let records = vec![record(0, 1, Op::Read, 0, 4096)];
+    let device = Fixed::new(Nanos::from_millis(10), 1);
+    let report = engine(Open::new(records), "noop", device, &config).run(|_| {}).unwrap().finish("noop".into());
+    assert_eq!((report.requests, report.dispatched, report.bytes), (1, 4, 2 << 20));
+    assert!((report.response_ms.max - 40.0).abs() < 0.1);
+}
+
+#[test]
+fn the_device_plug_of_2_6_holds_a_lone_write_for_3_ms() {
+    let response = |op| {
+        let device = Fixed::new(Nanos::from_millis(10), 1);
+        let source = Open::new(vec![record(0, 1, op, 0, 8)]);
+        let run = engine(source, "noop", device, &BlockConfig::default()).run(|_| {}).unwrap();
+        run.finish("noop".into()).response_ms.mean
+    };
+    assert!((response(Op::Read) - 10.0).abs() < 0.02, "a reader pulls the plug");
+    assert!((response(Op::Write) - 13.0).abs() < 0.02);
+}
+
+#[test]
+fn a_full_queue_puts_submitters_to_sleep_and_loses_nothing() {
+    let records: Vec<_> = (0..100).map(|i| record(0, i, Op::Write, u64::from(i) * 1000, 8)).collect();
+    let config = BlockConfig { nr_requests: Some(4), ..BlockConfig::default() };
+    let device = Fixed::new(Nanos::from_millis(1), 1);
+    let report = engine(Open::new(records), "noop", device, &config).run(|_| {}).unwrap().finish("noop".into());
+    assert_eq!((report.requests, report.dispatched), (100, 100));
+}
+
+#[test]
+fn a_closed_population_stays_constant() {
+    let records: Vec<_> = (0..200).map(|i| record(0, i % 7, Op::Read, u64::from(i) * 1000, 8)).collect();
+    let device = Fixed::new(Nanos::from_millis(1), 1);
+    let report = engine(Closed::new(records, 8), "noop", device, &BlockConfig::default())
+        .run(|_| {})
+        .unwrap()
+        .finish("noop".into());
+    assert!((report.queue_length_mean - 8.0).abs() < 0.4, "{}", report.queue_length_mean);
+    assert!(report.utilization > 0.95);
+}
+
+/// One task that reads synchronously, without thinking.
+struct Reader {
+    next: u64,
+    left: u32,
+    due: Option<Nanos>,
+}
+
+impl Source for Reader {
+    fn next_event(&self) -> Option<Nanos> {
+        self.due
+    }
+
+    fn advance(&mut self, _: Nanos, out: &mut Vec<Step>) {
+        self.due = None;
+        let arrival = Arrival {
+            op: Op::Read,
+            lba: Lba(self.next * 8),
+            sectors: Sectors(8),
+            flags: Flags::empty(),
+            process: ProcessId(1),
+            priority: IoPriority::default(),
+            criticality: Criticality::TimeCritical,
+            cpu: 0,
+            tag: self.next,
+        };
+        self.next += 1;
+        self.left -= 1;
+        out.push(Step::Request(arrival));
+    }
+
+    fn completed(&mut self, tag: u64, now: Nanos) {
+        assert_eq!(tag + 1, self.next);
+        self.due = (self.left > 0).then_some(now);
+    }
+
+    fn blocked(&mut self, _: ProcessId, _: Nanos) {}
+
+    fn unblocked(&mut self, _: ProcessId, _: Nanos) {}
+}
+
+#[test]
+fn the_host_adds_issue_and_resume_times() {
+    let source = Reader { next: 0, left: 1000, due: Some(Nanos::ZERO) };
+    let device = Fixed::new(Nanos::from_millis(1), 4);
+    let report = engine(source, "noop", device, &BlockConfig::default()).run(|_| {}).unwrap().finish("noop".into());
+    // A millisecond of service and 10 us to issue for each, 50 us to resume after each but the last.
+    assert!((report.elapsed_s - (1.01 + 0.05 * 0.999)).abs() < 1e-6, "{}", report.elapsed_s);
+}
+
+proptest! {
+    /// Whatever arrives, under every scheduler and any settings of the block layer: every byte is served once.
+    #[test]
+    fn every_byte_is_served_once(
+        arrivals in prop::collection::vec((0u64..40, 0u32..5, any::<bool>(), 0u64..300, 1u32..40), 1..120),
+        nr_requests in 1u32..20,
+        depth in 1u32..6,
+        max_sectors_kb in 4u32..64,
+        nomerges in 0u8..3,
+        lookahead in any::<bool>(),
+        plug in any::<bool>(),
+        closed in any::<bool>(),
+    ) {
+        let mut records: Vec<_> = arrivals
+            .iter()
+            .map(|&(ms, process, write, slot, sectors)| {
+                record(ms, process, if write { Op::Write } else { Op::Read }, slot * 8, sectors)
+            })
+            .collect();
+        records.sort_by_key(|r| r.arrival);
+        let bytes: u64 = records.iter().map(|r| r.sectors.bytes()).sum();
+        let config = BlockConfig {
+            nr_requests: Some(nr_requests),
+            max_sectors_kb: Some(max_sectors_kb),
+            nomerges,
+            queue_depth: None,
+            plug: Some(plug),
+            lookahead: Some(lookahead),
+        };
+        for spec in SchedulerSpec::all() {
+            let device = Fixed::new(Nanos::from_millis(1), depth);
+            let log = device.log.clone();
+            let run = if closed {
+                engine(Closed::new(records.clone(), 5), spec.name, device, &config).run(|_| {})
+            } else {
+                engine(Open::new(records.clone()), spec.name, device, &config).run(|_| {})
+            };
+            let report = match run {
+                Ok(recorder) => recorder.finish(spec.to_string()),
+                Err(stuck) => return Err(TestCaseError::fail(format!("{spec}: {stuck:?}"))),
+            };
+            prop_assert_eq!(report.requests, records.len() as u64, "{}", spec);
+            prop_assert_eq!(report.bytes, bytes, "{}", spec);
+            // What the device was asked for, sector by sector, is what was submitted.
+            let mut asked: Vec<_> = log.borrow().iter()
+                .flat_map(|r| (r.lba.0..r.lba.0 + u64::from(r.sectors.0)).map(move |s| (r.op == Op::Write, s)))
+                .collect();
+            let mut wanted: Vec<_> = records.iter()
+                .flat_map(|r| (r.lba.0..r.lba.0 + u64::from(r.sectors.0)).map(move |s| (r.op == Op::Write, s)))
+                .collect();
+            asked.sort_unstable();
+            wanted.sort_unstable();
+            prop_assert!(asked == wanted, "{}: sectors lost or served twice", spec);
+            prop_assert!(log.borrow().iter().all(|r| r.sectors.0 <= max_sectors_kb * 2), "{}", spec);
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! [`Ios`]: requests as submitted, while their parts are under way.
+
+use crate::source::Arrival;
+use iopilot_block::Sectors;
+
+/// A request as submitted: split into parts where it exceeded `max_sectors_kb`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Io {
+    /// The source's handle.
+    pub(crate) tag: u64,
+    /// Its whole length.
+    pub(crate) sectors: Sectors,
+    parts_left: u32,
+}
+
+/// All of them, in a slab.
+#[derive(Debug, Default)]
+pub(crate) struct Ios {
+    slots: Vec<Io>,
+    free: Vec<u64>,
+}
+
+impl Ios {
+    pub(crate) fn insert(&mut self, arrival: &Arrival, parts: u32) -> u64 {
+        let io = Io { tag: arrival.tag, sectors: arrival.sectors, parts_left: parts };
+        match self.free.pop() {
+            Some(index) => {
+                self.slots[index as usize] = io;
+                index
+            }
+            None => {
+                self.slots.push(io);
+                self.slots.len() as u64 - 1
+            }
+        }
+    }
+
+    /// One part is done; the whole, where it was the last.
+    pub(crate) fn part_done(&mut self, index: u64) -> Option<Io> {
+        let io = &mut self.slots[index as usize];
+        io.parts_left -= 1;
+        let whole = (io.parts_left == 0).then_some(*io);
+        if whole.is_some() {
+            self.free.push(index);
+        }
+        whole
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+}

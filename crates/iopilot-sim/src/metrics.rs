@@ -1,0 +1,303 @@
+//! [`Recorder`]: measures a run as it goes, in bounded memory.
+
+use crate::report::{ProcessReport, RunReport, SeekPoint, Series};
+use iopilot_block::{Histogram, Lba, Nanos, Op, ProcessId, Request, jain_index};
+use iopilot_device::ServiceBreakdown;
+use std::collections::HashMap;
+
+/// Intervals and seek points are thinned by half when there are this many.
+const POINTS: usize = 2048;
+
+/// Measures a run as it goes. O(1) a request; memory grows with the number of processes only.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    response: [Histogram; 2],
+    service: Histogram,
+    requests: [u64; 2],
+    others: u64,
+    bytes: u64,
+    merged: u64,
+    dispatched: u64,
+    cache_hits: u64,
+    head: Option<Lba>,
+    seek_distance: u128,
+    first_arrival: Option<Nanos>,
+    last_completion: Nanos,
+    in_device: u32,
+    busy: Nanos,
+    busy_since: Nanos,
+    processes: Vec<Process>,
+    by_id: HashMap<ProcessId, usize>,
+    last_process: usize,
+    intervals: Intervals,
+    seeks: Vec<SeekPoint>,
+    seek_stride: u64,
+}
+
+#[derive(Debug)]
+struct Process {
+    id: ProcessId,
+    requests: u64,
+    bytes: u64,
+    first: Nanos,
+    last: Nanos,
+    response: u128,
+}
+
+/// Bytes and queue length over time, in equal intervals that double when there are too many.
+#[derive(Debug)]
+struct Intervals {
+    width: u64,
+    bytes: Vec<u64>,
+    /// Requests times nanoseconds.
+    area: Vec<u128>,
+    queue: u64,
+    since: u64,
+}
+
+impl Intervals {
+    fn new() -> Self {
+        Self { width: 1_000_000, bytes: Vec::new(), area: Vec::new(), queue: 0, since: 0 }
+    }
+
+    fn slot(&mut self, at: u64) -> usize {
+        while at / self.width >= POINTS as u64 {
+            self.width *= 2;
+            let halve = |n: usize| n.div_ceil(2);
+            for i in 0..halve(self.bytes.len()) {
+                self.bytes[i] = self.bytes[2 * i] + self.bytes.get(2 * i + 1).copied().unwrap_or(0);
+                self.area[i] = self.area[2 * i] + self.area.get(2 * i + 1).copied().unwrap_or(0);
+            }
+            self.bytes.truncate(halve(self.bytes.len()));
+            self.area.truncate(halve(self.area.len()));
+        }
+        let slot = (at / self.width) as usize;
+        if slot >= self.bytes.len() {
+            self.bytes.resize(slot + 1, 0);
+            self.area.resize(slot + 1, 0);
+        }
+        slot
+    }
+
+    /// The queue had its present length until `at`.
+    fn until(&mut self, at: u64) {
+        if self.queue == 0 {
+            self.since = at;
+            return;
+        }
+        while self.since < at {
+            let slot = self.slot(self.since);
+            let end = at.min((slot as u64 + 1) * self.width);
+            self.area[slot] += u128::from(end - self.since) * u128::from(self.queue);
+            self.since = end;
+        }
+    }
+}
+
+impl Recorder {
+    pub(crate) fn new() -> Self {
+        Self {
+            response: Default::default(),
+            service: Histogram::new(),
+            requests: [0; 2],
+            others: 0,
+            bytes: 0,
+            merged: 0,
+            dispatched: 0,
+            cache_hits: 0,
+            head: None,
+            seek_distance: 0,
+            first_arrival: None,
+            last_completion: Nanos::ZERO,
+            in_device: 0,
+            busy: Nanos::ZERO,
+            busy_since: Nanos::ZERO,
+            processes: Vec::new(),
+            by_id: HashMap::new(),
+            last_process: 0,
+            intervals: Intervals::new(),
+            seeks: Vec::new(),
+            seek_stride: 1,
+        }
+    }
+
+    /// A task issued a request.
+    pub(crate) fn arrived(&mut self, now: Nanos) {
+        let start = *self.first_arrival.get_or_insert(now);
+        self.intervals.until(now.since(start).0);
+        self.intervals.queue += 1;
+    }
+
+    /// A request joined another.
+    pub(crate) fn merged(&mut self) {
+        self.merged += 1;
+    }
+
+    /// A request went to the device.
+    pub(crate) fn dispatched(&mut self, rq: &Request, now: Nanos) {
+        if self.in_device == 0 {
+            self.busy_since = now;
+        }
+        self.in_device += 1;
+        self.dispatched += 1;
+        if !rq.op.transfers() {
+            return;
+        }
+        self.seek_distance += u128::from(self.head.map_or(0, |head| head.distance(rq.lba)));
+        self.head = Some(rq.end());
+        if self.dispatched % self.seek_stride == 0 {
+            if self.seeks.len() == 2 * POINTS {
+                let mut keep = false;
+                self.seeks.retain(|_| {
+                    keep = !keep;
+                    keep
+                });
+                self.seek_stride *= 2;
+            }
+            let time_s = now.since(self.first_arrival.unwrap_or(now)).as_secs_f64();
+            self.seeks.push(SeekPoint { time_s, lba: rq.lba.0, write: rq.is_write() });
+        }
+    }
+
+    /// The device finished a request.
+    pub(crate) fn served(&mut self, rq: &Request, service: &ServiceBreakdown, now: Nanos) {
+        self.in_device -= 1;
+        if self.in_device == 0 {
+            self.busy += now.since(self.busy_since);
+        }
+        self.service.record(now.since(rq.issued));
+        self.cache_hits += u64::from(service.cache_hit);
+    }
+
+    /// A request as submitted is complete.
+    pub(crate) fn completed(&mut self, op: Op, process: ProcessId, bytes: u64, arrived: Nanos, now: Nanos) {
+        let response = now.since(arrived);
+        match op {
+            Op::Read => self.requests[0] += 1,
+            Op::Write => self.requests[1] += 1,
+            _ => self.others += 1,
+        }
+        self.response[usize::from(op != Op::Read)].record(response);
+        self.bytes += bytes;
+        self.last_completion = self.last_completion.max(now);
+        let at = now.since(self.first_arrival.unwrap_or(now)).0;
+        self.intervals.until(at);
+        self.intervals.queue -= 1;
+        let slot = self.intervals.slot(at);
+        self.intervals.bytes[slot] += bytes;
+
+        let index = self.process(process, arrived);
+        let p = &mut self.processes[index];
+        p.requests += 1;
+        p.bytes += bytes;
+        p.first = p.first.min(arrived);
+        p.last = p.last.max(now);
+        p.response += u128::from(response.0);
+    }
+
+    /// How many requests are complete.
+    pub(crate) fn count(&self) -> u64 {
+        self.requests[0] + self.requests[1] + self.others
+    }
+
+    fn process(&mut self, id: ProcessId, arrived: Nanos) -> usize {
+        if self.processes.get(self.last_process).is_some_and(|p| p.id == id) {
+            return self.last_process;
+        }
+        self.last_process = *self.by_id.entry(id).or_insert_with(|| {
+            self.processes.push(Process { id, requests: 0, bytes: 0, first: arrived, last: arrived, response: 0 });
+            self.processes.len() - 1
+        });
+        self.last_process
+    }
+
+    /// The report of the run under `scheduler`.
+    pub(crate) fn finish(mut self, scheduler: String) -> RunReport {
+        let elapsed = self.last_completion.since(self.first_arrival.unwrap_or_default()).as_secs_f64();
+        let per_second = |n: f64| if elapsed > 0.0 { n / elapsed } else { 0.0 };
+        let share = |n: u64| if self.dispatched > 0 { n as f64 / self.dispatched as f64 } else { 0.0 };
+        let mut response = self.response[0].clone();
+        response.merge(&self.response[1]);
+        let requests = self.count();
+        self.processes.sort_by_key(|p| p.id);
+        let processes: Vec<_> = self
+            .processes
+            .iter()
+            .map(|p| ProcessReport {
+                process: p.id.0,
+                requests: p.requests,
+                bytes: p.bytes,
+                active_s: p.last.since(p.first).as_secs_f64(),
+                response_mean_ms: p.response as f64 / p.requests as f64 / 1e6,
+            })
+            .collect();
+        let rates = processes.iter().filter(|p| p.active_s > 0.0).map(|p| p.bytes as f64 / p.active_s);
+        let width = self.intervals.width as f64;
+        RunReport {
+            scheduler,
+            requests,
+            reads: self.requests[0],
+            writes: self.requests[1],
+            bytes: self.bytes,
+            elapsed_s: elapsed,
+            throughput_mb_s: per_second(self.bytes as f64 / 1e6),
+            iops: per_second(requests as f64),
+            response_ms: response.distribution(),
+            response_stddev_ms: response.stddev_ms(),
+            read_response_ms: self.response[0].distribution(),
+            write_response_ms: self.response[1].distribution(),
+            service_ms: self.service.distribution(),
+            merged: self.merged,
+            dispatched: self.dispatched,
+            // Little's law: the mean number in the system is the arrival rate times the mean response time.
+            queue_length_mean: per_second(response.total().as_secs_f64()),
+            seek_distance_mean_sectors: match self.dispatched {
+                0 | 1 => 0.0,
+                n => self.seek_distance as f64 / (n - 1) as f64,
+            },
+            utilization: per_second(self.busy.as_secs_f64()),
+            cache_hit_share: share(self.cache_hits),
+            jain: jain_index(rates),
+            processes,
+            series: Series {
+                response,
+                interval_s: width / 1e9,
+                bytes: self.intervals.bytes,
+                queue_length: self.intervals.area.iter().map(|&a| a as f64 / width).collect(),
+                seeks: self.seeks,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_double_and_keep_their_sums() {
+        let mut r = Recorder::new();
+        for s in 0..10 {
+            r.arrived(Nanos::from_secs(s));
+            r.completed(
+                Op::Read,
+                ProcessId(1),
+                4096,
+                Nanos::from_secs(s),
+                Nanos::from_secs(s) + Nanos::from_millis(500),
+            );
+        }
+        let report = r.finish("noop".into());
+        assert!(report.series.bytes.len() <= POINTS);
+        assert_eq!(report.series.bytes.iter().sum::<u64>(), 40_960);
+        let area: f64 = report.series.queue_length.iter().sum::<f64>() * report.series.interval_s;
+        assert!((area - 5.0).abs() < 1e-6, "ten requests of half a second each: {area}");
+        assert!((report.queue_length_mean - 5.0 / 9.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn an_empty_run_reports_zeros() {
+        let report = Recorder::new().finish("noop".into());
+        assert_eq!((report.requests, report.iops, report.jain), (0, 0.0, 1.0));
+    }
+}

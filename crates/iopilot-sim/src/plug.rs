@@ -1,0 +1,120 @@
+//! Plugging: holding requests back for a moment so that they can merge.
+//!
+//! Linux 2.6 plugs the *device*: the first request into an empty queue waits until there are four, 3 ms have passed, a
+//! task waits for its request, or one completes. Linux 6.x plugs the *task*: what it submits in one go is kept on a
+//! list of its own, merged there, and inserted when the task sleeps or the list is full.
+
+use iopilot_block::{Nanos, Request, RequestId, Requests};
+use iopilot_sched::{MergeLimits, compatible};
+use std::collections::VecDeque;
+
+/// `unplug_thresh` of 2.6.
+const UNPLUG_REQUESTS: usize = 4;
+/// `unplug_delay` of 2.6.
+const UNPLUG_DELAY: Nanos = Nanos::from_millis(3);
+/// `BLK_MAX_REQUEST_COUNT` of 6.x.
+const PLUG_REQUESTS: usize = 32;
+/// `BLK_PLUG_FLUSH_SIZE` of 6.x.
+const PLUG_BYTES: u64 = 128 * 1024;
+
+/// Who holds requests back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Plugging {
+    /// Nobody.
+    Off,
+    /// The device's queue (Linux 2.6).
+    Device,
+    /// The submitting task (Linux 6.x).
+    Task,
+}
+
+/// The state of either kind of plug.
+#[derive(Debug)]
+pub(crate) struct Plug {
+    kind: Plugging,
+    /// What the present task holds.
+    held: VecDeque<RequestId>,
+    /// When the device's plug is pulled at the latest; `None` where it is not plugged.
+    unplug_at: Option<Nanos>,
+    /// Whether the present task will wait for something in its batch.
+    waits: bool,
+}
+
+impl Plug {
+    pub(crate) fn new(kind: Plugging) -> Self {
+        Self { kind, held: VecDeque::new(), unplug_at: None, waits: false }
+    }
+
+    /// Whether nothing may be dispatched now.
+    pub(crate) fn is_plugged(&self) -> bool {
+        self.unplug_at.is_some()
+    }
+
+    /// When the device's plug is pulled at the latest.
+    pub(crate) fn unplug_at(&self) -> Option<Nanos> {
+        self.unplug_at
+    }
+
+    /// Pulls the device's plug.
+    pub(crate) fn unplug(&mut self) {
+        self.unplug_at = None;
+    }
+
+    /// Joins `new` to the last request the task holds, where that fits.
+    pub(crate) fn try_merge(&self, rqs: &mut Requests, new: RequestId, limits: &MergeLimits) -> bool {
+        let Some(&last) = self.held.back() else { return false };
+        if limits.nomerges >= 2 || !compatible(&rqs[last], &rqs[new], limits) {
+            return false;
+        }
+        if rqs[last].end() == rqs[new].lba {
+            rqs.merge_back(last, new);
+            true
+        } else if rqs[new].end() == rqs[last].lba {
+            rqs.merge_front(last, new);
+            true
+        } else {
+            false
+        }
+    }
+
+    /// Keeps `id` on the task's list; false where tasks do not plug.
+    pub(crate) fn hold(&mut self, rqs: &Requests, id: RequestId) -> bool {
+        let hold = self.kind == Plugging::Task && rqs[id].op.transfers();
+        if hold {
+            self.held.push_back(id);
+        }
+        hold
+    }
+
+    /// Whether the task's list is to be flushed before its batch ends.
+    pub(crate) fn is_full(&self, rqs: &Requests) -> bool {
+        self.held.len() >= PLUG_REQUESTS
+            || self.held.back().is_some_and(|&last| rqs[last].sectors.bytes() >= PLUG_BYTES)
+    }
+
+    /// The next request to flush from the task's list.
+    pub(crate) fn take(&mut self) -> Option<RequestId> {
+        self.held.pop_front()
+    }
+
+    /// The scheduler took `rq` when its queue was `idle`, and holds `queued` now.
+    pub(crate) fn inserted(&mut self, rq: &Request, idle: bool, queued: usize, now: Nanos) {
+        if self.kind != Plugging::Device {
+            return;
+        }
+        self.waits |= rq.is_sync() && !rq.flags.contains(iopilot_block::Flags::READ_AHEAD);
+        if idle && self.unplug_at.is_none() {
+            self.unplug_at = Some(now + UNPLUG_DELAY);
+        }
+        if queued >= UNPLUG_REQUESTS {
+            self.unplug();
+        }
+    }
+
+    /// The task goes on, or sleeps on what it read: then it pulls the device's plug.
+    pub(crate) fn end_batch(&mut self) {
+        if std::mem::take(&mut self.waits) {
+            self.unplug();
+        }
+    }
+}

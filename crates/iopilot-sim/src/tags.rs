@@ -1,0 +1,154 @@
+//! Request tags: how many requests may be queued, and who sleeps when there are none left.
+
+use iopilot_block::{Request, RequestId};
+use std::collections::VecDeque;
+
+/// How tags are handed out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TagRule {
+    /// Linux 2.6: `nr_requests` reads and as many writes (`struct request_list`); sleepers go in order.
+    PerDirection,
+    /// Linux 6.x: one bitmap of `nr_requests`; sleepers are woken in batches of an eighth of it
+    /// (`sbitmap_queue`), and a freed tag goes to whoever asks first, sleeper or not.
+    Shared,
+}
+
+/// The tags of one queue.
+#[derive(Debug)]
+pub(crate) struct Tags {
+    rule: TagRule,
+    nr_requests: u32,
+    /// Tags taken: reads, writes. `Shared` looks at the sum.
+    used: [u32; 2],
+    /// Submitters asleep, in order: who waits for a read (or, if shared, a synchronous) tag, and the others.
+    waiting: [VecDeque<RequestId>; 2],
+    /// Tags freed since sleepers were last woken.
+    frees: u32,
+    wake_batch: u32,
+}
+
+impl Tags {
+    pub(crate) fn new(rule: TagRule, nr_requests: u32) -> Self {
+        let wake_batch = match rule {
+            TagRule::PerDirection => 1,
+            TagRule::Shared => (nr_requests / 8).clamp(1, 8),
+        };
+        Self { rule, nr_requests, used: [0; 2], waiting: Default::default(), frees: 0, wake_batch }
+    }
+
+    pub(crate) fn nr_requests(&self) -> u32 {
+        self.nr_requests
+    }
+
+    /// Takes a tag for `rq`, of which at most `limit` may be in use; false where it must sleep.
+    pub(crate) fn take(&mut self, rq: &Request, limit: u32) -> bool {
+        let direction = usize::from(rq.is_write());
+        let used = match self.rule {
+            TagRule::PerDirection => self.used[direction],
+            TagRule::Shared => self.used[0] + self.used[1],
+        };
+        // A limit below one would stop the queue for good.
+        let free = used < limit.clamp(1, self.nr_requests);
+        self.used[direction] += u32::from(free);
+        free
+    }
+
+    /// Gives a tag of `rq` back; says how many sleepers are to be woken now.
+    pub(crate) fn give(&mut self, rq: &Request) -> usize {
+        let direction = usize::from(rq.is_write());
+        self.used[direction] -= 1;
+        let asleep = match self.rule {
+            TagRule::PerDirection => self.waiting[direction].len(),
+            TagRule::Shared => self.asleep(),
+        };
+        if asleep == 0 {
+            self.frees = 0;
+            return 0;
+        }
+        self.frees += 1;
+        // The last tag wakes whatever the batch: nobody else would.
+        if self.frees >= self.wake_batch || self.used == [0; 2] {
+            self.frees = 0;
+            return asleep.min(self.wake_batch as usize);
+        }
+        0
+    }
+
+    /// Puts the submitter of `id` to sleep behind those already asleep.
+    pub(crate) fn sleep(&mut self, id: RequestId, rq: &Request) {
+        self.waiting[self.class(rq)].push_back(id);
+    }
+
+    /// The sleepers at the front of each class, synchronous ones (2.6: reads) first.
+    pub(crate) fn sleepers(&self) -> [Option<RequestId>; 2] {
+        [self.waiting[0].front().copied(), self.waiting[1].front().copied()]
+    }
+
+    /// The front sleeper of `class` has its tag.
+    pub(crate) fn awake(&mut self, class: usize) {
+        self.waiting[class].pop_front();
+    }
+
+    /// How many are asleep.
+    pub(crate) fn asleep(&self) -> usize {
+        self.waiting[0].len() + self.waiting[1].len()
+    }
+
+    fn class(&self, rq: &Request) -> usize {
+        usize::from(match self.rule {
+            TagRule::PerDirection => rq.is_write(),
+            TagRule::Shared => !rq.is_sync(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iopilot_block::{Lba, Op, ProcessId, Sectors};
+
+    fn request(op: Op) -> Request {
+        Request::new(op, Lba(0), Sectors(8), ProcessId(1))
+    }
+
+    #[test]
+    fn linux_2_6_counts_reads_and_writes_apart() {
+        let mut tags = Tags::new(TagRule::PerDirection, 2);
+        let (read, write) = (request(Op::Read), request(Op::Write));
+        assert!(tags.take(&read, 2) && tags.take(&read, 2) && !tags.take(&read, 2));
+        assert!(tags.take(&write, 2));
+        tags.sleep(RequestId::from_index(0), &read);
+        assert_eq!(tags.give(&write), 0, "a write's tag is of no use to a reader");
+        assert_eq!(tags.give(&read), 1);
+    }
+
+    #[test]
+    fn linux_6_wakes_in_batches_of_an_eighth() {
+        let mut tags = Tags::new(TagRule::Shared, 32);
+        let read = request(Op::Read);
+        while tags.take(&read, 32) {}
+        for i in 0..10 {
+            tags.sleep(RequestId::from_index(i), &read);
+        }
+        let woken: Vec<_> = (0..8).map(|_| tags.give(&read)).collect();
+        assert_eq!(woken, [0, 0, 0, 4, 0, 0, 0, 4]);
+    }
+
+    #[test]
+    fn a_shallow_limit_leaves_tags_to_others() {
+        let mut tags = Tags::new(TagRule::Shared, 8);
+        let write = request(Op::Write);
+        assert!((0..6).all(|_| tags.take(&write, 6)));
+        assert!(!tags.take(&write, 6));
+        assert!(tags.take(&request(Op::Read), 8));
+    }
+
+    #[test]
+    fn the_last_tag_wakes_someone_even_within_a_batch() {
+        let mut tags = Tags::new(TagRule::Shared, 64);
+        let write = request(Op::Write);
+        assert!(tags.take(&write, 1));
+        tags.sleep(RequestId::from_index(0), &write);
+        assert_eq!(tags.give(&write), 1);
+    }
+}

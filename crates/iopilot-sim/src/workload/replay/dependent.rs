@@ -1,0 +1,80 @@
+//! [`Dependent`]: processes wait for what they waited for, and think as long as they thought.
+
+use super::ReplayRecord;
+use crate::{Source, Step};
+use iopilot_block::{Nanos, ProcessId};
+use iopilot_trace::{ArrivalSimulator, Dependencies};
+use std::borrow::Borrow;
+use std::collections::HashMap;
+
+/// Processes issue their requests in the recorded order, wait for what they waited for, and think in between.
+#[derive(Clone, Debug)]
+pub struct Dependent<R, D> {
+    records: R,
+    simulator: ArrivalSimulator<D>,
+    /// Some request of each process, to name the process to the simulator.
+    request_of: HashMap<ProcessId, u32>,
+    due: Vec<u32>,
+    exits: Vec<ProcessId>,
+    /// When the last of `exits` happened.
+    exited: Nanos,
+}
+
+impl<R: Borrow<[ReplayRecord]>, D: Borrow<Dependencies>> Dependent<R, D> {
+    /// Replays `records` under `dependencies` inferred from the same trace; think times are scaled by `think_scale`.
+    pub fn new(records: R, dependencies: D, think_scale: f64) -> Self {
+        let deps: &Dependencies = dependencies.borrow();
+        let request_of = (0..deps.processes() as u32)
+            .filter_map(|p| deps.requests_of(p).first())
+            .map(|&request| (deps.process(request), request))
+            .collect();
+        Self {
+            records,
+            simulator: ArrivalSimulator::with_think_scale(dependencies, think_scale),
+            request_of,
+            due: Vec::new(),
+            exits: Vec::new(),
+            exited: Nanos::ZERO,
+        }
+    }
+}
+
+impl<R: Borrow<[ReplayRecord]>, D: Borrow<Dependencies>> Source for Dependent<R, D> {
+    fn next_event(&self) -> Option<Nanos> {
+        let exit = (!self.exits.is_empty()).then_some(self.exited);
+        match (self.simulator.next_event(), exit) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    fn advance(&mut self, now: Nanos, out: &mut Vec<Step>) {
+        out.extend(self.exits.drain(..).map(Step::Exit));
+        self.simulator.advance(now, &mut self.due);
+        let records = self.records.borrow();
+        out.extend(self.due.drain(..).map(|i| Step::Request(records[i as usize].arrival(u64::from(i)))));
+    }
+
+    fn completed(&mut self, tag: u64, now: Nanos) {
+        if let Some(process) = self.simulator.completed(tag as u32, now) {
+            self.exits.push(process);
+            self.exited = now;
+        }
+    }
+
+    fn blocked(&mut self, process: ProcessId, _: Nanos) {
+        if let Some(&request) = self.request_of.get(&process) {
+            self.simulator.blocked(request);
+        }
+    }
+
+    fn unblocked(&mut self, process: ProcessId, now: Nanos) {
+        if let Some(&request) = self.request_of.get(&process) {
+            self.simulator.unblocked(request, now);
+        }
+    }
+
+    fn thinks_from_block_layer(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,43 @@
+//! [`Open`]: requests arrive when they did.
+
+use super::ReplayRecord;
+use crate::{Source, Step};
+use iopilot_block::{Nanos, ProcessId};
+use std::borrow::Borrow;
+
+/// Requests arrive at their recorded times, whatever becomes of those before.
+#[derive(Clone, Debug)]
+pub struct Open<R> {
+    records: R,
+    next: usize,
+}
+
+impl<R: Borrow<[ReplayRecord]>> Open<R> {
+    /// Replays `records`, which are in order of arrival.
+    pub fn new(records: R) -> Self {
+        Self { records, next: 0 }
+    }
+}
+
+impl<R: Borrow<[ReplayRecord]>> Source for Open<R> {
+    fn next_event(&self) -> Option<Nanos> {
+        self.records.borrow().get(self.next).map(|r| r.arrival)
+    }
+
+    fn advance(&mut self, now: Nanos, out: &mut Vec<Step>) {
+        while let Some(record) = self.records.borrow().get(self.next).filter(|r| r.arrival <= now) {
+            out.push(Step::Request(record.arrival(self.next as u64)));
+            self.next += 1;
+        }
+    }
+
+    fn completed(&mut self, _: u64, _: Nanos) {}
+
+    fn blocked(&mut self, _: ProcessId, _: Nanos) {}
+
+    fn unblocked(&mut self, _: ProcessId, _: Nanos) {}
+
+    fn is_serial(&self) -> bool {
+        false
+    }
+}
