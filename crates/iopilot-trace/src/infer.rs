@@ -7,7 +7,8 @@
 //! 1. its predecessor in the same process has arrived: a process issues in recorded order;
 //! 2. no more *blocking* requests ([`TraceRecord::blocks_process`]) of its process are outstanding than were in the
 //!    recording when it arrived. That number is 0 for a process that reads synchronously, and up to 31 for one that
-//!    keeps 32 in flight. Read-ahead and background writes are never waited for;
+//!    keeps 32 in flight. Background writes are never waited for, nor is read-ahead that deserves the name
+//!    ([`ReadAhead`]);
 //! 3. for the first of a process born during the trace: its parent's last blocking request before the birth has
 //!    completed, and so have the requests of the sibling that ended last before the birth (a shell or `xargs` that runs
 //!    one child after another);
@@ -20,6 +21,7 @@
 //! Not seen are processes that wait for each other in other ways, through a pipe or a journal (GF 3.2.3 says the same);
 //! their think times simply contain that wait.
 
+mod blocking;
 mod dependencies;
 mod due;
 mod families;
@@ -28,6 +30,7 @@ mod simulator;
 #[cfg(test)]
 mod tests;
 
+pub use blocking::ReadAhead;
 pub use dependencies::Dependencies;
 pub use simulator::ArrivalSimulator;
 
@@ -41,7 +44,6 @@ use thiserror::Error;
 
 /// How to read a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct InferOptions {
     /// The requests that an asynchronous process keeps in flight, where the trace understates it: recorded under the
     /// scheduler `none`, submission itself sleeps once the device is full, and a window of 32 shows as 3 to 5. Raises
@@ -51,11 +53,13 @@ pub struct InferOptions {
     pub window: Option<u32>,
     /// Whether processes wait for their parents, children and elder siblings (rules 3 and 4). On by default.
     pub families: bool,
+    /// Whether processes wait for read-ahead.
+    pub read_ahead: ReadAhead,
 }
 
 impl Default for InferOptions {
     fn default() -> Self {
-        Self { window: None, families: true }
+        Self { window: None, families: true, read_ahead: ReadAhead::Auto }
     }
 }
 
@@ -130,8 +134,9 @@ pub fn can_infer(records: &[TraceRecord]) -> Result<(), NotInferable> {
 pub fn infer(records: &[TraceRecord], options: &InferOptions) -> Result<Dependencies, NotInferable> {
     can_infer(records)?;
     let processes = Processes::of(records);
-    let extra = if options.families { families::extra_dependencies(records, &processes) } else { Vec::new() };
-    let mut deps = Dependencies::new(records, processes, &extra);
+    let marks = blocking::marks(records, &processes, options.read_ahead);
+    let extra = if options.families { families::extra_dependencies(records, &processes, &marks) } else { Vec::new() };
+    let mut deps = Dependencies::new(processes, marks, &extra);
     let mut outstanding = BinaryHeap::new();
     for p in 0..deps.processes() {
         outstanding.clear();

@@ -3,5 +3,5 @@
 mod infer;
 mod record;
 
-pub use infer::{ArrivalSimulator, Dependencies, InferOptions, NotInferable, can_infer, infer};
+pub use infer::{ArrivalSimulator, Dependencies, InferOptions, NotInferable, ReadAhead, can_infer, infer};
 pub use record::TraceRecord;

@@ -1,8 +1,6 @@
 //! [`Dependencies`]: the causes of a trace's arrivals.
 
-use super::families::blocks;
 use super::processes::Processes;
-use crate::TraceRecord;
 use bitflags::bitflags;
 use iopilot_block::{Nanos, ProcessId};
 use std::ops::Range;
@@ -39,9 +37,7 @@ pub struct Dependencies {
 }
 
 impl Dependencies {
-    pub(super) fn new(records: &[TraceRecord], processes: Processes, extra: &[(u32, u32)]) -> Self {
-        let mut marks: Vec<Marks> =
-            records.iter().map(|r| if blocks(r) { Marks::BLOCKING } else { Marks::empty() }).collect();
+    pub(super) fn new(processes: Processes, mut marks: Vec<Marks>, extra: &[(u32, u32)]) -> Self {
         for &(request, on) in extra {
             marks[request as usize] |= Marks::JOINS;
             marks[on as usize] |= Marks::AWAITED;
@@ -53,8 +49,8 @@ impl Dependencies {
             of_request: processes.of_request,
             order: processes.order,
             begin: processes.begin,
-            window: vec![0; records.len()],
-            think: vec![Nanos::ZERO; records.len()],
+            window: vec![0; marks.len()],
+            think: vec![Nanos::ZERO; marks.len()],
             marks,
             joins: extra.to_vec(),
             awaited,

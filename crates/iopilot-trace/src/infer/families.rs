@@ -1,5 +1,6 @@
 //! Dependencies between related processes (GF 3.2.3, 4.3.3).
 
+use super::dependencies::Marks;
 use super::processes::Processes;
 use crate::TraceRecord;
 use iopilot_block::{Nanos, ProcessId};
@@ -20,7 +21,7 @@ struct Child {
 }
 
 /// Pairs of (request, request that must have completed before), sorted.
-pub(super) fn extra_dependencies(records: &[TraceRecord], processes: &Processes) -> Vec<(u32, u32)> {
+pub(super) fn extra_dependencies(records: &[TraceRecord], processes: &Processes, marks: &[Marks]) -> Vec<(u32, u32)> {
     let mut by_id: HashMap<ProcessId, Vec<usize>> = HashMap::new();
     let mut families: HashMap<ProcessId, Vec<Child>> = HashMap::new();
     for (p, process) in processes.list.iter().enumerate() {
@@ -29,7 +30,7 @@ pub(super) fn extra_dependencies(records: &[TraceRecord], processes: &Processes)
         }
         if let (Some(parent), Some(start)) = (process.parent, process.start) {
             if parent >= FIRST_REAL_PARENT && process.id != Some(parent) {
-                families.entry(parent).or_default().push(child(records, processes, p, start));
+                families.entry(parent).or_default().push(child(records, processes, marks, p, start));
             }
         }
     }
@@ -48,7 +49,7 @@ pub(super) fn extra_dependencies(records: &[TraceRecord], processes: &Processes)
             let Some(parent) = parent_at(processes, by_id.get(&parent_id), c.start) else { continue };
             let requests = processes.requests(parent);
             let before = &requests[..requests.partition_point(|&i| records[i as usize].arrival <= c.start)];
-            let last = before.iter().rev().copied().find(|&i| blocks(&records[i as usize]));
+            let last = before.iter().rev().copied().find(|&i| marks[i as usize].contains(Marks::BLOCKING));
             pairs.extend(last.filter(|&i| records[i as usize].completion <= Some(arrival)).map(|on| (first, on)));
             let next = requests[requests.partition_point(|&i| records[i as usize].arrival <= arrival)..].first();
             if let (Some(&next), Some(on)) = (next, c.last_blocking) {
@@ -65,17 +66,12 @@ pub(super) fn extra_dependencies(records: &[TraceRecord], processes: &Processes)
     pairs
 }
 
-/// Whether somebody waited for `r`, and was seen to be woken.
-pub(super) fn blocks(r: &TraceRecord) -> bool {
-    r.process.is_some() && r.completion.is_some() && r.blocks_process()
-}
-
-fn child(records: &[TraceRecord], processes: &Processes, process: usize, start: Nanos) -> Child {
+fn child(records: &[TraceRecord], processes: &Processes, marks: &[Marks], process: usize, start: Nanos) -> Child {
     let requests = processes.requests(process);
     let last_blocking = requests
         .iter()
         .copied()
-        .filter(|&i| blocks(&records[i as usize]))
+        .filter(|&i| marks[i as usize].contains(Marks::BLOCKING))
         .max_by_key(|&i| (records[i as usize].completion, i));
     let last_arrival = requests.last().map_or(Nanos::ZERO, |&i| records[i as usize].arrival);
     let end = last_blocking.and_then(|i| records[i as usize].completion).unwrap_or(Nanos::ZERO).max(last_arrival);

@@ -85,6 +85,16 @@ fn read_ahead_neither_blocks_nor_is_waited_for() {
 }
 
 #[test]
+fn what_the_page_cache_marks_as_read_ahead_is_waited_for() {
+    // `cat` on Linux 6: nothing but read-ahead, each after the one before it has completed.
+    let records = [read_ahead(1, 0, 100), read_ahead(1, 120, 300), read_ahead(1, 310, 400)];
+    assert_eq!(replay(&inferred(&records), |_| us(1_000)), [(0, us(0)), (1, us(1_020)), (2, us(2_030))]);
+    let options = InferOptions { read_ahead: ReadAhead::Ignored, ..InferOptions::default() };
+    let deps = infer(&records, &options).unwrap();
+    assert_eq!(replay(&deps, |_| us(1_000)), [(0, us(0)), (1, us(120)), (2, us(310))]);
+}
+
+#[test]
 fn background_writes_keep_their_gaps_whatever_the_disk_does() {
     let deps = inferred(&[write(1, 0, 5_000), write(1, 10, 6_000), write(1, 40, 7_000)]);
     let arrivals = replay(&deps, |_| us(1_000_000));
@@ -316,8 +326,13 @@ prop_compose! {
 
 proptest! {
     #[test]
-    fn a_replay_that_completes_as_recorded_arrives_as_recorded(records in recordings(), families: bool) {
-        let deps = infer(&records, &InferOptions { families, ..InferOptions::default() }).unwrap();
+    fn a_replay_that_completes_as_recorded_arrives_as_recorded(
+        records in recordings(),
+        families: bool,
+        read_ahead in prop::sample::select(vec![ReadAhead::Auto, ReadAhead::Ignored, ReadAhead::Awaited]),
+    ) {
+        let options = InferOptions { families, read_ahead, ..InferOptions::default() };
+        let deps = infer(&records, &options).unwrap();
         let replayed = replay(&deps, |i| {
             let r = &records[i as usize];
             r.completion.unwrap() - r.arrival
