@@ -54,7 +54,7 @@ pub(crate) struct BlockLayer {
 }
 
 impl BlockLayer {
-    pub(crate) fn new(queue: Queue, scheduler: AnyScheduler, serial: bool) -> Self {
+    pub(crate) fn new(queue: Queue, scheduler: AnyScheduler, serial: bool, recorder: Recorder) -> Self {
         Self {
             limits: MergeLimits { max_sectors: queue.max_sectors, nomerges: queue.nomerges },
             scheduler,
@@ -69,7 +69,7 @@ impl BlockLayer {
             issuing: None,
             in_flight: 0,
             timer: None,
-            recorder: Recorder::new(),
+            recorder,
             effects: Effects::default(),
             queue,
         }
@@ -134,12 +134,13 @@ impl BlockLayer {
         }
         self.effects.wake += self.tags.give(&self.rqs[id]);
         self.plug.unplug();
+        let issued = self.rqs[id].issued;
         let mut next = Some(id);
         while let Some(part) = next {
             next = self.rqs.next_part(part);
             let rq = &self.rqs[part];
             if let Some(io) = self.ios.part_done(rq.tag) {
-                self.recorder.completed(rq.op, rq.process, io.sectors.bytes(), rq.arrived, now);
+                self.recorder.completed(rq, &io, issued, now);
                 self.effects.completed.push(io.tag);
             }
             self.rqs.remove(part);

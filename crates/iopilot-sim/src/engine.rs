@@ -58,9 +58,10 @@ impl<S: Source, D: Device> Engine<S, D> {
         device: D,
         host: &HostConfig,
         seed: u64,
+        log: bool,
     ) -> Self {
         Self {
-            block: BlockLayer::new(queue, scheduler, source.is_serial()),
+            block: BlockLayer::new(queue, scheduler, source.is_serial(), Recorder::new(log)),
             source,
             device,
             host: host.clone(),

@@ -1,16 +1,18 @@
 //! [`Ios`]: requests as submitted, while their parts are under way.
 
 use crate::source::Arrival;
-use iopilot_block::Sectors;
+use iopilot_block::{Lba, Sectors};
 
 /// A request as submitted: split into parts where it exceeded `max_sectors_kb`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Io {
     /// The source's handle.
     pub(crate) tag: u64,
+    /// Its first sector.
+    pub(crate) lba: Lba,
     /// Its whole length.
     pub(crate) sectors: Sectors,
-    parts_left: u32,
+    pub(crate) parts_left: u32,
 }
 
 /// All of them, in a slab.
@@ -22,7 +24,7 @@ pub(crate) struct Ios {
 
 impl Ios {
     pub(crate) fn insert(&mut self, arrival: &Arrival, parts: u32) -> u64 {
-        let io = Io { tag: arrival.tag, sectors: arrival.sectors, parts_left: parts };
+        let io = Io { tag: arrival.tag, lba: arrival.lba, sectors: arrival.sectors, parts_left: parts };
         match self.free.pop() {
             Some(index) => {
                 self.slots[index as usize] = io;

@@ -1,8 +1,10 @@
 //! [`Recorder`]: measures a run as it goes, in bounded memory.
 
+use crate::ios::Io;
 use crate::report::{ProcessReport, RunReport, SeekPoint, Series};
 use iopilot_block::{Histogram, Lba, Nanos, Op, ProcessId, Request, jain_index};
 use iopilot_device::ServiceBreakdown;
+use iopilot_trace::TraceRecord;
 use std::collections::HashMap;
 
 /// Intervals and seek points are thinned by half when there are this many.
@@ -32,6 +34,7 @@ pub(crate) struct Recorder {
     intervals: Intervals,
     seeks: Vec<SeekPoint>,
     seek_stride: u64,
+    log: Option<Vec<TraceRecord>>,
 }
 
 #[derive(Debug)]
@@ -95,7 +98,8 @@ impl Intervals {
 }
 
 impl Recorder {
-    pub(crate) fn new() -> Self {
+    /// Keeps a record of every request where `log` is set.
+    pub(crate) fn new(log: bool) -> Self {
         Self {
             response: Default::default(),
             service: Histogram::new(),
@@ -118,6 +122,7 @@ impl Recorder {
             intervals: Intervals::new(),
             seeks: Vec::new(),
             seek_stride: 1,
+            log: log.then(Vec::new),
         }
     }
 
@@ -169,8 +174,20 @@ impl Recorder {
         self.cache_hits += u64::from(service.cache_hit);
     }
 
-    /// A request as submitted is complete.
-    pub(crate) fn completed(&mut self, op: Op, process: ProcessId, bytes: u64, arrived: Nanos, now: Nanos) {
+    /// A request as submitted, of which `rq` was the last part, is complete; that part was issued at `issued`.
+    pub(crate) fn completed(&mut self, rq: &Request, io: &Io, issued: Nanos, now: Nanos) {
+        if let Some(log) = &mut self.log {
+            log.push(TraceRecord {
+                issue: Some(issued),
+                completion: Some(now),
+                flags: rq.flags,
+                process: Some(rq.process),
+                priority: rq.priority,
+                cpu: Some(rq.cpu),
+                ..TraceRecord::new(rq.arrived, rq.op, io.lba, io.sectors)
+            });
+        }
+        let (op, process, bytes, arrived) = (rq.op, rq.process, io.sectors.bytes(), rq.arrived);
         let response = now.since(arrived);
         match op {
             Op::Read => self.requests[0] += 1,
@@ -219,6 +236,9 @@ impl Recorder {
         let mut response = self.response[0].clone();
         response.merge(&self.response[1]);
         let requests = self.count();
+        if let Some(log) = &mut self.log {
+            log.sort_by_key(|r| r.arrival);
+        }
         self.processes.sort_by_key(|p| p.id);
         let processes: Vec<_> = self
             .processes
@@ -266,6 +286,7 @@ impl Recorder {
                 queue_length: self.intervals.area.iter().map(|&a| a as f64 / width).collect(),
                 seeks: self.seeks,
             },
+            log: self.log,
         }
     }
 }
@@ -273,19 +294,17 @@ impl Recorder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use iopilot_block::Sectors;
 
     #[test]
     fn intervals_double_and_keep_their_sums() {
-        let mut r = Recorder::new();
+        let mut r = Recorder::new(false);
         for s in 0..10 {
             r.arrived(Nanos::from_secs(s));
-            r.completed(
-                Op::Read,
-                ProcessId(1),
-                4096,
-                Nanos::from_secs(s),
-                Nanos::from_secs(s) + Nanos::from_millis(500),
-            );
+            let mut rq = Request::new(Op::Read, Lba(0), Sectors(8), ProcessId(1));
+            rq.arrived = Nanos::from_secs(s);
+            let io = Io { tag: 0, lba: rq.lba, sectors: rq.sectors, parts_left: 0 };
+            r.completed(&rq, &io, rq.arrived, rq.arrived + Nanos::from_millis(500));
         }
         let report = r.finish("noop".into());
         assert!(report.series.bytes.len() <= POINTS);
@@ -297,7 +316,7 @@ mod tests {
 
     #[test]
     fn an_empty_run_reports_zeros() {
-        let report = Recorder::new().finish("noop".into());
+        let report = Recorder::new(false).finish("noop".into());
         assert_eq!((report.requests, report.iops, report.jain), (0, 0.0, 1.0));
     }
 }

@@ -3,6 +3,7 @@
 //! The serialised form is documented in `docs/report.md` and stable: fields are added, never renamed.
 
 use iopilot_block::{Distribution, Histogram};
+use iopilot_trace::TraceRecord;
 use serde::Serialize;
 
 /// Several schedulers on one workload and machine.
@@ -111,6 +112,9 @@ pub struct RunReport {
     /// For plots; not part of the JSON.
     #[serde(skip)]
     pub series: Series,
+    /// Every request in order of arrival, where the run was asked to keep them: a trace of the simulation.
+    #[serde(skip)]
+    pub log: Option<Vec<TraceRecord>>,
 }
 
 /// What one process received.

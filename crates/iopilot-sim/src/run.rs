@@ -21,6 +21,8 @@ pub struct RunConfig {
     pub rotational: bool,
     /// Seed of the host's random choices (the race for tags). The workload has its own.
     pub seed: u64,
+    /// Whether the report is to hold every request.
+    pub log: bool,
 }
 
 /// How far runs have come, for another thread to read.
@@ -63,7 +65,7 @@ pub fn run<S: Source, D: Device>(
     let built = scheduler
         .build(&environment)
         .map_err(|source| SimError::Tunable { scheduler: scheduler.name.to_owned(), source })?;
-    let engine = Engine::new(source, queue, built, device, &config.host, config.seed);
+    let engine = Engine::new(source, queue, built, device, &config.host, config.seed, config.log);
     match engine.run(|n| progress.add(n)) {
         Ok(recorder) => Ok(recorder.finish(scheduler.to_string())),
         Err(Stuck { at, outstanding }) => Err(SimError::Stuck { scheduler: scheduler.to_string(), at, outstanding }),
