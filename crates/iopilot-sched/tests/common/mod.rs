@@ -1,0 +1,272 @@
+//! A bench for any scheduler: processes submit, a virtual disk of some depth serves, and every rule that holds for all
+//! schedulers is checked on the way.
+//!
+//! Checked always: nothing is lost or served twice; a merged request covers exactly what was merged into it;
+//! `queued()` counts; an idle device with requests queued is given one, or told when to ask again.
+
+#![allow(dead_code, unreachable_pub)] // each test binary uses its own part
+
+mod disk;
+mod io;
+mod random;
+
+pub use disk::Disk;
+pub use io::{Done, Io};
+pub use random::{Scenario, random_spec, scenario};
+
+use iopilot_block::{Lba, Nanos, ProcessId, RequestId, Requests};
+use iopilot_sched::{AnyScheduler, Dispatch, Environment, MergeLimits, Scheduler, SchedulerSpec};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// The capacity of the virtual disk in sectors: 128 GiB.
+pub const CAPACITY: u64 = 1 << 28;
+
+/// A scheduler may keep an idle device waiting this long in all while requests are queued.
+const PATIENCE: Nanos = Nanos::from_secs(60);
+
+/// What happens at a time set beforehand.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// A process submits.
+    Submit(Io),
+    /// A process exits.
+    Exit(ProcessId),
+}
+
+/// What a process does next: events and how long after now.
+pub type Outbox = Vec<(Nanos, Event)>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Free,
+    Queued,
+    /// In the device, as itself or as part of another.
+    Gone,
+}
+
+/// A scheduler in front of a virtual disk.
+pub struct Bench {
+    pub scheduler: AnyScheduler,
+    pub rqs: Requests,
+    pub now: Nanos,
+    pub limits: MergeLimits,
+    pub disk: Disk,
+    /// Requests the disk takes at once; it serves them one after the other, in the order given.
+    pub depth: usize,
+    /// The requests in the order of their dispatch, as (process of the host, first sector, sectors, write).
+    pub order: Vec<(u32, u64, u32, bool)>,
+    /// How many submissions merged.
+    pub merged: usize,
+    /// Longest time the device idled with requests queued.
+    pub longest_idle: Nanos,
+    in_device: VecDeque<RequestId>,
+    busy_until: Option<Nanos>,
+    timer: Option<Nanos>,
+    waiting_since: Option<Nanos>,
+    events: BinaryHeap<Reverse<(Nanos, u64)>>,
+    todo: Vec<Option<Event>>,
+    ios: Vec<Option<Io>>,
+    place: Vec<Place>,
+    queued: usize,
+}
+
+impl Bench {
+    /// `spec` as on the command line, such as `deadline:fifo_batch=4`.
+    pub fn new(spec: &str, depth: usize) -> Self {
+        let env = Environment { capacity: CAPACITY, queue_depth: depth as u32, cpus: 2, ..Environment::default() };
+        let scheduler = SchedulerSpec::parse(spec).and_then(|s| Ok(s.build(&env).expect("parsed"))).expect("valid");
+        Self {
+            scheduler,
+            rqs: Requests::new(),
+            now: Nanos::ZERO,
+            limits: MergeLimits::default(),
+            disk: Disk::default(),
+            depth,
+            order: Vec::new(),
+            merged: 0,
+            longest_idle: Nanos::ZERO,
+            in_device: VecDeque::new(),
+            busy_until: None,
+            timer: None,
+            waiting_since: None,
+            events: BinaryHeap::new(),
+            todo: Vec::new(),
+            ios: Vec::new(),
+            place: Vec::new(),
+            queued: 0,
+        }
+    }
+
+    /// Lets `event` happen at `at`.
+    pub fn at(&mut self, at: Nanos, event: Event) {
+        assert!(at >= self.now, "events lie ahead");
+        self.events.push(Reverse((at, self.todo.len() as u64)));
+        self.todo.push(Some(event));
+    }
+
+    /// Submits `io` at `at`.
+    pub fn submit(&mut self, at: Nanos, io: Io) {
+        self.at(at, Event::Submit(io));
+    }
+
+    /// Runs until `until` or until nothing is left to do. `on_done` sees each part of each completed request and may
+    /// let more happen.
+    pub fn run(&mut self, until: Nanos, mut on_done: impl FnMut(&Done, &mut Outbox)) {
+        let mut outbox = Outbox::new();
+        loop {
+            let next_event = self.events.peek().map(|e| e.0.0);
+            let Some(at) = [next_event, self.busy_until, self.timer].into_iter().flatten().min() else { break };
+            if at > until {
+                break;
+            }
+            self.now = at;
+            if self.busy_until == Some(at) {
+                self.complete(&mut on_done, &mut outbox);
+            }
+            while self.events.peek().is_some_and(|e| e.0.0 == at) {
+                let Reverse((_, number)) = self.events.pop().expect("peeked");
+                match self.todo[number as usize].take().expect("each event happens once") {
+                    Event::Submit(io) => self.arrive(io),
+                    Event::Exit(process) => self.scheduler.process_exited(process, at),
+                }
+            }
+            for (delay, event) in outbox.drain(..) {
+                self.events.push(Reverse((at + delay, self.todo.len() as u64)));
+                self.todo.push(Some(event));
+            }
+            // What the completed process does at once comes before the next dispatch.
+            if self.events.peek().is_some_and(|e| e.0.0 == at) {
+                continue;
+            }
+            self.pump();
+        }
+        if self.events.is_empty() && self.busy_until.is_none() && self.timer.is_none() {
+            assert_eq!(self.queued, 0, "the run is over with requests still queued");
+        }
+    }
+
+    /// Runs to the end with nothing added; everything submitted must have come back.
+    pub fn drain(&mut self) -> Vec<Done> {
+        let mut all = Vec::new();
+        self.run(Nanos::MAX, |done, _| all.push(done.clone()));
+        assert!(self.ios.iter().all(Option::is_none), "a submission never came back");
+        all
+    }
+
+    fn arrive(&mut self, io: Io) {
+        let mut rq = io.request();
+        (rq.arrived, rq.inserted) = (self.now, self.now);
+        let id = self.rqs.insert(rq);
+        if id.index() >= self.ios.len() {
+            self.ios.resize(id.index() + 1, None);
+            self.place.resize(id.index() + 1, Place::Free);
+        }
+        assert_eq!(self.place[id.index()], Place::Free);
+        self.ios[id.index()] = Some(io);
+        match self.scheduler.try_merge(&mut self.rqs, id, &self.limits, self.now) {
+            Some(merged) => {
+                self.merged += 1;
+                assert_eq!(self.place[merged.host.index()], Place::Queued, "merged into a request that is not queued");
+                self.place[id.index()] = Place::Gone;
+                if let Some(gone) = merged.absorbed {
+                    assert_eq!(self.place[gone.index()], Place::Queued, "absorbed a request that is not queued");
+                    assert_ne!(gone, merged.host);
+                    self.place[gone.index()] = Place::Gone;
+                    self.queued -= 1;
+                }
+            }
+            None => {
+                self.scheduler.insert(&mut self.rqs, id, self.now);
+                self.place[id.index()] = Place::Queued;
+                self.queued += 1;
+            }
+        }
+        assert_eq!(self.scheduler.queued(), self.queued, "queued() after an arrival");
+    }
+
+    fn pump(&mut self) {
+        self.timer = None;
+        while self.in_device.len() < self.depth {
+            match self.scheduler.dispatch(&mut self.rqs, self.now) {
+                Dispatch::Request(id) => {
+                    assert_eq!(self.place[id.index()], Place::Queued, "dispatched what is not queued");
+                    self.place[id.index()] = Place::Gone;
+                    self.queued -= 1;
+                    self.check_extent(id);
+                    let rq = &mut self.rqs[id];
+                    rq.issued = self.now;
+                    self.order.push((rq.process.0, rq.lba.0, rq.sectors.0, rq.is_write()));
+                    self.in_device.push_back(id);
+                    self.start();
+                }
+                Dispatch::WaitUntil(at) => {
+                    assert!(at > self.now, "{at:?} is not after {:?}", self.now);
+                    self.timer = Some(at);
+                    break;
+                }
+                Dispatch::Empty => break,
+            }
+        }
+        assert_eq!(self.scheduler.queued(), self.queued, "queued() after a dispatch");
+        let idle = self.in_device.is_empty() && self.queued > 0;
+        if idle {
+            assert!(
+                self.timer.is_some(),
+                "the device is idle and requests are queued, but none comes and no time is set"
+            );
+            let since = *self.waiting_since.get_or_insert(self.now);
+            assert!(self.now.since(since) <= PATIENCE, "idle for {} with requests queued", self.now.since(since));
+        } else if let Some(since) = self.waiting_since.take() {
+            self.longest_idle = self.longest_idle.max(self.now.since(since));
+        }
+    }
+
+    /// The parts of `id` fill its extent without gap or overlap.
+    fn check_extent(&self, id: RequestId) {
+        let rq = &self.rqs[id];
+        assert!(rq.sectors.0 <= self.limits.max_sectors.max(rq.own_sectors.0), "grown beyond max_sectors");
+        let mut parts: Vec<(Lba, u32)> = Vec::new();
+        let mut next = Some(id);
+        while let Some(part) = next {
+            let p = &self.rqs[part];
+            assert_eq!(p.op, rq.op, "merged across operations");
+            parts.push((p.own_lba, p.own_sectors.0));
+            next = self.rqs.next_part(part);
+        }
+        parts.sort_unstable();
+        let mut at = rq.lba.0;
+        for (lba, sectors) in parts {
+            assert_eq!(lba.0, at, "a gap or an overlap in a merged request");
+            at += u64::from(sectors);
+        }
+        assert_eq!(at, rq.end().0);
+    }
+
+    fn start(&mut self) {
+        if self.busy_until.is_none() {
+            if let Some(&id) = self.in_device.front() {
+                self.busy_until = Some(self.now + self.disk.serve(&self.rqs[id]));
+            }
+        }
+    }
+
+    fn complete(&mut self, on_done: &mut impl FnMut(&Done, &mut Outbox), outbox: &mut Outbox) {
+        let id = self.in_device.pop_front().expect("the device is busy with something");
+        self.busy_until = None;
+        self.scheduler.completed(&mut self.rqs, id, self.now);
+        let mut next = Some(id);
+        while let Some(part) = next {
+            next = self.rqs.next_part(part);
+            let io = self.ios[part.index()].take().expect("a part comes back once");
+            let rq = &self.rqs[part];
+            assert_eq!((rq.own_lba, rq.own_sectors), (io.lba, io.sectors), "a part comes back with its own extent");
+            assert_eq!(self.place[part.index()], Place::Gone);
+            let done = Done { arrived: rq.arrived, issued: self.rqs[id].issued, completed: self.now, io };
+            self.place[part.index()] = Place::Free;
+            self.rqs.remove(part);
+            on_done(&done, outbox);
+        }
+        self.start();
+    }
+}
