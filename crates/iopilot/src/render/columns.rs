@@ -1,0 +1,154 @@
+//! The columns of a comparison: the same on the terminal and in the page.
+
+use super::number::{plain, short_count};
+use iopilot_sim::RunReport;
+
+/// One column.
+pub(crate) struct Column {
+    /// A title over several columns; empty where there is none.
+    pub(crate) group: &'static str,
+    /// Its title.
+    pub(crate) title: &'static str,
+    /// What it means, with its unit.
+    pub(crate) help: &'static str,
+    /// Its value in a run.
+    pub(crate) value: fn(&RunReport) -> f64,
+    /// How it is printed.
+    pub(crate) format: fn(f64) -> String,
+    /// Whether a smaller value is better, a larger one, or neither.
+    pub(crate) better: Better,
+    /// A narrow terminal drops columns from the highest number down; 0 stays.
+    pub(crate) expendable: u8,
+}
+
+/// Which end of a column is the good one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Better {
+    /// Less is better.
+    Less,
+    /// More is better.
+    More,
+    /// Neither is.
+    Neither,
+}
+
+/// All columns in the order they are printed.
+pub(crate) const COLUMNS: &[Column] = &[
+    Column {
+        group: "",
+        title: "MB/s",
+        help: "throughput, 10^6 bytes a second",
+        value: |r| r.throughput_mb_s,
+        format: plain,
+        better: Better::More,
+        expendable: 1,
+    },
+    Column {
+        group: "",
+        title: "IOPS",
+        help: "requests a second",
+        value: |r| r.iops,
+        format: plain,
+        better: Better::More,
+        expendable: 4,
+    },
+    Column {
+        group: "response ms",
+        title: "mean",
+        help: "from arrival at the block layer to completion, ms",
+        value: |r| r.response_ms.mean,
+        format: plain,
+        better: Better::Less,
+        expendable: 0,
+    },
+    Column {
+        group: "response ms",
+        title: "p50",
+        help: "half of the requests took no longer, ms",
+        value: |r| r.response_ms.p50,
+        format: plain,
+        better: Better::Less,
+        expendable: 5,
+    },
+    Column {
+        group: "response ms",
+        title: "p95",
+        help: "95 % of the requests took no longer, ms",
+        value: |r| r.response_ms.p95,
+        format: plain,
+        better: Better::Less,
+        expendable: 6,
+    },
+    Column {
+        group: "response ms",
+        title: "p99",
+        help: "99 % of the requests took no longer, ms",
+        value: |r| r.response_ms.p99,
+        format: plain,
+        better: Better::Less,
+        expendable: 2,
+    },
+    Column {
+        group: "response ms",
+        title: "max",
+        help: "the slowest request, ms",
+        value: |r| r.response_ms.max,
+        format: plain,
+        better: Better::Less,
+        expendable: 7,
+    },
+    Column {
+        group: "service",
+        title: "ms",
+        help: "mean time from issue to the device to completion, ms",
+        value: |r| r.service_ms.mean,
+        format: plain,
+        better: Better::Less,
+        expendable: 8,
+    },
+    Column {
+        group: "",
+        title: "queue",
+        help: "mean number of requests between arrival and completion",
+        value: |r| r.queue_length_mean,
+        format: plain,
+        better: Better::Neither,
+        expendable: 10,
+    },
+    Column {
+        group: "seek",
+        title: "sectors",
+        help: "mean distance between requests as dispatched, 512-byte sectors",
+        value: |r| r.seek_distance_mean_sectors,
+        format: short_count,
+        better: Better::Less,
+        expendable: 11,
+    },
+    Column {
+        group: "",
+        title: "merged",
+        help: "requests that joined another",
+        value: |r| r.merged as f64,
+        format: short_count,
+        better: Better::Neither,
+        expendable: 9,
+    },
+    Column {
+        group: "",
+        title: "Jain",
+        help: "Jain's fairness index of the processes' throughput: 1 is fair",
+        value: |r| r.jain,
+        format: |v| format!("{v:.3}"),
+        better: Better::More,
+        expendable: 3,
+    },
+    Column {
+        group: "elapsed",
+        title: "s",
+        help: "from the first arrival to the last completion, s",
+        value: |r| r.elapsed_s,
+        format: plain,
+        better: Better::Less,
+        expendable: 12,
+    },
+];

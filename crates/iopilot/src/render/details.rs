@@ -1,0 +1,85 @@
+//! One run in full, for people.
+
+use super::number::{bytes, percent, plain, short_count};
+use super::{Alignment, Table};
+use crate::terminal::Terminal;
+use iopilot_block::Distribution;
+use iopilot_sim::RunReport;
+use std::fmt::Write;
+
+/// Processes listed before the rest is summed up in a line; `--json` has all.
+const PROCESSES: usize = 20;
+
+/// Everything known of `run`.
+pub(crate) fn details(run: &RunReport, terminal: Terminal) -> String {
+    let mut out = format!("{}\n", terminal.bold(&run.scheduler));
+    let mut fact = |name: &str, value: String| {
+        let _ = writeln!(out, "  {name:<16}{value}");
+    };
+    fact("requests", format!("{} ({} reads, {} writes)", run.requests, run.reads, run.writes));
+    fact("transferred", format!("{} in {} s", bytes(run.bytes), plain(run.elapsed_s)));
+    fact("throughput", format!("{} MB/s, {} IOPS", plain(run.throughput_mb_s), plain(run.iops)));
+    fact("dispatched", format!("{} ({} merged)", run.dispatched, run.merged));
+    fact("queue length", plain(run.queue_length_mean));
+    fact("seek distance", format!("{} sectors", short_count(run.seek_distance_mean_sectors)));
+    fact("device busy", percent(run.utilization));
+    fact("cache hits", percent(run.cache_hit_share));
+    fact("Jain's index", format!("{:.3}", run.jain));
+
+    let right = |title| (title, Alignment::Right);
+    let mut times = Table::new(&[
+        ("  time in ms", Alignment::Left),
+        right("mean"),
+        right("p50"),
+        right("p95"),
+        right("p99"),
+        right("max"),
+    ]);
+    let mut distribution = |name: &str, d: &Distribution| {
+        let numbers = [d.mean, d.p50, d.p95, d.p99, d.max].map(plain);
+        times.row([format!("  {name}")].into_iter().chain(numbers).collect());
+    };
+    distribution("response", &run.response_ms);
+    distribution("reads", &run.read_response_ms);
+    distribution("writes", &run.write_response_ms);
+    distribution("service", &run.service_ms);
+    let _ = write!(out, "\n{}", times.render(terminal));
+
+    if run.processes.len() > 1 {
+        let mut table = Table::new(&[
+            ("  process", Alignment::Left),
+            right("requests"),
+            right("bytes"),
+            right("active s"),
+            right("response ms"),
+        ]);
+        for p in run.processes.iter().take(PROCESSES) {
+            table.row(vec![
+                format!("  {}", p.process),
+                p.requests.to_string(),
+                bytes(p.bytes),
+                plain(p.active_s),
+                plain(p.response_mean_ms),
+            ]);
+        }
+        let _ = write!(out, "\n{}", table.render(terminal));
+        if run.processes.len() > PROCESSES {
+            let _ = writeln!(out, "  … and {} more processes (--json lists all)", run.processes.len() - PROCESSES);
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn tells_reads_from_writes_and_lists_processes() {
+        let text = details(&fixture::comparison(1).runs[0], Terminal { width: 80, colour: false });
+        for word in ["3000 reads", "writes", "p99", "process", "102", "12.5 %"] {
+            assert!(text.contains(word), "{word} is missing:\n{text}");
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Tables on a terminal.
+
+use super::{COLUMNS, Column, ranking};
+use crate::terminal::Terminal;
+use iopilot_sim::Comparison;
+use std::fmt::Write;
+
+/// On which side a column's text stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Alignment {
+    /// Words.
+    Left,
+    /// Numbers.
+    Right,
+}
+
+/// Rows under a header, two spaces between columns.
+pub(crate) struct Table {
+    alignment: Vec<Alignment>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// An empty table with these columns.
+    pub(crate) fn new(columns: &[(&str, Alignment)]) -> Self {
+        Self {
+            alignment: columns.iter().map(|c| c.1).collect(),
+            rows: vec![columns.iter().map(|c| c.0.to_owned()).collect()],
+        }
+    }
+
+    /// Adds a row of as many cells as there are columns.
+    pub(crate) fn row(&mut self, cells: Vec<String>) {
+        debug_assert_eq!(cells.len(), self.alignment.len());
+        self.rows.push(cells);
+    }
+
+    /// The lines; the last column is cut where the terminal ends.
+    pub(crate) fn render(&self, terminal: Terminal) -> String {
+        let width = |c: usize| self.rows.iter().map(|r| r[c].chars().count()).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..self.alignment.len()).map(width).collect();
+        let mut out = String::new();
+        for (i, row) in self.rows.iter().enumerate() {
+            let cells: Vec<String> =
+                row.iter().zip(&widths).zip(&self.alignment).map(|((cell, &w), &a)| pad(cell, w, a)).collect();
+            let line = fit(cells.join("  ").trim_end(), terminal.width);
+            let _ = writeln!(out, "{}", if i == 0 { terminal.bold(&line) } else { line });
+        }
+        out
+    }
+}
+
+/// The table of a comparison, the verdict and the notes. Best first, or in the order asked for.
+pub(crate) fn comparison(comparison: &Comparison, best_first: bool, terminal: Terminal) -> String {
+    let ranking = ranking(comparison);
+    let best = ranking.first().copied();
+    let order = if best_first { ranking } else { (0..comparison.runs.len()).collect() };
+    let several = comparison.runs.len() > 1;
+    let name = |i: usize| format!("{} {}", if several && Some(i) == best { '*' } else { ' ' }, comparison.runs[i].scheduler);
+    let longest = order.iter().map(|&i| name(i).chars().count()).max().unwrap_or(0).max("  scheduler".len());
+
+    let columns: Vec<(&Column, Vec<String>, usize)> = COLUMNS
+        .iter()
+        .map(|c| {
+            let cells: Vec<String> = order.iter().map(|&i| (c.format)((c.value)(&comparison.runs[i]))).collect();
+            let alone = COLUMNS.iter().filter(|d| d.group == c.group).count() == 1;
+            let head = c.title.len().max(if alone { c.group.len() } else { 0 });
+            let width = cells.iter().map(|t| t.chars().count()).max().unwrap_or(0).max(head);
+            (c, cells, width)
+        })
+        .collect();
+    let shown = choose(columns, longest, terminal.width, comparison.verdict.measure == "elapsed_s");
+    let taken: usize = shown.iter().map(|c| c.2 + 2).sum();
+    let name_width = longest.min(terminal.width.saturating_sub(taken).max(12));
+
+    let mut out = String::new();
+    let _ = writeln!(out, "{}", terminal.faint(&groups(&shown, name_width)));
+    let titles: String = shown.iter().map(|(c, _, w)| format!("  {}", pad(c.title, *w, Alignment::Right))).collect();
+    let _ = writeln!(out, "{}", terminal.bold(&format!("{}{titles}", pad("  scheduler", name_width, Alignment::Left))));
+    for (row, &i) in order.iter().enumerate() {
+        let cells: String =
+            shown.iter().map(|(_, cells, w)| format!("  {}", pad(&cells[row], *w, Alignment::Right))).collect();
+        let line = format!("{}{cells}", pad(&fit(&name(i), name_width), name_width, Alignment::Left));
+        let _ = writeln!(out, "{}", if several && Some(i) == best { terminal.good(&line) } else { line });
+    }
+    if several {
+        let _ = write!(out, "\n{}", wrap(&comparison.verdict.text, terminal.width));
+    }
+    for note in &comparison.workload.notes {
+        let _ = write!(out, "{}", terminal.faint(&wrap(&format!("note: {note}"), terminal.width)));
+    }
+    out
+}
+
+/// Drops columns until a row fits; the most expendable first. The verdict's own measure stays.
+fn choose<'a>(
+    mut columns: Vec<(&'a Column, Vec<String>, usize)>,
+    name_width: usize,
+    width: usize,
+    by_elapsed: bool,
+) -> Vec<(&'a Column, Vec<String>, usize)> {
+    let expendable = |c: &Column| if by_elapsed && c.group == "elapsed" { 0 } else { c.expendable };
+    while name_width + columns.iter().map(|c| c.2 + 2).sum::<usize>() > width {
+        let Some(victim) =
+            (0..columns.len()).filter(|&i| expendable(columns[i].0) > 0).max_by_key(|&i| expendable(columns[i].0))
+        else {
+            break;
+        };
+        columns.remove(victim);
+    }
+    columns
+}
+
+/// The line above the titles: each group's title over its columns.
+fn groups(shown: &[(&Column, Vec<String>, usize)], name_width: usize) -> String {
+    let mut line = " ".repeat(name_width);
+    let mut at = 0;
+    while at < shown.len() {
+        let group = shown[at].0.group;
+        let end = at + shown[at..].iter().take_while(|c| c.0.group == group).count();
+        let width = shown[at..end].iter().map(|c| c.2 + 2).sum::<usize>();
+        let title = if group.len() + 2 <= width { group } else { "" };
+        if group.is_empty() || end - at == 1 {
+            line.push_str(&pad(title, width, Alignment::Right));
+        } else {
+            let dashes = (width - 2).saturating_sub(title.len() + 2);
+            let _ = write!(line, "  {} {title} {}", "─".repeat(dashes / 2), "─".repeat(dashes - dashes / 2));
+        }
+        at = end;
+    }
+    line.trim_end().to_owned()
+}
+
+fn pad(text: &str, width: usize, alignment: Alignment) -> String {
+    match alignment {
+        Alignment::Left => format!("{text:<width$}"),
+        Alignment::Right => format!("{text:>width$}"),
+    }
+}
+
+/// `text` in at most `width` columns, an ellipsis where something was cut.
+fn fit(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+}
+
+/// `text` in lines of at most `width` columns, broken between words.
+pub(super) fn wrap(text: &str, width: usize) -> String {
+    let mut out = String::new();
+    let mut column = 0;
+    for word in text.split_whitespace() {
+        let length = word.chars().count();
+        if column > 0 && column + 1 + length > width {
+            out.push('\n');
+            column = 0;
+        } else if column > 0 {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(word);
+        column += length;
+    }
+    out.push('\n');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    fn lines(width: usize, best_first: bool) -> Vec<String> {
+        let text = comparison(&fixture::comparison(17), best_first, Terminal { width, colour: false });
+        text.lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn everything_fits_in_120_columns() {
+        let lines = lines(120, true);
+        assert!(lines.iter().all(|l| l.chars().count() <= 120), "{lines:#?}");
+        for c in COLUMNS {
+            assert!(lines[1].split_whitespace().any(|w| w == c.title), "{} is missing: {}", c.title, lines[1]);
+        }
+        assert!(lines[0].contains("response ms"));
+        assert_eq!(lines.iter().filter(|l| l.starts_with('*')).count(), 1);
+    }
+
+    #[test]
+    fn a_narrow_terminal_loses_columns_but_not_the_measure() {
+        for width in [30, 50, 80] {
+            let lines = lines(width, true);
+            assert!(lines.iter().all(|l| l.chars().count() <= width), "{width}: {lines:#?}");
+            assert!(lines[1].contains("mean"), "{width}: {}", lines[1]);
+        }
+    }
+
+    #[test]
+    fn best_first_or_as_asked() {
+        assert!(lines(120, true)[2].starts_with('*'));
+        assert!(lines(120, false)[2].contains("noop"));
+    }
+
+    #[test]
+    fn a_measure_of_elapsed_time_keeps_its_column() {
+        let mut c = fixture::comparison(3);
+        c.verdict.measure = "elapsed_s".into();
+        let text = comparison(&c, true, Terminal { width: 60, colour: false });
+        assert!(text.lines().next().unwrap().contains("elapsed"), "{text}");
+    }
+
+    #[test]
+    fn without_colour_there_is_no_escape() {
+        let coloured = comparison(&fixture::comparison(3), true, Terminal { width: 120, colour: true });
+        let plain = comparison(&fixture::comparison(3), true, Terminal { width: 120, colour: false });
+        assert!(coloured.contains("\x1b[") && !plain.contains('\x1b'));
+    }
+}
