@@ -12,6 +12,7 @@ mod request;
 mod requests;
 mod stats;
 mod time;
+mod toml_input;
 
 pub use address::{Lba, SECTOR_BYTES, Sectors};
 pub use input_error::{InputError, suggest};
@@ -21,3 +22,4 @@ pub use request::{Request, RequestId};
 pub use requests::Requests;
 pub use stats::{Distribution, Histogram, jain_index};
 pub use time::Nanos;
+pub use toml_input::parse_toml;
