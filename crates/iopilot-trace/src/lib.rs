@@ -2,6 +2,10 @@
 
 mod infer;
 mod record;
+#[cfg(target_os = "linux")]
+mod tracefs;
 
 pub use infer::{ArrivalSimulator, Dependencies, InferOptions, NotInferable, ReadAhead, can_infer, infer};
 pub use record::TraceRecord;
+#[cfg(target_os = "linux")]
+pub use tracefs::{RecordError, RecordOptions, RecordSummary, record};

@@ -1,0 +1,265 @@
+//! [`Correlator`]: follows bios through merging, issue and completion by operation and sectors alone.
+//!
+//! A request covers exactly the bios that were merged into it, end to end. When `[a, b)` is issued, its bios are found by
+//! walking: the oldest not yet issued one of that operation that begins at `a`, then the oldest that begins where that
+//! one ends, until `b`. The same walk over the issued ones serves completions, and since it may stop inside a bio, also
+//! partial ones. Two bios of the same sectors in flight at once are thus taken in the order of their arrival. A bio that
+//! the kernel splits becomes two records, for the scheduler sees two; the later part arrives when it is split off. Flush
+//! requests carry no sectors: one serves all flushes that wait when it is issued.
+
+use super::event::{Event, Io, What};
+use super::tasks::{Task, Tasks};
+use crate::TraceRecord;
+use iopilot_block::{Flags, Lba, Nanos, Op, ProcessId, Sectors};
+use std::collections::{BTreeSet, VecDeque};
+
+/// A request still incomplete after this is given up: its completion was lost.
+const GIVE_UP: Nanos = Nanos::from_secs(120);
+
+/// A bio on its way; times are on the monotonic clock.
+#[derive(Debug)]
+struct Flight {
+    record: TraceRecord,
+    start: Nanos,
+    /// The first sector that has not completed, and the first after the bio.
+    next: u64,
+    end: u64,
+    done: bool,
+}
+
+/// Bios by (first sector not done, number).
+type BySector = BTreeSet<(u64, u64)>;
+
+/// Turns events in order of time into records in order of arrival.
+pub(super) struct Correlator {
+    tasks: Tasks,
+    /// All since the oldest that is incomplete, by number; `first` is the number of the front one.
+    flights: VecDeque<Flight>,
+    first: u64,
+    queued: [BySector; 3],
+    issued: [BySector; 3],
+    /// Incomplete flushes without sectors.
+    flushes: Vec<u64>,
+    /// Writes that are on the medium once the flush after them is done.
+    flushing: Vec<u64>,
+    flushes_after_fua: bool,
+    /// The arrival of the first request.
+    origin: Option<Nanos>,
+    /// What arrives later is not recorded.
+    closed: Option<Nanos>,
+    /// Records given out, and those of them without a completion.
+    pub(super) emitted: u64,
+    pub(super) incomplete: u64,
+}
+
+impl Correlator {
+    pub(super) fn new(tasks: Tasks, flushes_after_fua: bool) -> Self {
+        Self {
+            tasks,
+            flights: VecDeque::new(),
+            first: 0,
+            queued: Default::default(),
+            issued: Default::default(),
+            flushes: Vec::new(),
+            flushing: Vec::new(),
+            flushes_after_fua,
+            origin: None,
+            closed: None,
+            emitted: 0,
+            incomplete: 0,
+        }
+    }
+
+    /// Takes in nothing that arrives after `time`.
+    pub(super) fn close(&mut self, time: Nanos) {
+        self.closed = Some(time);
+    }
+
+    /// Whether nothing is in flight.
+    pub(super) fn is_idle(&self) -> bool {
+        self.flights.is_empty()
+    }
+
+    /// Takes in `event`, which is no earlier than the ones before it.
+    pub(super) fn take(&mut self, event: &Event) {
+        match event.what {
+            What::Fork { parent, child } => self.tasks.fork(parent, child, event.time),
+            What::Exit { pid } => self.tasks.exit(pid),
+            What::Queued(io) => self.queue(event, &io),
+            What::Split { op, lba, at } => self.split(op, lba, at, event.time),
+            What::Issued(io) => self.issue(&io, event.time),
+            What::Completed(io) => self.complete(&io, event.time),
+        }
+    }
+
+    /// Gives out what has completed, as far as nothing that arrived earlier has not.
+    pub(super) fn emit(&mut self, now: Nanos, mut sink: impl FnMut(TraceRecord)) {
+        while self.flights.front().is_some_and(|f| f.done || now.since(f.record.arrival) > GIVE_UP) {
+            self.emit_front(&mut sink);
+        }
+    }
+
+    /// Gives out the rest, complete or not.
+    pub(super) fn finish(&mut self, mut sink: impl FnMut(TraceRecord)) {
+        while !self.flights.is_empty() {
+            self.emit_front(&mut sink);
+        }
+    }
+
+    fn emit_front(&mut self, sink: &mut impl FnMut(TraceRecord)) {
+        let (Some(flight), Some(origin)) = (self.flights.pop_front(), self.origin) else { return };
+        let number = self.first;
+        self.first += 1;
+        if !flight.done {
+            for sets in [&mut self.queued, &mut self.issued] {
+                sets[class(flight.record.op)].remove(&(flight.next, number));
+            }
+            self.flushes.retain(|&n| n != number);
+            self.flushing.retain(|&n| n != number);
+            self.incomplete += 1;
+        }
+        self.emitted += 1;
+        let mut record = flight.record;
+        record.arrival = record.arrival.since(origin);
+        record.issue = record.issue.map(|t| t.since(origin));
+        record.completion = record.completion.filter(|_| flight.done).map(|t| t.since(origin));
+        record.process_start = Some(flight.start.since(origin));
+        sink(record);
+    }
+
+    fn flight(&mut self, number: u64) -> &mut Flight {
+        &mut self.flights[(number - self.first) as usize]
+    }
+
+    fn push(&mut self, flight: Flight) -> u64 {
+        self.flights.push_back(flight);
+        self.first + self.flights.len() as u64 - 1
+    }
+
+    fn queue(&mut self, event: &Event, io: &Io) {
+        if self.closed.is_some_and(|t| event.time > t) {
+            return;
+        }
+        self.origin.get_or_insert(event.time);
+        let Task { parent, start } = self.tasks.get(event.pid);
+        // A bio without sectors is a flush, whatever it is called.
+        let flush = io.sectors == Sectors(0);
+        let lba = if flush { Lba(0) } else { io.lba };
+        let mut record = TraceRecord::new(event.time, if flush { Op::Flush } else { io.op }, lba, io.sectors);
+        record.flags = io.flags;
+        record.process = Some(ProcessId(event.pid));
+        record.parent = parent.map(ProcessId);
+        record.cpu = Some(event.cpu);
+        record.priority = io.priority.unwrap_or_default();
+        let end = lba.0 + u64::from(io.sectors.0);
+        let number = self.push(Flight { record, start, next: lba.0, end, done: false });
+        if flush {
+            self.flushes.push(number);
+        } else {
+            self.queued[class(io.op)].insert((lba.0, number));
+        }
+    }
+
+    fn split(&mut self, op: Op, lba: Lba, at: Lba, time: Nanos) {
+        // The youngest that begins there: splitting follows queueing at once.
+        let Some(&(_, number)) = self.queued[class(op)].range((lba.0, 0)..(lba.0 + 1, 0)).next_back() else { return };
+        let flight = self.flight(number);
+        if at.0 <= flight.next || at.0 >= flight.end {
+            return;
+        }
+        let end = std::mem::replace(&mut flight.end, at.0);
+        flight.record.sectors = Sectors((at.0 - flight.next) as u32);
+        let (mut record, start) = (flight.record.clone(), flight.start);
+        record.arrival = time;
+        record.lba = at;
+        record.sectors = Sectors((end - at.0) as u32);
+        let rest = self.push(Flight { record, start, next: at.0, end, done: false });
+        self.queued[class(op)].insert((at.0, rest));
+    }
+
+    fn issue(&mut self, io: &Io, time: Nanos) {
+        if io.op == Op::Flush {
+            for n in 0..self.flushes.len() {
+                let number = self.flushes[n];
+                self.flight(number).record.issue.get_or_insert(time);
+            }
+            return;
+        }
+        let c = class(io.op);
+        let (mut at, end) = (io.lba.0, io.lba.0 + u64::from(io.sectors.0));
+        while let Some(&(next, number)) = self.queued[c].range((at, 0)..(end, 0)).next() {
+            self.queued[c].remove(&(next, number));
+            self.issued[c].insert((next, number));
+            let flight = self.flight(number);
+            flight.record.issue = Some(time);
+            flight.record.priority = io.priority.unwrap_or(flight.record.priority);
+            at = flight.end;
+        }
+    }
+
+    fn complete(&mut self, io: &Io, time: Nanos) {
+        if io.op == Op::Flush {
+            // Those that came after the issue wait for the next flush.
+            for number in std::mem::take(&mut self.flushes) {
+                if self.flight(number).record.issue.is_some() {
+                    self.done(number, time);
+                } else {
+                    self.flushes.push(number);
+                }
+            }
+            return;
+        }
+        if io.sectors == Sectors(0) {
+            for number in std::mem::take(&mut self.flushing) {
+                if self.flight(number).record.lba == io.lba {
+                    self.done(number, time);
+                } else {
+                    self.flushing.push(number);
+                }
+            }
+            return;
+        }
+        let c = class(io.op);
+        let (mut at, end) = (io.lba.0, io.lba.0 + u64::from(io.sectors.0));
+        while at < end {
+            // Not issued: its issue event was lost, or the device has no requests.
+            let set = match self.issued[c].range((at, 0)..(end, 0)).next() {
+                Some(_) => &mut self.issued[c],
+                None => &mut self.queued[c],
+            };
+            let Some(&(next, number)) = set.range((at, 0)..(end, 0)).next() else { return };
+            set.remove(&(next, number));
+            let flight = &mut self.flights[(number - self.first) as usize];
+            if flight.end > end {
+                flight.next = end;
+                set.insert((end, number));
+                return;
+            }
+            at = flight.end;
+            flight.next = at;
+            if self.flushes_after_fua && flight.record.flags.contains(Flags::FUA) {
+                self.flushing.push(number);
+            } else {
+                self.done(number, time);
+            }
+        }
+    }
+
+    fn done(&mut self, number: u64, time: Nanos) {
+        let flight = self.flight(number);
+        flight.record.completion = Some(time);
+        flight.done = true;
+    }
+}
+
+/// Operations never share a request.
+fn class(op: Op) -> usize {
+    match op {
+        Op::Read => 0,
+        Op::Write | Op::Flush => 1,
+        Op::Discard => 2,
+    }
+}
+
+#[cfg(test)]
+mod tests;

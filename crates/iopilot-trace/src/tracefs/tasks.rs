@@ -1,0 +1,74 @@
+//! [`Tasks`]: parents and start times of the tasks alive.
+
+use iopilot_block::Nanos;
+use std::collections::HashMap;
+use std::fs;
+
+/// What is known of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Task {
+    /// The task that created it; for those older than the trace their parent process.
+    pub(super) parent: Option<u32>,
+    /// On the monotonic clock; zero for those older than the trace.
+    pub(super) start: Nanos,
+}
+
+/// The tasks alive, as far as anything is known of them.
+#[derive(Debug, Default)]
+pub(super) struct Tasks(HashMap<u32, Task>);
+
+impl Tasks {
+    /// Those alive now.
+    pub(super) fn snapshot() -> Self {
+        let mut tasks = Self::default();
+        for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+            if let Some(pid) = entry.file_name().to_str().and_then(|n| n.parse().ok()) {
+                tasks.get(pid);
+            }
+        }
+        tasks
+    }
+
+    pub(super) fn fork(&mut self, parent: u32, child: u32, time: Nanos) {
+        self.0.insert(child, Task { parent: Some(parent), start: time });
+    }
+
+    pub(super) fn exit(&mut self, pid: u32) {
+        self.0.remove(&pid);
+    }
+
+    /// What is known of `pid`. One never seen before is older than the trace, and asked for in `/proc` (threads have
+    /// entries there, too, though unlisted).
+    pub(super) fn get(&mut self, pid: u32) -> Task {
+        *self.0.entry(pid).or_insert_with(|| {
+            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            Task { parent: parent_in(&stat), start: Nanos::ZERO }
+        })
+    }
+}
+
+/// The parent in the contents of `/proc/PID/stat`: the second field after the name, which may itself hold anything.
+fn parent_in(stat: &str) -> Option<u32> {
+    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_parent_behind_any_name() {
+        assert_eq!(parent_in("17 (a) S 3 (b) R 12 17 17 0"), Some(12));
+        assert_eq!(parent_in(""), None);
+        assert_eq!(Tasks::snapshot().get(std::process::id()).parent, Some(std::os::unix::process::parent_id()));
+    }
+
+    #[test]
+    fn a_task_lives_from_fork_to_exit() {
+        let mut tasks = Tasks::default();
+        tasks.fork(5, u32::MAX, Nanos(9));
+        assert_eq!(tasks.get(u32::MAX), Task { parent: Some(5), start: Nanos(9) });
+        tasks.exit(u32::MAX);
+        assert_eq!(tasks.get(u32::MAX), Task { parent: None, start: Nanos::ZERO });
+    }
+}
