@@ -7,8 +7,14 @@
 //! What schedulers share: [`SortedIndex`] (requests by sector), [`Links`] and [`List`] (linked lists that never
 //! allocate per request), [`MergeIndex`] and [`try_merge`] (back and front merging, coalescing).
 
+mod arm;
 #[cfg(test)]
 mod bench_queue;
+mod bfq;
+mod cscan;
+mod deadline;
+mod deadlines;
+mod fcfs;
 mod jiffies;
 mod kyber;
 mod links;
@@ -17,11 +23,20 @@ mod mq_deadline;
 mod none;
 mod noop;
 mod registry;
+mod scan;
 mod scheduler;
 mod software_queue;
 mod sorted;
+mod sstf;
 mod tunables;
+mod vr;
+mod vscan;
 
+pub use arm::{Arm, ArmRule, ArmScheduler};
+pub use cscan::{Circle, CircularScan};
+pub use deadline::{Deadline, DeadlineTunables};
+pub use fcfs::Fcfs;
+pub use bfq::{Bfq, BfqTunables};
 pub use kyber::{Kyber, KyberTunables};
 pub use links::{Links, List};
 pub use merge::{MergeIndex, MergeLimits, MergeTarget, Merged, compatible, try_merge};
@@ -29,6 +44,10 @@ pub use mq_deadline::{MqDeadline, MqDeadlineTunables};
 pub use none::NoScheduler;
 pub use noop::Noop;
 pub use registry::{AnyScheduler, Lineage, SCHEDULERS, SchedulerInfo, SchedulerSpec};
+pub use scan::{Scan, Sweep};
 pub use scheduler::{Dispatch, Environment, Scheduler};
 pub use sorted::SortedIndex;
+pub use sstf::{NearestFirst, Sstf};
 pub use tunables::{Tunable, TunableError, Tunables, Unit};
+pub use vr::{Vr, VrTunables};
+pub use vscan::{ReversalCosts, Vscan, VscanTunables};

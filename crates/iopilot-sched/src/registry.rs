@@ -1,7 +1,8 @@
 //! Every scheduler by name, and [`AnyScheduler`], which is any of them.
 
+use crate::{CircularScan, Deadline, DeadlineTunables, Fcfs, Scan, Sstf, Vr, VrTunables, Vscan, VscanTunables};
 use crate::{Dispatch, Environment, MergeLimits, Merged, Noop, Scheduler, Tunable, TunableError, Tunables};
-use crate::{Kyber, KyberTunables, MqDeadline, MqDeadlineTunables, NoScheduler};
+use crate::{Bfq, BfqTunables, Kyber, KyberTunables, MqDeadline, MqDeadlineTunables, NoScheduler};
 use iopilot_block::{InputError, Nanos, ProcessId, Request, RequestId, Requests, suggest};
 use std::fmt;
 
@@ -107,10 +108,21 @@ macro_rules! schedulers {
 }
 
 schedulers! {
+    Fcfs(Fcfs), "fcfs", Classic, "first come, first served; never merges", &[], |_| Fcfs::new();
+    Sstf(Sstf), "sstf", Classic, "shortest seek time first, by distance in sectors", &[], |_| Sstf::new();
+    Scan(Scan), "scan", Classic, "the elevator, turning at the edges of the disk", &[], |env| Scan::to_the_edge(env);
+    Look(Scan), "look", Classic, "the elevator, turning at the last request", &[], |_| Scan::to_the_last();
+    CScan(CircularScan), "cscan", Classic, "the elevator one way, back to the first sector", &[], |_| CircularScan::new();
+    CLook(CircularScan), "clook", Classic, "the elevator one way, back to the lowest request", &[], |_| CircularScan::new();
+    Vscan(Vscan), "vscan", Classic, "V(R): nearest first, with a penalty for reversing", VscanTunables::SPECS, |env| Vscan::new(env);
     Noop(Noop), "noop", Linux2_6, "first in, first out, with back merging", &[], |_| Noop::new();
+    Fifo(Fcfs), "fifo", Linux2_6, "first in, first out, without merging", &[], |_| Fcfs::new();
+    Deadline(Deadline), "deadline", Linux2_6, "sector order in batches, with deadlines", DeadlineTunables::SPECS, |_| Deadline::new();
+    Vr(Vr), "vr", Linux2_6, "V(R) with merging and deadlines: SSTF to SCAN", VrTunables::SPECS, |_| Vr::new();
     None(NoScheduler), "none", Linux6, "no scheduler: first in, first out on each CPU", &[], |env| NoScheduler::new(env);
     MqDeadline(MqDeadline), "mq-deadline", Linux6, "sector order in batches, deadlines and priority classes", MqDeadlineTunables::SPECS, |env| MqDeadline::new(env);
     Kyber(Kyber), "kyber", Linux6, "tokens for reads and writes that follow the latencies seen", KyberTunables::SPECS, |env| Kyber::new(env);
+    Bfq(Bfq), "bfq", Linux6, "budgets in proportion to weights, idling, raised weights for latency", BfqTunables::SPECS, |env| Bfq::new(env);
 }
 
 /// A scheduler and the tunables to set on it, as written on a command line: `bfq:low_latency=0:slice_idle=4`.

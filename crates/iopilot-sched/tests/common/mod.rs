@@ -12,6 +12,7 @@ mod random;
 
 pub use disk::Disk;
 pub use io::{Done, Io};
+#[allow(unused_imports)]
 pub use random::{Scenario, random_spec, scenario};
 
 use iopilot_block::{Lba, Nanos, ProcessId, RequestId, Requests};
@@ -75,7 +76,8 @@ impl Bench {
     /// `spec` as on the command line, such as `deadline:fifo_batch=4`.
     pub fn new(spec: &str, depth: usize) -> Self {
         let env = Environment { capacity: CAPACITY, queue_depth: depth as u32, cpus: 2, ..Environment::default() };
-        let scheduler = SchedulerSpec::parse(spec).and_then(|s| Ok(s.build(&env).expect("parsed"))).expect("valid");
+        let scheduler =
+            SchedulerSpec::parse(spec).expect("a known scheduler").build(&env).expect("checked by the parser");
         Self {
             scheduler,
             rqs: Requests::new(),

@@ -66,7 +66,7 @@ impl Scenario {
         let mut ends = [0u64; 8];
         for _ in 0..self.requests {
             if rng.random_bool(0.7) {
-                now = now + Nanos::from_micros(rng.random_range(0..2 * self.gap_us));
+                now += Nanos::from_micros(rng.random_range(0..2 * self.gap_us));
             }
             let process = rng.random_range(1..7u32);
             let sectors = rng.random_range(1..=16u32);

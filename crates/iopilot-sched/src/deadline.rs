@@ -1,0 +1,296 @@
+//! `deadline` (Linux 2.6.24): sector order in batches of one direction, with a deadline on every request (Carroll
+//! 2.4.3).
+//!
+//! A batch is up to `fifo_batch` requests of one direction, each starting where the last one ended; the first that does
+//! not ends the batch. Reads go before writes, until writes were passed over `writes_starved` times. A new batch goes on
+//! in sector order, unless the direction changed, nothing lies above or the oldest request has expired: then it starts
+//! at the oldest.
+//!
+//! The scheduler remembers *which* request comes next, not where: what arrives in between waits for the next round. Of
+//! two requests of one direction that start at the same sector, the older is sent at once, as in the kernel.
+//!
+//! `linux_2_6_23=1` brings back two faults that Carroll mended for 2.6.24. A batch that goes on in sector order does
+//! not reset the batch counter, so all read batches but the first are of a single request (3.4.1); and a batch in a new
+//! direction starts at the lowest sector, which starves the upper end of the disk (3.4.2).
+
+use crate::deadlines::Deadlines;
+use crate::tunables::tunables;
+use crate::{
+    Dispatch, MergeIndex, MergeLimits, MergeTarget, Merged, Scheduler, SortedIndex, TunableError, Tunables, try_merge,
+};
+use iopilot_block::{Lba, Nanos, RequestId, Requests};
+use std::collections::VecDeque;
+
+tunables! {
+    /// The tunables of `deadline`, as in `/sys/block/*/queue/iosched` of Linux 2.6.24, and one of our own.
+    pub struct DeadlineTunables {
+        /// Deadline of a read.
+        read_expire: u64, Ms = 500, 0..=2_147_483_647;
+        /// Deadline of a write.
+        write_expire: u64, Ms = 5_000, 0..=2_147_483_647;
+        /// How many times reads may be preferred to waiting writes.
+        writes_starved: u64, Count = 2, 0..=2_147_483_647;
+        /// Try to merge in front of queued requests.
+        front_merges: bool, Bool = true, 0..=1;
+        /// How many contiguous requests make a batch.
+        fifo_batch: u64, Count = 16, 0..=2_147_483_647;
+        /// Behave as Linux 2.6.23 did. No kernel has this tunable.
+        linux_2_6_23: bool, Bool = false, 0..=1;
+    }
+}
+
+const READ: usize = 0;
+const WRITE: usize = 1;
+
+/// The deadline scheduler of Linux 2.6.24.
+#[derive(Clone, Debug, Default)]
+pub struct Deadline {
+    sorted: [SortedIndex; 2],
+    deadlines: Deadlines<2>,
+    /// The next in sector order, for the direction of the last dispatched request.
+    next: [Option<RequestId>; 2],
+    /// Where the last dispatched request ended.
+    last_end: Lba,
+    /// Length of the present batch.
+    batching: u64,
+    /// How many times writes were passed over.
+    starved: u64,
+    /// Sent before anything else: requests that another one of the same first sector pushed out.
+    ready: VecDeque<RequestId>,
+    merge: MergeIndex,
+    tunables: DeadlineTunables,
+}
+
+impl Deadline {
+    /// An empty queue.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sorts `id` in. One that starts at the same sector leaves for the device.
+    fn sort(&mut self, rqs: &Requests, id: RequestId) {
+        let (lba, direction) = (rqs[id].lba, usize::from(rqs[id].is_write()));
+        if let Some(twin) = self.sorted[direction].at_or_after(lba).filter(|&twin| rqs[twin].lba == lba) {
+            self.leave(rqs, twin);
+            self.ready.push_back(twin);
+        }
+        self.sorted[direction].insert(lba, id);
+    }
+
+    /// Takes `id` out of the queues as the request sent last.
+    fn leave(&mut self, rqs: &Requests, id: RequestId) {
+        let (rq, direction) = (&rqs[id], usize::from(rqs[id].is_write()));
+        self.next = [None, None];
+        self.next[direction] = self.sorted[direction].next(rq.lba, id);
+        self.last_end = rq.end();
+        self.sorted[direction].remove(rq.lba, id);
+        self.deadlines.remove(id);
+        self.merge.remove(rqs, id);
+    }
+
+    fn pick(&mut self, rqs: &Requests, now: Nanos) -> Option<RequestId> {
+        if let Some(next) = self.next[WRITE].or(self.next[READ]) {
+            if rqs[next].lba != self.last_end {
+                self.batching = self.batching.saturating_add(self.tunables.fifo_batch);
+            }
+            if self.batching < self.tunables.fifo_batch {
+                return Some(next);
+            }
+        }
+        let direction = match (self.deadlines.is_empty(READ), self.deadlines.is_empty(WRITE)) {
+            (true, true) => return None,
+            (true, false) => WRITE,
+            (false, true) => READ,
+            (false, false) => {
+                self.starved += 1;
+                if self.starved > self.tunables.writes_starved { WRITE } else { READ }
+            }
+        };
+        if direction == WRITE {
+            self.starved = 0;
+        }
+        match (self.deadlines.expired(direction, now), self.next[direction]) {
+            (None, Some(next)) => {
+                if !self.tunables.linux_2_6_23 {
+                    self.batching = 0;
+                }
+                Some(next)
+            }
+            (None, None) if self.tunables.linux_2_6_23 => {
+                self.batching = 0;
+                self.sorted[direction].first()
+            }
+            (_, _) => {
+                self.batching = 0;
+                self.deadlines.oldest(direction)
+            }
+        }
+    }
+}
+
+impl MergeTarget for Deadline {
+    fn merge_index(&mut self) -> &mut MergeIndex {
+        &mut self.merge
+    }
+
+    fn front_merges(&self) -> bool {
+        self.tunables.front_merges
+    }
+
+    /// Only neighbours in sector order coalesce.
+    fn allows_coalescing(&self, rqs: &Requests, host: RequestId, other: RequestId) -> bool {
+        let rq = &rqs[host];
+        let sorted = &self.sorted[usize::from(rq.is_write())];
+        sorted.next(rq.lba, host) == Some(other) || sorted.prev(rq.lba, host) == Some(other)
+    }
+
+    fn moved(&mut self, rqs: &Requests, host: RequestId, old_lba: Lba) {
+        self.sorted[usize::from(rqs[host].is_write())].remove(old_lba, host);
+        self.sort(rqs, host);
+    }
+
+    fn absorb(&mut self, rqs: &Requests, host: RequestId, gone: RequestId) {
+        let (lba, direction) = (rqs[gone].lba, usize::from(rqs[gone].is_write()));
+        if self.next[direction] == Some(gone) {
+            self.next[direction] = self.sorted[direction].next(lba, gone);
+        }
+        self.sorted[direction].remove(lba, gone);
+        self.deadlines.absorb(host, gone);
+    }
+}
+
+impl Scheduler for Deadline {
+    fn try_merge(&mut self, rqs: &mut Requests, id: RequestId, limits: &MergeLimits, _: Nanos) -> Option<Merged> {
+        try_merge(self, rqs, id, limits)
+    }
+
+    fn insert(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
+        self.sort(rqs, id);
+        let (direction, expire) = match rqs[id].is_write() {
+            false => (READ, self.tunables.read_expire),
+            true => (WRITE, self.tunables.write_expire),
+        };
+        self.deadlines.push(direction, id, now + Nanos::from_millis(expire));
+        self.merge.add(rqs, id);
+    }
+
+    fn dispatch(&mut self, rqs: &mut Requests, now: Nanos) -> Dispatch {
+        if let Some(id) = self.ready.pop_front() {
+            return Dispatch::Request(id);
+        }
+        let Some(id) = self.pick(rqs, now) else { return Dispatch::Empty };
+        self.batching += 1;
+        self.leave(rqs, id);
+        Dispatch::Request(id)
+    }
+
+    fn queued(&self) -> usize {
+        self.sorted[READ].len() + self.sorted[WRITE].len() + self.ready.len()
+    }
+
+    fn tunables(&self) -> &dyn Tunables {
+        &self.tunables
+    }
+
+    fn set(&mut self, name: &str, value: f64) -> Result<(), TunableError> {
+        self.tunables.set(name, value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench_queue::Bench;
+
+    fn bench() -> Bench<Deadline> {
+        Bench::new(Deadline::new())
+    }
+
+    /// `n` contiguous reads from 1000 and writes from 5000 that never merge; in what order the kinds go.
+    fn kinds(b: &mut Bench<Deadline>, n: u64) -> String {
+        for i in 0..n {
+            b.read(1000 + i);
+            b.write(5000 + i);
+        }
+        b.take(2 * n as usize).iter().map(|&lba| if lba < 5000 { 'r' } else { 'w' }).collect()
+    }
+
+    #[test]
+    fn writes_starved_read_batches_go_before_each_write_batch() {
+        let mut b = bench();
+        b.set("fifo_batch", 3.0);
+        assert_eq!(kinds(&mut b, 8), "rrrrrrwwwrrwwwww");
+    }
+
+    #[test]
+    fn in_2_6_23_read_batches_after_the_first_were_of_one_request() {
+        let mut b = bench();
+        b.set("fifo_batch", 3.0);
+        b.set("linux_2_6_23", 1.0);
+        assert_eq!(kinds(&mut b, 8), "rrrrwwwrrrrwwwww");
+    }
+
+    #[test]
+    fn a_batch_is_contiguous() {
+        let mut b = bench();
+        for lba in [100, 101, 103, 104] {
+            b.read(lba);
+        }
+        b.write(50);
+        // Reads are preferred twice; the gap after 101 ended the first batch, the end of the queue the second.
+        assert_eq!(b.take(9), [100, 101, 103, 104, 50]);
+        for lba in [200, 202, 204] {
+            b.read(lba);
+        }
+        b.write(60);
+        assert_eq!(b.take(9), [200, 202, 60, 204]);
+    }
+
+    #[test]
+    fn a_batch_in_a_new_direction_starts_at_the_oldest_and_in_2_6_23_at_the_lowest() {
+        // Nothing lies above 900: the oldest of the rest is 500, and nothing lies above that either.
+        for (old, expected) in [(0.0, [900, 500, 100]), (1.0, [100, 500, 900])] {
+            let mut b = bench();
+            b.set("linux_2_6_23", old);
+            b.write(10);
+            assert_eq!(b.take(1), [10]);
+            for lba in [900, 500, 100] {
+                b.read(lba);
+            }
+            assert_eq!(b.take(3), expected);
+        }
+    }
+
+    #[test]
+    fn the_next_request_is_remembered_not_looked_up() {
+        let mut b = bench();
+        b.read(100);
+        b.read(300);
+        assert_eq!(b.take(1), [100]);
+        b.read(200);
+        assert_eq!(b.take(9), [300, 200]);
+    }
+
+    #[test]
+    fn an_expired_request_starts_the_next_batch() {
+        let mut b = bench();
+        b.read(9_000);
+        b.read(100);
+        b.read(8_000);
+        assert_eq!(b.take(1), [9_000]);
+        b.read(200);
+        assert_eq!(b.take(1), [100]);
+        b.now = Nanos::from_millis(501);
+        assert_eq!(b.take(9), [8_000, 200]);
+    }
+
+    #[test]
+    fn the_older_of_two_that_start_alike_is_sent_at_once() {
+        let mut b = bench();
+        b.read(500);
+        b.read(700);
+        b.read(500);
+        assert_eq!(b.scheduler.queued(), 3);
+        assert_eq!(b.take(9), [500, 700, 500]);
+    }
+}

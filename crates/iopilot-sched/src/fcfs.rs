@@ -1,0 +1,62 @@
+//! `fcfs` and `fifo`: strictly in order of arrival, never merging.
+//!
+//! First come, first served is the base line of the literature (Carroll 2.2.5): it knows nothing of the disk and
+//! starves nobody. `fifo` is the same as a scheduler of Linux 2.6, which Carroll (3.1) made of `noop` by refusing every
+//! merge, so that the difference between the two is the effect of merging alone.
+
+use crate::tunables::NoTunables;
+use crate::{Dispatch, Scheduler, TunableError, Tunables};
+use iopilot_block::{Nanos, RequestId, Requests};
+use std::collections::VecDeque;
+
+/// First come, first served.
+#[derive(Clone, Debug, Default)]
+pub struct Fcfs {
+    queue: VecDeque<RequestId>,
+    tunables: NoTunables,
+}
+
+impl Fcfs {
+    /// An empty queue.
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+impl Scheduler for Fcfs {
+    fn insert(&mut self, _: &mut Requests, id: RequestId, _: Nanos) {
+        self.queue.push_back(id);
+    }
+
+    fn dispatch(&mut self, _: &mut Requests, _: Nanos) -> Dispatch {
+        self.queue.pop_front().map_or(Dispatch::Empty, Dispatch::Request)
+    }
+
+    fn queued(&self) -> usize {
+        self.queue.len()
+    }
+
+    fn tunables(&self) -> &dyn Tunables {
+        &self.tunables
+    }
+
+    fn set(&mut self, name: &str, value: f64) -> Result<(), TunableError> {
+        self.tunables.set(name, value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench_queue::Bench;
+    use iopilot_block::Op;
+
+    #[test]
+    fn serves_in_order_of_arrival_and_never_merges() {
+        let mut b = Bench::new(Fcfs::new());
+        for lba in [100, 0, 108, 92] {
+            assert!(!b.submit_sectors(Op::Read, lba, 8));
+        }
+        assert_eq!(b.take(9), [100, 0, 108, 92]);
+    }
+}

@@ -1,0 +1,88 @@
+//! `scan` and `look`: the elevator (Carroll 2.2.5).
+//!
+//! The arm moves one way until nothing is left there, then the other way. Nobody starves, but a request near an edge
+//! waits longer at worst than one in the middle. SCAN proper carries on to the edge of the disk before it turns, LOOK
+//! turns at the last request (Carroll, like most of today's authors, says SCAN for LOOK). A scheduler cannot send an
+//! arm anywhere without a request, and the request after the turn is the same for both; so `scan` differs only in where
+//! it believes the arm to be when it turns, which shows in [`Arm`] and in no order of dispatch.
+
+use crate::Environment;
+use crate::arm::{Arm, ArmRule, ArmScheduler, nothing_to_tune};
+use iopilot_block::{Lba, RequestId, Requests};
+
+/// SCAN or LOOK.
+pub type Scan = ArmScheduler<Sweep>;
+
+/// The rule of [`Scan`].
+#[derive(Clone, Debug, Default)]
+pub struct Sweep {
+    /// The last sector, where SCAN turns; `None` for LOOK.
+    edge: Option<Lba>,
+}
+
+impl Scan {
+    /// SCAN on a disk of `env.capacity`.
+    pub fn to_the_edge(env: &Environment) -> Self {
+        Self::with_rule(Sweep { edge: Some(Lba(env.capacity.saturating_sub(1))) })
+    }
+
+    /// LOOK.
+    pub fn to_the_last() -> Self {
+        Self::default()
+    }
+}
+
+impl ArmRule for Sweep {
+    fn pick(&mut self, arm: &mut Arm, rqs: &Requests) -> Option<RequestId> {
+        // What starts right under the arm costs no movement in either direction.
+        let above = arm.above().filter(|&id| arm.upwards || rqs[id].lba == arm.position);
+        if above.is_some() {
+            return above;
+        }
+        if arm.upwards {
+            arm.upwards = false;
+            if let Some(edge) = self.edge {
+                arm.position = edge.max(arm.position);
+                // A request that starts in the last sector is met at the turn.
+                return arm.above().or_else(|| arm.below(rqs));
+            }
+            return arm.below(rqs);
+        }
+        let below = arm.below(rqs);
+        if below.is_some() {
+            return below;
+        }
+        arm.upwards = true;
+        if self.edge.is_some() {
+            arm.position = Lba(0);
+        }
+        arm.above()
+    }
+
+    nothing_to_tune!();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench_queue::Bench;
+
+    #[test]
+    fn sweeps_up_then_down() {
+        for scheduler in [Scan::to_the_last(), Scan::to_the_edge(&Environment::default())] {
+            let mut b = Bench::new(scheduler);
+            for lba in [500, 200, 800] {
+                b.read(lba);
+            }
+            assert_eq!(b.take(2), [200, 500]);
+            for lba in [300, 600, 100] {
+                b.read(lba);
+            }
+            assert_eq!(b.take(3), [600, 800, 300]);
+            for lba in [900, 250, 300] {
+                b.read(lba);
+            }
+            assert_eq!(b.take(9), [300, 250, 100, 900]);
+        }
+    }
+}
