@@ -1,0 +1,56 @@
+//! [`AnyDevice`]: one of the models, dispatched without a table.
+
+use crate::{Completion, ConstantDevice, Device, DeviceRequest, MechanicalDisk};
+use iopilot_block::Nanos;
+
+/// One of the device models.
+#[derive(Clone, Debug)]
+pub enum AnyDevice {
+    /// A hard disk drive.
+    Mechanical(Box<MechanicalDisk>),
+    /// A latency and a bandwidth.
+    Constant(ConstantDevice),
+}
+
+impl From<MechanicalDisk> for AnyDevice {
+    fn from(disk: MechanicalDisk) -> Self {
+        Self::Mechanical(Box::new(disk))
+    }
+}
+
+impl From<ConstantDevice> for AnyDevice {
+    fn from(device: ConstantDevice) -> Self {
+        Self::Constant(device)
+    }
+}
+
+macro_rules! each {
+    ($self:ident, $device:ident => $call:expr) => {
+        match $self {
+            AnyDevice::Mechanical($device) => $call,
+            AnyDevice::Constant($device) => $call,
+        }
+    };
+}
+
+impl Device for AnyDevice {
+    fn submit(&mut self, request: DeviceRequest, now: Nanos) {
+        each!(self, device => device.submit(request, now));
+    }
+
+    fn next_event(&self) -> Option<Nanos> {
+        each!(self, device => device.next_event())
+    }
+
+    fn advance(&mut self, now: Nanos, out: &mut Vec<Completion>) {
+        each!(self, device => device.advance(now, out));
+    }
+
+    fn capacity(&self) -> u64 {
+        each!(self, device => device.capacity())
+    }
+
+    fn queue_depth(&self) -> u32 {
+        each!(self, device => device.queue_depth())
+    }
+}

@@ -1,0 +1,86 @@
+//! What the arm does next: the on-board scheduler.
+
+use super::model::QueuePolicy;
+use super::request::{Waiting, Work};
+use super::{MechanicalDisk, geometry::Track};
+
+/// A choice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pick {
+    /// Nothing waits.
+    Nothing,
+    /// This one of the waiting requests.
+    Waiting(usize),
+    /// This extent of the write buffer.
+    Destage(usize),
+}
+
+impl MechanicalDisk {
+    /// Chooses at time `t`, the arm being free.
+    pub(super) fn pick(&self, t: f64) -> Pick {
+        let Some(oldest) = self.waiting.front() else { return Pick::Nothing };
+        let overdue = self.model.interface.age_limit.is_some_and(|limit| t - oldest.arrived > limit);
+        match self.model.interface.policy {
+            QueuePolicy::Sptf if !overdue && self.waiting.len() > 1 => self.pick_shortest(t),
+            _ if self.is_blocked(oldest) => self.pick_extent(),
+            _ => Pick::Waiting(0),
+        }
+    }
+
+    /// Whether dirty blocks must reach the medium before `w` can begin.
+    fn is_blocked(&self, w: &Waiting) -> bool {
+        w.seal.is_some_and(|seal| !self.buffer.is_clean_up_to(seal))
+            || w.work == Work::Buffer && !self.buffer.has_room(w.first(), w.sectors())
+    }
+
+    fn pick_extent(&self) -> Pick {
+        self.buffer.upwards_from(self.position).map_or(Pick::Nothing, Pick::Destage)
+    }
+
+    /// Least seek plus rotation; the seek alone rules most candidates out, so that few need an angle.
+    fn pick_shortest(&self, t: f64) -> Pick {
+        let mut best = (f64::INFINITY, Pick::Nothing);
+        let mut blocked = false;
+        for (i, w) in self.waiting.iter().enumerate() {
+            if self.is_blocked(w) {
+                blocked = true;
+                continue;
+            }
+            match w.work {
+                // These need no arm.
+                Work::Flush | Work::Buffer => return Pick::Waiting(i),
+                Work::Read if self.was_just_read(w) => return Pick::Waiting(i),
+                Work::Read => self.weigh(&mut best, Pick::Waiting(i), t.max(w.ready), &w.track, w.angle, false),
+                Work::Write => self.weigh(&mut best, Pick::Waiting(i), t.max(w.ready), &w.track, w.angle, true),
+            }
+        }
+        if blocked {
+            for (i, extent) in self.buffer.extents().iter().enumerate() {
+                let track = self.model.mechanics.geometry.track_of(extent.start);
+                let angle = track.angle_of(extent.start);
+                self.weigh(&mut best, Pick::Destage(i), t, &track, angle, true);
+            }
+        }
+        best.1
+    }
+
+    fn weigh(&self, best: &mut (f64, Pick), pick: Pick, start: f64, track: &Track, angle: f64, write: bool) {
+        let mechanics = &self.model.mechanics;
+        let start = start.max(self.arm_free);
+        let settled = start + mechanics.move_time(self.arm_now(), track, write);
+        if settled < best.0 {
+            let at = settled + mechanics.latency(settled, angle);
+            if at < best.0 {
+                *best = (at, pick);
+            }
+        }
+    }
+
+    /// Whether the segment last filled now holds all of it.
+    fn was_just_read(&self, w: &Waiting) -> bool {
+        self.ahead.as_ref().is_some_and(|ahead| {
+            let segment = self.cache.segment(ahead.segment);
+            segment.start <= w.first() && w.end() <= segment.end
+        })
+    }
+}

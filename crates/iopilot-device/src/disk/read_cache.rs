@@ -1,0 +1,305 @@
+//! [`ReadCache`]: the on-board buffer for reads, in segments of contiguous blocks (GF 4.3.1, Ganger B.1.2).
+//!
+//! Segments never overlap. The least recently used one is replaced. A segment that grows beyond its size drops its
+//! oldest blocks, like a ring buffer.
+
+/// One segment: holds the blocks from `start` to before `end`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Segment {
+    /// First block held.
+    pub start: u64,
+    /// Behind the last block held.
+    pub end: u64,
+    /// Behind the last block that the host has read.
+    pub consumed: u64,
+    /// Blocks to read ahead at the next miss.
+    pub read_ahead: u32,
+    /// Whether it served a hit since the last miss.
+    pub was_hit: bool,
+    newer: Link,
+    older: Link,
+    used: bool,
+}
+
+type Link = u16;
+const NONE: Link = Link::MAX;
+
+/// The read segments. Look-up is O(log segments); nothing is allocated after construction.
+#[derive(Clone, Debug)]
+pub struct ReadCache {
+    slots: Vec<Segment>,
+    /// Starts of the segments in use, ascending, and their slots.
+    starts: Vec<u64>,
+    order: Vec<Link>,
+    newest: Link,
+    oldest: Link,
+    segment_sectors: u64,
+}
+
+impl ReadCache {
+    /// `segments` (at most 65,534) of `segment_sectors` each; none switches caching off.
+    pub fn new(segments: u16, segment_sectors: u64) -> Self {
+        let count = segments.min(NONE - 1);
+        let mut cache = Self {
+            slots: vec![Segment { newer: NONE, older: NONE, ..Segment::default() }; usize::from(count)],
+            starts: Vec::with_capacity(usize::from(count)),
+            order: Vec::with_capacity(usize::from(count)),
+            newest: NONE,
+            oldest: NONE,
+            segment_sectors,
+        };
+        for slot in 0..count {
+            cache.link_newest(slot);
+        }
+        cache
+    }
+
+    /// Whether there are no segments.
+    pub fn is_off(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// Blocks a segment holds.
+    pub fn segment_sectors(&self) -> u64 {
+        self.segment_sectors
+    }
+
+    /// The slot of the segment that holds `lba`, or ends there.
+    pub fn find(&self, lba: u64) -> Option<u16> {
+        let i = self.starts.partition_point(|&s| s <= lba);
+        let slot = *self.order.get(i.checked_sub(1)?)?;
+        (lba <= self.slots[usize::from(slot)].end).then_some(slot)
+    }
+
+    /// The segment in `slot`.
+    pub fn segment(&self, slot: u16) -> &Segment {
+        &self.slots[usize::from(slot)]
+    }
+
+    /// The segment in `slot`, to change what the host has read and the read-ahead.
+    pub fn segment_mut(&mut self, slot: u16) -> &mut Segment {
+        &mut self.slots[usize::from(slot)]
+    }
+
+    /// How far before `lba` blocks are free of other segments.
+    pub fn room_before(&self, lba: u64) -> u64 {
+        let i = self.starts.partition_point(|&s| s < lba);
+        match i.checked_sub(1) {
+            Some(i) => lba.saturating_sub(self.slots[usize::from(self.order[i])].end),
+            None => lba,
+        }
+    }
+
+    /// Replaces the least recently used segment by one that holds the blocks from `start` to before `end`, which no
+    /// other segment holds. `None` where there are no segments.
+    pub fn allocate(&mut self, start: u64, end: u64) -> Option<u16> {
+        let slot = self.oldest;
+        if slot == NONE {
+            return None;
+        }
+        if self.slots[usize::from(slot)].used {
+            let old = self.slots[usize::from(slot)].start;
+            self.forget(self.position(old));
+        }
+        let at = self.starts.partition_point(|&s| s < start);
+        self.starts.insert(at, start);
+        self.order.insert(at, slot);
+        let segment = &mut self.slots[usize::from(slot)];
+        (segment.start, segment.end, segment.consumed) = (start, end, end);
+        (segment.used, segment.was_hit, segment.read_ahead) = (true, false, 0);
+        self.touch(slot);
+        Some(slot)
+    }
+
+    /// Marks the segment as the most recently used. O(1).
+    pub fn touch(&mut self, slot: u16) {
+        if self.newest != slot {
+            self.unlink(slot);
+            self.link_newest(slot);
+        }
+    }
+
+    /// Adds the blocks up to before `end` to the segment; other segments that this runs into are dropped, as are its
+    /// own oldest blocks beyond its size.
+    pub fn grow(&mut self, slot: u16, end: u64) {
+        let segment = self.slots[usize::from(slot)];
+        if !segment.used || end <= segment.end {
+            return;
+        }
+        let at = self.position(segment.start);
+        while self.starts.get(at + 1).is_some_and(|&start| start < end) {
+            self.drop_segment(at + 1);
+        }
+        let start = segment.start.max(end.saturating_sub(self.segment_sectors));
+        self.starts[at] = start;
+        let segment = &mut self.slots[usize::from(slot)];
+        (segment.start, segment.end) = (start, end);
+    }
+
+    /// Forgets the blocks from `start` to before `end`, which are being overwritten. Of a segment that is cut in two
+    /// the front part stays.
+    pub fn invalidate(&mut self, start: u64, end: u64) {
+        let mut at = self.starts.partition_point(|&s| s < start).saturating_sub(1);
+        while at < self.starts.len() && self.starts[at] < end {
+            let slot = usize::from(self.order[at]);
+            let segment = &mut self.slots[slot];
+            if segment.end <= start {
+                at += 1;
+            } else if segment.start < start {
+                segment.end = start;
+                segment.consumed = segment.consumed.min(start);
+                at += 1;
+            } else if segment.end > end {
+                segment.start = end;
+                self.starts[at] = end;
+                break;
+            } else {
+                self.drop_segment(at);
+            }
+        }
+    }
+
+    /// Whether `slot` is in use.
+    pub fn is_used(&self, slot: u16) -> bool {
+        self.slots[usize::from(slot)].used
+    }
+
+    fn position(&self, start: u64) -> usize {
+        self.starts.partition_point(|&s| s < start)
+    }
+
+    fn forget(&mut self, at: usize) {
+        self.starts.remove(at);
+        let slot = self.order.remove(at);
+        self.slots[usize::from(slot)].used = false;
+    }
+
+    /// Empties a segment and makes it the first to be replaced.
+    fn drop_segment(&mut self, at: usize) {
+        let slot = self.order[at];
+        self.forget(at);
+        if self.oldest != slot {
+            self.unlink(slot);
+            self.link_oldest(slot);
+        }
+    }
+
+    fn unlink(&mut self, slot: Link) {
+        let Segment { newer, older, .. } = self.slots[usize::from(slot)];
+        match newer {
+            NONE => self.newest = older,
+            n => self.slots[usize::from(n)].older = older,
+        }
+        match older {
+            NONE => self.oldest = newer,
+            o => self.slots[usize::from(o)].newer = newer,
+        }
+    }
+
+    fn link_newest(&mut self, slot: Link) {
+        let second = self.newest;
+        (self.slots[usize::from(slot)].newer, self.slots[usize::from(slot)].older) = (NONE, second);
+        match second {
+            NONE => self.oldest = slot,
+            s => self.slots[usize::from(s)].newer = slot,
+        }
+        self.newest = slot;
+    }
+
+    fn link_oldest(&mut self, slot: Link) {
+        let second = self.oldest;
+        (self.slots[usize::from(slot)].older, self.slots[usize::from(slot)].newer) = (NONE, second);
+        match second {
+            NONE => self.newest = slot,
+            s => self.slots[usize::from(s)].older = slot,
+        }
+        self.oldest = slot;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn holds(cache: &ReadCache, lba: u64) -> bool {
+        cache.find(lba).is_some_and(|s| lba < cache.segment(s).end)
+    }
+
+    #[test]
+    fn the_least_recently_used_segment_goes_first() {
+        let mut cache = ReadCache::new(2, 100);
+        let a = cache.allocate(0, 10).unwrap();
+        cache.allocate(1000, 1010).unwrap();
+        cache.touch(a);
+        cache.allocate(2000, 2010).unwrap();
+        assert!(holds(&cache, 5) && !holds(&cache, 1005) && holds(&cache, 2005));
+    }
+
+    #[test]
+    fn a_growing_segment_drops_its_oldest_blocks_and_those_it_runs_into() {
+        let mut cache = ReadCache::new(3, 100);
+        let a = cache.allocate(0, 10).unwrap();
+        cache.allocate(50, 60).unwrap();
+        cache.grow(a, 130);
+        assert_eq!((cache.segment(a).start, cache.segment(a).end), (30, 130));
+        assert_eq!(cache.find(55), Some(a));
+    }
+
+    #[test]
+    fn overwritten_blocks_are_forgotten() {
+        let mut cache = ReadCache::new(4, 100);
+        for start in [0, 100, 200, 300] {
+            cache.allocate(start, start + 50);
+        }
+        cache.invalidate(20, 320);
+        let held: Vec<bool> = [10, 20, 120, 220, 310, 320, 349].map(|lba| holds(&cache, lba)).into();
+        assert_eq!(held, [true, false, false, false, false, true, true]);
+    }
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Read(u64, u64),
+        Write(u64, u64),
+    }
+
+    proptest! {
+        #[test]
+        fn segments_stay_sorted_disjoint_and_within_their_size(
+            steps in prop::collection::vec(
+                (0u64..400, 1u64..60, any::<bool>())
+                    .prop_map(|(lba, n, read)| if read { Step::Read(lba, n) } else { Step::Write(lba, n) }),
+                1..200,
+            ),
+        ) {
+            let mut cache = ReadCache::new(5, 64);
+            for step in steps {
+                match step {
+                    Step::Read(lba, n) => {
+                        let slot = cache.find(lba).or_else(|| cache.allocate(lba, lba)).unwrap();
+                        cache.grow(slot, lba + n);
+                        cache.touch(slot);
+                        prop_assert!(holds(&cache, lba + n - 1));
+                    }
+                    Step::Write(lba, n) => {
+                        cache.invalidate(lba, lba + n);
+                        prop_assert!((lba..lba + n).all(|b| !holds(&cache, b)));
+                    }
+                }
+                let mut last = 0;
+                for (&start, &slot) in cache.starts.iter().zip(&cache.order) {
+                    let s = cache.segment(slot);
+                    prop_assert!(s.start == start && start >= last && s.end >= start && s.end - start <= 64);
+                    last = s.end;
+                }
+                let mut links = 0;
+                let mut slot = cache.newest;
+                while slot != NONE {
+                    links += 1;
+                    slot = cache.slots[usize::from(slot)].older;
+                }
+                prop_assert_eq!(links, 5);
+            }
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! [`WriteBuffer`]: acknowledged writes that are not on the medium yet (write-back; GF 4.3.1 "immediate reporting",
+//! Carroll 2.1.3).
+//!
+//! Kept as disjoint extents in order of address; neighbours merge, so that a run of small writes reaches the medium
+//! as one. A flush *seals* what is dirty: later writes no longer enlarge a sealed extent, so that a flush ends under a
+//! steady stream of writes too.
+
+/// Dirty blocks from `start` to before `end`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Extent {
+    /// First block.
+    pub start: u64,
+    /// Behind the last block.
+    pub end: u64,
+    /// When its first block has arrived over the bus, ns. What follows arrives faster than the medium takes it.
+    pub ready: f64,
+    /// The number of flushes before it.
+    epoch: u64,
+}
+
+/// The dirty extents. Operations are O(extents) with a small constant; nothing is allocated once the number of extents
+/// has peaked.
+#[derive(Clone, Debug)]
+pub struct WriteBuffer {
+    extents: Vec<Extent>,
+    in_flight: Option<Extent>,
+    epoch: u64,
+    dirty: u64,
+    max_extents: usize,
+    max_sectors: u64,
+}
+
+impl WriteBuffer {
+    /// Room for `max_extents` runs of blocks, `max_sectors` in all; zero switches write-back off.
+    pub fn new(max_extents: usize, max_sectors: u64) -> Self {
+        let extents = Vec::with_capacity(2 * max_extents + 2);
+        Self { extents, in_flight: None, epoch: 0, dirty: 0, max_extents, max_sectors }
+    }
+
+    /// Whether a write of `sectors` can ever be buffered.
+    pub fn could_hold(&self, sectors: u64) -> bool {
+        self.max_extents > 0 && sectors <= self.max_sectors
+    }
+
+    /// Whether a write can be buffered now.
+    pub fn has_room(&self, start: u64, sectors: u64) -> bool {
+        let runs = self.extents.len() + usize::from(self.in_flight.is_some());
+        self.could_hold(sectors)
+            && self.dirty + sectors <= self.max_sectors
+            && (runs < self.max_extents || self.touching(start, start + sectors))
+    }
+
+    /// Takes in a write whose first block is there at `ready`.
+    pub fn insert(&mut self, start: u64, end: u64, ready: f64) {
+        // What overlaps goes into the extents that are there, the gaps become new ones.
+        let mut at = self.extents.partition_point(|e| e.end <= start);
+        let mut from = start;
+        while from < end {
+            match self.extents.get(at) {
+                Some(e) if e.start <= from => {
+                    from = e.end;
+                    at += 1;
+                }
+                next => {
+                    let gap_end = next.map_or(end, |e| e.start.min(end));
+                    self.dirty += gap_end - from;
+                    let into = self.add_gap(at, Extent { start: from, end: gap_end, ready, epoch: self.epoch });
+                    from = self.extents[into].end;
+                    at = into + 1;
+                }
+            }
+        }
+    }
+
+    /// Whether all blocks from `start` to before `end` are in the buffer.
+    pub fn contains(&self, start: u64, end: u64) -> bool {
+        if self.extents.is_empty() && self.in_flight.is_none() {
+            return false;
+        }
+        let mut from = start;
+        let mut at = self.extents.partition_point(|e| e.end <= start);
+        loop {
+            if from >= end {
+                return true;
+            }
+            if let Some(e) = self.in_flight.filter(|e| e.start <= from && from < e.end) {
+                from = e.end;
+                at += self.extents[at..].partition_point(|e| e.end <= from);
+                continue;
+            }
+            match self.extents.get(at) {
+                Some(e) if e.start <= from => {
+                    from = e.end;
+                    at += 1;
+                }
+                _ => return false,
+            }
+        }
+    }
+
+    /// Drops the blocks from `start` to before `end`, superseded by a write straight to the medium.
+    pub fn supersede(&mut self, start: u64, end: u64) {
+        let mut at = self.extents.partition_point(|e| e.end <= start);
+        while at < self.extents.len() && self.extents[at].start < end {
+            let e = self.extents[at];
+            self.dirty -= e.end.min(end) - e.start.max(start);
+            match (e.start < start, e.end > end) {
+                (true, true) => {
+                    self.extents[at].end = start;
+                    self.extents.insert(at + 1, Extent { start: end, ..e });
+                    return;
+                }
+                (true, false) => {
+                    self.extents[at].end = start;
+                    at += 1;
+                }
+                (false, true) => {
+                    self.extents[at].start = end;
+                    return;
+                }
+                (false, false) => {
+                    self.extents.remove(at);
+                }
+            }
+        }
+    }
+
+    /// The extents that wait to be written, by address.
+    pub fn extents(&self) -> &[Extent] {
+        &self.extents
+    }
+
+    /// The extent to write next for an elevator at block `position`: the next one upwards, else the lowest.
+    pub fn upwards_from(&self, position: u64) -> Option<usize> {
+        let at = self.extents.partition_point(|e| e.start < position);
+        (!self.extents.is_empty()).then_some(if at < self.extents.len() { at } else { 0 })
+    }
+
+    /// Takes up to `sectors` from the front of extent `index`, to be written now; [`WriteBuffer::written`] ends it.
+    pub fn begin(&mut self, index: usize, sectors: u64) -> Extent {
+        let e = self.extents[index];
+        let chunk = Extent { end: e.end.min(e.start + sectors.max(1)), ..e };
+        if chunk.end == e.end {
+            self.extents.remove(index);
+        } else {
+            self.extents[index].start = chunk.end;
+        }
+        self.in_flight = Some(chunk);
+        chunk
+    }
+
+    /// What was begun is on the medium.
+    pub fn written(&mut self) {
+        if let Some(chunk) = self.in_flight.take() {
+            self.dirty -= chunk.end - chunk.start;
+        }
+    }
+
+    /// Seals what is dirty, for a flush; ask [`WriteBuffer::is_clean_up_to`] with the answer.
+    pub fn seal(&mut self) -> u64 {
+        self.epoch += 1;
+        self.epoch - 1
+    }
+
+    /// Whether all that was sealed up to then is on the medium.
+    pub fn is_clean_up_to(&self, epoch: u64) -> bool {
+        self.extents.iter().chain(self.in_flight.as_ref()).all(|e| e.epoch > epoch)
+    }
+
+    /// Blocks not on the medium.
+    pub fn dirty_sectors(&self) -> u64 {
+        self.dirty
+    }
+
+    fn touching(&self, start: u64, end: u64) -> bool {
+        let at = self.extents.partition_point(|e| e.end < start);
+        self.extents.get(at).is_some_and(|e| e.start <= end && e.epoch == self.epoch)
+    }
+
+    /// Adds a gap's blocks before `at`, merging with neighbours of the same epoch; returns where they are now.
+    fn add_gap(&mut self, at: usize, gap: Extent) -> usize {
+        let left = at > 0 && self.extents[at - 1].end == gap.start && self.extents[at - 1].epoch == gap.epoch;
+        let right = self.extents.get(at).is_some_and(|e| e.start == gap.end && e.epoch == gap.epoch);
+        match (left, right) {
+            (true, true) => {
+                let next = self.extents.remove(at);
+                let e = &mut self.extents[at - 1];
+                e.end = next.end;
+                at - 1
+            }
+            (true, false) => {
+                self.extents[at - 1].end = gap.end;
+                at - 1
+            }
+            (false, true) => {
+                let e = &mut self.extents[at];
+                (e.start, e.ready) = (gap.start, gap.ready);
+                at
+            }
+            (false, false) => {
+                self.extents.insert(at, gap);
+                at
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    fn ranges(b: &WriteBuffer) -> Vec<(u64, u64)> {
+        b.extents.iter().map(|e| (e.start, e.end)).collect()
+    }
+
+    #[test]
+    fn neighbours_merge_into_one_run() {
+        let mut b = WriteBuffer::new(8, 1000);
+        for start in [8, 24, 0, 16] {
+            b.insert(start, start + 8, 0.0);
+        }
+        assert_eq!(ranges(&b), [(0, 32)]);
+    }
+
+    #[test]
+    fn a_flush_does_not_wait_for_what_came_after_it() {
+        let mut b = WriteBuffer::new(8, 1000);
+        b.insert(0, 8, 0.0);
+        let flush = b.seal();
+        b.insert(4, 16, 0.0); // overlaps what is sealed, and goes on behind it
+        assert_eq!(ranges(&b), [(0, 8), (8, 16)]);
+        b.begin(0, 100);
+        assert!(!b.is_clean_up_to(flush));
+        b.written();
+        assert!(b.is_clean_up_to(flush));
+        assert_eq!(b.dirty_sectors(), 8);
+    }
+
+    #[test]
+    fn room_is_limited_in_runs_and_in_blocks() {
+        let mut b = WriteBuffer::new(2, 100);
+        b.insert(0, 8, 0.0);
+        b.insert(100, 108, 0.0);
+        assert!(!b.has_room(200, 8) && b.has_room(108, 8) && !b.has_room(108, 100));
+        assert!(!WriteBuffer::new(0, 0).could_hold(1));
+    }
+
+    proptest! {
+        #[test]
+        fn the_buffer_holds_exactly_what_was_written(
+            steps in prop::collection::vec((0u8..4, 0u64..120, 1u64..20), 1..80),
+        ) {
+            let mut b = WriteBuffer::new(1000, 100_000);
+            let mut dirty = BTreeSet::new();
+            let mut flying = BTreeSet::new();
+            for (what, start, n) in steps {
+                match what {
+                    0 | 1 => {
+                        b.insert(start, start + n, 0.0);
+                        dirty.extend(start..start + n);
+                    }
+                    2 => {
+                        b.supersede(start, start + n);
+                        for block in start..start + n {
+                            dirty.remove(&block);
+                        }
+                    }
+                    _ => {
+                        b.written();
+                        flying.clear();
+                        b.seal();
+                        if let Some(i) = b.upwards_from(start) {
+                            let e = b.begin(i, n);
+                            for block in e.start..e.end {
+                                prop_assert!(dirty.remove(&block));
+                                flying.insert(block);
+                            }
+                        }
+                    }
+                }
+                let held: BTreeSet<u64> = b.extents.iter().flat_map(|e| e.start..e.end).collect();
+                prop_assert_eq!(&held, &dirty);
+                prop_assert_eq!(b.dirty_sectors(), (dirty.len() + flying.len()) as u64);
+                prop_assert!(b.extents.windows(2).all(|w| w[0].end <= w[1].start));
+                let all = (start..start + n).all(|block| dirty.contains(&block) || flying.contains(&block));
+                prop_assert_eq!(b.contains(start, start + n), all);
+            }
+        }
+    }
+}
