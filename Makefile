@@ -1,0 +1,53 @@
+# make demo    see it at work: compare every scheduler on a recorded workload, and write a page with charts
+# make test    everything a change must pass: format, lints, tests, documentation
+# make bench   how fast it is
+# make doc     the documentation of the crates, in target/doc
+# make install the command, its man pages and completions, under PREFIX
+
+CARGO ?= cargo
+PREFIX ?= $(HOME)/.local
+REPORT ?= iopilot-demo.html
+IOPILOT = target/release/iopilot
+
+.PHONY: help demo test bench doc build install clean toolchain
+
+help:
+	@sed -n 's/^# make/make/p' Makefile
+
+# The oldest Rust that builds this: as `rust-version` in Cargo.toml says.
+toolchain:
+	@command -v $(CARGO) >/dev/null || { echo "cargo is missing: install Rust 1.85 or newer, from your distribution" \
+	  "(Debian 13: apt install cargo) or https://rustup.rs" >&2; exit 1; }
+	@version=$$($(CARGO) --version | cut -d' ' -f2); \
+	  printf '%s\n%s\n' 1.85 "$$version" | sort -CV || { echo "cargo $$version is too old: Rust 1.85 or newer is" \
+	  "needed, from your distribution (Debian 13) or https://rustup.rs" >&2; exit 1; }
+
+build: toolchain
+	$(CARGO) build --release --locked --package iopilot
+
+demo: build
+	$(IOPILOT) demo --report $(REPORT)
+
+test: toolchain
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) test --workspace --locked --quiet
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
+
+bench: toolchain
+	$(CARGO) bench --workspace --locked --benches
+
+doc: toolchain
+	$(CARGO) doc --workspace --no-deps --locked
+
+install: build
+	install -Dm755 $(IOPILOT) $(DESTDIR)$(PREFIX)/bin/iopilot
+	$(IOPILOT) man --out $(DESTDIR)$(PREFIX)/share/man/man1
+	mkdir -p $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions \
+	  $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
+	$(IOPILOT) completions bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/iopilot
+	$(IOPILOT) completions zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_iopilot
+	$(IOPILOT) completions fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/iopilot.fish
+
+clean:
+	$(CARGO) clean
