@@ -42,6 +42,12 @@ pub trait MergeTarget {
         true
     }
 
+    /// Whether `new`, which touches `host`, may join it. Asks [`MergeTarget::allows`]; overridden where asking changes
+    /// the scheduler, as in bfq, which merges queues on this occasion.
+    fn admits(&mut self, rqs: &Requests, host: RequestId, new: RequestId) -> bool {
+        self.allows(rqs, host, new)
+    }
+
     /// Whether two queued requests that are now adjacent may become one. The default asks [`MergeTarget::allows`].
     fn allows_coalescing(&self, rqs: &Requests, host: RequestId, other: RequestId) -> bool {
         self.allows(rqs, host, other)
@@ -136,7 +142,7 @@ fn find<T: MergeTarget>(
     };
     let last = target.merge_index().last;
     if let Some(last) = last.filter(|&l| touches(&rqs[l]) && compatible(&rqs[l], rq, limits)) {
-        if target.allows(rqs, last, new) {
+        if target.admits(rqs, last, new) {
             return Some(last);
         }
     }
@@ -148,7 +154,7 @@ fn find<T: MergeTarget>(
         Side::Front => target.merge_index().starts.first(rq.end()),
     };
     while let Some(host) = next {
-        if touches(&rqs[host]) && compatible(&rqs[host], rq, limits) && target.allows(rqs, host, new) {
+        if touches(&rqs[host]) && compatible(&rqs[host], rq, limits) && target.admits(rqs, host, new) {
             return Some(host);
         }
         next = match side {

@@ -1,0 +1,499 @@
+//! `bfq` (Linux 6.12 to 6.18): Budget Fair Queueing. Each process has a queue, each queue a weight, and the device's
+//! sectors are shared out in proportion.
+//!
+//! The queue in service sends until its budget (sectors) is used up, its time slice is over, or it has nothing more;
+//! B-WF2Q+ then chooses the next. Where that raises throughput or is needed to keep the shares, the device waits
+//! `slice_idle` for a queue that has run empty. Budgets follow the behaviour of the process and the estimated peak
+//! rate of the device; a slow (seeky) process pays for the time it took instead of the sectors it moved. With
+//! `low_latency`, queues that look interactive or soft real-time weigh 30 or 3000 times more for a while.
+//!
+//! Requests of cooperating processes end up in one queue, and leave it when it becomes seeky. While the device waits,
+//! requests that do no harm are injected: the process' own asynchronous ones, those of the queue that wakes it or that
+//! it wakes, and as many of others as measurements allow.
+//!
+//! Left out: cgroups (all processes are in the root group), several actuators, and insertion at the head. The queues
+//! of a class are a list sorted by finish time, not a tree. Long times count in jiffies of 4 ms. The kernel also asks
+//! again every 3 ms while requests wait and none may go; here the next arrival, completion or the idle timer does.
+
+mod arrival;
+mod burst;
+mod fair;
+mod idle;
+mod inject;
+mod queue;
+mod raise;
+mod rate;
+mod serve;
+mod share;
+
+use crate::jiffies::{HZ, Jiffies};
+use crate::tunables::tunables;
+use crate::{
+    Dispatch, Environment, Links, MergeIndex, MergeLimits, MergeTarget, Merged, Scheduler, TunableError, Tunables,
+    try_merge,
+};
+use burst::Burst;
+use fair::ServiceTree;
+use iopilot_block::{Lba, Nanos, Op, ProcessId, Request, RequestId, Requests};
+use queue::{Context, ContextId, QueueId, Queues};
+use rate::PeakRate;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+tunables! {
+    /// The tunables of `bfq`, as in `/sys/block/*/queue/iosched` of Linux 6.12 to 6.18.
+    pub struct BfqTunables {
+        /// Deadline of a synchronous request, looked at once a slice.
+        fifo_expire_sync: u64, Ms = 125, 1..=2_147_483_647;
+        /// Deadline of an asynchronous request, looked at once a slice.
+        fifo_expire_async: u64, Ms = 250, 1..=2_147_483_647;
+        /// How far back a request may lie and still be near.
+        back_seek_max: u64, KiB = 16_384, 0..=2_147_483_647;
+        /// How much farther than a seek forward one backward counts.
+        back_seek_penalty: u64, Factor = 2, 1..=2_147_483_647;
+        /// How long the device waits for more of an empty queue; 0 never.
+        slice_idle: u64, Ms = 8, 0..=2_147_483_647;
+        /// The same in microseconds; setting one sets the other.
+        slice_idle_us: u64, Us = 8_000, 0..=4_294_967_295u64;
+        /// The largest budget; 0 follows the estimated peak rate.
+        max_budget: u64, Sectors = 0, 0..=2_147_483_647;
+        /// How long a queue stays in service.
+        timeout_sync: u64, Ms = 124, 1..=2_147_483_647;
+        /// Always wait, and send one request at a time.
+        strict_guarantees: bool, Bool = false, 0..=1;
+        /// Raise the weight of interactive and soft real-time queues.
+        low_latency: bool, Bool = true, 0..=1;
+    }
+}
+
+/// `IOPRIO_BE_NORM`: the level of a process of nice 0.
+const NORMAL_LEVEL: u8 = 4;
+/// Weight-raising coefficient of interactive queues.
+const WR_COEFF: u64 = 30;
+/// How much more soft real-time ones get.
+const SOFT_RT_FACTOR: u64 = 100;
+/// How long soft real-time raising lasts, in jiffies (300 ms).
+const SOFT_RT_MAX_TIME: i64 = 300 * HZ / 1000;
+/// Requests farther apart than this are seeks, in sectors.
+const SEEK_THRESHOLD: u64 = 8 * 100;
+/// An asynchronous sector costs this many.
+const ASYNC_CHARGE: i64 = 3;
+/// The default `timeout_sync`, which time is charged by whatever is set.
+const TIMEOUT_MS: u64 = 124;
+/// The default `slice_idle`, which a seek is charged as whatever is set.
+const SLICE_IDLE_NS: u64 = 8_000_000;
+
+/// Why a queue leaves service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Expiration {
+    TooIdle,
+    BudgetTimeout,
+    BudgetExhausted,
+    NoMoreRequests,
+    Preempted,
+}
+
+/// What bfq keeps for a request.
+#[derive(Clone, Copy, Debug)]
+struct PerRequest {
+    queue: QueueId,
+    context: ContextId,
+    expires: Nanos,
+}
+
+/// Process numbers are small and dense: one multiplication spreads them.
+#[derive(Clone, Copy, Debug, Default)]
+struct ProcessHasher(u64);
+
+impl Hasher for ProcessHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u32(u32::from(byte));
+        }
+    }
+    fn write_u32(&mut self, n: u32) {
+        self.0 = (self.0 ^ u64::from(n)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        self.0 ^= self.0 >> 32;
+    }
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+/// Budget Fair Queueing.
+#[derive(Clone, Debug)]
+pub struct Bfq {
+    tunables: BfqTunables,
+    rotational: bool,
+    now: Nanos,
+
+    queues: Queues,
+    contexts: Vec<Context>,
+    free_contexts: Vec<ContextId>,
+    by_process: HashMap<ProcessId, ContextId, BuildHasherDefault<ProcessHasher>>,
+    /// By class and level; the idle class uses its last level only.
+    async_queues: [[Option<QueueId>; 8]; 3],
+    per_request: Vec<PerRequest>,
+    links: Links,
+    merge: MergeIndex,
+    /// Whose request is being merged, and the queue it would go to.
+    merging: Option<(ContextId, QueueId)>,
+    queued: usize,
+
+    /// Real time, best effort, idle.
+    trees: [ServiceTree; 3],
+    activations: u64,
+    next_in_service: Option<QueueId>,
+    in_service_entity: Option<QueueId>,
+    idle_class_served: Jiffies,
+    /// Queues with requests, by class.
+    busy: [u32; 3],
+    /// Those of them that are raised.
+    raised_busy: u32,
+    /// How many queues that are not raised have each weight, lightest first.
+    weights: Vec<(u64, u32)>,
+
+    in_service: Option<QueueId>,
+    budget_start: Nanos,
+    budgets_assigned: u32,
+    max_budget: i64,
+    rate: PeakRate,
+    last_position: u64,
+    in_service_last_position: u64,
+    in_driver: u32,
+    max_in_driver: u32,
+    /// Whether the device queues requests, once known.
+    hw_tag: Option<bool>,
+    hw_tag_samples: u32,
+    solid_state_with_queueing: bool,
+
+    /// When waiting for the queue in service ends.
+    timer: Option<Nanos>,
+    idling_since: Nanos,
+    injected: bool,
+    measure_next_dispatch: bool,
+    measuring_since: Nanos,
+    waited_request: Option<RequestId>,
+    last_completed: Option<QueueId>,
+
+    /// Queues by the sector of their next request, where they may merge.
+    positions: Vec<(u64, QueueId)>,
+    burst: Burst,
+    last_in_burst: Jiffies,
+    last_created: Option<QueueId>,
+}
+
+impl Bfq {
+    /// A scheduler for the device in `env`; whether it is rotational matters.
+    pub fn new(env: &Environment) -> Self {
+        // It starts from two thirds of a reference rate.
+        let rate = if env.rotational { 14_000 } else { 33_000 } * 2 / 3;
+        Self {
+            tunables: BfqTunables::default(),
+            rotational: env.rotational,
+            now: Nanos::ZERO,
+            queues: Queues::default(),
+            contexts: Vec::new(),
+            free_contexts: Vec::new(),
+            by_process: HashMap::default(),
+            async_queues: Default::default(),
+            per_request: Vec::new(),
+            links: Links::default(),
+            merge: MergeIndex::new(),
+            merging: None,
+            queued: 0,
+            trees: Default::default(),
+            activations: 0,
+            next_in_service: None,
+            in_service_entity: None,
+            idle_class_served: Jiffies(0),
+            busy: [0; 3],
+            raised_busy: 0,
+            weights: Vec::new(),
+            in_service: None,
+            budget_start: Nanos::ZERO,
+            budgets_assigned: 0,
+            max_budget: serve::DEFAULT_MAX_BUDGET,
+            rate: PeakRate::new(rate),
+            last_position: 0,
+            in_service_last_position: 0,
+            in_driver: 0,
+            max_in_driver: 0,
+            hw_tag: None,
+            hw_tag_samples: 0,
+            solid_state_with_queueing: !env.rotational,
+            timer: None,
+            idling_since: Nanos::ZERO,
+            injected: false,
+            measure_next_dispatch: false,
+            measuring_since: Nanos::ZERO,
+            waited_request: None,
+            last_completed: None,
+            positions: Vec::new(),
+            burst: Burst::default(),
+            last_in_burst: Jiffies::LONG_AGO,
+            last_created: None,
+        }
+    }
+
+    fn slice_idle(&self) -> u64 {
+        self.tunables.slice_idle_us * 1000
+    }
+
+    fn total_busy(&self) -> u32 {
+        self.busy.iter().sum()
+    }
+
+    /// The context of the process of `rq`, made where it is new.
+    fn context_of(&mut self, rq: &Request) -> ContextId {
+        if let Some(&context) = self.by_process.get(&rq.process) {
+            return context;
+        }
+        let new = Context { priority: rq.priority, ..Context::default() };
+        let context = match self.free_contexts.pop() {
+            Some(context) => {
+                self.contexts[context] = new;
+                context
+            }
+            None => {
+                self.contexts.push(new);
+                self.contexts.len() - 1
+            }
+        };
+        self.by_process.insert(rq.process, context);
+        context
+    }
+
+    /// Frees a queue that nothing refers to.
+    fn free_if_unused(&mut self, q: QueueId) {
+        let queue = &self.queues[q];
+        let used = queue.process_refs > 0
+            || queue.stable_refs > 0
+            || queue.allocated > 0
+            || queue.entity.scheduled
+            || queue.counted_weight.is_some()
+            || self.in_service == Some(q);
+        if used || !queue.live {
+            return;
+        }
+        let owned = queue.owner.is_some();
+        if queue.in_burst_list {
+            self.leave_burst(q);
+            if owned {
+                self.burst.size = self.burst.size.saturating_sub(1);
+            }
+        }
+        self.set_waker(q, None);
+        while let Some(woken) = self.queues[q].woken.pop() {
+            self.queues[woken].waker = None;
+        }
+        if self.last_completed == Some(q) {
+            self.last_completed = None;
+        }
+        if self.last_created == Some(q) {
+            self.last_created = None;
+        }
+        self.unindex_position(q);
+        self.queues.remove(q);
+    }
+
+    /// A request is gone: merged or completed.
+    fn request_freed(&mut self, id: RequestId) {
+        let PerRequest { queue, context, .. } = self.per_request[id.index()];
+        self.queues[queue].allocated -= 1;
+        self.free_if_unused(queue);
+        let process = &mut self.contexts[context];
+        process.requests -= 1;
+        if process.exited && process.requests == 0 {
+            self.free_contexts.push(context);
+        }
+    }
+
+    /// Whether the queue that `rq` would go to already has as many requests as its weight lets it have of `limit`.
+    fn over_limit(&self, rq: &Request, limit: u32) -> bool {
+        let Some(&context) = self.by_process.get(&rq.process) else { return false };
+        let Some(q) = self.contexts[context].queues[usize::from(rq.is_sync())] else { return false };
+        let queue = &self.queues[q];
+        // Lower classes count what higher ones weigh, eightfold for each step.
+        let weights = self.trees[..=queue.class].iter().fold(0, |sum, tree| sum * 8 + tree.weights);
+        if !queue.entity.scheduled || weights == 0 {
+            return false;
+        }
+        let share = (u64::from(limit) * queue.entity.weight + weights / 2) / weights;
+        u64::from(queue.allocated) >= share
+    }
+}
+
+impl MergeTarget for Bfq {
+    fn merge_index(&mut self) -> &mut MergeIndex {
+        &mut self.merge
+    }
+
+    /// Only into a request of the queue that the new one would go to. Asking is the occasion on which the queues of
+    /// processes that read next to each other merge.
+    fn admits(&mut self, rqs: &Requests, host: RequestId, new: RequestId) -> bool {
+        let rq = &rqs[new];
+        if rq.is_sync() && !rqs[host].is_sync() {
+            return false;
+        }
+        let Some((context, q)) = self.merging else { return false };
+        let mut q = q;
+        if let Some(to) = self.find_cooperator(q, rq.lba.0, context) {
+            while q != to {
+                q = self.merge_queue(q, context);
+            }
+            self.merging = Some((context, q));
+        }
+        self.per_request[host.index()].queue == q
+    }
+
+    /// Only neighbours in the sector order of one queue coalesce.
+    fn allows_coalescing(&self, rqs: &Requests, host: RequestId, other: RequestId) -> bool {
+        let q = self.per_request[host.index()].queue;
+        let sorted = &self.queues[q].sorted;
+        q == self.per_request[other.index()].queue
+            && (sorted.next(rqs[host].lba, host) == Some(other) || sorted.prev(rqs[host].lba, host) == Some(other))
+    }
+
+    fn moved(&mut self, rqs: &Requests, host: RequestId, old_lba: Lba) {
+        let q = self.per_request[host.index()].queue;
+        let queue = &mut self.queues[q];
+        let passed = queue.sorted.prev(old_lba, host).is_some_and(|prev| rqs[host].lba < rqs[prev].lba);
+        queue.sorted.remove(old_lba, host);
+        queue.sorted.insert(rqs[host].lba, host);
+        if passed {
+            let previous = queue.next;
+            let next = previous.map_or(host, |p| self.choose(rqs, p, host, self.last_position));
+            self.queues[q].next = Some(next);
+            if previous != Some(next) {
+                self.fit_budget(rqs, q);
+                if !self.solid_state_with_queueing {
+                    self.index_position(q, Some(rqs[next].lba.0));
+                }
+            }
+        }
+    }
+
+    fn absorb(&mut self, rqs: &Requests, host: RequestId, gone: RequestId) {
+        let q = self.per_request[host.index()].queue;
+        if self.per_request[gone.index()].expires < self.per_request[host.index()].expires {
+            self.per_request[host.index()].expires = self.per_request[gone.index()].expires;
+            let fifo = &mut self.queues[q].fifo;
+            fifo.remove(&mut self.links, host);
+            fifo.replace(&mut self.links, gone, host);
+            fifo.push_back(&mut self.links, gone); // for a moment: it is taken out below
+        }
+        if self.queues[q].next == Some(gone) {
+            self.queues[q].next = Some(host);
+        }
+        self.take_out(rqs, q, gone);
+        self.request_freed(gone);
+    }
+}
+
+impl Scheduler for Bfq {
+    fn try_merge(&mut self, rqs: &mut Requests, id: RequestId, limits: &MergeLimits, now: Nanos) -> Option<Merged> {
+        self.advance(rqs, now);
+        let rq = &rqs[id];
+        let context = self.by_process.get(&rq.process).copied();
+        let queue = context.and_then(|c| self.contexts[c].queues[usize::from(rq.is_sync())]);
+        self.merging = context.zip(queue);
+        try_merge(self, rqs, id, limits)
+    }
+
+    fn insert(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
+        self.advance(rqs, now);
+        self.arrive(rqs, id);
+        self.merge.add(rqs, id);
+    }
+
+    fn dispatch(&mut self, rqs: &mut Requests, now: Nanos) -> Dispatch {
+        self.advance(rqs, now);
+        if self.queued == 0 {
+            return Dispatch::Empty;
+        }
+        match (self.dispatch_one(rqs), self.timer) {
+            (Some(id), _) => {
+                self.merge.remove(rqs, id);
+                Dispatch::Request(id)
+            }
+            (None, Some(due)) => Dispatch::WaitUntil(due),
+            (None, None) => {
+                debug_assert!(self.in_driver > 0, "something is queued, and nothing would ever send it");
+                Dispatch::Empty
+            }
+        }
+    }
+
+    fn completed(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
+        self.advance(rqs, now);
+        self.finish(rqs, self.per_request[id.index()].queue, id);
+        self.request_freed(id);
+    }
+
+    fn process_exited(&mut self, process: ProcessId, now: Nanos) {
+        self.now = self.now.max(now);
+        let Some(context) = self.by_process.remove(&process) else { return };
+        if let Some(planned) = self.contexts[context].stable_merge.take() {
+            self.drop_stable_ref(planned);
+        }
+        for sync in [true, false] {
+            if let Some(q) = self.contexts[context].queues[usize::from(sync)] {
+                self.set_queue(context, None, sync);
+                if self.in_service == Some(q) {
+                    self.leave_service(None, q, Expiration::BudgetTimeout);
+                }
+                self.drop_redirections(q);
+                self.release(q);
+            }
+        }
+        self.contexts[context].exited = true;
+        if self.contexts[context].requests == 0 {
+            self.free_contexts.push(context);
+        }
+    }
+
+    fn depth_limit(&self, rq: &Request, nr_requests: u32) -> u32 {
+        let limit = if rq.op == Op::Read {
+            nr_requests
+        } else {
+            // In sixteenths, for asynchronous and synchronous writes, without and with raised queues.
+            let share = match (self.raised_busy > 0, rq.is_sync()) {
+                (false, false) => 8,
+                (false, true) => 12,
+                (true, false) => 3,
+                (true, true) => 6,
+            };
+            (nr_requests * share / 16).max(1)
+        };
+        if self.over_limit(rq, limit) { 1 } else { limit }
+    }
+
+    fn queued(&self) -> usize {
+        self.queued
+    }
+
+    fn tunables(&self) -> &dyn Tunables {
+        &self.tunables
+    }
+
+    fn set(&mut self, name: &str, value: f64) -> Result<(), TunableError> {
+        let before = (self.tunables.low_latency, self.tunables.strict_guarantees);
+        self.tunables.set(name, value)?;
+        let t = &mut self.tunables;
+        match name {
+            "slice_idle" => t.slice_idle_us = t.slice_idle * 1000,
+            "slice_idle_us" => t.slice_idle = t.slice_idle_us / 1000,
+            "strict_guarantees" if t.strict_guarantees && !before.1 && t.slice_idle_us < 8_000 => {
+                (t.slice_idle, t.slice_idle_us) = (8, 8_000);
+            }
+            "max_budget" | "timeout_sync" => self.tune_max_budget(),
+            "low_latency" if before.0 && !t.low_latency => self.end_all_raising(),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

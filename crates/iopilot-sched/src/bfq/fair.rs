@@ -1,0 +1,343 @@
+//! B-WF2Q+: which queue is served next, so that each gets its share of the sectors.
+//!
+//! A tree a priority class, here a list sorted by finish time: few queues are backlogged at once. The next to serve is
+//! the one with the least finish time of those whose start time has come. (The kernel's search of its augmented tree
+//! can, in trees of three levels and more, return an eligible ancestor of that one.)
+
+use super::Bfq;
+use super::queue::{QueueId, Tree};
+use crate::jiffies::{HZ, Jiffies};
+
+/// Fixed-point shift of virtual time.
+const SERVICE_SHIFT: u32 = 22;
+/// The idle class is served at least this often, in jiffies.
+const IDLE_CLASS_TIMEOUT: i64 = HZ / 5;
+
+/// The queues of one priority class.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ServiceTree {
+    /// Backlogged and not in service, by finish time; of equals the older first.
+    pub(super) active: Vec<(u64, QueueId)>,
+    /// Not backlogged, but ahead of virtual time: their past is not forgotten yet.
+    idle: Vec<(u64, QueueId)>,
+    vtime: u64,
+    pub(super) weights: u64,
+}
+
+fn insert(list: &mut Vec<(u64, QueueId)>, finish: u64, q: QueueId) {
+    let at = list.partition_point(|&(f, _)| f <= finish);
+    list.insert(at, (finish, q));
+}
+
+fn extract(list: &mut Vec<(u64, QueueId)>, finish: u64, q: QueueId) {
+    let from = list.partition_point(|&(f, _)| f < finish);
+    let at = list[from..].iter().position(|&(_, x)| x == q).expect("the tree says it is here");
+    list.remove(from + at);
+}
+
+fn virtual_time(service: i64, weight: u64) -> u64 {
+    ((service as u64) << SERVICE_SHIFT) / weight
+}
+
+impl Bfq {
+    fn tree(&mut self, q: QueueId) -> &mut ServiceTree {
+        &mut self.trees[self.queues[q].class]
+    }
+
+    fn set_finish(&mut self, q: QueueId, service: i64) {
+        let e = &mut self.queues[q].entity;
+        e.finish = e.start + virtual_time(service, e.weight);
+    }
+
+    fn active_insert(&mut self, q: QueueId) {
+        let (class, finish) = (self.queues[q].class, self.queues[q].entity.finish);
+        insert(&mut self.trees[class].active, finish, q);
+        self.activations += 1;
+        let e = &mut self.queues[q].entity;
+        (e.tree, e.activation) = (Tree::Active, self.activations);
+    }
+
+    fn tree_extract(&mut self, q: QueueId) {
+        let queue = &mut self.queues[q];
+        let tree = &mut self.trees[queue.class];
+        match std::mem::take(&mut queue.entity.tree) {
+            Tree::Active => extract(&mut tree.active, queue.entity.finish, q),
+            Tree::Idle => extract(&mut tree.idle, queue.entity.finish, q),
+            Tree::Nowhere => {}
+        }
+    }
+
+    fn forget(&mut self, q: QueueId, in_service: bool) {
+        self.queues[q].entity.scheduled = false;
+        let weight = self.queues[q].entity.weight;
+        self.tree(q).weights -= weight;
+        if !in_service {
+            self.free_if_unused(q);
+        }
+    }
+
+    /// Drops an idle queue whose past no longer matters.
+    fn forget_idle(&mut self, class: usize) {
+        let tree = &mut self.trees[class];
+        let (Some(&(first, q)), Some(&(last, _))) = (tree.idle.first(), tree.idle.last()) else { return };
+        if tree.active.is_empty() && last <= tree.vtime {
+            tree.vtime = last;
+        }
+        if first <= tree.vtime {
+            self.tree_extract(q);
+            self.forget(q, self.in_service_entity == Some(q));
+        }
+    }
+
+    /// Applies pending changes of weight and, where `class_too`, of class.
+    pub(super) fn update_weight(&mut self, q: QueueId, class_too: bool) {
+        let queue = &mut self.queues[q];
+        if !queue.entity.prio_changed {
+            return;
+        }
+        let (old_class, old_weight) = (queue.class, queue.entity.weight);
+        if queue.entity.new_weight != queue.entity.own_weight {
+            queue.entity.own_weight = queue.entity.new_weight;
+            queue.level = 8u64.saturating_sub(queue.entity.own_weight / 10) as u8;
+        }
+        if class_too && queue.class != queue.new_class {
+            queue.class = queue.new_class;
+            if queue.busy {
+                self.busy[old_class] -= 1;
+                self.busy[queue.class] += 1;
+            }
+        }
+        if queue.class == queue.new_class {
+            queue.entity.prio_changed = false;
+        }
+        let (class, raised) = (queue.class, queue.raising.coeff > 1);
+        let weight = queue.entity.own_weight * queue.raising.coeff;
+        self.trees[old_class].weights -= old_weight;
+        if weight != old_weight {
+            self.uncount_weight(q);
+        }
+        self.queues[q].entity.weight = weight;
+        if weight != old_weight && !raised {
+            self.count_weight(q);
+        }
+        self.trees[class].weights += weight;
+        if class != old_class {
+            self.queues[q].entity.start = self.trees[class].vtime;
+        }
+    }
+
+    /// `q` was served `sectors`.
+    pub(super) fn served(&mut self, q: QueueId, sectors: i64) {
+        let jiffies = self.jiffies();
+        let queue = &mut self.queues[q];
+        if queue.service_from_backlogged == 0 {
+            queue.first_service = jiffies;
+        }
+        if queue.raising.coeff > 1 {
+            queue.raising.service += sectors;
+        }
+        queue.service_from_backlogged += sectors;
+        queue.entity.service += sectors;
+        let class = queue.class;
+        let tree = &mut self.trees[class];
+        tree.vtime += virtual_time(sectors, tree.weights);
+        self.forget_idle(class);
+    }
+
+    fn enqueue(&mut self, q: QueueId, backshifted: bool) {
+        self.update_weight(q, true);
+        self.set_finish(q, self.queues[q].entity.budget);
+        let vtime = self.tree(q).vtime;
+        let queue = &mut self.queues[q];
+        if backshifted && vtime > queue.entity.finish {
+            // Up to the present, lest it monopolise the device; raised queues keep more of their advantage.
+            let delta = (vtime - queue.entity.finish) / queue.raising.coeff;
+            queue.entity.start += delta;
+            queue.entity.finish += delta;
+        }
+        self.active_insert(q);
+    }
+
+    fn activate(&mut self, q: QueueId, was_waiting: bool) {
+        let vtime = self.tree(q).vtime;
+        let e = &self.queues[q].entity;
+        let backshifted = was_waiting && vtime > e.finish;
+        let start = if backshifted { e.finish } else { vtime };
+        if e.tree == Tree::Idle {
+            self.tree_extract(q);
+            let e = &mut self.queues[q].entity;
+            e.start = start.max(e.finish);
+        } else {
+            let weight = e.weight;
+            self.tree(q).weights += weight;
+            let e = &mut self.queues[q].entity;
+            e.start = start;
+            e.scheduled = true;
+        }
+        self.enqueue(q, backshifted);
+    }
+
+    fn requeue(&mut self, q: QueueId) {
+        if self.in_service_entity == Some(q) {
+            self.set_finish(q, self.queues[q].entity.service);
+            let e = &mut self.queues[q].entity;
+            e.start = e.finish;
+        }
+        self.tree_extract(q);
+        self.enqueue(q, false);
+    }
+
+    /// Puts `q` where its new state wants it.
+    pub(super) fn activate_or_requeue(&mut self, q: QueueId, was_waiting: bool, expiration: bool) {
+        if self.in_service_entity == Some(q) || self.queues[q].entity.tree == Tree::Active {
+            self.requeue(q);
+        } else {
+            self.activate(q, was_waiting);
+        }
+        self.update_next(Some(q), expiration);
+    }
+
+    /// Takes `q`, which has run empty, off the active tree.
+    pub(super) fn deactivate(&mut self, q: QueueId, expiration: bool) {
+        if !self.queues[q].entity.scheduled {
+            return;
+        }
+        let in_service = self.in_service_entity == Some(q);
+        if in_service {
+            self.set_finish(q, self.queues[q].entity.service);
+            self.in_service_entity = None;
+        } else {
+            self.queues[q].entity.service = 0;
+        }
+        self.tree_extract(q);
+        let finish = self.queues[q].entity.finish;
+        if finish > self.tree(q).vtime {
+            insert(&mut self.tree(q).idle, finish, q);
+            self.queues[q].entity.tree = Tree::Idle;
+        } else {
+            self.forget(q, in_service);
+        }
+        if self.next_in_service == Some(q) {
+            self.update_next(None, expiration);
+        }
+    }
+
+    /// Chooses anew who is served next, after `changed` was put on a tree.
+    fn update_next(&mut self, changed: Option<QueueId>, expiration: bool) {
+        if let Some(new) = changed.filter(|_| changed != self.next_in_service) {
+            let sooner = self.next_in_service.is_none_or(|next| {
+                let (new, next) = (&self.queues[new], &self.queues[next]);
+                new.class == next.class
+                    && new.entity.start <= self.trees[new.class].vtime
+                    && next.entity.finish > new.entity.finish
+            });
+            if sooner {
+                self.next_in_service = Some(new);
+                return;
+            }
+        }
+        self.next_in_service = self.look_up_next(expiration);
+    }
+
+    fn look_up_next(&mut self, expiration: bool) -> Option<QueueId> {
+        let jiffies = self.jiffies();
+        let mut first = 0;
+        if jiffies > Jiffies(self.idle_class_served.0 + IDLE_CLASS_TIMEOUT) {
+            if !self.trees[2].active.is_empty() {
+                first = 2;
+            }
+            self.idle_class_served = jiffies;
+        }
+        let in_service = self.in_service_entity.is_some() && !expiration;
+        (first..3).find_map(|class| self.look_up_in_class(class, in_service))
+    }
+
+    fn look_up_in_class(&mut self, class: usize, in_service: bool) -> Option<QueueId> {
+        let tree = &self.trees[class];
+        let start = |q: QueueId| self.queues[q].entity.start;
+        let eligible = |vtime| tree.active.iter().map(|&(_, q)| q).find(|&q| start(q) <= vtime);
+        if let Some(q) = eligible(tree.vtime) {
+            return Some(q);
+        }
+        // None has started: virtual time jumps to the first that will.
+        let jump = tree.active.iter().map(|&(_, q)| start(q)).min()?;
+        let next = eligible(jump);
+        if !in_service {
+            self.trees[class].vtime = jump;
+            self.forget_idle(class);
+        }
+        next
+    }
+
+    /// Takes the next queue into service.
+    pub(super) fn take_next_queue(&mut self) -> Option<QueueId> {
+        if self.total_busy() == 0 {
+            return None;
+        }
+        let q = self.next_in_service?;
+        self.in_service_entity = Some(q);
+        self.queues[q].entity.service = 0;
+        self.tree_extract(q);
+        self.update_next(None, false);
+        Some(q)
+    }
+
+    /// `q` has got its first request.
+    pub(super) fn add_busy(&mut self, q: QueueId) {
+        let was_waiting = std::mem::take(&mut self.queues[q].non_blocking_wait);
+        self.activate_or_requeue(q, was_waiting, false);
+        let queue = &mut self.queues[q];
+        queue.busy = true;
+        self.busy[queue.class] += 1;
+        let raised = queue.raising.coeff > 1;
+        if queue.dispatched == 0 && !raised {
+            self.count_weight(q);
+        }
+        self.raised_busy += u32::from(raised);
+    }
+
+    /// `q` is no longer to be served.
+    pub(super) fn del_busy(&mut self, q: QueueId, expiration: bool) {
+        let queue = &mut self.queues[q];
+        queue.busy = false;
+        self.busy[queue.class] -= 1;
+        self.raised_busy -= u32::from(queue.raising.coeff > 1);
+        self.deactivate(q, expiration);
+        if self.queues[q].dispatched == 0 {
+            self.uncount_weight(q);
+        }
+    }
+
+    /// Counts the weight of `q` among those of queues with requests queued or in flight.
+    fn count_weight(&mut self, q: QueueId) {
+        let queue = &mut self.queues[q];
+        if queue.counted_weight.is_some() {
+            return;
+        }
+        let weight = queue.entity.weight;
+        queue.counted_weight = Some(weight);
+        match self.weights.binary_search_by_key(&weight, |&(w, _)| w) {
+            Ok(at) => self.weights[at].1 += 1,
+            Err(at) => self.weights.insert(at, (weight, 1)),
+        }
+    }
+
+    /// Undoes [`Bfq::count_weight`].
+    pub(super) fn uncount_weight(&mut self, q: QueueId) {
+        let Some(weight) = self.queues[q].counted_weight.take() else { return };
+        if let Ok(at) = self.weights.binary_search_by_key(&weight, |&(w, _)| w) {
+            self.weights[at].1 -= 1;
+            if self.weights[at].1 == 0 {
+                self.weights.remove(at);
+            }
+        }
+        self.free_if_unused(q);
+    }
+
+    /// Whether queues differ in what they should get, and `q` is not the one that should get least.
+    pub(super) fn asymmetric(&self, q: QueueId) -> bool {
+        let least = self.queues[q].counted_weight.is_some_and(|w| self.weights.first().is_some_and(|f| f.0 == w));
+        let classes = self.busy.iter().filter(|&&n| n > 0).count();
+        (!least && self.weights.len() > 1) || classes > 1
+    }
+}

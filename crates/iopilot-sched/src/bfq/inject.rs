@@ -1,0 +1,159 @@
+//! Injection: while the device waits for a queue, requests of others that do it no harm.
+
+use super::Bfq;
+use super::queue::QueueId;
+use super::rate::IMMEDIATE;
+use crate::jiffies::Jiffies;
+use iopilot_block::{Nanos, Requests};
+
+/// On a solid-state disk, requests of this many sectors are large.
+pub(super) const LARGE_SECTORS: u32 = 64;
+
+impl Bfq {
+    pub(super) fn reset_inject_limit(&mut self, q: QueueId) {
+        let jiffies = self.jiffies();
+        let habits = &mut self.queues[q].habits;
+        habits.base_service = 0;
+        habits.inject_limit = u32::from(!habits.has_short_think_time);
+        habits.limit_changed = jiffies;
+        self.waited_request = None;
+    }
+
+    /// A request that shows the effect of injection was completed (before it is counted out of the device).
+    pub(super) fn update_inject_limit(&mut self, q: QueueId) {
+        let total = self.now.since(self.measuring_since).0;
+        let (jiffies, alone) = (self.jiffies(), self.in_driver == 1);
+        let habits = &mut self.queues[q].habits;
+        let old = habits.inject_limit;
+        if habits.base_service > 0 && self.injected {
+            let bearable = habits.base_service * 3 / 2;
+            if total >= bearable && old > 0 {
+                habits.inject_limit -= 1;
+                habits.limit_changed = jiffies;
+            } else if total < bearable && old <= self.max_in_driver {
+                habits.inject_limit += 1;
+            }
+        }
+        if (habits.base_service == 0 && alone) || total < habits.base_service {
+            if habits.base_service == 0 {
+                habits.inject_limit = old.max(1);
+            }
+            habits.base_service = total;
+        } else if !self.injected && alone {
+            habits.base_service = total;
+        }
+        self.waited_request = None;
+        self.injected = false;
+    }
+
+    /// The first request of a process after a pause has come: was it woken by another queue, and is this the occasion
+    /// to measure what injection does?
+    pub(super) fn observe_first_request(&mut self, q: QueueId) {
+        self.check_waker(q);
+        let jiffies = self.jiffies();
+        if self.queues[q].habits.limit_changed.plus_ms(1000) <= jiffies {
+            self.reset_inject_limit(q);
+        }
+        let habits = &self.queues[q].habits;
+        if self.in_service == Some(q)
+            && (self.in_driver == 0 || (habits.base_service > 0 && self.injected))
+            && habits.limit_changed.plus_ms(10) <= jiffies
+        {
+            self.measuring_since = self.now;
+            self.measure_next_dispatch = true;
+            if self.in_driver == 0 {
+                self.injected = false;
+            }
+        }
+    }
+
+    /// Three times in a row soon after a completion of the same other queue: that one wakes `q`.
+    fn check_waker(&mut self, q: QueueId) {
+        let Some(candidate) = self.last_completed.filter(|&c| c != q) else { return };
+        let queue = &self.queues[q];
+        if queue.habits.has_short_think_time || self.rate.since_completion(self.now) >= 2 * IMMEDIATE {
+            return;
+        }
+        let stale = Nanos(queue.waker_detection_started.0 + 128 * self.slice_idle());
+        let now = self.now;
+        let queue = &mut self.queues[q];
+        if queue.tentative_waker != Some(candidate) || now > stale {
+            queue.tentative_waker = Some(candidate);
+            queue.waker_detections = 1;
+            queue.waker_detection_started = now;
+        } else {
+            queue.waker_detections += 1;
+        }
+        if queue.waker_detections == 3 {
+            queue.tentative_waker = None;
+            self.set_waker(q, Some(candidate));
+        }
+    }
+
+    pub(super) fn set_waker(&mut self, q: QueueId, waker: Option<QueueId>) {
+        if let Some(old) = self.queues[q].waker.take() {
+            self.queues[old].woken.retain(|&w| w != q);
+        }
+        if let Some(waker) = waker {
+            self.queues[waker].woken.push(q);
+        }
+        self.queues[q].waker = waker;
+    }
+
+    /// Whose request may go while the device waits for `q`.
+    pub(super) fn inject_for(&mut self, rqs: &Requests, q: QueueId) -> Option<QueueId> {
+        let queue = &self.queues[q];
+        let ready = |other: QueueId| self.queues[other].busy && self.affords_next(rqs, other);
+        // Asynchronous requests of the same process, then who wakes it, then who is woken by it.
+        if let Some(owner) = queue.owner {
+            if let Some(other) = self.contexts[owner].queues[0].filter(|&other| ready(other)) {
+                let next = self.queues[other].next.expect("it is ready");
+                if self.per_request[next.index()].context == owner {
+                    return Some(other);
+                }
+            }
+        }
+        if let Some(other) = queue.waker.filter(|&other| ready(other)) {
+            return Some(other);
+        }
+        if let Some(other) = queue.woken.last().copied().filter(|&other| ready(other)) {
+            return Some(other);
+        }
+        if self.idling_boosts_throughput(q)
+            || (queue.raising.coeff > 1 && self.raised_busy <= 1 && queue.habits.has_short_think_time)
+        {
+            return None;
+        }
+        self.any_to_inject(rqs, q)
+    }
+
+    fn any_to_inject(&mut self, rqs: &Requests, q: QueueId) -> Option<QueueId> {
+        let queue = &self.queues[q];
+        let always = queue.raising.coeff == 1 || !queue.habits.has_short_think_time;
+        let mut limit = queue.habits.inject_limit;
+        // The kernel adds nanoseconds to jiffies here, so that this hardly ever comes true; kept as it is.
+        let late = Jiffies(Jiffies::at(self.idling_since).0 + self.slice_idle() as i64) <= self.jiffies();
+        if limit == 0 && queue.habits.base_service == 0 && queue.waiting && late {
+            limit = 1;
+        }
+        if self.in_driver >= limit {
+            return None;
+        }
+        let fits = |other: &QueueId| {
+            let o = &self.queues[*other];
+            let large = |id| !self.rotational && rqs[id].sectors.0 >= LARGE_SECTORS && self.in_driver >= 1;
+            (always || o.raising.coeff > 1) && self.affords_next(rqs, *other) && !o.next.is_some_and(large)
+        };
+        let active = self.trees.iter().flat_map(|t| t.active.iter().map(|&(_, other)| other));
+        // Of those active, the one activated last, as in the kernel's list.
+        let found = active.filter(fits).max_by_key(|&other| self.queues[other].entity.activation);
+        self.injected |= found.is_some();
+        found
+    }
+
+    /// Whether `q` has a request and budget for it.
+    pub(super) fn affords_next(&self, rqs: &Requests, q: QueueId) -> bool {
+        let queue = &self.queues[q];
+        queue.next.is_some_and(|id| self.charge(q, rqs[id].sectors.0) <= queue.budget_left())
+    }
+}

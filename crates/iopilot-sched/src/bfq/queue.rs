@@ -1,0 +1,316 @@
+//! The queue of a process, and what is known of the process.
+
+use super::NORMAL_LEVEL;
+use crate::jiffies::Jiffies;
+use crate::{List, SortedIndex};
+use iopilot_block::{IoPriority, Nanos, PriorityClass, RequestId};
+use std::ops::{Index, IndexMut};
+
+/// Names a queue in its slab; reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct QueueId(u32);
+
+/// Names a process' context in its slab; reused.
+pub(super) type ContextId = usize;
+
+/// The tree of its class that an entity is in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Tree {
+    #[default]
+    Nowhere,
+    Active,
+    Idle,
+}
+
+/// What B-WF2Q+ knows of a queue. Service and budget are in sectors, times in virtual time.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Entity {
+    pub(super) start: u64,
+    pub(super) finish: u64,
+    pub(super) service: i64,
+    pub(super) budget: i64,
+    /// Its weight now: `own_weight` times the weight-raising coefficient.
+    pub(super) weight: u64,
+    pub(super) own_weight: u64,
+    /// What `own_weight` will be.
+    pub(super) new_weight: u64,
+    pub(super) prio_changed: bool,
+    pub(super) tree: Tree,
+    /// On a tree or in service.
+    pub(super) scheduled: bool,
+    /// When it was last put on the active tree, in order.
+    pub(super) activation: u64,
+}
+
+/// Weight raising of a queue; what is kept over a merge.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Raising {
+    pub(super) coeff: u64,
+    /// How long it lasts at most, in jiffies.
+    pub(super) max_time: i64,
+    /// When it began; for a queue that is not raised, when it last could have begun.
+    pub(super) changed: Jiffies,
+    /// When the interactive raising began that a soft real-time one replaced.
+    pub(super) interactive_since: Jiffies,
+    /// Sectors served while raised.
+    pub(super) service: i64,
+}
+
+/// Think time and injection; what is kept over a merge.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Habits {
+    pub(super) has_short_think_time: bool,
+    pub(super) io_bound: bool,
+    pub(super) last_end: Nanos,
+    pub(super) think_total: u64,
+    pub(super) think_samples: u64,
+    pub(super) think_mean: u64,
+    pub(super) io_start: Nanos,
+    pub(super) idle_total: u64,
+    /// Total service time of a request that nothing was injected before, ns; 0 while unknown.
+    pub(super) base_service: u64,
+    pub(super) inject_limit: u32,
+    pub(super) limit_changed: Jiffies,
+}
+
+/// A queue of requests, of one process or of several that cooperate.
+#[derive(Clone, Debug)]
+pub(super) struct Queue {
+    pub(super) live: bool,
+    pub(super) sync: bool,
+    /// The process it belongs to, unless it is shared.
+    pub(super) owner: Option<ContextId>,
+    /// Processes that point here or are about to.
+    pub(super) process_refs: u32,
+    pub(super) stable_refs: u32,
+    /// Requests that are queued here or in flight from here.
+    pub(super) allocated: u32,
+    pub(super) entity: Entity,
+    /// Real time, best effort, idle: 0, 1, 2.
+    pub(super) class: usize,
+    pub(super) new_class: usize,
+    pub(super) level: u8,
+    /// The weight it is counted under.
+    pub(super) counted_weight: Option<u64>,
+
+    pub(super) sorted: SortedIndex,
+    pub(super) fifo: List,
+    pub(super) next: Option<RequestId>,
+    /// Asynchronous and synchronous.
+    pub(super) queued: [u32; 2],
+    pub(super) dispatched: u32,
+    pub(super) max_budget: i64,
+    /// The end of its time slice; while it has no requests at all, when it lost the last.
+    pub(super) budget_timeout: Jiffies,
+    pub(super) created: Jiffies,
+    pub(super) first_service: Jiffies,
+    pub(super) last_request_end: u64,
+    /// A bit for each of the last 32 requests, set where it was far from the one before.
+    pub(super) seek_history: u32,
+    /// Where it is in the index of positions.
+    pub(super) position: Option<u64>,
+
+    pub(super) busy: bool,
+    pub(super) just_created: bool,
+    /// The device is idle for it.
+    pub(super) waiting: bool,
+    pub(super) non_blocking_wait: bool,
+    pub(super) fifo_checked: bool,
+    pub(super) in_burst_list: bool,
+    pub(super) in_large_burst: bool,
+    pub(super) soft_rt_update: bool,
+
+    pub(super) habits: Habits,
+    pub(super) raising: Raising,
+    pub(super) soft_rt_next_start: Jiffies,
+    pub(super) last_idle_backlogged: Jiffies,
+    pub(super) service_from_backlogged: i64,
+
+    /// Several processes point here.
+    pub(super) cooperative: bool,
+    pub(super) split_wanted: bool,
+    pub(super) split_time: Jiffies,
+    /// Where its processes go with their next request.
+    pub(super) merged_into: Option<QueueId>,
+
+    pub(super) waker: Option<QueueId>,
+    pub(super) tentative_waker: Option<QueueId>,
+    pub(super) waker_detections: u32,
+    pub(super) waker_detection_started: Nanos,
+    /// The queues it wakes, the latest last.
+    pub(super) woken: Vec<QueueId>,
+}
+
+impl Queue {
+    /// A queue as it is born at `now`; `sorted` and `woken` are recycled.
+    pub(super) fn new(sync: bool, priority: IoPriority, now: Nanos, sorted: SortedIndex, woken: Vec<QueueId>) -> Self {
+        let jiffies = Jiffies::at(now);
+        let (class, level) = class_and_level(priority);
+        let weight = weight_of(level);
+        Self {
+            live: true,
+            sync,
+            owner: None,
+            process_refs: 0,
+            stable_refs: 0,
+            allocated: 0,
+            entity: Entity { weight, own_weight: weight, new_weight: weight, prio_changed: true, ..Entity::default() },
+            class,
+            new_class: class,
+            level,
+            counted_weight: None,
+            sorted,
+            fifo: List::new(),
+            next: None,
+            queued: [0; 2],
+            dispatched: 0,
+            max_budget: 0,
+            budget_timeout: Jiffies::LONG_AGO,
+            created: jiffies,
+            first_service: Jiffies::LONG_AGO,
+            last_request_end: 0,
+            seek_history: 1,
+            position: None,
+            busy: false,
+            just_created: sync,
+            waiting: false,
+            non_blocking_wait: false,
+            fifo_checked: false,
+            in_burst_list: false,
+            in_large_burst: false,
+            soft_rt_update: false,
+            habits: Habits {
+                has_short_think_time: sync && class < 2,
+                io_bound: true,
+                // One step ahead of now, which reads as infinitely long ago: times are compared without sign.
+                last_end: Nanos(now.0 + 1),
+                think_total: 0,
+                think_samples: 0,
+                think_mean: 0,
+                io_start: now,
+                idle_total: 0,
+                base_service: 0,
+                inject_limit: 0,
+                limit_changed: jiffies,
+            },
+            raising: Raising {
+                coeff: 1,
+                max_time: 0,
+                changed: jiffies,
+                interactive_since: Jiffies::LONG_AGO,
+                service: 0,
+            },
+            soft_rt_next_start: jiffies,
+            last_idle_backlogged: Jiffies::LONG_AGO,
+            service_from_backlogged: 0,
+            cooperative: false,
+            split_wanted: false,
+            split_time: Jiffies::LONG_AGO,
+            merged_into: None,
+            waker: None,
+            tentative_waker: None,
+            waker_detections: 0,
+            waker_detection_started: Nanos::ZERO,
+            woken,
+        }
+    }
+
+    /// More than 19 of its last 32 requests were far from the one before.
+    pub(super) fn seeky(&self) -> bool {
+        self.seek_history.count_ones() > 19
+    }
+
+    pub(super) fn budget_left(&self) -> i64 {
+        self.entity.budget - self.entity.service
+    }
+}
+
+/// The class as 0, 1, 2 and the level that bfq acts on. Where none was set, those of a process of nice 0.
+pub(super) fn class_and_level(priority: IoPriority) -> (usize, u8) {
+    match priority.class {
+        PriorityClass::RealTime => (0, priority.level.min(7)),
+        PriorityClass::BestEffort => (1, priority.level.min(7)),
+        PriorityClass::None => (1, NORMAL_LEVEL),
+        PriorityClass::Idle => (2, 7),
+    }
+}
+
+/// `bfq_ioprio_to_weight`.
+pub(super) fn weight_of(level: u8) -> u64 {
+    u64::from(8 - level.min(7)) * 10
+}
+
+/// What is remembered of a process' own queue while it shares another's.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Saved {
+    pub(super) habits: Habits,
+    pub(super) raising: Raising,
+    pub(super) weight: u64,
+    pub(super) was_in_burst_list: bool,
+    pub(super) in_large_burst: bool,
+}
+
+/// A process that issues requests (`bfq_io_cq`).
+#[derive(Clone, Debug, Default)]
+pub(super) struct Context {
+    pub(super) priority: IoPriority,
+    /// The queue of its asynchronous requests and that of its synchronous ones.
+    pub(super) queues: [Option<QueueId>; 2],
+    /// Its requests that are queued or in flight.
+    pub(super) requests: u32,
+    pub(super) exited: bool,
+    pub(super) saved: Option<Saved>,
+    pub(super) stably_merged: bool,
+    /// The queue to merge with, if a trial shows that this does no harm.
+    pub(super) stable_merge: Option<QueueId>,
+}
+
+/// All queues.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Queues {
+    slots: Vec<Queue>,
+    free: Vec<QueueId>,
+}
+
+impl Queues {
+    pub(super) fn insert(&mut self, sync: bool, priority: IoPriority, now: Nanos) -> QueueId {
+        match self.free.pop() {
+            Some(q) => {
+                let old = &mut self[q];
+                let (sorted, mut woken) = (std::mem::take(&mut old.sorted), std::mem::take(&mut old.woken));
+                woken.clear();
+                *old = Queue::new(sync, priority, now, sorted, woken);
+                q
+            }
+            None => {
+                let q = QueueId(u32::try_from(self.slots.len()).expect("fewer than 2^32 queues"));
+                self.slots.push(Queue::new(sync, priority, now, SortedIndex::new(), Vec::new()));
+                q
+            }
+        }
+    }
+
+    pub(super) fn remove(&mut self, q: QueueId) {
+        self[q].live = false;
+        self.free.push(q);
+    }
+
+    /// Those that are alive, in no particular order.
+    pub(super) fn live(&self) -> impl Iterator<Item = QueueId> + use<> {
+        let live: Vec<_> = (0..self.slots.len()).filter(|&i| self.slots[i].live).map(|i| QueueId(i as u32)).collect();
+        live.into_iter()
+    }
+}
+
+impl Index<QueueId> for Queues {
+    type Output = Queue;
+    fn index(&self, q: QueueId) -> &Queue {
+        &self.slots[q.0 as usize]
+    }
+}
+
+impl IndexMut<QueueId> for Queues {
+    fn index_mut(&mut self, q: QueueId) -> &mut Queue {
+        &mut self.slots[q.0 as usize]
+    }
+}

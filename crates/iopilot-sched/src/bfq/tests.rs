@@ -1,0 +1,380 @@
+use super::*;
+use crate::bench_queue::Bench;
+use iopilot_block::{Flags, IoPriority, PriorityClass, Sectors};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// A process of a test: how it reads, and what it got.
+#[derive(Clone)]
+struct Process {
+    priority: IoPriority,
+    op: Op,
+    sync: bool,
+    sectors: u32,
+    /// Sequential from here, or random where `None`.
+    position: Option<u64>,
+    think: Nanos,
+    start: Nanos,
+    /// Stops after this many requests.
+    requests: u64,
+    /// How many it keeps outstanding.
+    depth: u32,
+    done: u64,
+    served: u64,
+    longest: Nanos,
+    total: Nanos,
+}
+
+fn reader(position: Option<u64>) -> Process {
+    Process {
+        priority: IoPriority { class: PriorityClass::BestEffort, level: 4 },
+        op: Op::Read,
+        sync: true,
+        sectors: 128,
+        position,
+        think: Nanos::from_micros(50),
+        start: Nanos::ZERO,
+        requests: u64::MAX,
+        depth: 1,
+        done: 0,
+        served: 0,
+        longest: Nanos::ZERO,
+        total: Nanos::ZERO,
+    }
+}
+
+fn level(mut p: Process, level: u8) -> Process {
+    p.priority.level = level;
+    p
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    Done,
+    Arrive(usize),
+    Poll,
+}
+
+/// A disk of 8 ms a seek and 100 sectors a millisecond, or a solid-state one of 0.2 ms a request.
+struct World {
+    scheduler: Bfq,
+    rqs: Requests,
+    processes: Vec<Process>,
+    now: Nanos,
+    events: BinaryHeap<Reverse<(Nanos, u64, Event)>>,
+    number: u64,
+    device: VecDeque<RequestId>,
+    depth: usize,
+    head: u64,
+    random: u64,
+    most_in_device: usize,
+    idle: Nanos,
+    idle_since: Option<Nanos>,
+}
+
+impl World {
+    fn new(rotational: bool, depth: usize, processes: Vec<Process>) -> Self {
+        let scheduler = Bfq::new(&Environment { rotational, ..Environment::default() });
+        let mut world = Self {
+            scheduler,
+            rqs: Requests::new(),
+            processes,
+            now: Nanos::ZERO,
+            events: BinaryHeap::new(),
+            number: 0,
+            device: VecDeque::new(),
+            depth,
+            head: 0,
+            random: 7,
+            most_in_device: 0,
+            idle: Nanos::ZERO,
+            idle_since: None,
+        };
+        for i in 0..world.processes.len() {
+            for _ in 0..world.processes[i].depth {
+                world.at(world.processes[i].start, Event::Arrive(i));
+            }
+        }
+        world
+    }
+
+    fn at(&mut self, time: Nanos, event: Event) {
+        self.number += 1;
+        self.events.push(Reverse((time, self.number, event)));
+    }
+
+    fn set(mut self, name: &str, value: f64) -> Self {
+        self.scheduler.set(name, value).expect("tests set what exists");
+        self
+    }
+
+    fn start_device(&mut self) {
+        let Some(&id) = self.device.front() else { return };
+        let rq = &self.rqs[id];
+        let time = if self.scheduler.rotational {
+            let seek = if rq.lba.0 == self.head { 0 } else { 8_000_000 };
+            Nanos(seek + u64::from(rq.sectors.0) * 10_000)
+        } else {
+            Nanos::from_micros(200)
+        };
+        self.head = rq.end().0;
+        self.at(self.now + time, Event::Done);
+    }
+
+    fn arrive(&mut self, i: usize) {
+        let p = &mut self.processes[i];
+        if p.requests == 0 {
+            return;
+        }
+        p.requests -= 1;
+        let lba = match &mut p.position {
+            Some(next) => {
+                *next += u64::from(p.sectors);
+                *next - u64::from(p.sectors)
+            }
+            None => {
+                self.random = self.random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                (self.random >> 33) % 100_000_000 / 8 * 8
+            }
+        };
+        let mut rq = Request::new(p.op, Lba(lba), Sectors(p.sectors), ProcessId(i as u32));
+        rq.priority = p.priority;
+        if p.sync {
+            rq.flags |= Flags::SYNC;
+        }
+        rq.arrived = self.now;
+        let id = self.rqs.insert(rq);
+        if self.scheduler.try_merge(&mut self.rqs, id, &MergeLimits::default(), self.now).is_none() {
+            self.scheduler.insert(&mut self.rqs, id, self.now);
+        }
+    }
+
+    fn complete(&mut self) {
+        let id = self.device.pop_front().expect("the device was busy");
+        self.scheduler.completed(&mut self.rqs, id, self.now);
+        let mut part = Some(id);
+        while let Some(id) = part {
+            part = self.rqs.next_part(id);
+            let rq = &self.rqs[id];
+            let i = rq.process.0 as usize;
+            let waited = self.now.since(rq.arrived);
+            let p = &mut self.processes[i];
+            p.done += 1;
+            p.served += u64::from(rq.own_sectors.0);
+            p.longest = p.longest.max(waited);
+            p.total += waited;
+            let think = p.think;
+            self.rqs.remove(id);
+            self.at(self.now + think, Event::Arrive(i));
+        }
+        self.start_device();
+    }
+
+    fn run(mut self, until: Nanos) -> Self {
+        while let Some(&Reverse((time, _, event))) = self.events.peek() {
+            if time > until {
+                break;
+            }
+            self.events.pop();
+            self.now = time;
+            match event {
+                Event::Arrive(i) => self.arrive(i),
+                Event::Done => self.complete(),
+                Event::Poll => {}
+            }
+            while self.device.len() < self.depth {
+                match self.scheduler.dispatch(&mut self.rqs, self.now) {
+                    Dispatch::Request(id) => {
+                        if let Some(since) = self.idle_since.take() {
+                            self.idle += self.now.since(since);
+                        }
+                        self.device.push_back(id);
+                        if self.device.len() == 1 {
+                            self.start_device();
+                        }
+                    }
+                    Dispatch::WaitUntil(time) => {
+                        self.at(time, Event::Poll);
+                        break;
+                    }
+                    Dispatch::Empty => break,
+                }
+            }
+            self.most_in_device = self.most_in_device.max(self.device.len());
+            if self.device.is_empty() {
+                self.idle_since.get_or_insert(self.now);
+            }
+        }
+        self
+    }
+
+    fn served(&self, i: usize) -> f64 {
+        self.processes[i].served as f64
+    }
+
+    fn total(&self) -> f64 {
+        self.processes.iter().map(|p| p.served as f64).sum()
+    }
+}
+
+const MINUTE: Nanos = Nanos::from_secs(60);
+
+#[test]
+fn greedy_readers_share_the_sectors_by_weight() {
+    let readers = vec![level(reader(Some(0)), 0), level(reader(Some(1 << 30)), 7)];
+    let w = World::new(true, 1, readers).set("low_latency", 0.0).run(MINUTE);
+    let ratio = w.served(0) / w.served(1);
+    assert!((7.0..9.0).contains(&ratio), "weights are 80 and 10: {ratio}");
+}
+
+#[test]
+fn equal_readers_get_equal_shares() {
+    let w = World::new(true, 1, (0..4).map(|i| reader(Some(i << 28))).collect()).run(MINUTE);
+    for i in 1..4 {
+        assert!((0.9..1.1).contains(&(w.served(i) / w.served(0))), "{i}: {} {}", w.served(i), w.served(0));
+    }
+}
+
+#[test]
+fn idling_is_what_makes_two_sequential_readers_fast() {
+    let run = |slice_idle| {
+        let readers = vec![reader(Some(0)), reader(Some(1 << 30))];
+        World::new(true, 1, readers).set("low_latency", 0.0).set("slice_idle", slice_idle).run(MINUTE).total()
+    };
+    let (with, without) = (run(8.0), run(0.0));
+    assert!(with > 3.0 * without, "{with} {without}");
+}
+
+#[test]
+fn the_device_waits_for_the_queue_in_service_and_an_arrival_ends_it() {
+    let mut b = Bench::new(Bfq::new(&Environment::default()));
+    b.set("low_latency", 0.0);
+    let submit = |b: &mut Bench<Bfq>, process, lba| {
+        let mut rq = b.request(Op::Read, lba, 64);
+        rq.process = ProcessId(process);
+        b.put(rq);
+    };
+    submit(&mut b, 1, 0);
+    let first = b.dispatch().expect("it is alone");
+    submit(&mut b, 2, 1 << 20);
+    b.now = Nanos::from_millis(1);
+    b.complete(first);
+    let due = Nanos::from_millis(9);
+    assert_eq!(b.scheduler.dispatch(&mut b.rqs, b.now), Dispatch::WaitUntil(due), "slice_idle is 8 ms");
+    b.now = Nanos::from_millis(3);
+    submit(&mut b, 1, 64);
+    assert_eq!(b.take(1), [64]);
+    b.now = Nanos::from_millis(12);
+    assert_eq!(b.take(1), [1 << 20], "it waited for 8 ms, then went on");
+}
+
+#[test]
+fn low_latency_favours_a_reader_that_has_just_started() {
+    let run = |low_latency| {
+        let mut processes: Vec<_> = (0..4).map(|i| reader(Some(i << 28))).collect();
+        let mut newcomer = reader(None);
+        newcomer.sectors = 8;
+        newcomer.start = Nanos::from_secs(20);
+        newcomer.requests = 100;
+        processes.push(newcomer);
+        World::new(true, 1, processes).set("low_latency", low_latency).run(MINUTE)
+    };
+    let (with, without) = (run(1.0), run(0.0));
+    let mean = |w: &World| w.processes[4].total.as_millis_f64() / w.processes[4].done as f64;
+    assert_eq!(with.processes[4].done, 100);
+    assert!(mean(&with) * 4.0 < mean(&without), "{} {}", mean(&with), mean(&without));
+}
+
+#[test]
+fn strict_guarantees_sends_one_at_a_time_and_always_waits() {
+    let processes = || (0..3).map(|i| Process { depth: 4, ..reader((i > 0).then_some(i << 28)) }).collect();
+    let strict = World::new(false, 8, processes()).set("strict_guarantees", 1.0).run(Nanos::from_secs(2));
+    let lax = World::new(false, 8, processes()).run(Nanos::from_secs(2));
+    assert_eq!(strict.most_in_device, 1);
+    assert_eq!(lax.most_in_device, 8);
+}
+
+#[test]
+fn classes_go_before_weights_but_idle_is_not_starved_for_ever() {
+    let mut idle = reader(Some(1 << 30));
+    idle.priority.class = PriorityClass::Idle;
+    let mut rt = level(reader(Some(1 << 29)), 7);
+    rt.priority.class = PriorityClass::RealTime;
+    let w = World::new(true, 1, vec![level(reader(Some(0)), 0), idle, rt]).run(MINUTE);
+    assert!(w.served(2) > 10.0 * w.served(0), "{} {}", w.served(2), w.served(0));
+    assert!(w.processes[1].done > 20, "{}", w.processes[1].done);
+}
+
+#[test]
+fn asynchronous_writes_leave_room_for_a_reader() {
+    let mut writer = reader(Some(1 << 30));
+    (writer.op, writer.sync, writer.depth) = (Op::Write, false, 32);
+    let w = World::new(true, 1, vec![reader(Some(0)), writer]).set("low_latency", 0.0).run(MINUTE);
+    assert!(w.served(0) > 1.5 * w.served(1), "{} {}", w.served(0), w.served(1));
+    assert!(w.served(1) > 0.0);
+}
+
+#[test]
+fn readers_of_interleaved_stripes_come_to_share_a_queue() {
+    let mut b = Bench::new(Bfq::new(&Environment::default()));
+    let submit = |b: &mut Bench<Bfq>, process, lba| {
+        let mut rq = b.request(Op::Read, lba, 8);
+        rq.process = ProcessId(process);
+        b.put(rq)
+    };
+    submit(&mut b, 9, 1 << 24);
+    assert!(!submit(&mut b, 1, 1000));
+    assert!(submit(&mut b, 2, 1008) || submit(&mut b, 2, 1008), "it joins the request of the first");
+    let queue = |b: &Bench<Bfq>, process| {
+        let s = &b.scheduler;
+        s.contexts[s.by_process[&ProcessId(process)]].queues[1]
+    };
+    assert_eq!(queue(&b, 1), queue(&b, 2));
+    assert_ne!(queue(&b, 1), queue(&b, 9));
+}
+
+#[test]
+fn processes_leave_nothing_behind() {
+    let mut b = Bench::new(Bfq::new(&Environment::default()));
+    for process in 0..1000 {
+        let mut rq = b.request(Op::Read, u64::from(process) * 5000, 8);
+        rq.process = ProcessId(process);
+        b.put(rq);
+        b.now += Nanos::from_millis(30);
+        assert_eq!(b.take(1).len(), 1);
+        b.now += Nanos::from_millis(30);
+        b.scheduler.process_exited(ProcessId(process), b.now);
+    }
+    b.now += Nanos::from_secs(5);
+    b.read(1);
+    b.take(1);
+    assert!(b.scheduler.queues.live().count() < 5, "{}", b.scheduler.queues.live().count());
+    assert!(b.scheduler.contexts.len() < 5);
+}
+
+#[test]
+fn tunables_that_belong_together_move_together() {
+    let mut b = Bfq::new(&Environment::default());
+    b.set("slice_idle_us", 2500.0).unwrap();
+    assert_eq!(b.tunables().get("slice_idle"), Some(2.0));
+    b.set("strict_guarantees", 1.0).unwrap();
+    assert_eq!(b.tunables().get("slice_idle_us"), Some(8000.0));
+    b.set("slice_idle", 0.0).unwrap();
+    assert_eq!(b.tunables().get("slice_idle_us"), Some(0.0));
+    assert!(b.set("back_seek_penalty", 0.0).is_err());
+}
+
+#[test]
+fn tags_are_kept_for_reads_and_for_who_has_few() {
+    let mut b = Bench::new(Bfq::new(&Environment::default()));
+    let (read, write) = (b.request(Op::Read, 0, 8), b.request(Op::Write, 0, 8));
+    assert_eq!(b.scheduler.depth_limit(&read, 128), 128);
+    assert_eq!(b.scheduler.depth_limit(&write, 128), 64, "asynchronous: half");
+    let mut sync = write.clone();
+    sync.flags |= Flags::SYNC;
+    assert_eq!(b.scheduler.depth_limit(&sync, 128), 96, "synchronous: three quarters");
+    for i in 0..40 {
+        b.read(i * 10_000);
+    }
+    assert_eq!(b.scheduler.depth_limit(&sync, 16), 1, "over its share");
+}
