@@ -7,6 +7,7 @@
 //! What schedulers share: [`SortedIndex`] (requests by sector), [`Links`] and [`List`] (linked lists that never
 //! allocate per request), [`MergeIndex`] and [`try_merge`] (back and front merging, coalescing).
 
+mod anticipatory;
 mod arm;
 #[cfg(test)]
 mod bench_queue;
@@ -14,6 +15,7 @@ mod bfq;
 mod cscan;
 mod deadline;
 mod deadlines;
+mod decay;
 mod fcfs;
 mod jiffies;
 mod kyber;
@@ -22,6 +24,7 @@ mod merge;
 mod mq_deadline;
 mod none;
 mod noop;
+mod processes;
 mod registry;
 mod scan;
 mod scheduler;
@@ -32,6 +35,7 @@ mod tunables;
 mod vr;
 mod vscan;
 
+pub use anticipatory::{Anticipatory, AnticipatoryTunables};
 pub use arm::{Arm, ArmRule, ArmScheduler};
 pub use cscan::{Circle, CircularScan};
 pub use deadline::{Deadline, DeadlineTunables};

@@ -1,0 +1,534 @@
+//! `as` (Linux 2.6.24): the anticipatory scheduler (Carroll 2.2.5 and 2.4.4; Iyer and Druschel 2001).
+//!
+//! Synchronous and asynchronous requests go in batches of time. Within a batch the order is an elevator one way that
+//! allows short steps back, at twice the cost of a step ahead. After a synchronous request the disk is kept idle for up
+//! to `antic_expire`, where the process that waited for it is likely to come back soon and nearby: its think times and
+//! seek distances are remembered. So a process that reads sequentially keeps the arm, instead of losing it to others
+//! in the blink between two reads. Deadlines are looked at once in each expiry interval.
+//!
+//! Time is continuous here where the kernel counts ticks; where a rule is in ticks, a tick is 1 ms (`CONFIG_HZ=1000`).
+//! The kernel's limit for a step back is 1024 x 1024 *sectors*, not the 1 MiB that Carroll reports. Two faults of
+//! 2.6.24 are mended as later kernels did: front merges look for reads among the synchronous requests, and a batch of
+//! writes that had to wait for reads in flight begins when they are done (in 2.6.24 it counted as expired, so that with
+//! a queueing disk writes starved).
+//!
+//! `linux_2_6_23=1` brings that fault back, and starts batches where the last of their kind left off instead of at the
+//! oldest request (Carroll 3.4.2).
+
+mod history;
+
+use self::history::{Newcomers, Process};
+use crate::deadlines::Deadlines;
+use crate::processes::{Context, Processes};
+use crate::tunables::tunables;
+use crate::{
+    Dispatch, MergeIndex, MergeLimits, MergeTarget, Merged, Scheduler, SortedIndex, TunableError, Tunables, try_merge,
+};
+use iopilot_block::{Lba, Nanos, ProcessId, Request, RequestId, Requests};
+use std::collections::VecDeque;
+
+tunables! {
+    /// The tunables of `as`, as in `/sys/block/*/queue/iosched` of Linux 2.6.24 (Carroll, table 2.3), and one of our own.
+    pub struct AnticipatoryTunables {
+        /// Deadline of a synchronous request, and how often such deadlines are looked at.
+        read_expire: u64, Ms = 125, 0..=2_147_483_647;
+        /// Deadline of an asynchronous request, and how often such deadlines are looked at.
+        write_expire: u64, Ms = 250, 0..=2_147_483_647;
+        /// How long a batch of synchronous requests lasts while asynchronous ones wait.
+        read_batch_expire: u64, Ms = 500, 0..=2_147_483_647;
+        /// How long a batch of asynchronous requests shall take while synchronous ones wait.
+        write_batch_expire: u64, Ms = 125, 0..=2_147_483_647;
+        /// How long the disk is kept idle for a process that may come back; 0 for never.
+        antic_expire: f64, Ms = 6.7, 0..=2_147_483_647;
+        /// Behave as Linux 2.6.23 did. No kernel has this tunable.
+        linux_2_6_23: bool, Bool = false, 0..=1;
+    }
+}
+
+/// How far back a step may go, in sectors.
+const MAX_BACK: u64 = 1024 * 1024;
+/// What a step back costs, as a multiple of one ahead.
+const BACK_PENALTY: u64 = 2;
+/// How near another process' request must be to end anticipation at once, in sectors.
+const CLOSE: u64 = 8192;
+/// The kernel's tick, where it shows.
+const TICK: Nanos = Nanos::from_millis(1);
+
+const ASYNC: usize = 0;
+const SYNC: usize = 1;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Anticipation {
+    Off,
+    /// Until the last synchronous request is complete; then the clock runs.
+    WaitRequest,
+    /// Until the process comes back, or this time.
+    WaitNext(Nanos),
+    /// A candidate came or time ran out: the next request goes, whatever it is.
+    Finished,
+}
+
+/// The anticipatory scheduler of Linux 2.6.24.
+#[derive(Clone, Debug)]
+pub struct Anticipatory {
+    sorted: [SortedIndex; 2],
+    deadlines: Deadlines<2>,
+    next: [Option<RequestId>; 2],
+    /// Where the last dispatched request of each kind ended.
+    last_end: [Lba; 2],
+    last_look: [Nanos; 2],
+    /// Kind of the present batch.
+    batch: usize,
+    batch_expires: Nanos,
+    /// The batch has changed and waits for the requests in flight.
+    changed_batch: bool,
+    /// The batch of synchronous requests begins when the first is complete.
+    new_batch: bool,
+    /// How many writes a batch may have; adapts to `write_batch_expire`.
+    write_batch_count: i64,
+    writes_left: i64,
+    write_batch_idled: bool,
+    anticipation: Anticipation,
+    /// When the request that is anticipated on was complete.
+    anticipating_since: Nanos,
+    /// The process of the last dispatched request, where that was synchronous.
+    candidate: Option<Context>,
+    /// Whether that request is complete.
+    candidate_finished: bool,
+    in_flight: usize,
+    processes: Processes<Process>,
+    newcomers: Newcomers,
+    /// The memory of each request's process, by the request's index.
+    context: Vec<Option<Context>>,
+    ready: VecDeque<RequestId>,
+    merge: MergeIndex,
+    /// The time of the present call.
+    now: Nanos,
+    tunables: AnticipatoryTunables,
+}
+
+impl Default for Anticipatory {
+    fn default() -> Self {
+        let tunables = AnticipatoryTunables::default();
+        Self {
+            sorted: Default::default(),
+            deadlines: Deadlines::default(),
+            next: [None; 2],
+            last_end: [Lba(0); 2],
+            last_look: [Nanos::ZERO; 2],
+            batch: ASYNC,
+            batch_expires: Nanos::from_millis(tunables.read_batch_expire),
+            changed_batch: false,
+            new_batch: false,
+            write_batch_count: (tunables.write_batch_expire / 10).max(2) as i64,
+            writes_left: 0,
+            write_batch_idled: false,
+            anticipation: Anticipation::Off,
+            anticipating_since: Nanos::ZERO,
+            candidate: None,
+            candidate_finished: false,
+            in_flight: 0,
+            processes: Processes::default(),
+            newcomers: Newcomers::default(),
+            context: Vec::new(),
+            ready: VecDeque::new(),
+            merge: MergeIndex::new(),
+            now: Nanos::ZERO,
+            tunables,
+        }
+    }
+}
+
+fn kind_of(rq: &Request) -> usize {
+    usize::from(rq.is_sync())
+}
+
+impl Anticipatory {
+    /// An empty queue.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn antic_expire(&self) -> Nanos {
+        Nanos::from_millis_f64(self.tunables.antic_expire)
+    }
+
+    fn batch_expire(&self, kind: usize) -> Nanos {
+        let t = &self.tunables;
+        Nanos::from_millis(if kind == SYNC { t.read_batch_expire } else { t.write_batch_expire })
+    }
+
+    fn fifo_expire(&self, kind: usize) -> Nanos {
+        Nanos::from_millis(if kind == SYNC { self.tunables.read_expire } else { self.tunables.write_expire })
+    }
+
+    fn context_of(&self, id: RequestId) -> Context {
+        self.context[id.index()].expect("a queued request has its process")
+    }
+
+    /// The preferable of two of one kind, by position alone.
+    fn better(&self, rqs: &Requests, a: Option<RequestId>, b: Option<RequestId>) -> Option<RequestId> {
+        let (Some(x), Some(y)) = (a, b) else { return a.or(b) };
+        let last = self.last_end[kind_of(&rqs[x])].0;
+        // `None` is behind the arm: it has to wait for the next sweep.
+        let distance = |id: RequestId| match rqs[id].lba.0 {
+            s if s >= last => Some(s - last),
+            s if s + MAX_BACK >= last => Some((last - s) * BACK_PENALTY),
+            _ => None,
+        };
+        let (s, t) = (rqs[x].lba, rqs[y].lba);
+        let first = match (distance(x), distance(y)) {
+            (Some(_), None) => true,
+            (None, Some(_)) => false,
+            (None, None) => s <= t,
+            (Some(d), Some(e)) => d < e || (d == e && s >= t),
+        };
+        Some(if first { x } else { y })
+    }
+
+    /// What comes after `id` in the order of the elevator.
+    fn after(&self, rqs: &Requests, id: RequestId) -> Option<RequestId> {
+        let (lba, sorted) = (rqs[id].lba, &self.sorted[kind_of(&rqs[id])]);
+        let next = sorted.next(lba, id).or_else(|| sorted.first().filter(|&first| first != id));
+        self.better(rqs, next, sorted.prev(lba, id))
+    }
+
+    /// Sorts `id` in. One that starts at the same sector leaves for the device.
+    fn sort(&mut self, rqs: &Requests, id: RequestId) {
+        let (lba, kind) = (rqs[id].lba, kind_of(&rqs[id]));
+        if let Some(twin) = self.sorted[kind].at_or_after(lba).filter(|&twin| rqs[twin].lba == lba) {
+            self.send(rqs, twin);
+            let context = self.context_of(twin);
+            self.processes[context].ready += 1;
+            self.ready.push_back(twin);
+        }
+        self.sorted[kind].insert(lba, id);
+    }
+
+    /// Takes `id`, which others take the place of, out of the queues.
+    fn unqueue(&mut self, rqs: &Requests, id: RequestId) {
+        let (lba, kind) = (rqs[id].lba, kind_of(&rqs[id]));
+        let context = self.context_of(id);
+        self.processes[context].queued -= 1;
+        if self.next[kind] == Some(id) {
+            self.next[kind] = self.after(rqs, id);
+        }
+        self.sorted[kind].remove(lba, id);
+    }
+
+    /// Takes `id` out of the queues as the request sent last.
+    fn send(&mut self, rqs: &Requests, id: RequestId) {
+        let kind = kind_of(&rqs[id]);
+        self.anticipation = Anticipation::Off;
+        self.last_end[kind] = rqs[id].end();
+        let candidate = (kind == SYNC).then(|| self.context_of(id));
+        self.set_candidate(candidate);
+        if kind == ASYNC {
+            self.writes_left = (self.writes_left - 1).max(0);
+        }
+        self.candidate_finished = false;
+        self.next[kind] = self.after(rqs, id);
+        self.unqueue(rqs, id);
+        self.deadlines.remove(id);
+        self.merge.remove(rqs, id);
+        self.in_flight += 1;
+    }
+
+    fn set_candidate(&mut self, candidate: Option<Context>) {
+        if let Some(context) = candidate {
+            self.processes.hold(context);
+        }
+        if let Some(context) = std::mem::replace(&mut self.candidate, candidate) {
+            self.processes.release(context);
+        }
+    }
+
+    /// Lets what the timer would have done by `now` happen.
+    fn advance(&mut self, now: Nanos) {
+        self.now = now;
+        if let (Anticipation::WaitNext(until), Some(candidate)) = (self.anticipation, self.candidate) {
+            if now >= until {
+                self.anticipation = Anticipation::Finished;
+                self.newcomers.gave_up(&self.processes[candidate], self.processes.is_running(candidate));
+            }
+        }
+    }
+
+    /// The oldest of `kind` where it has expired; looks once in each expiry interval only.
+    fn look_for_expired(&mut self, kind: usize) -> Option<RequestId> {
+        if self.now.since(self.last_look[kind]) < self.fifo_expire(kind) {
+            return None;
+        }
+        self.last_look[kind] = self.now;
+        self.deadlines.expired(kind, self.now)
+    }
+
+    fn batch_has_expired(&self) -> bool {
+        if self.changed_batch || self.new_batch {
+            return false;
+        }
+        self.now > self.batch_expires || (self.batch == ASYNC && self.writes_left == 0)
+    }
+
+    /// Whether `rq`, another process', is about as near as what the candidate would bring.
+    fn is_close(&self, candidate: Context, rq: &Request) -> bool {
+        let waited = match self.anticipation {
+            Anticipation::Off => 0,
+            _ if !self.candidate_finished => 0,
+            _ => self.now.since(self.anticipating_since).0 / TICK.0,
+        };
+        // The longer the wait, the farther is near.
+        if waited > 20 || TICK * waited > self.antic_expire() {
+            return true;
+        }
+        let delta = CLOSE << waited;
+        let (last, next) = (self.last_end[self.batch].0, rq.lba.0);
+        if last <= next + delta / 2 && next <= last + delta {
+            return true;
+        }
+        self.newcomers.expected_seek(&self.processes[candidate]) > last.abs_diff(next)
+    }
+
+    /// Whether there is no point in waiting for the candidate, with `new` to go instead.
+    fn may_break(&mut self, rqs: &Requests, new: Option<RequestId>) -> bool {
+        let Some(candidate) = self.candidate else { return true };
+        if new.is_some_and(|id| self.context_of(id) == candidate) {
+            return true;
+        }
+        if self.candidate_finished && self.now.since(self.anticipating_since) >= self.antic_expire() {
+            return true;
+        }
+        let process = &self.processes[candidate];
+        if process.queued > 0 || process.ready > 0 {
+            return true;
+        }
+        let running = self.processes.is_running(candidate);
+        if let Some(id) = new.filter(|&id| rqs[id].is_sync()) {
+            if self.is_close(candidate, &rqs[id]) {
+                self.newcomers.cooperated(&self.processes[candidate], running);
+                self.processes[candidate].arrived(&rqs[id], self.now, &mut self.newcomers);
+                return true;
+            }
+        }
+        self.newcomers.is_hopeless(&self.processes[candidate], running, self.antic_expire())
+    }
+
+    /// Begins to wait, or goes on waiting, for the candidate.
+    fn anticipate(&mut self) {
+        if self.anticipation == Anticipation::Off {
+            self.anticipation = if self.candidate_finished {
+                Anticipation::WaitNext(self.anticipating_since + self.antic_expire())
+            } else {
+                Anticipation::WaitRequest
+            };
+        }
+    }
+
+    /// Adapts the number of writes in a batch to the time the last one took.
+    fn resize_write_batch(&mut self) {
+        let batch = self.batch_expire(ASYNC).0 as i64;
+        let took = (self.now.0 as i64 - self.batch_expires.0 as i64 + batch).max(0);
+        if took > batch && !self.write_batch_idled {
+            self.write_batch_count =
+                if took > 3 * batch { self.write_batch_count / 2 } else { self.write_batch_count - 1 };
+        } else if took < batch && self.writes_left == 0 {
+            self.write_batch_count =
+                if batch > 3 * took { self.write_batch_count * 2 } else { self.write_batch_count + 1 };
+        }
+        // The kernel has no upper bound; this one is never reached by a disk and keeps the doubling in range.
+        self.write_batch_count = self.write_batch_count.clamp(1, 1 << 30);
+    }
+
+    fn pick(&mut self, rqs: &Requests) -> Option<RequestId> {
+        let (reads, writes) = (!self.deadlines.is_empty(SYNC), !self.deadlines.is_empty(ASYNC));
+        if self.batch == ASYNC && !reads && (self.writes_left == 0 || !writes) {
+            self.write_batch_idled = true;
+        }
+        let waiting = matches!(self.anticipation, Anticipation::WaitRequest | Anticipation::WaitNext(_));
+        if !(reads || writes) || waiting || self.changed_batch {
+            return None;
+        }
+        if !(reads && writes && self.batch_has_expired()) {
+            let next = self.next[self.batch];
+            if self.batch == SYNC && self.tunables.antic_expire > 0.0 {
+                if let Some(expired) = self.look_for_expired(SYNC) {
+                    return Some(expired);
+                }
+                let over = self.candidate.is_none() || self.anticipation == Anticipation::Finished;
+                if !over && !self.may_break(rqs, next) {
+                    self.anticipate();
+                    return None;
+                }
+            }
+            if let Some(next) = next {
+                if reads && !writes {
+                    self.batch_expires = self.now + self.batch_expire(SYNC);
+                }
+                return self.or_expired(next);
+            }
+        }
+        self.change_batch(reads, writes)
+    }
+
+    /// Begins a batch of the other kind, or of the only one there is.
+    fn change_batch(&mut self, reads: bool, writes: bool) -> Option<RequestId> {
+        let kind = if reads && !(writes && self.batch == SYNC) { SYNC } else { ASYNC };
+        if kind != self.batch {
+            self.changed_batch = true;
+            self.new_batch = false;
+        }
+        self.batch = kind;
+        if kind == ASYNC {
+            self.writes_left = self.write_batch_count;
+            self.write_batch_idled = false;
+        }
+        self.last_look[kind] = self.now;
+        let start = if self.tunables.linux_2_6_23 { self.next[kind] } else { self.deadlines.oldest(kind) };
+        let id = self.or_expired(start?);
+        if self.changed_batch {
+            if self.in_flight > 0 {
+                return None;
+            }
+            if kind == ASYNC {
+                self.batch_expires = self.now + self.batch_expire(ASYNC);
+            } else {
+                self.new_batch = true;
+            }
+            self.changed_batch = false;
+        }
+        id
+    }
+
+    fn or_expired(&mut self, id: RequestId) -> Option<RequestId> {
+        self.look_for_expired(self.batch).or(Some(id))
+    }
+}
+
+impl MergeTarget for Anticipatory {
+    fn merge_index(&mut self) -> &mut MergeIndex {
+        &mut self.merge
+    }
+
+    /// Only neighbours in sector order coalesce.
+    fn allows_coalescing(&self, rqs: &Requests, host: RequestId, other: RequestId) -> bool {
+        let rq = &rqs[host];
+        let sorted = &self.sorted[kind_of(rq)];
+        kind_of(&rqs[other]) == kind_of(rq)
+            && (sorted.next(rq.lba, host) == Some(other) || sorted.prev(rq.lba, host) == Some(other))
+    }
+
+    fn moved(&mut self, rqs: &Requests, host: RequestId, old_lba: Lba) {
+        self.sorted[kind_of(&rqs[host])].remove(old_lba, host);
+        self.sort(rqs, host);
+    }
+
+    fn absorb(&mut self, rqs: &Requests, host: RequestId, gone: RequestId) {
+        self.unqueue(rqs, gone);
+        self.deadlines.absorb(host, gone);
+        self.forget(rqs, gone);
+    }
+}
+
+impl Anticipatory {
+    /// `id` is complete, or part of another.
+    fn forget(&mut self, rqs: &Requests, id: RequestId) {
+        let context = self.context_of(id);
+        if rqs[id].is_sync() {
+            self.processes[context].ended(self.now);
+        }
+        self.context[id.index()] = None;
+        self.processes.release(context);
+    }
+}
+
+impl Scheduler for Anticipatory {
+    fn try_merge(&mut self, rqs: &mut Requests, id: RequestId, limits: &MergeLimits, now: Nanos) -> Option<Merged> {
+        self.advance(now);
+        try_merge(self, rqs, id, limits)
+    }
+
+    fn insert(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
+        self.advance(now);
+        let rq = &rqs[id];
+        let kind = kind_of(rq);
+        let context = self.processes.find_or_add(rq.process, |_| Process::default());
+        self.processes.hold(context);
+        if id.index() >= self.context.len() {
+            self.context.resize(id.index() + 1, None);
+        }
+        self.context[id.index()] = Some(context);
+        self.processes[context].arrived(rq, now, &mut self.newcomers);
+        self.processes[context].queued += 1;
+        self.sort(rqs, id);
+        self.deadlines.push(kind, id, now + self.fifo_expire(kind));
+        self.merge.add(rqs, id);
+        self.next[kind] = self.better(rqs, Some(id), self.next[kind]);
+        let waiting = matches!(self.anticipation, Anticipation::WaitRequest | Anticipation::WaitNext(_));
+        if waiting && self.may_break(rqs, Some(id)) {
+            self.anticipation = Anticipation::Finished;
+        }
+    }
+
+    fn dispatch(&mut self, rqs: &mut Requests, now: Nanos) -> Dispatch {
+        self.advance(now);
+        if let Some(id) = self.ready.pop_front() {
+            let context = self.context_of(id);
+            self.processes[context].ready -= 1;
+            return Dispatch::Request(id);
+        }
+        if let Some(id) = self.pick(rqs) {
+            self.send(rqs, id);
+            return Dispatch::Request(id);
+        }
+        match self.anticipation {
+            Anticipation::WaitNext(until) if self.queued() > 0 => Dispatch::WaitUntil(until),
+            _ => Dispatch::Empty,
+        }
+    }
+
+    fn completed(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
+        self.advance(now);
+        if self.changed_batch && self.in_flight == 1 {
+            self.changed_batch = false;
+            if self.batch == SYNC {
+                self.new_batch = true;
+            } else if !self.tunables.linux_2_6_23 {
+                self.batch_expires = now + self.batch_expire(ASYNC);
+            }
+        }
+        self.in_flight -= 1;
+        if self.new_batch && self.batch == kind_of(&rqs[id]) {
+            self.resize_write_batch();
+            self.batch_expires = now + self.batch_expire(SYNC);
+            self.new_batch = false;
+        }
+        if self.candidate == Some(self.context_of(id)) {
+            self.anticipating_since = now;
+            self.candidate_finished = true;
+            if self.anticipation == Anticipation::WaitRequest {
+                self.anticipation = Anticipation::WaitNext(now + self.antic_expire());
+            }
+        }
+        self.forget(rqs, id);
+    }
+
+    fn process_exited(&mut self, process: ProcessId, now: Nanos) {
+        self.advance(now);
+        self.processes.exit(process);
+    }
+
+    fn queued(&self) -> usize {
+        self.sorted[ASYNC].len() + self.sorted[SYNC].len() + self.ready.len()
+    }
+
+    fn tunables(&self) -> &dyn Tunables {
+        &self.tunables
+    }
+
+    fn set(&mut self, name: &str, value: f64) -> Result<(), TunableError> {
+        self.tunables.set(name, value)
+    }
+}
+
+#[cfg(test)]
+mod tests;

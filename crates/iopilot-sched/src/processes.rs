@@ -1,0 +1,145 @@
+//! [`Processes`]: what a scheduler remembers of each process.
+
+use iopilot_block::ProcessId;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::{Index, IndexMut};
+
+/// Names the memory of one process, also after the process has exited and its number was given to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Context(u32);
+
+/// A `T` for each process. It stays while the process runs or something still refers to it, and is used again after
+/// that: nothing is allocated once the number of processes has peaked.
+#[derive(Clone, Debug)]
+pub(crate) struct Processes<T> {
+    by_id: HashMap<ProcessId, Context, BuildHasherDefault<IdHasher>>,
+    slots: Vec<Slot<T>>,
+    free: Vec<Context>,
+}
+
+#[derive(Clone, Debug)]
+struct Slot<T> {
+    value: T,
+    references: u32,
+    running: bool,
+}
+
+impl<T> Default for Processes<T> {
+    fn default() -> Self {
+        Self { by_id: HashMap::default(), slots: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<T> Processes<T> {
+    /// What is remembered of `process`, where it is known and has not exited.
+    pub(crate) fn find(&self, process: ProcessId) -> Option<Context> {
+        self.by_id.get(&process).copied()
+    }
+
+    /// As [`Processes::find`]; a process not seen before gets what `new` makes of the last user's value, if any.
+    pub(crate) fn find_or_add(&mut self, process: ProcessId, new: impl FnOnce(Option<&mut T>) -> T) -> Context {
+        if let Some(context) = self.find(process) {
+            return context;
+        }
+        let context = match self.free.pop() {
+            Some(context) => {
+                let slot = &mut self.slots[context.0 as usize];
+                slot.value = new(Some(&mut slot.value));
+                slot.running = true;
+                context
+            }
+            None => {
+                let context = Context(u32::try_from(self.slots.len()).expect("fewer than 2^32 processes"));
+                self.slots.push(Slot { value: new(None), references: 0, running: true });
+                context
+            }
+        };
+        self.by_id.insert(process, context);
+        context
+    }
+
+    /// Keeps `context` beyond the exit of its process, until released as often as held.
+    pub(crate) fn hold(&mut self, context: Context) {
+        self.slots[context.0 as usize].references += 1;
+    }
+
+    /// Gives back what [`Processes::hold`] took.
+    pub(crate) fn release(&mut self, context: Context) {
+        let slot = &mut self.slots[context.0 as usize];
+        slot.references -= 1;
+        if slot.references == 0 && !slot.running {
+            self.free.push(context);
+        }
+    }
+
+    /// `process` has exited.
+    pub(crate) fn exit(&mut self, process: ProcessId) -> Option<Context> {
+        let context = self.by_id.remove(&process)?;
+        let slot = &mut self.slots[context.0 as usize];
+        slot.running = false;
+        if slot.references == 0 {
+            self.free.push(context);
+        }
+        Some(context)
+    }
+
+    /// Whether the process has not exited.
+    pub(crate) fn is_running(&self, context: Context) -> bool {
+        self.slots[context.0 as usize].running
+    }
+}
+
+impl<T> Index<Context> for Processes<T> {
+    type Output = T;
+    fn index(&self, context: Context) -> &T {
+        &self.slots[context.0 as usize].value
+    }
+}
+
+impl<T> IndexMut<Context> for Processes<T> {
+    fn index_mut(&mut self, context: Context) -> &mut T {
+        &mut self.slots[context.0 as usize].value
+    }
+}
+
+/// One multiplication, as process numbers need no defence against attackers here. The map is never iterated, so its
+/// order shows nowhere.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct IdHasher(u64);
+
+impl Hasher for IdHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u32(u32::from(byte));
+        }
+    }
+
+    fn write_u32(&mut self, n: u32) {
+        self.0 = (self.0 ^ u64::from(n)).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(26);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_outlives_the_process_while_held_and_is_used_again() {
+        let mut p = Processes::<u32>::default();
+        let a = p.find_or_add(ProcessId(7), |_| 1);
+        assert_eq!(p.find_or_add(ProcessId(7), |_| 2), a);
+        p.hold(a);
+        assert_eq!(p.exit(ProcessId(7)), Some(a));
+        assert!(!p.is_running(a));
+        let b = p.find_or_add(ProcessId(7), |_| 3);
+        assert_eq!((p[a], p[b]), (1, 3));
+        p.release(a);
+        assert_eq!(p.find_or_add(ProcessId(8), |old| *old.expect("used before") + 10), a);
+        assert_eq!(p[a], 11);
+    }
+}
