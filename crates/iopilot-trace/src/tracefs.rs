@@ -11,13 +11,16 @@
 //!
 //! Cost: some 0.2 us an event, three events an I/O, and the recorder wakes 100 times a second.
 
+mod command;
 mod correlate;
 mod device;
 mod event;
 mod instance;
 mod layout;
 mod page;
+mod ring;
 mod run;
+mod signals;
 mod tasks;
 
 pub use run::{RecordOptions, RecordSummary, record};

@@ -103,6 +103,15 @@ fn records_what_a_program_did_to_a_device() {
     assert_eq!(awaited, [reads[19].lba], "the shell started the second dd after the first had ended");
     assert_eq!(our_instances(), 0, "nothing is left in the kernel");
 
+    // A signal ends it in order; what a killed recorder left is removed by the next.
+    let leftover = Path::new("/sys/kernel/tracing/instances/iopilot-4194305-0");
+    let made = fs::create_dir(leftover).is_ok();
+    options.command = shell("kill -TERM $PPID; exec sleep 60");
+    let summary = record(&options, &mut |_| ControlFlow::Continue(())).unwrap();
+    assert_eq!((summary.signal, summary.exit_status.unwrap().code()), (Some(15), None));
+    assert_eq!(our_instances(), 0);
+    assert!(made && !leftover.exists(), "no process has a number above 4194304");
+
     // A command that cannot be started leaves nothing, either.
     options.command = Some(vec!["/no/such/program".into()]);
     let error = record(&options, &mut |_| ControlFlow::Continue(())).unwrap_err();
@@ -115,7 +124,8 @@ fn records_what_a_program_did_to_a_device() {
     let panicked = std::panic::catch_unwind(|| record(&options, &mut |_| panic!("on purpose")));
     assert!(panicked.is_err());
     assert_eq!(our_instances(), 0);
-    options.command = shell(&format!("dd if={} of=/dev/null bs=4k iflag=direct status=none; sleep 600", disk.device));
+    options.command =
+        shell(&format!("dd if={} of=/dev/null bs=4k iflag=direct status=none; exec sleep 60", disk.device));
     let summary = record(&options, &mut |_| ControlFlow::Break(())).unwrap();
     assert_eq!(summary.exit_status.unwrap().code(), None, "the command was ended by a signal");
     assert!(Path::new(&disk.device).exists());

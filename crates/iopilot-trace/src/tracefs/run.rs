@@ -1,27 +1,22 @@
 //! [`record`]: a recording from start to end.
 
 use super::RecordError;
+use super::command::Running;
 use super::correlate::Correlator;
 use super::device::Device;
 use super::event::Event;
 use super::instance::Instance;
 use super::layout::{Kind, Layouts};
-use super::page::each_event;
+use super::ring::{Reader, open_readers};
+use super::signals::Signals;
 use super::tasks::Tasks;
 use crate::TraceRecord;
 use iopilot_block::Nanos;
-use rustix::process::{Pid, Signal, kill_process};
 use rustix::time::{ClockId, clock_gettime};
-use signal_hook::consts::{SIGINT, SIGTERM};
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::{self, Read};
 use std::ops::ControlFlow;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::process::ExitStatus;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -165,57 +160,6 @@ fn set_up(instance: &Instance, device: &Device, buffer_kb: u32) -> Result<Layout
     Ok(layouts)
 }
 
-/// The ring buffer of one CPU.
-struct Reader {
-    cpu: u16,
-    file: File,
-    path: PathBuf,
-    page: Vec<u8>,
-    data_offset: usize,
-}
-
-fn open_readers(instance: &Instance) -> Result<Vec<Reader>, RecordError> {
-    // Older kernels describe their pages only outside of instances.
-    let header = instance.read("events/header_page").or_else(|_| instance.read("../../events/header_page"))?;
-    let (data_offset, size) = page_size(&header).ok_or_else(|| RecordError::Event {
-        event: "header_page".to_owned(),
-        reason: "expected a field named data".to_owned(),
-    })?;
-    let mut readers = Vec::new();
-    for cpu in instance.cpus()? {
-        let path = instance.path(&format!("per_cpu/cpu{cpu}/trace_pipe_raw"));
-        let nonblocking = rustix::fs::OFlags::NONBLOCK.bits() as i32;
-        let file = File::options().read(true).custom_flags(nonblocking).open(&path);
-        let file = file.map_err(|e| RecordError::io(&path, e))?;
-        readers.push(Reader { cpu, file, path, page: vec![0; data_offset + size], data_offset });
-    }
-    Ok(readers)
-}
-
-/// Where on a page the data begin, and how many bytes there are.
-fn page_size(header: &str) -> Option<(usize, usize)> {
-    let line = header.lines().find(|l| l.contains(" data;"))?;
-    let value = |key: &str| line.split(';').find_map(|part| part.trim().strip_prefix(key)?.parse().ok());
-    Some((value("offset:")?, value("size:")?))
-}
-
-impl Reader {
-    fn drain(&mut self, layouts: &Layouts, out: &mut Vec<Event>) -> Result<(), RecordError> {
-        loop {
-            match self.file.read(&mut self.page) {
-                Ok(0) => return Ok(()),
-                Ok(n) => each_event(&self.page[..n], self.data_offset, |time, data| {
-                    out.extend(layouts.decode(data, time, self.cpu));
-                })
-                .map_err(|reason| RecordError::Page { cpu: self.cpu, reason })?,
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(RecordError::io(&self.path, e)),
-            }
-        }
-    }
-}
-
 /// From ring buffers to the sink.
 struct Recorder<'a> {
     readers: Vec<Reader>,
@@ -259,101 +203,4 @@ impl Recorder<'_> {
 fn now() -> Nanos {
     let t = clock_gettime(ClockId::Monotonic);
     Nanos(t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64)
-}
-
-/// SIGINT and SIGTERM, noted instead of deadly while a recording runs.
-struct Signals {
-    caught: Arc<AtomicUsize>,
-    over: Arc<AtomicBool>,
-}
-
-impl Signals {
-    fn catch() -> Result<Self, RecordError> {
-        let signals = Self { caught: Arc::default(), over: Arc::default() };
-        for signal in [SIGINT, SIGTERM] {
-            // The first makes a signal deadly again once this recording is over.
-            signal_hook::flag::register_conditional_default(signal, Arc::clone(&signals.over))
-                .and_then(|_| signal_hook::flag::register_usize(signal, Arc::clone(&signals.caught), signal as usize))
-                .map_err(|e| RecordError::io("signal handlers", e))?;
-        }
-        Ok(signals)
-    }
-
-    fn caught(&self) -> Option<i32> {
-        match self.caught.load(Ordering::Relaxed) {
-            0 => None,
-            signal => Some(signal as i32),
-        }
-    }
-}
-
-impl Drop for Signals {
-    fn drop(&mut self) {
-        self.over.store(true, Ordering::Relaxed);
-    }
-}
-
-/// The command; ended when dropped.
-struct Running {
-    name: String,
-    child: Child,
-    reaped: bool,
-}
-
-impl Running {
-    fn start(command: &[OsString]) -> Result<Self, RecordError> {
-        let failed = |name: &str, source| RecordError::Command { command: name.to_owned(), source };
-        let Some((program, arguments)) = command.split_first() else {
-            return Err(failed("command", io::Error::new(io::ErrorKind::InvalidInput, "is empty, expected a program")));
-        };
-        let name = program.to_string_lossy().into_owned();
-        let child = Command::new(program).args(arguments).spawn().map_err(|e| failed(&name, e))?;
-        Ok(Self { name, child, reaped: false })
-    }
-
-    fn exited(&mut self) -> Result<Option<ExitStatus>, RecordError> {
-        let status = self.child.try_wait();
-        let status = status.map_err(|source| RecordError::Command { command: self.name.clone(), source })?;
-        self.reaped |= status.is_some();
-        Ok(status)
-    }
-
-    /// Passes `signal` on, or ends the command kindly, and waits for it.
-    fn end(mut self, signal: Option<i32>) -> Result<ExitStatus, RecordError> {
-        self.signal(if signal == Some(SIGINT) { Signal::INT } else { Signal::TERM });
-        let status = self.child.wait();
-        self.reaped = true;
-        status.map_err(|source| RecordError::Command { command: self.name.clone(), source })
-    }
-
-    fn signal(&self, signal: Signal) {
-        if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
-            // It may just have exited.
-            let _ = kill_process(pid, signal);
-        }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        if !self.reaped {
-            self.signal(Signal::TERM);
-            let _ = self.child.wait();
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reads_the_page_header_description() {
-        let header = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n\
-            \tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n\
-            \tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n\
-            \tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;\n";
-        assert_eq!(page_size(header), Some((16, 4080)));
-        assert_eq!(page_size("nothing"), None);
-    }
 }

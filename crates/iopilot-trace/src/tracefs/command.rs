@@ -1,0 +1,59 @@
+//! [`Running`]: the command that a recording is of.
+
+use super::RecordError;
+use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::consts::SIGINT;
+use std::ffi::OsString;
+use std::io;
+use std::process::{Child, Command, ExitStatus};
+
+/// The command; ended when dropped.
+pub(super) struct Running {
+    name: String,
+    child: Child,
+    reaped: bool,
+}
+
+impl Running {
+    pub(super) fn start(command: &[OsString]) -> Result<Self, RecordError> {
+        let failed = |name: &str, source| RecordError::Command { command: name.to_owned(), source };
+        let Some((program, arguments)) = command.split_first() else {
+            return Err(failed("command", io::Error::new(io::ErrorKind::InvalidInput, "is empty, expected a program")));
+        };
+        let name = program.to_string_lossy().into_owned();
+        let child = Command::new(program).args(arguments).spawn().map_err(|e| failed(&name, e))?;
+        Ok(Self { name, child, reaped: false })
+    }
+
+    /// How it ended, if it has.
+    pub(super) fn exited(&mut self) -> Result<Option<ExitStatus>, RecordError> {
+        let status = self.child.try_wait();
+        let status = status.map_err(|source| RecordError::Command { command: self.name.clone(), source })?;
+        self.reaped |= status.is_some();
+        Ok(status)
+    }
+
+    /// Passes `signal` on, or ends the command kindly, and waits for it.
+    pub(super) fn end(mut self, signal: Option<i32>) -> Result<ExitStatus, RecordError> {
+        self.signal(if signal == Some(SIGINT) { Signal::INT } else { Signal::TERM });
+        let status = self.child.wait();
+        self.reaped = true;
+        status.map_err(|source| RecordError::Command { command: self.name.clone(), source })
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+            // It may just have exited.
+            let _ = kill_process(pid, signal);
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !self.reaped {
+            self.signal(Signal::TERM);
+            let _ = self.child.wait();
+        }
+    }
+}

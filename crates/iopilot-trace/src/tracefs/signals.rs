@@ -1,0 +1,58 @@
+//! [`Signals`]: lets a recording end in order.
+
+use super::RecordError;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// What the handlers share, which are installed once and for all.
+struct Handlers {
+    /// The signal that came.
+    caught: Arc<AtomicUsize>,
+    /// Whether no recording runs: then signals do what they always do.
+    idle: Arc<AtomicBool>,
+    recordings: AtomicUsize,
+}
+
+/// SIGINT and SIGTERM, noted instead of deadly while a recording runs.
+pub(super) struct Signals(&'static Handlers);
+
+impl Signals {
+    pub(super) fn catch() -> Result<Self, RecordError> {
+        static HANDLERS: OnceLock<Result<Handlers, io::ErrorKind>> = OnceLock::new();
+        let handlers = HANDLERS.get_or_init(|| install().map_err(|e| e.kind())).as_ref();
+        let handlers = handlers.map_err(|&kind| RecordError::io("signal handlers", kind.into()))?;
+        if handlers.recordings.fetch_add(1, Ordering::SeqCst) == 0 {
+            handlers.caught.store(0, Ordering::SeqCst);
+        }
+        handlers.idle.store(false, Ordering::SeqCst);
+        Ok(Self(handlers))
+    }
+
+    /// The signal that came, if one did.
+    pub(super) fn caught(&self) -> Option<i32> {
+        match self.0.caught.load(Ordering::SeqCst) {
+            0 => None,
+            signal => Some(signal as i32),
+        }
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        if self.0.recordings.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.0.idle.store(true, Ordering::SeqCst);
+        }
+    }
+}
+
+fn install() -> io::Result<Handlers> {
+    let handlers =
+        Handlers { caught: Arc::default(), idle: Arc::new(AtomicBool::new(true)), recordings: AtomicUsize::new(0) };
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register_conditional_default(signal, Arc::clone(&handlers.idle))?;
+        signal_hook::flag::register_usize(signal, Arc::clone(&handlers.caught), signal as usize)?;
+    }
+    Ok(handlers)
+}
