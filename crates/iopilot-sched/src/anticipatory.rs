@@ -451,7 +451,8 @@ impl Scheduler for Anticipatory {
         self.advance(now);
         let rq = &rqs[id];
         let kind = kind_of(rq);
-        let context = self.processes.find_or_add(rq.process, |_| Process::default());
+        let context =
+            self.processes.find(rq.process).unwrap_or_else(|| self.processes.add(rq.process, Process::default()));
         self.processes.hold(context);
         if id.index() >= self.context.len() {
             self.context.resize(id.index() + 1, None);

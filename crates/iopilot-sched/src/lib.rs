@@ -12,6 +12,7 @@ mod arm;
 #[cfg(test)]
 mod bench_queue;
 mod bfq;
+mod cfq;
 mod cscan;
 mod deadline;
 mod deadlines;
@@ -37,6 +38,7 @@ mod vscan;
 
 pub use anticipatory::{Anticipatory, AnticipatoryTunables};
 pub use arm::{Arm, ArmRule, ArmScheduler};
+pub use cfq::{Cfq, CfqTunables};
 pub use cscan::{Circle, CircularScan};
 pub use deadline::{Deadline, DeadlineTunables};
 pub use fcfs::Fcfs;

@@ -9,6 +9,13 @@ use std::ops::{Index, IndexMut};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Context(u32);
 
+impl Context {
+    /// Small and dense, and unique among those in use.
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// A `T` for each process. It stays while the process runs or something still refers to it, and is used again after
 /// that: nothing is allocated once the number of processes has peaked.
 #[derive(Clone, Debug)]
@@ -37,22 +44,17 @@ impl<T> Processes<T> {
         self.by_id.get(&process).copied()
     }
 
-    /// As [`Processes::find`]; a process not seen before gets what `new` makes of the last user's value, if any.
-    pub(crate) fn find_or_add(&mut self, process: ProcessId, new: impl FnOnce(Option<&mut T>) -> T) -> Context {
-        if let Some(context) = self.find(process) {
-            return context;
-        }
+    /// Remembers `value` of `process`, which is not known.
+    pub(crate) fn add(&mut self, process: ProcessId, value: T) -> Context {
+        let slot = Slot { value, references: 0, running: true };
         let context = match self.free.pop() {
             Some(context) => {
-                let slot = &mut self.slots[context.0 as usize];
-                slot.value = new(Some(&mut slot.value));
-                slot.running = true;
+                self.slots[context.index()] = slot;
                 context
             }
             None => {
-                let context = Context(u32::try_from(self.slots.len()).expect("fewer than 2^32 processes"));
-                self.slots.push(Slot { value: new(None), references: 0, running: true });
-                context
+                self.slots.push(slot);
+                Context(u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 processes"))
             }
         };
         self.by_id.insert(process, context);
@@ -61,22 +63,24 @@ impl<T> Processes<T> {
 
     /// Keeps `context` beyond the exit of its process, until released as often as held.
     pub(crate) fn hold(&mut self, context: Context) {
-        self.slots[context.0 as usize].references += 1;
+        self.slots[context.index()].references += 1;
     }
 
-    /// Gives back what [`Processes::hold`] took.
-    pub(crate) fn release(&mut self, context: Context) {
-        let slot = &mut self.slots[context.0 as usize];
+    /// Gives back what [`Processes::hold`] took; whether that ended the memory.
+    pub(crate) fn release(&mut self, context: Context) -> bool {
+        let slot = &mut self.slots[context.index()];
         slot.references -= 1;
-        if slot.references == 0 && !slot.running {
+        let ends = slot.references == 0 && !slot.running;
+        if ends {
             self.free.push(context);
         }
+        ends
     }
 
     /// `process` has exited.
     pub(crate) fn exit(&mut self, process: ProcessId) -> Option<Context> {
         let context = self.by_id.remove(&process)?;
-        let slot = &mut self.slots[context.0 as usize];
+        let slot = &mut self.slots[context.index()];
         slot.running = false;
         if slot.references == 0 {
             self.free.push(context);
@@ -86,20 +90,20 @@ impl<T> Processes<T> {
 
     /// Whether the process has not exited.
     pub(crate) fn is_running(&self, context: Context) -> bool {
-        self.slots[context.0 as usize].running
+        self.slots[context.index()].running
     }
 }
 
 impl<T> Index<Context> for Processes<T> {
     type Output = T;
     fn index(&self, context: Context) -> &T {
-        &self.slots[context.0 as usize].value
+        &self.slots[context.index()].value
     }
 }
 
 impl<T> IndexMut<Context> for Processes<T> {
     fn index_mut(&mut self, context: Context) -> &mut T {
-        &mut self.slots[context.0 as usize].value
+        &mut self.slots[context.index()].value
     }
 }
 
@@ -131,15 +135,14 @@ mod tests {
     #[test]
     fn memory_outlives_the_process_while_held_and_is_used_again() {
         let mut p = Processes::<u32>::default();
-        let a = p.find_or_add(ProcessId(7), |_| 1);
-        assert_eq!(p.find_or_add(ProcessId(7), |_| 2), a);
+        let a = p.add(ProcessId(7), 1);
+        assert_eq!(p.find(ProcessId(7)), Some(a));
         p.hold(a);
         assert_eq!(p.exit(ProcessId(7)), Some(a));
         assert!(!p.is_running(a));
-        let b = p.find_or_add(ProcessId(7), |_| 3);
+        let b = p.add(ProcessId(7), 3);
         assert_eq!((p[a], p[b]), (1, 3));
-        p.release(a);
-        assert_eq!(p.find_or_add(ProcessId(8), |old| *old.expect("used before") + 10), a);
-        assert_eq!(p[a], 11);
+        assert!(p.release(a));
+        assert_eq!(p.add(ProcessId(8), 4), a);
     }
 }

@@ -1,6 +1,6 @@
 //! Every scheduler by name, and [`AnyScheduler`], which is any of them.
 
-use crate::{Anticipatory, AnticipatoryTunables};
+use crate::{Anticipatory, AnticipatoryTunables, Cfq, CfqTunables};
 use crate::{CircularScan, Deadline, DeadlineTunables, Fcfs, Scan, Sstf, Vr, VrTunables, Vscan, VscanTunables};
 use crate::{Dispatch, Environment, MergeLimits, Merged, Noop, Scheduler, Tunable, TunableError, Tunables};
 use crate::{Bfq, BfqTunables, Kyber, KyberTunables, MqDeadline, MqDeadlineTunables, NoScheduler};
@@ -120,6 +120,7 @@ schedulers! {
     Fifo(Fcfs), "fifo", Linux2_6, "first in, first out, without merging", &[], |_| Fcfs::new();
     Deadline(Deadline), "deadline", Linux2_6, "sector order in batches, with deadlines", DeadlineTunables::SPECS, |_| Deadline::new();
     Anticipatory(Anticipatory), "as", Linux2_6, "anticipatory: waits for the process that just read", AnticipatoryTunables::SPECS, |_| Anticipatory::new();
+    Cfq(Cfq), "cfq", Linux2_6, "slices of disk time for each process, idling, priorities", CfqTunables::SPECS, |_| Cfq::new();
     Vr(Vr), "vr", Linux2_6, "V(R) with merging and deadlines: SSTF to SCAN", VrTunables::SPECS, |_| Vr::new();
     None(NoScheduler), "none", Linux6, "no scheduler: first in, first out on each CPU", &[], |env| NoScheduler::new(env);
     MqDeadline(MqDeadline), "mq-deadline", Linux6, "sector order in batches, deadlines and priority classes", MqDeadlineTunables::SPECS, |env| MqDeadline::new(env);

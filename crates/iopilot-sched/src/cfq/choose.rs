@@ -1,0 +1,70 @@
+//! Which request of a queue goes next.
+
+use super::{Cfq, QueueId};
+use iopilot_block::{Flags, Nanos, RequestId, Requests};
+
+impl Cfq {
+    /// The preferable of two: synchronous, metadata, then by position.
+    pub(super) fn better(&self, rqs: &Requests, a: Option<RequestId>, b: Option<RequestId>) -> Option<RequestId> {
+        let (Some(x), Some(y)) = (a, b) else { return a.or(b) };
+        let rank = |id: RequestId| (rqs[id].is_sync(), rqs[id].flags.contains(Flags::META));
+        if rank(x) != rank(y) {
+            return Some(if rank(x) > rank(y) { x } else { y });
+        }
+        let last = self.position.0;
+        // 1 KiB is 2 sectors.
+        let back_max = self.tunables.back_seek_max * 2;
+        // `None` is behind the arm: it has to wait for the next sweep.
+        let distance = |id: RequestId| match rqs[id].lba.0 {
+            s if s >= last => Some(s - last),
+            s if s + back_max >= last => Some((last - s).saturating_mul(self.tunables.back_seek_penalty)),
+            _ => None,
+        };
+        let (s, t) = (rqs[x].lba, rqs[y].lba);
+        let first = match (distance(x), distance(y)) {
+            (Some(_), None) => true,
+            (None, Some(_)) => false,
+            (None, None) => s <= t,
+            (Some(d), Some(e)) => d < e || (d == e && s >= t),
+        };
+        Some(if first { x } else { y })
+    }
+
+    /// What comes after `id` of `queue` in the order of the elevator.
+    pub(super) fn after(&self, rqs: &Requests, queue: QueueId, id: RequestId) -> Option<RequestId> {
+        let (lba, sorted) = (rqs[id].lba, &self.queues[queue.0 as usize].sorted);
+        let next = sorted.next(lba, id).or_else(|| sorted.first().filter(|&first| first != id));
+        self.better(rqs, next, sorted.prev(lba, id))
+    }
+
+    /// The oldest of `queue` where it has waited too long; looks once in a slice.
+    pub(super) fn look_for_expired(&mut self, queue: QueueId) -> Option<RequestId> {
+        let q = self.queue(queue);
+        if q.age_checked {
+            return None;
+        }
+        q.age_checked = true;
+        let (oldest, is_sync) = (q.fifo.front()?, q.is_sync);
+        let expire = if is_sync { self.tunables.fifo_expire_sync } else { self.tunables.fifo_expire_async };
+        (self.now >= self.entry(oldest).started + Nanos::from_millis(expire)).then_some(oldest)
+    }
+
+    /// Adds `id` to the dispatch queue: an elevator one way from the device's position on, which does not pass requests
+    /// of the other direction.
+    pub(super) fn make_ready(&mut self, rqs: &Requests, id: RequestId) {
+        let (rq, boundary) = (&rqs[id], self.position);
+        let mut at = self.ready.len();
+        while at > 0 {
+            let other = &rqs[self.ready[at - 1]];
+            if rq.is_write() != other.is_write() {
+                break;
+            }
+            // Below the boundary means after the turn.
+            if (other.lba < boundary, other.lba) <= (rq.lba < boundary, rq.lba) {
+                break;
+            }
+            at -= 1;
+        }
+        self.ready.insert(at, id);
+    }
+}

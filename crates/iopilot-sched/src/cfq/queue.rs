@@ -1,0 +1,113 @@
+//! A queue of `cfq`, and what is remembered of a process.
+
+use super::QueueId;
+use super::service_tree::Place;
+use crate::decay::DecayingMean;
+use crate::{List, SortedIndex};
+use iopilot_block::{Lba, Nanos, PriorityClass, RequestId};
+
+/// One queue: the synchronous requests of a process, or asynchronous ones of all.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Queue {
+    pub(super) sorted: SortedIndex,
+    /// In order of arrival.
+    pub(super) fifo: List,
+    /// The next in the order of the elevator.
+    pub(super) next: Option<RequestId>,
+    /// Metadata requests queued.
+    pub(super) meta_pending: u32,
+    /// Requests on their way or at the device.
+    pub(super) in_flight: u64,
+    /// Whether it is on the service tree.
+    pub(super) is_busy: bool,
+    /// Where on the service tree.
+    pub(super) place: Option<Place>,
+    class: PriorityClass,
+    level: u8,
+    /// Whether it is a process' own.
+    pub(super) is_sync: bool,
+    /// When its slice ends; `None` before the first request of the slice is complete.
+    pub(super) slice_end: Option<Nanos>,
+    /// What was left of its last slice, in nanoseconds.
+    pub(super) slice_rest: i64,
+    /// Whether its age was looked at in this slice.
+    pub(super) age_checked: bool,
+    /// Whether idling for it pays.
+    pub(super) idles: bool,
+    /// Whether the disk is idling for it.
+    pub(super) is_awaited: bool,
+}
+
+impl Queue {
+    /// Makes it the queue of a new process.
+    pub(super) fn begin(&mut self) {
+        debug_assert!(self.sorted.is_empty() && self.in_flight == 0);
+        self.is_sync = true;
+        self.idles = true;
+        self.is_awaited = false;
+        self.slice_end = None;
+        self.slice_rest = 0;
+        (self.class, self.level) = (PriorityClass::None, 0);
+    }
+
+    pub(super) fn set_priority(&mut self, class: PriorityClass, level: u8) {
+        if class == PriorityClass::Idle {
+            if self.class != class {
+                self.idles = false;
+            }
+            self.level = 7;
+        } else {
+            self.level = level.min(7);
+        }
+        self.class = class;
+    }
+
+    pub(super) fn is_idle_class(&self) -> bool {
+        self.class == PriorityClass::Idle
+    }
+
+    pub(super) fn class(&self) -> PriorityClass {
+        self.class
+    }
+
+    pub(super) fn level(&self) -> u8 {
+        self.level
+    }
+
+    /// Whether its slice is over. One whose first request is not complete yet has not begun.
+    pub(super) fn slice_is_used(&self, now: Nanos) -> bool {
+        self.slice_end.is_some_and(|end| now >= end)
+    }
+}
+
+/// The memory of one process.
+#[derive(Clone, Debug)]
+pub(super) struct Process {
+    /// When a synchronous request of its was last complete, or it was first seen.
+    pub(super) last_end: Nanos,
+    /// Where its last request ended.
+    pub(super) position: Lba,
+    /// Times from completion to next request, in nanoseconds.
+    pub(super) think: DecayingMean,
+    /// Distances between requests, in sectors.
+    pub(super) seek: DecayingMean,
+    /// The shared queue it used last.
+    pub(super) shared: Option<QueueId>,
+}
+
+impl Process {
+    pub(super) fn new(now: Nanos) -> Self {
+        Self {
+            last_end: now,
+            position: Lba(0),
+            think: DecayingMean::default(),
+            seek: DecayingMean::default(),
+            shared: None,
+        }
+    }
+
+    /// Whether its mean seek is beyond 8 MiB: 8192 KiB in the kernel's comment, 8192 sectors in its comparison.
+    pub(super) fn seeks(&self) -> bool {
+        self.seek.mean() > 8 * 1024
+    }
+}
