@@ -1,0 +1,195 @@
+//! [`lay_out`]: which part of the device each process works on.
+//!
+//! A job without files has the whole device, and so has one that names a device. Other files are laid out one behind
+//! the other from the start of the device, in the order in which the jobs name them and aligned to 1 MiB, as a fresh
+//! file system would: each as long as the longest of the jobs that name it asks for.
+
+use super::ini::Origin;
+use super::job::Job;
+use super::value::Amount;
+use iopilot_block::InputError;
+
+const FILE_ALIGNMENT: u64 = 1 << 20;
+
+/// One file, and the region of it that a process works on. In bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Place {
+    /// Where the file starts on the device.
+    pub(super) base: u64,
+    /// Its length.
+    pub(super) real_size: u64,
+    /// Where in the file the region starts.
+    pub(super) offset: u64,
+    /// The region's length.
+    pub(super) io_size: u64,
+}
+
+/// A file, while the files are collected.
+struct File {
+    name: String,
+    base: u64,
+    size: u64,
+}
+
+/// The places of each process, in order: those of the clones of a job follow each other.
+pub(super) fn lay_out(jobs: &[Job], capacity: u64) -> Result<Vec<Vec<Place>>, InputError> {
+    let names = names_of(jobs)?;
+    let files = collect(jobs, &names, capacity)?;
+    let mut places = Vec::with_capacity(names.len());
+    for (process, (job, clone)) in clones(jobs).enumerate() {
+        let place = |name: Option<&String>| -> Result<Place, InputError> {
+            let file = name.and_then(|name| files.iter().find(|f| f.name == *name));
+            let (base, real_size) = file.map_or((0, capacity), |f| (f.base, f.size));
+            region(job, clone, names[process].len().max(1) as u64, base, real_size, file.is_some())
+        };
+        places.push(match names[process].as_slice() {
+            [] => vec![place(None)?],
+            names => names.iter().map(|name| place(Some(name))).collect::<Result<_, _>>()?,
+        });
+    }
+    Ok(places)
+}
+
+/// Each job once for each of its clones, with the clone's number.
+pub(super) fn clones(jobs: &[Job]) -> impl Iterator<Item = (&Job, u64)> {
+    jobs.iter().flat_map(|job| (0..job.numjobs).map(move |clone| (job, clone)))
+}
+
+/// The files of each process; none for the device.
+fn names_of(jobs: &[Job]) -> Result<Vec<Vec<String>>, InputError> {
+    let mut device: Option<String> = None;
+    let mut out = Vec::new();
+    for (job, clone) in clones(jobs) {
+        let folder = job.directory.as_ref().map_or(String::new(), |d| format!("{}/", d.trim_end_matches('/')));
+        out.push(match &job.filename {
+            Some(text) => {
+                let names = split_names(text);
+                let devices = names.iter().filter(|n| n.starts_with("/dev/")).count();
+                if devices == 0 {
+                    names.into_iter().map(|name| format!("{folder}{name}")).collect()
+                } else {
+                    for name in names {
+                        let known = device.get_or_insert_with(|| name.clone());
+                        if *known != name || devices > 1 {
+                            let got = format!("{known} and {name} (job {})", job.name);
+                            return Err(job.origin.error("filename", got, "one device: the simulated machine has one"));
+                        }
+                    }
+                    Vec::new()
+                }
+            }
+            None if job.directory.is_none() && job.nrfiles == 1 && job.filesize.is_none() => Vec::new(),
+            None => (0..job.nrfiles).map(|i| format!("{folder}{}.{clone}.{i}", job.name)).collect(),
+        });
+    }
+    Ok(out)
+}
+
+/// Names are separated by colons, unless a backslash says otherwise.
+fn split_names(text: &str) -> Vec<String> {
+    let mut names = vec![String::new()];
+    let mut escaped = false;
+    for c in text.chars() {
+        match c {
+            '\\' if !escaped => escaped = true,
+            ':' if !escaped => names.push(String::new()),
+            _ => {
+                if let Some(name) = names.last_mut() {
+                    name.push(c);
+                }
+                escaped = false;
+            }
+        }
+    }
+    names.retain(|name| !name.is_empty());
+    names
+}
+
+fn collect(jobs: &[Job], names: &[Vec<String>], capacity: u64) -> Result<Vec<File>, InputError> {
+    let mut files: Vec<(File, Option<&Origin>)> = Vec::new();
+    for ((job, clone), names) in clones(jobs).zip(names) {
+        for name in names {
+            let size = wanted_size(job, clone, names.len() as u64)?;
+            match files.iter_mut().find(|(f, _)| f.name == *name) {
+                Some((file, _)) => file.size = file.size.max(size),
+                None => files.push((File { name: name.clone(), base: 0, size }, Some(&job.origin))),
+            }
+        }
+    }
+    // A job file for one file that exists already: let it be the disk.
+    if let [(file, _)] = files.as_mut_slice() {
+        if file.size == 0 {
+            file.size = capacity;
+        }
+    }
+    let mut base: u64 = 0;
+    for (file, origin) in &mut files {
+        let at = |got: String, expected: String| origin.map(|o| o.error("size", got, expected));
+        if file.size == 0 {
+            return Err(at(format!("none for file {}", file.name), "size= or filesize=".into()).unwrap_or_default());
+        }
+        file.base = base;
+        let end = base.checked_add(file.size).filter(|&end| end <= capacity);
+        let Some(end) = end else {
+            let got = format!("file {} of {} bytes at {base}", file.name, file.size);
+            return Err(at(got, format!("files that fit the disk's {capacity} bytes")).unwrap_or_default());
+        };
+        base = end.next_multiple_of(FILE_ALIGNMENT);
+    }
+    Ok(files.into_iter().map(|(file, _)| file).collect())
+}
+
+/// How long a file has to be for this process; 0 where the job does not say.
+fn wanted_size(job: &Job, clone: u64, files: u64) -> Result<u64, InputError> {
+    if let Some(size) = job.filesize {
+        return Ok(size);
+    }
+    let Some(Amount::Bytes(size)) = job.size else { return Ok(0) };
+    let (Amount::Bytes(offset), Amount::Bytes(step)) = (job.offset, job.offset_increment) else {
+        return Err(job.origin.error("offset", "a percentage", "bytes, or a filesize for it to be a percentage of"));
+    };
+    let end = step.checked_mul(clone).and_then(|o| o.checked_add(offset)).and_then(|o| o.checked_add(size / files));
+    end.ok_or_else(|| job.origin.error("offset", format!("{offset}"), "a file below 2^64 bytes"))
+}
+
+fn region(job: &Job, clone: u64, files: u64, base: u64, real_size: u64, is_file: bool) -> Result<Place, InputError> {
+    let percent = |p: u64| (u128::from(real_size) * u128::from(p) / 100) as u64;
+    let unit = job.min_block().max(1);
+    let in_file = |amount: Amount| match amount {
+        Amount::Bytes(bytes) => bytes,
+        Amount::Percent(p) if job.offset_align > 0 => percent(p).next_multiple_of(job.offset_align),
+        Amount::Percent(p) => percent(p) / unit * unit,
+    };
+    let step = u128::from(in_file(job.offset_increment)) * u128::from(clone);
+    let offset = step + u128::from(in_file(job.offset));
+    let what = if is_file { "file" } else { "disk" };
+    if offset % 512 != 0 {
+        return Err(job.origin.error("offset", format!("{offset} (job {})", job.name), "a multiple of 512 bytes"));
+    }
+    if offset >= u128::from(real_size) {
+        let got = format!("{offset} (job {})", job.name);
+        return Err(job.origin.error("offset", got, format!("less than the {what}'s {real_size} bytes")));
+    }
+    let offset = offset as u64;
+    let rest = real_size - offset;
+    let io_size = match job.size {
+        // fio lets `filesize` set the region, `size` only the amount.
+        _ if job.filesize.is_some() && is_file => rest,
+        None => rest,
+        Some(Amount::Percent(p)) => percent(p).min(rest) / unit * unit,
+        Some(Amount::Bytes(size)) if size / files <= rest => size / files,
+        Some(Amount::Bytes(size)) => {
+            let got = format!("{size} from offset {offset} (job {})", job.name);
+            return Err(job.origin.error(
+                "size",
+                got,
+                format!("at most the {rest} bytes that the {what} has from there"),
+            ));
+        }
+    };
+    if io_size < unit {
+        let got = format!("{io_size} (job {})", job.name);
+        return Err(job.origin.error("size", got, format!("at least one block of {unit} bytes")));
+    }
+    Ok(Place { base, real_size, offset, io_size })
+}

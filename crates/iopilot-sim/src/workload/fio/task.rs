@@ -1,0 +1,562 @@
+//! [`Task`]: one clone of a job, as a state machine of fio's main loop.
+//!
+//! The loop: take a slot, issue; with all slots taken, reap completions down to `iodepth_low`; think; start again. A
+//! rate or a think time first waits for all requests in flight, as fio does.
+
+use super::cursor::{Cursor, Streams};
+use super::job::{Engine, Job, READ, TRIM, WRITE};
+use super::layout::Place;
+use super::pace::Pace;
+use super::permutation::mix;
+use super::value::Amount;
+use crate::{Arrival, Step};
+use iopilot_block::{Criticality, Flags, Lba, Nanos, Op, ProcessId, SECTOR_BYTES, Sectors};
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use std::sync::Arc;
+
+/// Separate system calls are separate moments: the host's real overhead is the machine's to add.
+const NEXT_CALL: Nanos = Nanos(1);
+
+const FLUSH_TAG: u64 = 1;
+
+/// What a task is doing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Phase {
+    /// At the top of the loop; a direction may have been settled by waiting for its rate.
+    Issue(Option<usize>),
+    /// A request has been queued or submitted.
+    Fill,
+    /// All slots are taken.
+    Reap,
+    /// The requests of this round have been reaped.
+    Think,
+    /// Waits for everything in flight, then sleeps.
+    Quiesce(Sleep),
+    /// Sleeps until then.
+    Asleep(Nanos, Sleep),
+    /// Waits for a flush.
+    Flush,
+    /// The pass is over: waits for everything in flight.
+    Drain,
+    /// Waits for the flush at the end of a pass.
+    EndFlush,
+    /// Another pass, or the end.
+    PassEnd,
+}
+
+/// What a task sleeps for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Sleep {
+    Think,
+    /// Until the rate lets this direction issue.
+    Rate(Nanos, usize),
+}
+
+/// What a task waits for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Wait {
+    /// A time.
+    Until(Nanos),
+    /// A completion.
+    Completion,
+    /// Nothing: it has exited.
+    Exited,
+}
+
+/// One process of a job.
+#[derive(Clone, Debug)]
+pub(super) struct Task {
+    pub(super) job: Arc<Job>,
+    process: ProcessId,
+    cpu: u16,
+    seed: u64,
+    random: Streams,
+    phase: Phase,
+    epoch: Nanos,
+    terminated: bool,
+
+    files: Vec<Cursor>,
+    file: usize,
+    /// Requests left to the current file.
+    file_left: u64,
+    /// Requests left until the next random offset.
+    offset_left: u64,
+
+    depth: u64,
+    batch_size: u64,
+    complete_min: u64,
+    complete_max: u64,
+    low: u64,
+    /// Slots taken: queued, in flight, or completed but not reaped.
+    taken: u64,
+    in_flight: u64,
+    unreaped: u64,
+    flushing: bool,
+    queued: Vec<Arrival>,
+    serial: u64,
+
+    /// Bytes of a pass, and of all passes.
+    size: u64,
+    limit: u64,
+    /// Bytes issued in this pass and in all, and whether a pass ended with its files.
+    pass_bytes: u64,
+    bytes: u64,
+    files_ended: bool,
+    issues: [u64; 3],
+    wrote_last: bool,
+    written_since_flush: bool,
+    loops_left: u64,
+    reaped_blocks: u64,
+
+    pace: Option<Pace>,
+    /// Requests counted, and the time, when the task last thought.
+    thought_at_blocks: u64,
+    thought_at: Nanos,
+    last_direction: usize,
+}
+
+impl Task {
+    /// The `clone`-th process of `job`, number `index` of all; `seed` is the run's. `None` where it has no block to
+    /// work on.
+    pub(super) fn new(job: &Arc<Job>, index: usize, clone: u64, places: &[Place], seed: u64) -> Option<Self> {
+        let seed = mix(mix(seed ^ mix(job.randseed)).wrapping_add(index as u64));
+        let files: Vec<_> = places.iter().zip(0..).map(|(&place, n)| Cursor::new(job, place, mix(seed ^ n))).collect();
+        if files.iter().any(|file| file.is_impossible(job)) {
+            return None;
+        }
+        let depth = job.depth();
+        let batch_size = if job.batch == 0 || job.batch > depth { depth } else { job.batch };
+        let size = match job.size {
+            // With `filesize`, `size` is the amount alone.
+            Some(Amount::Bytes(size)) if job.filesize.is_some() => size,
+            _ => places.iter().map(|p| p.io_size).sum(),
+        };
+        let limit = match job.io_size {
+            None => size,
+            Some(Amount::Bytes(bytes)) => bytes,
+            Some(Amount::Percent(p)) => (u128::from(size) * u128::from(p) / 100) as u64,
+        };
+        let cpu = match job.cpus.as_slice() {
+            [] => index as u16,
+            // With the shared policy the kernel is free to choose; spreading is what it does.
+            cpus => cpus[(if job.cpus_split { clone } else { index as u64 } % cpus.len() as u64) as usize],
+        };
+        Some(Self {
+            process: ProcessId(super::source::FIRST_PROCESS + index as u32),
+            cpu,
+            seed,
+            random: streams(seed),
+            phase: Phase::Issue(None),
+            epoch: Nanos::ZERO,
+            terminated: false,
+            files,
+            file: 0,
+            file_left: job.per_file,
+            offset_left: job.per_offset,
+            depth,
+            batch_size,
+            complete_min: job.complete_min.min(depth),
+            complete_max: if job.complete_max == 0 && job.complete_min == 0 { depth } else { job.complete_max },
+            low: if job.low == 0 || job.low > depth { depth } else { job.low },
+            taken: 0,
+            in_flight: 0,
+            unreaped: 0,
+            flushing: false,
+            queued: Vec::with_capacity(batch_size as usize),
+            serial: 0,
+            size,
+            limit,
+            pass_bytes: 0,
+            bytes: 0,
+            files_ended: false,
+            issues: [0; 3],
+            wrote_last: false,
+            written_since_flush: false,
+            loops_left: job.loops - 1,
+            reaped_blocks: 0,
+            pace: Pace::new(job),
+            thought_at_blocks: 0,
+            thought_at: Nanos::ZERO,
+            last_direction: READ,
+            job: Arc::clone(job),
+        })
+    }
+
+    pub(super) fn process(&self) -> ProcessId {
+        self.process
+    }
+
+    /// A delay within `startdelay`, from the start of the run.
+    pub(super) fn start_delay(&mut self) -> Nanos {
+        let (low, high) = self.job.start_delay;
+        if low == high { low } else { Nanos(self.random.other.random_range(low.0..=high.0)) }
+    }
+
+    /// The clocks of the job start.
+    pub(super) fn start(&mut self, now: Nanos) {
+        (self.epoch, self.thought_at) = (now, now);
+    }
+
+    /// No more requests: it exits when those in flight are done.
+    pub(super) fn terminate(&mut self) {
+        self.terminated = true;
+    }
+
+    /// One of its requests has completed.
+    pub(super) fn completed(&mut self, tag: u64) {
+        self.in_flight -= 1;
+        if tag & FLUSH_TAG == 0 || self.job.engine == Engine::AsyncFlush {
+            self.unreaped += 1;
+        }
+        if tag & FLUSH_TAG != 0 {
+            self.flushing = false;
+        } else {
+            self.reaped_blocks += 1;
+        }
+    }
+
+    /// Runs until it has to wait, submitting one batch at most; appends what it does to `out`.
+    pub(super) fn run(&mut self, now: Nanos, out: &mut Vec<Step>) -> Wait {
+        let mut submitted = false;
+        loop {
+            match self.phase {
+                Phase::Issue(_) if submitted => return Wait::Until(now + NEXT_CALL),
+                Phase::Issue(_) if self.is_over(now) => self.phase = Phase::Drain,
+                Phase::Issue(direction) => submitted |= self.issue(direction, now, out),
+                Phase::Fill if self.taken >= self.depth => self.phase = Phase::Reap,
+                Phase::Fill => {
+                    if self.complete_min == 0 {
+                        self.reap(u64::MAX);
+                    }
+                    self.phase = Phase::Think;
+                }
+                Phase::Reap => {
+                    submitted |= self.submit(out);
+                    let least = self.complete_min.min(self.taken).max(1);
+                    if self.unreaped < least {
+                        return Wait::Completion;
+                    }
+                    self.reap(self.complete_max.max(least));
+                    if self.taken <= self.low {
+                        self.phase = Phase::Think;
+                    }
+                }
+                Phase::Think => {
+                    self.phase = if self.shall_think(now) { Phase::Quiesce(Sleep::Think) } else { Phase::Issue(None) };
+                }
+                Phase::Quiesce(sleep) => {
+                    submitted |= self.submit(out);
+                    if self.in_flight > 0 {
+                        return Wait::Completion;
+                    }
+                    self.reap(u64::MAX);
+                    let wake = match sleep {
+                        Sleep::Think => now.saturating_add(self.job.thinktime.max(self.job.thinktime_spin)),
+                        Sleep::Rate(at, _) => at,
+                    };
+                    if sleep == Sleep::Think {
+                        self.forgive(now, wake);
+                    }
+                    self.phase = Phase::Asleep(self.end().map_or(wake, |end| wake.min(end)), sleep);
+                }
+                Phase::Asleep(wake, _) if now < wake && !self.terminated => return Wait::Until(wake),
+                Phase::Asleep(_, Sleep::Think) => {
+                    self.thought_at = now;
+                    self.phase = Phase::Issue(None);
+                }
+                Phase::Asleep(_, Sleep::Rate(_, direction)) => self.phase = Phase::Issue(Some(direction)),
+                Phase::Flush if self.flushing => return Wait::Completion,
+                Phase::Flush => self.phase = Phase::Issue(None),
+                Phase::Drain => {
+                    submitted |= self.submit(out);
+                    if self.in_flight > 0 {
+                        return Wait::Completion;
+                    }
+                    self.reap(u64::MAX);
+                    if self.job.end_fsync && self.written_since_flush {
+                        self.queue_flush();
+                        self.submit(out);
+                        self.phase = Phase::EndFlush;
+                    } else {
+                        self.phase = Phase::PassEnd;
+                    }
+                }
+                Phase::EndFlush if self.flushing => return Wait::Completion,
+                Phase::EndFlush => {
+                    self.reap(u64::MAX);
+                    self.phase = Phase::PassEnd;
+                }
+                Phase::PassEnd => {
+                    if self.has_another_pass(now) {
+                        self.new_pass();
+                        continue;
+                    }
+                    out.push(Step::Exit(self.process));
+                    return Wait::Exited;
+                }
+            }
+        }
+    }
+
+    /// When the job's time is up.
+    fn end(&self) -> Option<Nanos> {
+        self.job.runtime.map(|runtime| self.epoch.saturating_add(self.job.ramp).saturating_add(runtime))
+    }
+
+    fn is_over(&self, now: Nanos) -> bool {
+        let job = &self.job;
+        if self.terminated || self.end().is_some_and(|end| now >= end) || self.has_issued_enough() {
+            return true;
+        }
+        if job.time_based {
+            return false;
+        }
+        // A pass of a mixed sequential job, and of a random writer without a map, may go on beyond `size`.
+        let whole =
+            if job.pattern.random { job.pattern.used[WRITE] && !job.uses_map() } else { job.pattern.is_mixed() };
+        let pass = if whole { self.size.max(self.limit) } else { self.size };
+        self.pass_bytes >= pass || self.bytes >= self.limit.saturating_mul(job.loops)
+    }
+
+    fn has_issued_enough(&self) -> bool {
+        self.job.number_ios.is_some_and(|n| self.issues.iter().sum::<u64>() >= n.saturating_mul(self.job.loops))
+    }
+
+    /// Issues one request or flush, or goes to wait for the rate; whether it submitted a batch.
+    fn issue(&mut self, direction: Option<usize>, now: Nanos, out: &mut Vec<Step>) -> bool {
+        if self.flush_is_due() {
+            self.wrote_last = false;
+            self.queue_flush();
+            if self.job.engine == Engine::AsyncFlush {
+                self.phase = Phase::Fill;
+                return self.queued.len() as u64 >= self.batch_size && self.submit(out);
+            }
+            self.phase = Phase::Flush;
+            return self.submit(out);
+        }
+        let direction = direction.unwrap_or_else(|| self.pick_direction());
+        let direction = match self.hold_back(direction, now) {
+            Ok(direction) => direction,
+            Err((wake, direction)) => {
+                self.phase = Phase::Quiesce(Sleep::Rate(wake, direction));
+                return false;
+            }
+        };
+        let Some((address, length)) = self.place(direction) else {
+            self.files_ended = true;
+            self.phase = Phase::Drain;
+            return false;
+        };
+        self.queue(direction, address, length);
+        self.phase = Phase::Fill;
+        self.queued.len() as u64 >= self.batch_size && self.submit(out)
+    }
+
+    fn flush_is_due(&self) -> bool {
+        let writes = self.issues[WRITE];
+        let due = |every: u64| every > 0 && writes > 0 && writes % every == 0;
+        self.wrote_last && (due(self.job.fsync) || due(self.job.fdatasync))
+    }
+
+    fn pick_direction(&mut self) -> usize {
+        let pattern = self.job.pattern;
+        if pattern.is_mixed() {
+            let read = self.random.direction.random_range(1..=100) <= self.job.read_percent;
+            return if read { READ } else { WRITE };
+        }
+        pattern.directions().next().unwrap_or(READ)
+    }
+
+    /// The direction to issue now, or the one to issue at a later time: a mixed job that is ahead in one direction
+    /// goes on with the other.
+    fn hold_back(&self, direction: usize, now: Nanos) -> Result<usize, (Nanos, usize)> {
+        let Some(pace) = &self.pace else { return Ok(direction) };
+        let at = |d: usize| self.epoch.saturating_add(pace.next(d));
+        if at(direction) <= now {
+            return Ok(direction);
+        }
+        let other = if direction == READ { WRITE } else { READ };
+        let share = if other == READ { self.job.read_percent } else { 100 - self.job.read_percent };
+        if !self.job.pattern.is_mixed() || share == 0 {
+            return Err((at(direction), direction));
+        }
+        if at(other) <= now {
+            return Ok(other);
+        }
+        let first = if at(direction) <= at(other) { direction } else { other };
+        Err((at(first), first))
+    }
+
+    /// Where the next request goes; `None` where all files are done.
+    fn place(&mut self, direction: usize) -> Option<(u64, u64)> {
+        self.offset_left -= 1;
+        let fresh = self.offset_left == 0;
+        if fresh {
+            self.offset_left = self.job.per_offset;
+        }
+        let single = self.files.len() == 1;
+        let wraps = (self.job.time_based && single) || (self.job.pattern.is_mixed() && self.limit > self.size);
+        loop {
+            self.choose_file()?;
+            let file = &mut self.files[self.file];
+            if let Some(found) = file.next(&self.job, direction, fresh, wraps, &mut self.random) {
+                self.file_left = self.file_left.saturating_sub(1);
+                return Some(found);
+            }
+            file.done = true;
+        }
+    }
+
+    /// Moves on to the next file where the current one has had its turn, or is done; `None` where all are.
+    fn choose_file(&mut self) -> Option<()> {
+        use super::job::FileService::{Random, RoundRobin, Sequential};
+        let n = self.files.len();
+        let stays = self.job.service == Sequential || self.file_left > 0;
+        if stays && !self.files[self.file].done {
+            return Some(());
+        }
+        self.file_left = self.job.per_file;
+        let from = match self.job.service {
+            Random => self.random.other.random_range(0..n),
+            RoundRobin | Sequential => self.file + 1,
+        };
+        self.file = (from..from + n).map(|i| i % n).find(|&i| !self.files[i].done)?;
+        Some(())
+    }
+
+    fn queue(&mut self, direction: usize, address: u64, length: u64) {
+        let job = &self.job;
+        let (op, mut flags) = match direction {
+            READ => (Op::Read, Flags::empty()),
+            WRITE => (Op::Write, Flags::SYNC | Flags::IDLE),
+            _ => (Op::Discard, Flags::SYNC),
+        };
+        if job.sync && direction == WRITE {
+            flags |= Flags::FUA;
+        }
+        let raised = job.cmdprio_percent[direction];
+        let raised = raised > 0 && self.random.other.random_range(1..=100) <= raised;
+        let priority = if raised { job.cmdprio } else { job.priority() };
+        let arrival = self.arrival(op, Lba(address / SECTOR_BYTES), length, flags, priority);
+        self.queued.push(arrival);
+        self.taken += 1;
+        self.bytes += length;
+        self.pass_bytes += length;
+        self.issues[direction] += 1;
+        self.wrote_last = direction == WRITE;
+        self.written_since_flush |= direction != READ;
+        self.last_direction = direction;
+        if let Some(pace) = &mut self.pace {
+            pace.issued(direction, length, &mut self.random.other);
+        }
+    }
+
+    fn queue_flush(&mut self) {
+        let priority = self.job.priority();
+        let mut arrival = self.arrival(Op::Flush, Lba(0), 0, Flags::SYNC, priority);
+        arrival.tag |= FLUSH_TAG;
+        self.queued.push(arrival);
+        self.flushing = true;
+        self.written_since_flush = false;
+        if self.job.engine == Engine::AsyncFlush {
+            self.taken += 1;
+        }
+    }
+
+    fn arrival(&mut self, op: Op, lba: Lba, bytes: u64, flags: Flags, priority: iopilot_block::IoPriority) -> Arrival {
+        self.serial += 1;
+        let index = u64::from(self.process.0 - super::source::FIRST_PROCESS);
+        Arrival {
+            op,
+            lba,
+            sectors: Sectors((bytes / SECTOR_BYTES) as u32),
+            flags,
+            process: self.process,
+            priority,
+            // With several in flight the job waits for one when its slots run out.
+            criticality: if self.depth == 1 { Criticality::TimeCritical } else { Criticality::TimeLimited },
+            cpu: self.cpu,
+            tag: index << super::source::TAG_SHIFT | (self.serial << 1),
+        }
+    }
+
+    /// Hands what is queued to the block layer as one batch; whether there was anything.
+    fn submit(&mut self, out: &mut Vec<Step>) -> bool {
+        let any = !self.queued.is_empty();
+        self.in_flight += self.queued.len() as u64;
+        out.extend(self.queued.drain(..).map(Step::Request));
+        any
+    }
+
+    fn reap(&mut self, most: u64) {
+        let n = self.unreaped.min(most);
+        self.unreaped -= n;
+        self.taken -= n;
+    }
+
+    fn shall_think(&mut self, now: Nanos) -> bool {
+        let job = &self.job;
+        if job.thinktime == Nanos::ZERO {
+            return false;
+        }
+        let blocks = if job.thinktime_issue { self.issues.iter().sum() } else { self.reaped_blocks };
+        let by_time = job.thinktime_iotime > Nanos::ZERO;
+        // The default of one block does not count where a time is given.
+        let every = job.thinktime_blocks.unwrap_or(if by_time { u64::MAX } else { 1 });
+        let due = (by_time && now.since(self.thought_at) >= job.thinktime_iotime)
+            || blocks.saturating_sub(self.thought_at_blocks) >= every;
+        if due {
+            self.thought_at_blocks = blocks;
+        }
+        due
+    }
+
+    fn forgive(&mut self, now: Nanos, wake: Nanos) {
+        if self.job.rate_ignores_thinktime {
+            if let Some(pace) = &mut self.pace {
+                pace.forgive(self.last_direction, wake.since(now));
+            }
+        }
+    }
+
+    fn has_another_pass(&mut self, now: Nanos) -> bool {
+        if self.terminated
+            || self.end().is_some_and(|end| now >= end)
+            || self.pass_bytes == 0
+            || self.has_issued_enough()
+        {
+            return false;
+        }
+        if self.job.time_based {
+            return true;
+        }
+        if self.loops_left > 0 {
+            self.loops_left -= 1;
+            return true;
+        }
+        // Bytes are left to issue: `io_size` is more than `size`, or blocks of different sizes did not fill it. Less
+        // than the largest block does not count.
+        let left = self.limit.saturating_sub(self.bytes);
+        left > 0 && left >= self.job.max_block() && !(self.files_ended && self.job.io_size.is_none())
+    }
+
+    fn new_pass(&mut self) {
+        self.pass_bytes = 0;
+        self.files_ended = false;
+        self.files.iter_mut().for_each(Cursor::rewind);
+        if self.job.randrepeat {
+            self.random = streams(self.seed);
+        }
+        (self.file, self.file_left) = (0, self.job.per_file);
+        self.phase = Phase::Issue(None);
+    }
+}
+
+fn streams(seed: u64) -> Streams {
+    let stream = |n: u64| Pcg64Mcg::seed_from_u64(mix(seed ^ mix(n)));
+    Streams { offset: stream(1), length: stream(2), direction: stream(3), other: stream(4) }
+}
+
+// Trims have an index in the arrays of directions, and nothing of their own here.
+const _: () = assert!(TRIM == 2);

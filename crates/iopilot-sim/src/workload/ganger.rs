@@ -1,0 +1,17 @@
+//! Ganger's synthetic workload generators (Ganger A.2.3), described in TOML.
+//!
+//! Each generator is a process that computes for a while, issues a request, and waits for it according to its
+//! criticality: at once (time-critical), after some more computation (time-limited), or never (time-noncritical).
+//! With neither of the first two it is the generator of an open model; with time-critical requests only, that of a
+//! closed one. `docs/workloads.md` lists the keys.
+
+mod distribution;
+mod process;
+mod source;
+mod spec;
+
+pub use source::GangerSource;
+pub use spec::GangerSpec;
+
+#[cfg(test)]
+mod tests;
