@@ -4,12 +4,15 @@
 //! disk.
 
 mod any;
+mod catalogue;
 mod constant;
 mod device;
 mod disk;
 mod error;
+mod spec;
 
 pub use any::AnyDevice;
+pub use catalogue::{Catalogue, load_disk};
 pub use constant::{ConstantDevice, ConstantModel};
 pub use device::{Completion, Device, DeviceRequest, ServiceBreakdown};
 pub use disk::{
@@ -17,3 +20,7 @@ pub use disk::{
     Track, Zone,
 };
 pub use error::DeviceError;
+pub use spec::{
+    CacheSpec, DeviceSpec, DiskSpec, FlashSpec, GeometrySpec, InterfaceSpec, LayoutSpec, MechanicalSpec, MechanicsSpec,
+    PolicySpec, SeekSpec, SqrtLinearSpec, ZoneSpec,
+};

@@ -64,24 +64,24 @@ impl Mechanics {
 
 /// How the first sector of an access was reached.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Positioning {
+pub(super) struct Positioning {
     /// Moving the arm and switching heads, ns.
-    pub seek: f64,
+    pub(super) seek: f64,
     /// Waiting for the sector, ns.
-    pub rotation: f64,
+    pub(super) rotation: f64,
     /// How far the arm moved.
-    pub cylinders: u32,
+    pub(super) cylinders: u32,
 }
 
 /// An access that moves along the tracks in the order of the blocks: the state behind the sectors done so far.
 #[derive(Clone, Copy, Debug)]
-pub struct Stream {
+pub(super) struct Stream {
     /// The first block not yet done.
-    pub next: u64,
+    pub(super) next: u64,
     /// When the last of those done had passed; before the first, when the first starts.
-    pub at: f64,
+    pub(super) at: f64,
     /// When the arm came to rest on the present track.
-    pub settled: f64,
+    pub(super) settled: f64,
     track: Track,
     sector_time: f64,
     write: bool,
@@ -90,7 +90,7 @@ pub struct Stream {
 impl Stream {
     /// Moves `arm` at `start` to `lba` on `track` and waits for it. `data` is when the first sector may pass (a write
     /// waits for its data).
-    pub fn start(
+    pub(super) fn start(
         mechanics: &Mechanics,
         arm: Arm,
         track: Track,
@@ -109,7 +109,7 @@ impl Stream {
     }
 
     /// Goes on to the end of block `end - 1` and returns when it has passed. O(tracks crossed).
-    pub fn run_to(&mut self, mechanics: &Mechanics, end: u64) -> f64 {
+    pub(super) fn run_to(&mut self, mechanics: &Mechanics, end: u64) -> f64 {
         while self.next < end {
             if self.next == self.track.end() && !self.switch(mechanics) {
                 break;
@@ -122,7 +122,7 @@ impl Stream {
     }
 
     /// Goes on until time `until`, and not beyond block `limit`; whole sectors only. O(tracks crossed).
-    pub fn run_until(&mut self, mechanics: &Mechanics, until: f64, limit: u64) {
+    pub(super) fn run_until(&mut self, mechanics: &Mechanics, until: f64, limit: u64) {
         while self.next < limit && self.at < until {
             if self.next == self.track.end() && !self.switch(mechanics) {
                 return;
@@ -141,17 +141,17 @@ impl Stream {
     }
 
     /// Where the arm stands (or is about to come to rest, see [`Stream::settled`]).
-    pub fn arm(&self) -> Arm {
+    pub(super) fn arm(&self) -> Arm {
         Arm { cylinder: self.track.cylinder, head: self.track.head }
     }
 
     /// The track it is on.
-    pub fn track(&self) -> &Track {
+    pub(super) fn track(&self) -> &Track {
         &self.track
     }
 
     /// Time under the head of one sector here.
-    pub fn sector_time(&self) -> f64 {
+    pub(super) fn sector_time(&self) -> f64 {
         self.sector_time
     }
 

@@ -5,17 +5,17 @@
 
 /// One segment: holds the blocks from `start` to before `end`.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Segment {
+pub(super) struct Segment {
     /// First block held.
-    pub start: u64,
+    pub(super) start: u64,
     /// Behind the last block held.
-    pub end: u64,
+    pub(super) end: u64,
     /// Behind the last block that the host has read.
-    pub consumed: u64,
+    pub(super) consumed: u64,
     /// Blocks to read ahead at the next miss.
-    pub read_ahead: u32,
+    pub(super) read_ahead: u32,
     /// Whether it served a hit since the last miss.
-    pub was_hit: bool,
+    pub(super) was_hit: bool,
     newer: Link,
     older: Link,
     used: bool,
@@ -26,7 +26,7 @@ const NONE: Link = Link::MAX;
 
 /// The read segments. Look-up is O(log segments); nothing is allocated after construction.
 #[derive(Clone, Debug)]
-pub struct ReadCache {
+pub(super) struct ReadCache {
     slots: Vec<Segment>,
     /// Starts of the segments in use, ascending, and their slots.
     starts: Vec<u64>,
@@ -38,7 +38,7 @@ pub struct ReadCache {
 
 impl ReadCache {
     /// `segments` (at most 65,534) of `segment_sectors` each; none switches caching off.
-    pub fn new(segments: u16, segment_sectors: u64) -> Self {
+    pub(super) fn new(segments: u16, segment_sectors: u64) -> Self {
         let count = segments.min(NONE - 1);
         let mut cache = Self {
             slots: vec![Segment { newer: NONE, older: NONE, ..Segment::default() }; usize::from(count)],
@@ -55,34 +55,34 @@ impl ReadCache {
     }
 
     /// Whether there are no segments.
-    pub fn is_off(&self) -> bool {
+    pub(super) fn is_off(&self) -> bool {
         self.slots.is_empty()
     }
 
     /// Blocks a segment holds.
-    pub fn segment_sectors(&self) -> u64 {
+    pub(super) fn segment_sectors(&self) -> u64 {
         self.segment_sectors
     }
 
     /// The slot of the segment that holds `lba`, or ends there.
-    pub fn find(&self, lba: u64) -> Option<u16> {
+    pub(super) fn find(&self, lba: u64) -> Option<u16> {
         let i = self.starts.partition_point(|&s| s <= lba);
         let slot = *self.order.get(i.checked_sub(1)?)?;
         (lba <= self.slots[usize::from(slot)].end).then_some(slot)
     }
 
     /// The segment in `slot`.
-    pub fn segment(&self, slot: u16) -> &Segment {
+    pub(super) fn segment(&self, slot: u16) -> &Segment {
         &self.slots[usize::from(slot)]
     }
 
     /// The segment in `slot`, to change what the host has read and the read-ahead.
-    pub fn segment_mut(&mut self, slot: u16) -> &mut Segment {
+    pub(super) fn segment_mut(&mut self, slot: u16) -> &mut Segment {
         &mut self.slots[usize::from(slot)]
     }
 
     /// How far before `lba` blocks are free of other segments.
-    pub fn room_before(&self, lba: u64) -> u64 {
+    pub(super) fn room_before(&self, lba: u64) -> u64 {
         let i = self.starts.partition_point(|&s| s < lba);
         match i.checked_sub(1) {
             Some(i) => lba.saturating_sub(self.slots[usize::from(self.order[i])].end),
@@ -92,7 +92,7 @@ impl ReadCache {
 
     /// Replaces the least recently used segment by one that holds the blocks from `start` to before `end`, which no
     /// other segment holds. `None` where there are no segments.
-    pub fn allocate(&mut self, start: u64, end: u64) -> Option<u16> {
+    pub(super) fn allocate(&mut self, start: u64, end: u64) -> Option<u16> {
         let slot = self.oldest;
         if slot == NONE {
             return None;
@@ -112,7 +112,7 @@ impl ReadCache {
     }
 
     /// Marks the segment as the most recently used. O(1).
-    pub fn touch(&mut self, slot: u16) {
+    pub(super) fn touch(&mut self, slot: u16) {
         if self.newest != slot {
             self.unlink(slot);
             self.link_newest(slot);
@@ -121,7 +121,7 @@ impl ReadCache {
 
     /// Adds the blocks up to before `end` to the segment; other segments that this runs into are dropped, as are its
     /// own oldest blocks beyond its size.
-    pub fn grow(&mut self, slot: u16, end: u64) {
+    pub(super) fn grow(&mut self, slot: u16, end: u64) {
         let segment = self.slots[usize::from(slot)];
         if !segment.used || end <= segment.end {
             return;
@@ -138,7 +138,7 @@ impl ReadCache {
 
     /// Forgets the blocks from `start` to before `end`, which are being overwritten. Of a segment that is cut in two
     /// the front part stays.
-    pub fn invalidate(&mut self, start: u64, end: u64) {
+    pub(super) fn invalidate(&mut self, start: u64, end: u64) {
         let mut at = self.starts.partition_point(|&s| s < start).saturating_sub(1);
         while at < self.starts.len() && self.starts[at] < end {
             let slot = usize::from(self.order[at]);
@@ -160,7 +160,7 @@ impl ReadCache {
     }
 
     /// Whether `slot` is in use.
-    pub fn is_used(&self, slot: u16) -> bool {
+    pub(super) fn is_used(&self, slot: u16) -> bool {
         self.slots[usize::from(slot)].used
     }
 

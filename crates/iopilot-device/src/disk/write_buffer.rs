@@ -7,13 +7,13 @@
 
 /// Dirty blocks from `start` to before `end`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Extent {
+pub(super) struct Extent {
     /// First block.
-    pub start: u64,
+    pub(super) start: u64,
     /// Behind the last block.
-    pub end: u64,
+    pub(super) end: u64,
     /// When its first block has arrived over the bus, ns. What follows arrives faster than the medium takes it.
-    pub ready: f64,
+    pub(super) ready: f64,
     /// The number of flushes before it.
     epoch: u64,
 }
@@ -21,7 +21,7 @@ pub struct Extent {
 /// The dirty extents. Operations are O(extents) with a small constant; nothing is allocated once the number of extents
 /// has peaked.
 #[derive(Clone, Debug)]
-pub struct WriteBuffer {
+pub(super) struct WriteBuffer {
     extents: Vec<Extent>,
     in_flight: Option<Extent>,
     epoch: u64,
@@ -32,18 +32,18 @@ pub struct WriteBuffer {
 
 impl WriteBuffer {
     /// Room for `max_extents` runs of blocks, `max_sectors` in all; zero switches write-back off.
-    pub fn new(max_extents: usize, max_sectors: u64) -> Self {
+    pub(super) fn new(max_extents: usize, max_sectors: u64) -> Self {
         let extents = Vec::with_capacity(2 * max_extents + 2);
         Self { extents, in_flight: None, epoch: 0, dirty: 0, max_extents, max_sectors }
     }
 
     /// Whether a write of `sectors` can ever be buffered.
-    pub fn could_hold(&self, sectors: u64) -> bool {
+    pub(super) fn could_hold(&self, sectors: u64) -> bool {
         self.max_extents > 0 && sectors <= self.max_sectors
     }
 
     /// Whether a write can be buffered now.
-    pub fn has_room(&self, start: u64, sectors: u64) -> bool {
+    pub(super) fn has_room(&self, start: u64, sectors: u64) -> bool {
         let runs = self.extents.len() + usize::from(self.in_flight.is_some());
         self.could_hold(sectors)
             && self.dirty + sectors <= self.max_sectors
@@ -51,7 +51,7 @@ impl WriteBuffer {
     }
 
     /// Takes in a write whose first block is there at `ready`.
-    pub fn insert(&mut self, start: u64, end: u64, ready: f64) {
+    pub(super) fn insert(&mut self, start: u64, end: u64, ready: f64) {
         // What overlaps goes into the extents that are there, the gaps become new ones.
         let mut at = self.extents.partition_point(|e| e.end <= start);
         let mut from = start;
@@ -73,7 +73,7 @@ impl WriteBuffer {
     }
 
     /// Whether all blocks from `start` to before `end` are in the buffer.
-    pub fn contains(&self, start: u64, end: u64) -> bool {
+    pub(super) fn contains(&self, start: u64, end: u64) -> bool {
         if self.extents.is_empty() && self.in_flight.is_none() {
             return false;
         }
@@ -99,7 +99,7 @@ impl WriteBuffer {
     }
 
     /// Drops the blocks from `start` to before `end`, superseded by a write straight to the medium.
-    pub fn supersede(&mut self, start: u64, end: u64) {
+    pub(super) fn supersede(&mut self, start: u64, end: u64) {
         let mut at = self.extents.partition_point(|e| e.end <= start);
         while at < self.extents.len() && self.extents[at].start < end {
             let e = self.extents[at];
@@ -126,18 +126,18 @@ impl WriteBuffer {
     }
 
     /// The extents that wait to be written, by address.
-    pub fn extents(&self) -> &[Extent] {
+    pub(super) fn extents(&self) -> &[Extent] {
         &self.extents
     }
 
     /// The extent to write next for an elevator at block `position`: the next one upwards, else the lowest.
-    pub fn upwards_from(&self, position: u64) -> Option<usize> {
+    pub(super) fn upwards_from(&self, position: u64) -> Option<usize> {
         let at = self.extents.partition_point(|e| e.start < position);
         (!self.extents.is_empty()).then_some(if at < self.extents.len() { at } else { 0 })
     }
 
     /// Takes up to `sectors` from the front of extent `index`, to be written now; [`WriteBuffer::written`] ends it.
-    pub fn begin(&mut self, index: usize, sectors: u64) -> Extent {
+    pub(super) fn begin(&mut self, index: usize, sectors: u64) -> Extent {
         let e = self.extents[index];
         let chunk = Extent { end: e.end.min(e.start + sectors.max(1)), ..e };
         if chunk.end == e.end {
@@ -150,25 +150,25 @@ impl WriteBuffer {
     }
 
     /// What was begun is on the medium.
-    pub fn written(&mut self) {
+    pub(super) fn written(&mut self) {
         if let Some(chunk) = self.in_flight.take() {
             self.dirty -= chunk.end - chunk.start;
         }
     }
 
     /// Seals what is dirty, for a flush; ask [`WriteBuffer::is_clean_up_to`] with the answer.
-    pub fn seal(&mut self) -> u64 {
+    pub(super) fn seal(&mut self) -> u64 {
         self.epoch += 1;
         self.epoch - 1
     }
 
     /// Whether all that was sealed up to then is on the medium.
-    pub fn is_clean_up_to(&self, epoch: u64) -> bool {
+    pub(super) fn is_clean_up_to(&self, epoch: u64) -> bool {
         self.extents.iter().chain(self.in_flight.as_ref()).all(|e| e.epoch > epoch)
     }
 
     /// Blocks not on the medium.
-    pub fn dirty_sectors(&self) -> u64 {
+    pub(super) fn dirty_sectors(&self) -> u64 {
         self.dirty
     }
 

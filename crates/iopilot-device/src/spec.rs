@@ -1,0 +1,13 @@
+//! [`DiskSpec`]: a drive as a data sheet describes it, in TOML.
+//!
+//! Every key names its unit. What a data sheet does not say can be left out and is derived; see `docs/disks.md`.
+
+mod build;
+mod check;
+mod load;
+mod sections;
+
+pub use sections::{
+    CacheSpec, DeviceSpec, DiskSpec, FlashSpec, GeometrySpec, InterfaceSpec, LayoutSpec, MechanicalSpec, MechanicsSpec,
+    PolicySpec, SeekSpec, SqrtLinearSpec, ZoneSpec,
+};

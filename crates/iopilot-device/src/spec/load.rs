@@ -1,0 +1,253 @@
+//! Reading and writing the TOML, with errors that name file, line, key and what was expected.
+
+use super::sections::{DeviceSpec, DiskSpec, File, Kind, MechanicalSpec};
+use crate::DeviceError;
+use iopilot_block::{InputError, suggest};
+use toml::de::{DeTable, DeValue};
+
+impl DiskSpec {
+    /// Reads a description; `source_name` is what errors call it. The values are checked against each other, so that
+    /// [`DiskSpec::build`] of the result succeeds.
+    ///
+    /// # Errors
+    /// [`DeviceError::Spec`]: not TOML, an unknown, missing or ill-typed key, or values that contradict each other.
+    pub fn from_toml(text: &str, source_name: &str) -> Result<Self, DeviceError> {
+        let file: File = toml::from_str(text).map_err(|e| explain(text, source_name, &e))?;
+        let place = |e: InputError| {
+            let line = line_of_key(text, &e.field);
+            let e = e.in_file(source_name);
+            DeviceError::from(match line {
+                Some(line) => e.at_line(line),
+                None => e,
+            })
+        };
+        let spec = from_file(file).map_err(place)?;
+        spec.check().map_err(place)?;
+        Ok(spec)
+    }
+
+    /// The description as TOML, which [`DiskSpec::from_toml`] reads back.
+    pub fn to_toml(&self) -> String {
+        let mut file = File {
+            name: self.name.clone(),
+            model: self.model.clone(),
+            kind: Kind::FlashSimple,
+            sources: self.sources.clone(),
+            geometry: None,
+            mechanics: None,
+            interface: None,
+            cache: None,
+            flash: None,
+            provenance: self.provenance.clone(),
+        };
+        match &self.device {
+            DeviceSpec::Flash(flash) => file.flash = Some(flash.clone()),
+            DeviceSpec::Mechanical(m) => {
+                file.kind = Kind::Mechanical;
+                file.geometry = Some(m.geometry.clone());
+                file.mechanics = Some(m.mechanics.clone());
+                file.interface = Some(m.interface.clone());
+                file.cache = Some(m.cache.clone());
+            }
+        }
+        toml::to_string(&file).expect("the sections hold only what TOML can say")
+    }
+
+    /// The keys of all parameters given (dotted; of zones and tables the list counts as one), without the provenance.
+    pub fn parameters(&self) -> Vec<String> {
+        let text = self.to_toml();
+        let mut keys = Vec::new();
+        if let Ok(root) = DeTable::parse(&text) {
+            for (key, value) in root.get_ref() {
+                let known = ["name", "model", "type", "sources", "provenance"];
+                if !known.contains(&key.get_ref().as_ref()) {
+                    collect_keys(key.get_ref(), value.get_ref(), &mut keys);
+                }
+            }
+        }
+        keys
+    }
+
+    /// The parameters whose value nobody vouches for in `[provenance]`.
+    pub fn without_provenance(&self) -> Vec<String> {
+        let mut keys = self.parameters();
+        keys.retain(|key| !self.provenance.contains_key(key));
+        keys
+    }
+}
+
+fn collect_keys(path: &str, value: &DeValue<'_>, keys: &mut Vec<String>) {
+    match value {
+        DeValue::Table(table) => {
+            for (key, value) in table {
+                collect_keys(&format!("{path}.{}", key.get_ref()), value.get_ref(), keys);
+            }
+        }
+        _ => keys.push(path.to_owned()),
+    }
+}
+
+fn from_file(file: File) -> Result<DiskSpec, InputError> {
+    let missing = |section: &str| InputError::new(section, "", format!("a section [{section}] for this type"));
+    let surplus = |section: &str| InputError::new(section, "a section", format!("no [{section}] for this type"));
+    let device = match file.kind {
+        Kind::Mechanical => {
+            if file.flash.is_some() {
+                return Err(surplus("flash"));
+            }
+            DeviceSpec::Mechanical(Box::new(MechanicalSpec {
+                geometry: file.geometry.ok_or_else(|| missing("geometry"))?,
+                mechanics: file.mechanics.ok_or_else(|| missing("mechanics"))?,
+                interface: file.interface.ok_or_else(|| missing("interface"))?,
+                cache: file.cache.ok_or_else(|| missing("cache"))?,
+            }))
+        }
+        Kind::FlashSimple => {
+            for (section, given) in [
+                ("geometry", file.geometry.is_some()),
+                ("mechanics", file.mechanics.is_some()),
+                ("interface", file.interface.is_some()),
+                ("cache", file.cache.is_some()),
+            ] {
+                if given {
+                    return Err(surplus(section));
+                }
+            }
+            DeviceSpec::Flash(file.flash.ok_or_else(|| missing("flash"))?)
+        }
+    };
+    Ok(DiskSpec { name: file.name, model: file.model, sources: file.sources, device, provenance: file.provenance })
+}
+
+/// Turns serde's message into our one line.
+fn explain(text: &str, source_name: &str, error: &toml::de::Error) -> InputError {
+    let message = error.message();
+    let start = error.span().map(|span| span.start);
+    let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+    let written = start.and_then(|at| key_at(text, at)).unwrap_or_default();
+    let e = if message.starts_with("unknown field") && !quoted.is_empty() {
+        let hint = match suggest(quoted[0], quoted[1..].iter().copied()) {
+            Some(near) => format!("a known key; did you mean {near}?"),
+            None => format!("one of the keys {}", quoted[1..].join(", ")),
+        };
+        InputError::new(quoted[0], "an unknown key", hint)
+    } else if message.starts_with("missing field") && !quoted.is_empty() {
+        InputError::new(quoted[0], "", "this key")
+    } else if message.starts_with("unknown variant") && !quoted.is_empty() {
+        InputError::new(written, quoted[0], format!("one of {}", quoted[1..].join(", ")))
+    } else if let Some((got, expected)) = message
+        .strip_prefix("invalid type: ")
+        .or(message.strip_prefix("invalid value: "))
+        .and_then(|m| m.split_once(", expected "))
+    {
+        InputError::new(written, got, expected)
+    } else {
+        InputError::new(written, message.lines().next().unwrap_or_default(), "TOML (see docs/disks.md)")
+    };
+    let e = e.in_file(source_name);
+    match start {
+        Some(at) => e.at_line(line_at(text, at)),
+        None => e,
+    }
+}
+
+fn line_at(text: &str, at: usize) -> u64 {
+    text.bytes().take(at).filter(|&b| b == b'\n').count() as u64 + 1
+}
+
+/// The key whose value begins at `at`.
+fn key_at(text: &str, at: usize) -> Option<&str> {
+    let line_start = text.get(..at)?.rfind('\n').map_or(0, |i| i + 1);
+    let (key, _) = text.get(line_start..)?.lines().next()?.split_once('=')?;
+    Some(key.trim())
+}
+
+/// The line of a dotted key; of the deepest part of it that is there. `zone[2]` is the third of a list.
+fn line_of_key(text: &str, key: &str) -> Option<u64> {
+    let root = DeTable::parse(text).ok()?;
+    let mut table = root.get_ref();
+    let mut line = None;
+    for part in key.split('.') {
+        let (name, index) = match part.split_once('[') {
+            Some((name, index)) => (name, index.trim_end_matches(']').parse::<usize>().ok()),
+            None => (part, None),
+        };
+        let Some((found, mut value)) = table.iter().find(|(k, _)| k.get_ref() == name) else { return line };
+        line = Some(line_at(text, found.span().start));
+        if let (Some(index), Some(list)) = (index, value.get_ref().as_array()) {
+            let Some(item) = list.get(index) else { return line };
+            value = item;
+            line = Some(line_at(text, value.span().start));
+        }
+        let Some(inner) = value.get_ref().as_table() else { return line };
+        table = inner;
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Catalogue;
+
+    fn error(change: impl Fn(&str) -> String) -> String {
+        let text = Catalogue::toml("st3400620as").unwrap();
+        let text = change(text);
+        DiskSpec::from_toml(&text, "my.toml").unwrap_err().to_string()
+    }
+
+    fn line_of(needle: &str) -> usize {
+        let text = Catalogue::toml("st3400620as").unwrap();
+        text.lines().position(|line| line.starts_with(needle)).unwrap() + 1
+    }
+
+    #[test]
+    fn an_unknown_key_is_named_with_its_line_and_the_nearest_known_one() {
+        let e = error(|t| t.replace("rotation_rpm", "rotation_rmp"));
+        let line = line_of("rotation_rpm");
+        assert_eq!(
+            e,
+            format!(
+                "my.toml:{line}: rotation_rmp: got an unknown key, expected a known key; did you mean rotation_rpm?"
+            )
+        );
+    }
+
+    #[test]
+    fn wrong_types_and_values_name_the_key_and_what_was_expected() {
+        let e = error(|t| t.replace("rotation_rpm = 7200.0", "rotation_rpm = \"fast\""));
+        assert_eq!(e, format!("my.toml:{}: rotation_rpm: got string \"fast\", expected f64", line_of("rotation_rpm")));
+        let e = error(|t| t.replace("queue_policy = \"sptf\"", "queue_policy = \"scan\""));
+        assert_eq!(
+            e,
+            format!("my.toml:{}: queue_policy: got scan, expected one of fifo, sptf", line_of("queue_policy"))
+        );
+        let e = error(|t| t.replace("rotation_rpm = 7200.0", "rotation_rpm = 0.0"));
+        assert_eq!(
+            e,
+            format!(
+                "my.toml:{}: mechanics.rotation_rpm: got 0, expected revolutions per minute, 100 to 100000",
+                line_of("rotation_rpm")
+            )
+        );
+    }
+
+    #[test]
+    fn missing_keys_and_sections_are_named() {
+        assert!(
+            error(|t| t.replace("rotation_rpm = 7200.0", "")).contains("rotation_rpm: got nothing, expected this key")
+        );
+        let e = error(|t| t.replace("[cache]", "[cash]"));
+        assert!(e.contains("cash: got an unknown key, expected a known key; did you mean cache?"), "{e}");
+        assert!(error(|_| "name = 3".into()).contains("my.toml:1: name"));
+        assert!(error(|_| "name = \"x".into()).starts_with("my.toml:1:"));
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        for name in Catalogue::names() {
+            let spec = Catalogue::get(name).unwrap();
+            assert_eq!(DiskSpec::from_toml(&spec.to_toml(), name).unwrap(), spec);
+        }
+    }
+}

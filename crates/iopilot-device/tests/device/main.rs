@@ -1,0 +1,5 @@
+//! The models against the claims of their sources.
+
+mod claims;
+mod properties;
+mod rig;
