@@ -195,12 +195,15 @@ impl Bfq {
         let h = &mut queue.habits;
         let total = now.since(h.io_start).0;
         if queue.sorted.is_empty() && queue.dispatched == 0 {
-            h.idle_total += now.since(h.last_end).0;
+            // For the first request this is one less than nothing, and wraps: until an idle time is added, a queue that
+            // started with several requests at once does not pass for I/O-bound (Linux 6.9 and later, where a plug
+            // caches the time).
+            h.idle_total = h.idle_total.wrapping_add(now.0.wrapping_sub(h.last_end.0));
         }
         if queue.just_created {
             return;
         }
-        h.io_bound = h.idle_total * 5 <= total;
+        h.io_bound = h.idle_total.wrapping_mul(5) <= total;
         if total > 200_000_000 {
             h.io_start = Nanos(now.0 - total / 2);
             h.idle_total /= 2;
