@@ -370,7 +370,7 @@ fn tags_are_kept_for_reads_and_for_who_has_few() {
     let (read, write) = (b.request(Op::Read, 0, 8), b.request(Op::Write, 0, 8));
     assert_eq!(b.scheduler.depth_limit(&read, 128), 128);
     assert_eq!(b.scheduler.depth_limit(&write, 128), 64, "asynchronous: half");
-    let mut sync = write.clone();
+    let mut sync = write;
     sync.flags |= Flags::SYNC;
     assert_eq!(b.scheduler.depth_limit(&sync, 128), 96, "synchronous: three quarters");
     for i in 0..40 {
