@@ -1,11 +1,28 @@
 //! I/O traces: formats in and out, and what a trace says of dependencies and think times.
 
+mod correlate;
+mod error;
+mod fields;
+mod format;
 mod infer;
+mod line_records;
+mod lines;
+mod reader;
 mod record;
+mod reorder;
+mod side;
+mod source;
+mod writer;
 #[cfg(target_os = "linux")]
 mod tracefs;
 
 pub use infer::{ArrivalSimulator, Dependencies, InferOptions, NotInferable, ReadAhead, can_infer, infer};
+pub use error::TraceError;
+pub use format::Format;
+pub use format::disksim_validate::{CacheOutcome, ThinkTime, ValidateReader, ValidateRecord, read_validate};
+pub use reader::{ReadOptions, TraceReader, detect, read_all};
 pub use record::TraceRecord;
+pub use side::ReadNotes;
+pub use writer::TraceWriter;
 #[cfg(target_os = "linux")]
 pub use tracefs::{RecordError, RecordOptions, RecordSummary, record};

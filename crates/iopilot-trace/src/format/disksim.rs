@@ -1,0 +1,54 @@
+//! DiskSim's default ("ascii") input: `time(ms) device block blocks flags(hex)`, blocks of 512 bytes.
+//!
+//! Of the flags, bit 0 is a read (`READ`), 0x2 a request that somebody waits for (`TIME_CRITICAL`), 0x4 one that
+//! somebody will wait for (`TIME_LIMITED`), 0x80 a synchronous one (DiskSim 4.0 reference manual, 6.1).
+
+use crate::TraceRecord;
+use crate::fields::{Fields, extent, hexadecimal, invalid};
+use crate::line_records::{LineRecords, Parsed, transfer};
+use crate::reader::Records;
+use crate::side::Side;
+use crate::source::Source;
+use iopilot_block::{Flags, Op};
+use std::io::{self, Write};
+
+const READ: u64 = 0x1;
+const TIME_CRITICAL: u64 = 0x2;
+const TIME_LIMITED: u64 = 0x4;
+const SYNCHRONOUS: u64 = 0x80;
+
+pub(crate) fn reader(source: Source) -> Box<dyn Records> {
+    LineRecords::boxed(source, 0, parse)
+}
+
+pub(crate) fn parse(line: &[u8], side: &mut Side) -> Parsed {
+    let mut f = Fields::blank_separated(line);
+    let arrival = f.time("time", 6)?;
+    let device = f.id("device")?;
+    let lba = f.number("block")?;
+    let sectors = f.number("blocks")?;
+    let field = f.text("flags", "a hexadecimal number")?;
+    let flags = hexadecimal(field).ok_or_else(|| invalid("flags", field, "a hexadecimal number"))?;
+    f.end()?;
+    let op = if flags & READ != 0 { Op::Read } else { Op::Write };
+    let Some(mut record) = transfer(side, arrival, op, extent(lba, sectors)?) else { return Ok(None) };
+    record.device = device;
+    record.flags.set(Flags::SYNC, op == Op::Write && flags & (TIME_CRITICAL | SYNCHRONOUS) != 0);
+    record.flags.set(Flags::READ_AHEAD, op == Op::Read && flags & TIME_LIMITED != 0);
+    Ok(Some(record))
+}
+
+pub(crate) fn write(record: &TraceRecord, out: &mut dyn Write) -> io::Result<()> {
+    let mut flags = 0;
+    if record.op == Op::Read {
+        flags |= READ;
+    }
+    if record.flags.contains(Flags::READ_AHEAD) {
+        flags |= TIME_LIMITED;
+    }
+    if record.op == Op::Write && record.flags.contains(Flags::SYNC) {
+        flags |= TIME_CRITICAL | SYNCHRONOUS;
+    }
+    let (ms, ns) = (record.arrival.0 / 1_000_000, record.arrival.0 % 1_000_000);
+    writeln!(out, "{ms}.{ns:06} {} {} {} {flags:x}", record.device, record.lba, record.sectors)
+}

@@ -1,0 +1,158 @@
+//! Writing Parquet through the column API, one row group at a time.
+
+use super::{DEVICES_KEY, Names, PROCESSES_KEY, VERSION, VERSION_KEY};
+use crate::TraceRecord;
+use iopilot_block::{IoPriority, Nanos, ProcessId};
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
+use parquet::errors::Result;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+use parquet::schema::parser::parse_message_type;
+use parquet::schema::types::ColumnPath;
+use std::io::Write;
+use std::sync::Arc;
+
+/// Requests in a row group.
+const ROWS: usize = 1 << 16;
+
+const SCHEMA: &str = "message iopilot_trace {
+    REQUIRED INT64 arrival_ns;
+    OPTIONAL INT64 issue_ns;
+    OPTIONAL INT64 completion_ns;
+    REQUIRED BYTE_ARRAY op (UTF8);
+    REQUIRED INT32 flags (INTEGER(16,false));
+    REQUIRED INT64 lba;
+    REQUIRED INT32 sectors (INTEGER(32,false));
+    REQUIRED INT32 device (INTEGER(32,false));
+    OPTIONAL INT32 process (INTEGER(32,false));
+    OPTIONAL INT32 parent (INTEGER(32,false));
+    OPTIONAL INT64 process_start_ns;
+    REQUIRED INT32 priority (INTEGER(16,false));
+    OPTIONAL INT32 cpu (INTEGER(16,false));
+}";
+
+/// Streams records into a Parquet file.
+pub(crate) struct Writer<W: Write + Send> {
+    file: SerializedFileWriter<W>,
+    rows: Vec<TraceRecord>,
+}
+
+impl<W: Write + Send> Writer<W> {
+    pub(crate) fn new(out: W) -> Result<Self> {
+        let mut properties = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?));
+        for column in ["arrival_ns", "issue_ns", "completion_ns", "lba"] {
+            let path = ColumnPath::from(column);
+            properties = properties
+                .set_column_dictionary_enabled(path.clone(), false)
+                .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
+        }
+        let schema = Arc::new(parse_message_type(SCHEMA)?);
+        let file = SerializedFileWriter::new(out, schema, Arc::new(properties.build()))?;
+        Ok(Self { file, rows: Vec::with_capacity(ROWS) })
+    }
+
+    pub(crate) fn write(&mut self, record: &TraceRecord) -> Result<()> {
+        self.rows.push(record.clone());
+        if self.rows.len() == ROWS { self.flush() } else { Ok(()) }
+    }
+
+    /// Writes the rest and the names, and hands back what was written to.
+    pub(crate) fn finish(mut self, names: &Names) -> Result<W> {
+        self.flush()?;
+        let json = |value: serde_json::Result<String>| {
+            value.map_err(|e| parquet::errors::ParquetError::General(e.to_string()))
+        };
+        let entries = [
+            (VERSION_KEY, VERSION.to_owned()),
+            (PROCESSES_KEY, json(serde_json::to_string(&names.processes))?),
+            (DEVICES_KEY, json(serde_json::to_string(&names.devices))?),
+        ];
+        for (key, value) in entries {
+            self.file.append_key_value_metadata(KeyValue::new(key.to_owned(), value));
+        }
+        self.file.into_inner()
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        if self.rows.is_empty() {
+            return Ok(());
+        }
+        let rows = &self.rows;
+        let mut group = self.file.next_row_group()?;
+        let mut column = 0;
+        while let Some(writer) = group.next_column()? {
+            match column {
+                0 => longs(writer, rows, |r| r.arrival.0)?,
+                1 => optional_longs(writer, rows, |r| r.issue)?,
+                2 => optional_longs(writer, rows, |r| r.completion)?,
+                3 => ops(writer, rows)?,
+                4 => ints(writer, rows, |r| u32::from(r.flags.bits()))?,
+                5 => longs(writer, rows, |r| r.lba.0)?,
+                6 => ints(writer, rows, |r| r.sectors.0)?,
+                7 => ints(writer, rows, |r| r.device)?,
+                8 => optional_ints(writer, rows, |r| r.process.map(|ProcessId(p)| p))?,
+                9 => optional_ints(writer, rows, |r| r.parent.map(|ProcessId(p)| p))?,
+                10 => optional_longs(writer, rows, |r| r.process_start)?,
+                11 => ints(writer, rows, |r| u32::from(kernel_priority(r.priority)))?,
+                _ => optional_ints(writer, rows, |r| r.cpu.map(u32::from))?,
+            }
+            column += 1;
+        }
+        group.close()?;
+        self.rows.clear();
+        Ok(())
+    }
+}
+
+/// The kernel's 16-bit encoding, what [`IoPriority::from_kernel`] reads.
+fn kernel_priority(priority: IoPriority) -> u16 {
+    (priority.class as u16) << 13 | u16::from(priority.level & 7)
+}
+
+fn longs(mut w: SerializedColumnWriter<'_>, rows: &[TraceRecord], of: impl Fn(&TraceRecord) -> u64) -> Result<()> {
+    let values: Vec<i64> = rows.iter().map(|r| of(r) as i64).collect();
+    w.typed::<Int64Type>().write_batch(&values, None, None)?;
+    w.close()
+}
+
+fn optional_longs(
+    mut w: SerializedColumnWriter<'_>,
+    rows: &[TraceRecord],
+    of: impl Fn(&TraceRecord) -> Option<Nanos>,
+) -> Result<()> {
+    let values: Vec<i64> = rows.iter().filter_map(|r| of(r).map(|t| t.0 as i64)).collect();
+    let present: Vec<i16> = rows.iter().map(|r| i16::from(of(r).is_some())).collect();
+    w.typed::<Int64Type>().write_batch(&values, Some(&present), None)?;
+    w.close()
+}
+
+fn ints(mut w: SerializedColumnWriter<'_>, rows: &[TraceRecord], of: impl Fn(&TraceRecord) -> u32) -> Result<()> {
+    let values: Vec<i32> = rows.iter().map(|r| of(r) as i32).collect();
+    w.typed::<Int32Type>().write_batch(&values, None, None)?;
+    w.close()
+}
+
+fn optional_ints(
+    mut w: SerializedColumnWriter<'_>,
+    rows: &[TraceRecord],
+    of: impl Fn(&TraceRecord) -> Option<u32>,
+) -> Result<()> {
+    let values: Vec<i32> = rows.iter().filter_map(|r| of(r).map(|n| n as i32)).collect();
+    let present: Vec<i16> = rows.iter().map(|r| i16::from(of(r).is_some())).collect();
+    w.typed::<Int32Type>().write_batch(&values, Some(&present), None)?;
+    w.close()
+}
+
+fn ops(mut w: SerializedColumnWriter<'_>, rows: &[TraceRecord]) -> Result<()> {
+    let name = |r: &TraceRecord| match r.op {
+        iopilot_block::Op::Read => "read",
+        iopilot_block::Op::Write => "write",
+        iopilot_block::Op::Flush => "flush",
+        iopilot_block::Op::Discard => "discard",
+    };
+    let values: Vec<ByteArray> = rows.iter().map(|r| ByteArray::from(name(r))).collect();
+    w.typed::<ByteArrayType>().write_batch(&values, None, None)?;
+    w.close()
+}

@@ -1,0 +1,95 @@
+//! What a trace says besides its requests: names of processes and devices, and what was left out.
+
+use serde::Serialize;
+use std::collections::{BTreeMap, HashMap};
+
+/// More processes than Linux can number (`PID_MAX_LIMIT`); more are taken for noise and stay nameless.
+const MOST_PROCESSES: usize = 1 << 22;
+
+/// What a reader left out or put in order, for the user to know.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ReadNotes {
+    /// Reads, writes and discards of no sectors, which transfer nothing: left out.
+    pub empty: u64,
+    /// Commands that are no block I/O (an inquiry, a SCSI reservation, a SUSPECTIO record): left out.
+    pub other_commands: u64,
+    /// Records that arrived before the one ahead of them: put in order.
+    pub reordered: u64,
+    /// Completions whose request began before the trace (or was too long ago): left out.
+    pub unmatched_completions: u64,
+}
+
+/// What a trace says besides its requests.
+#[derive(Debug, Default)]
+pub(crate) struct Side {
+    pub(crate) notes: ReadNotes,
+    processes: BTreeMap<u32, String>,
+    /// The process whose name was stored last, with the bytes of that name: usually the one of the next event.
+    last_process: Option<(u32, Vec<u8>)>,
+    pub(crate) devices: Vec<String>,
+    device_numbers: HashMap<Vec<u8>, u32>,
+}
+
+impl Side {
+    pub(crate) fn processes(&self) -> &BTreeMap<u32, String> {
+        &self.processes
+    }
+
+    /// Process `pid` is called `name` from now on.
+    pub(crate) fn name_process(&mut self, pid: u32, name: &[u8]) {
+        if self.last_process.as_ref().is_some_and(|(last, bytes)| *last == pid && bytes == name) {
+            return;
+        }
+        let text = String::from_utf8_lossy(name);
+        if self.processes.len() >= MOST_PROCESSES && !self.processes.contains_key(&pid) {
+            return;
+        }
+        if self.processes.get(&pid).is_none_or(|known| *known != text) {
+            self.processes.insert(pid, text.into_owned());
+        }
+        let last = self.last_process.get_or_insert_default();
+        last.0 = pid;
+        last.1.clear();
+        last.1.extend_from_slice(name);
+    }
+
+    pub(crate) fn name_processes(&mut self, names: BTreeMap<u32, String>) {
+        self.processes = names;
+    }
+
+    /// The number of the device called `name`: in order of appearance, from 0.
+    pub(crate) fn device(&mut self, name: &[u8]) -> u32 {
+        if let Some(&number) = self.device_numbers.get(name) {
+            return number;
+        }
+        let number = self.devices.len() as u32;
+        self.devices.push(String::from_utf8_lossy(name).into_owned());
+        self.device_numbers.insert(name.to_owned(), number);
+        number
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_has_its_latest_name() {
+        let mut side = Side::default();
+        side.name_process(7, b"sh");
+        side.name_process(8, b"cc1");
+        side.name_process(7, b"make");
+        assert_eq!(
+            side.processes().iter().map(|(p, n)| (*p, n.as_str())).collect::<Vec<_>>(),
+            [(7, "make"), (8, "cc1")]
+        );
+    }
+
+    #[test]
+    fn devices_are_numbered_as_they_appear() {
+        let mut side = Side::default();
+        assert_eq!([side.device(b"8,16"), side.device(b"8,0"), side.device(b"8,16")], [0, 1, 0]);
+        assert_eq!(side.devices, ["8,16", "8,0"]);
+    }
+}
