@@ -1,8 +1,82 @@
 //! The `iopilot` command.
 
+mod args;
+mod commands;
+mod failure;
 #[cfg(test)]
 mod fixture;
+mod progress;
 mod render;
 mod report;
 mod terminal;
-fn main() {}
+
+use anyhow::Context as _;
+use clap::Parser;
+use std::io::Write;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = match args::Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(e) => return usage(&e),
+    };
+    match run(&cli) {
+        Err(e) if failure::is_broken_pipe(&e) => ExitCode::SUCCESS,
+        Err(e) => {
+            tell(&failure::one_line(&e));
+            ExitCode::from(failure::exit_code(&e))
+        }
+        Ok(()) => ExitCode::SUCCESS,
+    }
+}
+
+fn run(cli: &args::Cli) -> anyhow::Result<()> {
+    if let Some(threads) = cli.global.threads {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.into());
+        pool.build_global().context("starting threads")?;
+    }
+    let context = commands::Context {
+        terminal: terminal::Terminal::detect(cli.global.no_color),
+        quiet: cli.global.quiet,
+        command_line: command_line(),
+    };
+    let text = commands::run(&cli.command, &context)?;
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("writing to standard output")
+}
+
+/// Help and version go to standard output; a mistake is told in one line.
+fn usage(error: &clap::Error) -> ExitCode {
+    use clap::error::ErrorKind;
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            // A reader that went away has read enough.
+            let _ = error.print();
+            ExitCode::SUCCESS
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let _ = error.print();
+            ExitCode::from(failure::BAD_INPUT)
+        }
+        _ => {
+            tell(&failure::usage_line(error));
+            ExitCode::from(failure::BAD_INPUT)
+        }
+    }
+}
+
+/// One line on standard error.
+fn tell(line: &str) {
+    let _ = writeln!(std::io::stderr(), "iopilot: {line}");
+}
+
+/// The command as a shell would take it again.
+fn command_line() -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
+    let quote = |word: String| match word.chars().all(plain) && !word.is_empty() {
+        true => word,
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    };
+    let words = std::env::args_os().skip(1).map(|w| quote(w.to_string_lossy().into_owned()));
+    std::iter::once("iopilot".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+}

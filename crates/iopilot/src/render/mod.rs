@@ -9,23 +9,32 @@ mod table;
 pub(crate) use columns::{Better, COLUMNS, Column};
 pub(crate) use details::details;
 pub(crate) use json::json;
-pub(crate) use table::{Alignment, Table, comparison};
+pub(crate) use table::{Alignment, Table, comparison, wrap};
 
-use iopilot_sim::{Comparison, RunReport};
+use crate::terminal::Terminal;
+use iopilot_sim::Comparison;
 
-/// The value the verdict compares: smaller is better.
-pub(crate) fn measure(comparison: &Comparison, run: &RunReport) -> f64 {
-    if comparison.verdict.measure == "elapsed_s" { run.elapsed_s } else { run.response_ms.mean }
+/// The column the verdict compares.
+pub(crate) fn measure(comparison: &Comparison) -> &'static Column {
+    let title = if comparison.verdict.measure == "throughput_mb_s" { "MB/s" } else { "mean" };
+    COLUMNS.iter().find(|c| c.title == title).expect("both are columns")
 }
 
-/// The runs from best to worst by the verdict's measure; equal ones in the order asked for.
+/// The runs from best to worst by the verdict's measure; equal ones in the order asked for, as the verdict does.
 pub(crate) fn ranking(comparison: &Comparison) -> Vec<usize> {
+    let column = measure(comparison);
+    let value = |i: usize| (column.value)(&comparison.runs[i]);
     let mut order: Vec<usize> = (0..comparison.runs.len()).collect();
-    order.sort_by(|&a, &b| {
-        let value = |i: usize| measure(comparison, &comparison.runs[i]);
-        // The verdict names one of those that are equal: it goes first.
-        let named = |i: usize| comparison.runs[i].scheduler != comparison.verdict.best;
-        value(a).total_cmp(&value(b)).then(named(a).cmp(&named(b))).then(a.cmp(&b))
+    order.sort_by(|&a, &b| match column.better {
+        Better::More => value(b).total_cmp(&value(a)),
+        _ => value(a).total_cmp(&value(b)),
     });
     order
+}
+
+/// What a user should know of how the workload was read; a line or more each.
+pub(crate) fn notes(comparison: &Comparison, terminal: Terminal) -> Option<String> {
+    let note = |n: &String| terminal.faint(&wrap(&format!("note: {n}"), terminal.width));
+    let notes: String = comparison.workload.notes.iter().map(note).collect();
+    (!notes.is_empty()).then_some(notes)
 }

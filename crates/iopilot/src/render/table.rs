@@ -1,6 +1,6 @@
 //! Tables on a terminal.
 
-use super::{COLUMNS, Column, ranking};
+use super::{COLUMNS, Column, measure, notes, ranking};
 use crate::terminal::Terminal;
 use iopilot_sim::Comparison;
 use std::fmt::Write;
@@ -69,7 +69,7 @@ pub(crate) fn comparison(comparison: &Comparison, best_first: bool, terminal: Te
             (c, cells, width)
         })
         .collect();
-    let shown = choose(columns, longest, terminal.width, comparison.verdict.measure == "elapsed_s");
+    let shown = choose(columns, longest, terminal.width, measure(comparison));
     let taken: usize = shown.iter().map(|c| c.2 + 2).sum();
     let name_width = longest.min(terminal.width.saturating_sub(taken).max(12));
 
@@ -86,9 +86,7 @@ pub(crate) fn comparison(comparison: &Comparison, best_first: bool, terminal: Te
     if several {
         let _ = write!(out, "\n{}", wrap(&comparison.verdict.text, terminal.width));
     }
-    for note in &comparison.workload.notes {
-        let _ = write!(out, "{}", terminal.faint(&wrap(&format!("note: {note}"), terminal.width)));
-    }
+    out.extend(notes(comparison, terminal));
     out
 }
 
@@ -97,9 +95,9 @@ fn choose<'a>(
     mut columns: Vec<(&'a Column, Vec<String>, usize)>,
     name_width: usize,
     width: usize,
-    by_elapsed: bool,
+    measure: &Column,
 ) -> Vec<(&'a Column, Vec<String>, usize)> {
-    let expendable = |c: &Column| if by_elapsed && c.group == "elapsed" { 0 } else { c.expendable };
+    let expendable = |c: &Column| if c.title == measure.title { 0 } else { c.expendable };
     while name_width + columns.iter().map(|c| c.2 + 2).sum::<usize>() > width {
         let Some(victim) =
             (0..columns.len()).filter(|&i| expendable(columns[i].0) > 0).max_by_key(|&i| expendable(columns[i].0))
@@ -147,7 +145,7 @@ fn fit(text: &str, width: usize) -> String {
 }
 
 /// `text` in lines of at most `width` columns, broken between words.
-pub(super) fn wrap(text: &str, width: usize) -> String {
+pub(crate) fn wrap(text: &str, width: usize) -> String {
     let mut out = String::new();
     let mut column = 0;
     for word in text.split_whitespace() {
@@ -203,11 +201,13 @@ mod tests {
     }
 
     #[test]
-    fn a_measure_of_elapsed_time_keeps_its_column() {
-        let mut c = fixture::comparison(3);
-        c.verdict.measure = "elapsed_s".into();
-        let text = comparison(&c, true, Terminal { width: 60, colour: false });
-        assert!(text.lines().next().unwrap().contains("elapsed"), "{text}");
+    fn by_throughput_the_fastest_is_first_and_its_column_stays() {
+        let mut c = fixture::comparison(9);
+        c.verdict.measure = "throughput_mb_s".into();
+        let text = comparison(&c, true, Terminal { width: 35, colour: false });
+        assert!(text.lines().nth(1).unwrap().contains("MB/s"), "{text}");
+        let order = ranking(&c);
+        assert!(order.windows(2).all(|w| c.runs[w[0]].throughput_mb_s >= c.runs[w[1]].throughput_mb_s));
     }
 
     #[test]

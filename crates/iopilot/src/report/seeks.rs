@@ -4,7 +4,7 @@ use super::emphasis::Emphasis;
 use super::lines::identity;
 use super::scale::Scale;
 use super::svg::{Frame, dots, escape};
-use crate::render::number::{plain, tick};
+use crate::render::number::tick;
 use crate::render::{measure, ranking};
 use iopilot_block::SECTOR_BYTES;
 use iopilot_sim::{Comparison, RunReport, SeekPoint};
@@ -49,9 +49,11 @@ pub(super) fn seeks(comparison: &Comparison, emphasis: &[Emphasis]) -> String {
     out
 }
 
+/// The run's value of the verdict's measure, with its unit.
 fn value(comparison: &Comparison, run: &RunReport) -> String {
-    let unit = if comparison.verdict.measure == "elapsed_s" { "s elapsed" } else { "ms mean" };
-    format!("{} {unit}", plain(measure(comparison, run)))
+    let column = measure(comparison);
+    let unit = if column.title == "mean" { "ms mean" } else { column.title };
+    format!("{} {unit}", (column.format)((column.value)(run)))
 }
 
 /// What offsets are shown in.

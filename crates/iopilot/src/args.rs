@@ -1,0 +1,351 @@
+//! The command line. Help, man pages and completions are all generated from these definitions.
+
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Simulate real traffic under every I/O scheduler, and say which is best.
+///
+/// iopilot replays a recorded trace, a fio job file or a synthetic workload on a modelled disk, under any of the
+/// kernel's I/O schedulers, and compares them. Nothing here needs root but `iopilot trace record`.
+#[derive(Debug, Parser)]
+#[command(name = "iopilot", version, max_term_width = 100, arg_required_else_help = true, after_help = EXIT_CODES)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 done, 1 a run failed, 2 bad input or usage.";
+
+/// Options of every command.
+#[derive(Debug, Args)]
+pub(crate) struct Global {
+    /// Print nothing but the result: no progress, no notes on standard error.
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+    /// Simulations to run at once; the result does not depend on it. Default: one a CPU.
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) threads: Option<u16>,
+    /// Print without colours; NO_COLOR in the environment does the same.
+    #[arg(long, global = true)]
+    pub(crate) no_color: bool,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Compare schedulers on a recorded workload that comes with iopilot, and write a report.
+    Demo(Demo),
+    /// Run a workload under several schedulers and tell which is best.
+    #[command(after_help = COMPARE_EXAMPLES)]
+    Compare(Compare),
+    /// Run a workload and tell everything about each run.
+    #[command(after_help = SIMULATE_EXAMPLES)]
+    Simulate(Simulate),
+    /// The catalogue of disks.
+    #[command(subcommand)]
+    Disk(Disk),
+    /// The I/O schedulers and their tunables.
+    #[command(subcommand)]
+    Scheduler(Scheduler),
+    /// Describe, convert and record traces.
+    #[command(subcommand)]
+    Trace(Trace),
+    /// Print the completion script of a shell.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Print the man page, or write those of all commands to a folder.
+    Man {
+        /// The folder to write to; made where it does not exist.
+        #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+        out: Option<PathBuf>,
+    },
+}
+
+const COMPARE_EXAMPLES: &str = "Examples:
+  iopilot compare trace.parquet --disk hd-250-32
+  iopilot compare load.fio --disk wd1200bb --scheduler deadline,bfq:low_latency=0,mq-deadline:fifo_batch=4
+  iopilot compare trace.blkparse --disk hd-500-16 --report report.html --json > report.json";
+
+const SIMULATE_EXAMPLES: &str = "Examples:
+  iopilot simulate --workload trace.parquet --disk hd-250-32 --scheduler bfq
+  iopilot simulate --workload load.fio --machine machine.toml --scheduler none --requests-out requests.parquet";
+
+/// `iopilot demo`
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// The page to write.
+    #[arg(long, value_name = "FILE", default_value = "iopilot-demo.html", value_hint = ValueHint::FilePath)]
+    pub(crate) report: PathBuf,
+    /// Print JSON instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `iopilot compare`
+#[derive(Debug, Args)]
+pub(crate) struct Compare {
+    /// A trace in any known format, a fio job file (.fio) or a description of synthetic load (.toml).
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) workload: PathBuf,
+    #[command(flatten)]
+    pub(crate) machine: MachineArgs,
+    /// Schedulers, separated by commas, each with the tunables to set: `bfq:low_latency=0:slice_idle=4`. `all` is every
+    /// one of them.
+    #[arg(long, short, value_name = "LIST", default_value = "all", action = ArgAction::Append)]
+    pub(crate) scheduler: Vec<String>,
+    #[command(flatten)]
+    pub(crate) replay: Replay,
+    /// The order of the table; JSON is always in the order asked for.
+    #[arg(long, value_enum, default_value_t = Sort::Best)]
+    pub(crate) sort: Sort,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// `iopilot simulate`
+#[derive(Debug, Args)]
+pub(crate) struct Simulate {
+    /// A trace in any known format, a fio job file (.fio) or a description of synthetic load (.toml).
+    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) workload: PathBuf,
+    #[command(flatten)]
+    pub(crate) machine: MachineArgs,
+    /// The scheduler with the tunables to set: `bfq:low_latency=0`; may be repeated.
+    #[arg(long, short, value_name = "SCHEDULER", default_value = "mq-deadline", action = ArgAction::Append)]
+    pub(crate) scheduler: Vec<String>,
+    #[command(flatten)]
+    pub(crate) replay: Replay,
+    /// Write every request with its times as a trace; only with one scheduler. The name's ending gives the format.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) requests_out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// On what to run.
+#[derive(Debug, Args)]
+pub(crate) struct MachineArgs {
+    /// A disk of the catalogue (`iopilot disk list`), or a TOML file that describes one.
+    #[arg(long, short, value_name = "NAME|FILE", conflicts_with = "machine", required_unless_present = "machine")]
+    pub(crate) disk: Option<String>,
+    /// A TOML file that describes a disk, the block layer and the host.
+    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) machine: Option<PathBuf>,
+}
+
+/// How a workload is read and replayed.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Workload")]
+pub(crate) struct Replay {
+    /// How a trace is replayed. Default: dependent where the trace tells processes, else open.
+    #[arg(long, value_enum)]
+    pub(crate) mode: Option<Mode>,
+    /// Requests in flight in closed replay.
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) population: u32,
+    /// What the file is, where it cannot be told from name and content: fio, ganger, or one of `iopilot trace formats`.
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Option<String>,
+    /// The device to take from a trace of several.
+    #[arg(long, value_name = "N")]
+    pub(crate) device: Option<u32>,
+    /// Only the first so many requests of a trace.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) limit: Option<u64>,
+    /// What becomes of requests past the end of the disk.
+    #[arg(long, value_enum, default_value_t = Fit::Error)]
+    pub(crate) fit: Fit,
+    /// Requests that asynchronous processes keep in flight, where the trace understates it.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) window: Option<u32>,
+    /// Stretch arrival times (open) or think times (dependent) by this factor; below 1 is a heavier load.
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0)]
+    pub(crate) time_scale: f64,
+    /// The random seed of synthetic workloads and of the host.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+}
+
+/// What to print and write.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct Output {
+    /// Print JSON instead of a table: docs/report.md tells the keys.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write a self-contained page with charts.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) report: Option<PathBuf>,
+}
+
+/// The replay of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Mode {
+    /// Requests arrive at their recorded times.
+    Open,
+    /// A fixed number of requests is in flight.
+    Closed,
+    /// Processes wait for their requests and think, as the trace shows they did.
+    Dependent,
+}
+
+/// Requests past the end of the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Fit {
+    /// They are an error.
+    Error,
+    /// Their addresses wrap around.
+    Wrap,
+}
+
+/// The order of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Sort {
+    /// Best first.
+    Best,
+    /// In the order asked for.
+    Asked,
+}
+
+/// `iopilot disk`
+#[derive(Debug, Subcommand)]
+pub(crate) enum Disk {
+    /// List the catalogue.
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Tell everything about a disk.
+    Show {
+        /// A disk of the catalogue, or a TOML file.
+        disk: String,
+        /// Print the model's parameters as JSON.
+        #[arg(long, conflicts_with = "toml")]
+        json: bool,
+        /// Print the TOML, to be changed and given to --disk.
+        #[arg(long)]
+        toml: bool,
+    },
+}
+
+/// `iopilot scheduler`
+#[derive(Debug, Subcommand)]
+pub(crate) enum Scheduler {
+    /// List the schedulers.
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Tell a scheduler's tunables with their units, defaults and ranges.
+    Show {
+        /// The scheduler.
+        name: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// `iopilot trace`
+#[derive(Debug, Subcommand)]
+pub(crate) enum Trace {
+    /// Requests, span, read share, sizes, inter-arrival times, sequentiality, footprint, seeks, processes.
+    Stat(Stat),
+    /// Write a trace in another format.
+    Convert(Convert),
+    /// Record what reaches a block device (needs root).
+    ///
+    /// The kernel's own trace events are read through a tracefs instance: nothing is installed, and nothing remains.
+    /// Without a command or --duration the recording ends at ctrl-C. What a command leaves in the page cache is written
+    /// back later and not recorded: let the command end with `sync` where that matters.
+    Record(Record),
+    /// List the formats that can be read and written.
+    Formats,
+}
+
+/// `iopilot trace stat`
+#[derive(Debug, Args)]
+pub(crate) struct Stat {
+    /// The trace.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) trace: PathBuf,
+    /// Its format, where it cannot be told from the content: `iopilot trace formats`.
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Option<String>,
+    /// Only this device of a trace of several.
+    #[arg(long, value_name = "N")]
+    pub(crate) device: Option<u32>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `iopilot trace convert`
+#[derive(Debug, Args)]
+pub(crate) struct Convert {
+    /// The trace.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) input: PathBuf,
+    /// The file to write; text is packed where the name ends in .gz or .zst.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) output: PathBuf,
+    /// The input's format, where it cannot be told from the content: `iopilot trace formats`.
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Option<String>,
+    /// The output's format, where the name's ending does not tell it.
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) to: Option<String>,
+    /// Only this device of a trace of several.
+    #[arg(long, value_name = "N")]
+    pub(crate) device: Option<u32>,
+}
+
+/// `iopilot trace record`
+#[derive(Debug, Args)]
+pub(crate) struct Record {
+    /// The block device or partition.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) device: PathBuf,
+    /// The file to write.
+    #[arg(long, short, value_name = "FILE", default_value = "trace.parquet", value_hint = ValueHint::FilePath)]
+    pub(crate) output: PathBuf,
+    /// The output's format, where the name's ending does not tell it.
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) to: Option<String>,
+    /// Stop after so many seconds; a command still running is then sent SIGTERM.
+    #[arg(long, short = 't', value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) duration: Option<u64>,
+    /// Ring buffer of each CPU in KiB: more loses fewer events under heavy load.
+    #[arg(long, value_name = "KIB", default_value_t = 8192, value_parser = clap::value_parser!(u32).range(8..))]
+    pub(crate) buffer_kb: u32,
+    /// The command to run while recording, with its arguments.
+    #[arg(last = true, num_args = 1.., value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn definitions_are_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_disk_or_a_machine_is_needed_and_not_both() {
+        let parse = |args: &str| Cli::try_parse_from(args.split(' '));
+        assert!(parse("iopilot compare t").is_err());
+        assert!(parse("iopilot compare t --disk d").is_ok());
+        assert!(parse("iopilot compare t --machine m.toml").is_ok());
+        assert!(parse("iopilot compare t --disk d --machine m.toml").is_err());
+    }
+}

@@ -1,0 +1,123 @@
+//! `iopilot disk`: the catalogue.
+
+use super::Context;
+use crate::args::Disk;
+use crate::render::{self, Alignment, Table, number, wrap};
+use anyhow::Context as _;
+use iopilot_block::SECTOR_BYTES;
+use iopilot_device::{Catalogue, DeviceError, DeviceSpec, DiskSpec, load_disk};
+use serde::Serialize;
+use std::fmt::Write;
+
+/// A disk as `list --json` tells it.
+#[derive(Serialize)]
+struct Entry {
+    name: String,
+    model: String,
+    capacity_bytes: u64,
+    rotational: bool,
+    rpm: Option<f64>,
+    average_seek_ms: Option<f64>,
+    queue_depth: u32,
+    cache_kib: Option<u64>,
+}
+
+/// Runs the command; the text to print.
+pub(crate) fn run(command: &Disk, context: &Context) -> anyhow::Result<String> {
+    match command {
+        Disk::List { json } => {
+            let entries = Catalogue::names().map(|name| entry(&Catalogue::get(name)?)).collect::<Result<Vec<_>, _>>()?;
+            if *json { render::json(&entries) } else { Ok(list(&entries, context)) }
+        }
+        Disk::Show { disk, json: true, .. } => render::json(&table(&load_disk(disk)?)?),
+        Disk::Show { disk, toml: true, .. } => match Catalogue::toml(disk) {
+            // As it stands in the catalogue, with its comments.
+            Some(text) => Ok(text.to_owned()),
+            None => Ok(load_disk(disk)?.to_toml()),
+        },
+        Disk::Show { disk, .. } => show(&load_disk(disk)?, context),
+    }
+}
+
+fn entry(spec: &DiskSpec) -> Result<Entry, DeviceError> {
+    let (queue_depth, mechanical) = match &spec.device {
+        DeviceSpec::Mechanical(m) => (m.interface.queue_depth, Some(m)),
+        DeviceSpec::Flash(f) => (f.queue_depth, None),
+    };
+    Ok(Entry {
+        name: spec.name.clone(),
+        model: spec.model.clone(),
+        capacity_bytes: spec.capacity()? * SECTOR_BYTES,
+        rotational: mechanical.is_some(),
+        rpm: mechanical.map(|m| m.mechanics.rotation_rpm),
+        average_seek_ms: mechanical.and_then(|m| m.mechanics.seek.average_ms),
+        queue_depth,
+        cache_kib: mechanical.map(|m| m.cache.size_kib),
+    })
+}
+
+fn list(entries: &[Entry], context: &Context) -> String {
+    let (left, right) = (|title| (title, Alignment::Left), |title| (title, Alignment::Right));
+    let mut table = Table::new(&[
+        left("name"),
+        right("capacity"),
+        right("rpm"),
+        right("seek ms"),
+        right("depth"),
+        right("cache KiB"),
+        left("model"),
+    ]);
+    let or_dash = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
+    for e in entries {
+        table.row(vec![
+            e.name.clone(),
+            number::bytes(e.capacity_bytes),
+            or_dash(e.rpm.map(|v| format!("{v:.0}"))),
+            or_dash(e.average_seek_ms.map(number::tick)),
+            e.queue_depth.to_string(),
+            or_dash(e.cache_kib.map(|v| v.to_string())),
+            e.model.clone(),
+        ]);
+    }
+    table.render(context.terminal)
+}
+
+/// The description, every parameter with where its value comes from.
+fn show(spec: &DiskSpec, context: &Context) -> anyhow::Result<String> {
+    let terminal = context.terminal;
+    let mut out = format!("{}  {}\n", terminal.bold(&spec.name), spec.model);
+    let _ = writeln!(out, "  {}", number::bytes(spec.capacity()? * SECTOR_BYTES));
+    for source in &spec.sources {
+        out.push_str(&wrap(&format!("source: {source}"), terminal.width));
+    }
+    let description = table(spec)?;
+    for (section, parameters) in &description {
+        let (Some(parameters), false) = (parameters.as_table(), section == "provenance") else { continue };
+        let _ = writeln!(out, "\n{}", terminal.bold(section));
+        let mut rows = Table::new(&[("  parameter", Alignment::Left), ("value", Alignment::Left), ("source", Alignment::Left)]);
+        leaves(section, parameters, &mut |key, value| {
+            let origin = spec.provenance.get(key).cloned().unwrap_or_else(|| "-".to_owned());
+            let key = key.strip_prefix(section.as_str()).unwrap_or(key).trim_start_matches('.');
+            rows.row(vec![format!("  {key}"), value, origin]);
+        });
+        out.push_str(&rows.render(terminal));
+    }
+    Ok(out)
+}
+
+/// Calls `each` with the dotted key and the value of all parameters under `prefix`; a list counts as one.
+fn leaves(prefix: &str, table: &toml::Table, each: &mut impl FnMut(&str, String)) {
+    for (key, value) in table {
+        let key = format!("{prefix}.{key}");
+        match value {
+            toml::Value::Table(inner) => leaves(&key, inner, each),
+            toml::Value::Array(items) => each(&key, format!("{} entries (--toml lists them)", items.len())),
+            toml::Value::String(text) => each(&key, text.clone()),
+            other => each(&key, other.to_string()),
+        }
+    }
+}
+
+fn table(spec: &DiskSpec) -> anyhow::Result<toml::Table> {
+    spec.to_toml().parse().context("reading the description back")
+}

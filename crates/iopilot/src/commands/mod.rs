@@ -1,0 +1,50 @@
+//! One module a command. A command returns the text it prints, so that only `main` deals with standard output.
+
+mod compare;
+mod completions;
+mod demo;
+mod disk;
+mod man;
+mod scheduler;
+mod session;
+mod simulate;
+mod trace;
+
+use crate::args::Command;
+use crate::terminal::Terminal;
+use std::fmt::Display;
+use std::io::Write;
+
+/// What every command is told.
+pub(crate) struct Context {
+    /// How to print.
+    pub(crate) terminal: Terminal,
+    /// Whether only the result is wanted.
+    pub(crate) quiet: bool,
+    /// The command as it was typed, for reports.
+    pub(crate) command_line: String,
+}
+
+impl Context {
+    /// Tells something that is not the result, on standard error, unless only the result is wanted.
+    pub(crate) fn note(&self, text: impl Display) {
+        if !self.quiet {
+            // Nothing is lost where standard error is closed.
+            let _ = writeln!(std::io::stderr(), "{text}");
+        }
+    }
+}
+
+/// Runs `command`; the text to print.
+pub(crate) fn run(command: &Command, context: &Context) -> anyhow::Result<String> {
+    match command {
+        Command::Demo(args) => demo::run(args, context),
+        Command::Compare(args) => compare::run(args, context),
+        Command::Simulate(args) => simulate::run(args, context),
+        Command::Disk(args) => disk::run(args, context),
+        Command::Scheduler(args) => scheduler::run(args, context),
+        Command::Trace(args) => trace::run(args, context),
+        Command::Completions { shell } => completions::run(*shell),
+        Command::Man { out } => man::run(out.as_deref()),
+    }
+}

@@ -1,0 +1,113 @@
+//! `iopilot scheduler`: which there are, and what can be tuned.
+
+use super::Context;
+use crate::args::Scheduler;
+use crate::render::{self, Alignment, Table, number};
+use iopilot_sched::{Lineage, SCHEDULERS, SchedulerInfo, SchedulerSpec, Tunable};
+use serde::Serialize;
+use std::fmt::Write;
+
+/// A scheduler as `--json` tells it.
+#[derive(Serialize)]
+struct Description {
+    name: &'static str,
+    lineage: &'static str,
+    summary: &'static str,
+    tunables: Vec<TunableDescription>,
+}
+
+/// A tunable as `--json` tells it.
+#[derive(Serialize)]
+struct TunableDescription {
+    name: &'static str,
+    unit: String,
+    default: f64,
+    min: f64,
+    max: f64,
+    integer: bool,
+    description: String,
+}
+
+/// Runs the command; the text to print.
+pub(crate) fn run(command: &Scheduler, context: &Context) -> anyhow::Result<String> {
+    match command {
+        Scheduler::List { json: true } => render::json(&SCHEDULERS.iter().map(describe).collect::<Vec<_>>()),
+        Scheduler::List { json: false } => Ok(list(context)),
+        Scheduler::Show { name, json } => {
+            let spec = SchedulerSpec::parse(name)?;
+            let info = SCHEDULERS.iter().find(|s| s.name == spec.name).expect("specs are made from the list");
+            if *json { render::json(&describe(info)) } else { Ok(show(info, context)) }
+        }
+    }
+}
+
+fn list(context: &Context) -> String {
+    let left = |title| (title, Alignment::Left);
+    let mut table = Table::new(&[left("name"), left("lineage"), left("tunables"), left("what it does")]);
+    for s in SCHEDULERS {
+        let tunables = match s.tunables.len() {
+            0 => "-".to_owned(),
+            n => n.to_string(),
+        };
+        table.row(vec![s.name.to_owned(), lineage(s.lineage).to_owned(), tunables, s.summary.to_owned()]);
+    }
+    table.render(context.terminal)
+}
+
+fn show(info: &SchedulerInfo, context: &Context) -> String {
+    let terminal = context.terminal;
+    let mut out = format!("{} ({})\n", terminal.bold(info.name), lineage(info.lineage));
+    let _ = writeln!(out, "  {}", info.summary);
+    for t in info.tunables {
+        let default = format!("{} = {}", t.name, number::tick(t.default));
+        let _ = writeln!(out, "\n  {}  {}", terminal.bold(&default), range(t));
+        for line in render::wrap(&prose(t.doc), terminal.width.saturating_sub(6).max(20)).lines() {
+            let _ = writeln!(out, "      {line}");
+        }
+    }
+    if info.tunables.is_empty() {
+        out.push_str("  It has no tunables.\n");
+    }
+    out
+}
+
+fn range(t: &Tunable) -> String {
+    let whole = if t.integer { "whole, " } else { "" };
+    // Beyond this a double no longer tells neighbours apart: such a limit is no limit.
+    if t.max >= 9e15 {
+        format!("({}, {whole}{} or more)", t.unit, number::tick(t.min))
+    } else {
+        format!("({}, {whole}{} to {})", t.unit, number::tick(t.min), number::tick(t.max))
+    }
+}
+
+fn describe(info: &SchedulerInfo) -> Description {
+    let tunable = |t: &Tunable| TunableDescription {
+        name: t.name,
+        unit: t.unit.to_string(),
+        default: t.default,
+        min: t.min,
+        max: t.max,
+        integer: t.integer,
+        description: prose(t.doc),
+    };
+    Description {
+        name: info.name,
+        lineage: lineage(info.lineage),
+        summary: info.summary,
+        tunables: info.tunables.iter().map(tunable).collect(),
+    }
+}
+
+/// Documentation without its markup.
+fn prose(doc: &str) -> String {
+    doc.replace(['`', '[', ']'], "").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn lineage(lineage: Lineage) -> &'static str {
+    match lineage {
+        Lineage::Classic => "classic",
+        Lineage::Linux2_6 => "Linux 2.6.24",
+        Lineage::Linux6 => "Linux 6.x",
+    }
+}

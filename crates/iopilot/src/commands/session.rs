@@ -1,0 +1,95 @@
+//! What `compare`, `simulate` and `demo` share: reading what the options name, running, and writing the page.
+
+use super::Context;
+use crate::args::{self, MachineArgs, Mode, Replay};
+use crate::progress::watched;
+use crate::report;
+use iopilot_block::InputError;
+use iopilot_sched::SchedulerSpec;
+use iopilot_device::Device;
+use iopilot_sim::workload::replay::ReplayMode;
+use iopilot_sim::workload::{Fit, TraceOptions, Workload, WorkloadOptions};
+use iopilot_sim::{Comparison, Machine, RunOptions, SimError, compare};
+use std::path::{Path, PathBuf};
+
+/// The machine that `--disk` or `--machine` names.
+pub(super) fn machine(args: &MachineArgs) -> Result<Machine, SimError> {
+    match (&args.machine, &args.disk) {
+        (Some(path), _) => Machine::load(path),
+        (None, Some(disk)) => Machine::for_disk(disk),
+        (None, None) => unreachable!("the argument parser asks for one of them"),
+    }
+}
+
+/// The schedulers that the lists name; each once.
+pub(super) fn schedulers(lists: &[String]) -> Result<Vec<SchedulerSpec>, InputError> {
+    let mut specs: Vec<SchedulerSpec> = Vec::new();
+    for list in lists {
+        for spec in SchedulerSpec::parse_list(list)? {
+            if !specs.contains(&spec) {
+                specs.push(spec);
+            }
+        }
+    }
+    Ok(specs)
+}
+
+/// The workload in `path`, read as the options say, for the machine's disk.
+pub(super) fn workload(path: &Path, args: &Replay, machine: &Machine) -> Result<Workload, SimError> {
+    Workload::load(path, &options(args), machine.device().capacity())
+}
+
+fn options(args: &Replay) -> WorkloadOptions {
+    let mode = args.mode.map(|m| match m {
+        Mode::Open => ReplayMode::Open,
+        Mode::Closed => ReplayMode::Closed,
+        Mode::Dependent => ReplayMode::Dependent,
+    });
+    let fit = match args.fit {
+        args::Fit::Error => Fit::Error,
+        args::Fit::Wrap => Fit::Wrap,
+    };
+    let trace = TraceOptions {
+        mode,
+        population: args.population,
+        device: args.device,
+        limit: args.limit,
+        fit,
+        window: args.window,
+        time_scale: args.time_scale,
+    };
+    WorkloadOptions { format: args.format.clone(), trace }
+}
+
+/// Runs the workload under each scheduler, with a progress bar.
+pub(super) fn run(
+    machine: &Machine,
+    workload: &Workload,
+    schedulers: &[SchedulerSpec],
+    options: &RunOptions,
+    context: &Context,
+) -> Result<Comparison, SimError> {
+    let total = workload.requests().map(|n| n * schedulers.len() as u64);
+    watched(context.quiet, total, |progress| compare(machine, workload, schedulers, options, progress))
+}
+
+/// Refuses a file that could not be written, before anything long begins.
+pub(super) fn check_writable(option: &str, path: Option<&PathBuf>) -> Result<(), InputError> {
+    let Some(path) = path else { return Ok(()) };
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let expected = match (folder.is_dir(), path.is_dir()) {
+        (false, _) => "a file in a folder that exists",
+        (_, true) => "a file, not a folder",
+        _ => return Ok(()),
+    };
+    Err(InputError::new(option, path.display().to_string(), expected))
+}
+
+/// Writes the page where one is wanted.
+pub(super) fn write_report(path: Option<&PathBuf>, comparison: &Comparison, context: &Context) -> anyhow::Result<()> {
+    if let Some(path) = path {
+        report::write(path, comparison, &context.command_line)?;
+        context.note(format_args!("report written to {}", path.display()));
+    }
+    Ok(())
+}

@@ -1,0 +1,51 @@
+//! `iopilot simulate`: everything about each run.
+
+use super::{Context, session};
+use crate::args::Simulate;
+use crate::render;
+use iopilot_block::InputError;
+use iopilot_sim::{Comparison, RunOptions};
+use iopilot_trace::TraceWriter;
+use std::path::Path;
+
+/// Runs the command; the text to print.
+pub(crate) fn run(args: &Simulate, context: &Context) -> anyhow::Result<String> {
+    session::check_writable("--report", args.output.report.as_ref())?;
+    session::check_writable("--requests-out", args.requests_out.as_ref())?;
+    let schedulers = session::schedulers(&args.scheduler)?;
+    if args.requests_out.is_some() && schedulers.len() != 1 {
+        let got = format!("{} schedulers", schedulers.len());
+        return Err(InputError::new("--requests-out", got, "one scheduler, as its times are its own").into());
+    }
+    if let Some(path) = &args.requests_out {
+        super::trace::format_to_write(path, None)?;
+    }
+    let machine = session::machine(&args.machine)?;
+    let workload = session::workload(&args.workload, &args.replay, &machine)?;
+    let options = RunOptions { seed: args.replay.seed, log: args.requests_out.is_some() };
+    let comparison = session::run(&machine, &workload, &schedulers, &options, context)?;
+    if let Some(path) = &args.requests_out {
+        write_requests(path, &comparison)?;
+        context.note(format_args!("requests written to {}", path.display()));
+    }
+    session::write_report(args.output.report.as_ref(), &comparison, context)?;
+    if args.output.json {
+        return render::json(&comparison);
+    }
+    let mut out: Vec<String> = comparison.runs.iter().map(|r| render::details(r, context.terminal)).collect();
+    if comparison.runs.len() > 1 {
+        out.push(render::comparison(&comparison, false, context.terminal));
+    } else {
+        out.extend(render::notes(&comparison, context.terminal));
+    }
+    Ok(out.join("\n"))
+}
+
+/// Writes what happened to every request of the only run.
+fn write_requests(path: &Path, comparison: &Comparison) -> anyhow::Result<()> {
+    let mut writer = TraceWriter::create(path, super::trace::format_to_write(path, None)?)?;
+    for request in comparison.runs.iter().filter_map(|r| r.log.as_ref()).flatten() {
+        writer.write(request)?;
+    }
+    Ok(writer.finish()?)
+}

@@ -1,0 +1,70 @@
+//! `iopilot trace`: describe, convert and record traces.
+
+mod convert;
+mod record;
+mod stat;
+
+use super::Context;
+use crate::args::Trace;
+use crate::render::{Alignment, Table};
+use iopilot_block::InputError;
+use iopilot_trace::Format;
+use std::path::Path;
+
+/// Runs the command; the text to print.
+pub(crate) fn run(command: &Trace, context: &Context) -> anyhow::Result<String> {
+    match command {
+        Trace::Stat(args) => stat::run(args, context),
+        Trace::Convert(args) => convert::run(args, context),
+        Trace::Record(args) => record::run(args, context),
+        Trace::Formats => Ok(formats(context)),
+    }
+}
+
+fn formats(context: &Context) -> String {
+    let mut table = Table::new(&[("format", Alignment::Left), ("read", Alignment::Left), ("written", Alignment::Left)]);
+    for name in Format::NAMES {
+        let written = if Format::WRITABLE.contains(name) { "yes" } else { "-" };
+        table.row(vec![(*name).to_owned(), "yes".to_owned(), written.to_owned()]);
+    }
+    table.render(context.terminal)
+}
+
+/// The format that `--format` names, where it is given.
+fn format(name: Option<&String>) -> Result<Option<Format>, InputError> {
+    name.map(|n| n.parse()).transpose()
+}
+
+/// The format to write to `path`: as asked for, else as the name ends.
+pub(super) fn format_to_write(path: &Path, asked: Option<&String>) -> Result<Format, InputError> {
+    if let Some(format) = format(asked)? {
+        return Ok(format);
+    }
+    let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    let bare = name.strip_suffix(".gz").or(name.strip_suffix(".zst")).unwrap_or(&name);
+    match bare.rsplit_once('.').map(|(_, ending)| ending) {
+        Some("iolog") => Ok(Format::FioIolog),
+        Some(ending) if Format::WRITABLE.contains(&ending) => ending.parse(),
+        _ => {
+            let endings: Vec<String> = Format::WRITABLE.iter().map(|f| format!(".{f}")).collect();
+            let expected = format!("a name that ends in one of {}, or --to FORMAT", endings.join(", "));
+            Err(InputError::new("output", path.display().to_string(), expected))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_tells_the_format() {
+        let of = |name: &str| format_to_write(Path::new(name), None);
+        assert_eq!(of("a/b.parquet").unwrap(), Format::Parquet);
+        assert_eq!(of("b.iolog.gz").unwrap(), Format::FioIolog);
+        assert_eq!(of("b.disksim.zst").unwrap(), Format::Disksim);
+        assert!(of("b.csv").unwrap_err().to_string().contains("--to FORMAT"));
+        assert!(of("parquet").is_err());
+        assert_eq!(format_to_write(Path::new("b.csv"), Some(&"msr".to_owned())).unwrap(), Format::Msr);
+    }
+}

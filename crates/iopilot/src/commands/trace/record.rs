@@ -1,0 +1,47 @@
+//! `iopilot trace record`.
+
+use super::format_to_write;
+use crate::args::Record;
+use crate::commands::{Context, session};
+use iopilot_trace::{RecordOptions, TraceError, TraceWriter, record};
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+/// Records a device to a file.
+pub(super) fn run(args: &Record, context: &Context) -> anyhow::Result<String> {
+    session::check_writable("--output", Some(&args.output))?;
+    let format = format_to_write(&args.output, args.to.as_ref())?;
+    let mut options = RecordOptions::new(&args.device);
+    options.command = (!args.command.is_empty()).then(|| args.command.clone());
+    options.duration = args.duration.map(Duration::from_secs);
+    options.buffer_kb = args.buffer_kb;
+    let mut writer = TraceWriter::create(&args.output, format)?;
+    let mut failure: Option<TraceError> = None;
+    if options.command.is_none() && options.duration.is_none() {
+        context.note("recording; ctrl-C ends it");
+    }
+    let summary = record(&options, &mut |request| match writer.write(&request) {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(e) => {
+            failure = Some(e);
+            ControlFlow::Break(())
+        }
+    })?;
+    if let Some(e) = failure {
+        return Err(anyhow::Error::from(e).context("recording ended early"));
+    }
+    writer.finish()?;
+    let seconds = summary.elapsed.as_secs_f64();
+    context.note(format_args!("{} requests in {seconds:.1} s written to {}", summary.requests, args.output.display()));
+    if summary.incomplete > 0 {
+        context.note(format_args!("the completion of {} of them was not seen", summary.incomplete));
+    }
+    if summary.lost_events > 0 {
+        let lost = summary.lost_events;
+        context.note(format_args!("{lost} trace events were lost: record again with a larger --buffer-kb"));
+    }
+    if let Some(status) = summary.exit_status.filter(|s| !s.success()) {
+        context.note(format_args!("the command ended with {status}"));
+    }
+    Ok(String::new())
+}

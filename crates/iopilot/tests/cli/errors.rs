@@ -1,0 +1,78 @@
+//! Bad input: one line that names what is wrong and what was expected, and exit code 2.
+
+use crate::Sandbox;
+
+#[test]
+fn unknown_names_come_with_the_nearest_known() {
+    let s = Sandbox::new();
+    let line = s.refused("compare small.trace --disk hd-250-32 --scheduler deadlien");
+    assert!(line.contains("deadlien") && line.contains("`deadline`"), "{line}");
+    let line = s.refused("compare small.trace --disk hd-250-32 --scheduler mq-deadline:fifo_bach=4");
+    assert!(line.contains("fifo_bach") && line.contains("fifo_batch"), "{line}");
+    let line = s.refused("compare small.trace --disk hd-250-33");
+    assert!(line.contains("hd-250-33") && line.contains("hd-250-32"), "{line}");
+    let line = s.refused("disk show hd-250-33");
+    assert!(line.contains("hd-250-32"), "{line}");
+    let line = s.refused("scheduler show bqf");
+    assert!(line.contains("bfq"), "{line}");
+}
+
+#[test]
+fn a_tunable_out_of_range_tells_the_range() {
+    let s = Sandbox::new();
+    let line = s.refused("compare small.trace --disk hd-250-32 --scheduler mq-deadline:fifo_batch=-1");
+    assert!(line.contains("fifo_batch") && line.contains("-1"), "{line}");
+    let line = s.refused("compare small.trace --disk hd-250-32 --scheduler mq-deadline:fifo_batch");
+    assert!(line.contains("TUNABLE=VALUE"), "{line}");
+}
+
+#[test]
+fn an_unknown_key_of_a_description_is_named_with_its_file_and_line() {
+    let s = Sandbox::new();
+    let description = s.ok("disk show hd-250-32 --toml");
+    s.write("mine.toml", format!("colour = \"red\"\n{description}"));
+    let line = s.refused("compare small.trace --disk mine.toml");
+    assert!(line.contains("mine.toml") && line.contains("colour"), "{line}");
+    s.write("machine.toml", "disk = \"hd-250-32\"\n\n[block]\nnr_request = 64\n");
+    let line = s.refused("compare small.trace --machine machine.toml");
+    assert!(line.contains("machine.toml:4") && line.contains("nr_request"), "{line}");
+}
+
+#[test]
+fn a_trace_that_is_missing_cut_short_or_noise_is_refused() {
+    let s = Sandbox::new();
+    assert!(s.refused("compare nowhere.trace --disk hd-250-32").contains("nowhere.trace"));
+    assert!(s.refused("trace stat nowhere.trace").contains("nowhere.trace"));
+    let cut = crate::small_trace();
+    let cut = &cut[..cut.len() - 6];
+    s.write("cut.trace", cut);
+    let line = s.refused("compare cut.trace --disk hd-250-32 --scheduler noop");
+    assert!(line.contains("cut.trace:400"), "{line}");
+    s.write("negative.trace", "0.0 0 1000 8 1\n1.0 0 1000 -8 1\n");
+    let line = s.refused("compare negative.trace --disk hd-250-32 --scheduler noop --format disksim");
+    assert!(line.contains("negative.trace:2") && line.contains("-8"), "{line}");
+    let noise: Vec<u8> = (0..4096u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    s.write("noise", noise);
+    assert!(s.refused("compare noise --disk hd-250-32").contains("noise"));
+    s.write("empty", "");
+    assert!(s.refused("compare empty --disk hd-250-32").contains("empty"));
+}
+
+#[test]
+fn usage_errors_take_one_line() {
+    let s = Sandbox::new();
+    assert!(s.refused("compare small.trace").contains("--disk"));
+    assert!(s.refused("compar small.trace").contains("compare"));
+    assert!(s.refused("compare small.trace --disk d --mode opne").contains("open"));
+    assert!(s.refused("demo --threads 0").contains("--threads"));
+    assert!(s.refused("compare small.trace --disk hd-250-32 --format dsksim").contains("disksim"));
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_refused_before_the_run() {
+    let s = Sandbox::new();
+    let line = s.refused("compare small.trace --disk hd-250-32 --report nowhere/report.html");
+    assert!(line.contains("--report") && line.contains("nowhere/report.html"), "{line}");
+    let line = s.refused("simulate -w small.trace --disk hd-250-32 -s noop,none --requests-out x.parquet");
+    assert!(line.contains("one scheduler"), "{line}");
+}

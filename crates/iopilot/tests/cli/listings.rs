@@ -1,0 +1,35 @@
+//! The catalogues of disks and schedulers.
+
+use crate::Sandbox;
+use serde_json::Value;
+
+#[test]
+fn every_scheduler_is_listed_and_shown() {
+    let s = Sandbox::new();
+    let list: Value = serde_json::from_str(&s.ok("scheduler list --json")).unwrap();
+    let text = s.ok("scheduler list");
+    for entry in list.as_array().unwrap() {
+        let name = entry["name"].as_str().unwrap();
+        assert!(text.lines().any(|l| l.split_whitespace().next() == Some(name)), "{name}: {text}");
+        let shown = s.ok(&format!("scheduler show {name}"));
+        for tunable in entry["tunables"].as_array().unwrap() {
+            assert!(shown.contains(tunable["name"].as_str().unwrap()), "{name}: {shown}");
+        }
+    }
+    let shown = s.ok("scheduler show mq-deadline");
+    assert!(shown.contains("read_expire = 500  (ms"), "{shown}");
+}
+
+#[test]
+fn every_disk_is_listed_and_its_toml_describes_the_same_disk() {
+    let s = Sandbox::new();
+    let list: Value = serde_json::from_str(&s.ok("disk list --json")).unwrap();
+    let text = s.ok("disk list");
+    for entry in list.as_array().unwrap() {
+        let name = entry["name"].as_str().unwrap();
+        assert!(text.contains(name), "{name}: {text}");
+        assert!(s.ok(&format!("disk show {name}")).contains(name));
+        s.write("copy.toml", s.ok(&format!("disk show {name} --toml")));
+        assert_eq!(s.ok(&format!("disk show {name} --json")), s.ok("disk show copy.toml --json"), "{name}");
+    }
+}

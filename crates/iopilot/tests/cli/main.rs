@@ -1,0 +1,92 @@
+//! The `iopilot` binary, run as a user runs it.
+
+mod demo;
+mod errors;
+mod generated;
+mod listings;
+mod pipes;
+mod report;
+mod results;
+mod traces;
+
+use std::fmt::Write;
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// A folder of its own for each test, with a small trace in it.
+struct Sandbox {
+    folder: tempfile::TempDir,
+}
+
+/// What a command did.
+struct Done {
+    code: i32,
+    stdout: String,
+    stderr: String,
+}
+
+impl Sandbox {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("small.trace"), small_trace()).unwrap();
+        Self { folder }
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        std::fs::write(self.path().join(name), content).unwrap();
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_iopilot"));
+        command.current_dir(self.path()).env_remove("COLUMNS").env_remove("NO_COLOR");
+        command
+    }
+
+    /// Runs `iopilot` with the words of `line`.
+    fn run(&self, line: &str) -> Done {
+        let Output { status, stdout, stderr } = self.command().args(line.split_whitespace()).output().unwrap();
+        Done {
+            code: status.code().expect("it was not killed by a signal"),
+            stdout: String::from_utf8(stdout).unwrap(),
+            stderr: String::from_utf8(stderr).unwrap(),
+        }
+    }
+
+    /// Runs `iopilot`, which must succeed; what it prints.
+    fn ok(&self, line: &str) -> String {
+        let done = self.run(line);
+        assert_eq!(done.code, 0, "iopilot {line}: {}", done.stderr);
+        done.stdout
+    }
+
+    /// Runs `iopilot`, which must refuse its input; the line it says so with.
+    fn refused(&self, line: &str) -> String {
+        let done = self.run(line);
+        assert_eq!(done.code, 2, "iopilot {line}: {}{}", done.stdout, done.stderr);
+        assert_eq!(done.stderr.lines().count(), 1, "iopilot {line}: {}", done.stderr);
+        assert!(done.stderr.starts_with("iopilot: "), "{}", done.stderr);
+        assert!(done.stdout.is_empty(), "iopilot {line}: {}", done.stdout);
+        done.stderr
+    }
+}
+
+/// 400 requests in DiskSim's ascii format: time in ms, device, sector, sectors, 1 for a read. Random over 100 GB, with
+/// a sequential run in between, faster than a disk can serve them.
+fn small_trace() -> String {
+    let mut state = 12345u64;
+    let mut random = move |below: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    let mut trace = String::new();
+    for i in 0..400u64 {
+        let sector = if i % 4 == 0 { 5_000_000 + i * 2 } else { random(195_000_000) };
+        let read = u8::from(random(4) != 0);
+        writeln!(trace, "{}.{:03} 0 {sector} 8 {read}", i * 4, random(1000)).unwrap();
+    }
+    trace
+}

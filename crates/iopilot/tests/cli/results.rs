@@ -1,0 +1,98 @@
+//! `compare` and `simulate`: tables, JSON, determinism.
+
+use crate::Sandbox;
+use serde_json::Value;
+
+const COMPARE: &str = "compare small.trace --disk hd-250-32";
+
+fn keys(value: &Value) -> Vec<&str> {
+    value.as_object().unwrap().keys().map(String::as_str).collect()
+}
+
+#[test]
+fn the_documented_keys_are_the_keys() {
+    let s = Sandbox::new();
+    let json: Value = serde_json::from_str(&s.ok(&format!("{COMPARE} --scheduler noop,mq-deadline --json"))).unwrap();
+    let documented = include_str!("../../../../docs/report.md");
+    let mut sections = vec![&json, &json["machine"], &json["workload"], &json["verdict"]];
+    let runs = json["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 2);
+    sections.extend([&runs[0], &runs[0]["response_ms"], &runs[0]["processes"][0]]);
+    for section in sections {
+        for key in keys(section) {
+            assert!(documented.contains(&format!("`{key}`")) || documented.contains(&format!("\"{key}\"")), "{key}");
+        }
+    }
+    for key in ["scheduler", "requests", "reads", "writes", "bytes", "elapsed_s", "throughput_mb_s", "iops", "merged", "jain"] {
+        assert!(!runs[0][key].is_null(), "{key}");
+    }
+    assert_eq!(keys(&runs[0]["service_ms"]), ["max", "mean", "p50", "p95", "p99"]);
+}
+
+#[test]
+fn every_request_is_served_under_every_scheduler() {
+    let s = Sandbox::new();
+    let json: Value = serde_json::from_str(&s.ok(&format!("{COMPARE} --json"))).unwrap();
+    let listed: Value = serde_json::from_str(&s.ok("scheduler list --json")).unwrap();
+    let runs = json["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), listed.as_array().unwrap().len());
+    for run in runs {
+        assert_eq!(run["requests"], 400, "{}", run["scheduler"]);
+        assert_eq!(run["bytes"], 400 * 4096, "{}", run["scheduler"]);
+    }
+    let means = || runs.iter().map(|r| r["response_ms"]["mean"].as_f64().unwrap());
+    if json["verdict"]["measure"] == "response_ms.mean" {
+        let best = runs.iter().find(|r| r["scheduler"] == json["verdict"]["best"]).unwrap();
+        assert!(means().all(|m| best["response_ms"]["mean"].as_f64().unwrap() <= m));
+    }
+}
+
+#[test]
+fn the_number_of_threads_changes_nothing() {
+    let s = Sandbox::new();
+    for mode in ["open", "closed --population 8"] {
+        let one = s.ok(&format!("{COMPARE} --mode {mode} --json --threads 1"));
+        let two = s.ok(&format!("{COMPARE} --mode {mode} --json --threads 2"));
+        assert!(one == two, "{mode}");
+    }
+}
+
+#[test]
+fn a_list_of_schedulers_is_run_as_asked() {
+    let s = Sandbox::new();
+    let line = format!("{COMPARE} --sort asked --scheduler none,mq-deadline:fifo_batch=4,mq-deadline,none");
+    let table = s.ok(&line);
+    let rows: Vec<&str> = table.lines().filter(|l| l.contains("none") || l.contains("mq-deadline")).take(3).collect();
+    assert!(rows[0].contains("none") && rows[1].contains("mq-deadline:fifo_batch=4"), "{table}");
+    assert!(table.lines().all(|l| l.chars().count() <= 120), "{table}");
+    assert_eq!(rows.iter().filter(|l| l.starts_with('*')).count(), 1, "{table}");
+}
+
+#[test]
+fn a_narrow_terminal_gets_a_narrow_table() {
+    let s = Sandbox::new();
+    let output = s.command().args(COMPARE.split(' ')).env("COLUMNS", "60").output().unwrap();
+    let table = String::from_utf8(output.stdout).unwrap();
+    assert!(table.lines().all(|l| l.chars().count() <= 60), "{table}");
+    assert!(table.contains("mean"));
+}
+
+#[test]
+fn simulate_tells_of_each_run_and_writes_its_requests() {
+    let s = Sandbox::new();
+    let text = s.ok("simulate --workload small.trace --disk hd-250-32 --scheduler noop --requests-out requests.parquet");
+    for word in ["noop", "400 (", "response", "service", "cache hits"] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+    let stat: Value = serde_json::from_str(&s.ok("trace stat requests.parquet --json")).unwrap();
+    assert_eq!(stat["requests"], 400);
+}
+
+#[test]
+fn a_machine_can_be_described() {
+    let s = Sandbox::new();
+    s.write("machine.toml", "name = \"mine\"\ndisk = \"hd-250-32\"\n\n[block]\nqueue_depth = 1\n");
+    let json: Value = serde_json::from_str(&s.ok("simulate -w small.trace -m machine.toml --json")).unwrap();
+    assert_eq!(json["machine"]["name"], "mine");
+    assert_eq!(json["machine"]["queue_depth"], 1);
+}
