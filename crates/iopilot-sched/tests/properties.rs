@@ -7,7 +7,7 @@ use iopilot_sched::SCHEDULERS;
 use proptest::prelude::*;
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// The bench checks that nothing is lost or served twice, that merges keep every byte, and that the device is
     /// never left idle without a reason.
