@@ -58,7 +58,7 @@ pub struct Tunable {
     pub doc: &'static str,
 }
 
-/// A set of tunables with their values. Made by [`tunables!`](crate::tunables::tunables).
+/// A set of tunables with their values. Made by the `tunables!` macro.
 pub trait Tunables {
     /// All of them, in the order of documentation.
     fn specs(&self) -> &'static [Tunable];

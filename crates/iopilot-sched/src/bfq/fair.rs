@@ -203,13 +203,13 @@ impl Bfq {
             return;
         }
         let in_service = self.in_service_entity == Some(q);
+        self.tree_extract(q);
+        self.set_finish(q, self.queues[q].entity.service);
         if in_service {
-            self.set_finish(q, self.queues[q].entity.service);
             self.in_service_entity = None;
         } else {
             self.queues[q].entity.service = 0;
         }
-        self.tree_extract(q);
         let finish = self.queues[q].entity.finish;
         if finish > self.tree(q).vtime {
             insert(&mut self.tree(q).idle, finish, q);
@@ -275,8 +275,7 @@ impl Bfq {
             return None;
         }
         let q = self.next_in_service?;
-        self.in_service_entity = Some(q);
-        self.queues[q].entity.service = 0;
+        self.in_service_entity = Some(q); // what was injected of it meanwhile stays on its account
         self.tree_extract(q);
         self.update_next(None, false);
         Some(q)
