@@ -1,0 +1,96 @@
+//! In the steady state no scheduler allocates per request: its memory grows to the most requests and processes it has seen at once.
+
+use iopilot_block::{Flags, Lba, Nanos, Op, ProcessId, Request, Requests, Sectors};
+use iopilot_sched::{Dispatch, Environment, MergeLimits, SCHEDULERS, Scheduler, SchedulerSpec};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::collections::VecDeque;
+
+thread_local! {
+    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+// SAFETY: hands everything to the system's allocator; the counter is a plain thread-local without a destructor.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.with(|n| n.set(n.get() + 1));
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Keeps 32 requests queued, `device` of them at the device, for `n` requests of `processes` that come and go.
+fn run(
+    scheduler: &mut impl Scheduler,
+    rqs: &mut Requests,
+    device: &mut VecDeque<iopilot_block::RequestId>,
+    now: &mut Nanos,
+    n: u64,
+) {
+    let limits = MergeLimits::default();
+    let mut seed = 1u64;
+    for i in 0..n {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let lba = (seed >> 40) % 60_000;
+        let process = ProcessId((i / 7 % 12) as u32);
+        let op = if seed >> 63 == 0 { Op::Read } else { Op::Write };
+        let mut rq = Request::new(op, Lba(lba), Sectors(8), process);
+        rq.flags.set(Flags::SYNC, seed >> 62 & 1 == 0);
+        (rq.arrived, rq.inserted) = (*now, *now);
+        let id = rqs.insert(rq);
+        if scheduler.try_merge(rqs, id, &limits, *now).is_none() {
+            scheduler.insert(rqs, id, *now);
+        }
+        if i % 97 == 0 {
+            scheduler.process_exited(process, *now);
+        }
+        *now += Nanos::from_micros(500);
+        while scheduler.queued() > 32 || (device.is_empty() && scheduler.queued() > 0) {
+            match scheduler.dispatch(rqs, *now) {
+                Dispatch::Request(id) => {
+                    rqs[id].issued = *now;
+                    device.push_back(id);
+                }
+                Dispatch::WaitUntil(at) if device.is_empty() => {
+                    *now = at;
+                    continue;
+                }
+                _ => {}
+            }
+            if device.len() < 4 && scheduler.queued() <= 32 {
+                break;
+            }
+            *now += Nanos::from_millis(1);
+            let Some(done) = device.pop_front() else { continue };
+            scheduler.completed(rqs, done, *now);
+            let mut next = Some(done);
+            while let Some(part) = next {
+                next = rqs.next_part(part);
+                rqs.remove(part);
+            }
+        }
+    }
+}
+
+#[test]
+fn schedulers_do_not_allocate_in_the_steady_state() {
+    for spec in SchedulerSpec::all() {
+        let mut scheduler = spec.build(&Environment { cpus: 2, ..Environment::default() }).expect("defaults are valid");
+        let (mut rqs, mut device, mut now) = (Requests::new(), VecDeque::new(), Nanos::ZERO);
+        run(&mut scheduler, &mut rqs, &mut device, &mut now, 40_000);
+        let before = ALLOCATIONS.with(Cell::get);
+        run(&mut scheduler, &mut rqs, &mut device, &mut now, 20_000);
+        let after = ALLOCATIONS.with(Cell::get);
+        // A list that grows once more is no harm; an allocation per request, or per hundred, is.
+        assert!(after - before < 20, "{} allocated {} times in 20,000 requests", spec.name, after - before);
+    }
+    assert!(SCHEDULERS.len() > 10);
+}
