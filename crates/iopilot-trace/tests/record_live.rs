@@ -79,6 +79,7 @@ fn records_what_a_program_did_to_a_device() {
 
     // Others (udev) may look at the device, too.
     let reader = records.iter().find(|r| r.sectors == Sectors(128)).unwrap().process;
+    assert_eq!(summary.process_names[&reader.unwrap().0], "dd");
     let reads: Vec<_> = records.iter().filter(|r| r.process == reader).collect();
     let places: Vec<_> = reads.iter().map(|r| (r.op, r.lba, r.sectors)).collect();
     let expected: Vec<_> = (0..20).map(|i| (Op::Read, Lba(i * 128), Sectors(128))).collect();

@@ -11,7 +11,7 @@ use super::event::{Event, Io, What};
 use super::tasks::{Task, Tasks};
 use crate::TraceRecord;
 use iopilot_block::{Flags, Lba, Nanos, Op, ProcessId, Sectors};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A request still incomplete after this is given up: its completion was lost.
 const GIVE_UP: Nanos = Nanos::from_secs(120);
@@ -50,6 +50,8 @@ pub(super) struct Correlator {
     /// Records given out, and those of them without a completion.
     pub(super) emitted: u64,
     pub(super) incomplete: u64,
+    /// The names of those who issued them.
+    names: BTreeMap<u32, [u8; 16]>,
 }
 
 impl Correlator {
@@ -67,12 +69,22 @@ impl Correlator {
             closed: None,
             emitted: 0,
             incomplete: 0,
+            names: BTreeMap::new(),
         }
     }
 
     /// Takes in nothing that arrives after `time`.
     pub(super) fn close(&mut self, time: Nanos) {
         self.closed = Some(time);
+    }
+
+    /// The names of the tasks that issued something.
+    pub(super) fn names(&self) -> BTreeMap<u32, String> {
+        let text = |comm: &[u8; 16]| {
+            let end = comm.iter().position(|&c| c == 0).unwrap_or(comm.len());
+            String::from_utf8_lossy(&comm[..end]).into_owned()
+        };
+        self.names.iter().map(|(&pid, comm)| (pid, text(comm))).filter(|(_, name)| !name.is_empty()).collect()
     }
 
     /// Whether nothing is in flight.
@@ -142,6 +154,8 @@ impl Correlator {
         }
         self.origin.get_or_insert(event.time);
         let Task { parent, start } = self.tasks.get(event.pid);
+        // The last one counts: a child first bears its parent's.
+        self.names.insert(event.pid, event.comm);
         // A bio without sectors is a flush, whatever it is called.
         let flush = io.sectors == Sectors(0);
         let lba = if flush { Lba(0) } else { io.lba };

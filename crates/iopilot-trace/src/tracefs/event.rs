@@ -11,6 +11,8 @@ pub(super) struct Event {
     pub(super) cpu: u16,
     /// The current task.
     pub(super) pid: u32,
+    /// Its name, padded with zeros, where the event tells.
+    pub(super) comm: [u8; 16],
     pub(super) what: What,
 }
 

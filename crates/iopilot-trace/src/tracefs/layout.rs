@@ -23,7 +23,7 @@ type Field = (usize, usize);
 struct Layout {
     id: u16,
     kind: Kind,
-    fields: [Option<Field>; 4],
+    fields: [Option<Field>; 5],
 }
 
 /// The layouts of all events recorded.
@@ -67,7 +67,8 @@ impl Layouts {
                 }
             }
         };
-        Some(Event { time, cpu, pid, what })
+        let comm = layout.fields[4].and_then(|(offset, size)| data.get(offset..offset + size)?.try_into().ok());
+        Some(Event { time, cpu, pid, comm: comm.unwrap_or_default(), what })
     }
 }
 
@@ -81,11 +82,12 @@ impl Layout {
             Kind::Fork => (&["parent_pid", "child_pid"], ""),
             Kind::Exit => (&["pid"], ""),
         };
-        let mut fields = [None; 4];
+        let mut fields = [None; 5];
         for (slot, name) in fields.iter_mut().zip(needed) {
             *slot = Some(find(name).ok_or("its format lacks a field, expected the one of Linux 4.19 or later")?);
         }
         fields[3] = find(wanted);
+        fields[4] = find("comm").filter(|f| kind == Kind::Queue && f.1 == 16);
         Ok(Self { id: id.ok_or("its format has no ID")?, kind, fields })
     }
 }

@@ -13,6 +13,7 @@ use super::tasks::Tasks;
 use crate::TraceRecord;
 use iopilot_block::Nanos;
 use rustix::time::{ClockId, clock_gettime};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -57,6 +58,8 @@ pub struct RecordSummary {
     pub requests: u64,
     /// Those of them whose completion was not seen.
     pub incomplete: u64,
+    /// The names of the tasks that issued them, as the kernel knew them at each one's last request.
+    pub process_names: BTreeMap<u32, String>,
     /// Trace events that were lost because the ring buffers were full.
     pub lost_events: u64,
     /// How long the recording took.
@@ -118,12 +121,14 @@ pub fn record(
     instance.write("tracing_on", "0")?;
     recorder.finish()?;
     let lost_events = instance.lost_events()?;
+    let process_names = recorder.correlator.names();
     let Correlator { emitted: requests, incomplete, .. } = recorder.correlator;
     // The instance cannot be removed while its files are open.
     drop(recorder.readers);
     Ok(RecordSummary {
         requests,
         incomplete,
+        process_names,
         lost_events,
         elapsed: began.elapsed(),
         exit_status,

@@ -17,7 +17,7 @@ impl Script {
 
     fn event(mut self, time: u64, what: What) -> Self {
         let time = Nanos(1_000_000 + time);
-        self.correlator.take(&Event { time, cpu: 1, pid: u32::MAX, what });
+        self.correlator.take(&Event { time, cpu: 1, pid: u32::MAX, comm: *b"reader\0\0\0\0\0\0\0\0\0\0", what });
         self.correlator.emit(time, |r| self.out.push(r));
         self
     }
@@ -156,4 +156,5 @@ fn times_count_from_the_first_request_and_tasks_have_parents() {
         script.out.iter().map(|r| (r.arrival.0, r.parent.unwrap().0, r.process_start.unwrap().0)).collect();
     assert_eq!(seen, [(0, 7, 0), (30, 8, 20)], "the one after closing is not recorded");
     assert!(script.correlator.is_idle());
+    assert_eq!(script.correlator.names(), BTreeMap::from([(u32::MAX, "reader".to_owned())]));
 }
