@@ -12,6 +12,7 @@ mod record;
 mod reorder;
 mod side;
 mod source;
+mod stats;
 mod writer;
 #[cfg(target_os = "linux")]
 mod tracefs;
@@ -23,6 +24,7 @@ pub use format::disksim_validate::{CacheOutcome, ThinkTime, ValidateReader, Vali
 pub use reader::{ReadOptions, TraceReader, detect, read_all};
 pub use record::TraceRecord;
 pub use side::ReadNotes;
+pub use stats::{Bin, Counts, DeviceSummary, ProcessSummary, Spread, TraceStats, TraceSummary};
 pub use writer::TraceWriter;
 #[cfg(target_os = "linux")]
 pub use tracefs::{RecordError, RecordOptions, RecordSummary, record};
