@@ -1,0 +1,447 @@
+//! Bad input gives one line that names file, place, field and expectation; nothing panics; what is written reads back.
+
+use iopilot_block::{Flags, IoPriority, Lba, Nanos, Op, PriorityClass, ProcessId, Sectors};
+use iopilot_trace::{Format, ReadOptions, TraceReader, TraceRecord, TraceWriter, read_all};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use std::io::Cursor;
+
+/// Reads `bytes` as `format`, or whatever they look like.
+fn read(bytes: &[u8], format: Option<Format>) -> Result<Vec<TraceRecord>, String> {
+    let options = ReadOptions { format, ..ReadOptions::default() };
+    let reader =
+        TraceReader::from_reader("t.trace", Cursor::new(bytes.to_vec()), &options).map_err(|e| e.to_string())?;
+    reader.collect::<Result<_, _>>().map_err(|e| e.to_string())
+}
+
+fn vscsi(records: &[(u32, u16, u64, u64)]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for &(length, command, block, time) in records {
+        bytes.extend(1u32.to_le_bytes());
+        bytes.extend(length.to_le_bytes());
+        bytes.extend(1u32.to_le_bytes());
+        bytes.extend(command.to_le_bytes());
+        bytes.extend(0x100u16.to_le_bytes());
+        bytes.extend(block.to_le_bytes());
+        bytes.extend(time.to_le_bytes());
+    }
+    bytes
+}
+
+fn srt(records: &[[i32; 14]]) -> Vec<u8> {
+    let mut bytes = b"$$TR_IOREC-1.3\ndisks = { 0 -> { disktype = hp335h, sectorsize = 256 } };\n\x0c".to_vec();
+    records.iter().flatten().for_each(|word| bytes.extend(word.to_be_bytes()));
+    bytes
+}
+
+/// A request: 4 KiB at block 16 of disk 0.
+fn srt_record(sec: i32) -> [i32; 14] {
+    [56, 0x4_0001, sec, 5, 174, 19_687, 4096, 16, 8, 4, 1, 27, 0, 1]
+}
+
+/// Events `(time, sector, bytes, action and category)`.
+fn blktrace(events: &[(u64, u64, u32, u32)], swapped: bool) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for &(time, sector, length, action) in events {
+        let words = [length, action, 77, 8 << 20, 0];
+        if swapped {
+            bytes.extend(0x6561_7407u32.to_be_bytes());
+            bytes.extend(1u32.to_be_bytes());
+            bytes.extend(time.to_be_bytes());
+            bytes.extend(sector.to_be_bytes());
+            words.iter().for_each(|w| bytes.extend(w.to_be_bytes()));
+        } else {
+            bytes.extend(0x6561_7407u32.to_le_bytes());
+            bytes.extend(1u32.to_le_bytes());
+            bytes.extend(time.to_le_bytes());
+            bytes.extend(sector.to_le_bytes());
+            words.iter().for_each(|w| bytes.extend(w.to_le_bytes()));
+        }
+        bytes.extend([0; 4]);
+    }
+    bytes
+}
+
+const QUEUE: u32 = 1 | 1 << 16 | 1 << 20;
+const ISSUE: u32 = 7 | 1 << 16 | 1 << 22;
+const COMPLETE: u32 = 8 | 1 << 16 | 1 << 23;
+
+/// A small valid trace of every format that is not Parquet.
+fn valid() -> Vec<(Format, Vec<u8>)> {
+    let blkparse = "  8,0    1        1     0.000000000   300  Q  WS 64 + 8 [a]\n\
+                    \x20 8,0    1        2     0.000000100   300  Q  WS 72 + 8 [a]\n\
+                    \x20 8,0    1        3     0.000000150   300  M  WS 72 + 8 [a]\n\
+                    \x20 8,0    1        4     0.000000200   300  D  WS 64 + 16 [a]\n\
+                    \x20 8,0    1        5     0.000000300     0  C  WS 64 + 16 [0]\n\
+                    \x20 8,0    1        6     0.000000400   300  Q   R 0 + 64 [b]\n\
+                    \x20 8,0    1        7     0.000000500   300  X   R 0 / 32 [b]\n";
+    let text = [
+        (Format::Blkparse, blkparse),
+        (Format::FioIolog, "fio version 2 iolog\nx add\nx read 0 4096\nx wait 10\nx write 4096 512\n"),
+        (Format::FioIolog, "fio version 3 iolog\n0 x add\n1 x read 0 4096\n5 x trim 0 512\n9 x sync 0 0\n"),
+        (Format::Disksim, "0.500000 0 8 16 1\n1.250000 1 99 3 0\n"),
+        (Format::DisksimValidate, "R Hit 8 16 500.0 20.5\nW Doub 9 1 100.25 7\n"),
+        (Format::Msr, "128166372003061629,usr,0,Read,4096,512,41286\n128166372003061630,usr,1,Write,0,1024,3\n"),
+        (Format::MsrMs, "0.000 0 4096 512 1\n2.5 1 0 1024 0\n"),
+        (Format::Spc, "0,8,4096,R,0.5\n1,16,512,w,1.25\n"),
+        (Format::Cloudphysics, "version,time,op,size,lbn\n1,100,2a,512,8\n1,200,28,4096,16\n"),
+        (Format::Mqsim, "100 0 8 16 0\n200 1 16 8 1\n"),
+        (Format::Alibaba, "1,R,4096,512,100\n2,W,0,4096,200\n"),
+    ];
+    let mut all: Vec<_> = text.iter().map(|(format, text)| (*format, text.as_bytes().to_vec())).collect();
+    all.push((Format::Vscsi, vscsi(&[(512, 0x28, 8, 100), (4096, 0x2a, 16, 200)])));
+    all.push((Format::HpSrt, srt(&[srt_record(0), srt_record(1)])));
+    let events = [(100, 8, 4096, QUEUE), (200, 8, 4096, ISSUE), (300, 8, 4096, COMPLETE)];
+    all.push((Format::Blktrace, blktrace(&events, false)));
+    all.push((Format::Blktrace, blktrace(&events, true)));
+    all
+}
+
+fn some_records() -> Vec<TraceRecord> {
+    (0..20).map(|i| TraceRecord::new(Nanos::from_millis(i), Op::Read, Lba(i * 8), Sectors(8))).collect()
+}
+
+fn parquet() -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.parquet");
+    let mut writer = TraceWriter::create(&path, Format::Parquet).unwrap();
+    some_records().iter().for_each(|r| writer.write(r).unwrap());
+    writer.finish().unwrap();
+    std::fs::read(path).unwrap()
+}
+
+#[test]
+fn every_format_is_found_out_and_read() {
+    for (format, bytes) in valid() {
+        let all = read(&bytes, None).unwrap_or_else(|e| panic!("{format}: {e}"));
+        assert_eq!(all, read(&bytes, Some(format)).unwrap(), "{format}");
+        assert!(!all.is_empty() && all[0].arrival == Nanos::ZERO, "{format}");
+    }
+    assert_eq!(read(&parquet(), None).unwrap(), some_records());
+}
+
+#[test]
+fn both_byte_orders_of_blktrace_say_the_same() {
+    let events = [(100, 8, 4096, QUEUE), (200, 8, 4096, ISSUE), (300, 8, 4096, COMPLETE)];
+    let little = read(&blktrace(&events, false), None).unwrap();
+    assert_eq!(little, read(&blktrace(&events, true), None).unwrap());
+    assert_eq!((little[0].issue, little[0].completion), (Some(Nanos(100)), Some(Nanos(200))));
+}
+
+#[test]
+fn bad_input_is_named_in_one_line() {
+    let times = |time: u64| vscsi(&[(512, 0x28, 8, 200), (512, 0x28, 8, time)]);
+    let negative_block = {
+        let mut r = srt_record(0);
+        r[7] = -1;
+        r
+    };
+    let negative_size = {
+        let mut r = srt_record(0);
+        r[6] = -4096;
+        r
+    };
+    let cases: Vec<(Format, Vec<u8>, &str)> = vec![
+        // Truncated.
+        (
+            Format::Blkparse,
+            b"8,0 1 1 0.1 300 Q R 64 +".to_vec(),
+            "t.trace:1: sectors: got the end of the line, expected",
+        ),
+        (Format::Blktrace, blktrace(&[(1, 8, 512, QUEUE)], false)[..40].to_vec(), "t.trace:1: record: got 40 bytes"),
+        (Format::FioIolog, b"fio version 3 iolog\n1 x read 0".to_vec(), "t.trace:2: length: got the end of the line"),
+        (Format::Disksim, b"0.5 0 8 16 1\n0.6 0 8".to_vec(), "t.trace:2: blocks: got the end of the line"),
+        (Format::DisksimValidate, b"R Hit 8 16 5.0".to_vec(), "t.trace:1: think time: got the end of the line"),
+        (
+            Format::HpSrt,
+            {
+                let mut b = srt(&[srt_record(0)]);
+                b.pop();
+                b
+            },
+            "t.trace:1: record: got 51 bytes",
+        ),
+        (Format::HpSrt, b"$$TR_IOREC-1.3".to_vec(), "t.trace: header: got no end, expected a form feed"),
+        (Format::Msr, b"1,usr,0,Read,0,512".to_vec(), "t.trace:1: response: got the end of the line"),
+        (Format::MsrMs, b"0.0 0 0 512".to_vec(), "t.trace:1: type: got the end of the line"),
+        (Format::Spc, b"0,8,4096,R".to_vec(), "t.trace:1: timestamp: got the end of the line"),
+        (Format::Vscsi, times(300)[..50].to_vec(), "t.trace:2: record: got 18 bytes and the end of the file"),
+        (Format::Cloudphysics, b"1,100,2a,512".to_vec(), "t.trace:1: lbn: got the end of the line"),
+        (Format::Mqsim, b"1 0 8".to_vec(), "t.trace:1: blocks: got the end of the line"),
+        (Format::Alibaba, b"1,R,0,512".to_vec(), "t.trace:1: timestamp: got the end of the line"),
+        (
+            Format::Parquet,
+            {
+                let mut b = parquet();
+                b.truncate(b.len() / 2);
+                b
+            },
+            "t.trace: parquet: got ",
+        ),
+        // Negative sizes.
+        (Format::Blkparse, b"8,0 1 1 0.1 300 Q R 64 + -8 [a]".to_vec(), "t.trace:1: sectors: got -8, expected a whole"),
+        (Format::FioIolog, b"fio version 2 iolog\nx read 0 -1".to_vec(), "t.trace:2: length: got -1, expected"),
+        (Format::Disksim, b"0.5 0 8 -16 1".to_vec(), "t.trace:1: blocks: got -16, expected"),
+        (Format::DisksimValidate, b"R Hit 8 -1 5.0 1".to_vec(), "t.trace:1: blocks: got -1, expected"),
+        (Format::HpSrt, srt(&[negative_size]), "t.trace:1: bytes: got -4096, expected"),
+        (Format::Msr, b"1,usr,0,Read,0,-512,1".to_vec(), "t.trace:1: size: got -512, expected"),
+        (Format::MsrMs, b"0.0 0 0 -512 1".to_vec(), "t.trace:1: size: got -512, expected"),
+        (Format::Spc, b"0,8,-1,R,0.5".to_vec(), "t.trace:1: size: got -1, expected"),
+        (Format::Vscsi, vscsi(&[(u32::MAX, 0x28, 8, 1)]), "t.trace:1: length: got -1, expected"),
+        (Format::Cloudphysics, b"1,100,2a,-1,8".to_vec(), "t.trace:1: size: got -1, expected"),
+        (Format::Mqsim, b"1 0 8 -1 1".to_vec(), "t.trace:1: blocks: got -1, expected"),
+        (Format::Alibaba, b"1,R,0,-1,5".to_vec(), "t.trace:1: length: got -1, expected"),
+        // Addresses beyond any device.
+        (
+            Format::Blkparse,
+            b"8,0 1 1 0.1 3 Q R 9223372036854775808 + 8 [a]".to_vec(),
+            "t.trace:1: lba: got 9223372036854775808",
+        ),
+        (
+            Format::Blktrace,
+            blktrace(&[(1, 1 << 63, 512, QUEUE)], false),
+            "t.trace:1: lba: got 9223372036854775808 + 1, ",
+        ),
+        (
+            Format::FioIolog,
+            b"fio version 2 iolog\nx read 9223372036854775808 1".to_vec(),
+            "t.trace:2: offset: got 9223372036854775808",
+        ),
+        (
+            Format::Disksim,
+            b"0.5 0 9223372036854775808 16 1".to_vec(),
+            "t.trace:1: lba: got 9223372036854775808 + 16, expected",
+        ),
+        (Format::DisksimValidate, b"R Hit 9223372036854775808 1 5.0 1".to_vec(), "t.trace:1: lba: got "),
+        (Format::HpSrt, srt(&[negative_block]), "t.trace:1: block: got -1, expected"),
+        (Format::Msr, b"1,usr,0,Read,9223372036854775808,512,1".to_vec(), "t.trace:1: offset: got 9223372036854775808"),
+        (Format::MsrMs, b"0.0 0 9223372036854775808 512 1".to_vec(), "t.trace:1: offset: got 9223372036854775808"),
+        (Format::Spc, b"0,9223372036854775808,512,R,0.5".to_vec(), "t.trace:1: lba: got 9223372036854775808"),
+        (Format::Vscsi, vscsi(&[(512, 0x28, 1 << 63, 1)]), "t.trace:1: lba: got 9223372036854775808"),
+        (Format::Cloudphysics, b"1,100,2a,512,9223372036854775808".to_vec(), "t.trace:1: lba: got 9223372036854775808"),
+        (
+            Format::Mqsim,
+            b"1 0 99999999999999999999 1 1".to_vec(),
+            "t.trace:1: block: got 99999999999999999999, expected",
+        ),
+        (Format::Alibaba, b"1,R,9223372036854775808,512,5".to_vec(), "t.trace:1: offset: got 9223372036854775808"),
+        // Times that go back in formats that promise order.
+        (
+            Format::FioIolog,
+            b"fio version 3 iolog\n9 x read 0 512\n8 x read 0 512".to_vec(),
+            "t.trace:3: time: got 1.000 us before",
+        ),
+        (
+            Format::Disksim,
+            b"0.5 0 8 16 1\n0.4 0 8 16 1".to_vec(),
+            "t.trace:2: time: got 100.000 us before an earlier record, expected times that do not go back",
+        ),
+        (Format::MsrMs, b"1.0 0 0 512 1\n0.5 0 0 512 1".to_vec(), "t.trace:2: time: got 500.000 us before"),
+        (Format::Vscsi, times(100), "t.trace:2: time: got 100.000 us before"),
+        (Format::Cloudphysics, b"1,100,2a,512,8\n1,99,2a,512,8".to_vec(), "t.trace:2: time: got 1.000 us before"),
+        (Format::Mqsim, b"5 0 8 1 1\n4 0 8 1 1".to_vec(), "t.trace:2: time: got 1 ns before"),
+        // The wrong kind of file.
+        (Format::Blktrace, vec![7; 48], "t.trace:1: magic: got 0x07070707, expected 0x65617407"),
+        (Format::Vscsi, vec![7; 32], "t.trace:1: version: got 7, expected 1"),
+        (Format::Blkparse, b"hello world".to_vec(), "t.trace:1: device: got hello, expected major,minor"),
+    ];
+    for (format, bytes, expected) in cases {
+        let e = read(&bytes, Some(format)).expect_err(expected);
+        assert!(e.starts_with(expected), "{format}: {e}");
+        assert!(e.contains(", expected ") && !e.contains('\n') && e.len() < 300, "{format}: {e}");
+    }
+}
+
+#[test]
+fn formats_that_log_at_completion_are_put_in_order_within_a_window() {
+    let line = |t: u64| format!("1,R,{},512,{t}\n", t * 512);
+    let late: String = [5, 7, 6, 3].map(line).concat();
+    let times: Vec<_> = read(late.as_bytes(), None).unwrap().iter().map(|r| r.arrival.0 / 1000).collect();
+    assert_eq!(times, [0, 2, 3, 4]);
+    let too_late: String = (10_000..20_000).chain([1]).map(line).collect();
+    let e = read(too_late.as_bytes(), None).unwrap_err();
+    assert!(e.starts_with("t.trace:10001: time: got 11.8") && e.ends_with("go back by at most 8192 records"), "{e}");
+}
+
+#[test]
+fn empty_transfers_are_left_out_and_counted() {
+    let options = ReadOptions::default();
+    let text = b"0,8,0,R,0.5\n0,8,512,R,0.6\n".to_vec();
+    let mut reader = TraceReader::from_reader("t", Cursor::new(text), &options).unwrap();
+    assert_eq!(reader.by_ref().count(), 1);
+    assert_eq!(reader.notes().empty, 1);
+}
+
+#[test]
+fn one_device_can_be_picked() {
+    let options = ReadOptions { device: Some(1), ..ReadOptions::default() };
+    let text = b"100 0 8 16 0\n200 1 16 8 1\n".to_vec();
+    let all: Vec<_> = TraceReader::from_reader("t", Cursor::new(text), &options).unwrap().map(Result::unwrap).collect();
+    assert_eq!((all.len(), all[0].lba, all[0].arrival), (1, Lba(16), Nanos(100)));
+}
+
+#[test]
+fn an_unfinished_file_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.spc");
+    let mut writer = TraceWriter::create(&path, Format::Spc).unwrap();
+    some_records().iter().for_each(|r| writer.write(r).unwrap());
+    assert!(!path.exists());
+    drop(writer);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    let e = TraceWriter::create(&path, Format::Vscsi).err().unwrap().to_string();
+    assert!(e.contains("trace format: got vscsi, expected one that can be written: fio-iolog"), "{e}");
+}
+
+#[test]
+fn names_and_packed_text_read_back() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, format) in [("a.spc.gz", Format::Spc), ("a.spc.zst", Format::Spc), ("a.parquet", Format::Parquet)] {
+        let path = folder.path().join(name);
+        let mut writer = TraceWriter::create(&path, format).unwrap();
+        writer.set_process_names(&[(7, "cc1".to_owned())].into());
+        writer.set_device_names(&["8,0".to_owned()]);
+        some_records().iter().for_each(|r| writer.write(r).unwrap());
+        writer.finish().unwrap();
+        assert_eq!(read_all(&path, &ReadOptions::default()).unwrap(), some_records(), "{name}");
+        if format == Format::Parquet {
+            let reader = TraceReader::open(&path, &ReadOptions::default()).unwrap();
+            assert_eq!((&reader.process_names()[&7][..], &reader.device_names()[0][..]), ("cc1", "8,0"));
+        }
+    }
+}
+
+prop_compose! {
+    fn any_record()(
+        (gap, issue, service) in (0u64..5_000_000, proptest::option::of(0u64..1_000_000), proptest::option::of(0u64..9_000_000)),
+        op in prop_oneof![4 => Just(Op::Read), 4 => Just(Op::Write), 1 => Just(Op::Flush), 1 => Just(Op::Discard)],
+        (lba, sectors, device) in (0u64..1 << 40, 1u32..5000, 0u32..3),
+        (process, parent, cpu) in (any::<Option<u32>>(), any::<Option<u32>>(), any::<Option<u16>>()),
+        start in proptest::option::of(0u64..1 << 50),
+        (flags, level) in (any::<u16>(), 0u8..8),
+    ) -> TraceRecord {
+        let mut r = TraceRecord::new(Nanos(gap), op, Lba(lba), Sectors(sectors));
+        if op == Op::Flush {
+            (r.lba, r.sectors) = (Lba(0), Sectors(0));
+        }
+        (r.issue, r.completion) = (issue.map(Nanos), service.map(Nanos));
+        r.device = device;
+        (r.process, r.parent, r.cpu) = (process.map(ProcessId), parent.map(ProcessId), cpu);
+        r.process_start = start.map(Nanos);
+        r.flags = Flags::from_bits_truncate(flags);
+        r.priority = IoPriority::new(PriorityClass::BestEffort, level).unwrap();
+        r
+    }
+}
+
+/// Records in arrival order that begin at zero.
+fn any_trace() -> impl Strategy<Value = Vec<TraceRecord>> {
+    vec(any_record(), 1..60).prop_map(|mut all| {
+        let mut now = Nanos::ZERO;
+        for (i, r) in all.iter_mut().enumerate() {
+            now = if i == 0 { now } else { now + r.arrival };
+            r.arrival = now;
+            (r.issue, r.completion) = (r.issue.map(|t| now + t), r.completion.map(|t| now + t));
+        }
+        all
+    })
+}
+
+/// What is left of `all` in `format`.
+fn expressible(all: &[TraceRecord], format: Format) -> Vec<TraceRecord> {
+    if format == Format::Parquet {
+        return all.to_vec();
+    }
+    let unit = match format {
+        Format::FioIolog | Format::Cloudphysics | Format::Alibaba => 1000,
+        Format::Msr => 100,
+        _ => 1,
+    };
+    let rounded = |t: Nanos| Nanos((t.0 + unit / 2) / unit * unit);
+    let mut names = Vec::new();
+    let kept = all.iter().filter(|r| r.op.transfers() || matches!(format, Format::FioIolog | Format::Cloudphysics));
+    let mut out: Vec<TraceRecord> = Vec::new();
+    for r in kept {
+        let mut k = TraceRecord::new(rounded(r.arrival), r.op, r.lba, r.sectors);
+        k.device = match format {
+            Format::Cloudphysics => 0,
+            Format::FioIolog | Format::Msr => match names.iter().position(|d| *d == r.device) {
+                Some(at) => at as u32,
+                None => {
+                    names.push(r.device);
+                    names.len() as u32 - 1
+                }
+            },
+            _ => r.device,
+        };
+        if format == Format::Msr {
+            k.completion = Some(r.completion.map_or(k.arrival, |c| rounded(c).max(k.arrival)));
+        }
+        if format == Format::Disksim {
+            k.flags.set(Flags::SYNC, r.op == Op::Write && r.flags.contains(Flags::SYNC));
+            k.flags.set(Flags::READ_AHEAD, r.op == Op::Read && r.flags.contains(Flags::READ_AHEAD));
+        }
+        out.push(k);
+    }
+    let base = out.first().map_or(Nanos::ZERO, |r| r.arrival);
+    for r in &mut out {
+        r.arrival = r.arrival - base;
+        r.completion = r.completion.map(|c| c - base);
+    }
+    out
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_written_reads_back(all in any_trace()) {
+        let folder = tempfile::tempdir().unwrap();
+        for name in Format::WRITABLE {
+            let format: Format = name.parse().unwrap();
+            let expected = expressible(&all, format);
+            let path = folder.path().join(name);
+            let mut writer = TraceWriter::create(&path, format).unwrap();
+            for r in &all {
+                writer.write(r).unwrap();
+            }
+            prop_assert_eq!((writer.written() + writer.skipped()) as usize, all.len());
+            prop_assert_eq!(writer.written() as usize, expected.len());
+            writer.finish().unwrap();
+            let options = ReadOptions { format: Some(format), ..ReadOptions::default() };
+            prop_assert_eq!(read_all(&path, &options).unwrap(), expected, "{}", name);
+        }
+    }
+
+    /// A brief fuzz of every parser: arbitrary bytes.
+    #[test]
+    fn nothing_panics_on_noise(bytes in vec(any::<u8>(), 0..400)) {
+        let _ = read(&bytes, None);
+        for name in Format::NAMES {
+            let _ = read(&bytes, Some(name.parse().unwrap()));
+        }
+    }
+
+    /// A brief fuzz of every parser: valid traces with some bytes replaced, removed or repeated.
+    #[test]
+    fn nothing_panics_on_damaged_traces(damage in vec((any::<prop::sample::Index>(), any::<u8>(), 0..4u8), 1..8)) {
+        let mut all = valid();
+        all.push((Format::Parquet, parquet()));
+        for (format, mut bytes) in all {
+            for (at, byte, kind) in &damage {
+                if bytes.is_empty() { break; }
+                let at = at.index(bytes.len());
+                match kind {
+                    0 => bytes[at] = *byte,
+                    1 => drop(bytes.drain(at..(at + 1 + *byte as usize % 9).min(bytes.len()))),
+                    2 => { let piece = bytes[at..(at + 40).min(bytes.len())].to_vec(); bytes.splice(at..at, piece); }
+                    _ => bytes[at] ^= 1 << (byte % 8),
+                }
+            }
+            if let Ok(all) = read(&bytes, Some(format)) {
+                prop_assert!(all.windows(2).all(|p| p[0].arrival <= p[1].arrival));
+            }
+            let _ = read(&bytes, None);
+        }
+    }
+}
