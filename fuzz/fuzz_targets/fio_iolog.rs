@@ -1,0 +1,6 @@
+//! The parser of fio-iolog traces.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| iopilot_fuzz::parse(bytes, Some("fio-iolog")));
