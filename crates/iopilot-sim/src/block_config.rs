@@ -3,7 +3,7 @@
 use crate::host::HostConfig;
 use crate::plug::Plugging;
 use crate::tags::TagRule;
-use iopilot_block::{Nanos, SECTOR_BYTES};
+use iopilot_block::{InputError, Nanos, SECTOR_BYTES};
 use iopilot_sched::Lineage;
 use serde::Deserialize;
 
@@ -43,6 +43,27 @@ pub(crate) struct Queue {
 }
 
 impl BlockConfig {
+    /// Whether the values make sense.
+    ///
+    /// # Errors
+    /// Names the one that does not.
+    pub fn check(&self) -> Result<(), InputError> {
+        let settings = [
+            ("nr_requests", self.nr_requests, 1, 1 << 20),
+            ("max_sectors_kb", self.max_sectors_kb, 4, 1 << 20),
+            ("queue_depth", self.queue_depth, 1, 1 << 16),
+        ];
+        for (key, value, min, max) in settings {
+            if let Some(value) = value.filter(|v| !(min..=max).contains(v)) {
+                return Err(InputError::new(format!("block.{key}"), value.to_string(), format!("{min} to {max}")));
+            }
+        }
+        if self.nomerges > 2 {
+            return Err(InputError::new("block.nomerges", self.nomerges.to_string(), "0, 1 or 2"));
+        }
+        Ok(())
+    }
+
     /// What holds for `scheduler` on a device that takes `device_depth` requests at once.
     pub(crate) fn resolve(&self, scheduler: &str, lineage: Lineage, device_depth: u32, host: &HostConfig) -> Queue {
         let queue_depth = self.queue_depth.unwrap_or(device_depth).clamp(1, device_depth);

@@ -1,6 +1,6 @@
 //! [`HostConfig`]: what the machine's CPUs add to each request.
 
-use iopilot_block::Nanos;
+use iopilot_block::{InputError, Nanos};
 use serde::Deserialize;
 
 /// What the machine's CPUs add to each request. The defaults were measured on a virtual disk under Linux 6.18.
@@ -28,6 +28,26 @@ impl Default for HostConfig {
 }
 
 impl HostConfig {
+    /// Whether the values make sense.
+    ///
+    /// # Errors
+    /// Names the one that does not.
+    pub fn check(&self) -> Result<(), InputError> {
+        if self.cpus == 0 {
+            return Err(InputError::new("host.cpus", "0", "at least 1"));
+        }
+        for (key, us) in [("issue_us", self.issue_us), ("resume_us", self.resume_us), ("wake_us", self.wake_us)] {
+            if !(0.0..=1e6).contains(&us) {
+                return Err(InputError::new(format!("host.{key}"), us.to_string(), "0 to 1000000 microseconds"));
+            }
+        }
+        if !(0.0..=1.0).contains(&self.tag_steal_probability) {
+            let got = self.tag_steal_probability.to_string();
+            return Err(InputError::new("host.tag_steal_probability", got, "a probability from 0 to 1"));
+        }
+        Ok(())
+    }
+
     pub(crate) fn issue(&self) -> Nanos {
         Nanos::from_millis_f64(self.issue_us / 1e3)
     }

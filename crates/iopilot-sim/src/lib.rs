@@ -2,17 +2,26 @@
 
 mod block_config;
 mod block_layer;
+mod compare;
 mod engine;
+mod error;
 mod host;
 mod ios;
+mod machine;
 mod metrics;
 mod plug;
 mod report;
+mod run;
 mod source;
 mod tags;
+mod verdict;
 pub mod workload;
 
 pub use block_config::BlockConfig;
+pub use compare::{RunOptions, compare, simulate};
+pub use error::SimError;
 pub use host::HostConfig;
+pub use machine::Machine;
 pub use report::{Comparison, MachineSummary, ProcessReport, RunReport, SeekPoint, Series, Verdict, WorkloadSummary};
+pub use run::{Progress, RunConfig, run};
 pub use source::{Arrival, Source, Step};

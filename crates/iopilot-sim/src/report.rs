@@ -49,16 +49,17 @@ pub struct WorkloadSummary {
     pub notes: Vec<String>,
 }
 
-/// The best scheduler by mean response time, and how it stands to the others.
+/// The best scheduler, and how it stands to the others.
 #[derive(Clone, Debug, Serialize)]
 pub struct Verdict {
     /// The best by the measure below.
     pub best: String,
-    /// What was compared: `response_ms.mean`, or `elapsed_s` where the workload waits for its requests.
+    /// What was compared: `response_ms.mean` for workloads with arrival or think times of their own, `throughput_mb_s`
+    /// for those that issue as fast as they are served.
     pub measure: String,
-    /// How much better it is than the second, in percent of the second.
+    /// By how much it is better than the second, in percent of the second's value.
     pub better_than_second_percent: f64,
-    /// How much better it is than the worst, in percent of the worst.
+    /// By how much it is better than the worst, in percent of the worst's value.
     pub better_than_worst_percent: f64,
     /// The same in a sentence.
     pub text: String,

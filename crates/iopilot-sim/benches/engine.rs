@@ -1,0 +1,49 @@
+//! Simulated requests per second: one mechanical disk, open random load, one core.
+//!
+//! Criterion's `elem/s` is the figure of `docs/validation.md`.
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use iopilot_block::{Lba, Nanos, Op, ProcessId, Sectors};
+use iopilot_device::{AnyDevice, Device, load_disk};
+use iopilot_sched::SchedulerSpec;
+use iopilot_sim::workload::replay::{Open, ReplayRecord};
+use iopilot_sim::{Progress, RunConfig, run};
+use iopilot_trace::TraceRecord;
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use std::time::Duration;
+
+const REQUESTS: u64 = 100_000;
+
+/// Random 4 KiB requests, two thirds of them reads, from 8 processes, at Poisson-like times that keep the disk busy 70 %
+/// of the time.
+fn random_load(disk: &AnyDevice, mean_gap: Nanos) -> Vec<ReplayRecord> {
+    let mut random = Pcg64Mcg::seed_from_u64(1);
+    let mut now = Nanos::ZERO;
+    (0..REQUESTS)
+        .map(|_| {
+            now += Nanos((-(1.0 - random.random::<f64>()).ln() * mean_gap.0 as f64) as u64);
+            let op = if random.random_bool(2.0 / 3.0) { Op::Read } else { Op::Write };
+            let lba = Lba(random.random_range(0..disk.capacity() / 8) * 8);
+            let process = Some(ProcessId(random.random_range(0..8)));
+            ReplayRecord::from(&TraceRecord { process, ..TraceRecord::new(now, op, lba, Sectors(8)) })
+        })
+        .collect()
+}
+
+fn open_random(c: &mut Criterion) {
+    let disk = load_disk("hd-500-16").and_then(|d| d.build()).expect("the catalogue has it");
+    let records = random_load(&disk, Nanos::from_millis(14));
+    let config = RunConfig { rotational: true, ..RunConfig::default() };
+    let mut group = c.benchmark_group("open-random");
+    group.throughput(Throughput::Elements(REQUESTS)).sample_size(10).measurement_time(Duration::from_secs(5));
+    for scheduler in SchedulerSpec::all() {
+        group.bench_function(scheduler.name, |b| {
+            b.iter(|| run(Open::new(&records[..]), disk.clone(), &scheduler, &config, &Progress::default()));
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, open_random);
+criterion_main!(benches);

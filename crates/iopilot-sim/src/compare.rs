@@ -1,0 +1,59 @@
+//! [`simulate`] and [`compare`]: a workload on a machine, under one scheduler or several.
+
+use crate::error::SimError;
+use crate::machine::Machine;
+use crate::report::{Comparison, RunReport, Verdict};
+use crate::run::{Progress, RunConfig, run};
+use crate::workload::Workload;
+use iopilot_sched::SchedulerSpec;
+use rayon::prelude::*;
+
+/// How to run.
+#[derive(Clone, Debug, Default)]
+pub struct RunOptions {
+    /// Seed of all random choices.
+    pub seed: u64,
+    /// Whether reports are to hold every request.
+    pub log: bool,
+}
+
+/// Runs `workload` on `machine` under `scheduler`.
+///
+/// # Errors
+/// Where a setting is not accepted, the workload does not fit the disk, or the run gets stuck.
+pub fn simulate(
+    machine: &Machine,
+    workload: &Workload,
+    scheduler: &SchedulerSpec,
+    options: &RunOptions,
+    progress: &Progress,
+) -> Result<RunReport, SimError> {
+    let config = RunConfig {
+        block: machine.block.clone(),
+        host: machine.host.clone(),
+        rotational: machine.is_rotational(),
+        seed: options.seed,
+        log: options.log,
+    };
+    let source = workload.source(machine.capacity(), options.seed)?;
+    run(source, machine.device(), scheduler, &config, progress)
+}
+
+/// Runs `workload` on `machine` under each of `schedulers`, in parallel on rayon's threads. The result does not depend
+/// on their number.
+///
+/// # Errors
+/// As [`simulate`]; the first of them in the order of `schedulers`.
+pub fn compare(
+    machine: &Machine,
+    workload: &Workload,
+    schedulers: &[SchedulerSpec],
+    options: &RunOptions,
+    progress: &Progress,
+) -> Result<Comparison, SimError> {
+    let runs: Vec<Result<RunReport, SimError>> =
+        schedulers.par_iter().map(|s| simulate(machine, workload, s, options, progress)).collect();
+    let runs = runs.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let verdict = Verdict::of(&runs, workload.measure());
+    Ok(Comparison { machine: machine.summary(), workload: workload.summary(options.seed), runs, verdict })
+}

@@ -1,0 +1,251 @@
+//! [`TraceWorkload`]: a recorded trace, read for replay.
+
+use super::AnySource;
+use super::replay::{Closed, Dependent, Open, ReplayMode, ReplayRecord};
+use crate::error::SimError;
+use iopilot_block::{InputError, Lba, Nanos, Sectors, suggest};
+use iopilot_trace::{Dependencies, Format, InferOptions, ReadOptions, TraceReader, TraceRecord, infer};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// What becomes of requests past the end of the disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fit {
+    /// They are an error.
+    #[default]
+    Error,
+    /// Their addresses wrap around.
+    Wrap,
+}
+
+impl FromStr for Fit {
+    type Err = InputError;
+
+    fn from_str(name: &str) -> Result<Self, InputError> {
+        match name {
+            "error" => Ok(Self::Error),
+            "wrap" => Ok(Self::Wrap),
+            _ => {
+                let near = suggest(name, ["error", "wrap"]).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
+                Err(InputError::new("fit", name, format!("error or wrap{near}")))
+            }
+        }
+    }
+}
+
+/// How to read a trace for replay.
+#[derive(Clone, Debug)]
+pub struct TraceOptions {
+    /// How to replay it; dependent where the trace allows that, else open, if not set.
+    pub mode: Option<ReplayMode>,
+    /// Requests outstanding in closed replay.
+    pub population: u32,
+    /// Only this device of a trace of several.
+    pub device: Option<u32>,
+    /// Only the first so many requests.
+    pub limit: Option<u64>,
+    /// What becomes of requests past the end of the disk.
+    pub fit: Fit,
+    /// Requests that asynchronous processes keep in flight, where the trace understates it.
+    pub window: Option<u32>,
+    /// Stretches arrival times (open) or think times (dependent).
+    pub time_scale: f64,
+}
+
+impl Default for TraceOptions {
+    fn default() -> Self {
+        Self {
+            mode: None,
+            population: 32,
+            device: None,
+            limit: None,
+            fit: Fit::default(),
+            window: None,
+            time_scale: 1.0,
+        }
+    }
+}
+
+/// A recorded trace, read for replay.
+#[derive(Clone, Debug)]
+pub struct TraceWorkload {
+    name: String,
+    format: Format,
+    mode: ReplayMode,
+    population: u32,
+    time_scale: f64,
+    records: Arc<[ReplayRecord]>,
+    dependencies: Option<Arc<Dependencies>>,
+    notes: Vec<String>,
+}
+
+/// How many records decide whether a trace tells who waited for what.
+const PROBE: usize = 1000;
+
+impl TraceWorkload {
+    /// Reads the trace in `path` for a disk of `capacity` sectors.
+    pub(crate) fn load(
+        path: &Path,
+        format: Option<Format>,
+        options: &TraceOptions,
+        capacity: u64,
+    ) -> Result<Self, SimError> {
+        if !(0.0..=1e6).contains(&options.time_scale) {
+            return Err(InputError::new("time-scale", options.time_scale.to_string(), "a factor from 0 to 1e6").into());
+        }
+        if options.population == 0 {
+            return Err(InputError::new("population", "0", "at least 1").into());
+        }
+        let name = path.display().to_string();
+        let read = ReadOptions { format, device: options.device, ..ReadOptions::default() };
+        let mut reader = TraceReader::open(path, &read)?;
+        let format = reader.format();
+        let mut load = Loading { fit: options.fit, capacity, devices: BTreeSet::new(), wrapped: 0 };
+        let limit = options.limit.unwrap_or(u64::MAX);
+        let mut full = Vec::new();
+        let mut records = Vec::new();
+        // Dependencies need the whole record; other modes do without two thirds of it.
+        let mut keep_full = options.mode.is_none_or(|mode| mode == ReplayMode::Dependent);
+        for n in 1..=limit {
+            let Some(record) = reader.next() else { break };
+            let mut record = record?;
+            load.place(&mut record).map_err(|e| e.in_file(&name).at_line(n))?;
+            if keep_full {
+                full.push(record);
+                if full.len() == PROBE && options.mode.is_none() && !tells_causes(&full) {
+                    keep_full = false;
+                    records.extend(full.drain(..).map(|r| ReplayRecord::from(&r)));
+                }
+            } else {
+                records.push(ReplayRecord::from(&record));
+            }
+        }
+        let mut notes = load.notes();
+        let mut dependencies = None;
+        if keep_full {
+            records = full.iter().map(ReplayRecord::from).collect();
+            let mut infer_options = InferOptions::default();
+            infer_options.window = options.window;
+            match infer(&full, &infer_options) {
+                Ok(found) => dependencies = Some(Arc::new(found)),
+                Err(why) if options.mode == Some(ReplayMode::Dependent) => {
+                    return Err(InputError::new("mode", "dependent", format!("open or closed: {why}"))
+                        .in_file(name)
+                        .into());
+                }
+                Err(_) => {}
+            }
+        }
+        let mode =
+            options.mode.unwrap_or(if dependencies.is_some() { ReplayMode::Dependent } else { ReplayMode::Open });
+        if options.mode.is_none() && mode == ReplayMode::Open {
+            notes.push("the trace does not tell who waited for what: replayed at its arrival times (open)".to_owned());
+        }
+        if records.is_empty() {
+            return Err(InputError::new("trace", "no requests", "at least one").in_file(name).into());
+        }
+        if mode == ReplayMode::Open && options.time_scale != 1.0 {
+            for r in &mut records {
+                r.arrival = Nanos((r.arrival.0 as f64 * options.time_scale) as u64);
+            }
+        }
+        Ok(Self {
+            name,
+            format,
+            mode,
+            population: options.population,
+            time_scale: options.time_scale,
+            records: records.into(),
+            dependencies: dependencies.filter(|_| mode == ReplayMode::Dependent),
+            notes,
+        })
+    }
+
+    /// How many requests it has.
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Whether it has none; a loaded trace always has some.
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// The file.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its format.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// How it is replayed.
+    pub fn mode(&self) -> ReplayMode {
+        self.mode
+    }
+
+    /// What a user should know of how it was read.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    pub(crate) fn source(&self) -> AnySource<'_> {
+        match (self.mode, &self.dependencies) {
+            (ReplayMode::Dependent, Some(deps)) => {
+                AnySource::Dependent(Dependent::new(&self.records[..], deps.as_ref(), self.time_scale))
+            }
+            (ReplayMode::Closed, _) => AnySource::Closed(Closed::new(&self.records[..], self.population)),
+            _ => AnySource::Open(Open::new(&self.records[..])),
+        }
+    }
+}
+
+/// Whether most of `records` have completion times and processes.
+fn tells_causes(records: &[TraceRecord]) -> bool {
+    records.iter().filter(|r| r.completion.is_some() && r.process.is_some()).count() * 2 > records.len()
+}
+
+/// What is found out while reading.
+struct Loading {
+    fit: Fit,
+    capacity: u64,
+    devices: BTreeSet<u32>,
+    wrapped: u64,
+}
+
+impl Loading {
+    /// Puts a record on the disk.
+    fn place(&mut self, record: &mut TraceRecord) -> Result<(), InputError> {
+        self.devices.insert(record.device);
+        let sectors = u64::from(record.sectors.0);
+        let end = record.lba.0.saturating_add(sectors);
+        if end <= self.capacity {
+            return Ok(());
+        }
+        if self.fit == Fit::Error {
+            let expected =
+                format!("a request below sector {}, where the disk ends (--fit wrap folds addresses)", self.capacity);
+            return Err(InputError::new("lba + sectors", end.to_string(), expected));
+        }
+        record.sectors = Sectors(sectors.min(self.capacity) as u32);
+        record.lba = Lba((record.lba.0 % self.capacity).min(self.capacity - u64::from(record.sectors.0)));
+        self.wrapped += 1;
+        Ok(())
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.devices.len() > 1 {
+            let n = self.devices.len();
+            notes.push(format!("the trace has {n} devices; all of them go to this one disk (--device N picks one)"));
+        }
+        if self.wrapped > 0 {
+            notes.push(format!("{} requests lay past the end of the disk; their addresses were folded", self.wrapped));
+        }
+        notes
+    }
+}
