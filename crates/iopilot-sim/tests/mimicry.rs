@@ -18,9 +18,9 @@ const THINK: Nanos = Nanos::from_millis(1);
 /// Moving to another file.
 const MOVE: Nanos = Nanos::from_millis(20);
 /// Reading on in the same file. The thesis' account counts in requests, so that CFQ's second round begins when noop's third
-/// does; here CFQ also idles for 8 ms after the turns of the processes whose think times it does not know yet. What it
-/// saves by staying makes up for that.
-const STAY: Nanos = Nanos::from_micros(16_800);
+/// does. Here CFQ also idles for 8 ms after the first turn, before it knows how long that process thinks; what it saves by
+/// staying makes up for that.
+const STAY: Nanos = Nanos::from_micros(18_500);
 /// Sectors between the files of two processes.
 const FILE: u64 = 1_000_000;
 
