@@ -31,7 +31,8 @@ pub struct ServiceBreakdown {
     pub overhead: Nanos,
     /// How far the arm moved.
     pub cylinders: u32,
-    /// Whether the device's cache served it: a read without the medium, a write before it.
+    /// Whether the device's cache served it: a read from the buffer, or from read-ahead that is just coming in (no
+    /// positioning; GF 4.3.1 counts it as a hit); a write before it is on the medium.
     pub cache_hit: bool,
 }
 

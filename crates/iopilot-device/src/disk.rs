@@ -271,7 +271,9 @@ impl MechanicalDisk {
 
     fn start_read(&mut self, w: &Waiting, t: f64) {
         let (first, end) = (w.first(), w.end());
-        if self.serve_from_cache(&w.request, first, end, w.arrived, t) || self.join_ahead(w, t) {
+        // A request that has just come was looked up then.
+        let waited = t > w.arrived;
+        if waited && self.serve_from_cache(&w.request, first, end, w.arrived, t) || self.join_ahead(w, t) {
             return;
         }
         let sequential = first.abs_diff(self.previous_end) < SEQUENTIAL_DISTANCE;
@@ -608,10 +610,11 @@ impl Device for MechanicalDisk {
 }
 
 fn nanos(ns: f64) -> Nanos {
-    Nanos(ns.round() as u64)
+    Nanos((ns + 0.5) as u64)
 }
 
 /// Up: a completion never comes before its data. A thousandth of a nanosecond is not rounded up.
 fn nanos_up(ns: f64) -> Nanos {
-    Nanos((ns - 1e-3).ceil() as u64)
+    let down = (ns - 1e-3) as u64;
+    Nanos(down + u64::from((down as f64) < ns - 1e-3))
 }

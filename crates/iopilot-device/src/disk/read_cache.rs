@@ -31,6 +31,8 @@ pub(super) struct ReadCache {
     /// Starts of the segments in use, ascending, and their slots.
     starts: Vec<u64>,
     order: Vec<Link>,
+    /// Where the segment allocated last stood among them, if it still does.
+    recent: usize,
     newest: Link,
     oldest: Link,
     segment_sectors: u64,
@@ -44,6 +46,7 @@ impl ReadCache {
             slots: vec![Segment { newer: NONE, older: NONE, ..Segment::default() }; usize::from(count)],
             starts: Vec::with_capacity(usize::from(count)),
             order: Vec::with_capacity(usize::from(count)),
+            recent: 0,
             newest: NONE,
             oldest: NONE,
             segment_sectors,
@@ -97,13 +100,15 @@ impl ReadCache {
         if slot == NONE {
             return None;
         }
-        if self.slots[usize::from(slot)].used {
-            let old = self.slots[usize::from(slot)].start;
-            self.forget(self.position(old));
-        }
         let at = self.starts.partition_point(|&s| s < start);
-        self.starts.insert(at, start);
-        self.order.insert(at, slot);
+        let at = if self.slots[usize::from(slot)].used {
+            self.replace(self.position(self.slots[usize::from(slot)].start), at)
+        } else {
+            self.starts.insert(at, start);
+            self.order.insert(at, slot);
+            at
+        };
+        (self.starts[at], self.order[at], self.recent) = (start, slot, at);
         let segment = &mut self.slots[usize::from(slot)];
         (segment.start, segment.end, segment.consumed) = (start, end, end);
         (segment.used, segment.was_hit, segment.read_ahead) = (true, false, 0);
@@ -165,7 +170,23 @@ impl ReadCache {
     }
 
     fn position(&self, start: u64) -> usize {
+        if self.starts.get(self.recent) == Some(&start) {
+            return self.recent;
+        }
         self.starts.partition_point(|&s| s < start)
+    }
+
+    /// Moves the entry at `from` to before `to`, by one shift of what lies between; returns where it is now.
+    fn replace(&mut self, from: usize, to: usize) -> usize {
+        if from < to {
+            self.starts.copy_within(from + 1..to, from);
+            self.order.copy_within(from + 1..to, from);
+            to - 1
+        } else {
+            self.starts.copy_within(to..from, to + 1);
+            self.order.copy_within(to..from, to + 1);
+            to
+        }
     }
 
     fn forget(&mut self, at: usize) {

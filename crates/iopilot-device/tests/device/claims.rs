@@ -2,7 +2,7 @@
 
 use crate::rig::{Rig, bare, disk};
 use iopilot_block::{Flags, Nanos, Op};
-use iopilot_device::{Catalogue, Device, DeviceSpec, PolicySpec};
+use iopilot_device::{AnyDevice, Catalogue, Device, DeviceSpec, PolicySpec};
 
 const NAMES: [&str; 6] =
     ["st3400620as", "wd1200bb", "dg072a4951", "hp-c2247", "savvio-10k4-600g", "ultrastar-hc310-4t"];
@@ -247,6 +247,16 @@ fn an_age_limit_bounds_the_wait() {
     };
     let (free, bound) = (slowest(None), slowest(Some(300.0)));
     assert!(bound < free && bound < Nanos::from_millis(600), "{bound} against {free}");
+}
+
+#[test]
+fn geometry_derived_from_capacity_and_rates_is_the_manuals() {
+    // The Savvio 10K.4's manual gives 147,620 tracks per surface, which its description does not use.
+    let AnyDevice::Mechanical(disk) = Catalogue::get("savvio-10k4-600g").unwrap().build().unwrap() else {
+        panic!("it is mechanical")
+    };
+    let cylinders = f64::from(disk.model().mechanics.geometry.cylinders());
+    assert!((cylinders / 147_620.0 - 1.0).abs() < 0.01, "{cylinders}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The models against the claims of their sources.
 
 mod claims;
+mod documentation;
 mod properties;
 mod rig;

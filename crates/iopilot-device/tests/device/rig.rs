@@ -14,7 +14,7 @@ pub(crate) struct Rig {
 
 /// A drive of the catalogue with some parameters changed.
 pub(crate) fn disk(name: &str, change: impl Fn(&mut MechanicalSpec)) -> DiskSpec {
-    let mut spec = Catalogue::get(name).unwrap();
+    let mut spec = Catalogue::get(name).expect("in the catalogue");
     let DeviceSpec::Mechanical(m) = &mut spec.device else { panic!("{name} is mechanical") };
     change(m);
     spec.provenance.clear();
@@ -28,7 +28,7 @@ pub(crate) fn bare(m: &mut MechanicalSpec) {
 
 impl Rig {
     pub(crate) fn new(spec: &DiskSpec) -> Self {
-        Self { device: spec.build().unwrap(), now: Nanos::ZERO, next_id: 0, out: Vec::new() }
+        Self { device: spec.build().expect("a sound description"), now: Nanos::ZERO, next_id: 0, out: Vec::new() }
     }
 
     pub(crate) fn submit(&mut self, op: Op, lba: u64, sectors: u32, flags: Flags) -> RequestId {
