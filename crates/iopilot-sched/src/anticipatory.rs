@@ -196,7 +196,7 @@ impl Anticipatory {
     /// Sorts `id` in. One that starts at the same sector leaves for the device.
     fn sort(&mut self, rqs: &Requests, id: RequestId) {
         let (lba, kind) = (rqs[id].lba, kind_of(&rqs[id]));
-        if let Some(twin) = self.sorted[kind].at_or_after(lba).filter(|&twin| rqs[twin].lba == lba) {
+        if let Some(twin) = self.sorted[kind].at(lba) {
             self.send(rqs, twin);
             let context = self.context_of(twin);
             self.processes[context].ready += 1;

@@ -186,7 +186,7 @@ impl Cfq {
     /// Puts `id` into its queue's order. One that starts at the same sector leaves for the device.
     fn sort(&mut self, rqs: &Requests, id: RequestId) {
         let (lba, queue) = (rqs[id].lba, self.entry(id).queue);
-        if let Some(twin) = self.queue(queue).sorted.at_or_after(lba).filter(|&twin| rqs[twin].lba == lba) {
+        if let Some(twin) = self.queue(queue).sorted.at(lba) {
             self.send(rqs, twin);
         }
         self.queue(queue).sorted.insert(lba, id);

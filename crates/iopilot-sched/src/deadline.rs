@@ -70,7 +70,7 @@ impl Deadline {
     /// Sorts `id` in. One that starts at the same sector leaves for the device.
     fn sort(&mut self, rqs: &Requests, id: RequestId) {
         let (lba, direction) = (rqs[id].lba, usize::from(rqs[id].is_write()));
-        if let Some(twin) = self.sorted[direction].at_or_after(lba).filter(|&twin| rqs[twin].lba == lba) {
+        if let Some(twin) = self.sorted[direction].at(lba) {
             self.leave(rqs, twin);
             self.ready.push_back(twin);
         }
@@ -81,9 +81,8 @@ impl Deadline {
     fn leave(&mut self, rqs: &Requests, id: RequestId) {
         let (rq, direction) = (&rqs[id], usize::from(rqs[id].is_write()));
         self.next = [None, None];
-        self.next[direction] = self.sorted[direction].next(rq.lba, id);
+        self.next[direction] = self.sorted[direction].remove_for_next(rq.lba, id);
         self.last_end = rq.end();
-        self.sorted[direction].remove(rq.lba, id);
         self.deadlines.remove(id);
         self.merge.remove(rqs, id);
     }

@@ -2,17 +2,26 @@
 
 use iopilot_block::{Lba, RequestId};
 
-/// A chunk is split when it has grown to this many entries: two cache lines of binary search, 2 KiB of moving.
+/// A chunk is split when it has grown to this many entries: seven steps of binary search, 1.5 KiB of moving.
 const SPLIT: usize = 128;
 /// A chunk this small joins a neighbour that has room.
 const JOIN: usize = SPLIT / 4;
 
-type Key = (Lba, u64);
+/// A stretch of the order. Sectors lie apart from names: a search reads sectors only, a few cache lines of them.
+#[derive(Clone, Debug)]
+struct Chunk {
+    sectors: Vec<u64>,
+    ids: Vec<RequestId>,
+}
 
-#[derive(Clone, Copy, Debug)]
-struct Entry {
-    key: Key,
-    id: RequestId,
+impl Chunk {
+    fn new() -> Self {
+        Self { sectors: Vec::with_capacity(SPLIT), ids: Vec::with_capacity(SPLIT) }
+    }
+
+    fn len(&self) -> usize {
+        self.ids.len()
+    }
 }
 
 /// Requests in order of their first sector; those that start at the same sector in order of insertion, as in the
@@ -20,17 +29,18 @@ struct Entry {
 ///
 /// A sorted list of short sorted arrays. `O(log n)` to look up, and to change with a small move of memory: faster than
 /// a tree for the queue lengths of real disks, and free of allocation once its chunks exist. The caller remembers
-/// nothing, but must remove a request under the sector it was inserted with.
+/// nothing, but must remove a request under the sector it was inserted with. Among requests that start at one sector
+/// a request is found by looking at each.
 #[derive(Clone, Debug, Default)]
 pub struct SortedIndex {
     /// Non-empty, sorted, and sorted among each other.
-    chunks: Vec<Vec<Entry>>,
-    spare: Vec<Vec<Entry>>,
-    /// Insertion number of each request, by its index.
-    order: Vec<u64>,
-    next_order: u64,
+    chunks: Vec<Chunk>,
+    spare: Vec<Chunk>,
     len: usize,
 }
+
+/// A chunk, and an entry in it or its end.
+type Position = (usize, usize);
 
 impl SortedIndex {
     /// An empty index.
@@ -50,27 +60,19 @@ impl SortedIndex {
 
     /// Adds `id` at `lba`.
     pub fn insert(&mut self, lba: Lba, id: RequestId) {
-        if id.index() >= self.order.len() {
-            self.order.resize(id.index() + 1, 0);
-        }
-        let key = (lba, self.next_order);
-        self.order[id.index()] = self.next_order;
-        self.next_order += 1;
         self.len += 1;
-        let entry = Entry { key, id };
         if self.chunks.is_empty() {
-            let mut chunk = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(SPLIT));
-            chunk.push(entry);
+            let chunk = self.spare.pop().unwrap_or_else(Chunk::new);
             self.chunks.push(chunk);
-            return;
         }
-        let c = self.chunk_of(key);
+        let (c, at) = self.upper(lba);
         let chunk = &mut self.chunks[c];
-        let at = chunk.partition_point(|e| e.key < key);
-        chunk.insert(at, entry);
+        chunk.sectors.insert(at, lba.0);
+        chunk.ids.insert(at, id);
         if chunk.len() == SPLIT {
-            let mut upper = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(SPLIT));
-            upper.extend(self.chunks[c].drain(SPLIT / 2..));
+            let mut upper = self.spare.pop().unwrap_or_else(Chunk::new);
+            upper.sectors.extend(self.chunks[c].sectors.drain(SPLIT / 2..));
+            upper.ids.extend(self.chunks[c].ids.drain(SPLIT / 2..));
             self.chunks.insert(c + 1, upper);
         }
     }
@@ -80,88 +82,130 @@ impl SortedIndex {
     /// # Panics
     /// Where it is not there.
     pub fn remove(&mut self, lba: Lba, id: RequestId) {
-        let key = (lba, self.order[id.index()]);
-        let c = self.chunk_of(key);
-        let at = self.chunks[c].partition_point(|e| e.key < key);
-        assert_eq!(self.chunks[c][at].id, id, "a request is removed under the sector it was inserted with");
-        self.chunks[c].remove(at);
+        self.remove_for_next(lba, id);
+    }
+
+    /// As [`SortedIndex::remove`]; names the request that came after it.
+    ///
+    /// # Panics
+    /// Where it is not there.
+    pub fn remove_for_next(&mut self, lba: Lba, id: RequestId) -> Option<RequestId> {
+        let (c, at) = self.find(lba, id);
+        let next = self.entry((c, at + 1));
+        let chunk = &mut self.chunks[c];
+        chunk.sectors.remove(at);
+        chunk.ids.remove(at);
         self.len -= 1;
-        if self.chunks[c].len() < JOIN {
+        if chunk.len() < JOIN {
             self.shrink(c);
         }
+        next
     }
 
     /// The first request at or above `lba`.
     pub fn at_or_after(&self, lba: Lba) -> Option<RequestId> {
-        self.lower_bound((lba, 0)).map(|e| e.id)
+        self.entry(self.lower(lba))
+    }
+
+    /// The first request that starts at `lba`.
+    pub fn at(&self, lba: Lba) -> Option<RequestId> {
+        let (mut c, mut at) = self.lower(lba);
+        if at == self.chunks.get(c)?.len() {
+            (c, at) = (c + 1, 0);
+        }
+        let chunk = self.chunks.get(c)?;
+        (chunk.sectors[at] == lba.0).then(|| chunk.ids[at])
     }
 
     /// The last request below `lba`.
     pub fn before(&self, lba: Lba) -> Option<RequestId> {
-        self.last_below((lba, 0)).map(|e| e.id)
+        self.entry_before(self.lower(lba))
     }
 
     /// The request after `id`, which was inserted at `lba`.
     pub fn next(&self, lba: Lba, id: RequestId) -> Option<RequestId> {
-        self.lower_bound((lba, self.order[id.index()] + 1)).map(|e| e.id)
+        let (c, at) = self.find(lba, id);
+        self.entry((c, at + 1))
     }
 
     /// The request before `id`, which was inserted at `lba`.
     pub fn prev(&self, lba: Lba, id: RequestId) -> Option<RequestId> {
-        self.last_below((lba, self.order[id.index()])).map(|e| e.id)
+        self.entry_before(self.find(lba, id))
     }
 
     /// The lowest request.
     pub fn first(&self) -> Option<RequestId> {
-        self.chunks.first().map(|c| c[0].id)
+        self.chunks.first().map(|c| c.ids[0])
     }
 
     /// The highest request.
     pub fn last(&self) -> Option<RequestId> {
-        self.chunks.last().and_then(|c| c.last()).map(|e| e.id)
+        self.chunks.last().and_then(|c| c.ids.last()).copied()
     }
 
     /// All of them in sector order.
     pub fn iter(&self) -> impl Iterator<Item = RequestId> + '_ {
-        self.chunks.iter().flatten().map(|e| e.id)
+        self.chunks.iter().flat_map(|c| &c.ids).copied()
     }
 
-    /// The chunk that holds, or would hold, `key`.
-    fn chunk_of(&self, key: Key) -> usize {
-        if self.chunks.len() == 1 {
-            return 0;
-        }
-        self.chunks.partition_point(|c| c[0].key <= key).saturating_sub(1)
+    /// Where the first entry at or above `lba` is, or the end of the chunk before it.
+    fn lower(&self, lba: Lba) -> Position {
+        let c = match self.chunks.len() {
+            0 | 1 => 0,
+            _ => self.chunks.partition_point(|c| c.sectors[0] < lba.0).saturating_sub(1),
+        };
+        (c, self.chunks.get(c).map_or(0, |chunk| chunk.sectors.partition_point(|&s| s < lba.0)))
     }
 
-    fn lower_bound(&self, key: Key) -> Option<&Entry> {
-        if self.chunks.is_empty() {
-            return None;
-        }
-        let c = self.chunk_of(key);
-        let at = self.chunks[c].partition_point(|e| e.key < key);
-        self.chunks[c].get(at).or_else(|| self.chunks.get(c + 1).map(|next| &next[0]))
+    /// Where an entry at `lba` goes that comes after all others there.
+    fn upper(&self, lba: Lba) -> Position {
+        let c = match self.chunks.len() {
+            0 | 1 => 0,
+            _ => self.chunks.partition_point(|c| c.sectors[0] <= lba.0).saturating_sub(1),
+        };
+        (c, self.chunks[c].sectors.partition_point(|&s| s <= lba.0))
     }
 
-    fn last_below(&self, key: Key) -> Option<&Entry> {
-        if self.chunks.is_empty() {
-            return None;
+    /// Where `id` is, which was inserted at `lba`.
+    fn find(&self, lba: Lba, id: RequestId) -> Position {
+        let (mut c, mut at) = self.lower(lba);
+        loop {
+            if self.chunks.get(c).is_some_and(|chunk| at == chunk.len()) {
+                (c, at) = (c + 1, 0);
+            }
+            let chunk = self.chunks.get(c).filter(|chunk| chunk.sectors[at] == lba.0);
+            let chunk = chunk.expect("a request is looked for under the sector it was inserted with");
+            if chunk.ids[at] == id {
+                return (c, at);
+            }
+            at += 1;
         }
-        let c = self.chunk_of(key);
-        match self.chunks[c].partition_point(|e| e.key < key) {
-            0 => c.checked_sub(1).and_then(|p| self.chunks[p].last()),
-            at => self.chunks[c].get(at - 1),
+    }
+
+    /// What is at a position; at the end of a chunk, what follows.
+    fn entry(&self, (c, at): Position) -> Option<RequestId> {
+        match self.chunks.get(c)?.ids.get(at) {
+            Some(&id) => Some(id),
+            None => self.chunks.get(c + 1).map(|next| next.ids[0]),
+        }
+    }
+
+    fn entry_before(&self, (c, at): Position) -> Option<RequestId> {
+        match at.checked_sub(1) {
+            Some(before) => self.chunks.get(c)?.ids.get(before).copied(),
+            None => self.chunks.get(c.checked_sub(1)?)?.ids.last().copied(),
         }
     }
 
     /// Drops chunk `c` where it is empty, and joins it to the next where both fit in half a chunk.
     fn shrink(&mut self, c: usize) {
-        if self.chunks[c].is_empty() {
+        if self.chunks[c].len() == 0 {
             let chunk = self.chunks.remove(c);
             self.spare.push(chunk);
         } else if c + 1 < self.chunks.len() && self.chunks[c].len() + self.chunks[c + 1].len() < SPLIT / 2 {
             let mut next = self.chunks.remove(c + 1);
-            self.chunks[c].append(&mut next);
+            self.chunks[c].sectors.append(&mut next.sectors);
+            self.chunks[c].ids.append(&mut next.ids);
             self.spare.push(next);
         }
     }
@@ -195,6 +239,7 @@ mod tests {
                     _ => {}
                 }
                 prop_assert_eq!(index.at_or_after(Lba(lba)), model.range((lba, 0)..).next().map(|(_, &id)| id));
+                prop_assert_eq!(index.at(Lba(lba)), model.range((lba, 0)..).next().filter(|(k, _)| k.0 == lba).map(|(_, &id)| id));
                 prop_assert_eq!(index.before(Lba(lba)), model.range(..(lba, 0)).next_back().map(|(_, &id)| id));
                 if let Some(key) = at[slot] {
                     prop_assert_eq!(index.next(Lba(key.0), id), model.range((key.0, key.1 + 1)..).next().map(|(_, &id)| id));
