@@ -1,4 +1,5 @@
 //! Every real trace at hand loads, with the number of requests that its page tells.
+#![allow(clippy::unwrap_used)]
 
 use iopilot_block::{Nanos, Op};
 use iopilot_trace::{CacheOutcome, Format, ReadOptions, TraceReader, TraceRecord, detect, read_all, read_validate};

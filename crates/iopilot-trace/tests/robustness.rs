@@ -1,4 +1,5 @@
 //! Bad input gives one line that names file, place, field and expectation; nothing panics; what is written reads back.
+#![allow(clippy::unwrap_used)]
 
 use iopilot_block::{Flags, IoPriority, Lba, Nanos, Op, PriorityClass, ProcessId, Sectors};
 use iopilot_trace::{Format, ReadOptions, TraceReader, TraceRecord, TraceWriter, read_all};
@@ -391,8 +392,14 @@ fn expressible(all: &[TraceRecord], format: Format) -> Vec<TraceRecord> {
     out
 }
 
+/// 64 cases, or as many as `PROPTEST_CASES` says for a longer fuzz.
+fn config() -> ProptestConfig {
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(64);
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     #[test]
     fn what_is_written_reads_back(all in any_trace()) {

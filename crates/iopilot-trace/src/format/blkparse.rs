@@ -98,6 +98,7 @@ struct Head {
 }
 
 /// What follows the head.
+#[derive(Clone, Copy)]
 enum Payload {
     /// Sectors, perhaps none.
     Extent(Lba, Sectors),

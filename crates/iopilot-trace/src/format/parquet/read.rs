@@ -143,7 +143,7 @@ impl Reader {
             return Ok(false);
         }
         let rows = self.left.min(BATCH);
-        for at in 0..COLUMNS.len() {
+        for (at, (column, _)) in COLUMNS.iter().enumerate() {
             let Some(reader) = &mut self.open[at] else {
                 self.batch.numbers[at].clear();
                 self.batch.numbers[at].resize(rows, None);
@@ -158,7 +158,7 @@ impl Reader {
             match result {
                 Ok(Ok(())) => {}
                 Ok(Err(e)) => {
-                    return Err(InputError { field: COLUMNS[at].0.to_owned(), ..e }.in_file(&self.name).into());
+                    return Err(InputError { field: (*column).to_owned(), ..e }.in_file(&self.name).into());
                 }
                 Err(e) => return Err(self.corrupt(&e)),
             }
