@@ -1,5 +1,7 @@
 //! What a simulated request costs in the model: `cargo bench -p iopilot-device`.
 
+#![allow(missing_docs, reason = "criterion's macros make undocumented functions")]
+
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use iopilot_block::{Flags, Lba, Nanos, Op, RequestId, Sectors};
 use iopilot_device::{AnyDevice, Catalogue, Device, DeviceRequest, DeviceSpec, PolicySpec};
