@@ -3,6 +3,9 @@
 use crate::{Dispatch, Scheduler, SortedIndex, TunableError, Tunables};
 use iopilot_block::{Lba, Nanos, RequestId, Requests};
 
+/// A request and its distance from the arm in sectors.
+pub(crate) type Near = (RequestId, u64);
+
 /// The queued requests as an arm sees them: above it or below it.
 ///
 /// The arm is taken to rest at the first sector of the last dispatched request, which is how LBN-based algorithms see
@@ -45,7 +48,7 @@ impl Arm {
     }
 
     /// The nearest above and below with their distances in sectors.
-    pub(crate) fn both(&self, rqs: &Requests) -> (Option<(RequestId, u64)>, Option<(RequestId, u64)>) {
+    pub(crate) fn both(&self, rqs: &Requests) -> (Option<Near>, Option<Near>) {
         let far = |id: RequestId| (id, self.position.distance(rqs[id].lba));
         (self.above().map(far), self.below(rqs).map(far))
     }
