@@ -5,7 +5,8 @@
 //! concrete type, so that a hot loop pays a predictable branch and no virtual call.
 //!
 //! What schedulers share: [`SortedIndex`] (requests by sector), [`Links`] and [`List`] (linked lists that never
-//! allocate per request), [`MergeIndex`] and [`try_merge`] (back and front merging, coalescing).
+//! allocate per request), [`MergeIndex`] and [`try_merge`] (back and front merging, coalescing), [`Arm`] (the text-book
+//! algorithms' view of a disk).
 
 mod anticipatory;
 mod arm;

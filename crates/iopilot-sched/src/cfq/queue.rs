@@ -106,7 +106,7 @@ impl Process {
         }
     }
 
-    /// Whether its mean seek is beyond 8 MiB: 8192 KiB in the kernel's comment, 8192 sectors in its comparison.
+    /// Whether its mean seek is beyond 8192 sectors, which is 4 MiB.
     pub(super) fn seeks(&self) -> bool {
         self.seek.mean() > 8 * 1024
     }
