@@ -39,11 +39,11 @@ mod vscan;
 
 pub use anticipatory::{Anticipatory, AnticipatoryTunables};
 pub use arm::{Arm, ArmRule, ArmScheduler};
+pub use bfq::{Bfq, BfqTunables};
 pub use cfq::{Cfq, CfqTunables};
 pub use cscan::{Circle, CircularScan};
 pub use deadline::{Deadline, DeadlineTunables};
 pub use fcfs::Fcfs;
-pub use bfq::{Bfq, BfqTunables};
 pub use kyber::{Kyber, KyberTunables};
 pub use links::{Links, List};
 pub use merge::{MergeIndex, MergeLimits, MergeTarget, Merged, compatible, try_merge};

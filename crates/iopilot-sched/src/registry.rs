@@ -1,9 +1,9 @@
 //! Every scheduler by name, and [`AnyScheduler`], which is any of them.
 
 use crate::{Anticipatory, AnticipatoryTunables, Cfq, CfqTunables};
+use crate::{Bfq, BfqTunables, Kyber, KyberTunables, MqDeadline, MqDeadlineTunables, NoScheduler};
 use crate::{CircularScan, Deadline, DeadlineTunables, Fcfs, Scan, Sstf, Vr, VrTunables, Vscan, VscanTunables};
 use crate::{Dispatch, Environment, MergeLimits, Merged, Noop, Scheduler, Tunable, TunableError, Tunables};
-use crate::{Bfq, BfqTunables, Kyber, KyberTunables, MqDeadline, MqDeadlineTunables, NoScheduler};
 use iopilot_block::{InputError, Nanos, ProcessId, Request, RequestId, Requests, suggest};
 use std::fmt;
 
