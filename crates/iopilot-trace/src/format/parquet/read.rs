@@ -16,6 +16,7 @@ use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use std::fs::File;
+use std::panic::AssertUnwindSafe;
 use std::path::Path;
 
 /// Rows decoded at a time.
@@ -70,23 +71,55 @@ fn corrupt(name: &str, e: &ParquetError) -> TraceError {
     InputError::new("parquet", got, "a whole parquet file").in_file(name).into()
 }
 
+/// The result of `f`, or an error where it panics: the parquet crate checks some lengths of a damaged file by assertion
+/// only. What panicked is not used again, for the trace ends at its first error.
+fn unpanicked<T>(f: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
+    std::panic::catch_unwind(AssertUnwindSafe(f))
+        .unwrap_or_else(|_| Err(ParquetError::General("damaged data".to_owned())))
+}
+
+/// Whether every column lies within the `length` bytes of the file.
+fn check(file: &dyn FileReader, length: u64) -> Result<(), InputError> {
+    for group in file.metadata().row_groups() {
+        for column in group.columns() {
+            let start = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
+            let end = start.checked_add(column.compressed_size()).and_then(|end| u64::try_from(end).ok());
+            if start < 0 || column.compressed_size() < 0 || end.is_none_or(|end| end > length) {
+                let got = format!("bytes from {start}, {} of them", column.compressed_size());
+                let name = column.column_path().string();
+                return Err(InputError::new(name, got, format!("a place within the file's {length} bytes")));
+            }
+        }
+    }
+    Ok(())
+}
+
 impl Reader {
     pub(crate) fn open(path: &Path, progress: &mut Progress) -> Result<(Self, Names), TraceError> {
         let file = File::open(path).map_err(|e| TraceError::io(path, e))?;
         progress.add_total(file.metadata().map_err(|e| TraceError::io(path, e))?.len());
         let name = path.display().to_string();
-        let file = SerializedFileReader::new(file).map_err(|e| corrupt(&name, &e))?;
-        Self::new(name, Box::new(file), progress)
+        let length = progress.total();
+        let file = unpanicked(|| SerializedFileReader::new(file)).map_err(|e| corrupt(&name, &e))?;
+        Self::new(name, Box::new(file), length, progress)
     }
 
     pub(crate) fn from_stream(mut source: Source, progress: &Progress) -> Result<(Self, Names), TraceError> {
         let mut bytes = Vec::new();
         source.bytes.read_to_end(&mut bytes).map_err(|e| TraceError::io(&source.name, e))?;
-        let file = SerializedFileReader::new(Bytes::from(bytes)).map_err(|e| corrupt(&source.name, &e))?;
-        Self::new(source.name, Box::new(file), progress)
+        let length = bytes.len() as u64;
+        let file =
+            unpanicked(|| SerializedFileReader::new(Bytes::from(bytes))).map_err(|e| corrupt(&source.name, &e))?;
+        Self::new(source.name, Box::new(file), length, progress)
     }
 
-    fn new(name: String, file: Box<dyn FileReader + Send>, progress: &Progress) -> Result<(Self, Names), TraceError> {
+    fn new(
+        name: String,
+        file: Box<dyn FileReader + Send>,
+        length: u64,
+        progress: &Progress,
+    ) -> Result<(Self, Names), TraceError> {
+        check(file.as_ref(), length).map_err(|e| e.in_file(&name))?;
         let names = names(&name, file.as_ref())?;
         let mut columns = [None; 13];
         for (i, descr) in file.metadata().file_metadata().schema_descr().columns().iter().enumerate() {
@@ -120,14 +153,16 @@ impl Reader {
             if self.group == self.file.num_row_groups() {
                 return Ok(false);
             }
-            let group = self.file.get_row_group(self.group).map_err(|e| corrupt(&self.name, &e))?;
+            let group = unpanicked(|| self.file.get_row_group(self.group)).map_err(|e| corrupt(&self.name, &e))?;
             let rows = group.metadata().num_rows();
             self.left = usize::try_from(rows).map_err(|_| {
                 InputError::new("rows", rows.to_string(), "a number that is not negative").in_file(&self.name)
             })?;
             for (open, column) in self.open.iter_mut().zip(&self.columns) {
                 *open = match column {
-                    Some((i, _)) => Some(group.get_column_reader(*i).map_err(|e| corrupt(&self.name, &e))?),
+                    Some((i, _)) => {
+                        Some(unpanicked(|| group.get_column_reader(*i)).map_err(|e| corrupt(&self.name, &e))?)
+                    }
                     None => None,
                 };
             }
@@ -150,11 +185,11 @@ impl Reader {
                 continue;
             };
             let unsigned = self.columns[at].is_some_and(|(_, unsigned)| unsigned);
-            let result = if at == OP {
-                decode_ops(reader, rows, &mut self.batch.ops)
-            } else {
-                decode_numbers(reader, rows, unsigned, &mut self.batch.numbers[at])
-            };
+            let batch = &mut self.batch;
+            let result = unpanicked(|| match at {
+                OP => decode_ops(reader, rows, &mut batch.ops),
+                _ => decode_numbers(reader, rows, unsigned, &mut batch.numbers[at]),
+            });
             match result {
                 Ok(Ok(())) => {}
                 Ok(Err(e)) => {
