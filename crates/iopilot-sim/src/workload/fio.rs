@@ -166,9 +166,6 @@ impl Reader {
                 );
             }
         }
-        if job.bs_unaligned {
-            return bad("bs_unaligned", "1".into(), "0, as direct I/O needs whole sectors");
-        }
         if job.skip % SECTOR_BYTES as i64 != 0 {
             return bad("rw", format!("a skip of {}", job.skip), "a multiple of 512 bytes");
         }

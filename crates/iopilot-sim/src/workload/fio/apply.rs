@@ -50,7 +50,6 @@ pub(super) fn apply(job: &mut Job, key: &str, s: &Setting) -> Result<(), InputEr
         }
         "bsrange" => block_range(job, s)?,
         "bssplit" => block_split(job, s)?,
-        "bs_unaligned" => job.bs_unaligned = s.flag()?,
         "bs_is_seq_rand" => job.bs_is_seq_rand = s.flag()?,
         "ba" => s.directions(&mut job.align, |t| value::integer(t, job.kb_base).filter(|&a| a > 0).map(Some))?,
         "rwmixread" => job.read_percent = s.number(0..=100)?,

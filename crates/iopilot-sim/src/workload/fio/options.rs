@@ -35,7 +35,6 @@ pub(super) const SUPPORTED: &[&str] = &[
     "ba",
     "bs",
     "bs_is_seq_rand",
-    "bs_unaligned",
     "bsrange",
     "bssplit",
     "buffered",
@@ -206,6 +205,7 @@ const OFF: &[&str] = &["0"];
 /// Name, values that switch it off, and why it is refused.
 const REFUSED: &[(&str, &[&str], &str)] = &[
     ("atomic", OFF, "atomic writes are not simulated"),
+    ("bs_unaligned", OFF, "direct I/O needs whole sectors"),
     ("cgroup", &[], "control groups are not simulated"),
     ("cgroup_nodelete", OFF, "control groups are not simulated"),
     ("cgroup_weight", &[], "control groups are not simulated"),

@@ -1,4 +1,7 @@
 //! [`Sampler`]: `random_distribution`, over the blocks of one file.
+//!
+//! As in fio, Zipf's, Pareto's and the normal law say how popular blocks are, not where: neighbours in rank are scattered
+//! over the file.
 
 use super::job::Spread;
 use super::permutation::Permutation;
@@ -20,7 +23,8 @@ enum Kind {
     Zipf(Zipf<f64>, Scatter),
     /// Ranks as u^exponent, scattered over the file.
     Power(f64, Scatter),
-    Normal(Normal<f64>),
+    /// Ranks by the normal law, scattered over the file.
+    Normal(Normal<f64>, Scatter),
     /// (Cumulative percent, first block, blocks).
     Zoned(Vec<(f64, u64, u64)>),
 }
@@ -65,7 +69,7 @@ impl Sampler {
             Spread::Normal { deviation_percent, center } => {
                 // fio bounds the deviation by half of the range.
                 let deviation = (n * deviation_percent / 100.0).ceil().min(n / 2.0);
-                Kind::Normal(Normal::new(n * center, deviation).ok()?)
+                Kind::Normal(Normal::new(n * center, deviation).ok()?, Scatter::new(blocks, None, seed))
             }
             Spread::Zoned(zones) => Kind::Zoned(zoned(&zones[d], blocks, align)?),
         };
@@ -83,15 +87,15 @@ impl Sampler {
                 let rank = (last as f64 * random.random::<f64>().powf(*exponent)) as u64;
                 scatter.place(rank.min(last), self.blocks)
             }
-            Kind::Normal(law) => {
+            Kind::Normal(law, scatter) => {
                 // At least half of the draws land inside where the centre does; edges are rare but possible centres.
                 for _ in 0..64 {
                     let x = law.sample(random);
                     if (0.0..self.blocks as f64).contains(&x) {
-                        return x as u64;
+                        return scatter.place(x as u64, self.blocks);
                     }
                 }
-                (law.mean() as u64).min(last)
+                scatter.place((law.mean() as u64).min(last), self.blocks)
             }
             Kind::Zoned(zones) => {
                 let percent = random.random::<f64>() * 100.0;
@@ -161,10 +165,13 @@ mod tests {
     }
 
     #[test]
-    fn normal_has_its_centre_and_deviation() {
-        let hits = counts(&Spread::Normal { deviation_percent: 10.0, center: 0.5 }, 1000);
-        let within: u32 = hits[400..600].iter().sum();
-        assert!((f64::from(within) / 1e5 - 0.683).abs() < 0.01, "{within}");
+    fn normal_has_its_deviation_and_is_scattered() {
+        let mut hits = counts(&Spread::Normal { deviation_percent: 10.0, center: 0.5 }, 1000);
+        let middle: u32 = hits[400..600].iter().sum();
+        assert!((f64::from(middle) / 1e5 - 0.2).abs() < 0.06, "{middle}");
+        hits.sort_unstable_by(|a, b| b.cmp(a));
+        let top: u32 = hits[..200].iter().sum();
+        assert!((f64::from(top) / 1e5 - 0.683).abs() < 0.015, "{top}");
     }
 
     #[test]

@@ -545,7 +545,8 @@ impl Task {
         self.pass_bytes = 0;
         self.files_ended = false;
         self.files.iter_mut().for_each(Cursor::rewind);
-        if self.job.randrepeat {
+        // fio 3.33 repeats the numbers of a pass, but not without a random map.
+        if self.job.randrepeat && self.job.random_map {
             self.random = streams(self.seed);
         }
         (self.file, self.file_left) = (0, self.job.per_file);

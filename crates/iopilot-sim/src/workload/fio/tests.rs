@@ -3,6 +3,7 @@
 mod files;
 mod parsing;
 mod patterns;
+mod shipped;
 mod timing;
 
 use super::{FioJobs, FioSource};
