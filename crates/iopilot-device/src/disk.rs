@@ -181,7 +181,8 @@ impl MechanicalDisk {
             let t = at.0 as f64;
             self.sync_ahead(t);
             let finished = self.ahead.as_ref().map_or(t, |ahead| ahead.finish(&self.model.mechanics));
-            if finished > t {
+            // In whole nanoseconds, as events are: a fraction of one would be waited for for ever.
+            if nanos_up(finished) > at {
                 self.destage_at = Some(finished);
             } else if let Some(extent) = self.buffer.upwards_from(self.position) {
                 self.start_destage(extent, t);

@@ -174,6 +174,20 @@ fn write_back_acknowledges_at_once_and_writes_when_idle() {
 }
 
 #[test]
+fn writing_after_read_ahead_never_waits_for_a_fraction_of_a_nanosecond() {
+    // Read-ahead that ended a thousandth of a nanosecond after an event once stopped the clock.
+    let mut rig = Rig::new(&Catalogue::get("hd-500-32").unwrap());
+    let mut next = rig.random(9);
+    for _ in 0..5000 {
+        rig.read(next(8), 8);
+        rig.write(next(8), 8);
+        rig.settle();
+        assert_eq!(rig.dirty(), 0);
+        rig.out.clear();
+    }
+}
+
+#[test]
 fn a_full_write_buffer_slows_random_writes_to_the_medium() {
     // GF 4.3.1: a burst saturates the cache, as if there were none.
     let mut rig = Rig::new(&Catalogue::get("st3400620as").unwrap());
