@@ -1,13 +1,26 @@
 //! A made-up comparison for the tests of the tables and the page: shapes as real ones, numbers from a fixed sequence.
 
 use iopilot_block::{Histogram, Nanos};
-use iopilot_sim::{
-    Comparison, MachineSummary, ProcessReport, RunReport, SeekPoint, Series, Verdict, WorkloadSummary,
-};
+use iopilot_sim::{Comparison, MachineSummary, ProcessReport, RunReport, SeekPoint, Series, Verdict, WorkloadSummary};
 
 const NAMES: [&str; 17] = [
-    "noop", "deadline", "mq-deadline", "bfq", "kyber", "none", "cfq", "as", "fcfs", "sstf", "scan", "look", "cscan",
-    "clook", "vscan", "fifo", "vr",
+    "noop",
+    "deadline",
+    "mq-deadline",
+    "bfq",
+    "kyber",
+    "none",
+    "cfq",
+    "as",
+    "fcfs",
+    "sstf",
+    "scan",
+    "look",
+    "cscan",
+    "clook",
+    "vscan",
+    "fifo",
+    "vr",
 ];
 
 /// A comparison of `count` schedulers, at most 17.

@@ -1,6 +1,43 @@
 //! `iopilot demo`: the main job on a recorded workload that comes with iopilot.
+
+use super::{Context, session};
 use crate::args::Demo;
-use crate::commands::Context;
-pub(super) fn run(_: &Demo, _: &Context) -> anyhow::Result<String> {
-    Ok(String::new())
+use crate::render;
+use anyhow::Context as _;
+use iopilot_device::Device;
+use iopilot_sched::SchedulerSpec;
+use iopilot_sim::workload::{Workload, WorkloadOptions};
+use iopilot_sim::{Machine, RunOptions};
+
+/// Five real programs at the same time, on ext4: see `examples/traces/README.md`.
+const TRACE: &[u8] = include_bytes!("../../../../examples/traces/mixed.parquet");
+/// What reports call it.
+const NAME: &str = "examples/traces/mixed.parquet";
+/// A desktop drive that takes one request at a time, so that all the ordering is the scheduler's.
+const DISK: &str = "wd1200bb";
+
+/// Runs the command; the text to print.
+pub(super) fn run(args: &Demo, context: &Context) -> anyhow::Result<String> {
+    session::check_writable("--report", Some(&args.report))?;
+    let machine = Machine::for_disk(DISK)?;
+    let workload = {
+        let folder = tempfile::tempdir().context("making a temporary folder")?;
+        let path = folder.path().join("mixed.parquet");
+        std::fs::write(&path, TRACE).with_context(|| format!("writing {}", path.display()))?;
+        Workload::load(&path, &WorkloadOptions::default(), machine.device().capacity())?
+    };
+    context.note(
+        "Five programs read and write at the same time: a source tree is read, zstd compiled, an SQLite database",
+    );
+    context.note(
+        "used, an archive unpacked, a file read backwards. Which scheduler serves them best on a desktop disk?\n",
+    );
+    let options = RunOptions { seed: 0, log: false };
+    let mut comparison = session::run(&machine, &workload, &SchedulerSpec::all(), &options, context)?;
+    comparison.workload.name = NAME.to_owned();
+    session::write_report(Some(&args.report), &comparison, context)?;
+    if args.json {
+        return render::json(&comparison);
+    }
+    Ok(render::comparison(&comparison, true, context.terminal))
 }

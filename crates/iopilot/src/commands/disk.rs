@@ -26,7 +26,8 @@ struct Entry {
 pub(crate) fn run(command: &Disk, context: &Context) -> anyhow::Result<String> {
     match command {
         Disk::List { json } => {
-            let entries = Catalogue::names().map(|name| entry(&Catalogue::get(name)?)).collect::<Result<Vec<_>, _>>()?;
+            let entries =
+                Catalogue::names().map(|name| entry(&Catalogue::get(name)?)).collect::<Result<Vec<_>, _>>()?;
             if *json { render::json(&entries) } else { Ok(list(&entries, context)) }
         }
         Disk::Show { disk, json: true, .. } => render::json(&table(&load_disk(disk)?)?),
@@ -94,7 +95,8 @@ fn show(spec: &DiskSpec, context: &Context) -> anyhow::Result<String> {
     for (section, parameters) in &description {
         let (Some(parameters), false) = (parameters.as_table(), section == "provenance") else { continue };
         let _ = writeln!(out, "\n{}", terminal.bold(section));
-        let mut rows = Table::new(&[("  parameter", Alignment::Left), ("value", Alignment::Left), ("source", Alignment::Left)]);
+        let mut rows =
+            Table::new(&[("  parameter", Alignment::Left), ("value", Alignment::Left), ("source", Alignment::Left)]);
         leaves(section, parameters, &mut |key, value| {
             let origin = spec.provenance.get(key).cloned().unwrap_or_else(|| "-".to_owned());
             let key = key.strip_prefix(section.as_str()).unwrap_or(key).trim_start_matches('.');

@@ -68,7 +68,10 @@ mod tests {
     fn as_many_digits_as_help() {
         assert_eq!([0.0417, 7.314, 9.996, 84.21, 99.96, 1204.4].map(plain).join(" "), "0.042 7.31 10.0 84.2 100 1204");
         assert_eq!(plain(f64::NAN), "-");
-        assert_eq!([512.0, 99_999.0, 123_456.0, 13.2e6, 312e6, 5.1e9].map(short_count).join(" "), "512 99999 123k 13.2M 312M 5.1G");
+        assert_eq!(
+            [512.0, 99_999.0, 123_456.0, 13.2e6, 312e6, 5.1e9].map(short_count).join(" "),
+            "512 99999 123k 13.2M 312M 5.1G"
+        );
         assert_eq!(bytes(250_059_350_016), "250 GB");
         assert_eq!(bytes(512), "512 B");
         assert_eq!(percent(0.125), "12.5 %");

@@ -56,7 +56,8 @@ pub(crate) fn comparison(comparison: &Comparison, best_first: bool, terminal: Te
     let best = ranking.first().copied();
     let order = if best_first { ranking } else { (0..comparison.runs.len()).collect() };
     let several = comparison.runs.len() > 1;
-    let name = |i: usize| format!("{} {}", if several && Some(i) == best { '*' } else { ' ' }, comparison.runs[i].scheduler);
+    let name =
+        |i: usize| format!("{} {}", if several && Some(i) == best { '*' } else { ' ' }, comparison.runs[i].scheduler);
     let longest = order.iter().map(|&i| name(i).chars().count()).max().unwrap_or(0).max("  scheduler".len());
 
     let columns: Vec<(&Column, Vec<String>, usize)> = COLUMNS

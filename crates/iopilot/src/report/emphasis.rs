@@ -1,12 +1,15 @@
 //! Which schedulers a chart shows in colour, and which in grey.
 //!
 //! Six colours can be told apart, by the colour-blind too; seventeen cannot. Up to six schedulers all get a colour;
-//! of more, the best, the second, the kernel's default and the worst do, and the page lets the reader choose others.
+//! of more, the best, the worst, the kernel's default and the next best do, and the page lets the reader choose others.
 
 use iopilot_sim::{Comparison, RunReport};
 
 /// Colours the style sheet defines, `--c0` to `--c5`.
 pub(crate) const COLOURS: usize = 6;
+
+/// Of more than [`COLOURS`] schedulers, how many are in colour at first.
+const CHOSEN: usize = 4;
 
 /// What Linux 6.x gives a disk with one hardware queue when nobody chooses.
 const KERNEL_DEFAULT: &str = "mq-deadline";
@@ -29,10 +32,16 @@ pub(crate) fn of(comparison: &Comparison) -> Vec<Emphasis> {
     let mut coloured: Vec<usize> = if runs.len() <= COLOURS {
         ranking
     } else {
-        [best, worst, default, ranking.get(1).copied()].into_iter().flatten().collect()
+        [best, worst, default].into_iter().flatten().chain(ranking.iter().skip(1).copied()).collect()
     };
     let mut seen = Vec::new();
-    coloured.retain(|i| !seen.contains(i) && { seen.push(*i); true });
+    coloured.retain(|i| {
+        !seen.contains(i) && {
+            seen.push(*i);
+            true
+        }
+    });
+    coloured.truncate(if runs.len() <= COLOURS { COLOURS } else { CHOSEN });
     let role = |i: usize| match Some(i) {
         _ if runs.len() < 2 => None,
         i if i == best => Some("best"),
@@ -40,7 +49,8 @@ pub(crate) fn of(comparison: &Comparison) -> Vec<Emphasis> {
         i if i == default => Some("kernel default"),
         _ => None,
     };
-    let emphasis = |(i, _): (usize, &RunReport)| Emphasis { colour: coloured.iter().position(|&c| c == i), role: role(i) };
+    let emphasis =
+        |(i, _): (usize, &RunReport)| Emphasis { colour: coloured.iter().position(|&c| c == i), role: role(i) };
     runs.iter().enumerate().map(emphasis).collect()
 }
 
@@ -54,7 +64,7 @@ mod tests {
         let few = of(&fixture::comparison(4));
         assert!(few.iter().all(|e| e.colour.is_some()));
         let many = of(&fixture::comparison(17));
-        assert!((3..=4).contains(&many.iter().filter(|e| e.colour.is_some()).count()));
+        assert_eq!(many.iter().filter(|e| e.colour.is_some()).count(), CHOSEN);
         assert_eq!(many.iter().filter(|e| e.role == Some("best")).count(), 1);
         assert_eq!(many.iter().filter(|e| e.role == Some("worst")).count(), 1);
     }

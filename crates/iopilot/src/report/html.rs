@@ -7,6 +7,7 @@ use crate::render::number::{bytes, percent, plain};
 use crate::render::{Better, COLUMNS, Column, ranking};
 use iopilot_sim::{Comparison, RunReport};
 use std::fmt::Write;
+use std::path::Path;
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
@@ -17,7 +18,9 @@ const PROCESSES: usize = 12;
 /// The whole page. `command` is what made it.
 pub(crate) fn page(comparison: &Comparison, command: &str) -> String {
     let emphasis = emphasis::of(comparison);
-    let title = format!("{} on {}", comparison.workload.name, comparison.machine.disk);
+    let file =
+        Path::new(&comparison.workload.name).file_name().map_or_else(String::new, |n| n.to_string_lossy().into());
+    let title = format!("{file} on {}", comparison.machine.disk);
     let mut out = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
@@ -120,9 +123,11 @@ fn chips(comparison: &Comparison, emphasis: &[Emphasis]) -> String {
 }
 
 fn table(comparison: &Comparison, emphasis: &[Emphasis]) -> String {
-    let mut out = String::from("<div class=\"scroll\"><table class=\"sortable\"><thead><tr><th scope=\"col\">scheduler</th>");
+    let mut out =
+        String::from("<div class=\"scroll\"><table class=\"sortable\"><thead><tr><th scope=\"col\">scheduler</th>");
     for c in COLUMNS {
-        let title = if c.group.is_empty() { c.title.to_owned() } else { format!("<small>{}</small> {}", c.group, c.title) };
+        let title =
+            if c.group.is_empty() { c.title.to_owned() } else { format!("<small>{}</small> {}", c.group, c.title) };
         let _ = write!(out, "<th scope=\"col\" title=\"{}\">{title}</th>", escape(c.help));
     }
     out.push_str("</tr></thead><tbody>");
@@ -159,8 +164,9 @@ fn processes(comparison: &Comparison) -> Option<String> {
     }
     let ids: Vec<u32> = first.processes.iter().map(|p| p.process).collect();
     let heads: String = ids.iter().map(|id| format!("<th scope=\"col\">{id}</th>")).collect();
-    let mut out =
-        format!("<div class=\"scroll\"><table class=\"sortable\"><thead><tr><th scope=\"col\">scheduler</th>{heads}</tr></thead><tbody>");
+    let mut out = format!(
+        "<div class=\"scroll\"><table class=\"sortable\"><thead><tr><th scope=\"col\">scheduler</th>{heads}</tr></thead><tbody>"
+    );
     let cell = |run: &RunReport, id: u32| match run.processes.iter().find(|p| p.process == id) {
         Some(p) => format!("<td data-v=\"{}\">{}</td>", p.response_mean_ms, plain(p.response_mean_ms)),
         None => "<td></td>".to_owned(),

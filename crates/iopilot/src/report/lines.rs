@@ -107,7 +107,12 @@ fn over_time(
             let (group, means) = &series[run];
             let width = r.series.interval_s * *group as f64;
             let at = |(i, &v): (usize, &f64)| (x.at(((i as f64 + 0.5) * width).min(r.elapsed_s)), y.at(v));
-            Line { run, name: &r.scheduler, emphasis: &emphasis[run], points: means.iter().enumerate().map(at).collect() }
+            Line {
+                run,
+                name: &r.scheduler,
+                emphasis: &emphasis[run],
+                points: means.iter().enumerate().map(at).collect(),
+            }
         })
         .collect();
     let axes = frame.x_axis(&x, 8, |v| format!("{} s", tick(v))) + &frame.y_axis(&y, 5, tick);

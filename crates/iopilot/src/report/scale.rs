@@ -32,11 +32,8 @@ impl Scale {
     /// The pixel of `value`, held within the range.
     pub(crate) fn at(&self, value: f64) -> f64 {
         let (low, high) = self.domain;
-        let share = if self.log {
-            (value.max(low) / low).ln() / (high / low).ln()
-        } else {
-            (value - low) / (high - low)
-        };
+        let share =
+            if self.log { (value.max(low) / low).ln() / (high / low).ln() } else { (value - low) / (high - low) };
         self.range.0 + share.clamp(0.0, 1.0) * (self.range.1 - self.range.0)
     }
 

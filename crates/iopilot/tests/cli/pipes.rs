@@ -7,13 +7,8 @@ use std::process::Stdio;
 fn a_reader_that_goes_away_is_no_failure() {
     let s = Sandbox::new();
     for line in ["completions bash", "scheduler list", "--help", "compare --help"] {
-        let mut child = s
-            .command()
-            .args(line.split_whitespace())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child =
+            s.command().args(line.split_whitespace()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         drop(child.stdout.take());
         let output = child.wait_with_output().unwrap();
         assert!(output.stderr.is_empty(), "{line}: {}", String::from_utf8_lossy(&output.stderr));

@@ -23,7 +23,9 @@ fn the_documented_keys_are_the_keys() {
             assert!(documented.contains(&format!("`{key}`")) || documented.contains(&format!("\"{key}\"")), "{key}");
         }
     }
-    for key in ["scheduler", "requests", "reads", "writes", "bytes", "elapsed_s", "throughput_mb_s", "iops", "merged", "jain"] {
+    for key in
+        ["scheduler", "requests", "reads", "writes", "bytes", "elapsed_s", "throughput_mb_s", "iops", "merged", "jain"]
+    {
         assert!(!runs[0][key].is_null(), "{key}");
     }
     assert_eq!(keys(&runs[0]["service_ms"]), ["max", "mean", "p50", "p95", "p99"]);
@@ -80,7 +82,8 @@ fn a_narrow_terminal_gets_a_narrow_table() {
 #[test]
 fn simulate_tells_of_each_run_and_writes_its_requests() {
     let s = Sandbox::new();
-    let text = s.ok("simulate --workload small.trace --disk hd-250-32 --scheduler noop --requests-out requests.parquet");
+    let text =
+        s.ok("simulate --workload small.trace --disk hd-250-32 --scheduler noop --requests-out requests.parquet");
     for word in ["noop", "400 (", "response", "service", "cache hits"] {
         assert!(text.contains(word), "{word}: {text}");
     }

@@ -24,7 +24,11 @@ pub(super) fn run(args: &Convert, context: &Context) -> anyhow::Result<String> {
     writer.set_process_names(reader.process_names());
     let (written, skipped) = (writer.written(), writer.skipped());
     writer.finish()?;
-    context.note(format_args!("{} requests written to {} ({target})", short_count(written as f64), args.output.display()));
+    context.note(format_args!(
+        "{} requests written to {} ({target})",
+        short_count(written as f64),
+        args.output.display()
+    ));
     if skipped > 0 {
         context.note(format_args!("{skipped} flushes and discards left out: {target} knows none"));
     }

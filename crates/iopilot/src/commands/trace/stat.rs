@@ -1,6 +1,109 @@
 //! `iopilot trace stat`.
+
+use super::format;
 use crate::args::Stat;
 use crate::commands::Context;
-pub(super) fn run(_: &Stat, _: &Context) -> anyhow::Result<String> {
-    Ok(String::new())
+use crate::render::number::{bytes, percent, plain, short_count};
+use crate::render::{self, Alignment, Table};
+use crate::terminal::Terminal;
+use iopilot_trace::{Counts, Format, ReadOptions, Spread, TraceReader, TraceStats, TraceSummary};
+use std::fmt::Write;
+
+/// Rows of the tables of processes and devices; `--json` has all.
+const ROWS: usize = 20;
+
+/// Reads a trace once, and tells what it is like.
+pub(super) fn run(args: &Stat, context: &Context) -> anyhow::Result<String> {
+    let options = ReadOptions { format: format(args.format.as_ref())?, device: args.device, ..ReadOptions::default() };
+    let mut reader = TraceReader::open(&args.trace, &options)?;
+    let mut stats = TraceStats::new();
+    while let Some(record) = reader.next() {
+        stats.add(&record?);
+    }
+    let summary = stats.summary(reader.process_names(), reader.device_names());
+    if args.json {
+        return render::json(&summary);
+    }
+    Ok(text(&summary, reader.format(), context.terminal))
+}
+
+fn text(s: &TraceSummary, format: Format, terminal: Terminal) -> String {
+    let mut out = String::new();
+    let mut fact = |name: &str, value: String| {
+        let _ = writeln!(out, "{name:<14}{value}");
+    };
+    fact("format", format.to_string());
+    let c = &s.counts;
+    let others = format!("{} flushes, {} discards", c.flushes, c.discards);
+    fact("requests", format!("{} ({} reads, {} writes, {others})", c.requests, c.reads, c.writes));
+    fact("bytes", format!("{} read, {} written", bytes(c.read_bytes), bytes(c.written_bytes)));
+    fact("span", format!("{} s", plain(s.span_s)));
+    fact("read share", percent(s.read_share));
+    fact(
+        "sequential",
+        format!("{}, within a process {}", percent(s.sequential_share), percent(s.sequential_share_per_process)),
+    );
+    fact("footprint", format!("{}{}", bytes(s.footprint_bytes), if s.footprint_truncated { " or more" } else { "" }));
+    fact("completions", format!("{} known", s.completed));
+
+    let right = |title| (title, Alignment::Right);
+    let mut spreads =
+        Table::new(&[("", Alignment::Left), right("mean"), right("p50"), right("p95"), right("p99"), right("max")]);
+    let mut spread = |name: &str, v: &Spread| {
+        let cells = [v.mean, v.p50, v.p95, v.p99, v.max].map(|x| if x >= 1e5 { short_count(x) } else { plain(x) });
+        spreads.row(std::iter::once(name.to_owned()).chain(cells).collect());
+    };
+    spread("size, bytes", &s.size_bytes);
+    spread("inter-arrival, µs", &s.inter_arrival_us);
+    spread("seek, sectors", &s.seek_sectors);
+    if let Some(d) = &s.response_ms {
+        let cells = [d.mean, d.p50, d.p95, d.p99, d.max].map(plain);
+        spreads.row(std::iter::once("response, ms".to_owned()).chain(cells).collect());
+    }
+    let _ = write!(out, "\n{}", spreads.render(terminal));
+
+    let processes = s.processes.iter().map(|p| {
+        let id = p.process.map_or_else(|| "others".to_owned(), |id| id.to_string());
+        (format!("{id} {}", p.name.as_deref().unwrap_or_default()), &p.counts)
+    });
+    table(&mut out, "process", processes.collect(), terminal);
+    let devices = s.devices.iter().map(|d| {
+        let id = d.device.map_or_else(|| "others".to_owned(), |id| id.to_string());
+        (format!("{id} {}", d.name.as_deref().unwrap_or_default()), &d.counts)
+    });
+    table(&mut out, "device", devices.collect(), terminal);
+    out
+}
+
+/// Who did how much; the busiest first. Nothing where there is only one.
+fn table(out: &mut String, title: &str, mut rows: Vec<(String, &Counts)>, terminal: Terminal) {
+    if rows.len() < 2 {
+        return;
+    }
+    rows.sort_by_key(|(_, c)| std::cmp::Reverse(c.requests));
+    let right = |title| (title, Alignment::Right);
+    let mut table = Table::new(&[
+        (title, Alignment::Left),
+        right("requests"),
+        right("reads"),
+        right("writes"),
+        right("read"),
+        right("written"),
+        right("sequential"),
+    ]);
+    for (name, c) in rows.iter().take(ROWS) {
+        table.row(vec![
+            name.trim().to_owned(),
+            c.requests.to_string(),
+            c.reads.to_string(),
+            c.writes.to_string(),
+            bytes(c.read_bytes),
+            bytes(c.written_bytes),
+            percent(c.sequential_share()),
+        ]);
+    }
+    let _ = write!(out, "\n{}", table.render(terminal));
+    if rows.len() > ROWS {
+        let _ = writeln!(out, "… and {} more (--json lists all)", rows.len() - ROWS);
+    }
 }
