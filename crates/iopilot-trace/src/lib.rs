@@ -13,18 +13,18 @@ mod reorder;
 mod side;
 mod source;
 mod stats;
-mod writer;
 #[cfg(target_os = "linux")]
 mod tracefs;
+mod writer;
 
-pub use infer::{ArrivalSimulator, Dependencies, InferOptions, NotInferable, ReadAhead, can_infer, infer};
 pub use error::TraceError;
 pub use format::Format;
 pub use format::disksim_validate::{CacheOutcome, ThinkTime, ValidateReader, ValidateRecord, read_validate};
+pub use infer::{ArrivalSimulator, Dependencies, InferOptions, NotInferable, ReadAhead, can_infer, infer};
 pub use reader::{ReadOptions, TraceReader, detect, read_all};
 pub use record::TraceRecord;
 pub use side::ReadNotes;
 pub use stats::{Bin, Counts, DeviceSummary, ProcessSummary, Spread, TraceStats, TraceSummary};
-pub use writer::TraceWriter;
 #[cfg(target_os = "linux")]
 pub use tracefs::{RecordError, RecordOptions, RecordSummary, record};
+pub use writer::TraceWriter;
