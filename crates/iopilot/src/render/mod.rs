@@ -16,8 +16,12 @@ use iopilot_sim::Comparison;
 
 /// The column the verdict compares.
 pub(crate) fn measure(comparison: &Comparison) -> &'static Column {
-    let title = if comparison.verdict.measure == "throughput_mb_s" { "MB/s" } else { "mean" };
-    COLUMNS.iter().find(|c| c.title == title).expect("both are columns")
+    let title = match comparison.verdict.measure.as_str() {
+        "throughput_mb_s" => "MB/s",
+        "elapsed_s" => "s",
+        _ => "mean",
+    };
+    COLUMNS.iter().find(|c| c.title == title).expect("all three are columns")
 }
 
 /// The runs from best to worst by the verdict's measure; equal ones in the order asked for, as the verdict does.

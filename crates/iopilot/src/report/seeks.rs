@@ -52,7 +52,10 @@ pub(super) fn seeks(comparison: &Comparison, emphasis: &[Emphasis]) -> String {
 /// The run's value of the verdict's measure, with its unit.
 fn value(comparison: &Comparison, run: &RunReport) -> String {
     let column = measure(comparison);
-    let unit = if column.title == "mean" { "ms mean" } else { column.title };
+    let unit = match column.title {
+        "mean" => "ms mean",
+        title => title,
+    };
     format!("{} {unit}", (column.format)((column.value)(run)))
 }
 

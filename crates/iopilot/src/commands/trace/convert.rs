@@ -15,7 +15,7 @@ pub(super) fn run(args: &Convert, context: &Context) -> anyhow::Result<String> {
     let mut writer = TraceWriter::create(&args.output, target)?;
     let names = reader.device_names().to_vec();
     writer.set_device_names(&names);
-    while let Some(record) = reader.next() {
+    for record in reader.by_ref() {
         writer.write(&record?)?;
     }
     if reader.device_names().len() > names.len() {

@@ -17,7 +17,7 @@ pub(super) fn run(args: &Stat, context: &Context) -> anyhow::Result<String> {
     let options = ReadOptions { format: format(args.format.as_ref())?, device: args.device, ..ReadOptions::default() };
     let mut reader = TraceReader::open(&args.trace, &options)?;
     let mut stats = TraceStats::new();
-    while let Some(record) = reader.next() {
+    for record in reader.by_ref() {
         stats.add(&record?);
     }
     let summary = stats.summary(reader.process_names(), reader.device_names());
