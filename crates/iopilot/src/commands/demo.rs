@@ -9,7 +9,7 @@ use iopilot_sched::SchedulerSpec;
 use iopilot_sim::workload::{Workload, WorkloadOptions};
 use iopilot_sim::{Machine, RunOptions};
 
-/// Five real programs at the same time, on ext4: see `examples/traces/README.md`.
+/// Six real programs at the same time, on ext4: see `examples/traces/README.md`.
 const TRACE: &[u8] = include_bytes!("../../../../examples/traces/mixed.parquet");
 /// What reports call it.
 const NAME: &str = "examples/traces/mixed.parquet";
@@ -27,10 +27,10 @@ pub(super) fn run(args: &Demo, context: &Context) -> anyhow::Result<String> {
         Workload::load(&path, &WorkloadOptions::default(), machine.device().capacity())?
     };
     context.note(
-        "Five programs read and write at the same time: a source tree is read, zstd compiled, an SQLite database",
+        "Six programs read and write at the same time: a source tree is read, zstd compiled, an SQLite database used,",
     );
     context.note(
-        "used, an archive unpacked, a file read backwards. Which scheduler serves them best on a desktop disk?\n",
+        "an archive unpacked, a file read forwards, one backwards. Which scheduler serves them best on a desktop disk?\n",
     );
     let options = RunOptions { seed: 0, log: false };
     let mut comparison = session::run(&machine, &workload, &SchedulerSpec::all(), &options, context)?;

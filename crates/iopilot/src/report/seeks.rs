@@ -21,7 +21,9 @@ pub(super) fn seeks(comparison: &Comparison, emphasis: &[Emphasis]) -> String {
     let unit = Unit::of((high.saturating_sub(low.min(high))) as f64 * SECTOR_BYTES as f64);
     let frame = Frame::new((360.0, 190.0), 58.0, 8.0, 8.0, 26.0);
     let x = Scale::linear((0.0, end), frame.x_range());
-    let y = Scale::linear((unit.offset(low.min(high)), unit.offset(high)), frame.y_range());
+    let (bottom, top) = (unit.offset(low.min(high)), unit.offset(high));
+    let margin = (top - bottom) * 0.04;
+    let y = Scale::linear(((bottom - margin).max(0.0), top + margin), frame.y_range());
     let axes = frame.x_axis(&x, 4, |v| format!("{} s", tick(v)))
         + &frame.y_axis(&y, 4, |v| format!("{} {}", tick(v), unit.name));
 
