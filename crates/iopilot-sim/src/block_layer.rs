@@ -169,8 +169,7 @@ impl BlockLayer {
 
     /// One sleeper looks for a tag; it may find that another task was faster.
     pub(crate) fn wake<D: Device>(&mut self, now: Nanos, device: &mut D) {
-        for (class, sleeper) in self.tags.sleepers().into_iter().enumerate() {
-            let Some(id) = sleeper else { continue };
+        for (class, id) in self.tags.sleepers().into_iter().flatten() {
             if !self.take_tag(id) {
                 continue;
             }

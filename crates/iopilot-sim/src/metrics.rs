@@ -2,7 +2,7 @@
 
 use crate::ios::Io;
 use crate::report::{ProcessReport, RunReport, SeekPoint, Series};
-use iopilot_block::{Histogram, Lba, Nanos, Op, ProcessId, Request, jain_index};
+use iopilot_block::{Criticality, Histogram, Lba, Nanos, Op, ProcessId, Request, jain_index};
 use iopilot_device::ServiceBreakdown;
 use iopilot_trace::TraceRecord;
 use std::collections::HashMap;
@@ -14,6 +14,7 @@ const POINTS: usize = 2048;
 #[derive(Debug)]
 pub(crate) struct Recorder {
     response: [Histogram; 2],
+    critical: Histogram,
     service: Histogram,
     requests: [u64; 2],
     others: u64,
@@ -102,6 +103,7 @@ impl Recorder {
     pub(crate) fn new(log: bool) -> Self {
         Self {
             response: Default::default(),
+            critical: Histogram::new(),
             service: Histogram::new(),
             requests: [0; 2],
             others: 0,
@@ -195,6 +197,9 @@ impl Recorder {
             _ => self.others += 1,
         }
         self.response[usize::from(op != Op::Read)].record(response);
+        if rq.criticality == Criticality::TimeCritical {
+            self.critical.record(response);
+        }
         self.bytes += bytes;
         self.last_completion = self.last_completion.max(now);
         let at = now.since(self.first_arrival.unwrap_or(now)).0;
@@ -266,6 +271,8 @@ impl Recorder {
             response_stddev_ms: response.stddev_ms(),
             read_response_ms: self.response[0].distribution(),
             write_response_ms: self.response[1].distribution(),
+            critical_requests: self.critical.count(),
+            critical_response_ms: self.critical.distribution(),
             service_ms: self.service.distribution(),
             merged: self.merged,
             dispatched: self.dispatched,

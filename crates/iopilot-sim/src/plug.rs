@@ -4,7 +4,7 @@
 //! task waits for its request, or one completes. Linux 6.x plugs the *task*: what it submits in one go is kept on a
 //! list of its own, merged there, and inserted when the task sleeps or the list is full.
 
-use iopilot_block::{Nanos, Request, RequestId, Requests};
+use iopilot_block::{Criticality, Flags, Nanos, Request, RequestId, Requests};
 use iopilot_sched::{MergeLimits, compatible};
 use std::collections::VecDeque;
 
@@ -102,7 +102,9 @@ impl Plug {
         if self.kind != Plugging::Device {
             return;
         }
-        self.waits |= rq.is_sync() && !rq.flags.contains(iopilot_block::Flags::READ_AHEAD);
+        // Direct I/O pulls the plug as soon as it is submitted, whether someone waits or not; read-ahead does not.
+        let direct = rq.is_sync() && !rq.flags.contains(Flags::READ_AHEAD);
+        self.waits |= direct || rq.criticality == Criticality::TimeCritical;
         if idle && self.unplug_at.is_none() {
             self.unplug_at = Some(now + UNPLUG_DELAY);
         }

@@ -54,8 +54,8 @@ pub struct WorkloadSummary {
 pub struct Verdict {
     /// The best by the measure below.
     pub best: String,
-    /// What was compared: `response_ms.mean` for workloads with arrival or think times of their own, `throughput_mb_s`
-    /// for those that issue as fast as they are served.
+    /// What was compared: `throughput_mb_s` for workloads that issue as fast as they are served,
+    /// `critical_response_ms.mean` where processes wait and think, `response_ms.mean` for open arrivals.
     pub measure: String,
     /// By how much it is better than the second, in percent of the second's value.
     pub better_than_second_percent: f64,
@@ -92,6 +92,10 @@ pub struct RunReport {
     pub read_response_ms: Distribution,
     /// Response time of writes.
     pub write_response_ms: Distribution,
+    /// Time-critical requests: those that a process waits for (Ganger 3.1).
+    pub critical_requests: u64,
+    /// Their response time. Times their number, it is the time that processes spent waiting.
+    pub critical_response_ms: Distribution,
     /// From issue to the device to completion; over dispatched requests, after merging.
     pub service_ms: Distribution,
     /// Requests that joined another.

@@ -20,8 +20,10 @@ pub(crate) struct Tags {
     nr_requests: u32,
     /// Tags taken: reads, writes. `Shared` looks at the sum.
     used: [u32; 2],
-    /// Submitters asleep, in order: who waits for a read (or, if shared, a synchronous) tag, and the others.
-    waiting: [VecDeque<RequestId>; 2],
+    /// Submitters asleep, in order, with their place in it: who waits for a read (or, if shared, a synchronous) tag, and
+    /// the others. Apart, as one class may be at its limit when the other is not.
+    waiting: [VecDeque<(u64, RequestId)>; 2],
+    next_place: u64,
     /// Tags freed since sleepers were last woken.
     frees: u32,
     wake_batch: u32,
@@ -33,7 +35,7 @@ impl Tags {
             TagRule::PerDirection => 1,
             TagRule::Shared => (nr_requests / 8).clamp(1, 8),
         };
-        Self { rule, nr_requests, used: [0; 2], waiting: Default::default(), frees: 0, wake_batch }
+        Self { rule, nr_requests, used: [0; 2], waiting: Default::default(), next_place: 0, frees: 0, wake_batch }
     }
 
     pub(crate) fn nr_requests(&self) -> u32 {
@@ -76,12 +78,17 @@ impl Tags {
 
     /// Puts the submitter of `id` to sleep behind those already asleep.
     pub(crate) fn sleep(&mut self, id: RequestId, rq: &Request) {
-        self.waiting[self.class(rq)].push_back(id);
+        let class = self.class(rq);
+        self.waiting[class].push_back((self.next_place, id));
+        self.next_place += 1;
     }
 
-    /// The sleepers at the front of each class, synchronous ones (2.6: reads) first.
-    pub(crate) fn sleepers(&self) -> [Option<RequestId>; 2] {
-        [self.waiting[0].front().copied(), self.waiting[1].front().copied()]
+    /// The sleeper at the front of each class, with the class; who has slept longest first.
+    pub(crate) fn sleepers(&self) -> [Option<(usize, RequestId)>; 2] {
+        let front = |class: usize| self.waiting[class].front().map(|&(place, id)| (place, class, id));
+        let mut fronts = [front(0), front(1)];
+        fronts.sort_by_key(|front| front.map_or(u64::MAX, |(place, ..)| place));
+        fronts.map(|front| front.map(|(_, class, id)| (class, id)))
     }
 
     /// The front sleeper of `class` has its tag.
@@ -132,6 +139,17 @@ mod tests {
         }
         let woken: Vec<_> = (0..8).map(|_| tags.give(&read)).collect();
         assert_eq!(woken, [0, 0, 0, 4, 0, 0, 0, 4]);
+    }
+
+    #[test]
+    fn who_has_slept_longest_looks_first() {
+        let mut tags = Tags::new(TagRule::Shared, 1);
+        let (a, b) = (RequestId::from_index(0), RequestId::from_index(1));
+        tags.sleep(a, &request(Op::Write));
+        tags.sleep(b, &request(Op::Read));
+        assert_eq!(tags.sleepers(), [Some((1, a)), Some((0, b))]);
+        tags.awake(1);
+        assert_eq!(tags.sleepers(), [Some((0, b)), None]);
     }
 
     #[test]

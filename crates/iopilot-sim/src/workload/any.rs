@@ -102,9 +102,14 @@ impl Workload {
     /// What makes one run of it better than another.
     pub(crate) fn measure(&self) -> Measure {
         match self {
-            Self::Trace(trace) if trace.mode() != ReplayMode::Closed => Measure::MeanResponse,
+            Self::Trace(trace) => match trace.mode() {
+                ReplayMode::Open => Measure::MeanResponse,
+                ReplayMode::Closed => Measure::Throughput,
+                ReplayMode::Dependent if trace.has_waiters() => Measure::Waiting,
+                ReplayMode::Dependent => Measure::MeanResponse,
+            },
+            Self::Fio { .. } => Measure::Throughput,
             Self::Ganger { .. } => Measure::MeanResponse,
-            _ => Measure::Throughput,
         }
     }
 

@@ -3,7 +3,7 @@
 use super::AnySource;
 use super::replay::{Closed, Dependent, Open, ReplayMode, ReplayRecord};
 use crate::error::SimError;
-use iopilot_block::{InputError, Lba, Nanos, Sectors, suggest};
+use iopilot_block::{Criticality, InputError, Lba, Nanos, Sectors, suggest};
 use iopilot_trace::{Dependencies, Format, InferOptions, ReadOptions, TraceReader, TraceRecord, infer};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -129,7 +129,15 @@ impl TraceWorkload {
             let mut infer_options = InferOptions::default();
             infer_options.window = options.window;
             match infer(&full, &infer_options) {
-                Ok(found) => dependencies = Some(Arc::new(found)),
+                Ok(found) => {
+                    // The inference knows better than the flags which read-ahead is waited for.
+                    for (record, i) in records.iter_mut().zip(0..) {
+                        if found.is_blocking(i) {
+                            record.criticality = Criticality::TimeCritical;
+                        }
+                    }
+                    dependencies = Some(Arc::new(found));
+                }
                 Err(why) if options.mode == Some(ReplayMode::Dependent) => {
                     return Err(InputError::new("mode", "dependent", format!("open or closed: {why}"))
                         .in_file(name)
@@ -181,6 +189,11 @@ impl TraceWorkload {
     /// Its format.
     pub fn format(&self) -> Format {
         self.format
+    }
+
+    /// Whether any process waits for any request.
+    pub(crate) fn has_waiters(&self) -> bool {
+        self.records.iter().any(|r| r.criticality == Criticality::TimeCritical)
     }
 
     /// How it is replayed.
