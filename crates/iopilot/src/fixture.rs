@@ -93,6 +93,8 @@ fn run(index: usize) -> RunReport {
         response_stddev_ms: response.stddev_ms(),
         read_response_ms: distribution,
         write_response_ms: distribution,
+        critical_requests: 3000,
+        critical_response_ms: distribution,
         service_ms: distribution,
         merged: 100 * index as u64,
         dispatched: 4000 - 100 * index as u64,

@@ -5,6 +5,8 @@ use iopilot_sim::RunReport;
 
 /// One column.
 pub(crate) struct Column {
+    /// Its key in the JSON, which is also how a verdict names it.
+    pub(crate) key: &'static str,
     /// A title over several columns; empty where there is none.
     pub(crate) group: &'static str,
     /// Its title.
@@ -35,6 +37,7 @@ pub(crate) enum Better {
 /// All columns in the order they are printed.
 pub(crate) const COLUMNS: &[Column] = &[
     Column {
+        key: "throughput_mb_s",
         group: "",
         title: "MB/s",
         help: "throughput, 10^6 bytes a second",
@@ -44,6 +47,7 @@ pub(crate) const COLUMNS: &[Column] = &[
         expendable: 1,
     },
     Column {
+        key: "iops",
         group: "",
         title: "IOPS",
         help: "requests a second",
@@ -53,6 +57,17 @@ pub(crate) const COLUMNS: &[Column] = &[
         expendable: 4,
     },
     Column {
+        key: "critical_response_ms.mean",
+        group: "wait",
+        title: "ms",
+        help: "mean response time of the requests that a process waits for, ms",
+        value: |r| r.critical_response_ms.mean,
+        format: plain,
+        better: Better::Less,
+        expendable: 3,
+    },
+    Column {
+        key: "response_ms.mean",
         group: "response ms",
         title: "mean",
         help: "from arrival at the block layer to completion, ms",
@@ -62,6 +77,7 @@ pub(crate) const COLUMNS: &[Column] = &[
         expendable: 0,
     },
     Column {
+        key: "response_ms.p50",
         group: "response ms",
         title: "p50",
         help: "half of the requests took no longer, ms",
@@ -71,6 +87,7 @@ pub(crate) const COLUMNS: &[Column] = &[
         expendable: 5,
     },
     Column {
+        key: "response_ms.p95",
         group: "response ms",
         title: "p95",
         help: "95 % of the requests took no longer, ms",
@@ -80,6 +97,7 @@ pub(crate) const COLUMNS: &[Column] = &[
         expendable: 6,
     },
     Column {
+        key: "response_ms.p99",
         group: "response ms",
         title: "p99",
         help: "99 % of the requests took no longer, ms",
@@ -89,6 +107,7 @@ pub(crate) const COLUMNS: &[Column] = &[
         expendable: 2,
     },
     Column {
+        key: "response_ms.max",
         group: "response ms",
         title: "max",
         help: "the slowest request, ms",
@@ -98,6 +117,7 @@ pub(crate) const COLUMNS: &[Column] = &[
         expendable: 7,
     },
     Column {
+        key: "service_ms.mean",
         group: "service",
         title: "ms",
         help: "mean time from issue to the device to completion, ms",
@@ -107,6 +127,7 @@ pub(crate) const COLUMNS: &[Column] = &[
         expendable: 8,
     },
     Column {
+        key: "queue_length_mean",
         group: "",
         title: "queue",
         help: "mean number of requests between arrival and completion",
@@ -116,8 +137,9 @@ pub(crate) const COLUMNS: &[Column] = &[
         expendable: 10,
     },
     Column {
+        key: "seek_distance_mean_sectors",
         group: "seek",
-        title: "sectors",
+        title: "sect",
         help: "mean distance between requests as dispatched, 512-byte sectors",
         value: |r| r.seek_distance_mean_sectors,
         format: short_count,
@@ -125,6 +147,7 @@ pub(crate) const COLUMNS: &[Column] = &[
         expendable: 11,
     },
     Column {
+        key: "merged",
         group: "",
         title: "merged",
         help: "requests that joined another",
@@ -134,6 +157,7 @@ pub(crate) const COLUMNS: &[Column] = &[
         expendable: 9,
     },
     Column {
+        key: "jain",
         group: "",
         title: "Jain",
         help: "Jain's fairness index of the processes' throughput: 1 is fair",
@@ -143,7 +167,8 @@ pub(crate) const COLUMNS: &[Column] = &[
         expendable: 3,
     },
     Column {
-        group: "elapsed",
+        key: "elapsed_s",
+        group: "time",
         title: "s",
         help: "from the first arrival to the last completion, s",
         value: |r| r.elapsed_s,

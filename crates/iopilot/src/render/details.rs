@@ -42,6 +42,7 @@ pub(crate) fn details(run: &RunReport, terminal: Terminal) -> String {
     distribution("response", &run.response_ms);
     distribution("reads", &run.read_response_ms);
     distribution("writes", &run.write_response_ms);
+    distribution("waited for", &run.critical_response_ms);
     distribution("service", &run.service_ms);
     let _ = write!(out, "\n{}", times.render(terminal));
 

@@ -16,12 +16,8 @@ use iopilot_sim::Comparison;
 
 /// The column the verdict compares.
 pub(crate) fn measure(comparison: &Comparison) -> &'static Column {
-    let title = match comparison.verdict.measure.as_str() {
-        "throughput_mb_s" => "MB/s",
-        "elapsed_s" => "s",
-        _ => "mean",
-    };
-    COLUMNS.iter().find(|c| c.title == title).expect("all three are columns")
+    let column = |key: &str| COLUMNS.iter().find(|c| c.key == key);
+    column(&comparison.verdict.measure).unwrap_or(column("response_ms.mean").expect("it is a column"))
 }
 
 /// The runs from best to worst by the verdict's measure; equal ones in the order asked for, as the verdict does.

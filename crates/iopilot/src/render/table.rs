@@ -64,7 +64,7 @@ pub(crate) fn comparison(comparison: &Comparison, best_first: bool, terminal: Te
         .iter()
         .map(|c| {
             let cells: Vec<String> = order.iter().map(|&i| (c.format)((c.value)(&comparison.runs[i]))).collect();
-            let alone = COLUMNS.iter().filter(|d| d.group == c.group).count() == 1;
+            let alone = !c.group.is_empty() && COLUMNS.iter().filter(|d| d.group == c.group).count() == 1;
             let head = c.title.len().max(if alone { c.group.len() } else { 0 });
             let width = cells.iter().map(|t| t.chars().count()).max().unwrap_or(0).max(head);
             (c, cells, width)
@@ -98,7 +98,7 @@ fn choose<'a>(
     width: usize,
     measure: &Column,
 ) -> Vec<(&'a Column, Vec<String>, usize)> {
-    let expendable = |c: &Column| if c.title == measure.title { 0 } else { c.expendable };
+    let expendable = |c: &Column| if c.key == measure.key { 0 } else { c.expendable };
     while name_width + columns.iter().map(|c| c.2 + 2).sum::<usize>() > width {
         let Some(victim) =
             (0..columns.len()).filter(|&i| expendable(columns[i].0) > 0).max_by_key(|&i| expendable(columns[i].0))

@@ -54,9 +54,10 @@ pub(super) fn seeks(comparison: &Comparison, emphasis: &[Emphasis]) -> String {
 /// The run's value of the verdict's measure, with its unit.
 fn value(comparison: &Comparison, run: &RunReport) -> String {
     let column = measure(comparison);
-    let unit = match column.title {
-        "mean" => "ms mean",
-        title => title,
+    let unit = match column.key {
+        "response_ms.mean" => "ms mean",
+        "critical_response_ms.mean" => "ms waited",
+        _ => column.title,
     };
     format!("{} {unit}", (column.format)((column.value)(run)))
 }
