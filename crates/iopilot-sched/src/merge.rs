@@ -31,7 +31,7 @@ pub trait MergeTarget {
     /// The index of the requests that can be merged with.
     fn merge_index(&mut self) -> &mut MergeIndex;
 
-    /// Whether front merges and coalescing in front are tried (`front_merges`).
+    /// Whether front merges are looked for (`front_merges`); the request that merged last takes one in any case.
     fn front_merges(&self) -> bool {
         true
     }
@@ -61,8 +61,9 @@ pub trait MergeTarget {
     fn absorb(&mut self, rqs: &Requests, host: RequestId, gone: RequestId);
 }
 
-/// Joins `new` to a queued request of `target` where the rules allow: a back merge first, then a front merge; then
-/// coalesces the grown request with the neighbour it may now touch.
+/// Joins `new` to a queued request of `target` where the rules allow: to the one that merged last, on either side; else
+/// behind one; else, with `front_merges`, in front of one. Then coalesces the grown request with the neighbour it may
+/// now touch. That is the order of the kernel's `elv_merge`.
 pub fn try_merge<T: MergeTarget>(
     target: &mut T,
     rqs: &mut Requests,
@@ -72,26 +73,22 @@ pub fn try_merge<T: MergeTarget>(
     if limits.nomerges >= 2 || !mergeable(&rqs[new]) {
         return None;
     }
-    if let Some(host) = find(target, rqs, new, limits, Side::Back) {
-        target.merge_index().remove(rqs, host);
-        rqs.merge_back(host, new);
-        target.merge_index().add(rqs, host);
-        target.merge_index().last = Some(host);
+    let (side, host) = find(target, rqs, new, limits)?;
+    let old_lba = rqs[host].lba;
+    target.merge_index().remove(rqs, host);
+    match side {
+        Side::Back => rqs.merge_back(host, new),
+        Side::Front => rqs.merge_front(host, new),
+    }
+    target.merge_index().add(rqs, host);
+    target.merge_index().last = Some(host);
+    if side == Side::Back {
         let absorbed = adjacent(target, rqs, host, limits, Side::Front);
         if let Some(gone) = absorbed {
             coalesce(target, rqs, host, gone);
         }
         return Some(Merged { host, absorbed });
     }
-    if !target.front_merges() {
-        return None;
-    }
-    let host = find(target, rqs, new, limits, Side::Front)?;
-    let old_lba = rqs[host].lba;
-    target.merge_index().remove(rqs, host);
-    rqs.merge_front(host, new);
-    target.merge_index().add(rqs, host);
-    target.merge_index().last = Some(host);
     target.moved(rqs, host, old_lba);
     match adjacent(target, rqs, host, limits, Side::Back) {
         // The lower one survives, as in the kernel.
@@ -128,39 +125,46 @@ pub fn compatible(a: &Request, b: &Request, limits: &MergeLimits) -> bool {
         && u64::from(a.sectors.0) + u64::from(b.sectors.0) <= u64::from(limits.max_sectors)
 }
 
+/// The request that `new` may join, and at which end.
 fn find<T: MergeTarget>(
     target: &mut T,
     rqs: &Requests,
     new: RequestId,
     limits: &MergeLimits,
-    side: Side,
-) -> Option<RequestId> {
+) -> Option<(Side, RequestId)> {
     let rq = &rqs[new];
-    let touches = |host: &Request| match side {
-        Side::Back => host.end() == rq.lba,
-        Side::Front => host.lba == rq.end(),
+    let touches = |host: RequestId, side: Side| match side {
+        Side::Back => rqs[host].end() == rq.lba,
+        Side::Front => rqs[host].lba == rq.end(),
     };
-    let last = target.merge_index().last;
-    if let Some(last) = last.filter(|&l| touches(&rqs[l]) && compatible(&rqs[l], rq, limits)) {
-        if target.admits(rqs, last, new) {
-            return Some(last);
+    if let Some(last) = target.merge_index().last.filter(|&last| compatible(&rqs[last], rq, limits)) {
+        let side = [Side::Back, Side::Front].into_iter().find(|&side| touches(last, side));
+        if let Some(side) = side {
+            if target.admits(rqs, last, new) {
+                return Some((side, last));
+            }
         }
     }
     if limits.nomerges == 1 {
         return None;
     }
-    let mut next = match side {
-        Side::Back => target.merge_index().ends.first(rq.lba),
-        Side::Front => target.merge_index().starts.first(rq.end()),
-    };
-    while let Some(host) = next {
-        if touches(&rqs[host]) && compatible(&rqs[host], rq, limits) && target.admits(rqs, host, new) {
-            return Some(host);
+    for side in [Side::Back, Side::Front] {
+        if side == Side::Front && !target.front_merges() {
+            break;
         }
-        next = match side {
-            Side::Back => target.merge_index().ends.next(host),
-            Side::Front => target.merge_index().starts.next(host),
+        let mut next = match side {
+            Side::Back => target.merge_index().ends.first(rq.lba),
+            Side::Front => target.merge_index().starts.first(rq.end()),
         };
+        while let Some(host) = next {
+            if touches(host, side) && compatible(&rqs[host], rq, limits) && target.admits(rqs, host, new) {
+                return Some((side, host));
+            }
+            next = match side {
+                Side::Back => target.merge_index().ends.next(host),
+                Side::Front => target.merge_index().starts.next(host),
+            };
+        }
     }
     None
 }

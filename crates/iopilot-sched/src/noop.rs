@@ -30,7 +30,7 @@ impl MergeTarget for Noop {
         &mut self.merge
     }
 
-    /// `noop` has no `elevator_merge_fn`, so the block layer finds back merges only.
+    /// `noop` has no `elevator_merge_fn`, so the block layer finds back merges only, but for the request that merged last.
     fn front_merges(&self) -> bool {
         false
     }
@@ -96,11 +96,13 @@ mod tests {
             }
             merged.is_some()
         };
-        assert_eq!([100, 0, 108, 92].map(&mut submit), [false, false, true, false]);
+        // 92 touches 100 in front, but so it would have to be the request that merged last: that is 500 by then.
+        assert_eq!([100, 0, 108, 500, 508, 92].map(&mut submit), [false, false, true, false, true, false]);
+        assert!(submit(492), "the request that merged last takes one at either end");
         let mut order = Vec::new();
         while let Dispatch::Request(id) = noop.dispatch(&mut rqs, Nanos::ZERO) {
             order.push((rqs[id].lba.0, rqs[id].sectors.0));
         }
-        assert_eq!(order, [(100, 16), (0, 8), (92, 8)]);
+        assert_eq!(order, [(100, 16), (0, 8), (492, 24), (92, 8)]);
     }
 }
