@@ -3,8 +3,20 @@
 mod common;
 
 use common::{random_spec, scenario};
-use iopilot_sched::SCHEDULERS;
+use iopilot_sched::{Environment, SCHEDULERS, SchedulerSpec};
 use proptest::prelude::*;
+
+/// What might stand in a list of schedulers: names, tunables, values and what goes between them, or anything.
+fn words() -> impl Strategy<Value = String> {
+    let mut known =
+        vec!["all", "0", "1", "-1", "4", "1e99", "nan", "inf", "true", "off", ":", ":", "=", "=", ",", " ", ""];
+    for info in SCHEDULERS {
+        known.push(info.name);
+        known.extend(info.tunables.iter().map(|t| t.name));
+    }
+    let word = prop_oneof![6 => prop::sample::select(known).prop_map(str::to_owned), 1 => "\\PC{0,3}"];
+    prop::collection::vec(word, 0..12).prop_map(|words| words.concat())
+}
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
@@ -30,6 +42,32 @@ proptest! {
                 bench.order
             };
             prop_assert_eq!(order(), order(), "{}", info.name);
+        }
+    }
+
+    /// Whatever is written is refused in one line, or makes schedulers and reads back as it is shown.
+    #[test]
+    fn no_list_of_schedulers_makes_anything_panic(text in words()) {
+        match SchedulerSpec::parse_list(&text) {
+            Err(e) => prop_assert!(!e.to_string().contains('\n'), "{e}"),
+            Ok(specs) => {
+                for spec in specs {
+                    prop_assert!(spec.build(&Environment::default()).is_ok(), "{spec}");
+                    prop_assert_eq!(SchedulerSpec::parse(&spec.to_string()).ok(), Some(spec));
+                }
+            }
+        }
+    }
+
+    /// Every setting within its range is accepted, and no other.
+    #[test]
+    fn tunables_keep_their_ranges(value in prop_oneof![any::<f64>(), (-2i32..2000).prop_map(f64::from), -1.0..2.0f64]) {
+        for info in SCHEDULERS {
+            for t in info.tunables {
+                let allowed = (t.min..=t.max).contains(&value) && (!t.integer || value.fract() == 0.0);
+                let text = format!("{}:{}={value}", info.name, t.name);
+                prop_assert_eq!(SchedulerSpec::parse(&text).is_ok(), allowed, "{}", text);
+            }
         }
     }
 }
