@@ -1,15 +1,17 @@
 # make demo    see it at work: compare every scheduler on a recorded workload, and write a page with charts
 # make test    everything a change must pass: format, lints, tests, documentation
 # make bench   how fast it is
+# make fuzz    every parser for FUZZ_SECONDS each; needs a nightly Rust and cargo-fuzz
 # make doc     the documentation of the crates, in target/doc
 # make install the command, its man pages and completions, under PREFIX
 
 CARGO ?= cargo
 PREFIX ?= $(HOME)/.local
 REPORT ?= iopilot-demo.html
+FUZZ_SECONDS ?= 20
 IOPILOT = target/release/iopilot
 
-.PHONY: help demo test bench doc build install clean toolchain
+.PHONY: help demo test bench fuzz doc build install clean toolchain
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -36,6 +38,10 @@ test: toolchain
 
 bench: toolchain
 	$(CARGO) bench --workspace --locked --benches
+
+fuzz: toolchain
+	for target in $$($(CARGO) +nightly fuzz list); do \
+	  $(CARGO) +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) || exit 1; done
 
 doc: toolchain
 	$(CARGO) doc --workspace --no-deps --locked
