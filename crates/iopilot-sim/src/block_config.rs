@@ -7,14 +7,20 @@ use iopilot_block::{InputError, Nanos, SECTOR_BYTES};
 use iopilot_sched::Lineage;
 use serde::Deserialize;
 
+/// `ATA_MAX_QUEUE`.
+const SATA_TAGS: u32 = 32;
+
 /// The block layer's settings, named as in `/sys/block/*/queue`. What is not set takes the kernel's default for the
 /// scheduler's lineage: 2.6.24 for the classic and 2.6 schedulers, 6.x for the others.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct BlockConfig {
-    /// Requests that may be queued. 2.6: 128 reads and 128 writes. 6.x: twice the device's depth, 256 at most; `none`
-    /// has the device's depth.
+    /// Requests that may be queued. 2.6: 128 reads and 128 writes. 6.x: twice the adapter's tags, 256 at most. Not
+    /// for `none`, which has the adapter's tags.
     pub nr_requests: Option<u32>,
+    /// The tags of the adapter the disk hangs on (`can_queue`), which may be more than the disk takes. The disk's depth
+    /// where not set, and at least the 32 of SATA.
+    pub host_tags: Option<u32>,
     /// Largest request in KiB; larger ones are split. 512 for 2.6, 1280 for 6.x.
     pub max_sectors_kb: Option<u32>,
     /// 0 merges, 1 merges only with the request that merged last, 2 never merges.
@@ -50,6 +56,7 @@ impl BlockConfig {
     pub fn check(&self) -> Result<(), InputError> {
         let settings = [
             ("nr_requests", self.nr_requests, 1, 1 << 20),
+            ("host_tags", self.host_tags, 1, 1 << 16),
             ("max_sectors_kb", self.max_sectors_kb, 4, 1 << 20),
             ("queue_depth", self.queue_depth, 1, 1 << 16),
         ];
@@ -69,9 +76,10 @@ impl BlockConfig {
         let queue_depth = self.queue_depth.unwrap_or(device_depth).clamp(1, device_depth);
         let modern = lineage == Lineage::Linux6;
         let classic = lineage == Lineage::Classic;
+        let tags = self.host_tags.unwrap_or(queue_depth.max(SATA_TAGS));
         let nr_requests = match scheduler {
-            "none" => queue_depth,
-            _ if modern => self.nr_requests.unwrap_or(2 * queue_depth.min(128)),
+            "none" => tags,
+            _ if modern => self.nr_requests.unwrap_or(2 * tags.min(128)),
             _ => self.nr_requests.unwrap_or(128),
         };
         let kib = self.max_sectors_kb.unwrap_or(if modern { 1280 } else { 512 });
@@ -107,6 +115,8 @@ mod tests {
         assert_eq!((new.nr_requests, new.max_sectors, new.plugging), (64, 2560, Plugging::Task));
         let none = config.resolve("none", Lineage::Linux6, 32, &host);
         assert_eq!((none.nr_requests, none.lookahead), (32, false));
+        let ide = config.resolve("mq-deadline", Lineage::Linux6, 1, &host);
+        assert_eq!((ide.nr_requests, ide.queue_depth), (64, 1), "a disk without a queue on a SATA adapter");
         let classic = config.resolve("sstf", Lineage::Classic, 1, &host);
         assert_eq!((classic.lookahead, classic.plugging), (false, Plugging::Off));
     }

@@ -170,12 +170,20 @@ impl BlockLayer {
     /// One sleeper looks for a tag; it may find that another task was faster.
     pub(crate) fn wake<D: Device>(&mut self, now: Nanos, device: &mut D) {
         for (class, id) in self.tags.sleepers().into_iter().flatten() {
-            if !self.take_tag(id) {
+            // A task asleep does not look for a merge again, but what it submits next does. Where requests sleep one by
+            // one, each stands for such a next one.
+            let merged = !self.serial && self.try_merge(id, now);
+            if !merged && !self.take_tag(id) {
                 continue;
             }
             self.tags.awake(class);
             let process = self.rqs[id].process;
-            self.admit(id, now);
+            if merged {
+                // It needs no tag: that goes to the next.
+                self.effects.wake += 1;
+            } else {
+                self.admit(id, now);
+            }
             if self.serial {
                 self.go_on(process, now);
             }
@@ -200,23 +208,32 @@ impl BlockLayer {
         self.try_submit(id, now);
     }
 
-    /// Merges, or takes a tag and goes on, or sleeps; false where it sleeps.
-    fn try_submit(&mut self, id: RequestId, now: Nanos) -> bool {
+    /// Joins `id` to what the task or the scheduler holds, where it fits.
+    fn try_merge(&mut self, id: RequestId, now: Nanos) -> bool {
         if self.plug.try_merge(&mut self.rqs, id, &self.limits) {
             self.rqs[id].inserted = now;
             self.recorder.merged();
             return true;
         }
-        if self.rqs[id].op.transfers() {
-            if let Some(Merged { absorbed, .. }) = self.scheduler.try_merge(&mut self.rqs, id, &self.limits, now) {
-                self.rqs[id].inserted = now;
-                self.recorder.merged();
-                if let Some(gone) = absorbed {
-                    self.recorder.merged();
-                    self.effects.wake += self.tags.give(&self.rqs[gone]);
-                }
-                return true;
-            }
+        if !self.rqs[id].op.transfers() {
+            return false;
+        }
+        let Some(Merged { absorbed, .. }) = self.scheduler.try_merge(&mut self.rqs, id, &self.limits, now) else {
+            return false;
+        };
+        self.rqs[id].inserted = now;
+        self.recorder.merged();
+        if let Some(gone) = absorbed {
+            self.recorder.merged();
+            self.effects.wake += self.tags.give(&self.rqs[gone]);
+        }
+        true
+    }
+
+    /// Merges, or takes a tag and goes on, or sleeps; false where it sleeps.
+    fn try_submit(&mut self, id: RequestId, now: Nanos) -> bool {
+        if self.try_merge(id, now) {
+            return true;
         }
         if self.take_tag(id) {
             self.admit(id, now);

@@ -56,7 +56,8 @@ pub trait Source {
     /// `process` goes on.
     fn unblocked(&mut self, process: ProcessId, now: Nanos);
 
-    /// Whether a task submits one request after the other, so that it waits where one has to. Open arrivals do not.
+    /// Whether a task submits one request after the other, so that the next waits where one has to. Not so where
+    /// nobody knows whose requests they are.
     fn is_serial(&self) -> bool {
         true
     }

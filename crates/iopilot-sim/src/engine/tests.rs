@@ -64,7 +64,7 @@ fn record(ms: u64, process: u32, op: Op, lba: u64, sectors: u32) -> ReplayRecord
         cpu: 0,
         priority: IoPriority::default(),
         op,
-        criticality: Criticality::TimeCritical,
+        criticality: if op == Op::Read { Criticality::TimeCritical } else { Criticality::TimeNonCritical },
     }
 }
 
@@ -216,6 +216,7 @@ proptest! {
         let bytes: u64 = records.iter().map(|r| r.sectors.bytes()).sum();
         let config = BlockConfig {
             nr_requests: Some(nr_requests),
+            host_tags: None,
             max_sectors_kb: Some(max_sectors_kb),
             nomerges,
             queue_depth: None,

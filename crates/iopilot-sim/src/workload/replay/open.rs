@@ -10,12 +10,15 @@ use std::borrow::Borrow;
 pub struct Open<R> {
     records: R,
     next: usize,
+    /// Whether the records name processes: what one submits waits behind what it submitted before.
+    serial: bool,
 }
 
 impl<R: Borrow<[ReplayRecord]>> Open<R> {
     /// Replays `records`, which are in order of arrival.
     pub fn new(records: R) -> Self {
-        Self { records, next: 0 }
+        let serial = records.borrow().iter().any(|r| r.process != ProcessId(0));
+        Self { records, next: 0, serial }
     }
 }
 
@@ -38,6 +41,6 @@ impl<R: Borrow<[ReplayRecord]>> Source for Open<R> {
     fn unblocked(&mut self, _: ProcessId, _: Nanos) {}
 
     fn is_serial(&self) -> bool {
-        false
+        self.serial
     }
 }
