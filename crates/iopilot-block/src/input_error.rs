@@ -20,11 +20,12 @@ pub struct InputError {
 impl InputError {
     /// `field` is `got`, not `expected`; say where with [`InputError::in_file`] and [`InputError::at_line`].
     pub fn new(field: impl Into<String>, got: impl Into<String>, expected: impl Into<String>) -> Self {
-        let mut got: String = got.into().chars().map(|c| if c.is_control() { '.' } else { c }).take(61).collect();
-        if got.chars().count() > 60 {
-            got = got.chars().take(57).chain("...".chars()).collect();
+        Self {
+            field: shortened(&field.into()),
+            got: shortened(&got.into()),
+            expected: expected.into(),
+            ..Self::default()
         }
-        Self { field: field.into(), got, expected: expected.into(), ..Self::default() }
     }
 
     /// Names the file.
@@ -39,6 +40,15 @@ impl InputError {
     pub fn at_line(mut self, line: u64) -> Self {
         self.line = Some(line);
         self
+    }
+}
+
+/// What a user wrote, as a part of one line.
+fn shortened(text: &str) -> String {
+    let plain = |c: char| if c.is_control() { '.' } else { c };
+    match text.char_indices().nth(60) {
+        None => text.chars().map(plain).collect(),
+        Some(_) => text.chars().take(57).map(plain).chain("...".chars()).collect(),
     }
 }
 
@@ -79,6 +89,7 @@ mod tests {
         let e = InputError::new("sectors", "-8\n", "a length above 0").in_file("a.trace").at_line(17);
         assert_eq!(e.to_string(), "a.trace:17: sectors: got -8., expected a length above 0");
         assert!(InputError::new("x", "y".repeat(500), "z").to_string().len() < 90);
+        assert!(!InputError::new("a quoted\nkey", "y", "z").to_string().contains('\n'));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::sections::{DeviceSpec, DiskSpec, File, Kind, MechanicalSpec};
 use crate::DeviceError;
-use iopilot_block::{InputError, suggest};
+use iopilot_block::{InputError, parse_toml};
 use toml::de::{DeTable, DeValue};
 
 impl DiskSpec {
@@ -12,7 +12,7 @@ impl DiskSpec {
     /// # Errors
     /// [`DeviceError::Spec`]: not TOML, an unknown, missing or ill-typed key, or values that contradict each other.
     pub fn from_toml(text: &str, source_name: &str) -> Result<Self, DeviceError> {
-        let file: File = toml::from_str(text).map_err(|e| explain(text, source_name, &e))?;
+        let file: File = parse_toml(text, source_name)?;
         let place = |e: InputError| {
             let line = line_of_key(text, &e.field);
             let e = e.in_file(source_name);
@@ -119,47 +119,8 @@ fn from_file(file: File) -> Result<DiskSpec, InputError> {
     Ok(DiskSpec { name: file.name, model: file.model, sources: file.sources, device, provenance: file.provenance })
 }
 
-/// Turns serde's message into our one line.
-fn explain(text: &str, source_name: &str, error: &toml::de::Error) -> InputError {
-    let message = error.message();
-    let start = error.span().map(|span| span.start);
-    let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
-    let written = start.and_then(|at| key_at(text, at)).unwrap_or_default();
-    let e = if message.starts_with("unknown field") && !quoted.is_empty() {
-        let hint = match suggest(quoted[0], quoted[1..].iter().copied()) {
-            Some(near) => format!("a known key; did you mean {near}?"),
-            None => format!("one of the keys {}", quoted[1..].join(", ")),
-        };
-        InputError::new(quoted[0], "an unknown key", hint)
-    } else if message.starts_with("missing field") && !quoted.is_empty() {
-        InputError::new(quoted[0], "", "this key")
-    } else if message.starts_with("unknown variant") && !quoted.is_empty() {
-        InputError::new(written, quoted[0], format!("one of {}", quoted[1..].join(", ")))
-    } else if let Some((got, expected)) = message
-        .strip_prefix("invalid type: ")
-        .or(message.strip_prefix("invalid value: "))
-        .and_then(|m| m.split_once(", expected "))
-    {
-        InputError::new(written, got, expected)
-    } else {
-        InputError::new(written, message.lines().next().unwrap_or_default(), "TOML (see docs/disks.md)")
-    };
-    let e = e.in_file(source_name);
-    match start {
-        Some(at) => e.at_line(line_at(text, at)),
-        None => e,
-    }
-}
-
 fn line_at(text: &str, at: usize) -> u64 {
     text.bytes().take(at).filter(|&b| b == b'\n').count() as u64 + 1
-}
-
-/// The key whose value begins at `at`.
-fn key_at(text: &str, at: usize) -> Option<&str> {
-    let line_start = text.get(..at)?.rfind('\n').map_or(0, |i| i + 1);
-    let (key, _) = text.get(line_start..)?.lines().next()?.split_once('=')?;
-    Some(key.trim())
 }
 
 /// The line of a dotted key; of the deepest part of it that is there. `zone[2]` is the third of a list.
@@ -207,16 +168,14 @@ mod tests {
         let line = line_of("rotation_rpm");
         assert_eq!(
             e,
-            format!(
-                "my.toml:{line}: rotation_rmp: got an unknown key, expected a known key; did you mean rotation_rpm?"
-            )
+            format!("my.toml:{line}: key: got rotation_rmp, expected a known name; did you mean `rotation_rpm`?")
         );
     }
 
     #[test]
     fn wrong_types_and_values_name_the_key_and_what_was_expected() {
         let e = error(|t| t.replace("rotation_rpm = 7200.0", "rotation_rpm = \"fast\""));
-        assert_eq!(e, format!("my.toml:{}: rotation_rpm: got string \"fast\", expected f64", line_of("rotation_rpm")));
+        assert_eq!(e, format!("my.toml:{}: rotation_rpm: got \"fast\", expected a number", line_of("rotation_rpm")));
         let e = error(|t| t.replace("queue_policy = \"sptf\"", "queue_policy = \"scan\""));
         assert_eq!(
             e,
@@ -235,10 +194,11 @@ mod tests {
     #[test]
     fn missing_keys_and_sections_are_named() {
         assert!(
-            error(|t| t.replace("rotation_rpm = 7200.0", "")).contains("rotation_rpm: got nothing, expected this key")
+            error(|t| t.replace("rotation_rpm = 7200.0", ""))
+                .contains("rotation_rpm: got nothing, expected a value for this key")
         );
         let e = error(|t| t.replace("[cache]", "[cash]"));
-        assert!(e.contains("cash: got an unknown key, expected a known key; did you mean cache?"), "{e}");
+        assert!(e.contains("key: got cash, expected a known name; did you mean `cache`?"), "{e}");
         assert!(error(|_| "name = 3".into()).contains("my.toml:1: name"));
         assert!(error(|_| "name = \"x".into()).starts_with("my.toml:1:"));
     }
