@@ -9,7 +9,7 @@ CARGO ?= cargo
 PREFIX ?= $(HOME)/.local
 REPORT ?= iopilot-demo.html
 FUZZ_SECONDS ?= 20
-IOPILOT = target/release/iopilot
+IOPILOT = $(or $(CARGO_TARGET_DIR),target)/release/iopilot
 
 .PHONY: help demo test bench fuzz doc build install clean toolchain
 

@@ -24,7 +24,7 @@ pub enum TraceError {
 
 impl TraceError {
     /// `error` happened to `path`.
-    pub(crate) fn io(path: impl AsRef<Path>, error: io::Error) -> Self {
+    pub fn io(path: impl AsRef<Path>, error: io::Error) -> Self {
         Self::Io { path: path.as_ref().to_owned(), error }
     }
 }

@@ -1,6 +1,7 @@
 //! I/O traces: formats in and out, and what a trace says of dependencies and think times.
 
 mod correlate;
+mod destination;
 mod error;
 mod fields;
 mod format;
@@ -17,6 +18,7 @@ mod stats;
 mod tracefs;
 mod writer;
 
+pub use destination::Destination;
 pub use error::TraceError;
 pub use format::Format;
 pub use format::disksim_validate::{CacheOutcome, ThinkTime, ValidateReader, ValidateRecord, read_validate};

@@ -1,10 +1,10 @@
 //! [`TraceWriter`]: records into a file of any format that can be written.
 
 use crate::format::{self, Format, parquet::Names};
-use crate::{TraceError, TraceRecord};
+use crate::{Destination, TraceError, TraceRecord};
 use iopilot_block::{InputError, Nanos, Op};
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 pub struct TraceWriter {
     format: Format,
     path: PathBuf,
-    temporary: Temporary,
+    destination: Destination,
     sink: Sink,
     names: Names,
     last: Nanos,
@@ -65,21 +65,6 @@ impl Output {
     }
 }
 
-/// A file that is removed unless it is kept.
-struct Temporary {
-    path: PathBuf,
-    keep: bool,
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        if !self.keep {
-            // Nothing can be done about a file that cannot be removed.
-            let _ = fs::remove_file(&self.path);
-        }
-    }
-}
-
 impl TraceWriter {
     /// Begins a trace that will be at `path`. Text is packed where the name ends in `.gz` or `.zst`.
     pub fn create(path: &Path, format: Format) -> Result<Self, TraceError> {
@@ -87,13 +72,7 @@ impl TraceWriter {
             let expected = format!("one that can be written: {}", Format::WRITABLE.join(", "));
             return Err(InputError::new("trace format", format.name(), expected).in_file(path.display()).into());
         }
-        let Some(name) = path.file_name() else {
-            let e = InputError::new("path", path.display().to_string(), "the name of a file to write");
-            return Err(e.into());
-        };
-        let temporary = path.with_file_name(format!(".{}.{}.part", name.to_string_lossy(), std::process::id()));
-        let file = File::create(&temporary).map_err(|e| TraceError::io(path, e))?;
-        let guard = Temporary { path: temporary, keep: false };
+        let (destination, file) = Destination::create(path).map_err(|e| TraceError::io(path, e))?;
         let file = BufWriter::with_capacity(128 << 10, file);
         let sink = if format == Format::Parquet {
             Sink::Parquet(Box::new(format::parquet::Writer::new(file).map_err(|e| failed(path, e))?))
@@ -105,7 +84,7 @@ impl TraceWriter {
             Sink::Text { out, fio: format::fio_iolog::Writer::default() }
         };
         let (path, names) = (path.to_owned(), Names::default());
-        Ok(Self { format, path, temporary: guard, sink, names, last: Nanos::ZERO, written: 0, skipped: 0 })
+        Ok(Self { format, path, destination, sink, names, last: Nanos::ZERO, written: 0, skipped: 0 })
     }
 
     /// Names to carry along ([`crate::TraceReader::process_names`]); only Parquet keeps them.
@@ -180,10 +159,7 @@ impl TraceWriter {
             Sink::Finished => return Ok(()),
         };
         out.flush().map_err(io)?;
-        out.get_ref().sync_all().map_err(io)?;
-        fs::rename(&self.temporary.path, &self.path).map_err(io)?;
-        self.temporary.keep = true;
-        Ok(())
+        self.destination.commit(out.get_ref()).map_err(io)
     }
 }
 

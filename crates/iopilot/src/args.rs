@@ -17,7 +17,8 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 done, 1 a run failed, 2 bad input or usage.";
+const EXIT_CODES: &str =
+    "Exit codes: 0 done, 1 a run failed, 2 bad input or usage; of `trace record`, that of the command.";
 
 /// Options of every command.
 #[derive(Debug, Args)]
@@ -164,7 +165,7 @@ pub(crate) struct Replay {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) window: Option<u32>,
     /// Stretch arrival times (open) or think times (dependent) by this factor; below 1 is a heavier load.
-    #[arg(long, value_name = "FACTOR", default_value_t = 1.0)]
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, allow_negative_numbers = true)]
     pub(crate) time_scale: f64,
     /// The random seed of synthetic workloads and of the host.
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -264,7 +265,7 @@ pub(crate) enum Trace {
     ///
     /// The kernel's own trace events are read through a tracefs instance: nothing is installed, and nothing remains.
     /// Without a command or --duration the recording ends at ctrl-C. What a command leaves in the page cache is written
-    /// back later and not recorded: let the command end with `sync` where that matters.
+    /// back later and not recorded: let the command end with `sync` where that matters. The exit code is the command's.
     Record(Record),
     /// List the formats that can be read and written.
     Formats,

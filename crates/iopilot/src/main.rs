@@ -23,7 +23,9 @@ fn main() -> ExitCode {
     match run(&cli) {
         Err(e) if failure::is_broken_pipe(&e) => ExitCode::SUCCESS,
         Err(e) => {
-            tell(&failure::one_line(&e));
+            if !failure::is_told(&e) {
+                tell(&failure::one_line(&e));
+            }
             ExitCode::from(failure::exit_code(&e))
         }
         Ok(()) => ExitCode::SUCCESS,

@@ -10,6 +10,7 @@ use iopilot_sched::SchedulerSpec;
 use iopilot_sim::workload::replay::ReplayMode;
 use iopilot_sim::workload::{Fit, TraceOptions, Workload, WorkloadOptions};
 use iopilot_sim::{Comparison, Machine, RunOptions, SimError, compare};
+use iopilot_trace::Destination;
 use std::path::{Path, PathBuf};
 
 /// The machine that `--disk` or `--machine` names.
@@ -21,14 +22,15 @@ pub(super) fn machine(args: &MachineArgs) -> Result<Machine, SimError> {
     }
 }
 
-/// The schedulers that the lists name; each once.
+/// The schedulers that the lists name.
 pub(super) fn schedulers(lists: &[String]) -> Result<Vec<SchedulerSpec>, InputError> {
     let mut specs: Vec<SchedulerSpec> = Vec::new();
     for list in lists {
         for spec in SchedulerSpec::parse_list(list)? {
-            if !specs.contains(&spec) {
-                specs.push(spec);
+            if specs.contains(&spec) {
+                return Err(InputError::new("--scheduler", format!("{spec} twice"), "each scheduler once"));
             }
+            specs.push(spec);
         }
     }
     Ok(specs)
@@ -78,9 +80,12 @@ pub(super) fn check_writable(option: &str, path: Option<&PathBuf>) -> Result<(),
     let Some(path) = path else { return Ok(()) };
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let expected = match (folder.is_dir(), path.is_dir()) {
-        (false, _) => "a file in a folder that exists",
-        (_, true) => "a file, not a folder",
-        _ => return Ok(()),
+        (false, _) => "a file in a folder that exists".to_owned(),
+        (_, true) => "a file, not a folder".to_owned(),
+        _ => match Destination::create(path) {
+            Ok(_) => return Ok(()),
+            Err(e) => format!("a file that can be written ({e})"),
+        },
     };
     Err(InputError::new(option, path.display().to_string(), expected))
 }

@@ -10,31 +10,22 @@ mod scale;
 mod seeks;
 mod svg;
 
-use anyhow::Context;
 use iopilot_sim::Comparison;
-use std::fs::Permissions;
+use iopilot_trace::{Destination, TraceError};
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 /// Writes the page of `comparison` to `path`, whole or not at all.
 ///
 /// # Errors
 /// Where the file cannot be written.
-pub(crate) fn write(path: &Path, comparison: &Comparison, command: &str) -> anyhow::Result<()> {
-    let folder = match path.parent() {
-        Some(p) if !p.as_os_str().is_empty() => p,
-        _ => Path::new("."),
-    };
+pub(crate) fn write(path: &Path, comparison: &Comparison, command: &str) -> Result<(), TraceError> {
     let whole_or_nothing = || {
-        // A temporary file is private; the page gets the permissions of any new file.
-        let permissions = Permissions::from_mode(0o666);
-        let mut file = tempfile::Builder::new().prefix(".iopilot-").permissions(permissions).tempfile_in(folder)?;
+        let (destination, mut file) = Destination::create(path)?;
         file.write_all(html::page(comparison, command).as_bytes())?;
-        file.persist(path)?;
-        Ok::<_, std::io::Error>(())
+        destination.commit(&file)
     };
-    whole_or_nothing().with_context(|| format!("writing {}", path.display()))
+    whole_or_nothing().map_err(|e| TraceError::io(path, e))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Bad input: one line that names what is wrong and what was expected, and exit code 2.
 
-use crate::Sandbox;
+use crate::{Sandbox, skipped};
 
 #[test]
 fn unknown_names_come_with_the_nearest_known() {
@@ -69,10 +69,74 @@ fn usage_errors_take_one_line() {
 }
 
 #[test]
+fn numbers_out_of_range_tell_the_option_and_what_it_takes() {
+    let s = Sandbox::new();
+    for (option, got) in [
+        ("--population", "0"),
+        ("--limit", "0"),
+        ("--threads", "0"),
+        ("--window", "0"),
+        ("--seed", "x"),
+        ("--mode", "x"),
+        ("--time-scale", "-1"),
+        ("--time-scale", "nan"),
+    ] {
+        let line = s.refused(&format!("compare small.trace --disk hd-250-32 {option} {got}"));
+        assert!(line.contains(option.trim_start_matches('-')), "{line}");
+        assert!(line.to_lowercase().contains(&format!("got {got}, expected")), "{line}");
+    }
+}
+
+#[test]
+fn a_scheduler_given_twice_is_refused() {
+    let s = Sandbox::new();
+    let line = s.refused("compare small.trace --disk hd-250-32 --scheduler noop,bfq:low_latency=0,noop");
+    assert!(line.contains("noop twice"), "{line}");
+    s.ok("compare small.trace --disk hd-250-32 --scheduler bfq,bfq:low_latency=0");
+}
+
+#[test]
+fn what_is_no_description_is_refused() {
+    let s = Sandbox::new();
+    s.write("noise", [0xffu8, 0, 0x80, 0x13]);
+    s.write("empty", "");
+    for file in ["noise", "empty", "nowhere.toml", "."] {
+        for option in ["--disk", "--machine"] {
+            let line = s.refused(&format!("compare small.trace {option} {file} --scheduler noop"));
+            assert!(line.contains(file), "{option} {file}: {line}");
+        }
+    }
+}
+
+#[test]
+fn a_full_disk_is_told_and_a_device_is_never_replaced() {
+    let s = Sandbox::new();
+    if !std::path::Path::new("/dev/full").exists() {
+        skipped("no /dev/full here");
+        return;
+    }
+    // A link, so that a mistake costs the link alone.
+    let link = s.path().join("full.parquet");
+    std::os::unix::fs::symlink("/dev/full", &link).unwrap();
+    for line in [
+        "compare small.trace --disk hd-250-32 --scheduler noop --report full.parquet",
+        "trace convert small.trace full.parquet",
+    ] {
+        let line = s.refused(line);
+        assert!(line.contains("full.parquet") && line.contains("No space left"), "{line}");
+        assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+    }
+}
+
+#[test]
 fn a_file_that_cannot_be_written_is_refused_before_the_run() {
     let s = Sandbox::new();
     let line = s.refused("compare small.trace --disk hd-250-32 --report nowhere/report.html");
     assert!(line.contains("--report") && line.contains("nowhere/report.html"), "{line}");
+    let line = s.refused("compare small.trace --disk hd-250-32 --report /proc/report.html");
+    assert!(line.contains("--report") && line.contains("can be written"), "{line}");
+    let line = s.refused("trace convert small.trace .");
+    assert!(line.contains("not a folder"), "{line}");
     let line = s.refused("simulate -w small.trace --disk hd-250-32 -s noop,none --requests-out x.parquet");
     assert!(line.contains("one scheduler"), "{line}");
 }

@@ -3,11 +3,13 @@
 // The lint spares `#[test]` functions only, not what they share.
 #![allow(clippy::unwrap_used)]
 
+mod damaged;
 mod demo;
 mod errors;
 mod generated;
 mod listings;
 mod pipes;
+mod recording;
 mod report;
 mod results;
 mod traces;
@@ -49,6 +51,13 @@ impl Sandbox {
         command
     }
 
+    /// No other file is there, not even a hidden one.
+    fn holds_nothing_but(&self, names: &[&str]) {
+        let found = std::fs::read_dir(self.path()).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
+        let others: Vec<String> = found.filter(|f| !names.contains(&f.as_str())).collect();
+        assert!(others.is_empty(), "{others:?}");
+    }
+
     /// Runs `iopilot` with the words of `line`.
     fn run(&self, line: &str) -> Done {
         let Output { status, stdout, stderr } = self.command().args(line.split_whitespace()).output().unwrap();
@@ -75,6 +84,12 @@ impl Sandbox {
         assert!(done.stdout.is_empty(), "iopilot {line}: {}", done.stdout);
         done.stderr
     }
+}
+
+/// Says why a test does nothing here; past the harness, which keeps to itself what a test that passes prints.
+fn skipped(why: &str) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr(), "skipped: {why}");
 }
 
 /// 400 requests in DiskSim's ascii format: time in ms, device, sector, sectors, 1 for a read. Random over 100 GB, with

@@ -62,7 +62,7 @@ fn the_number_of_threads_changes_nothing() {
 #[test]
 fn a_list_of_schedulers_is_run_as_asked() {
     let s = Sandbox::new();
-    let line = format!("{COMPARE} --sort asked --scheduler none,mq-deadline:fifo_batch=4,mq-deadline,none");
+    let line = format!("{COMPARE} --sort asked --scheduler none,mq-deadline:fifo_batch=4,mq-deadline");
     let table = s.ok(&line);
     let rows: Vec<&str> = table.lines().filter(|l| l.contains("none") || l.contains("mq-deadline")).take(3).collect();
     assert!(rows[0].contains("none") && rows[1].contains("mq-deadline:fifo_batch=4"), "{table}");

@@ -3,6 +3,7 @@
 use super::format_to_write;
 use crate::args::Record;
 use crate::commands::{Context, session};
+use crate::failure::CommandFailed;
 use iopilot_trace::{RecordOptions, TraceError, TraceWriter, record};
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -30,9 +31,13 @@ pub(super) fn run(args: &Record, context: &Context) -> anyhow::Result<String> {
     if let Some(e) = failure {
         return Err(anyhow::Error::from(e).context("recording ended early"));
     }
+    writer.set_process_names(&summary.process_names);
     writer.finish()?;
     let seconds = summary.elapsed.as_secs_f64();
     context.note(format_args!("{} requests in {seconds:.1} s written to {}", summary.requests, args.output.display()));
+    if summary.requests == 0 {
+        context.note("nothing reached the device: what was read may have been cached, and what was written not synced");
+    }
     if summary.incomplete > 0 {
         context.note(format_args!("the completion of {} of them was not seen", summary.incomplete));
     }
@@ -40,8 +45,14 @@ pub(super) fn run(args: &Record, context: &Context) -> anyhow::Result<String> {
         let lost = summary.lost_events;
         context.note(format_args!("{lost} trace events were lost: record again with a larger --buffer-kb"));
     }
-    if let Some(status) = summary.exit_status.filter(|s| !s.success()) {
-        context.note(format_args!("the command ended with {status}"));
+    match summary.exit_status {
+        // Ended because the recording ended, as was asked for.
+        Some(status) if status.code().is_none() && (summary.signal.is_some() || args.duration.is_some()) => {}
+        Some(status) if !status.success() => {
+            context.note(format_args!("the command ended with {status}"));
+            return Err(CommandFailed::with(status).into());
+        }
+        _ => {}
     }
     Ok(String::new())
 }

@@ -1,0 +1,102 @@
+//! [`Destination`]: a file that is whole or not there.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Where a file is to be: written beside its path under a name of its own, and put in place when it is whole. Dropped
+/// before that, it leaves nothing behind. What is there already and is no regular file — a device, a pipe — is written
+/// to and never replaced.
+#[derive(Debug)]
+pub struct Destination {
+    path: PathBuf,
+    temporary: Option<PathBuf>,
+}
+
+impl Destination {
+    /// Begins a file that will be at `path`; a link is followed.
+    ///
+    /// # Errors
+    /// Where it cannot be written: there is no such folder, or it is a folder itself, or that is not allowed.
+    pub fn create(path: &Path) -> io::Result<(Self, File)> {
+        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        if fs::metadata(&path).is_ok_and(|m| !m.is_file()) {
+            let file = File::options().write(true).open(&path)?;
+            return Ok((Self { path, temporary: None }, file));
+        }
+        let Some(name) = path.file_name() else {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not the name of a file"));
+        };
+        let temporary = path.with_file_name(format!(".{}.{}.part", name.to_string_lossy(), std::process::id()));
+        let file = File::create(&temporary)?;
+        Ok((Self { path, temporary: Some(temporary) }, file))
+    }
+
+    /// Makes `file` durable, and puts it in place.
+    ///
+    /// # Errors
+    /// Where that fails, as on a full disk; then nothing has changed.
+    pub fn commit(mut self, file: &File) -> io::Result<()> {
+        let Some(temporary) = &self.temporary else { return Ok(()) };
+        file.sync_all()?;
+        fs::rename(temporary, &self.path)?;
+        self.temporary = None;
+        Ok(())
+    }
+}
+
+impl Drop for Destination {
+    fn drop(&mut self) {
+        if let Some(temporary) = &self.temporary {
+            // Nothing can be done about a file that cannot be removed.
+            let _ = fs::remove_file(temporary);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::os::unix::fs::{FileTypeExt, symlink};
+
+    fn write(path: &Path, text: &str) -> io::Result<()> {
+        let (destination, mut file) = Destination::create(path)?;
+        file.write_all(text.as_bytes())?;
+        destination.commit(&file)
+    }
+
+    #[test]
+    fn replaces_when_whole_and_else_changes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        write(&path, "old").unwrap();
+        drop(Destination::create(&path).unwrap());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+        write(&path, "new").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn follows_a_link_to_a_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        write(&file, "old").unwrap();
+        symlink(&file, &link).unwrap();
+        write(&link, "new").unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read_to_string(&file).unwrap(), "new");
+    }
+
+    #[test]
+    fn writes_to_a_device_and_leaves_it_one() {
+        // A link to the device, so that a mistake here costs the link alone.
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("null");
+        symlink("/dev/null", &link).unwrap();
+        write(&link, "text").unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink(), "the link was replaced");
+        assert!(fs::metadata(&link).unwrap().file_type().is_char_device());
+    }
+}

@@ -1,0 +1,146 @@
+//! Damaged traces of every format: one line that names file and line, exit code 2, and nothing half-written.
+
+use crate::{Sandbox, skipped};
+use std::path::{Path, PathBuf};
+
+/// A text format, a line that is right and four that are not: cut short, with a negative size, past the end of every
+/// disk, and before the line ahead of it (empty where the format's traces are known not to be in order).
+const LINES: [(&str, &str, [&str; 4]); 9] = [
+    ("disksim", "9.0 0 1000 8 1", ["9.5 0 1000 8", "9.5 0 1000 -8 1", "9.5 0 99999999999999 8 1", "8.0 0 1000 8 1"]),
+    ("mqsim", "9000 0 1000 8 1", ["9500 0 1000 8", "9500 0 1000 -8 1", "9500 0 99999999999999 8 1", "8000 0 1000 8 1"]),
+    (
+        "msr",
+        "90000,host,0,Read,512000,4096,0",
+        [
+            "95000,host,0,Read,512000",
+            "95000,host,0,Read,512000,-4096,0",
+            "95000,host,0,Read,99999999999999488,4096,0",
+            "",
+        ],
+    ),
+    (
+        "msr-ms",
+        "9.0 0 512000 4096 1",
+        ["9.5 0 512000 4096", "9.5 0 512000 -4096 1", "9.5 0 99999999999999488 4096 1", "8.0 0 512000 4096 1"],
+    ),
+    ("spc", "0,1000,4096,R,0.009", ["0,1000,4096,R", "0,1000,-4096,R,0.0095", "0,99999999999999,4096,R,0.0095", ""]),
+    (
+        "cloudphysics",
+        "1,9000,28,4096,1000",
+        ["1,9500,28,4096", "1,9500,28,-4096,1000", "1,9500,28,4096,99999999999999", "1,8000,28,4096,1000"],
+    ),
+    (
+        "alibaba",
+        "0,R,512000,4096,9000",
+        ["0,R,512000,4096", "0,R,512000,-4096,9500", "0,R,99999999999999488,4096,9500", ""],
+    ),
+    (
+        "fio-iolog",
+        "9000 dev read 512000 4096",
+        [
+            "9500 dev read 512000",
+            "9500 dev read 512000 -4096",
+            "9500 dev read 99999999999999488 4096",
+            "8000 dev read 0 4096",
+        ],
+    ),
+    (
+        "blkparse",
+        "  8,16   5        1     0.000009000 18615  Q   R 1000 + 8 [java]",
+        [
+            "  8,16   5        2     0.000009500 18615  Q   R 1000 +",
+            "  8,16   5        2     0.000009500 18615  Q   R 1000 + -8 [java]",
+            "  8,16   5        2     0.000009500 18615  Q   R 99999999999999 + 8 [java]",
+            "",
+        ],
+    ),
+];
+
+/// What comes before the first request.
+fn header(format: &str) -> &'static str {
+    match format {
+        "fio-iolog" => "fio version 3 iolog\n0 dev add\n0 dev open\n",
+        "cloudphysics" => "version,time,op,size,lbn\n",
+        _ => "",
+    }
+}
+
+#[test]
+fn damaged_lines_of_every_text_format_are_named() {
+    let s = Sandbox::new();
+    for (format, good, bad) in LINES {
+        let start = format!("{}{good}\n", header(format));
+        s.write("good", &start);
+        s.ok(&format!("trace stat good --format {format}"));
+        for bad in bad.into_iter().filter(|b| !b.is_empty()) {
+            s.write("bad", format!("{start}{bad}\n"));
+            let line =
+                s.refused(&format!("compare bad --disk hd-250-32 --scheduler noop --mode open --format {format}"));
+            assert!(line.starts_with("iopilot: bad:"), "{format}: {line}");
+            assert!(line.contains(": got ") && line.contains(", expected "), "{format}: {line}");
+            if !bad.contains("9999999") {
+                let at = start.lines().count() + 1;
+                assert!(line.starts_with(&format!("iopilot: bad:{at}: ")), "{format}: {line}");
+                let line = s.refused(&format!("trace convert bad out.parquet --format {format}"));
+                assert!(line.starts_with(&format!("iopilot: bad:{at}: ")), "{format}: {line}");
+                s.refused(&format!("trace stat bad --format {format}"));
+            }
+        }
+    }
+    s.holds_nothing_but(&["small.trace", "good", "bad"]);
+}
+
+#[test]
+fn what_is_no_trace_is_refused_as_every_format() {
+    let s = Sandbox::new();
+    let noise: Vec<u8> = (0..8192u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    s.write("noise", noise);
+    s.write("empty", "");
+    std::fs::create_dir(s.path().join("folder")).unwrap();
+    for file in ["noise", "empty", "folder", "missing", "/dev/null"] {
+        let line = s.refused(&format!("trace stat {file}"));
+        assert!(line.starts_with(&format!("iopilot: {file}")), "{line}");
+        s.refused(&format!("trace convert {file} out.parquet"));
+        s.refused(&format!("compare {file} --disk hd-250-32 --scheduler noop"));
+    }
+    let formats = s.ok("trace formats");
+    for format in formats.lines().skip(1).filter_map(|l| l.split_whitespace().next()) {
+        for file in ["noise", "empty", "folder", "missing"] {
+            let line = s.refused(&format!("compare {file} --disk hd-250-32 --scheduler noop --format {format}"));
+            assert!(line.starts_with(&format!("iopilot: {file}")), "{format}: {line}");
+        }
+    }
+    s.holds_nothing_but(&["small.trace", "noise", "empty", "folder"]);
+}
+
+#[test]
+fn packed_and_binary_traces_that_end_early_are_refused() {
+    let s = Sandbox::new();
+    for name in ["t.parquet", "t.disksim.gz", "t.disksim.zst"] {
+        s.ok(&format!("trace convert small.trace {name}"));
+        let whole = std::fs::read(s.path().join(name)).unwrap();
+        s.write("cut", &whole[..whole.len() / 2]);
+        let line = s.refused("trace stat cut");
+        assert!(line.starts_with("iopilot: cut"), "{name}: {line}");
+    }
+    let Some(data) = test_data() else {
+        skipped("no sample traces of binary formats: set IOPILOT_TEST_DATA");
+        return;
+    };
+    for (sample, format, bytes) in [
+        ("blktrace/keks.blktrace.3", "blktrace", 5003),
+        ("cloudphysics/cloudPhysicsIO.vscsi", "vscsi", 3205),
+        ("hp/ajw.1week.srt", "hp-srt", 100_003),
+    ] {
+        let whole = std::fs::read(data.join("traces").join(sample)).unwrap();
+        s.write("cut", &whole[..bytes]);
+        let line = s.refused(&format!("trace stat cut --format {format}"));
+        assert!(line.starts_with("iopilot: cut"), "{format}: {line}");
+    }
+}
+
+/// The folder of sample traces, where it is.
+fn test_data() -> Option<PathBuf> {
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    std::env::var_os("IOPILOT_TEST_DATA").map(PathBuf::from).or(Some(beside)).filter(|p| p.join("traces").is_dir())
+}

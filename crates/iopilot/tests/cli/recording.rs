@@ -1,0 +1,136 @@
+//! `iopilot trace record` on a loop device. Needs root, loop devices and tracefs, and says so where they are missing.
+#![cfg(target_os = "linux")]
+
+use crate::{Sandbox, skipped};
+use serde_json::Value;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+const INSTANCES: &str = "/sys/kernel/tracing/instances";
+
+/// A loop device on a file of the sandbox.
+struct Loop(String);
+
+impl Loop {
+    /// `None`, having said why, where there can be none.
+    fn attach(sandbox: &Sandbox) -> Option<Self> {
+        if fs::read_dir(INSTANCES).is_err() {
+            skipped("recording: no access to tracefs (needs root, and mount -t tracefs tracefs /sys/kernel/tracing)");
+            return None;
+        }
+        let image = sandbox.path().join("image");
+        fs::File::create(&image).unwrap().set_len(8 << 20).unwrap();
+        match Command::new("losetup").args(["-f", "--show"]).arg(image).output() {
+            Ok(out) if out.status.success() => Some(Self(String::from_utf8(out.stdout).unwrap().trim().to_owned())),
+            other => {
+                skipped(&format!("recording: no loop device: {other:?}"));
+                None
+            }
+        }
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").args(["-d", &self.0]).status();
+    }
+}
+
+/// The instance of the process `pid`.
+fn instance(pid: u32) -> bool {
+    Path::new(INSTANCES).join(format!("iopilot-{pid}-0")).exists()
+}
+
+/// Starts a recording without end, and waits until it runs.
+fn start(s: &Sandbox, device: &str, output: &str) -> Child {
+    let child = s.command().args(["trace", "record", device, "-o", output]).stderr(Stdio::null()).spawn().unwrap();
+    let on = Path::new(INSTANCES).join(format!("iopilot-{}-0/tracing_on", child.id()));
+    for _ in 0..1000 {
+        if fs::read_to_string(&on).is_ok_and(|t| t.trim() == "1") {
+            return child;
+        }
+        sleep(Duration::from_millis(10));
+    }
+    panic!("the recording did not start");
+}
+
+fn signal(name: &str, child: &Child) {
+    assert!(Command::new("kill").args([name, &child.id().to_string()]).status().unwrap().success());
+}
+
+/// One test, as all of it shares the machine's tracing.
+#[test]
+fn records_what_a_command_does_and_leaves_nothing() {
+    let s = Sandbox::new();
+    let Some(disk) = Loop::attach(&s) else { return };
+    let device = disk.0.as_str();
+
+    // The exit code is the command's.
+    let read = format!("dd if={device} of=/dev/null bs=4k count=16 iflag=direct status=none; exit 7");
+    let record = |output: &str, script: &str| {
+        s.command().args(["trace", "record", device, "-o", output, "--", "sh", "-c", script]).output().unwrap()
+    };
+    assert_eq!(record("out.parquet", &read).status.code(), Some(7));
+    let stat: Value = serde_json::from_str(&s.ok("trace stat out.parquet --json")).unwrap();
+    assert!(stat["reads"].as_u64().unwrap() >= 16, "{stat}");
+    let mut names = stat["processes"].as_array().unwrap().iter().map(|p| &p["name"]);
+    assert!(names.any(|n| n == "dd"), "{stat}");
+    s.ok("compare out.parquet --disk wd1200bb --scheduler none,bfq");
+    assert_eq!(record("killed.parquet", "kill -9 $$").status.code(), Some(137));
+    let done = s.run(&format!("trace record {device} -o timed.parquet --duration 1 -- sleep 60"));
+    assert_eq!(done.code, 0, "ended as asked for: {}", done.stderr);
+
+    // What cannot be recorded leaves no file.
+    s.refused(&format!("trace record {device} -o none.parquet -- /no/such/program"));
+    s.refused("trace record small.trace -o none.parquet -- true");
+    s.refused("trace record /dev/null -o none.parquet -- true");
+
+    // ctrl-C ends it in order.
+    let mut child = start(&s, device, "interrupted.parquet");
+    signal("-INT", &child);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(!instance(child.id()));
+    s.ok("trace stat interrupted.parquet");
+
+    // What a killed recorder left, the next one removes.
+    let mut child = start(&s, device, "lost.parquet");
+    signal("-KILL", &child);
+    child.wait().unwrap();
+    assert!(instance(child.id()) && !s.path().join("lost.parquet").exists());
+    assert_eq!(record("next.parquet", "true").status.code(), Some(0));
+    assert!(!instance(child.id()));
+    assert!(!s.path().join("none.parquet").exists());
+}
+
+#[test]
+fn without_root_recording_says_what_it_needs() {
+    let s = Sandbox::new();
+    if fs::read_dir(INSTANCES).is_err() {
+        skipped("recording without root: no access to tracefs as root to begin with");
+        return;
+    }
+    let program = s.path().join("iopilot");
+    fs::copy(env!("CARGO_BIN_EXE_iopilot"), &program).unwrap();
+    for path in [s.path(), &program] {
+        fs::set_permissions(path, Permissions::from_mode(0o777)).unwrap();
+    }
+    let device = fs::read_dir("/sys/block").unwrap().next().unwrap().unwrap().file_name();
+    let device = Path::new("/dev").join(device);
+    let out = Command::new(program)
+        .args(["trace".as_ref(), "record".as_ref(), device.as_os_str()])
+        .args(["-o", "out.parquet", "--", "true"])
+        .current_dir(s.path())
+        .uid(65534)
+        .gid(65534)
+        .output()
+        .unwrap();
+    let line = String::from_utf8(out.stderr).unwrap();
+    assert_eq!(out.status.code(), Some(1), "{line}");
+    assert!(line.lines().count() == 1 && line.contains("needs root"), "{line}");
+    s.holds_nothing_but(&["small.trace", "iopilot"]);
+}
