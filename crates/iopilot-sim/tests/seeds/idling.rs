@@ -1,4 +1,4 @@
-//! What it gains and costs to keep the disk idle for a process that may come back (Carroll 4.3.5, 5.2.2 and 6.1).
+//! What it gains and costs to keep the disk idle for a process that may come back (Carroll 4.3.5, 5.3 and 6.4).
 
 use crate::rig::{CARROLLS_DISK, fio, machine, serve};
 
@@ -42,7 +42,7 @@ fn readers(scheduler: &str, rw: &str) -> f64 {
     rate
 }
 
-/// Carroll 5.2 and 6.1 for the cost, which grows with the disks that stand idle; 2.4 for the purpose.
+/// Carroll 6.4 for the cost, 2.4.5 for the purpose.
 #[test]
 fn slice_idle_pays_for_sequential_readers_and_costs_random_ones() {
     let gain = |rw: &str| readers("cfq", rw) / readers("cfq:slice_idle=0", rw);

@@ -4,6 +4,7 @@
 
 mod deadline;
 mod distance;
+mod drive;
 mod idling;
 mod merging;
 mod rig;

@@ -1,4 +1,4 @@
-//! `noop` is `fifo` with merging (Carroll 2.2.1 and 3.1).
+//! `noop` is `fifo` with merging (Carroll 2.4.2 and 3.1).
 
 use crate::rig::{CARROLLS_DISK, fio, machine, serve};
 use iopilot_sim::RunReport;
