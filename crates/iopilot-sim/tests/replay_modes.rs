@@ -17,6 +17,7 @@ use rand_pcg::Pcg64Mcg;
 struct Readers {
     due: Vec<Option<Nanos>>,
     left: Vec<u32>,
+    exits: Vec<(Nanos, ProcessId)>,
     random: Vec<Pcg64Mcg>,
     capacity: u64,
 }
@@ -26,6 +27,7 @@ impl Readers {
         Self {
             due: vec![Some(Nanos::ZERO); readers],
             left: vec![requests; readers],
+            exits: Vec::new(),
             random: (0..readers as u64).map(Pcg64Mcg::seed_from_u64).collect(),
             capacity,
         }
@@ -34,10 +36,11 @@ impl Readers {
 
 impl Source for Readers {
     fn next_event(&self) -> Option<Nanos> {
-        self.due.iter().flatten().min().copied()
+        self.due.iter().flatten().chain(self.exits.iter().map(|(at, _)| at)).min().copied()
     }
 
     fn advance(&mut self, now: Nanos, out: &mut Vec<Step>) {
+        out.extend(self.exits.drain(..).map(|(_, reader)| Step::Exit(reader)));
         for reader in 0..self.due.len() {
             if self.due[reader].is_some_and(|due| due <= now) {
                 self.due[reader] = None;
@@ -62,6 +65,9 @@ impl Source for Readers {
         let reader = tag as usize;
         let think = Nanos(self.random[reader].random_range(0..40_000_000));
         self.due[reader] = (self.left[reader] > 0).then_some(now + think);
+        if self.left[reader] == 0 {
+            self.exits.push((now, ProcessId(reader as u32)));
+        }
     }
 
     fn blocked(&mut self, _: ProcessId, _: Nanos) {}
@@ -120,4 +126,15 @@ fn from_clook_to_fcfs_open_threatens_with_too_much_and_closed_with_too_little() 
     assert!(open > measured, "open {open} over-estimates the loss {measured}");
     assert!(closed < measured, "closed {closed} under-estimates the loss {measured}");
     assert!((dependent / measured - 1.0).abs() < 0.01, "dependent {dependent} is right: {measured}");
+}
+
+#[test]
+fn dependent_replay_under_the_recording_scheduler_reproduces_the_recording() {
+    for scheduler in ["fcfs", "cfq", "bfq"] {
+        let recorded = serve(Readers::new(10, 100, disk().capacity()), scheduler).log.expect("asked for");
+        let records: Vec<ReplayRecord> = recorded.iter().map(ReplayRecord::from).collect();
+        let deps = infer(&recorded, &InferOptions::default()).unwrap();
+        let replayed = serve(Dependent::new(&records[..], &deps, 1.0), scheduler).log.expect("asked for");
+        assert!(recorded == replayed, "{scheduler}: some request arrived, or completed, at another time");
+    }
 }
