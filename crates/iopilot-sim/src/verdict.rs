@@ -95,7 +95,11 @@ fn sentence(best: &RunReport, others: &[&RunReport], measure: Measure) -> String
     }
     let lead = match ties.len() {
         0 => format!("{} is best by {noun}", best.scheduler),
-        1..=3 => format!("{} and {} are best by {noun}", best.scheduler, ties.join(", ")),
+        1..=3 => {
+            let (last, before) = ties.split_last().map_or(("", &[][..]), |(last, before)| (*last, before));
+            let first: Vec<&str> = std::iter::once(best.scheduler.as_str()).chain(before.iter().copied()).collect();
+            format!("{} and {last} are best by {noun}", first.join(", "))
+        }
         n => format!("{} and {n} others are best by {noun}", best.scheduler),
     };
     let compared = |other: &RunReport| format!("{:.1} % {than} than {}", measure.gain(best, other), other.scheduler);
@@ -157,6 +161,13 @@ mod tests {
             verdict.text,
             "cscan is best by the time that processes wait: 20.0 % less than cfq. cfq ends soonest, after 15.0 s against 20.0 s."
         );
+    }
+
+    #[test]
+    fn lists_equals_as_a_sentence_does() {
+        let runs = [run("a", 1.0, 10.0), run("b", 1.0, 10.01), run("c", 1.0, 10.02), run("d", 1.0, 20.0)];
+        let text = Verdict::of(&runs, Measure::MeanResponse).text;
+        assert!(text.starts_with("a, b and c are best by mean response time: 50.0 % less than d"), "{text}");
     }
 
     #[test]

@@ -72,13 +72,21 @@ fn tell(line: &str) {
     let _ = writeln!(std::io::stderr(), "iopilot: {line}");
 }
 
-/// The command as a shell would take it again.
+/// The command as a shell would take it again; without `--threads`, on which no result depends.
 fn command_line() -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
     let quote = |word: String| match word.chars().all(plain) && !word.is_empty() {
         true => word,
         false => format!("'{}'", word.replace('\'', "'\\''")),
     };
-    let words = std::env::args_os().skip(1).map(|w| quote(w.to_string_lossy().into_owned()));
-    std::iter::once("iopilot".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+    let mut line = "iopilot".to_owned();
+    let mut words = std::env::args_os().skip(1).map(|w| w.to_string_lossy().into_owned());
+    while let Some(word) = words.next() {
+        if word == "--threads" {
+            words.next();
+        } else if !word.starts_with("--threads=") {
+            line = format!("{line} {}", quote(word));
+        }
+    }
+    line
 }

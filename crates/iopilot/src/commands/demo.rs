@@ -16,6 +16,17 @@ const NAME: &str = "examples/traces/mixed.parquet";
 /// A desktop drive that takes one request at a time, so that all the ordering is the scheduler's.
 const DISK: &str = "wd1200bb";
 
+/// What the table means, and what to do next.
+const AFTERWORD: &str = "\
+wait ms: how long a process waited for a request, on average, which is what people feel. Each program waits and thinks
+here as it did when it was recorded, so one that is served sooner also asks sooner. docs/validation.md tells what was
+compared with a live kernel, with papers and with a real drive, and how well it agrees.
+
+Your own traffic, on a disk like yours (iopilot disk list):
+  iopilot trace record /dev/sda -o my.parquet -- COMMAND     as root; installs nothing, leaves nothing behind
+  iopilot compare my.parquet --disk hd-500-16 --report my.html
+";
+
 /// Runs the command; the text to print.
 pub(super) fn run(args: &Demo, context: &Context) -> anyhow::Result<String> {
     session::check_writable("--report", Some(&args.report))?;
@@ -39,5 +50,6 @@ pub(super) fn run(args: &Demo, context: &Context) -> anyhow::Result<String> {
     if args.json {
         return render::json(&comparison);
     }
-    Ok(render::comparison(&comparison, true, context.terminal))
+    let table = render::comparison(&comparison, true, context.terminal);
+    Ok(if context.quiet { table } else { format!("{table}\n{AFTERWORD}") })
 }

@@ -56,6 +56,11 @@ fn the_number_of_threads_changes_nothing() {
         let one = s.ok(&format!("{COMPARE} --mode {mode} --json --threads 1"));
         let two = s.ok(&format!("{COMPARE} --mode {mode} --json --threads 2"));
         assert!(one == two, "{mode}");
+        let page = |threads| {
+            s.ok(&format!("{COMPARE} --mode {mode} --report page.html --threads {threads}"));
+            std::fs::read(s.path().join("page.html")).unwrap()
+        };
+        assert!(page(1) == page(2), "{mode}");
     }
 }
 
@@ -98,4 +103,15 @@ fn a_machine_can_be_described() {
     let json: Value = serde_json::from_str(&s.ok("simulate -w small.trace -m machine.toml --json")).unwrap();
     assert_eq!(json["machine"]["name"], "mine");
     assert_eq!(json["machine"]["queue_depth"], 1);
+}
+
+#[test]
+fn the_example_machines_run() {
+    let s = Sandbox::new();
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/machines");
+    let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
+    assert!(!files.is_empty());
+    for file in files {
+        s.ok(&format!("compare small.trace --machine {} --scheduler noop,none,bfq", file.display()));
+    }
 }
