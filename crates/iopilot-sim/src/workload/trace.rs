@@ -76,7 +76,8 @@ pub struct TraceWorkload {
     mode: ReplayMode,
     population: u32,
     time_scale: f64,
-    records: Arc<[ReplayRecord]>,
+    /// No slice: making one would copy them.
+    records: Arc<Vec<ReplayRecord>>,
     dependencies: Option<Arc<Dependencies>>,
     notes: Vec<String>,
 }
@@ -125,10 +126,10 @@ impl TraceWorkload {
         let mut notes = load.notes();
         let mut dependencies = None;
         if keep_full {
-            records = full.iter().map(ReplayRecord::from).collect();
-            let mut infer_options = InferOptions::default();
-            infer_options.window = options.window;
-            match infer(&full, &infer_options) {
+            let inferred = infer(&full, &InferOptions { window: options.window, ..InferOptions::default() });
+            // In place: the two lists of a long trace are never held at once.
+            records = full.into_iter().map(|r| ReplayRecord::from(&r)).collect();
+            match inferred {
                 Ok(found) => {
                     // The inference knows better than the flags which read-ahead is waited for.
                     for (record, i) in records.iter_mut().zip(0..) {
@@ -165,7 +166,7 @@ impl TraceWorkload {
             mode,
             population: options.population,
             time_scale: options.time_scale,
-            records: records.into(),
+            records: Arc::new(records),
             dependencies: dependencies.filter(|_| mode == ReplayMode::Dependent),
             notes,
         })
