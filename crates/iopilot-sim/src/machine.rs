@@ -58,11 +58,20 @@ impl Machine {
     /// Reads a machine from a TOML file; a `disk` that ends in `.toml` is looked for beside it.
     ///
     /// # Errors
-    /// Names the file, line and key that is wrong, and what was expected.
+    /// Where it cannot be read, and as [`Machine::from_toml`].
     pub fn load(path: &Path) -> Result<Self, SimError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| SimError::Io { path: path.display().to_string(), source })?;
+        Self::from_toml(&text, path)
+    }
+
+    /// Reads the description `text` of the file at `path`.
+    ///
+    /// # Errors
+    /// Names the file, line and key that is wrong, and what was expected.
+    pub fn from_toml(text: &str, path: &Path) -> Result<Self, SimError> {
         let shown = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|source| SimError::Io { path: shown.clone(), source })?;
-        let description: Description = parse_toml(&text, &shown)?;
+        let description: Description = parse_toml(text, &shown)?;
         let beside = path.with_file_name(&description.disk);
         let is_file = description.disk.ends_with(".toml") && beside.exists();
         let disk = if is_file { beside.display().to_string() } else { description.disk };
