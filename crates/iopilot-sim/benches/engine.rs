@@ -1,6 +1,7 @@
 //! Simulated requests per second: one mechanical disk, open random load, one core.
 //!
 //! Criterion's `elem/s` is the figure of `docs/validation.md`.
+#![allow(missing_docs)] // of what criterion's macros make
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use iopilot_block::{Lba, Nanos, Op, ProcessId, Sectors};
