@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use iopilot_device::Device;
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::workload::{Workload, WorkloadOptions};
-use iopilot_sim::{Machine, RunOptions};
+use iopilot_sim::{Comparison, Machine, RunOptions, RunReport};
 
 /// Six real programs at the same time, on ext4: see `examples/traces/README.md`.
 const TRACE: &[u8] = include_bytes!("../../../../examples/traces/mixed.parquet");
@@ -15,6 +15,9 @@ const TRACE: &[u8] = include_bytes!("../../../../examples/traces/mixed.parquet")
 const NAME: &str = "examples/traces/mixed.parquet";
 /// A desktop drive that takes one request at a time, so that all the ordering is the scheduler's.
 const DISK: &str = "wd1200bb";
+
+/// The schedulers of Linux 6.x.
+const CURRENT: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
 
 /// What the table means, and what to do next.
 const AFTERWORD: &str = "\
@@ -51,5 +54,23 @@ pub(super) fn run(args: &Demo, context: &Context) -> anyhow::Result<String> {
         return render::json(&comparison);
     }
     let table = render::comparison(&comparison, true, context.terminal);
-    Ok(if context.quiet { table } else { format!("{table}\n{AFTERWORD}") })
+    Ok(if context.quiet { table } else { format!("{table}{}\n{AFTERWORD}", of_current_kernel(&comparison)) })
+}
+
+/// Which of the schedulers of a current kernel is best: what an administrator can choose from.
+fn of_current_kernel(comparison: &Comparison) -> String {
+    let ranked = render::ranking(comparison).into_iter().map(|i| &comparison.runs[i]);
+    let mut current = ranked.filter(|run| CURRENT.contains(&run.scheduler.as_str()));
+    match (current.next(), current.next()) {
+        (Some(best), Some(next)) => {
+            let wait = |run: &RunReport| run.critical_response_ms.mean;
+            let (name, second) = (&best.scheduler, &next.scheduler);
+            format!(
+                "Of those in a current kernel {name} is best: processes wait {:.1} ms, {:.1} ms under {second}.\n",
+                wait(best),
+                wait(next)
+            )
+        }
+        _ => String::new(),
+    }
 }

@@ -48,7 +48,7 @@ fn instance(pid: u32) -> bool {
 
 /// Starts a recording without end, and waits until it runs.
 fn start(s: &Sandbox, device: &str, output: &str) -> Child {
-    let child = s.command().args(["trace", "record", device, "-o", output]).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = s.command().args(["trace", "record", device, "-o", output]).stderr(Stdio::null()).spawn().unwrap();
     let on = Path::new(INSTANCES).join(format!("iopilot-{}-0/tracing_on", child.id()));
     for _ in 0..1000 {
         if fs::read_to_string(&on).is_ok_and(|t| t.trim() == "1") {
@@ -56,6 +56,8 @@ fn start(s: &Sandbox, device: &str, output: &str) -> Child {
         }
         sleep(Duration::from_millis(10));
     }
+    let _ = child.kill();
+    let _ = child.wait();
     panic!("the recording did not start");
 }
 
