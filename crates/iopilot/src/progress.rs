@@ -41,7 +41,7 @@ pub(crate) fn watched<T: Send>(quiet: bool, total: Option<u64>, work: impl FnOnc
 
 fn bar(total: Option<u64>) -> ProgressBar {
     let (bar, template) = match total {
-        Some(n) => (ProgressBar::new(n), "{bar:40} {percent:>3} %  {human_pos} of {human_len} requests  {eta} left"),
+        Some(n) => (ProgressBar::new(n), "{wide_bar} {percent:>3} %  {human_pos} requests  {eta} left"),
         None => (ProgressBar::no_length(), "{human_pos} requests simulated in {elapsed}"),
     };
     bar.set_draw_target(ProgressDrawTarget::stderr());
