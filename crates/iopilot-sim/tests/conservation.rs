@@ -1,5 +1,7 @@
 //! Every byte that a real trace asks for is served exactly once, under every scheduler.
 
+#![allow(clippy::unwrap_used)] // helpers of tests, too
+
 use iopilot_block::{Nanos, Op};
 use iopilot_device::{Completion, Device, DeviceRequest, ServiceBreakdown};
 use iopilot_sched::SchedulerSpec;

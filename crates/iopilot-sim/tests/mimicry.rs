@@ -3,6 +3,8 @@
 //! Fed with requests as the recording scheduler let them arrive, another scheduler ends up serving them in much the
 //! same order. Replayed with their dependencies, each gets the order it would really have had.
 
+#![allow(clippy::unwrap_used)] // helpers of tests, too
+
 use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, Op, PriorityClass, ProcessId, Sectors};
 use iopilot_device::{Completion, Device, DeviceRequest, ServiceBreakdown};
 use iopilot_sched::SchedulerSpec;

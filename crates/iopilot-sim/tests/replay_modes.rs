@@ -4,6 +4,8 @@
 //! replayed under the other scheduler. The open subsystem model over-estimates the change, the closed one
 //! under-estimates it, and replay with dependencies gets it right.
 
+#![allow(clippy::unwrap_used)] // helpers of tests, too
+
 use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors};
 use iopilot_device::{AnyDevice, Device, load_disk};
 use iopilot_sched::SchedulerSpec;

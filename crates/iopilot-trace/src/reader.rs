@@ -19,6 +19,8 @@ pub struct ReadOptions {
     pub device: Option<u32>,
     /// Which think time a DiskSim validation trace tells.
     pub think_time: ThinkTime,
+    /// The size of the disk in sectors: requests past its end are an error. `None` takes any address.
+    pub capacity: Option<u64>,
 }
 
 /// One format's parser: records with the times of the file.
@@ -53,6 +55,7 @@ pub struct TraceReader {
     reorder: Reorder,
     progress: Progress,
     device: Option<u32>,
+    capacity: Option<u64>,
     base: Option<Nanos>,
     at_end: bool,
     failed: bool,
@@ -114,6 +117,7 @@ impl TraceReader {
             side: Side::default(),
             progress,
             device: options.device,
+            capacity: options.capacity,
             at_end: false,
             failed: false,
         }
@@ -155,6 +159,18 @@ impl TraceReader {
         ReadNotes { reordered: self.reorder.moved, ..self.side.notes.clone() }
     }
 
+    fn check_address(&self, record: &TraceRecord) -> Result<(), TraceError> {
+        let Some(capacity) = self.capacity else { return Ok(()) };
+        let end = record.lba.0.saturating_add(u64::from(record.sectors.0));
+        if end <= capacity || self.device.is_some_and(|device| device != record.device) {
+            return Ok(());
+        }
+        let expected = format!(
+            "a request that ends at or below sector {capacity}, where the disk ends (--fit wrap folds addresses)"
+        );
+        Err(self.records.locate(InputError::new("lba + sectors", end.to_string(), expected)))
+    }
+
     fn read(&mut self) -> Result<Option<TraceRecord>, TraceError> {
         loop {
             let record = loop {
@@ -167,6 +183,7 @@ impl TraceReader {
                 match self.records.next(&mut self.side)? {
                     None => self.at_end = true,
                     Some(record) => {
+                        self.check_address(&record)?;
                         if let Err(late) = self.reorder.push(record) {
                             let expected = match self.records.window() {
                                 0 => "times that do not go back".to_owned(),

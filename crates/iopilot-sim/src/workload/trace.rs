@@ -100,19 +100,21 @@ impl TraceWorkload {
             return Err(InputError::new("population", "0", "at least 1").into());
         }
         let name = path.display().to_string();
-        let read = ReadOptions { format, device: options.device, ..ReadOptions::default() };
+        let capacity_if_strict = (options.fit == Fit::Error).then_some(capacity);
+        let read =
+            ReadOptions { format, device: options.device, capacity: capacity_if_strict, ..ReadOptions::default() };
         let mut reader = TraceReader::open(path, &read)?;
         let format = reader.format();
-        let mut load = Loading { fit: options.fit, capacity, devices: BTreeSet::new(), wrapped: 0 };
+        let mut load = Loading { capacity, devices: BTreeSet::new(), wrapped: 0 };
         let limit = options.limit.unwrap_or(u64::MAX);
         let mut full = Vec::new();
         let mut records = Vec::new();
         // Dependencies need the whole record; other modes do without two thirds of it.
         let mut keep_full = options.mode.is_none_or(|mode| mode == ReplayMode::Dependent);
-        for n in 1..=limit {
+        for _ in 0..limit {
             let Some(record) = reader.next() else { break };
             let mut record = record?;
-            load.place(&mut record).map_err(|e| e.in_file(&name).at_line(n))?;
+            load.place(&mut record);
             if keep_full {
                 full.push(record);
                 if full.len() == PROBE && options.mode.is_none() && !tells_causes(&full) {
@@ -225,30 +227,22 @@ fn tells_causes(records: &[TraceRecord]) -> bool {
 
 /// What is found out while reading.
 struct Loading {
-    fit: Fit,
     capacity: u64,
     devices: BTreeSet<u32>,
     wrapped: u64,
 }
 
 impl Loading {
-    /// Puts a record on the disk.
-    fn place(&mut self, record: &mut TraceRecord) -> Result<(), InputError> {
+    /// Puts a record on the disk. One past its end only comes here where addresses are to be folded.
+    fn place(&mut self, record: &mut TraceRecord) {
         self.devices.insert(record.device);
         let sectors = u64::from(record.sectors.0);
-        let end = record.lba.0.saturating_add(sectors);
-        if end <= self.capacity {
-            return Ok(());
-        }
-        if self.fit == Fit::Error {
-            let expected =
-                format!("a request below sector {}, where the disk ends (--fit wrap folds addresses)", self.capacity);
-            return Err(InputError::new("lba + sectors", end.to_string(), expected));
+        if record.lba.0.saturating_add(sectors) <= self.capacity {
+            return;
         }
         record.sectors = Sectors(sectors.min(self.capacity) as u32);
         record.lba = Lba((record.lba.0 % self.capacity).min(self.capacity - u64::from(record.sectors.0)));
         self.wrapped += 1;
-        Ok(())
     }
 
     fn notes(&self) -> Vec<String> {
