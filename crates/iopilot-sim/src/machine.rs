@@ -5,7 +5,7 @@ use crate::error::SimError;
 use crate::host::HostConfig;
 use crate::report::MachineSummary;
 use iopilot_block::{InputError, SECTOR_BYTES, parse_toml};
-use iopilot_device::{AnyDevice, Device, DeviceSpec, DiskSpec, load_disk};
+use iopilot_device::{AnyDevice, Device, DeviceError, DeviceSpec, DiskSpec, load_disk};
 use serde::Deserialize;
 use std::path::Path;
 
@@ -75,13 +75,26 @@ impl Machine {
         let beside = path.with_file_name(&description.disk);
         let is_file = description.disk.ends_with(".toml") && beside.exists();
         let disk = if is_file { beside.display().to_string() } else { description.disk };
+        let at = |e: InputError| {
+            let key = e.field.rsplit('.').next().unwrap_or_default();
+            let line = text.lines().zip(1..).find(|(line, _)| line.split('=').next().is_some_and(|k| k.trim() == key));
+            let e = e.in_file(&shown);
+            line.map_or(e.clone(), |(_, number)| e.at_line(number))
+        };
+        let on_disk = Self::for_disk(&disk).map_err(|e| match e {
+            SimError::Device(DeviceError::UnknownDisk { name, names, hint }) => {
+                let expected = format!("a TOML file or one of the catalogue's names: {names}{hint}");
+                SimError::Input(at(InputError::new("disk", name, expected)))
+            }
+            e => e,
+        })?;
         let machine = Self {
             name: description.name.unwrap_or_else(|| shown.clone()),
             block: description.block,
             host: description.host,
-            ..Self::for_disk(&disk)?
+            ..on_disk
         };
-        machine.check().map_err(|e| e.in_file(shown))?;
+        machine.check().map_err(at)?;
         Ok(machine)
     }
 
@@ -119,5 +132,27 @@ impl Machine {
             queue_depth: self.block.queue_depth.map_or(depth, |d| d.min(depth)),
             cpus: self.host.cpus,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(text: &str) -> String {
+        Machine::from_toml(text, Path::new("m.toml")).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_line() {
+        assert_eq!(
+            error("disk = \"hd-500-16\"\n[block]\nnomerges = 3\n"),
+            "m.toml:3: block.nomerges: got 3, expected 0, 1 or 2"
+        );
+        assert!(
+            error("\ndisk = \"hd-500\"\n").starts_with("m.toml:2: disk: got hd-500, expected a TOML file or one of")
+        );
+        assert!(error("disk = \"hd-500-16\"\n[host]\ncpu = 2\n").contains("m.toml:3: key: got cpu, expected"));
+        assert_eq!(error("[host]\n"), "m.toml:1: disk: got nothing, expected a value for this key");
     }
 }
