@@ -19,10 +19,10 @@ help:
 # The oldest Rust that builds this: as `rust-version` in Cargo.toml says.
 toolchain:
 	@command -v $(CARGO) >/dev/null || { echo "cargo is missing: install Rust 1.85 or newer, from your distribution" \
-	  "(Debian 13: apt install cargo) or https://rustup.rs" >&2; exit 1; }
+	  "(Debian 13: apt install cargo) or with rustup" >&2; exit 1; }
 	@version=$$($(CARGO) --version | cut -d' ' -f2); \
 	  printf '%s\n%s\n' 1.85 "$$version" | sort -CV || { echo "cargo $$version is too old: Rust 1.85 or newer is" \
-	  "needed, from your distribution (Debian 13) or https://rustup.rs" >&2; exit 1; }
+	  "needed, from your distribution (Debian 13) or with rustup" >&2; exit 1; }
 
 build: toolchain
 	$(CARGO) build --release --locked --package iopilot
