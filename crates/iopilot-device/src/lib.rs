@@ -10,6 +10,7 @@ mod device;
 mod disk;
 mod error;
 mod spec;
+mod target;
 
 pub use any::AnyDevice;
 pub use catalogue::{Catalogue, load_disk};
@@ -24,3 +25,4 @@ pub use spec::{
     CacheSpec, DeviceSpec, DiskSpec, FlashSpec, GeometrySpec, InterfaceSpec, LayoutSpec, MechanicalSpec, MechanicsSpec,
     PolicySpec, SeekSpec, SqrtLinearSpec, ZoneSpec,
 };
+pub use target::{BlockTimes, Message, MessageKind, Signal, Target};
