@@ -1,0 +1,21 @@
+//! The parameter language: from text to a [`Spec`].
+//!
+//! Files are read as one stream of tokens, since `source` may stand anywhere; the parser sees no files.
+
+mod block;
+mod files;
+mod grammar;
+mod input;
+mod lexer;
+mod modules;
+mod names;
+mod overrides;
+mod spec;
+
+pub use block::{Block, Node, Param, Value};
+pub use files::{Files, Place};
+pub use modules::MODULES;
+pub use spec::{Instance, Spec};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,39 @@
+//! The types of blocks.
+
+/// Every type a block can have, sorted.
+pub const MODULES: &[&str] = &[
+    "disksim_bus",
+    "disksim_bus_stats",
+    "disksim_cachedev",
+    "disksim_cachemem",
+    "disksim_ctlr",
+    "disksim_ctlr_stats",
+    "disksim_device_stats",
+    "disksim_disk",
+    "disksim_global",
+    "disksim_iodriver",
+    "disksim_iodriver_stats",
+    "disksim_iomap",
+    "disksim_ioqueue",
+    "disksim_iosim",
+    "disksim_logorg",
+    "disksim_pf",
+    "disksim_pf_stats",
+    "disksim_simpledisk",
+    "disksim_stats",
+    "disksim_syncset",
+    "disksim_synthgen",
+    "disksim_synthio",
+    "dm_disk",
+    "dm_layout_g1",
+    "dm_layout_g1_zone",
+    "dm_layout_g2",
+    "dm_layout_g2_zone",
+    "dm_layout_g4",
+    "dm_mech_g1",
+];
+
+/// The type as it stands in [`MODULES`].
+pub(super) fn module(name: &str) -> Option<&'static str> {
+    MODULES.binary_search(&name).ok().map(|at| MODULES[at])
+}

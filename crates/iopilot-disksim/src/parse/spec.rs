@@ -1,0 +1,78 @@
+//! [`Spec`]: everything a parameter file says.
+
+use super::block::{Block, Node};
+use super::files::{Files, Place};
+use super::grammar::Grammar;
+use super::input::Input;
+use iopilot_block::InputError;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A parameter file and all that it includes.
+#[derive(Clone, Debug, Default)]
+pub struct Spec {
+    /// The files, for messages and for finding the data files that parameters name.
+    pub files: Files,
+    /// The named blocks at the top level, in order; of two with one name the first.
+    pub blocks: Vec<Arc<Block>>,
+    /// The components, in the order of instantiation: devices are numbered in this order.
+    pub instances: Vec<Instance>,
+    /// What is attached to what; `None` where the file has no topology.
+    pub topology: Option<Node>,
+    /// What is suspicious and harmless, each one line.
+    pub warnings: Vec<InputError>,
+}
+
+/// A component: `instantiate [ name ] as block`.
+#[derive(Clone, Debug)]
+pub struct Instance {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Where the name, or the range it is part of, stands.
+    pub place: Place,
+    /// Its parameters, with the overrides that apply to it alone.
+    pub block: Arc<Block>,
+}
+
+impl Spec {
+    /// Reads a file. Included files, and data files later, are looked for beside the file that names them and then in
+    /// the folders of the environment variable `LP_PATH`.
+    ///
+    /// # Errors
+    /// Names the file, the line, what was found and what was expected.
+    pub fn load(path: &Path) -> Result<Self, InputError> {
+        let search = std::env::var_os("LP_PATH").map(|paths| std::env::split_paths(&paths).collect());
+        Self::load_with(path, search.unwrap_or_default())
+    }
+
+    /// As [`Spec::load`], with the folders `search` for those of `LP_PATH`.
+    ///
+    /// # Errors
+    /// As [`Spec::load`].
+    pub fn load_with(path: &Path, search: Vec<PathBuf>) -> Result<Self, InputError> {
+        Grammar::new(Input::from_file(path, Files::new(search))?).read()
+    }
+
+    /// Reads a text called `name`. It can name other files only where `folder` is given.
+    ///
+    /// # Errors
+    /// As [`Spec::load`].
+    pub fn parse(text: &str, name: &str, folder: Option<&Path>) -> Result<Self, InputError> {
+        Grammar::new(Input::from_text(text, name, folder, Files::default())).read()
+    }
+
+    /// The block called `name`.
+    pub fn block(&self, name: &str) -> Option<&Arc<Block>> {
+        self.blocks.iter().find(|b| b.name.as_deref() == Some(name))
+    }
+
+    /// The blocks that describe a module, in order.
+    pub fn blocks_of<'a>(&'a self, module: &'a str) -> impl Iterator<Item = &'a Arc<Block>> {
+        self.blocks.iter().filter(move |b| b.module == module)
+    }
+
+    /// The component called `name`.
+    pub fn instance(&self, name: &str) -> Option<&Instance> {
+        self.instances.iter().find(|i| &*i.name == name)
+    }
+}

@@ -1,0 +1,37 @@
+//! The shipped files of DiskSim 4.0 and of the drives made later, read as they are.
+//!
+//! They are not part of this repository: `IOPILOT_TEST_DATA` names the folder they are in.
+
+mod shipped_files;
+
+use std::path::{Path, PathBuf};
+
+/// The folder of DiskSim's files; `None`, said aloud, where it is not there.
+fn data() -> Option<PathBuf> {
+    let folder = match std::env::var_os("IOPILOT_TEST_DATA") {
+        Some(folder) => PathBuf::from(folder),
+        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
+    };
+    let folder = folder.join("disksim");
+    if folder.is_dir() {
+        return Some(folder);
+    }
+    eprintln!("skipped: {} is absent", folder.display());
+    None
+}
+
+/// The files in the folders of `data` whose names end in `extension`, sorted.
+fn files(data: &Path, extension: &str) -> Vec<PathBuf> {
+    let folders = ["disks", "modern", "runs"].map(|name| data.join(name));
+    let entries = folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
+    let mut found: Vec<_> =
+        entries.map(|e| e.path()).filter(|p| p.extension().is_some_and(|e| e == extension)).collect();
+    found.sort();
+    assert!(!found.is_empty(), "no .{extension} in {}", data.display());
+    found
+}
+
+/// Where the runs find the drives they name.
+fn search(data: &Path) -> Vec<PathBuf> {
+    vec![data.join("disks"), data.join("modern"), data.join("runs")]
+}
