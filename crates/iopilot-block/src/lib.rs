@@ -7,6 +7,7 @@
 mod address;
 mod input_error;
 mod op;
+mod positions;
 mod process;
 mod request;
 mod requests;
@@ -17,6 +18,7 @@ mod toml_input;
 pub use address::{Lba, SECTOR_BYTES, Sectors};
 pub use input_error::{InputError, suggest};
 pub use op::{Flags, Op};
+pub use positions::{Cached, Knowledge, Positions};
 pub use process::{Criticality, IoPriority, PriorityClass, ProcessId};
 pub use request::{Request, RequestId};
 pub use requests::Requests;

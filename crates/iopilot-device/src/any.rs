@@ -1,7 +1,7 @@
 //! [`AnyDevice`]: one of the models, dispatched without a table.
 
 use crate::{Completion, ConstantDevice, Device, DeviceRequest, MechanicalDisk};
-use iopilot_block::Nanos;
+use iopilot_block::{Nanos, Positions};
 
 /// One of the device models.
 #[derive(Clone, Debug)]
@@ -52,5 +52,9 @@ impl Device for AnyDevice {
 
     fn queue_depth(&self) -> u32 {
         each!(self, device => device.queue_depth())
+    }
+
+    fn positions(&self) -> Option<&dyn Positions> {
+        each!(self, device => device.positions())
     }
 }

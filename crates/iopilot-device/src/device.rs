@@ -1,6 +1,6 @@
 //! The [`Device`] trait: what the simulator and a virtual disk see of any model.
 
-use iopilot_block::{Flags, Lba, Nanos, Op, RequestId, Sectors};
+use iopilot_block::{Flags, Lba, Nanos, Op, Positions, RequestId, Sectors};
 
 /// A request as a device sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,4 +68,9 @@ pub trait Device {
 
     /// How many requests it takes at once.
     fn queue_depth(&self) -> u32;
+
+    /// Where its data and its arm are, for schedulers that order by that; `None` where it has no such thing.
+    fn positions(&self) -> Option<&dyn Positions> {
+        None
+    }
 }

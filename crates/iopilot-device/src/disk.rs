@@ -8,10 +8,12 @@ mod geometry;
 mod mechanics;
 mod model;
 mod pick;
+mod positions;
 mod read;
 mod read_cache;
 mod request;
 mod seek;
+mod seek_floor;
 mod write;
 mod write_buffer;
 
@@ -19,9 +21,10 @@ pub use geometry::{Geometry, Layout, Track, Zone};
 pub use mechanics::{Arm, Mechanics};
 pub use model::{CacheModel, DiskModel, InterfaceModel, QueuePolicy};
 pub use seek::SeekCurve;
+pub use seek_floor::SeekFloor;
 
 use crate::{Completion, Device, DeviceRequest, ServiceBreakdown};
-use iopilot_block::{Nanos, Op, RequestId};
+use iopilot_block::{Nanos, Op, Positions, RequestId};
 use pick::Pick;
 use read_cache::ReadCache;
 use request::{Ahead, Job, JobKind, Waiting, Work};
@@ -32,6 +35,7 @@ use write_buffer::WriteBuffer;
 #[derive(Clone, Debug)]
 pub struct MechanicalDisk {
     model: DiskModel,
+    seek_floor: SeekFloor,
     cache: ReadCache,
     buffer: WriteBuffer,
     /// Where the arm stands, unless a job or read-ahead says otherwise, and from when it can move, ns.
@@ -60,7 +64,9 @@ impl MechanicalDisk {
         let write_segments = usize::from(model.cache.write_segments);
         let buffer = WriteBuffer::new(write_segments, write_segments as u64 * model.cache.segment_sectors);
         let depth = model.interface.queue_depth as usize;
+        let cylinders = model.mechanics.geometry.cylinders();
         Self {
+            seek_floor: SeekFloor::new(cylinders, |distance| model.mechanics.seek.time(distance)),
             cache,
             buffer,
             arm: Arm { cylinder: 0, head: 0 },
@@ -239,6 +245,10 @@ impl Device for MechanicalDisk {
 
     fn queue_depth(&self) -> u32 {
         self.model.interface.queue_depth
+    }
+
+    fn positions(&self) -> Option<&dyn Positions> {
+        Some(self)
     }
 }
 

@@ -18,7 +18,7 @@ pub use constant::{ConstantDevice, ConstantModel};
 pub use device::{Completion, Device, DeviceRequest, ServiceBreakdown};
 pub use disk::{
     Arm, CacheModel, DiskModel, Geometry, InterfaceModel, Layout, MechanicalDisk, Mechanics, QueuePolicy, SeekCurve,
-    Track, Zone,
+    SeekFloor, Track, Zone,
 };
 pub use error::DeviceError;
 pub use spec::{

@@ -4,7 +4,7 @@ use crate::{Anticipatory, AnticipatoryTunables, Cfq, CfqTunables};
 use crate::{Bfq, BfqTunables, Kyber, KyberTunables, MqDeadline, MqDeadlineTunables, NoScheduler};
 use crate::{CircularScan, Deadline, DeadlineTunables, Fcfs, Scan, Sstf, Vr, VrTunables, Vscan, VscanTunables};
 use crate::{Dispatch, Environment, MergeLimits, Merged, Noop, Scheduler, Tunable, TunableError, Tunables};
-use iopilot_block::{InputError, Nanos, ProcessId, Request, RequestId, Requests, suggest};
+use iopilot_block::{InputError, Nanos, Positions, ProcessId, Request, RequestId, Requests, suggest};
 use std::fmt;
 
 /// The block layer a scheduler belongs to, which decides how requests reach it.
@@ -82,6 +82,13 @@ macro_rules! schedulers {
             #[inline]
             fn dispatch(&mut self, rqs: &mut Requests, now: Nanos) -> Dispatch {
                 match self { $(Self::$variant(s) => s.dispatch(rqs, now),)* }
+            }
+            #[inline]
+            fn dispatch_at(&mut self, rqs: &mut Requests, now: Nanos, positions: Option<&dyn Positions>) -> Dispatch {
+                match self { $(Self::$variant(s) => s.dispatch_at(rqs, now, positions),)* }
+            }
+            fn needs_positions(&self) -> bool {
+                match self { $(Self::$variant(s) => s.needs_positions(),)* }
             }
             #[inline]
             fn completed(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {

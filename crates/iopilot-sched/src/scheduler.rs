@@ -1,7 +1,7 @@
 //! The [`Scheduler`] trait.
 
 use crate::{MergeLimits, Merged, TunableError, Tunables};
-use iopilot_block::{Nanos, ProcessId, Request, RequestId, Requests};
+use iopilot_block::{Nanos, Positions, ProcessId, Request, RequestId, Requests};
 
 /// What a scheduler answers when the device could take a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl Default for Environment {
 ///
 /// The caller owns the [`Requests`] and keeps this protocol: [`Scheduler::try_merge`] first; where that merged, the
 /// request is gone into another; else [`Scheduler::insert`]. Whenever the device could take one more,
-/// [`Scheduler::dispatch`]. [`Scheduler::completed`] once for each dispatched request, before its slot is freed.
+/// [`Scheduler::dispatch_at`]. [`Scheduler::completed`] once for each dispatched request, before its slot is freed.
 /// Flushes never come here. `now` never goes back.
 pub trait Scheduler {
     /// Tries to join `id`, which is not inserted yet, to a queued request. The default never merges.
@@ -54,6 +54,17 @@ pub trait Scheduler {
 
     /// Chooses the request to send next.
     fn dispatch(&mut self, rqs: &mut Requests, now: Nanos) -> Dispatch;
+
+    /// As [`Scheduler::dispatch`], for a scheduler that asks the device where things are. The default does not.
+    fn dispatch_at(&mut self, rqs: &mut Requests, now: Nanos, positions: Option<&dyn Positions>) -> Dispatch {
+        let _ = positions;
+        self.dispatch(rqs, now)
+    }
+
+    /// Whether it works only on a device with [`Positions`]: then only [`Scheduler::dispatch_at`] may be called.
+    fn needs_positions(&self) -> bool {
+        false
+    }
 
     /// The device finished `id`, which stays readable in `rqs` during the call.
     fn completed(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {

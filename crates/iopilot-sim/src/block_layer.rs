@@ -306,7 +306,7 @@ impl BlockLayer {
                     return;
                 }
                 self.timer = None;
-                match self.pull(now) {
+                match self.pull(now, device) {
                     Dispatch::Request(id) => self.pulled = Some(id),
                     Dispatch::WaitUntil(at) => {
                         debug_assert!(at > now, "a scheduler waits for the past");
@@ -329,10 +329,10 @@ impl BlockLayer {
         }
     }
 
-    fn pull(&mut self, now: Nanos) -> Dispatch {
+    fn pull<D: Device>(&mut self, now: Nanos, device: &D) -> Dispatch {
         match self.bypass.pop_front() {
             Some(id) => Dispatch::Request(id),
-            None => self.scheduler.dispatch(&mut self.rqs, now),
+            None => self.scheduler.dispatch_at(&mut self.rqs, now, device.positions()),
         }
     }
 

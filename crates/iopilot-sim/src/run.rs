@@ -6,8 +6,9 @@ use crate::error::SimError;
 use crate::host::HostConfig;
 use crate::report::RunReport;
 use crate::source::Source;
+use iopilot_block::InputError;
 use iopilot_device::Device;
-use iopilot_sched::{Environment, SchedulerSpec};
+use iopilot_sched::{Environment, Scheduler, SchedulerSpec};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The parts of a machine that are not its device, and the seed of a run.
@@ -65,6 +66,14 @@ pub fn run<S: Source, D: Device>(
     let built = scheduler
         .build(&environment)
         .map_err(|source| SimError::Tunable { scheduler: scheduler.name.to_owned(), source })?;
+    if built.needs_positions() && device.positions().is_none() {
+        return Err(InputError::new(
+            "scheduler",
+            scheduler.to_string(),
+            "one that does not ask where the arm is: this disk has none",
+        )
+        .into());
+    }
     let engine = Engine::new(source, queue, built, device, &config.host, config.seed, config.log);
     match engine.run(|n| progress.add(n)) {
         Ok(recorder) => Ok(recorder.finish(scheduler.to_string())),

@@ -2,5 +2,6 @@
 
 mod claims;
 mod documentation;
+mod positions;
 mod properties;
 mod rig;

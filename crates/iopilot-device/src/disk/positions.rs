@@ -1,0 +1,97 @@
+//! What schedulers may ask of the disk: [`Positions`].
+
+use super::MechanicalDisk;
+use super::mechanics::{Arm, Stream};
+use super::request::JobKind;
+use iopilot_block::{Cached, Lba, Nanos, Op, Positions, Sectors};
+
+impl MechanicalDisk {
+    /// Where the arm can be sent from at `at` or later, and from when, ns.
+    fn free_arm(&self, at: Nanos) -> (Arm, f64) {
+        let at = at.0 as f64;
+        match (&self.job, &self.ahead) {
+            (Some(job), _) => match &job.kind {
+                JobKind::Read(read) => (read.stream.arm(), at.max(job.end)),
+                JobKind::Write { .. } | JobKind::Destage => (self.arm, at.max(job.end)),
+            },
+            (None, Some(ahead)) => {
+                let mut stream = ahead.stream;
+                stream.run_until(&self.model.mechanics, at, ahead.limit);
+                (stream.arm(), at.max(self.arm_free).max(stream.settled))
+            }
+            (None, None) => (self.arm, at.max(self.arm_free)),
+        }
+    }
+
+    /// An access with the arm sent at `start`; the time to its first sector, ns.
+    fn approach(&self, arm: Arm, start: f64, lba: Lba, op: Op) -> (Stream, f64) {
+        let mechanics = &self.model.mechanics;
+        let track = mechanics.geometry.track_of(lba.0);
+        let (stream, _) = Stream::start(mechanics, arm, track, lba.0, start, start, op != Op::Read);
+        let positioning = stream.at - start;
+        (stream, positioning)
+    }
+
+    fn whole_access(&self, arm: Arm, start: f64, lba: Lba, sectors: Sectors, op: Op) -> f64 {
+        let (mut stream, _) = self.approach(arm, start, lba, op);
+        stream.run_to(&self.model.mechanics, lba.0 + u64::from(sectors.0)) - start
+    }
+}
+
+impl Positions for MechanicalDisk {
+    fn cylinders(&self) -> u32 {
+        self.model.mechanics.geometry.cylinders()
+    }
+
+    fn cylinder(&self, lba: Lba) -> u32 {
+        self.model.mechanics.geometry.track_of(lba.0).cylinder
+    }
+
+    fn arm(&self, at: Nanos) -> u32 {
+        self.free_arm(at).0.cylinder
+    }
+
+    fn seek_at_least(&self, distance: u32) -> f64 {
+        self.seek_floor.at_least(distance)
+    }
+
+    fn initiation(&self, op: Op) -> f64 {
+        match op {
+            Op::Read => self.model.interface.read_overhead,
+            _ => self.model.interface.write_overhead,
+        }
+    }
+
+    fn positioning(&self, lba: Lba, _: Sectors, op: Op, at: Nanos) -> f64 {
+        let (arm, start) = self.free_arm(at);
+        self.approach(arm, start, lba, op).1
+    }
+
+    fn access(&self, lba: Lba, sectors: Sectors, op: Op, at: Nanos) -> f64 {
+        let (arm, start) = self.free_arm(at);
+        self.whole_access(arm, start, lba, sectors, op)
+    }
+
+    fn access_after(&self, after: Lba, lba: Lba, sectors: Sectors, op: Op, at: Nanos) -> f64 {
+        let track = self.model.mechanics.geometry.track_of(after.0.saturating_sub(1));
+        let arm = Arm { cylinder: track.cylinder, head: track.head };
+        self.whole_access(arm, at.0 as f64, lba, sectors, op)
+    }
+
+    fn cached(&self, lba: Lba, sectors: Sectors, op: Op) -> Cached {
+        let (first, end) = (lba.0, lba.0 + u64::from(sectors.0));
+        if op != Op::Read {
+            let room = self.buffer.could_hold(end - first) && self.buffer.has_room(first, end - first);
+            return if room { Cached::Full } else { Cached::None };
+        }
+        if self.buffer.contains(first, end) {
+            return Cached::Full;
+        }
+        if let Some(held) = self.cache.find(first).map(|slot| self.cache.segment(slot).end).filter(|&held| first < held)
+        {
+            return if end <= held { Cached::Full } else { Cached::Partial };
+        }
+        let coming = self.ahead.as_ref().is_some_and(|ahead| (ahead.stream.next..ahead.limit).contains(&first));
+        if coming { Cached::Partial } else { Cached::None }
+    }
+}
