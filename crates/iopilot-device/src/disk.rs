@@ -17,7 +17,10 @@ mod seek_floor;
 mod write;
 mod write_buffer;
 
-pub use geometry::{Geometry, Layout, Track, Zone};
+pub use geometry::{
+    G1Layout, G1Zone, G2Extent, G2Layout, G2Zone, G4Child, G4Entry, G4Layout, G4Remap, Geometry, HeadOrder, Layout,
+    Place, SkewUnit, Sparing, Track, TrackPattern, Zone, ZoneSpan,
+};
 pub use mechanics::{Arm, Mechanics};
 pub use model::{CacheModel, DiskModel, InterfaceModel, QueuePolicy};
 pub use seek::SeekCurve;

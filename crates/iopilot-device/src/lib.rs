@@ -17,8 +17,9 @@ pub use catalogue::{Catalogue, load_disk};
 pub use constant::{ConstantDevice, ConstantModel};
 pub use device::{Completion, Device, DeviceRequest, ServiceBreakdown};
 pub use disk::{
-    Arm, CacheModel, DiskModel, Geometry, InterfaceModel, Layout, MechanicalDisk, Mechanics, QueuePolicy, SeekCurve,
-    SeekFloor, Track, Zone,
+    Arm, CacheModel, DiskModel, G1Layout, G1Zone, G2Extent, G2Layout, G2Zone, G4Child, G4Entry, G4Layout, G4Remap,
+    Geometry, HeadOrder, InterfaceModel, Layout, MechanicalDisk, Mechanics, Place, QueuePolicy, SeekCurve, SeekFloor,
+    SkewUnit, Sparing, Track, TrackPattern, Zone, ZoneSpan,
 };
 pub use error::DeviceError;
 pub use spec::{

@@ -1,93 +1,96 @@
 //! [`Geometry`]: where a logical block lies on the platters.
 //!
-//! Blocks are numbered along a track, then from track to track in the order of the [`Layout`], zone after zone from
-//! the outside in (Ganger B.1.1 and B.1.2). Every track starts at an angle of its own: skews are angles, and a zone
-//! starts at an offset of its own.
+//! However a drive lays out its blocks — in zones of like tracks ([`Layout`]), with slips, spares and remapped sectors
+//! ([`G1Layout`]), by a list of extents ([`G2Layout`]) or by nested repetitions ([`G4Layout`]) — the question is the
+//! same: which blocks come one after another under the head, where is the arm for them, and at which angle do they
+//! start? The answer is a [`Track`], and the next one. Angles are in revolutions from the index mark.
 
-/// The order in which the tracks of a zone are filled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layout {
-    /// All tracks of a cylinder from the first head to the last, then the next cylinder.
-    Cylinder,
-    /// As [`Layout::Cylinder`], with the heads of every other cylinder in descending order: a move to the next
-    /// cylinder keeps the head.
-    Serpentine,
-    /// One head over a band of so many cylinders, the next head over the same band in the other direction, and so on:
-    /// what drives made since about 2000 do, as moving to the next track is cheaper than changing the head.
-    Banded(u32),
-}
+mod g1;
+mod g2;
+mod g4;
+mod starts;
+mod track;
+mod zoned;
 
-/// Cylinders with the same number of sectors per track. Angles are in revolutions.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Zone {
-    /// Its first cylinder.
-    pub first_cylinder: u32,
-    /// How many cylinders it has.
-    pub cylinders: u32,
-    /// Sectors on each of its tracks.
-    pub sectors_per_track: u32,
-    /// The angle at which its first track starts.
-    pub offset: f64,
-    /// How much later the first sector of a track comes than that of the one before, after a change of head.
-    pub track_skew: f64,
-    /// The same after a move to the neighbouring cylinder.
-    pub cylinder_skew: f64,
-    /// The same after a move to the next band; [`Layout::Banded`] only.
-    pub band_skew: f64,
-}
+pub use g1::{G1Layout, G1Zone, HeadOrder, SkewUnit, Sparing};
+pub use g2::{G2Extent, G2Layout, G2Zone};
+pub use g4::{G4Child, G4Entry, G4Layout, G4Remap, TrackPattern};
+pub use track::{Place, Track, ZoneSpan};
+pub use zoned::{Layout, Zone};
 
-/// One track, as an access goes along it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Track {
-    /// Its zone.
-    pub zone: u32,
-    /// Its place in the zone's order of tracks.
-    pub ordinal: u32,
-    /// Its cylinder.
-    pub cylinder: u32,
-    /// Its head.
-    pub head: u32,
-    /// Sectors on it.
-    pub sectors: u32,
-    /// Its first block.
-    pub first: u64,
-    /// Where its first block starts, in revolutions from the index mark, 0 to 1.
-    pub angle: f64,
-}
+pub(super) use track::fraction;
 
-impl Track {
-    /// The first block behind this track.
-    pub fn end(&self) -> u64 {
-        self.first + u64::from(self.sectors)
-    }
-
-    /// Where block `lba` of this track starts, in revolutions; may exceed 1.
-    pub fn angle_of(&self, lba: u64) -> f64 {
-        self.angle + (lba - self.first) as f64 / f64::from(self.sectors)
-    }
-}
+use g1::G1;
+use g2::G2;
+use g4::G4;
+use iopilot_block::InputError;
+use std::ops::Range;
+use zoned::Zoned;
 
 /// The map from blocks to places and back.
 #[derive(Clone, Debug)]
 pub struct Geometry {
+    map: Map,
     heads: u32,
-    layout: Layout,
-    zones: Vec<Zone>,
-    /// First block of each zone, and behind the last.
-    first_blocks: Vec<u64>,
+    cylinders: u32,
     capacity: u64,
+}
+
+#[derive(Clone, Debug)]
+enum Map {
+    Zoned(Zoned),
+    G1(G1),
+    G2(G2),
+    G4(G4),
+}
+
+macro_rules! mapped {
+    ($self:ident, $map:ident => $call:expr) => {
+        match &$self.map {
+            Map::Zoned($map) => $call,
+            Map::G1($map) => $call,
+            Map::G2($map) => $call,
+            Map::G4($map) => $call,
+        }
+    };
 }
 
 impl Geometry {
     /// `zones` are in the order of their blocks. Of their sectors the first `capacity` are used, all where `None`.
     pub fn new(heads: u32, layout: Layout, zones: Vec<Zone>, capacity: Option<u64>) -> Self {
-        let mut first_blocks = vec![0];
-        let mut total = 0;
-        for zone in &zones {
-            total += u64::from(zone.cylinders) * u64::from(heads) * u64::from(zone.sectors_per_track);
-            first_blocks.push(total);
-        }
-        Self { heads, layout, zones, first_blocks, capacity: capacity.map_or(total, |c| c.min(total)) }
+        let map = Zoned::new(heads, layout, zones, capacity);
+        let cylinders = map.cylinders();
+        Self { heads, cylinders, capacity: map.capacity(), map: Map::Zoned(map) }
+    }
+
+    /// The map of DiskSim's layout g1.
+    ///
+    /// # Errors
+    /// Where the layout contradicts itself; names the zone and the parameter.
+    pub fn g1(layout: &G1Layout) -> Result<Self, InputError> {
+        let map = G1::new(layout)?;
+        let (heads, cylinders) = (layout.heads, layout.cylinders);
+        Ok(Self { heads, cylinders, capacity: map.capacity(), map: Map::G1(map) })
+    }
+
+    /// The map of DiskSim's layout g2.
+    ///
+    /// # Errors
+    /// As [`Geometry::g1`].
+    pub fn g2(layout: &G2Layout) -> Result<Self, InputError> {
+        let map = G2::new(layout)?;
+        let (heads, cylinders) = (layout.heads, layout.cylinders);
+        Ok(Self { heads, cylinders, capacity: map.capacity(), map: Map::G2(map) })
+    }
+
+    /// The map of DiskSim's layout g4.
+    ///
+    /// # Errors
+    /// As [`Geometry::g1`].
+    pub fn g4(layout: &G4Layout) -> Result<Self, InputError> {
+        let map = G4::new(layout)?;
+        let (heads, cylinders) = (layout.heads, layout.cylinders);
+        Ok(Self { heads, cylinders, capacity: map.capacity(), map: Map::G4(map) })
     }
 
     /// Blocks in use.
@@ -100,193 +103,53 @@ impl Geometry {
         self.heads
     }
 
-    /// The zones, outermost first.
-    pub fn zones(&self) -> &[Zone] {
-        &self.zones
-    }
-
-    /// The first block of zone `index`; of the index behind the last zone, the number of sectors of all zones.
-    pub fn first_block(&self, index: usize) -> u64 {
-        self.first_blocks[index]
-    }
-
-    /// Cylinders from the outermost to the innermost in use.
+    /// Cylinders from the outermost to the innermost.
     pub fn cylinders(&self) -> u32 {
-        self.zones.iter().map(|z| z.first_cylinder + z.cylinders).max().unwrap_or(0)
+        self.cylinders
     }
 
-    /// The track that holds block `lba`, which is below [`Geometry::capacity`]. O(log zones).
+    /// The zones in the order of their blocks; for a g4 layout the entries of its root.
+    pub fn zones(&self) -> Vec<ZoneSpan> {
+        mapped!(self, map => map.zones())
+    }
+
+    /// The track that holds block `lba`, which is below [`Geometry::capacity`].
+    ///
+    /// O(log zones), or O(1) on average where there are slips; for g4 times the depth of its index.
+    #[inline]
     pub fn track_of(&self, lba: u64) -> Track {
-        let zone = self.first_blocks.partition_point(|&first| first <= lba) - 1;
-        let within = lba - self.first_blocks[zone];
-        self.track(zone as u32, (within / u64::from(self.zones[zone].sectors_per_track)) as u32)
+        mapped!(self, map => map.track_of(lba))
     }
 
-    /// The track whose blocks follow those of `track`; `None` at the end of the disk. O(1).
+    /// The track whose blocks follow those of `track`; `None` at the end of the disk.
+    #[inline]
     pub fn next_track(&self, track: &Track) -> Option<Track> {
         if track.end() >= self.capacity {
             return None;
         }
-        let zone = &self.zones[track.zone as usize];
-        let last = zone.cylinders * self.heads - 1;
-        Some(if track.ordinal < last {
-            self.track(track.zone, track.ordinal + 1)
-        } else {
-            self.track(track.zone + 1, 0)
-        })
+        Some(mapped!(self, map => map.next_track(track)))
     }
 
-    /// The block at a place; `None` where nothing is stored there. O(zones).
+    /// Where block `lba` lies.
+    pub fn place_of(&self, lba: u64) -> Place {
+        let track = self.track_of(lba);
+        let sector = track.sector + (lba - track.first) as u32;
+        Place { cylinder: track.cylinder, head: track.head, sector, angle: fraction(track.angle_of(lba)) }
+    }
+
+    /// From the lowest to behind the highest block on the physical track of which `track` is all or a part: slips cut
+    /// it into parts that follow each other, remapped blocks that belong here are counted in, those that were brought
+    /// here are left out. The blocks of a remapped part are on their own. O(1) but next to a slip or defect.
+    pub fn bounds(&self, track: &Track) -> Range<u64> {
+        let bounds = mapped!(self, map => map.bounds(track));
+        bounds.start..bounds.end.min(self.capacity)
+    }
+
+    /// The block at a place; `None` where nothing is stored there: a spare, a slipped or a bad sector.
     pub fn block_at(&self, cylinder: u32, head: u32, sector: u32) -> Option<u64> {
-        let index =
-            self.zones.iter().position(|z| (z.first_cylinder..z.first_cylinder + z.cylinders).contains(&cylinder))?;
-        let zone = &self.zones[index];
-        if head >= self.heads || sector >= zone.sectors_per_track {
+        if head >= self.heads {
             return None;
         }
-        let (c, heads) = (cylinder - zone.first_cylinder, self.heads);
-        let mirrored = |flip: bool, i: u32, n: u32| if flip { n - 1 - i } else { i };
-        let ordinal = match self.layout {
-            Layout::Cylinder => c * heads + head,
-            Layout::Serpentine => c * heads + mirrored(c % 2 == 1, head, heads),
-            Layout::Banded(width) => {
-                let band = c / width;
-                let cylinders = width.min(zone.cylinders - band * width);
-                let run = mirrored(band % 2 == 1, head, heads);
-                band * width * heads + run * cylinders + mirrored(run % 2 == 1, c - band * width, cylinders)
-            }
-        };
-        let sectors = u64::from(zone.sectors_per_track);
-        let lba = self.first_blocks[index] + u64::from(ordinal) * sectors + u64::from(sector);
-        (lba < self.capacity).then_some(lba)
-    }
-
-    fn track(&self, zone_index: u32, ordinal: u32) -> Track {
-        let zone = &self.zones[zone_index as usize];
-        let heads = self.heads;
-        // How often the head, the cylinder and the band changed since the zone's first track.
-        let (cylinder, head, head_changes, cylinder_changes, band_changes);
-        match self.layout {
-            Layout::Cylinder | Layout::Serpentine => {
-                let (c, h) = (ordinal / heads, ordinal % heads);
-                let flip = self.layout == Layout::Serpentine && c % 2 == 1;
-                (cylinder, head) = (c, if flip { heads - 1 - h } else { h });
-                (head_changes, cylinder_changes, band_changes) = (ordinal - c, c, 0);
-            }
-            Layout::Banded(width) => {
-                let band = ordinal / (width * heads);
-                let within = ordinal % (width * heads);
-                let cylinders = width.min(zone.cylinders - band * width);
-                let (run, i) = (within / cylinders, within % cylinders);
-                let c = if run % 2 == 1 { cylinders - 1 - i } else { i };
-                (cylinder, head) = (band * width + c, if band % 2 == 1 { heads - 1 - run } else { run });
-                head_changes = band * (heads - 1) + run;
-                cylinder_changes = band * (width - 1) * heads + run * (cylinders - 1) + i;
-                band_changes = band;
-            }
-        }
-        let turned = zone.offset
-            + f64::from(head_changes) * zone.track_skew
-            + f64::from(cylinder_changes) * zone.cylinder_skew
-            + f64::from(band_changes) * zone.band_skew;
-        Track {
-            zone: zone_index,
-            ordinal,
-            cylinder: zone.first_cylinder + cylinder,
-            head,
-            sectors: zone.sectors_per_track,
-            first: self.first_blocks[zone_index as usize] + u64::from(ordinal) * u64::from(zone.sectors_per_track),
-            angle: fraction(turned),
-        }
-    }
-}
-
-/// The part of `x` behind the point, 0 to 1, also for negative `x`.
-pub(super) fn fraction(x: f64) -> f64 {
-    let f = x - (x as i64) as f64;
-    if f < 0.0 { f + 1.0 } else { f }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn geometry(heads: u32, layout: Layout, zones: &[(u32, u32)]) -> Geometry {
-        let mut first_cylinder = 0;
-        let zones = zones
-            .iter()
-            .map(|&(cylinders, sectors_per_track)| {
-                let zone = Zone {
-                    first_cylinder,
-                    cylinders,
-                    sectors_per_track,
-                    offset: 0.25,
-                    track_skew: 0.1,
-                    cylinder_skew: 0.2,
-                    band_skew: 0.3,
-                };
-                first_cylinder += cylinders;
-                zone
-            })
-            .collect();
-        Geometry::new(heads, layout, zones, None)
-    }
-
-    fn layouts() -> impl Strategy<Value = Layout> {
-        prop_oneof![Just(Layout::Cylinder), Just(Layout::Serpentine), (1u32..9).prop_map(Layout::Banded)]
-    }
-
-    proptest! {
-        #[test]
-        fn every_block_has_one_place_and_every_place_its_block(
-            heads in 1u32..5,
-            layout in layouts(),
-            zones in prop::collection::vec((1u32..20, 1u32..12), 1..5),
-        ) {
-            let g = geometry(heads, layout, &zones);
-            for lba in 0..g.capacity() {
-                let track = g.track_of(lba);
-                let sector = (lba - track.first) as u32;
-                prop_assert!(sector < track.sectors);
-                prop_assert_eq!(g.block_at(track.cylinder, track.head, sector), Some(lba));
-            }
-        }
-
-        #[test]
-        fn walking_the_tracks_is_locating_each(
-            heads in 1u32..5,
-            layout in layouts(),
-            zones in prop::collection::vec((1u32..20, 1u32..12), 1..5),
-        ) {
-            let g = geometry(heads, layout, &zones);
-            let mut track = g.track_of(0);
-            while let Some(next) = g.next_track(&track) {
-                prop_assert_eq!(next, g.track_of(track.end()));
-                track = next;
-            }
-            prop_assert_eq!(track.end(), g.capacity());
-        }
-    }
-
-    #[test]
-    fn a_cylinder_is_filled_head_by_head_and_skews_accumulate() {
-        let g = geometry(2, Layout::Cylinder, &[(3, 10)]);
-        let at = |lba| {
-            let t = g.track_of(lba);
-            (t.cylinder, t.head, (t.angle * 100.0).round() / 100.0)
-        };
-        assert_eq!([at(0), at(10), at(20), at(30)], [(0, 0, 0.25), (0, 1, 0.35), (1, 0, 0.55), (1, 1, 0.65)]);
-    }
-
-    #[test]
-    fn a_band_goes_in_on_one_head_and_out_on_the_next() {
-        let g = geometry(2, Layout::Banded(3), &[(5, 10)]);
-        let places: Vec<_> = (0..10).map(|t| g.track_of(t * 10)).map(|t| (t.cylinder, t.head)).collect();
-        assert_eq!(
-            places,
-            [(0, 0), (1, 0), (2, 0), (2, 1), (1, 1), (0, 1), (3, 1), (4, 1), (4, 0), (3, 0)],
-            "the second band keeps the head"
-        );
+        mapped!(self, map => map.block_at(cylinder, head, sector)).filter(|&lba| lba < self.capacity)
     }
 }

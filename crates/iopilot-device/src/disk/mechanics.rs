@@ -58,7 +58,7 @@ impl Mechanics {
 
     /// Time under the head of one sector of `track`.
     pub fn sector_time(&self, track: &Track) -> f64 {
-        self.period / f64::from(track.sectors)
+        self.period / f64::from(track.per_turn)
     }
 }
 

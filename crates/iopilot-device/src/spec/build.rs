@@ -164,7 +164,7 @@ fn follow(
     let mut zones = before.to_vec();
     zones.push(zone.clone());
     let geometry = Geometry::new(heads, layout, zones, None);
-    let first_block = geometry.first_block(before.len());
+    let first_block = geometry.zones()[before.len()].first_block;
     let (last, first) = (geometry.track_of(first_block - 1), geometry.track_of(first_block));
     (last.angle + skew(&last, &first)).fract()
 }

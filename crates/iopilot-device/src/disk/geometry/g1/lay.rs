@@ -1,0 +1,153 @@
+//! Lays out the blocks of one zone: where the sparing scheme, slips and empty space put them.
+
+use super::layout::{G1Zone, Sparing};
+use super::piece::{Piece, cut, select};
+use std::ops::Range;
+
+/// What of a drive's layout a zone needs to know.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frame {
+    pub(super) heads: u64,
+    pub(super) cylinders: u64,
+    pub(super) per_track: u64,
+    pub(super) sparing: Sparing,
+    /// Cylinders in a range.
+    pub(super) range: u64,
+}
+
+impl Frame {
+    /// Sectors of a cylinder.
+    pub(super) fn per_cylinder(&self) -> u64 {
+        self.heads * self.per_track
+    }
+
+    /// Sectors of the zone.
+    pub(super) fn places(&self) -> u64 {
+        self.cylinders * self.per_cylinder()
+    }
+
+    /// What slips and defects count, in sectors: a track or one sector.
+    pub(super) fn grain(&self) -> u64 {
+        if self.sparing == Sparing::Tracks { self.per_track } else { 1 }
+    }
+
+    /// Blocks in the zone; `None` where more is taken away than there is.
+    pub(super) fn blocks(&self, zone: &G1Zone) -> Option<u64> {
+        let k = u64::from(zone.spares);
+        let spares = match self.sparing {
+            Sparing::None | Sparing::AtEnd => 0,
+            Sparing::Tracks => k * self.per_track,
+            Sparing::PerTrack => k * self.cylinders * self.heads,
+            Sparing::PerCylinder
+            | Sparing::PerCylinderSlipToEnd
+            | Sparing::CylinderFront
+            | Sparing::CylinderFrontSlipToEnd => k * self.cylinders,
+            Sparing::PerRange => k * (self.cylinders / self.range),
+            Sparing::PerZone | Sparing::PerZoneSlipToEnd => k,
+        };
+        let slipped = if self.sparing.slips_to_end() { zone.slips.len() as u64 } else { 0 };
+        self.places().checked_sub(spares)?.checked_sub(slipped)?.checked_sub(zone.empty)
+    }
+
+    /// Places in which slips are made up for: the last may be smaller.
+    fn unit(&self) -> u64 {
+        match self.sparing {
+            Sparing::PerTrack => self.per_track,
+            Sparing::PerCylinder
+            | Sparing::PerCylinderSlipToEnd
+            | Sparing::CylinderFront
+            | Sparing::CylinderFrontSlipToEnd => self.per_cylinder(),
+            Sparing::PerRange => (self.range * self.per_cylinder()).min(self.places()),
+            Sparing::None | Sparing::Tracks | Sparing::AtEnd | Sparing::PerZone | Sparing::PerZoneSlipToEnd => {
+                self.places()
+            }
+        }
+    }
+
+    /// Of a unit with so many places: which of them may hold blocks, and how many blocks it has at most. With spares at
+    /// the front these are the last, else the first that are not slipped.
+    fn room(&self, spares: u64, places: u64) -> (Range<u64>, u64) {
+        let left = places.saturating_sub(spares);
+        match self.sparing {
+            Sparing::None | Sparing::AtEnd => (0..places, places),
+            Sparing::Tracks => (0..places, places.saturating_sub(spares * self.per_track)),
+            Sparing::PerCylinder | Sparing::PerTrack | Sparing::PerZone | Sparing::CylinderFront => (0..places, left),
+            Sparing::PerRange if places < self.range * self.per_cylinder() => (0..places, places),
+            Sparing::PerRange => (0..places, left),
+            Sparing::PerCylinderSlipToEnd | Sparing::PerZoneSlipToEnd => (0..left, left),
+            Sparing::CylinderFrontSlipToEnd => (spares.min(places)..places, left),
+        }
+    }
+
+    /// All blocks, numbered from 0, in order; fewer than [`Frame::blocks`] says where slips exceed the spares.
+    pub(super) fn lay_out(&self, zone: &G1Zone) -> Vec<Piece> {
+        let (unit, grain, spares) = (self.unit(), self.grain(), u64::from(zone.spares));
+        let all = self.places();
+        let mut pieces = Vec::new();
+        let (mut first, mut at) = (0, 0);
+        let mut slips = zone.slips.iter().map(|&s| s * grain).peekable();
+        while at < all {
+            let size = unit.min(all - at);
+            let next_slip = slips.peek().copied().unwrap_or(all);
+            // Units without slips, together; a smaller last one by itself.
+            let clean =
+                if size < unit { u64::from(next_slip >= all) } else { (next_slip.min(all / unit * unit) - at) / unit };
+            let (room, most) = self.room(spares, size);
+            let within = |most: u64| if self.sparing == Sparing::CylinderFront { size - most } else { room.start };
+            if clean > 0 {
+                let per_unit = most.min(room.end - room.start);
+                if per_unit > 0 {
+                    let count = clean * per_unit;
+                    pieces.push(Piece { first, place: at + within(per_unit), count, per_unit, stride: size });
+                    first += count;
+                }
+                at += clean * size;
+                continue;
+            }
+            let mut gaps = Vec::new();
+            let mut from = at + room.start;
+            while let Some(slip) = slips.next_if(|&s| s < at + size) {
+                gaps.push(from..slip.clamp(from, at + room.end));
+                from = from.max(slip + grain);
+            }
+            gaps.push(from..from.max(at + room.end));
+            let mut excess = gaps.iter().map(|g| g.end - g.start).sum::<u64>().saturating_sub(most);
+            for gap in &mut gaps {
+                if self.sparing == Sparing::CylinderFront {
+                    let drop = excess.min(gap.end - gap.start);
+                    gap.start += drop;
+                    excess -= drop;
+                }
+            }
+            for gap in gaps.iter_mut().rev() {
+                let drop = excess.min(gap.end - gap.start);
+                gap.end -= drop;
+                excess -= drop;
+            }
+            for gap in gaps.into_iter().filter(|g| g.start < g.end) {
+                pieces.push(Piece::run(first, gap.start, gap.end - gap.start));
+                first += gap.end - gap.start;
+            }
+            at += size;
+        }
+        let end = zone.empty + self.blocks(zone).unwrap_or(0);
+        let pieces = select(pieces, zone.empty.min(first), end.min(first));
+        cut(pieces, &self.cuts(zone))
+    }
+
+    /// Where a piece must not go on: at bad places, and where slips move the angle.
+    fn cuts(&self, zone: &G1Zone) -> Vec<u64> {
+        let (grain, n) = (self.grain(), self.per_cylinder());
+        let mut cuts: Vec<u64> = zone.defects.iter().flat_map(|d| [d.0 * grain, (d.0 + 1) * grain]).collect();
+        if self.sparing.slips_push_cylinders() {
+            cuts.extend(zone.slips.iter().map(|slip| (slip / n + 1) * n));
+        } else if self.sparing == Sparing::PerTrack {
+            let mut cylinders: Vec<u64> = zone.slips.iter().map(|slip| slip / n).collect();
+            cylinders.dedup();
+            cuts.extend(cylinders.iter().flat_map(|c| (0..=self.heads).map(move |h| c * n + h * self.per_track)));
+        }
+        cuts.sort_unstable();
+        cuts.dedup();
+        cuts
+    }
+}
