@@ -4,6 +4,7 @@
 //! disk.
 
 mod any;
+mod array;
 mod catalogue;
 mod constant;
 mod device;
@@ -13,6 +14,10 @@ mod spec;
 mod target;
 
 pub use any::AnyDevice;
+pub use array::{
+    Address, ArrayLayout, BlockDesign, CopyChoice, Health, Mapper, MappingRules, MemberIo, MemberView, MirrorOrder,
+    Organisation, ParityRange, Place, Plan, Position, Redundancy, Rotation, UpdateRule, WriteOrder,
+};
 pub use catalogue::{Catalogue, load_disk};
 pub use constant::{ConstantDevice, ConstantModel};
 pub use device::{Completion, Device, DeviceRequest, ServiceBreakdown};
