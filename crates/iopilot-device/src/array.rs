@@ -11,6 +11,8 @@ mod plan;
 
 pub use copies::{CopyChoice, MemberView};
 pub use health::Health;
-pub use layout::{Address, ArrayLayout, BlockDesign, MirrorOrder, Organisation, Place, Position, Redundancy, Rotation};
+pub use layout::{
+    ArrayLayout, BlockDesign, MirrorOrder, Organisation, Redundancy, Rotation, UnitAddress, UnitIndex, UnitPlace,
+};
 pub use mapper::{Mapper, MappingRules, ParityRange, UpdateRule, WriteOrder};
 pub use plan::{MemberIo, Plan};

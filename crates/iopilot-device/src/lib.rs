@@ -15,8 +15,8 @@ mod target;
 
 pub use any::AnyDevice;
 pub use array::{
-    Address, ArrayLayout, BlockDesign, CopyChoice, Health, Mapper, MappingRules, MemberIo, MemberView, MirrorOrder,
-    Organisation, ParityRange, Place, Plan, Position, Redundancy, Rotation, UpdateRule, WriteOrder,
+    ArrayLayout, BlockDesign, CopyChoice, Health, Mapper, MappingRules, MemberIo, MemberView, MirrorOrder,
+    Organisation, ParityRange, Plan, Redundancy, Rotation, UnitAddress, UnitIndex, UnitPlace, UpdateRule, WriteOrder,
 };
 pub use catalogue::{Catalogue, load_disk};
 pub use constant::{ConstantDevice, ConstantModel};

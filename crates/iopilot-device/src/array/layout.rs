@@ -12,11 +12,11 @@ use table::Table;
 
 /// A place within a stripe: which of its data units, or (from [`ArrayLayout::data_units`] on) which of its check units
 /// or further copies.
-pub type Position = u32;
+pub type UnitIndex = u32;
 
 /// Where a unit lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct UnitPlace {
     /// The member, counted from 0.
     pub member: u32,
     /// Its stripe unit on that member: the unit begins at this many stripe units.
@@ -25,7 +25,7 @@ pub struct Place {
 
 /// Where an address lies: within which unit of which stripe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Address {
+pub struct UnitAddress {
     /// The stripe (parity group), counted from 0.
     pub stripe: u64,
     /// Which of its data units.
@@ -145,19 +145,19 @@ impl ArrayLayout {
     }
 
     /// Where the sector `lba` lies.
-    pub fn address(&self, lba: Lba) -> Address {
+    pub fn address(&self, lba: Lba) -> UnitAddress {
         let data = u64::from(self.data);
         let full = self.stripes * self.unit * data;
         if lba.0 < full {
             let unit = lba.0 / self.unit;
-            return Address {
+            return UnitAddress {
                 stripe: unit / data,
                 unit: (unit % data) as u32,
                 offset: (lba.0 - unit * self.unit) as u32,
             };
         }
         let (rest, tail) = (lba.0 - full, self.tail.max(1));
-        Address { stripe: self.stripes, unit: (rest / tail) as u32, offset: (rest % tail) as u32 }
+        UnitAddress { stripe: self.stripes, unit: (rest / tail) as u32, offset: (rest % tail) as u32 }
     }
 
     /// The address of the first sector of a stripe.
@@ -166,20 +166,20 @@ impl ArrayLayout {
     }
 
     /// Where a unit of `stripe` lies.
-    pub fn place(&self, stripe: u64, position: Position) -> Place {
+    pub fn place(&self, stripe: u64, position: UnitIndex) -> UnitPlace {
         let (group, inner) = self.split(stripe);
         let (period, entry) = (group / self.table.stripes(), group % self.table.stripes());
         let (member, row) = self.table.get(entry, position);
-        Place { member, row: (period * self.table.rows() + row) * self.repeat + inner }
+        UnitPlace { member, row: (period * self.table.rows() + row) * self.repeat + inner }
     }
 
     /// Where a copy of a data unit lies.
-    pub fn copy(&self, stripe: u64, unit: u32, copy: u32) -> Place {
+    pub fn copy(&self, stripe: u64, unit: u32, copy: u32) -> UnitPlace {
         self.place(stripe, unit + copy * self.data)
     }
 
     /// The stripe and position that lie in `row` of `member`; `None` past the last stripe.
-    pub fn at(&self, member: u32, row: u64) -> Option<(u64, Position)> {
+    pub fn at(&self, member: u32, row: u64) -> Option<(u64, UnitIndex)> {
         let (group, inner) = self.split(row);
         let (period, entry) = (group / self.table.rows(), group % self.table.rows());
         let (stripe, position) = self.table.find(member, entry);

@@ -6,7 +6,7 @@ mod write;
 
 use super::copies::{CopyChoice, CopySelector, MemberView};
 use super::health::Health;
-use super::layout::{ArrayLayout, Position};
+use super::layout::{ArrayLayout, UnitIndex};
 use super::plan::{MemberIo, Plan};
 use iopilot_block::{Lba, Op, Sectors};
 
@@ -108,8 +108,8 @@ pub struct Mapper {
     columns: Vec<Option<u32>>,
     candidates: Vec<u32>,
     /// Reads and writes of the stripe at hand, by index in the plan; of writes, whether of data, and the unit.
-    reads: Vec<(u32, Position)>,
-    writes: Vec<(u32, Position)>,
+    reads: Vec<(u32, UnitIndex)>,
+    writes: Vec<(u32, UnitIndex)>,
 }
 
 /// The part of a request that lies in one stripe.
@@ -131,7 +131,7 @@ impl Row {
     }
 
     /// The part of a unit that is touched.
-    fn part(&self, position: Position) -> (u32, u32) {
+    fn part(&self, position: UnitIndex) -> (u32, u32) {
         let first = u64::from(position) * u64::from(self.unit);
         let lo = self.start.clamp(first, first + u64::from(self.unit));
         let hi = self.end.clamp(first, first + u64::from(self.unit));
@@ -195,7 +195,7 @@ impl Mapper {
     }
 
     /// Fills `units` with the stripe's, from `from` on.
-    fn load_units(&mut self, row: &Row, health: &Health, from: Position, to: Position) {
+    fn load_units(&mut self, row: &Row, health: &Health, from: UnitIndex, to: UnitIndex) {
         self.units.clear();
         for position in from..to {
             let place = self.layout.place(row.stripe, position);

@@ -1,5 +1,6 @@
 //! The models against the claims of their sources.
 
+mod array;
 mod claims;
 mod documentation;
 mod positions;

@@ -1,7 +1,7 @@
 //! One period of a placement, both ways: from a unit to its place, and from a place to its unit.
 
 use super::organisation::{MirrorOrder, Redundancy, Rotation};
-use super::{BlockDesign, Position};
+use super::{BlockDesign, UnitIndex};
 
 /// The units of one period. Rows count the units of a member within the period.
 #[derive(Clone, Debug)]
@@ -15,7 +15,7 @@ pub(super) struct Table {
     /// Member and row of each unit, by stripe and position.
     places: Vec<(u32, u32)>,
     /// Stripe and position in each row, by member and row.
-    units: Vec<(u32, Position)>,
+    units: Vec<(u32, UnitIndex)>,
 }
 
 impl Table {
@@ -37,7 +37,7 @@ impl Table {
     }
 
     /// A period whose stripes are rows of all members.
-    fn of_rows(members: u32, stripes: u32, member: impl Fn(u32, Position) -> u32) -> Self {
+    fn of_rows(members: u32, stripes: u32, member: impl Fn(u32, UnitIndex) -> u32) -> Self {
         let mut places = Vec::with_capacity((members * stripes) as usize);
         for stripe in 0..stripes {
             places.extend((0..members).map(|position| (member(stripe, position), stripe)));
@@ -90,20 +90,20 @@ impl Table {
     }
 
     /// Member and row of a unit.
-    pub(super) fn get(&self, stripe: u64, position: Position) -> (u32, u64) {
+    pub(super) fn get(&self, stripe: u64, position: UnitIndex) -> (u32, u64) {
         let (member, row) = self.places[(stripe * u64::from(self.width) + u64::from(position)) as usize];
         (member, u64::from(row))
     }
 
     /// Stripe and position in a row of a member.
-    pub(super) fn find(&self, member: u32, row: u64) -> (u64, Position) {
+    pub(super) fn find(&self, member: u32, row: u64) -> (u64, UnitIndex) {
         let (stripe, position) = self.units[(u64::from(member) * self.rows + row) as usize];
         (u64::from(stripe), position)
     }
 }
 
 /// The member that a unit of a stripe lies on.
-fn rotated(members: u32, checks: u32, rotation: Rotation, stripe: u32, position: Position) -> u32 {
+fn rotated(members: u32, checks: u32, rotation: Rotation, stripe: u32, position: UnitIndex) -> u32 {
     let data = members - checks;
     let step = stripe % members;
     let parity = if rotation.is_left() { members - 1 - step } else { step };

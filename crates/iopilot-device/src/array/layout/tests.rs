@@ -95,14 +95,14 @@ fn capacity_and_remainder() {
     };
     let whole = ArrayLayout::new(&organisation).unwrap();
     assert_eq!(whole.capacity(), 400, "DiskSim: (N-1) times the member");
-    assert_eq!(whole.address(Lba(395)), Address { stripe: 12, unit: 2, offset: 3 }, "the last row has units of 4");
+    assert_eq!(whole.address(Lba(395)), UnitAddress { stripe: 12, unit: 2, offset: 3 }, "the last row has units of 4");
     assert_eq!(whole.unit_sectors(12), 4);
     organisation.use_remainder = false;
     assert_eq!(ArrayLayout::new(&organisation).unwrap().capacity(), 12 * 8 * 4);
     organisation = Organisation { stripe_unit: None, redundancy: Redundancy::None, ..organisation };
     let concatenated = ArrayLayout::new(&organisation).unwrap();
     assert_eq!(concatenated.capacity(), 500);
-    assert_eq!(concatenated.address(Lba(250)), Address { stripe: 0, unit: 2, offset: 50 });
+    assert_eq!(concatenated.address(Lba(250)), UnitAddress { stripe: 0, unit: 2, offset: 50 });
 }
 
 #[test]
