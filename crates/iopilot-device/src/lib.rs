@@ -9,6 +9,7 @@ mod catalogue;
 mod constant;
 mod device;
 mod disk;
+mod drive;
 mod error;
 mod spec;
 mod target;
@@ -25,6 +26,10 @@ pub use disk::{
     Arm, CacheModel, DiskModel, G1Layout, G1Zone, G2Extent, G2Layout, G2Zone, G4Child, G4Entry, G4Layout, G4Remap,
     Geometry, HeadOrder, InterfaceModel, Layout, MechanicalDisk, Mechanics, Place, QueuePolicy, SeekCurve, SeekFloor,
     SkewUnit, Sparing, Track, TrackPattern, Zone, ZoneSpan,
+};
+pub use drive::{
+    After, BufferModel, BusPolicy, Drive, DriveModel, ExtraDisconnect, FastWrite, KeepRequested, Overheads, Preseek,
+    ReadAhead, ReadModel, SingleDrive, WriteModel,
 };
 pub use error::DeviceError;
 pub use spec::{

@@ -1,0 +1,252 @@
+//! [`Drive`]: the complete drive of the SCSI era — buffer segments, read-ahead, fast writes, disconnection, on-board
+//! queue — as a pure state machine (Ganger B.2, DiskSim 4.0); and [`SingleDrive`], the same as a plain device.
+//!
+//! Three things go on at once: requests talk over the bus ([`link`]), the one arm does one access at a time
+//! ([`arm`], [`stream`]), and the segments of the buffer stand between them ([`choice`], [`segment`]). A drive acts
+//! when a command, a message or a burst ends, and when somebody waits for the medium; sectors and read-ahead cost no
+//! events.
+
+mod ahead;
+mod arm;
+mod arrive;
+mod choice;
+mod gate;
+mod link;
+mod model;
+mod segment;
+mod single;
+mod slot;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+pub use model::{
+    After, BufferModel, BusPolicy, DriveModel, ExtraDisconnect, FastWrite, KeepRequested, Overheads, Preseek,
+    ReadAhead, ReadModel, WriteModel,
+};
+pub use single::SingleDrive;
+
+use crate::{Arm, BlockTimes, DeviceRequest, Message, MessageKind, ServiceBreakdown, Signal, Target};
+use iopilot_block::{Flags, Nanos, Op, RequestId};
+use segment::Segments;
+use slot::{Media, Slot, Stage};
+use stream::Stream;
+
+/// A drive at the end of a bus.
+#[derive(Clone, Debug)]
+pub struct Drive {
+    model: DriveModel,
+    /// What a block costs on the bus, ns.
+    block: BlockTimes,
+    slots: Vec<Slot>,
+    vacant: Vec<usize>,
+    /// The slots in use, in order of arrival.
+    live: Vec<usize>,
+    /// Those that wait for the arm, in order of arrival.
+    pending: Vec<usize>,
+    segments: Segments,
+    /// What the arm does.
+    stream: Option<Stream>,
+    /// Where it stands otherwise, and from when it can move, ns.
+    arm: Arm,
+    arm_free: f64,
+    /// The request that keeps the arm from others until it is done.
+    holder: Option<usize>,
+    /// The read-ahead that is not to be broken off ends before this block.
+    hold_to: u64,
+    /// When the last write to the medium ended, and behind which block.
+    wrote: (f64, u64),
+    /// What the request was whose completion was sent last.
+    last: Op,
+    /// Requests that are on the bus or hold it: commands, messages, bursts.
+    on_bus: u32,
+    /// The one that moves data or is about to.
+    link: Option<usize>,
+    /// The bus was asked for.
+    asked: bool,
+    arrivals: u64,
+    next: f64,
+}
+
+impl Drive {
+    /// A drive with its arm over cylinder 0 and nothing in its buffer, at time 0. A block costs on the bus what it
+    /// costs the drive, until [`Target::set_block_times`] says otherwise.
+    pub fn new(model: DriveModel) -> Self {
+        let depth = model.queue_depth.max(1) as usize + 1;
+        Self {
+            block: model.bus.block_times,
+            slots: Vec::with_capacity(depth),
+            vacant: Vec::with_capacity(depth),
+            live: Vec::with_capacity(depth),
+            pending: Vec::with_capacity(depth),
+            segments: Segments::new(&model.buffer),
+            stream: None,
+            arm: Arm { cylinder: 0, head: 0 },
+            arm_free: 0.0,
+            holder: None,
+            hold_to: 0,
+            wrote: (f64::NEG_INFINITY, 0),
+            last: Op::Read,
+            on_bus: 0,
+            link: None,
+            asked: false,
+            arrivals: 0,
+            next: f64::INFINITY,
+            model,
+        }
+    }
+
+    /// Its parameters.
+    pub fn model(&self) -> &DriveModel {
+        &self.model
+    }
+
+    /// Blocks that were taken from the host and are not on the medium.
+    pub fn dirty_sectors(&self) -> u64 {
+        (0..self.segments.all.len()).map(|i| self.received_dirty(i)).sum()
+    }
+
+    /// Gives a request a slot.
+    fn enter(&mut self, request: DeviceRequest, stage: Stage) -> usize {
+        self.arrivals += 1;
+        let durable = request.flags.intersects(Flags::FUA | Flags::PREFLUSH);
+        let slot = Slot {
+            request,
+            stage,
+            media: Media::Waiting,
+            segment: None,
+            moved: 0,
+            arm_from: 0.0,
+            bus_from: 0.0,
+            number: self.arrivals,
+            fast: self.model.write.fast != FastWrite::Off && !durable,
+            extra: false,
+            reselected: 0,
+            service: ServiceBreakdown::default(),
+            data_from: 0.0,
+        };
+        let i = self.vacant.pop().unwrap_or(self.slots.len());
+        if i == self.slots.len() {
+            self.slots.push(slot);
+        } else {
+            self.slots[i] = slot;
+        }
+        self.live.push(i);
+        self.on_bus += 1;
+        i
+    }
+
+    /// Forgets a request.
+    fn leave(&mut self, i: usize) {
+        let slot = self.slots[i];
+        if let Some(s) = slot.segment {
+            self.let_go(s, &slot);
+        }
+        if self.holder == Some(i) {
+            self.holder = None;
+        }
+        self.live.retain(|&j| j != i);
+        self.vacant.push(i);
+    }
+
+    /// All that is due at `t`, in an order that does not depend on how the calls came.
+    fn run(&mut self, t: f64, out: &mut Vec<Signal>) {
+        self.sync(t);
+        let mut at = 0;
+        while at < self.live.len() {
+            let i = self.live[at];
+            if self.due(i).is_some_and(|due| due <= t) {
+                self.fire(i, t, out);
+            }
+            // Firing takes nobody off the list.
+            at += 1;
+        }
+        self.settle(t, out);
+    }
+
+    /// Gives arm and bus to who waits for them, and finds when to act next.
+    fn settle(&mut self, t: f64, out: &mut Vec<Signal>) {
+        self.dispatch(t, out);
+        self.arbitrate(t, out);
+        self.next = self.next_time(t);
+    }
+
+    fn slot_of(&self, id: RequestId) -> Option<usize> {
+        self.live.iter().copied().find(|&i| self.slots[i].id() == id && self.slots[i].stage != Stage::Gone)
+    }
+}
+
+impl Target for Drive {
+    fn submit(&mut self, request: DeviceRequest, now: Nanos, out: &mut Vec<Signal>) {
+        let t = now.0 as f64;
+        self.sync(t);
+        let until = t + self.model.overheads.per_request;
+        let i = self.enter(request, Stage::Command { until });
+        if until <= t {
+            self.arrive(i, t, out);
+        }
+        self.run(t, out);
+    }
+
+    fn granted(&mut self, now: Nanos, out: &mut Vec<Signal>) {
+        let t = now.0 as f64;
+        self.sync(t);
+        self.asked = false;
+        self.reselect(t, out);
+        self.run(t, out);
+    }
+
+    fn acknowledged(&mut self, message: Message, now: Nanos, out: &mut Vec<Signal>) {
+        let t = now.0 as f64;
+        self.sync(t);
+        if let Some(i) = self.slot_of(message.id) {
+            if self.slots[i].stage == Stage::Sent(message.kind) {
+                self.heard(i, message.kind, t, out);
+            }
+        }
+        self.run(t, out);
+    }
+
+    fn next_event(&self) -> Option<Nanos> {
+        (self.next < f64::INFINITY).then(|| Nanos(self.next.ceil() as u64))
+    }
+
+    fn advance(&mut self, now: Nanos, out: &mut Vec<Signal>) {
+        let t = now.0 as f64;
+        while self.next <= t {
+            let at = self.next;
+            self.run(at, out);
+            if self.next <= at {
+                // Something is due by less than a time can tell: let the clock pass it.
+                self.run(t, out);
+                break;
+            }
+        }
+    }
+
+    fn set_block_times(&mut self, times: BlockTimes) {
+        self.block = times;
+    }
+
+    fn own_block_times(&self) -> BlockTimes {
+        self.model.bus.block_times
+    }
+
+    fn service(&self, id: RequestId) -> ServiceBreakdown {
+        self.slot_of(id).map(|i| self.slots[i].service).unwrap_or_default()
+    }
+
+    fn capacity(&self) -> u64 {
+        self.model.mechanics.geometry.capacity()
+    }
+
+    fn queue_depth(&self) -> u32 {
+        self.model.queue_depth
+    }
+}
+
+impl Slot {
+    fn message(&self, kind: MessageKind) -> Signal {
+        Signal::Message(Message { id: self.id(), kind })
+    }
+}

@@ -1,0 +1,280 @@
+//! What the arm does, and for whom.
+
+use super::Drive;
+use super::choice::{Fit, Hit};
+use super::gate::Gate;
+use super::model::Preseek;
+use super::slot::{Media, Stage};
+use super::stream::{Access, Order, Stream};
+use crate::Signal;
+use iopilot_block::{Nanos, Op};
+
+impl Drive {
+    /// What holds blocks up between the medium and segment `s`.
+    fn gate(&self, s: usize, write: bool, next: u64) -> Gate {
+        let mut gate = Gate::OPEN;
+        for &i in &self.live {
+            let slot = &self.slots[i];
+            if slot.segment != Some(s) || slot.is_read() == write || slot.all_moved() {
+                continue;
+            }
+            // A write needs its data; a read must not overwrite what was not sent.
+            let open_to = if write { slot.unmoved() } else { slot.unmoved() + self.segments.size };
+            if open_to < gate.open_to {
+                gate = Gate { open_to, known_to: open_to, ..gate };
+                if let Stage::Burst { from, step, blocks } = slot.stage {
+                    (gate.from, gate.step, gate.known_to) = (from, step, open_to + blocks);
+                }
+            }
+            if let Some(extra) = self.model.write.extra_disconnect.filter(|_| write && slot.first() == next) {
+                let first = extra.buffered_first[usize::from(slot.count() >= 45)];
+                let needed = slot.count().min(u64::from(first)).min(self.segments.size);
+                gate.first_needs = Some((next, next + needed.max(1) - 1));
+            }
+        }
+        gate
+    }
+
+    fn present_gate(&self) -> Gate {
+        self.stream.as_ref().map_or(Gate::OPEN, |stream| self.gate(stream.segment, stream.write, stream.next))
+    }
+
+    /// Brings the access that is under way up to time `t`.
+    pub(super) fn sync(&mut self, t: f64) {
+        let gate = self.present_gate();
+        let Some(stream) = &mut self.stream else { return };
+        stream.sync(&self.model.mechanics, &gate, t);
+        self.note_progress();
+    }
+
+    /// Tells the segment what its stream has done.
+    fn note_progress(&mut self) {
+        let Some(stream) = &self.stream else { return };
+        let segment = &mut self.segments.all[stream.segment];
+        if !stream.write {
+            if segment.is_empty() && stream.next < segment.start {
+                segment.clear(stream.next);
+            }
+            if stream.next > segment.end {
+                segment.filled(stream.next, self.segments.size);
+            }
+        } else {
+            segment.written = segment.written.max(stream.next.min(segment.end));
+        }
+        if !stream.finished() {
+            return;
+        }
+        (self.arm, self.arm_free) = (stream.arm(), stream.at());
+        if stream.write {
+            self.wrote = (self.arm_free, stream.next);
+            segment.start = segment.start.max(segment.end.saturating_sub(self.segments.size));
+            if !self.model.read.hits_on_written || (segment.users == 0 && !self.model.buffer.caching) {
+                segment.clear(segment.end);
+            }
+        }
+        self.stream = None;
+    }
+
+    /// Whether the arm works on segment `s`.
+    pub(super) fn is_streaming(&self, s: usize) -> bool {
+        self.stream.as_ref().is_some_and(|stream| stream.segment == s)
+    }
+
+    /// Whether what the arm does is read-ahead that nobody waits for and that has gone as far as it must.
+    pub(super) fn can_stop(&self, t: f64) -> bool {
+        self.stream.as_ref().is_none_or(|stream| {
+            self.is_read_ahead()
+                && stream.next >= self.hold_to.min(stream.limit)
+                && !(self.model.write.waits_for_prefetch && stream.busy(t))
+        })
+    }
+
+    /// Whether all that was asked for of what the arm does is done.
+    fn is_read_ahead(&self) -> bool {
+        self.stream.as_ref().is_some_and(|stream| {
+            let wanted = |i: &usize| {
+                let slot = &self.slots[*i];
+                slot.segment == Some(stream.segment) && slot.media == Media::Begun && slot.end() > stream.next
+            };
+            !stream.write && !self.live.iter().any(wanted)
+        })
+    }
+
+    /// Whether the arm could be given to request `i`.
+    pub(super) fn arm_for(&self, i: usize, t: f64) -> bool {
+        let held = self.model.preseek != Preseek::Media && self.holder.is_some_and(|h| h != i);
+        !held && self.can_stop(t)
+    }
+
+    /// Whether request `i`, which would use segment `s`, may have its turn at the medium.
+    pub(super) fn turn_of_read(&self, i: usize, s: usize, hit: Hit, t: f64) -> bool {
+        let joins = hit != Hit::Miss && self.is_streaming(s) && self.is_read_ahead();
+        joins || self.arm_for(i, t)
+    }
+
+    /// The same for a write.
+    pub(super) fn turn_of_write(&self, i: usize, s: usize, fit: Fit, t: f64) -> bool {
+        let streaming_write = self.is_streaming(s) && self.stream.as_ref().is_some_and(|stream| stream.write);
+        if streaming_write { self.may_join(&self.slots[i], s, fit) } else { self.arm_for(i, t) }
+    }
+
+    /// Breaks off read-ahead.
+    pub(super) fn stop(&mut self, t: f64) {
+        let gate = self.present_gate();
+        let Some(stream) = &mut self.stream else { return };
+        let free = stream.stop(&self.model.mechanics, &gate, t, self.model.read.stop_in_sector);
+        self.note_progress();
+        if let Some(stream) = self.stream.take() {
+            (self.arm, self.arm_free) = (stream.arm(), free);
+        }
+    }
+
+    /// Starts the arm for request `i`, at `t` or when it can.
+    fn start(&mut self, i: usize, s: usize, write: bool, first: u64, limit: u64, t: f64) {
+        let slot = &self.slots[i];
+        let begin = slot.arm_from.max(self.arm_free).max(t);
+        let (read, policy) = (&self.model.read, &self.model.write);
+        let order = match write {
+            true => Order { immediate: policy.immediate, free: false },
+            false => {
+                let empty = self.segments.all[s].is_empty();
+                Order { immediate: read.immediate, free: read.free_blocks && empty }
+            }
+        };
+        // A write that continues the one that has just ended does not move the arm.
+        let continues = self.wrote == (begin, first);
+        let least = if write && !continues { policy.min_seek_delay } else { 0.0 };
+        let gate = self.gate(s, write, first);
+        let access = Access { segment: s, write, first, limit, order, direct: self.model.buffer.direct };
+        let m = &self.model.mechanics;
+        let stream = Stream::start(m, &gate, access, self.arm, begin, least);
+        let service = &mut self.slots[i].service;
+        service.seek = Nanos((stream.settled - begin) as u64);
+        service.cylinders = self.arm.cylinder.abs_diff(stream.arm().cylinder);
+        if stream.run_start() < f64::INFINITY {
+            service.rotation = Nanos((stream.run_start() - stream.settled).max(0.0) as u64);
+        }
+        self.stream = Some(stream);
+        self.note_progress();
+    }
+
+    /// The turn of a read that uses segment `s`.
+    pub(super) fn begin_read(&mut self, i: usize, s: usize, hit: Hit, t: f64) {
+        if self.slots[i].segment.is_none() {
+            self.slots[i].segment = Some(s);
+            self.segments.used(s, false);
+        }
+        self.slots[i].media = Media::Begun;
+        self.holder = Some(i);
+        let joined = self.is_streaming(s) && hit != Hit::Miss;
+        self.slots[i].service.cache_hit = hit == Hit::Full || joined;
+        if hit == Hit::Miss {
+            self.stop(t);
+            self.segments.all[s].clear(self.slots[i].first());
+        }
+        let slot = self.slots[i];
+        let limit = self.read_limit(&slot, s);
+        if joined {
+            self.hold_to = slot.end() + u64::from(self.model.read.min_ahead);
+            let gate = self.present_gate();
+            if let Some(stream) = &mut self.stream {
+                stream.extend(&self.model.mechanics, &gate, limit, t);
+            }
+            return;
+        }
+        let dirty = self.segments.all[s].is_dirty();
+        if hit == Hit::Full && (dirty || self.stream.is_some() || !self.model.read.ahead_on_hit) {
+            return;
+        }
+        self.stop(t);
+        let first = self.segments.all[s].end;
+        if limit > first {
+            self.hold_to = slot.end() + u64::from(self.model.read.min_ahead);
+            self.start(i, s, false, first, limit, t);
+        }
+    }
+
+    /// The turn of a write that uses, or is to use, segment `s`.
+    pub(super) fn begin_write(&mut self, i: usize, s: usize, fit: Fit, t: f64) {
+        if self.slots[i].segment.is_none() {
+            self.take_for_write(i, s, fit, t);
+        }
+        self.slots[i].media = Media::Begun;
+        self.holder = Some(i);
+        let segment = self.segments.all[s];
+        let gate = self.present_gate();
+        match &mut self.stream {
+            Some(stream) if stream.write => {
+                self.slots[i].service.cache_hit = true;
+                stream.extend(&self.model.mechanics, &gate, segment.end, t);
+            }
+            _ => {
+                self.stop(t);
+                if segment.is_dirty() {
+                    self.start(i, s, true, segment.written, segment.end, t);
+                }
+            }
+        }
+    }
+
+    /// Gives the arm to who waits for it, in order of arrival; who cannot go lets others pass.
+    pub(super) fn dispatch(&mut self, t: f64, out: &mut Vec<Signal>) {
+        let mut at = 0;
+        while at < self.pending.len() {
+            let i = self.pending[at];
+            if !self.try_turn(i, at, t) {
+                at += 1;
+                continue;
+            }
+            self.pending.remove(at);
+            if self.slots[i].stage == Stage::Gone {
+                self.leave(i);
+            }
+            at = 0;
+        }
+        let _ = out;
+    }
+
+    fn try_turn(&mut self, i: usize, place: usize, t: f64) -> bool {
+        let slot = self.slots[i];
+        match slot.request.op {
+            Op::Read => match self.choose_read(&slot, t) {
+                Some((s, hit)) if self.turn_of_read(i, s, hit, t) => {
+                    self.begin_read(i, s, hit, t);
+                    true
+                }
+                _ => false,
+            },
+            Op::Write => {
+                // With its data in the buffer already it may have been taken along by another.
+                let choice = match slot.segment {
+                    Some(s) => {
+                        let taken = self.segments.all[s].written >= slot.end()
+                            || (self.is_streaming(s) && self.stream.as_ref().is_some_and(|w| w.limit >= slot.end()));
+                        if taken {
+                            self.slots[i].media = Media::Begun;
+                            return true;
+                        }
+                        Some((s, if self.is_streaming(s) { Fit::Append } else { Fit::New }))
+                    }
+                    None => self.choose_write(&slot, t),
+                };
+                match choice {
+                    Some((s, fit)) if self.turn_of_write(i, s, fit, t) => {
+                        self.begin_write(i, s, fit, t);
+                        true
+                    }
+                    _ => false,
+                }
+            }
+            // What came before it has had its turn when it is first in line and nothing is being written.
+            Op::Flush | Op::Discard => {
+                let done = place == 0 && !self.stream.as_ref().is_some_and(|stream| stream.write);
+                if done {
+                    self.slots[i].media = Media::Begun;
+                }
+                done
+            }
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Which segment a request uses.
+
+use super::Drive;
+use super::model::FastWrite;
+use super::slot::{Slot, Stage};
+use crate::drive::segment::Segment;
+
+/// How much of a read is in its segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hit {
+    /// All.
+    Full,
+    /// The first block at least.
+    Partial,
+    /// Nothing.
+    Miss,
+}
+
+/// How a write fits its segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fit {
+    /// Behind what is being written or waits to be.
+    Append,
+    /// Before what waits to be written.
+    Prepend,
+    /// On its own.
+    New,
+}
+
+impl Drive {
+    /// The segment for a read, best first: one that holds all of it, one that holds its first block, an empty one, a
+    /// clean one, one that is only being read ahead into. `None` where it has to wait: it needs what is not on the
+    /// medium yet, or all are in use.
+    pub(super) fn choose_read(&self, slot: &Slot, t: f64) -> Option<(usize, Hit)> {
+        if let Some(s) = slot.segment {
+            return Some((s, self.hit(&self.segments.all[s], slot.first(), slot.end())));
+        }
+        let (first, end) = (slot.first(), slot.end());
+        let mut collision = false;
+        let best = self.segments.best(|s, segment| {
+            if segment.is_dirty() {
+                if !segment.overlaps(first, end) {
+                    return None;
+                }
+                let all_there = self.hit(segment, first, end) == Hit::Full && self.received_all(s);
+                if all_there && self.model.read.hits_on_written && self.segments.serves_reads(s) {
+                    return Some(if self.is_streaming(s) { 2 } else { 1 });
+                }
+                collision = true;
+                return None;
+            }
+            if !self.segments.serves_reads(s) {
+                return None;
+            }
+            let streaming = self.is_streaming(s);
+            match self.hit(segment, first, end) {
+                Hit::Full => Some(if streaming { 3 } else { 4 }),
+                Hit::Partial => Some(if streaming { 5 } else { 6 }),
+                Hit::Miss if streaming && self.model.read.almost_hits && segment.end == first => Some(5),
+                Hit::Miss if segment.users > 0 => None,
+                Hit::Miss if streaming => self.can_stop(t).then_some(9),
+                Hit::Miss if segment.is_empty() => Some(7),
+                Hit::Miss => Some(8),
+            }
+        });
+        let (s, rank) = best?;
+        let hit = match rank {
+            1..=4 => Hit::Full,
+            5 | 6 => Hit::Partial,
+            _ => Hit::Miss,
+        };
+        (!collision || hit == Hit::Full).then_some((s, hit))
+    }
+
+    /// The segment for a write: one it continues, one it overlaps, an empty one, a clean one, one that is only being
+    /// read ahead into.
+    pub(super) fn choose_write(&self, slot: &Slot, t: f64) -> Option<(usize, Fit)> {
+        let (first, end) = (slot.first(), slot.end());
+        let combine = self.model.write.combine;
+        let may_dirty = self.segments.may_dirty();
+        let mut collision = false;
+        let best = self.segments.best(|s, segment| {
+            if segment.is_dirty() {
+                let room = segment.end - segment.written + slot.count() <= self.segments.size;
+                let streaming = self.is_streaming(s);
+                if combine && room && segment.end == first {
+                    return Some(if streaming { 1 } else { 2 });
+                }
+                if combine && room && segment.start == end && segment.written == segment.start && !streaming {
+                    return Some(3);
+                }
+                collision |= segment.overlaps(first, end);
+                return None;
+            }
+            if !self.segments.serves_writes(s) || !may_dirty || segment.users > 0 {
+                return None;
+            }
+            match self.is_streaming(s) {
+                true => self.can_stop(t).then_some(7),
+                false if segment.overlaps(first, end) => Some(4),
+                false if segment.is_empty() => Some(5),
+                false => Some(6),
+            }
+        });
+        let (s, rank) = best.filter(|_| !collision)?;
+        let fit = match rank {
+            1 | 2 => Fit::Append,
+            3 => Fit::Prepend,
+            _ => Fit::New,
+        };
+        Some((s, fit))
+    }
+
+    /// Whether a write may join the one that is on its way to the medium in segment `s`.
+    pub(super) fn may_join(&self, slot: &Slot, s: usize, fit: Fit) -> bool {
+        let others = || {
+            self.live.iter().any(|&i| {
+                let other = &self.slots[i];
+                other.number != slot.number && other.stage != Stage::Gone && !other.is_streamed_by(self.stream.as_ref())
+            })
+        };
+        let level = match self.model.write.fast {
+            FastWrite::Off => false,
+            FastWrite::Alone => !others(),
+            FastWrite::Always => true,
+        };
+        fit == Fit::Append && level && slot.fast && self.is_streaming(s)
+    }
+
+    /// Reserves segment `s` for a write.
+    pub(super) fn take_for_write(&mut self, i: usize, s: usize, fit: Fit, t: f64) {
+        let (first, end) = (self.slots[i].first(), self.slots[i].end());
+        if fit == Fit::New && self.is_streaming(s) {
+            self.stop(t);
+        }
+        let segment = &mut self.segments.all[s];
+        match fit {
+            Fit::Append => segment.end = end,
+            Fit::Prepend => (segment.start, segment.written) = (first, first),
+            Fit::New => {
+                segment.clear(first);
+                segment.end = end;
+            }
+        }
+        self.segments.used(s, true);
+        self.slots[i].segment = Some(s);
+        // What other segments hold of these blocks is out of date.
+        for other in 0..self.segments.all.len() {
+            let segment = self.segments.all[other];
+            if other == s || segment.is_dirty() || segment.users > 0 || !segment.overlaps(first, end) {
+                continue;
+            }
+            if self.is_streaming(other) {
+                if !self.model.write.stops_prefetch {
+                    continue;
+                }
+                self.stop(t);
+            }
+            self.segments.all[other].clear(end);
+        }
+    }
+
+    /// A request is done with segment `s`.
+    pub(super) fn let_go(&mut self, s: usize, slot: &Slot) {
+        let keep = self.model.read.keep;
+        let segment = &mut self.segments.all[s];
+        segment.users -= 1;
+        if segment.users > 0 || segment.is_dirty() {
+            return;
+        }
+        if !self.model.buffer.caching {
+            segment.clear(segment.end);
+        } else if slot.is_read() && keep == super::KeepRequested::Drop {
+            segment.start = segment.start.max(slot.end()).min(segment.end);
+        }
+    }
+
+    /// Blocks of segment `s` that have come over the bus and are not on the medium.
+    pub(super) fn received_dirty(&self, s: usize) -> u64 {
+        let segment = &self.segments.all[s];
+        let missing: u64 = self.incomplete_writes(s).map(|slot| slot.count() - slot.moved).sum();
+        (segment.end - segment.written).saturating_sub(missing)
+    }
+
+    /// The writes whose data are still to come into segment `s`.
+    pub(super) fn incomplete_writes(&self, s: usize) -> impl Iterator<Item = &Slot> {
+        let of = self.live.iter().map(|&i| &self.slots[i]);
+        of.filter(move |slot| slot.segment == Some(s) && !slot.is_read() && !slot.all_moved())
+    }
+
+    fn received_all(&self, s: usize) -> bool {
+        self.incomplete_writes(s).next().is_none()
+    }
+
+    fn hit(&self, segment: &Segment, first: u64, end: u64) -> Hit {
+        match segment.holds(first) {
+            true if end <= segment.end => Hit::Full,
+            true => Hit::Partial,
+            false => Hit::Miss,
+        }
+    }
+}

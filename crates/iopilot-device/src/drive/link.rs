@@ -1,0 +1,331 @@
+//! What goes on between a drive and its controller.
+
+use super::Drive;
+use super::model::Preseek;
+use super::slot::{Media, Slot, Stage};
+use crate::{MessageKind, Signal};
+use iopilot_block::{Nanos, Op};
+
+impl Drive {
+    /// When a request does something on the bus of its own accord.
+    pub(super) fn due(&self, i: usize) -> Option<f64> {
+        match self.slots[i].stage {
+            Stage::Command { until } | Stage::Overhead { until, .. } => Some(until),
+            Stage::Burst { from, step, blocks } => Some(from + blocks as f64 * step),
+            Stage::Stalled => self.resumes(i),
+            Stage::Sent(_) | Stage::Off | Stage::Gone => None,
+        }
+    }
+
+    pub(super) fn fire_if_due(&mut self, i: usize, t: f64, out: &mut Vec<Signal>) {
+        if self.due(i).is_some_and(|due| due <= t) {
+            self.fire(i, t, out);
+        }
+    }
+
+    /// It is time for what [`Drive::due`] said.
+    pub(super) fn fire(&mut self, i: usize, t: f64, out: &mut Vec<Signal>) {
+        match self.slots[i].stage {
+            Stage::Command { .. } => self.arrive(i, t, out),
+            Stage::Overhead { kind, .. } => {
+                let slot = &mut self.slots[i];
+                slot.stage = Stage::Sent(kind);
+                out.push(slot.message(kind));
+                if kind == MessageKind::Complete {
+                    self.last = if slot.is_read() { Op::Read } else { Op::Write };
+                    if self.model.preseek == Preseek::Sent && self.holder == Some(i) {
+                        self.holder = None;
+                    }
+                }
+            }
+            Stage::Burst { blocks, .. } => {
+                self.slots[i].moved += blocks;
+                self.continue_transfer(i, t);
+                self.sync(t);
+                self.fire_if_due(i, t, out);
+            }
+            Stage::Stalled => {
+                self.continue_transfer(i, t);
+                self.fire_if_due(i, t, out);
+            }
+            Stage::Sent(_) | Stage::Off | Stage::Gone => {}
+        }
+    }
+
+    /// The controller took note of a message.
+    pub(super) fn heard(&mut self, i: usize, kind: MessageKind, t: f64, out: &mut Vec<Signal>) {
+        match kind {
+            MessageKind::Ready | MessageKind::Reconnect => {
+                self.slots[i].data_from = t;
+                self.continue_transfer(i, t);
+                self.fire_if_due(i, t, out);
+            }
+            MessageKind::Disconnect => {
+                self.slots[i].stage = Stage::Off;
+                if let Some(extra) = self.model.write.extra_disconnect {
+                    if self.slots[i].extra && self.slots[i].reselected == 0 {
+                        self.slots[i].bus_from = t + extra.away;
+                    }
+                }
+                self.off_bus(i, out);
+            }
+            MessageKind::Complete => {
+                if self.slots[i].media == Media::Waiting && self.pending.contains(&i) {
+                    self.slots[i].stage = Stage::Gone;
+                } else {
+                    self.leave(i);
+                }
+                self.off_bus(i, out);
+            }
+        }
+    }
+
+    fn off_bus(&mut self, i: usize, out: &mut Vec<Signal>) {
+        self.on_bus -= 1;
+        if self.link == Some(i) {
+            self.link = None;
+        }
+        out.push(Signal::Release);
+    }
+
+    /// Asks for the bus if somebody needs it and the drive does not have it.
+    pub(super) fn arbitrate(&mut self, t: f64, out: &mut Vec<Signal>) {
+        if self.on_bus > 0 || self.asked {
+            return;
+        }
+        self.sneak(t);
+        if self.next_for_bus(t).is_some() {
+            self.asked = true;
+            out.push(Signal::Arbitrate);
+        }
+    }
+
+    /// Serves out of turn what the parameters allow to be served so.
+    fn sneak(&mut self, t: f64) {
+        if !self.model.read.sneaky_intermediate && !self.model.write.prebuffering {
+            return;
+        }
+        for at in 0..self.pending.len() {
+            let i = self.pending[at];
+            let slot = self.slots[i];
+            if slot.segment.is_some() || slot.stage != Stage::Off {
+                continue;
+            }
+            if slot.is_read() && self.model.read.sneaky_intermediate {
+                if let Some((s, hit)) = self.choose_read(&slot, t).filter(|&(_, hit)| hit != super::choice::Hit::Miss) {
+                    self.slots[i].segment = Some(s);
+                    self.segments.used(s, false);
+                    if hit == super::choice::Hit::Full {
+                        self.slots[i].media = Media::Begun;
+                        self.slots[i].service.cache_hit = true;
+                        self.pending.remove(at);
+                    }
+                    return;
+                }
+            } else if slot.request.op == Op::Write && self.model.write.prebuffering {
+                if let Some((s, fit)) = self.choose_write(&slot, t) {
+                    self.take_for_write(i, s, fit, t);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Who uses the bus next, of those that need it now: who is done, who has the arm, who came first.
+    fn next_for_bus(&self, t: f64) -> Option<usize> {
+        let wanting = self.live.iter().copied().filter(|&i| self.wants_bus(i).is_some_and(|at| at <= t));
+        wanting.min_by_key(|&i| (!self.is_finished(i), self.holder != Some(i), self.slots[i].number))
+    }
+
+    /// The drive has the bus.
+    pub(super) fn reselect(&mut self, t: f64, out: &mut Vec<Signal>) {
+        let Some(i) = self.next_for_bus(t) else { return out.push(Signal::Release) };
+        self.on_bus += 1;
+        self.link = Some(i);
+        let overheads = &self.model.overheads;
+        let again = self.slots[i].extra && self.slots[i].reselected > 0;
+        let mut until = t + if again { overheads.other_reselect } else { overheads.first_reselect };
+        if !self.is_finished(i) {
+            until += overheads.data_preparation;
+        }
+        self.slots[i].reselected += 1;
+        self.slots[i].stage = Stage::Overhead { kind: MessageKind::Reconnect, until };
+        self.fire_if_due(i, t, out);
+    }
+
+    /// Whether only the completion is left.
+    pub(super) fn is_finished(&self, i: usize) -> bool {
+        let slot = &self.slots[i];
+        match slot.request.op {
+            Op::Read => slot.all_moved(),
+            Op::Write => slot.all_moved() && (slot.fast || self.is_written(slot)),
+            Op::Flush | Op::Discard => slot.media == Media::Begun,
+        }
+    }
+
+    fn is_written(&self, slot: &Slot) -> bool {
+        slot.count() == 0 || slot.segment.is_some_and(|s| self.segments.all[s].written >= slot.end())
+    }
+
+    /// From when on a request that is off the bus needs it; `None` where that is not known yet.
+    pub(super) fn wants_bus(&self, i: usize) -> Option<f64> {
+        let slot = &self.slots[i];
+        if slot.stage != Stage::Off {
+            return None;
+        }
+        if self.is_finished(i) {
+            return Some(slot.bus_from);
+        }
+        let s = slot.segment?;
+        let segment = &self.segments.all[s];
+        let stream = self.stream.as_ref().filter(|stream| stream.segment == s);
+        if slot.is_read() {
+            let needed = self.high_water(slot).clamp(1, slot.count() - slot.moved);
+            let last = slot.unmoved() + needed - 1;
+            if last < segment.end { Some(0.0) } else { stream.and_then(|stream| stream.time_of(last)) }
+        } else if slot.all_moved() {
+            stream.and_then(|stream| stream.time_of(slot.end() - 1))
+        } else {
+            let dirty = self.received_dirty(s);
+            let most = self.low_water(slot).min(self.segments.size - 1);
+            if dirty <= most || slot.moved == 0 && dirty < self.segments.size {
+                return Some(slot.bus_from);
+            }
+            let excess = dirty - most;
+            stream.and_then(|stream| stream.time_of(segment.written + excess - 1)).map(|at| at.max(slot.bus_from))
+        }
+    }
+
+    /// From when on a request that holds the bus can go on; `None` where that is not known yet.
+    fn resumes(&self, i: usize) -> Option<f64> {
+        let slot = &self.slots[i];
+        if self.is_finished(i) {
+            return Some(0.0);
+        }
+        let s = slot.segment?;
+        let segment = &self.segments.all[s];
+        let stream = self.stream.as_ref().filter(|stream| stream.segment == s);
+        if slot.is_read() {
+            let next = slot.unmoved();
+            if next < segment.end { Some(0.0) } else { stream.and_then(|stream| stream.time_of(next)) }
+        } else if slot.all_moved() {
+            stream.and_then(|stream| stream.time_of(slot.end() - 1))
+        } else if self.received_dirty(s) < self.segments.size {
+            Some(0.0)
+        } else {
+            stream.and_then(|stream| stream.time_of(segment.written))
+        }
+    }
+
+    /// On the bus and ready: the next burst, the completion, or off the bus.
+    fn continue_transfer(&mut self, i: usize, t: f64) {
+        if self.is_finished(i) {
+            return self.complete(i, t);
+        }
+        let slot = self.slots[i];
+        if !slot.all_moved() {
+            let burst = if slot.is_read() { self.read_burst(&slot, t) } else { self.write_burst(&slot, t) };
+            if let Some((from, step, blocks)) = burst {
+                self.slots[i].stage = Stage::Burst { from, step, blocks };
+                // The medium may have waited for this.
+                return self.sync(t);
+            }
+        }
+        if self.may_stall(&slot) {
+            self.slots[i].stage = Stage::Stalled;
+            return;
+        }
+        let overheads = &self.model.overheads;
+        let overhead = match (slot.is_read(), self.model.write.extra_disconnect) {
+            (true, _) => overheads.read_disconnect.of(self.last),
+            (false, Some(extra)) if slot.extra => extra.second_disconnect,
+            (false, _) => overheads.write_disconnect,
+        };
+        self.slots[i].stage = Stage::Overhead { kind: MessageKind::Disconnect, until: t + overhead };
+    }
+
+    /// Whether a request may keep the bus while it waits for the medium: its parameters say so, and nobody else could
+    /// be what the medium waits for.
+    fn may_stall(&self, slot: &Slot) -> bool {
+        let bus = &self.model.bus;
+        let hold = if slot.is_read() { bus.hold_read } else { bus.hold_write && !slot.all_moved() };
+        let alone = || self.live.iter().filter(|&&i| self.slots[i].stage != Stage::Gone).count() == 1;
+        let its_turn = slot.media == Media::Begun && slot.segment.is_some_and(|s| self.segments.all[s].users == 1);
+        (hold || bus.never_disconnect) && (its_turn || alone())
+    }
+
+    /// What a read sends next: from when, how long a block, how many. All that is in the buffer, and what comes in
+    /// while that is sent; holding the bus also what it has to wait for.
+    fn read_burst(&self, slot: &Slot, t: f64) -> Option<(f64, f64, u64)> {
+        let s = slot.segment?;
+        let (next, end, step) = (slot.unmoved(), slot.end(), self.block.read);
+        let there = self.segments.all[s].end.min(end).saturating_sub(next);
+        let coming = self.stream.as_ref().filter(|stream| stream.segment == s);
+        let coming = coming.and_then(|stream| stream.steady(next + there));
+        let left = end - next - there;
+        if there > 0 {
+            let more = coming.map_or(0, |(known, at, width)| {
+                let ahead = t + there as f64 * step - at;
+                let in_time = match ahead {
+                    ahead if ahead < 0.0 => 0,
+                    _ if step >= width => known,
+                    ahead => (ahead / (width - step)) as u64 + 1,
+                };
+                in_time.min(known).min(left)
+            });
+            return Some((t, step, there + more));
+        }
+        if !self.may_stall(slot) {
+            return None;
+        }
+        coming.map(|(known, at, width)| {
+            let from = if width > step { at + step - width } else { at };
+            (from, width.max(step), known.min(left))
+        })
+    }
+
+    /// What a write takes next: as much as there is room for.
+    fn write_burst(&self, slot: &Slot, t: f64) -> Option<(f64, f64, u64)> {
+        let s = slot.segment?;
+        let room = self.segments.size.saturating_sub(self.received_dirty(s));
+        let blocks = room.min(slot.count() - slot.moved);
+        (blocks > 0).then_some((t, self.block.write, blocks))
+    }
+
+    /// All is done but to say so.
+    pub(super) fn complete(&mut self, i: usize, t: f64) {
+        let overheads = &self.model.overheads;
+        let slot = &mut self.slots[i];
+        let overhead = if slot.is_read() { overheads.read_completion } else { overheads.write_completion };
+        slot.service.transfer = Nanos((t - slot.data_from).max(0.0) as u64);
+        slot.stage = Stage::Overhead { kind: MessageKind::Complete, until: t + overhead };
+    }
+
+    /// When the drive next acts.
+    pub(super) fn next_time(&self, t: f64) -> f64 {
+        let mut next = f64::INFINITY;
+        let mut watch = !self.pending.is_empty();
+        for &i in &self.live {
+            let at = match self.slots[i].stage {
+                Stage::Off if self.on_bus > 0 || self.asked => continue,
+                Stage::Off => self.wants_bus(i),
+                Stage::Sent(_) | Stage::Gone => continue,
+                _ => self.due(i),
+            };
+            match at {
+                Some(at) => next = next.min(at.max(t)),
+                None => watch = true,
+            }
+        }
+        if let Some(stream) = self.stream.as_ref().filter(|_| watch) {
+            next = next.min(stream.next_time());
+            if !self.pending.is_empty() && !stream.write {
+                let last = self.hold_to.min(stream.limit).saturating_sub(1);
+                let enough = stream.time_of(last).unwrap_or(f64::INFINITY);
+                let rest = if t < stream.settled { stream.settled } else { stream.sector_end(t) };
+                next = [enough, rest].into_iter().filter(|&at| at > t + 1.0).fold(next, f64::min);
+            }
+        }
+        next.max(t)
+    }
+}

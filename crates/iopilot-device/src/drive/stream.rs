@@ -1,0 +1,308 @@
+//! [`Stream`]: one access of the medium on its way along the tracks, out of order where the drive can do that.
+//!
+//! Nothing happens sector by sector: a stream knows when each block of its present run passes, and is brought up to
+//! date when somebody looks.
+
+use super::gate::Gate;
+use crate::{Arm, Mechanics, Track};
+
+/// Which sectors of a track are taken first.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Order {
+    /// Those that pass first.
+    pub(super) immediate: bool,
+    /// Also those before the first one asked for, on the first track.
+    pub(super) free: bool,
+}
+
+/// Consecutive blocks that pass one after another.
+#[derive(Clone, Copy, Debug, Default)]
+struct Run {
+    first: u64,
+    /// How many, and how many before a gate cut it.
+    count: u64,
+    whole: u64,
+    /// When the first begins to pass; infinite where a gate is closed for longer than is known.
+    start: f64,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Stream {
+    /// The segment it fills or empties.
+    pub(super) segment: usize,
+    pub(super) write: bool,
+    /// The first block not done, in order.
+    pub(super) next: u64,
+    /// It ends before this block.
+    pub(super) limit: u64,
+    /// When the arm came, or comes, to rest on the track.
+    pub(super) settled: f64,
+    track: Track,
+    /// The time in which a sector passes.
+    width: f64,
+    /// How much later than it begins to pass a sector may be let through.
+    late: f64,
+    direct: bool,
+    order: Order,
+    /// When `next` became the next one.
+    at: f64,
+    run: Run,
+    /// What is done, or being done, out of order; and when that began.
+    beyond: Option<(u64, u64)>,
+    beyond_start: f64,
+}
+
+/// What a stream is for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Access {
+    pub(super) segment: usize,
+    pub(super) write: bool,
+    pub(super) first: u64,
+    pub(super) limit: u64,
+    pub(super) order: Order,
+    /// A sector is let through by what is known when it begins to pass, not when it ends.
+    pub(super) direct: bool,
+}
+
+impl Stream {
+    /// Moves `arm` at `begin`; the movement takes `least` at least.
+    pub(super) fn start(m: &Mechanics, gate: &Gate, access: Access, arm: Arm, begin: f64, least: f64) -> Self {
+        let track = m.geometry.track_of(access.first);
+        let settled = begin + m.move_time(arm, &track, access.write).max(least);
+        let width = m.sector_time(&track);
+        let mut stream = Self {
+            segment: access.segment,
+            write: access.write,
+            next: access.first,
+            limit: access.limit,
+            settled,
+            track,
+            width,
+            late: if access.direct { 0.0 } else { width },
+            direct: access.direct,
+            order: access.order,
+            at: settled,
+            run: Run { start: f64::INFINITY, ..Run::default() },
+            beyond: None,
+            beyond_start: 0.0,
+        };
+        stream.arrive(m, gate);
+        stream.order.free = false;
+        stream
+    }
+
+    pub(super) fn arm(&self) -> Arm {
+        Arm { cylinder: self.track.cylinder, head: self.track.head }
+    }
+
+    pub(super) fn finished(&self) -> bool {
+        self.next >= self.limit
+    }
+
+    /// When it did what it did last.
+    pub(super) fn at(&self) -> f64 {
+        self.at
+    }
+
+    /// When the first block of the present run begins to pass; infinite where that is not known.
+    pub(super) fn run_start(&self) -> f64 {
+        self.run.start
+    }
+
+    /// When the next thing happens that is not known yet, or the stream ends.
+    pub(super) fn next_time(&self) -> f64 {
+        self.run.start + self.run.count as f64 * self.width
+    }
+
+    /// When `block` is done, in order: `None` where that is not known yet, 0 where it was long ago.
+    pub(super) fn time_of(&self, block: u64) -> Option<f64> {
+        let end = self.run.first + self.run.count;
+        if block < self.next {
+            Some(0.0)
+        } else if self.run.start == f64::INFINITY {
+            None
+        } else if block < end {
+            Some(self.run.start + (block - self.run.first + 1) as f64 * self.width)
+        } else {
+            self.beyond.filter(|&(low, high)| low == end && block < high).map(|_| self.next_time())
+        }
+    }
+
+    /// The blocks from `first` on that are known to follow without a gap: how many, and when the first is done and how
+    /// long after each other the others are. `None` where nothing is known.
+    pub(super) fn steady(&self, first: u64) -> Option<(u64, f64, f64)> {
+        let end = self.run.first + self.run.count;
+        if self.run.start == f64::INFINITY || first < self.run.first || first >= end {
+            return None;
+        }
+        let at = self.run.start + (first - self.run.first + 1) as f64 * self.width;
+        Some((end - first, at, self.width))
+    }
+
+    /// Brings it up to time `t`.
+    pub(super) fn sync(&mut self, m: &Mechanics, gate: &Gate, t: f64) {
+        self.reopen(m, gate, t);
+        while self.next < self.limit && self.run.start < f64::INFINITY {
+            let end = self.next_time();
+            if t < end {
+                let passed = ((t - self.run.start + 1.0) / self.width) as u64;
+                self.next = self.next.max(self.run.first + passed.min(self.run.count));
+                return;
+            }
+            self.next = self.run.first + self.run.count;
+            self.at = end;
+            if let Some((_, high)) = self.beyond.filter(|&(low, _)| low == self.next) {
+                self.next = high;
+                self.beyond = None;
+            }
+            if self.next >= self.limit {
+                return;
+            }
+            if self.next < self.track.end() && self.next >= self.track.first {
+                self.proceed(m, gate, self.at);
+            } else {
+                self.switch(m, gate);
+            }
+        }
+    }
+
+    /// Goes on to `limit`, if that is farther; known from `t` on.
+    pub(super) fn extend(&mut self, m: &Mechanics, gate: &Gate, limit: u64, t: f64) {
+        if limit <= self.limit {
+            return;
+        }
+        self.limit = limit;
+        if self.run.start < f64::INFINITY {
+            self.run.whole = self.run_end() - self.run.first;
+            self.run.count = self.run.count.max(self.passing(gate));
+        }
+        self.reopen(m, gate, t);
+    }
+
+    /// Whether the arm is moving at `t`, or a sector is just passing.
+    pub(super) fn busy(&self, t: f64) -> bool {
+        t < self.settled || self.sector_end(t) > t + 1.0
+    }
+
+    /// Ends it at `t`; from when on the arm is free.
+    pub(super) fn stop(&mut self, m: &Mechanics, gate: &Gate, t: f64, in_sector: bool) -> f64 {
+        if t < self.settled {
+            return self.settled;
+        }
+        if in_sector {
+            return t;
+        }
+        let end = self.sector_end(t);
+        self.sync(m, gate, end);
+        end
+    }
+
+    /// When the sector passing at `t` ends; `t` where none is taken.
+    pub(super) fn sector_end(&self, t: f64) -> f64 {
+        let within = |start: f64, sectors: u64| {
+            let passed = (t - start) / self.width;
+            let inside = t > start + 1.0 && passed < sectors as f64;
+            inside.then(|| start + ((t - start - 1.0) / self.width).ceil() * self.width)
+        };
+        let beyond = self.beyond.and_then(|(low, high)| within(self.beyond_start, high - low));
+        beyond.or_else(|| within(self.run.start, self.run.count)).unwrap_or(t).max(t)
+    }
+
+    /// Takes note of a gate that opened further, at `t`.
+    fn reopen(&mut self, m: &Mechanics, gate: &Gate, t: f64) {
+        if self.run.start == f64::INFINITY {
+            if self.next < self.limit {
+                self.proceed(m, gate, self.at.max(t));
+            }
+        } else if self.run.count < self.run.whole {
+            self.run.count = self.run.count.max(self.passing(gate));
+        }
+    }
+
+    fn passing(&self, gate: &Gate) -> u64 {
+        gate.passing(self.run.first, self.run.whole, self.run.start, self.width, self.late)
+    }
+
+    /// Behind the last block that can pass in order without anything new.
+    fn run_end(&self) -> u64 {
+        let end = self.limit.min(self.track.end());
+        self.beyond.map_or(end, |(low, _)| end.min(low))
+    }
+
+    /// Waits on the track, from `from` on, for the next block.
+    fn proceed(&mut self, m: &Mechanics, gate: &Gate, from: f64) {
+        let ready = from.max(gate.time(self.next) - self.late);
+        self.run = Run { first: self.next, count: 0, whole: self.run_end() - self.next, start: f64::INFINITY };
+        if ready < f64::INFINITY {
+            self.run.start = ready + m.latency(ready, self.track.angle_of(self.next));
+            self.run.count = self.passing(gate).max(1);
+        }
+    }
+
+    /// On to the track of the next block.
+    fn switch(&mut self, m: &Mechanics, gate: &Gate) {
+        let from = self.arm();
+        self.track = if self.next == self.track.end() {
+            m.geometry.next_track(&self.track).unwrap_or_else(|| m.geometry.track_of(self.next))
+        } else {
+            m.geometry.track_of(self.next)
+        };
+        self.width = m.sector_time(&self.track);
+        self.late = if self.direct { 0.0 } else { self.width };
+        if from == self.arm() {
+            return self.proceed(m, gate, self.at);
+        }
+        self.settled = self.at + m.move_time(from, &self.track, self.write);
+        self.arrive(m, gate);
+    }
+
+    /// The head has come onto the track: what is taken first?
+    fn arrive(&mut self, m: &Mechanics, gate: &Gate) {
+        let from = self.settled;
+        self.beyond = None;
+        let bounds = m.geometry.bounds(&self.track);
+        if self.order.immediate || (self.order.free && self.next > bounds.start) {
+            let end = self.limit.min(bounds.end);
+            let (landing, track) = self.landing(m, from, bounds.start, bounds.end);
+            if landing > self.next && landing < end {
+                if gate.time(end - 1) <= from && gate.time(self.next) <= from {
+                    self.beyond = Some((landing, end));
+                    self.beyond_start = from + m.latency(from, track.angle_of(landing));
+                }
+            } else if landing < self.next && self.order.free && gate.time(self.next) <= from {
+                (self.next, self.track) = (landing, track);
+                self.width = m.sector_time(&track);
+            }
+        }
+        self.proceed(m, gate, from);
+    }
+
+    /// The block of this physical track, from `first` to before `end`, that begins to pass next after `from`, and the
+    /// part of the track it is on.
+    fn landing(&self, m: &Mechanics, from: f64, first: u64, end: u64) -> (u64, Track) {
+        if self.track.first == first && self.track.end() == end {
+            return (self.landing_on(m, from, &self.track), self.track);
+        }
+        // Slips and remapped sectors cut the track: look at each part of it.
+        let (mut best, mut wait, mut block) = ((self.next, self.track), f64::INFINITY, first);
+        while block < end {
+            let part = m.geometry.track_of(block);
+            if (part.cylinder, part.head) == (self.track.cylinder, self.track.head) {
+                let candidate = self.landing_on(m, from, &part);
+                let latency = m.latency(from, part.angle_of(candidate));
+                if latency < wait {
+                    (best, wait) = ((candidate, part), latency);
+                }
+            }
+            block = part.end();
+        }
+        best
+    }
+
+    fn landing_on(&self, m: &Mechanics, from: f64, track: &Track) -> u64 {
+        // The sector that begins to pass first; behind the last one it is the first again.
+        let into = (m.period - m.latency(from, track.angle)) / self.width;
+        let sector = (into - 0.9e-6 * m.period / self.width).ceil().max(0.0) as u64;
+        if sector < u64::from(track.sectors) { track.first + sector } else { track.first }
+    }
+}
