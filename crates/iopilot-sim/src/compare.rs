@@ -3,7 +3,7 @@
 use crate::error::SimError;
 use crate::machine::Machine;
 use crate::report::{Comparison, RunReport, Verdict};
-use crate::run::{Progress, RunConfig, run};
+use crate::run::{LogSink, Progress, RunConfig, run, run_logged};
 use crate::workload::Workload;
 use iopilot_sched::SchedulerSpec;
 use rayon::prelude::*;
@@ -28,15 +28,37 @@ pub fn simulate(
     options: &RunOptions,
     progress: &Progress,
 ) -> Result<RunReport, SimError> {
-    let config = RunConfig {
+    let source = workload.source(machine.capacity(), options.seed)?;
+    run(source, machine.device(), scheduler, &config(machine, options), progress)
+}
+
+fn config(machine: &Machine, options: &RunOptions) -> RunConfig {
+    RunConfig {
         block: machine.block.clone(),
         host: machine.host.clone(),
         rotational: machine.is_rotational(),
         seed: options.seed,
         log: options.log,
-    };
+    }
+}
+
+/// Runs `workload` on `machine` under `scheduler`, as a comparison of one, and sends every request to `log` in order of
+/// arrival while the run goes on ([`run_logged`]).
+///
+/// # Errors
+/// As [`simulate`], and those of `log`.
+pub fn simulate_logged(
+    machine: &Machine,
+    workload: &Workload,
+    scheduler: &SchedulerSpec,
+    options: &RunOptions,
+    progress: &Progress,
+    log: LogSink<'_>,
+) -> Result<Comparison, SimError> {
     let source = workload.source(machine.capacity(), options.seed)?;
-    run(source, machine.device(), scheduler, &config, progress)
+    let config = config(machine, options);
+    let report = run_logged(source, machine.device(), scheduler, &config, progress, Some(log))?;
+    Ok(comparison(machine, workload, options, vec![report]))
 }
 
 /// Runs `workload` on `machine` under each of `schedulers`, in parallel on rayon's threads. The result does not depend
@@ -54,6 +76,10 @@ pub fn compare(
     let runs: Vec<Result<RunReport, SimError>> =
         schedulers.par_iter().map(|s| simulate(machine, workload, s, options, progress)).collect();
     let runs = runs.into_iter().collect::<Result<Vec<_>, _>>()?;
+    Ok(comparison(machine, workload, options, runs))
+}
+
+fn comparison(machine: &Machine, workload: &Workload, options: &RunOptions, runs: Vec<RunReport>) -> Comparison {
     let verdict = Verdict::of(&runs, workload.measure());
-    Ok(Comparison { machine: machine.summary(), workload: workload.summary(options.seed), runs, verdict })
+    Comparison { machine: machine.summary(), workload: workload.summary(options.seed), runs, verdict }
 }

@@ -18,6 +18,9 @@ use rand_pcg::Pcg64Mcg;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+/// Requests between two calls of `tick`.
+const TICK: u64 = 4096;
+
 /// Something that happens a while after its cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Delayed {
@@ -74,20 +77,25 @@ impl<S: Source, D: Device> Engine<S, D> {
         }
     }
 
-    /// Runs to the end; `tick` is called with the number of requests completed, every few thousand.
-    pub(crate) fn run(mut self, mut tick: impl FnMut(u64)) -> Result<Recorder, Stuck> {
+    /// Runs to the end; `tick` is called with the number of requests completed since the last time, every few
+    /// thousand. An error of `tick` ends the run.
+    pub(crate) fn run<E: From<Stuck>>(
+        mut self,
+        mut tick: impl FnMut(u64, &mut Recorder) -> Result<(), E>,
+    ) -> Result<Recorder, E> {
         let mut ticked = 0;
         while self.step() {
             let count = self.block.recorder.count();
-            if count >= ticked + 4096 {
-                tick(count - ticked);
+            if count >= ticked + TICK {
+                tick(count - ticked, &mut self.block.recorder)?;
                 ticked = count;
             }
         }
-        tick(self.block.recorder.count() - ticked);
+        let count = self.block.recorder.count();
+        tick(count - ticked, &mut self.block.recorder)?;
         match self.block.outstanding() {
             0 => Ok(self.block.recorder),
-            outstanding => Err(Stuck { at: self.now, outstanding }),
+            outstanding => Err(Stuck { at: self.now, outstanding }.into()),
         }
     }
 

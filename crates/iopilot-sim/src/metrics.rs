@@ -2,6 +2,7 @@
 
 use crate::ios::Io;
 use crate::report::{ProcessReport, RunReport, SeekPoint, Series};
+use crate::request_log::RequestLog;
 use iopilot_block::{Criticality, Histogram, Lba, Nanos, Op, ProcessId, Request, jain_index};
 use iopilot_device::ServiceBreakdown;
 use iopilot_trace::TraceRecord;
@@ -35,7 +36,7 @@ pub(crate) struct Recorder {
     intervals: Intervals,
     seeks: Vec<SeekPoint>,
     seek_stride: u64,
-    log: Option<Vec<TraceRecord>>,
+    pub(crate) log: Option<RequestLog>,
 }
 
 #[derive(Debug)]
@@ -99,7 +100,7 @@ impl Intervals {
 }
 
 impl Recorder {
-    /// Keeps a record of every request where `log` is set.
+    /// Tells of every request where `log` is set.
     pub(crate) fn new(log: bool) -> Self {
         Self {
             response: Default::default(),
@@ -124,12 +125,15 @@ impl Recorder {
             intervals: Intervals::new(),
             seeks: Vec::new(),
             seek_stride: 1,
-            log: log.then(Vec::new),
+            log: log.then(RequestLog::default),
         }
     }
 
     /// A task issued a request.
     pub(crate) fn arrived(&mut self, now: Nanos) {
+        if let Some(log) = &mut self.log {
+            log.arrived(now);
+        }
         let start = *self.first_arrival.get_or_insert(now);
         self.intervals.until(now.since(start).0);
         self.intervals.queue += 1;
@@ -179,7 +183,7 @@ impl Recorder {
     /// A request as submitted, of which `rq` was the last part, is complete; that part was issued at `issued`.
     pub(crate) fn completed(&mut self, rq: &Request, io: &Io, issued: Nanos, now: Nanos) {
         if let Some(log) = &mut self.log {
-            log.push(TraceRecord {
+            log.completed(TraceRecord {
                 issue: Some(issued),
                 completion: Some(now),
                 flags: rq.flags,
@@ -241,9 +245,6 @@ impl Recorder {
         let mut response = self.response[0].clone();
         response.merge(&self.response[1]);
         let requests = self.count();
-        if let Some(log) = &mut self.log {
-            log.sort_by_key(|r| r.arrival);
-        }
         self.processes.sort_by_key(|p| p.id);
         let processes: Vec<_> = self
             .processes
@@ -293,7 +294,7 @@ impl Recorder {
                 queue_length: self.intervals.area.iter().map(|&a| a as f64 / width).collect(),
                 seeks: self.seeks,
             },
-            log: self.log,
+            log: None,
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::source::Source;
 use iopilot_block::InputError;
 use iopilot_device::Device;
 use iopilot_sched::{Environment, Scheduler, SchedulerSpec};
+use iopilot_trace::{TraceError, TraceRecord};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The parts of a machine that are not its device, and the seed of a run.
@@ -22,7 +23,7 @@ pub struct RunConfig {
     pub rotational: bool,
     /// Seed of the host's random choices (the race for tags). The workload has its own.
     pub seed: u64,
-    /// Whether the report is to hold every request.
+    /// Whether the report is to hold every request; [`run_logged`] needs no memory for them.
     pub log: bool,
 }
 
@@ -55,6 +56,31 @@ pub fn run<S: Source, D: Device>(
     config: &RunConfig,
     progress: &Progress,
 ) -> Result<RunReport, SimError> {
+    let mut log = Vec::new();
+    let mut keep = |record: &TraceRecord| {
+        log.push(record.clone());
+        Ok(())
+    };
+    let report = run_logged(source, device, scheduler, config, progress, config.log.then_some(&mut keep))?;
+    Ok(RunReport { log: config.log.then_some(log), ..report })
+}
+
+/// Where [`run_logged`] sends what happened to each request. An error ends the run.
+pub type LogSink<'a> = &'a mut dyn FnMut(&TraceRecord) -> Result<(), TraceError>;
+
+/// As [`run`], and sends every request to `log` where there is one: in order of arrival, while the run goes on. Held back
+/// is only what arrived behind a request that has not completed. [`RunConfig::log`] says nothing here.
+///
+/// # Errors
+/// As [`run`], and those of `log`.
+pub fn run_logged<S: Source, D: Device>(
+    source: S,
+    device: D,
+    scheduler: &SchedulerSpec,
+    config: &RunConfig,
+    progress: &Progress,
+    mut log: Option<LogSink<'_>>,
+) -> Result<RunReport, SimError> {
     let queue = config.block.resolve(scheduler.name, scheduler.lineage(), device.queue_depth(), &config.host);
     let environment = Environment {
         cpus: queue.cpus,
@@ -74,9 +100,31 @@ pub fn run<S: Source, D: Device>(
         )
         .into());
     }
-    let engine = Engine::new(source, queue, built, device, &config.host, config.seed, config.log);
-    match engine.run(|n| progress.add(n)) {
+    let engine = Engine::new(source, queue, built, device, &config.host, config.seed, log.is_some());
+    let done = engine.run(|n, recorder| {
+        progress.add(n);
+        match (&mut log, &mut recorder.log) {
+            (Some(sink), Some(log)) => log.ready().try_for_each(|record| sink(&record)).map_err(End::Log),
+            _ => Ok(()),
+        }
+    });
+    match done {
         Ok(recorder) => Ok(recorder.finish(scheduler.to_string())),
-        Err(Stuck { at, outstanding }) => Err(SimError::Stuck { scheduler: scheduler.to_string(), at, outstanding }),
+        Err(End::Log(e)) => Err(e.into()),
+        Err(End::Stuck(Stuck { at, outstanding })) => {
+            Err(SimError::Stuck { scheduler: scheduler.to_string(), at, outstanding })
+        }
+    }
+}
+
+/// Why a run ended early.
+enum End {
+    Log(TraceError),
+    Stuck(Stuck),
+}
+
+impl From<Stuck> for End {
+    fn from(stuck: Stuck) -> Self {
+        Self::Stuck(stuck)
     }
 }

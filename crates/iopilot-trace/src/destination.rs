@@ -5,7 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// Where a file is to be: written beside its path under a name of its own, and put in place when it is whole. Dropped
-/// before that, it leaves nothing behind. What is there already and is no regular file — a device, a pipe — is written
+/// before that, it leaves nothing behind; what a killed process left, the next to write the same file removes. What is
+/// there already and is no regular file — a device, a pipe — is written
 /// to and never replaced.
 #[derive(Debug)]
 pub struct Destination {
@@ -27,8 +28,11 @@ impl Destination {
         let Some(name) = path.file_name() else {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not the name of a file"));
         };
-        let temporary = path.with_file_name(format!(".{}.{}.part", name.to_string_lossy(), std::process::id()));
+        let name = name.to_string_lossy();
+        let temporary = path.with_file_name(format!(".{name}.{}.part", std::process::id()));
         let file = File::create(&temporary)?;
+        #[cfg(target_os = "linux")]
+        abandoned::lock_and_clean(&file, &temporary, &name);
         Ok((Self { path, temporary: Some(temporary) }, file))
     }
 
@@ -54,6 +58,39 @@ impl Drop for Destination {
     }
 }
 
+/// What processes that were killed left behind.
+#[cfg(target_os = "linux")]
+mod abandoned {
+    use rustix::fs::{FlockOperation, flock};
+    use std::fs::{self, File};
+    use std::path::Path;
+
+    /// Locks `own`, the temporary file for `name`, as long as it is open, and removes those of processes that are no
+    /// more. On a shared file system they may live on another machine: then the lock tells.
+    pub(super) fn lock_and_clean(own: &File, temporary: &Path, name: &str) {
+        // Where nothing can be locked or listed, nothing is removed.
+        if flock(own, FlockOperation::NonBlockingLockExclusive).is_err() {
+            return;
+        }
+        let Some(entries) = temporary.parent().and_then(|folder| fs::read_dir(folder).ok()) else { return };
+        for path in entries.flatten().map(|entry| entry.path()) {
+            let writer = path.file_name().and_then(|found| found.to_str()).and_then(|found| writer(found, name));
+            if path != temporary && writer.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists()) {
+                let unlocked =
+                    File::open(&path).is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok());
+                if unlocked {
+                    let _ = fs::remove_file(path);
+                }
+            }
+        }
+    }
+
+    /// The process that wrote `found`, where that is a temporary file for `name`.
+    fn writer(found: &str, name: &str) -> Option<u32> {
+        found.strip_prefix('.')?.strip_prefix(name)?.strip_prefix('.')?.strip_suffix(".part")?.parse().ok()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,6 +113,27 @@ mod tests {
         write(&path, "new").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "new");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn what_a_killed_writer_left_is_removed_by_the_next() {
+        let folder = tempfile::tempdir().unwrap();
+        let in_folder = |name: &str| folder.path().join(name);
+        // Linux numbers processes below 2^22.
+        let nobody = i32::MAX;
+        // Left by nobody, still being written on another machine, by a process that lives, and for another file.
+        let (left, locked) = (in_folder(&format!(".a.{nobody}.part")), in_folder(".a.2147483646.part"));
+        let others = [in_folder(".a.1.part"), in_folder(&format!(".b.{nobody}.part")), in_folder(".a.x.part")];
+        others.iter().chain([&left, &locked]).for_each(|path| fs::write(path, "").unwrap());
+        let writing = File::open(&locked).unwrap();
+        rustix::fs::flock(&writing, rustix::fs::FlockOperation::LockExclusive).unwrap();
+        write(&in_folder("a"), "new").unwrap();
+        assert!(!left.exists());
+        assert!(locked.exists() && others.iter().all(|path| path.exists()));
+        drop(writing);
+        write(&in_folder("a"), "newer").unwrap();
+        assert!(!locked.exists());
     }
 
     #[test]

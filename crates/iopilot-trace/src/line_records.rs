@@ -15,16 +15,15 @@ pub(crate) type Parsed = Result<Option<TraceRecord>, InputError>;
 pub(crate) struct LineRecords<P> {
     lines: Lines,
     parse: P,
-    window: usize,
 }
 
 impl<P> LineRecords<P>
 where
     P: FnMut(&[u8], &mut Side) -> Parsed + Send + 'static,
 {
-    /// A reader of `source` that tolerates records up to `window` places late.
-    pub(crate) fn boxed(source: Source, window: usize, parse: P) -> Box<dyn Records> {
-        Box::new(Self { lines: Lines::new(source), parse, window })
+    /// A reader of `source`.
+    pub(crate) fn boxed(source: Source, parse: P) -> Box<dyn Records> {
+        Box::new(Self { lines: Lines::new(source), parse })
     }
 }
 
@@ -48,10 +47,6 @@ where
 
     fn locate(&self, e: InputError) -> TraceError {
         self.lines.locate(e)
-    }
-
-    fn window(&self) -> usize {
-        self.window
     }
 }
 

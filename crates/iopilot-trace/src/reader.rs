@@ -21,6 +21,9 @@ pub struct ReadOptions {
     pub think_time: ThinkTime,
     /// The size of the disk in sectors: requests past its end are an error. `None` takes any address.
     pub capacity: Option<u64>,
+    /// How many records late a record may stand and still be put in its place. `None` takes no late record, but for
+    /// events of different CPUs ([`TraceReader`]).
+    pub reorder: Option<usize>,
 }
 
 /// One format's parser: records with the times of the file.
@@ -31,7 +34,7 @@ pub(crate) trait Records: Send {
     /// Names the file and line (or record) that was read last.
     fn locate(&self, e: InputError) -> TraceError;
 
-    /// How many records may be out of order.
+    /// How many records may be out of order where the user does not say.
     fn window(&self) -> usize {
         0
     }
@@ -44,10 +47,10 @@ pub(crate) trait Records: Send {
 
 /// Streams the records of a trace in arrival order, in bounded memory.
 ///
-/// Times count from the trace's first request. Formats that promise order (DiskSim, MQSim, fio, vscsi, CloudPhysics,
-/// the millisecond cut) must keep it; in those that log at completion or per CPU (blkparse, blktrace, HP SRT, MSR, SPC,
-/// Alibaba) a request may stand up to 8,192 records late and is put in its place. Beyond that it is an error. After an
-/// error the iterator ends.
+/// Times count from the trace's first request. A time that goes back is an error, unless [`ReadOptions::reorder`] allows
+/// it. Formats that are recorded per CPU (blkparse, blktrace) must keep order on each CPU of a device; between CPUs a
+/// request may stand up to [`TraceReader::WINDOW`] records late and is put in its place. After an error the iterator
+/// ends.
 pub struct TraceReader {
     format: Format,
     records: Box<dyn Records>,
@@ -61,10 +64,11 @@ pub struct TraceReader {
     failed: bool,
 }
 
-/// The window of formats that log at completion: more than any device keeps in flight, some 1 MB of records.
-pub(crate) const LATE: usize = 8192;
-
 impl TraceReader {
+    /// How many records late a record may stand where CPUs recorded on their own: more than any device keeps in flight,
+    /// some 1 MB of records.
+    pub const WINDOW: usize = 8192;
+
     /// Opens the trace at `path`: a file, plain or packed with gzip, zstd or xz; for blktrace also any one of its
     /// per-CPU files `NAME.blktrace.N`, their stem `NAME`, or the directory that holds them.
     pub fn open(path: &Path, options: &ReadOptions) -> Result<Self, TraceError> {
@@ -76,7 +80,7 @@ impl TraceReader {
                     .in_file(path.display())
                     .into());
             }
-            let records = format::blktrace::Reader::open(&files, &mut progress)?;
+            let records = format::blktrace::Reader::open(&files, &mut progress, options.reorder)?;
             return Ok(Self::with(Format::Blktrace, Box::new(records), progress, options));
         }
         let (head, source) = Source::open(path, &mut progress)?.peek()?;
@@ -111,7 +115,7 @@ impl TraceReader {
     fn with(format: Format, records: Box<dyn Records>, progress: Progress, options: &ReadOptions) -> Self {
         Self {
             format,
-            reorder: Reorder::new(records.window()),
+            reorder: Reorder::new(options.reorder.unwrap_or(records.window())),
             base: records.relative().then_some(Nanos::ZERO),
             records,
             side: Side::default(),
@@ -185,12 +189,7 @@ impl TraceReader {
                     Some(record) => {
                         self.check_address(&record)?;
                         if let Err(late) = self.reorder.push(record) {
-                            let expected = match self.records.window() {
-                                0 => "times that do not go back".to_owned(),
-                                n => format!("times that go back by at most {n} records"),
-                            };
-                            let got = format!("{} before an earlier record", late.by);
-                            return Err(self.records.locate(InputError::new("time", got, expected)));
+                            return Err(self.records.locate(late.error(self.reorder.window())));
                         }
                     }
                 }
@@ -214,15 +213,15 @@ fn since(mut record: TraceRecord, base: Nanos) -> TraceRecord {
 
 fn choose(name: &str, head: &[u8], options: &ReadOptions) -> Result<Format, TraceError> {
     match options.format {
-        Some(format) => Ok(format),
-        None => format::detect::from_head(head).map_err(|e| e.in_file(name).into()),
+        Some(format) if !head.is_empty() => Ok(format),
+        _ => format::detect::from_head(head).map_err(|e| e.in_file(name).into()),
     }
 }
 
 fn text_or_binary(format: Format, source: Source, options: &ReadOptions) -> Result<Box<dyn Records>, TraceError> {
     Ok(match format {
-        Format::Blkparse => Box::new(format::blkparse::Reader::new(source)),
-        Format::Blktrace => Box::new(format::blktrace::Reader::merged(source)?),
+        Format::Blkparse => Box::new(format::blkparse::Reader::new(source, options.reorder)),
+        Format::Blktrace => Box::new(format::blktrace::Reader::merged(source, options.reorder)?),
         Format::FioIolog => format::fio_iolog::reader(source),
         Format::Disksim => format::disksim::reader(source),
         Format::DisksimValidate => format::disksim_validate::reader(source, options.think_time),

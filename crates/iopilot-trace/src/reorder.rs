@@ -1,8 +1,8 @@
 //! [`Reorder`]: arrival order, where a format promises it only nearly.
 
 use crate::TraceRecord;
-use iopilot_block::Nanos;
-use std::collections::VecDeque;
+use iopilot_block::{InputError, Nanos};
+use std::collections::{BTreeMap, VecDeque};
 
 /// Holds back the last `window` records, and hands them out by arrival; those of one time in the order they came.
 #[derive(Debug)]
@@ -22,9 +22,46 @@ pub(crate) struct TooLate {
     pub(crate) by: Nanos,
 }
 
+impl TooLate {
+    /// What to tell the user where `window` records may be late.
+    pub(crate) fn error(&self, window: usize) -> InputError {
+        let expected = match window {
+            0 => "times that do not go back (--reorder puts late records in their place)".to_owned(),
+            1 => "times that go back by at most 1 record (--reorder=N allows more)".to_owned(),
+            n => format!("times that go back by at most {n} records (--reorder=N allows more)"),
+        };
+        InputError::new("time", format!("{} before an earlier record", self.by), expected)
+    }
+}
+
+/// Sees to it that times do not go back on any CPU, which recorded its events one after the other.
+#[derive(Debug, Default)]
+pub(crate) struct CpuOrder {
+    /// The last time of each CPU of each device. A tree, for there are few: it is one node as a rule.
+    last: BTreeMap<(u32, u32), Nanos>,
+}
+
+impl CpuOrder {
+    /// An event of `cpu` on `device` at `time`.
+    pub(crate) fn check(&mut self, device: u32, cpu: u32, time: Nanos) -> Result<(), InputError> {
+        let last = self.last.entry((device, cpu)).or_insert(time);
+        if time < *last {
+            let got = format!("{} before an earlier event of CPU {cpu}", *last - time);
+            let expected = "times that do not go back on one CPU (--reorder puts late records in their place)";
+            return Err(InputError::new("time", got, expected));
+        }
+        *last = time;
+        Ok(())
+    }
+}
+
 impl Reorder {
     pub(crate) fn new(window: usize) -> Self {
         Self { window, held: VecDeque::new(), passed: Nanos::ZERO, moved: 0 }
+    }
+
+    pub(crate) fn window(&self) -> usize {
+        self.window
     }
 
     /// Takes `record` in. O(1) in order, O(window) otherwise.
@@ -84,5 +121,15 @@ mod tests {
         assert_eq!(order(0, &[5, 5, 3]), Err(TooLate { by: Nanos(2) }));
         assert_eq!(order(1, &[5, 6, 7, 3]), Err(TooLate { by: Nanos(3) }));
         assert!(order(0, &[1, 1, 2]).is_ok());
+    }
+
+    #[test]
+    fn each_cpu_of_each_device_keeps_order() {
+        let mut order = CpuOrder::default();
+        for (device, cpu, time) in [(0, 0, 5), (0, 1, 3), (1, 0, 4), (0, 0, 5), (0, 1, 9), (0, 0, 8)] {
+            order.check(device, cpu, Nanos(time)).unwrap();
+        }
+        let e = order.check(0, 1, Nanos(8)).unwrap_err().to_string();
+        assert!(e.starts_with("time: got 1 ns before an earlier event of CPU 1, expected times"), "{e}");
     }
 }

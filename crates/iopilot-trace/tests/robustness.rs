@@ -111,6 +111,35 @@ fn parquet() -> Vec<u8> {
     std::fs::read(path).unwrap()
 }
 
+/// A Parquet file whose second row arrives before its first.
+fn unordered_parquet() -> Vec<u8> {
+    use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
+    let schema = "message t { required int64 arrival_ns; required binary op (STRING); required int64 lba; \
+                  required int32 sectors; }";
+    let schema = std::sync::Arc::new(parquet::schema::parser::parse_message_type(schema).unwrap());
+    let mut out = Vec::new();
+    let mut writer = parquet::file::writer::SerializedFileWriter::new(&mut out, schema, Default::default()).unwrap();
+    let mut rows = writer.next_row_group().unwrap();
+    let mut column = rows.next_column().unwrap().unwrap();
+    column.typed::<Int64Type>().write_batch(&[9_000_000_000, 4_000_000_000], None, None).unwrap();
+    column.close().unwrap();
+    let mut column = rows.next_column().unwrap().unwrap();
+    column
+        .typed::<ByteArrayType>()
+        .write_batch(&[ByteArray::from("read"), ByteArray::from("read")], None, None)
+        .unwrap();
+    column.close().unwrap();
+    let mut column = rows.next_column().unwrap().unwrap();
+    column.typed::<Int64Type>().write_batch(&[8, 16], None, None).unwrap();
+    column.close().unwrap();
+    let mut column = rows.next_column().unwrap().unwrap();
+    column.typed::<Int32Type>().write_batch(&[8, 8], None, None).unwrap();
+    column.close().unwrap();
+    rows.close().unwrap();
+    writer.close().unwrap();
+    out
+}
+
 #[test]
 fn every_format_is_found_out_and_read() {
     for (format, bytes) in valid() {
@@ -226,7 +255,7 @@ fn bad_input_is_named_in_one_line() {
             "t.trace:1: block: got 99999999999999999999, expected",
         ),
         (Format::Alibaba, b"1,R,9223372036854775808,512,5".to_vec(), "t.trace:1: offset: got 9223372036854775808"),
-        // Times that go back in formats that promise order.
+        // Times that go back.
         (
             Format::FioIolog,
             b"fio version 3 iolog\n9 x read 0 512\n8 x read 0 512".to_vec(),
@@ -241,6 +270,25 @@ fn bad_input_is_named_in_one_line() {
         (Format::Vscsi, times(100), "t.trace:2: time: got 100.000 us before"),
         (Format::Cloudphysics, b"1,100,2a,512,8\n1,99,2a,512,8".to_vec(), "t.trace:2: time: got 1.000 us before"),
         (Format::Mqsim, b"5 0 8 1 1\n4 0 8 1 1".to_vec(), "t.trace:2: time: got 1 ns before"),
+        (Format::HpSrt, srt(&[srt_record(1), srt_record(0)]), "t.trace:2: time: got 1.000 s before"),
+        (
+            Format::Msr,
+            b"90,usr,0,Read,0,512,1\n80,usr,0,Read,0,512,1".to_vec(),
+            "t.trace:2: time: got 1.000 us before an earlier record, expected times that do not go back (--reorder",
+        ),
+        (Format::Spc, b"0,8,512,R,0.5\n0,8,512,R,0.4".to_vec(), "t.trace:2: time: got 100.000 ms before"),
+        (Format::Alibaba, b"1,R,0,512,5\n1,R,0,512,4".to_vec(), "t.trace:2: time: got 1.000 us before"),
+        (
+            Format::Blkparse,
+            b"8,0 1 1 0.5 3 Q R 8 + 8 [a]\n8,0 1 2 0.4 3 Q R 16 + 8 [a]".to_vec(),
+            "t.trace:2: time: got 100.000 ms before an earlier event of CPU 1, expected times that do not go back on one",
+        ),
+        (
+            Format::Blktrace,
+            blktrace(&[(9, 8, 512, QUEUE), (8, 16, 512, QUEUE)], false),
+            "t.trace:2: time: got 1 ns before an earlier event of CPU 0",
+        ),
+        (Format::Parquet, unordered_parquet(), "t.trace:2: time: got 5.000 s before"),
         // The wrong kind of file.
         (Format::Blktrace, vec![7; 48], "t.trace:1: magic: got 0x07070707, expected 0x65617407"),
         (Format::Vscsi, vec![7; 32], "t.trace:1: version: got 7, expected 1"),
@@ -254,14 +302,59 @@ fn bad_input_is_named_in_one_line() {
 }
 
 #[test]
-fn formats_that_log_at_completion_are_put_in_order_within_a_window() {
+fn late_records_are_put_in_order_where_that_is_asked_for() {
     let line = |t: u64| format!("1,R,{},512,{t}\n", t * 512);
+    let reordered = |text: &str, window: usize| {
+        let options = ReadOptions { reorder: Some(window), ..ReadOptions::default() };
+        let mut reader = TraceReader::from_reader("t.trace", Cursor::new(text.to_owned()), &options).unwrap();
+        let times: Result<Vec<_>, _> = reader.by_ref().map(|r| r.map(|r| r.arrival.0 / 1000)).collect();
+        times.map(|times| (times, reader.notes().reordered)).map_err(|e| e.to_string())
+    };
     let late: String = [5, 7, 6, 3].map(line).concat();
-    let times: Vec<_> = read(late.as_bytes(), None).unwrap().iter().map(|r| r.arrival.0 / 1000).collect();
+    assert_eq!(reordered(&late, 3).unwrap(), (vec![0, 2, 3, 4], 2));
+    let e = reordered(&late, 1).unwrap_err();
+    let expected = "t.trace:4: time: got 3.000 us before an earlier record, expected times that go back by at most 1 \
+                    record (--reorder=N allows more)";
+    assert_eq!(e, expected);
+    assert!(read(late.as_bytes(), None).unwrap_err().starts_with("t.trace:3: "));
+}
+
+#[test]
+fn cpus_that_recorded_on_their_own_need_not_agree_but_each_keeps_order() {
+    let line = |cpu: u64, us: u64| format!("8,0 {cpu} 1 0.{us:06} 3 Q R {} + 8 [a]\n", us * 8);
+    let two: String = [(0, 5), (1, 3), (0, 7), (1, 6)].map(|(cpu, us)| line(cpu, us)).concat();
+    let times: Vec<_> = read(two.as_bytes(), None).unwrap().iter().map(|r| r.arrival.0 / 1000).collect();
     assert_eq!(times, [0, 2, 3, 4]);
-    let too_late: String = (10_000..20_000).chain([1]).map(line).collect();
-    let e = read(too_late.as_bytes(), None).unwrap_err();
-    assert!(e.starts_with("t.trace:10001: time: got 11.8") && e.ends_with("go back by at most 8192 records"), "{e}");
+    let far: String = (10_000..20_000).map(|us| line(0, us)).chain([line(1, 1)]).collect();
+    let e = read(far.as_bytes(), None).unwrap_err();
+    assert!(
+        e.contains("time: got 1") && e.contains("go back by at most 8192 records (--reorder=N allows more)"),
+        "{e}"
+    );
+    // Asked for, no order is expected of a CPU either.
+    let one: String = [5, 3].map(|us| line(0, us)).concat();
+    assert!(read(one.as_bytes(), None).unwrap_err().starts_with("t.trace:2: time: "));
+    let options = ReadOptions { reorder: Some(1), ..ReadOptions::default() };
+    assert_eq!(TraceReader::from_reader("t", Cursor::new(one), &options).unwrap().map(Result::unwrap).count(), 2);
+}
+
+#[test]
+fn an_empty_file_is_no_trace_in_any_format() {
+    let packed = zstd::encode_all(&b""[..], 1).unwrap();
+    for bytes in [&b""[..], &packed] {
+        for format in Format::NAMES.iter().map(|name| Some(name.parse().unwrap())).chain([None]) {
+            assert_eq!(read(bytes, format).unwrap_err(), "t.trace: trace: got an empty file, expected a trace");
+        }
+    }
+    // One CPU may have nothing to record, but not all of them.
+    let folder = tempfile::tempdir().unwrap();
+    let cpu = |n: usize| folder.path().join(format!("t.blktrace.{n}"));
+    std::fs::write(cpu(0), "").unwrap();
+    std::fs::write(cpu(1), "").unwrap();
+    let e = read_all(folder.path(), &ReadOptions::default()).unwrap_err().to_string();
+    assert!(e.ends_with("t.blktrace.0: trace: got an empty file, expected a trace"), "{e}");
+    std::fs::write(cpu(1), blktrace(&[(1, 8, 512, QUEUE)], false)).unwrap();
+    assert_eq!(read_all(folder.path(), &ReadOptions::default()).unwrap().len(), 1);
 }
 
 #[test]
@@ -416,7 +509,13 @@ proptest! {
             prop_assert_eq!(writer.written() as usize, expected.len());
             writer.finish().unwrap();
             let options = ReadOptions { format: Some(format), ..ReadOptions::default() };
-            prop_assert_eq!(read_all(&path, &options).unwrap(), expected, "{}", name);
+            let found = read_all(&path, &options);
+            if std::fs::metadata(&path).unwrap().len() == 0 {
+                // Nothing but flushes, in a format that knows none.
+                prop_assert!(expected.is_empty() && found.is_err(), "{}", name);
+            } else {
+                prop_assert_eq!(found.unwrap(), expected, "{}", name);
+            }
         }
     }
 

@@ -155,6 +155,8 @@ pub(crate) struct Replay {
     /// The device to take from a trace of several.
     #[arg(long, value_name = "N")]
     pub(crate) device: Option<u32>,
+    #[command(flatten)]
+    pub(crate) order: Order,
     /// Only the first so many requests of a trace.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) limit: Option<u64>,
@@ -170,6 +172,23 @@ pub(crate) struct Replay {
     /// The random seed of synthetic workloads and of the host.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
+}
+
+/// What becomes of records that are not in order of time.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct Order {
+    /// Put records of a trace in order that stand up to N places late (8192 if no N is given). Without it a time that
+    /// goes back is an error; only the CPUs of blkparse and blktrace need not agree.
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "8192",
+          value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
+    pub(crate) reorder: Option<u32>,
+}
+
+impl Order {
+    /// As [`iopilot_trace::ReadOptions`] has it.
+    pub(crate) fn window(self) -> Option<usize> {
+        self.reorder.map(|n| n as usize)
+    }
 }
 
 /// What to print and write.
@@ -283,6 +302,8 @@ pub(crate) struct Stat {
     /// Only this device of a trace of several.
     #[arg(long, value_name = "N")]
     pub(crate) device: Option<u32>,
+    #[command(flatten)]
+    pub(crate) order: Order,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -306,6 +327,8 @@ pub(crate) struct Convert {
     /// Only this device of a trace of several.
     #[arg(long, value_name = "N")]
     pub(crate) device: Option<u32>,
+    #[command(flatten)]
+    pub(crate) order: Order,
 }
 
 /// `iopilot trace record`

@@ -68,6 +68,11 @@ fn record(ms: u64, process: u32, op: Op, lba: u64, sectors: u32) -> ReplayRecord
     }
 }
 
+/// Nobody watches.
+fn quietly(_: u64, _: &mut Recorder) -> Result<(), Stuck> {
+    Ok(())
+}
+
 fn engine<S: Source>(source: S, scheduler: &str, device: Fixed, config: &BlockConfig) -> Engine<S, Fixed> {
     let spec = SchedulerSpec::parse(scheduler).unwrap();
     let queue = config.resolve(spec.name, spec.lineage(), device.depth, &HostConfig::default());
@@ -81,7 +86,7 @@ fn open_arrivals_queue_and_merge() {
     let device = Fixed::new(Nanos::from_millis(10), 1);
     let log = device.log.clone();
     let config = BlockConfig { lookahead: Some(false), ..BlockConfig::default() };
-    let report = engine(Open::new(records), "noop", device, &config).run(|_| {}).unwrap().finish("noop".into());
+    let report = engine(Open::new(records), "noop", device, &config).run(quietly).unwrap().finish("noop".into());
     assert_eq!((report.requests, report.merged, report.dispatched), (3, 1, 2));
     assert_eq!(report.bytes, 3 * 4096);
     assert_eq!(log.borrow().iter().map(|r| (r.lba.0, r.sectors.0)).collect::<Vec<_>>(), [(0, 8), (100, 16)]);
@@ -96,7 +101,7 @@ fn one_request_of_lookahead_leaves_the_scheduler_early() {
     let with = |lookahead| {
         let config = BlockConfig { lookahead: Some(lookahead), plug: Some(false), ..BlockConfig::default() };
         let device = Fixed::new(Nanos::from_millis(10), 1);
-        engine(Open::new(records.clone()), "noop", device, &config).run(|_| {}).unwrap().finish("noop".into()).merged
+        engine(Open::new(records.clone()), "noop", device, &config).run(quietly).unwrap().finish("noop".into()).merged
     };
     assert_eq!((with(true), with(false)), (0, 1));
 }
@@ -106,7 +111,7 @@ fn large_requests_are_split_and_counted_once() {
     let config = BlockConfig { max_sectors_kb: Some(512), nomerges: 2, ..BlockConfig::default() };
     let records = vec![record(0, 1, Op::Read, 0, 4096)];
     let device = Fixed::new(Nanos::from_millis(10), 1);
-    let report = engine(Open::new(records), "noop", device, &config).run(|_| {}).unwrap().finish("noop".into());
+    let report = engine(Open::new(records), "noop", device, &config).run(quietly).unwrap().finish("noop".into());
     assert_eq!((report.requests, report.dispatched, report.bytes), (1, 4, 2 << 20));
     assert!((report.response_ms.max - 40.0).abs() < 0.1);
 }
@@ -116,7 +121,7 @@ fn the_device_plug_of_2_6_holds_a_lone_write_for_3_ms() {
     let response = |op| {
         let device = Fixed::new(Nanos::from_millis(10), 1);
         let source = Open::new(vec![record(0, 1, op, 0, 8)]);
-        let run = engine(source, "noop", device, &BlockConfig::default()).run(|_| {}).unwrap();
+        let run = engine(source, "noop", device, &BlockConfig::default()).run(quietly).unwrap();
         run.finish("noop".into()).response_ms.mean
     };
     assert!((response(Op::Read) - 10.0).abs() < 0.02, "a reader pulls the plug");
@@ -128,7 +133,7 @@ fn a_full_queue_puts_submitters_to_sleep_and_loses_nothing() {
     let records: Vec<_> = (0..100).map(|i| record(0, i, Op::Write, u64::from(i) * 1000, 8)).collect();
     let config = BlockConfig { nr_requests: Some(4), ..BlockConfig::default() };
     let device = Fixed::new(Nanos::from_millis(1), 1);
-    let report = engine(Open::new(records), "noop", device, &config).run(|_| {}).unwrap().finish("noop".into());
+    let report = engine(Open::new(records), "noop", device, &config).run(quietly).unwrap().finish("noop".into());
     assert_eq!((report.requests, report.dispatched), (100, 100));
 }
 
@@ -137,7 +142,7 @@ fn a_closed_population_stays_constant() {
     let records: Vec<_> = (0..200).map(|i| record(0, i % 7, Op::Read, u64::from(i) * 1000, 8)).collect();
     let device = Fixed::new(Nanos::from_millis(1), 1);
     let report = engine(Closed::new(records, 8), "noop", device, &BlockConfig::default())
-        .run(|_| {})
+        .run(quietly)
         .unwrap()
         .finish("noop".into());
     assert!((report.queue_length_mean - 8.0).abs() < 0.4, "{}", report.queue_length_mean);
@@ -188,7 +193,7 @@ impl Source for Reader {
 fn the_host_adds_issue_and_resume_times() {
     let source = Reader { next: 0, left: 1000, due: Some(Nanos::ZERO) };
     let device = Fixed::new(Nanos::from_millis(1), 4);
-    let report = engine(source, "noop", device, &BlockConfig::default()).run(|_| {}).unwrap().finish("noop".into());
+    let report = engine(source, "noop", device, &BlockConfig::default()).run(quietly).unwrap().finish("noop".into());
     // A millisecond of service and 10 us to issue for each, 50 us to resume after each but the last.
     assert!((report.elapsed_s - (1.01 + 0.05 * 0.999)).abs() < 1e-6, "{}", report.elapsed_s);
 }
@@ -227,9 +232,9 @@ proptest! {
             let device = Fixed::new(Nanos::from_millis(1), depth);
             let log = device.log.clone();
             let run = if closed {
-                engine(Closed::new(records.clone(), 5), spec.name, device, &config).run(|_| {})
+                engine(Closed::new(records.clone(), 5), spec.name, device, &config).run(quietly)
             } else {
-                engine(Open::new(records.clone()), spec.name, device, &config).run(|_| {})
+                engine(Open::new(records.clone()), spec.name, device, &config).run(quietly)
             };
             let report = match run {
                 Ok(recorder) => recorder.finish(spec.to_string()),

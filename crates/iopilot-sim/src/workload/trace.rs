@@ -44,6 +44,8 @@ pub struct TraceOptions {
     pub population: u32,
     /// Only this device of a trace of several.
     pub device: Option<u32>,
+    /// How late a record may stand and still be put in its place ([`ReadOptions::reorder`]).
+    pub reorder: Option<usize>,
     /// Only the first so many requests.
     pub limit: Option<u64>,
     /// What becomes of requests past the end of the disk.
@@ -60,6 +62,7 @@ impl Default for TraceOptions {
             mode: None,
             population: 32,
             device: None,
+            reorder: None,
             limit: None,
             fit: Fit::default(),
             window: None,
@@ -101,8 +104,13 @@ impl TraceWorkload {
         }
         let name = path.display().to_string();
         let capacity_if_strict = (options.fit == Fit::Error).then_some(capacity);
-        let read =
-            ReadOptions { format, device: options.device, capacity: capacity_if_strict, ..ReadOptions::default() };
+        let read = ReadOptions {
+            format,
+            device: options.device,
+            capacity: capacity_if_strict,
+            reorder: options.reorder,
+            ..ReadOptions::default()
+        };
         let mut reader = TraceReader::open(path, &read)?;
         let format = reader.format();
         let mut load = Loading { capacity, devices: BTreeSet::new(), wrapped: 0 };
@@ -126,6 +134,10 @@ impl TraceWorkload {
             }
         }
         let mut notes = load.notes();
+        let late = reader.notes().reordered;
+        if late > 0 {
+            notes.push(format!("{late} records stood late in the trace and were put in order"));
+        }
         let mut dependencies = None;
         if keep_full {
             let inferred = infer(&full, &InferOptions { window: options.window, ..InferOptions::default() });

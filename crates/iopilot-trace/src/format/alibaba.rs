@@ -4,7 +4,7 @@
 use crate::TraceRecord;
 use crate::fields::{Fields, byte_extent, invalid};
 use crate::line_records::{LineRecords, Parsed, transfer};
-use crate::reader::{LATE, Records};
+use crate::reader::Records;
 use crate::side::Side;
 use crate::source::Source;
 use iopilot_block::Op;
@@ -12,7 +12,7 @@ use std::io::{self, Write};
 
 pub(crate) fn reader(source: Source) -> Box<dyn Records> {
     let mut first = true;
-    LineRecords::boxed(source, LATE, move |line, side| {
+    LineRecords::boxed(source, move |line, side| {
         let header = std::mem::take(&mut first) && line.trim_ascii_start().starts_with(b"device_id");
         if header { Ok(None) } else { parse(line, side) }
     })

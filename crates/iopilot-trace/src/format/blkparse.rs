@@ -6,7 +6,8 @@
 use crate::correlate::{Correlator, Extent};
 use crate::fields::{decimal, extent, integer, invalid};
 use crate::lines::Lines;
-use crate::reader::{LATE, Records};
+use crate::reader::{Records, TraceReader};
+use crate::reorder::CpuOrder;
 use crate::side::Side;
 use crate::source::Source;
 use crate::{TraceError, TraceRecord};
@@ -19,8 +20,10 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    pub(crate) fn new(source: Source) -> Self {
-        Self { lines: Lines::new(source), events: Events::new(), at_end: false }
+    /// A reader of `source`; records may be late by what `reorder` says, CPUs must keep order where it says nothing.
+    pub(crate) fn new(source: Source, reorder: Option<usize>) -> Self {
+        let order = reorder.is_none().then(CpuOrder::default);
+        Self { lines: Lines::new(source), events: Events::new(order), at_end: false }
     }
 }
 
@@ -49,12 +52,14 @@ impl Records for Reader {
     }
 
     fn window(&self) -> usize {
-        LATE
+        TraceReader::WINDOW
     }
 }
 
 struct Events {
     correlator: Correlator,
+    /// Where each CPU must keep order.
+    order: Option<CpuOrder>,
     /// The device of the last event: nearly always that of the next.
     device: (Vec<u8>, u32),
 }
@@ -107,8 +112,8 @@ enum Payload {
 }
 
 impl Events {
-    fn new() -> Self {
-        Self { correlator: Correlator::new(), device: (Vec::new(), 0) }
+    fn new(order: Option<CpuOrder>) -> Self {
+        Self { correlator: Correlator::new(), order, device: (Vec::new(), 0) }
     }
 
     /// Takes one line in; `false` where the events are over.
@@ -127,6 +132,9 @@ impl Events {
         words.number("sequence")?;
         let field = words.expect("time", "seconds.nanoseconds")?;
         let time = decimal(field, 9).map(Nanos).ok_or_else(|| invalid("time", field, "seconds.nanoseconds"))?;
+        if let Some(order) = &mut self.order {
+            order.check(device, cpu.into(), time)?;
+        }
         let pid = words.number("pid")?;
         let pid = u32::try_from(pid).map_err(|_| InputError::new("pid", pid.to_string(), "a number below 2^32"))?;
         let head = Head { device, cpu, time, pid };
@@ -337,7 +345,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Vec<TraceRecord>, InputError> {
-        let (mut events, mut side) = (Events::new(), Side::default());
+        let (mut events, mut side) = (Events::new(Some(CpuOrder::default())), Side::default());
         for line in text.lines() {
             if !events.line(line.as_bytes(), &mut side)? {
                 break;

@@ -10,7 +10,9 @@ pub(crate) use files::per_cpu_files;
 
 use crate::correlate::{Correlator, Extent};
 use crate::fields::extent;
-use crate::reader::{LATE, Records};
+use crate::format::detect::empty;
+use crate::reader::{Records, TraceReader};
+use crate::reorder::CpuOrder;
 use crate::side::Side;
 use crate::source::{Binary, Progress, Source};
 use crate::{TraceError, TraceRecord};
@@ -72,6 +74,8 @@ struct File {
     input: Binary,
     swapped: Option<bool>,
     payload: Vec<u8>,
+    /// Where each CPU must keep order.
+    order: Option<CpuOrder>,
     next: Option<Event>,
 }
 
@@ -89,23 +93,29 @@ pub(crate) struct Reader {
 
 impl Reader {
     /// All per-CPU files of a trace.
-    pub(crate) fn open(paths: &[PathBuf], progress: &mut Progress) -> Result<Self, TraceError> {
+    pub(crate) fn open(paths: &[PathBuf], progress: &mut Progress, reorder: Option<usize>) -> Result<Self, TraceError> {
         let sources = paths.iter().map(|path| Source::open(path, progress)).collect::<Result<Vec<_>, _>>()?;
-        Ok(Self::new(sources, 0))
+        Ok(Self::new(sources, 0, reorder))
     }
 
     /// One file with the events of all CPUs.
-    pub(crate) fn merged(source: Source) -> Result<Self, TraceError> {
-        Ok(Self::new(vec![source], SORTED))
+    pub(crate) fn merged(source: Source, reorder: Option<usize>) -> Result<Self, TraceError> {
+        Ok(Self::new(vec![source], SORTED, reorder))
     }
 
-    fn new(sources: Vec<Source>, sorted: usize) -> Self {
-        let file = |source| File { input: Binary::buffered(source), swapped: None, payload: Vec::new(), next: None };
+    fn new(sources: Vec<Source>, sorted: usize, reorder: Option<usize>) -> Self {
+        let file = |source| File {
+            input: Binary::buffered(source),
+            swapped: None,
+            payload: Vec::new(),
+            order: reorder.is_none().then(CpuOrder::default),
+            next: None,
+        };
         Self {
             files: sources.into_iter().map(file).collect(),
             current: 0,
             sorting: BinaryHeap::new(),
-            sorted,
+            sorted: sorted.max(reorder.unwrap_or(0)),
             started: false,
             at_end: false,
             correlator: Correlator::new(),
@@ -218,6 +228,9 @@ impl File {
                 }
                 continue;
             }
+            if let Some(order) = &mut self.order {
+                order.check(event.device, event.cpu, Nanos(event.time)).map_err(|e| self.input.locate(e))?;
+            }
             let first = payload.first_chunk::<8>().map_or(0, |bytes| u64::from_be_bytes(*bytes));
             self.next = Some(Event { payload: first, ..event });
             return Ok(());
@@ -267,6 +280,10 @@ impl Records for Reader {
                 return Ok(None);
             }
             match self.event(side)? {
+                // A CPU may have recorded nothing, but not all of them.
+                None if self.files.iter().all(|f| f.input.record == 0) => {
+                    return Err(empty().in_file(self.files[0].input.name()).into());
+                }
                 None => self.at_end = true,
                 Some(event) => self.take(event, side).map_err(|e| self.locate(e))?,
             }
@@ -278,6 +295,6 @@ impl Records for Reader {
     }
 
     fn window(&self) -> usize {
-        LATE
+        TraceReader::WINDOW
     }
 }

@@ -16,7 +16,7 @@ pub(crate) const HEADER: &str = "version,time,op,size,lbn";
 
 pub(crate) fn reader(source: Source) -> Box<dyn Records> {
     let mut first = true;
-    LineRecords::boxed(source, 0, move |line, side| {
+    LineRecords::boxed(source, move |line, side| {
         let header = std::mem::take(&mut first) && line.trim_ascii() == HEADER.as_bytes();
         if header { Ok(None) } else { parse(line, side) }
     })

@@ -15,7 +15,7 @@ const LINES: usize = 32;
 /// others those whose third and fourth are multiples of 512 throughout are the cut's, in bytes.
 pub(crate) fn from_head(head: &[u8]) -> Result<Format, InputError> {
     if head.is_empty() {
-        return Err(InputError::new("trace", "an empty file", "a trace"));
+        return Err(empty());
     }
     if head.starts_with(b"PAR1") {
         return Ok(Format::Parquet);
@@ -37,6 +37,11 @@ pub(crate) fn from_head(head: &[u8]) -> Result<Format, InputError> {
         return Err(unknown("binary data"));
     }
     from_text(head)
+}
+
+/// There is nothing: no trace in any format.
+pub(crate) fn empty() -> InputError {
+    InputError::new("trace", "an empty file", "a trace")
 }
 
 fn unknown(got: impl Into<String>) -> InputError {

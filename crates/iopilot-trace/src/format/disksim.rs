@@ -18,7 +18,7 @@ const TIME_LIMITED: u64 = 0x4;
 const SYNCHRONOUS: u64 = 0x80;
 
 pub(crate) fn reader(source: Source) -> Box<dyn Records> {
-    LineRecords::boxed(source, 0, parse)
+    LineRecords::boxed(source, parse)
 }
 
 pub(crate) fn parse(line: &[u8], side: &mut Side) -> Parsed {

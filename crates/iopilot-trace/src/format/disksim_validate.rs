@@ -93,7 +93,7 @@ pub fn read_validate(path: &Path) -> Result<Vec<ValidateRecord>, TraceError> {
 
 pub(crate) fn reader(source: Source, think_time: ThinkTime) -> Box<dyn Records> {
     let mut now = Nanos::ZERO;
-    LineRecords::boxed(source, 0, move |line, _| {
+    LineRecords::boxed(source, move |line, _| {
         let r = parse(line)?;
         let arrival = match think_time {
             ThinkTime::After => now,

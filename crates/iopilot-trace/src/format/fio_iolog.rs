@@ -24,7 +24,7 @@ const ACTIONS: &str = "add, open, close, read, write, trim, sync, datasync or (v
 
 pub(crate) fn reader(source: Source) -> Box<dyn Records> {
     let mut parser = Parser::default();
-    LineRecords::boxed(source, 0, move |line, side| parser.line(line, side))
+    LineRecords::boxed(source, move |line, side| parser.line(line, side))
 }
 
 #[derive(Default)]

@@ -8,7 +8,7 @@
 
 use crate::fields::byte_extent;
 use crate::line_records::transfer;
-use crate::reader::{LATE, Records};
+use crate::reader::Records;
 use crate::side::Side;
 use crate::source::{Binary, Source};
 use crate::{TraceError, TraceRecord};
@@ -172,10 +172,6 @@ impl Records for Reader {
 
     fn locate(&self, e: InputError) -> TraceError {
         self.input.locate(e)
-    }
-
-    fn window(&self) -> usize {
-        LATE
     }
 }
 

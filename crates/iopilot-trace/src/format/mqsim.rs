@@ -10,7 +10,7 @@ use iopilot_block::Op;
 use std::io::{self, Write};
 
 pub(crate) fn reader(source: Source) -> Box<dyn Records> {
-    LineRecords::boxed(source, 0, parse)
+    LineRecords::boxed(source, parse)
 }
 
 pub(crate) fn parse(line: &[u8], side: &mut Side) -> Parsed {

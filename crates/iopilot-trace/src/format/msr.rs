@@ -1,13 +1,12 @@
 //! MSR Cambridge CSV (Narayanan et al., FAST 2008): `timestamp,host,disk,Read|Write,offset,size,response`.
 //!
 //! The timestamp is a Windows file time of the arrival and the response a length, both in units of 100 ns; offset and
-//! size are bytes. Requests were logged when they completed, so they may stand late in the file. Devices are numbered
-//! in order of appearance, by host and disk.
+//! size are bytes. Devices are numbered in order of appearance, by host and disk.
 
 use crate::TraceRecord;
 use crate::fields::{Fields, byte_extent, invalid};
 use crate::line_records::{LineRecords, Parsed, transfer};
-use crate::reader::{LATE, Records};
+use crate::reader::Records;
 use crate::side::Side;
 use crate::source::Source;
 use iopilot_block::{Nanos, Op};
@@ -15,7 +14,7 @@ use std::io::{self, Write};
 
 pub(crate) fn reader(source: Source) -> Box<dyn Records> {
     let mut first = true;
-    LineRecords::boxed(source, LATE, move |line, side| {
+    LineRecords::boxed(source, move |line, side| {
         let header =
             std::mem::take(&mut first) && line.trim_ascii_start().to_ascii_lowercase().starts_with(b"timestamp");
         if header { Ok(None) } else { parse(line, side) }

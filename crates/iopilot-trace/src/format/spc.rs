@@ -6,14 +6,14 @@
 use crate::TraceRecord;
 use crate::fields::{Fields, extent, invalid};
 use crate::line_records::{LineRecords, Parsed, transfer};
-use crate::reader::{LATE, Records};
+use crate::reader::Records;
 use crate::side::Side;
 use crate::source::Source;
 use iopilot_block::{Op, SECTOR_BYTES};
 use std::io::{self, Write};
 
 pub(crate) fn reader(source: Source) -> Box<dyn Records> {
-    LineRecords::boxed(source, LATE, parse)
+    LineRecords::boxed(source, parse)
 }
 
 pub(crate) fn parse(line: &[u8], side: &mut Side) -> Parsed {

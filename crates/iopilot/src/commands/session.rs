@@ -9,7 +9,7 @@ use iopilot_device::Device;
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::workload::replay::ReplayMode;
 use iopilot_sim::workload::{Fit, TraceOptions, Workload, WorkloadOptions};
-use iopilot_sim::{Comparison, Machine, RunOptions, SimError, compare};
+use iopilot_sim::{Comparison, LogSink, Machine, Progress, RunOptions, SimError, compare, simulate_logged};
 use iopilot_trace::Destination;
 use std::path::{Path, PathBuf};
 
@@ -55,6 +55,7 @@ fn options(args: &Replay) -> WorkloadOptions {
         mode,
         population: args.population,
         device: args.device,
+        reorder: args.order.window(),
         limit: args.limit,
         fit,
         window: args.window,
@@ -73,6 +74,19 @@ pub(super) fn run(
 ) -> Result<Comparison, SimError> {
     let total = workload.requests().map(|n| n * schedulers.len() as u64);
     watched(context.quiet, total, |progress| compare(machine, workload, schedulers, options, progress))
+}
+
+/// Runs the workload under one scheduler, with a progress bar; every request goes to `log`.
+pub(super) fn run_logged(
+    machine: &Machine,
+    workload: &Workload,
+    scheduler: &SchedulerSpec,
+    options: &RunOptions,
+    context: &Context,
+    log: LogSink<'_>,
+) -> Result<Comparison, SimError> {
+    let run = |progress: &Progress| simulate_logged(machine, workload, scheduler, options, progress, log);
+    watched(context.quiet, workload.requests(), run)
 }
 
 /// Refuses a file that could not be written, before anything long begins.

@@ -4,9 +4,8 @@ use super::{Context, session};
 use crate::args::Simulate;
 use crate::render;
 use iopilot_block::InputError;
-use iopilot_sim::{Comparison, RunOptions};
-use iopilot_trace::TraceWriter;
-use std::path::Path;
+use iopilot_sim::RunOptions;
+use iopilot_trace::{TraceRecord, TraceWriter};
 
 /// Runs the command; the text to print.
 pub(crate) fn run(args: &Simulate, context: &Context) -> anyhow::Result<String> {
@@ -17,17 +16,24 @@ pub(crate) fn run(args: &Simulate, context: &Context) -> anyhow::Result<String> 
         let got = format!("{} schedulers", schedulers.len());
         return Err(InputError::new("--requests-out", got, "one scheduler, as its times are its own").into());
     }
-    if let Some(path) = &args.requests_out {
-        super::trace::format_to_write(path, None)?;
-    }
+    let out = match &args.requests_out {
+        Some(path) => Some((path, super::trace::format_to_write(path, None)?)),
+        None => None,
+    };
     let machine = session::machine(&args.machine)?;
     let workload = session::workload(&args.workload, &args.replay, &machine)?;
-    let options = RunOptions { seed: args.replay.seed, log: args.requests_out.is_some() };
-    let comparison = session::run(&machine, &workload, &schedulers, &options, context)?;
-    if let Some(path) = &args.requests_out {
-        write_requests(path, &comparison)?;
-        context.note(format_args!("requests written to {}", path.display()));
-    }
+    let options = RunOptions { seed: args.replay.seed, log: false };
+    let comparison = match out {
+        Some((path, format)) => {
+            let mut writer = TraceWriter::create(path, format)?;
+            let mut write = |request: &TraceRecord| writer.write(request);
+            let comparison = session::run_logged(&machine, &workload, &schedulers[0], &options, context, &mut write)?;
+            writer.finish()?;
+            context.note(format_args!("requests written to {}", path.display()));
+            comparison
+        }
+        None => session::run(&machine, &workload, &schedulers, &options, context)?,
+    };
     session::write_report(args.output.report.as_ref(), &comparison, context)?;
     if args.output.json {
         return render::json(&comparison);
@@ -39,13 +45,4 @@ pub(crate) fn run(args: &Simulate, context: &Context) -> anyhow::Result<String> 
         out.extend(render::notes(&comparison, context.terminal));
     }
     Ok(out.join("\n"))
-}
-
-/// Writes what happened to every request of the only run.
-fn write_requests(path: &Path, comparison: &Comparison) -> anyhow::Result<()> {
-    let mut writer = TraceWriter::create(path, super::trace::format_to_write(path, None)?)?;
-    for request in comparison.runs.iter().filter_map(|r| r.log.as_ref()).flatten() {
-        writer.write(request)?;
-    }
-    Ok(writer.finish()?)
 }

@@ -5,10 +5,10 @@ mod record;
 mod stat;
 
 use super::Context;
-use crate::args::Trace;
+use crate::args::{Order, Trace};
 use crate::render::{Alignment, Table};
 use iopilot_block::InputError;
-use iopilot_trace::Format;
+use iopilot_trace::{Format, ReadOptions, TraceReader};
 use std::path::Path;
 
 /// Runs the command; the text to print.
@@ -33,6 +33,29 @@ fn formats(context: &Context) -> String {
 /// The format that `--format` names, where it is given.
 fn format(name: Option<&String>) -> Result<Option<Format>, InputError> {
     name.map(|n| n.parse()).transpose()
+}
+
+/// How the options say to read a trace.
+fn read_options(name: Option<&String>, device: Option<u32>, order: Order) -> Result<ReadOptions, InputError> {
+    Ok(ReadOptions { format: format(name)?, device, reorder: order.window(), ..ReadOptions::default() })
+}
+
+/// Tells what was left out of a trace that gave `requests`, and what was put in order.
+fn tell_notes(reader: &TraceReader, requests: u64, context: &Context) {
+    let notes = reader.notes();
+    let told = [
+        (notes.reordered, "stood late", "put in order"),
+        (notes.empty, "of no length", "left out"),
+        (notes.other_commands, "of a command that is no block I/O", "left out"),
+        (notes.unmatched_completions, "of a completion whose request began before the trace", "left out"),
+    ];
+    for (count, which, done) in told.into_iter().filter(|(count, ..)| *count > 0) {
+        let records = if count == 1 { "record" } else { "records" };
+        context.note(format_args!("{count} {records} {which}: {done}"));
+    }
+    if requests == 0 {
+        context.note("the trace holds no requests");
+    }
 }
 
 /// The format to write to `path`: as asked for, else as the name ends.

@@ -4,7 +4,7 @@ use crate::{Sandbox, skipped};
 use std::path::{Path, PathBuf};
 
 /// A text format, a line that is right and four that are not: cut short, with a negative size, past the end of every
-/// disk, and before the line ahead of it (empty where the format's traces are known not to be in order).
+/// disk, and before the line ahead of it.
 const LINES: [(&str, &str, [&str; 4]); 9] = [
     ("disksim", "9.0 0 1000 8 1", ["9.5 0 1000 8", "9.5 0 1000 -8 1", "9.5 0 99999999999999 8 1", "8.0 0 1000 8 1"]),
     ("mqsim", "9000 0 1000 8 1", ["9500 0 1000 8", "9500 0 1000 -8 1", "9500 0 99999999999999 8 1", "8000 0 1000 8 1"]),
@@ -15,7 +15,7 @@ const LINES: [(&str, &str, [&str; 4]); 9] = [
             "95000,host,0,Read,512000",
             "95000,host,0,Read,512000,-4096,0",
             "95000,host,0,Read,99999999999999488,4096,0",
-            "",
+            "80000,host,0,Read,512000,4096,0",
         ],
     ),
     (
@@ -23,7 +23,11 @@ const LINES: [(&str, &str, [&str; 4]); 9] = [
         "9.0 0 512000 4096 1",
         ["9.5 0 512000 4096", "9.5 0 512000 -4096 1", "9.5 0 99999999999999488 4096 1", "8.0 0 512000 4096 1"],
     ),
-    ("spc", "0,1000,4096,R,0.009", ["0,1000,4096,R", "0,1000,-4096,R,0.0095", "0,99999999999999,4096,R,0.0095", ""]),
+    (
+        "spc",
+        "0,1000,4096,R,0.009",
+        ["0,1000,4096,R", "0,1000,-4096,R,0.0095", "0,99999999999999,4096,R,0.0095", "0,1000,4096,R,0.008"],
+    ),
     (
         "cloudphysics",
         "1,9000,28,4096,1000",
@@ -32,7 +36,7 @@ const LINES: [(&str, &str, [&str; 4]); 9] = [
     (
         "alibaba",
         "0,R,512000,4096,9000",
-        ["0,R,512000,4096", "0,R,512000,-4096,9500", "0,R,99999999999999488,4096,9500", ""],
+        ["0,R,512000,4096", "0,R,512000,-4096,9500", "0,R,99999999999999488,4096,9500", "0,R,512000,4096,8000"],
     ),
     (
         "fio-iolog",
@@ -51,7 +55,7 @@ const LINES: [(&str, &str, [&str; 4]); 9] = [
             "  8,16   5        2     0.000009500 18615  Q   R 1000 +",
             "  8,16   5        2     0.000009500 18615  Q   R 1000 + -8 [java]",
             "  8,16   5        2     0.000009500 18615  Q   R 99999999999999 + 8 [java]",
-            "",
+            "  8,16   5        2     0.000008000 18615  Q   R 1000 + 8 [java]",
         ],
     ),
 ];
@@ -72,7 +76,7 @@ fn damaged_lines_of_every_text_format_are_named() {
         let start = format!("{}{good}\n", header(format));
         s.write("good", &start);
         s.ok(&format!("trace stat good --format {format}"));
-        for bad in bad.into_iter().filter(|b| !b.is_empty()) {
+        for bad in bad {
             s.write("bad", format!("{start}{bad}\n"));
             let line =
                 s.refused(&format!("compare bad --disk hd-250-32 --scheduler noop --mode open --format {format}"));
@@ -86,6 +90,11 @@ fn damaged_lines_of_every_text_format_are_named() {
                 s.refused(&format!("trace stat bad --format {format}"));
             }
         }
+        // The last is one that can be mended.
+        let run = "--disk hd-250-32 --scheduler noop --mode open --json";
+        s.ok(&format!("compare bad {run} --format {format} --reorder"));
+        let done = s.run(&format!("trace stat bad --format {format} --reorder=1"));
+        assert_eq!((done.code, &done.stderr[..]), (0, "1 record stood late: put in order\n"), "{format}");
     }
     s.holds_nothing_but(&["small.trace", "good", "bad"]);
 }
@@ -110,7 +119,30 @@ fn what_is_no_trace_is_refused_as_every_format() {
             assert!(line.starts_with(&format!("iopilot: {file}")), "{format}: {line}");
         }
     }
+    // Not even where one is told what it is.
+    let names = formats.lines().skip(1).filter_map(|l| l.split_whitespace().next());
+    for format in names {
+        for command in ["trace stat empty", "trace convert empty out.parquet"] {
+            let line = s.refused(&format!("{command} --format {format}"));
+            assert_eq!(line, "iopilot: empty: trace: got an empty file, expected a trace\n", "{format}");
+        }
+    }
     s.holds_nothing_but(&["small.trace", "noise", "empty", "folder"]);
+}
+
+#[test]
+fn a_trace_without_requests_is_told() {
+    let s = Sandbox::new();
+    s.write("none", "# nothing happened\n");
+    for command in ["trace stat none", "trace convert none out.parquet"] {
+        let done = s.run(&format!("{command} --format disksim"));
+        assert_eq!(done.code, 0, "{}", done.stderr);
+        assert!(done.stderr.contains("the trace holds no requests"), "{}", done.stderr);
+    }
+    for workload in ["none --format disksim", "out.parquet"] {
+        let line = s.refused(&format!("compare {workload} --disk hd-250-32 --scheduler noop"));
+        assert!(line.ends_with(": trace: got no requests, expected at least one\n"), "{line}");
+    }
 }
 
 #[test]

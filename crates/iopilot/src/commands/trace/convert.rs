@@ -1,15 +1,15 @@
 //! `iopilot trace convert`.
 
-use super::{format, format_to_write};
+use super::{format_to_write, read_options, tell_notes};
 use crate::args::Convert;
 use crate::commands::{Context, session};
 use crate::render::number::short_count;
-use iopilot_trace::{ReadOptions, TraceReader, TraceWriter};
+use iopilot_trace::{TraceReader, TraceWriter};
 
 /// Writes a trace in another format, a record at a time.
 pub(super) fn run(args: &Convert, context: &Context) -> anyhow::Result<String> {
     session::check_writable("output", Some(&args.output))?;
-    let options = ReadOptions { format: format(args.format.as_ref())?, device: args.device, ..ReadOptions::default() };
+    let options = read_options(args.format.as_ref(), args.device, args.order)?;
     let target = format_to_write(&args.output, args.to.as_ref())?;
     let mut reader = TraceReader::open(&args.input, &options)?;
     let mut writer = TraceWriter::create(&args.output, target)?;
@@ -24,6 +24,7 @@ pub(super) fn run(args: &Convert, context: &Context) -> anyhow::Result<String> {
     writer.set_process_names(reader.process_names());
     let (written, skipped) = (writer.written(), writer.skipped());
     writer.finish()?;
+    tell_notes(&reader, written + skipped, context);
     context.note(format_args!(
         "{} requests written to {} ({target})",
         short_count(written as f64),

@@ -1,12 +1,12 @@
 //! `iopilot trace stat`.
 
-use super::format;
+use super::{read_options, tell_notes};
 use crate::args::Stat;
 use crate::commands::Context;
 use crate::render::number::{bytes, percent, plain, short_count};
 use crate::render::{self, Alignment, Table};
 use crate::terminal::Terminal;
-use iopilot_trace::{Counts, Format, ReadOptions, Spread, TraceReader, TraceStats, TraceSummary};
+use iopilot_trace::{Counts, Format, Spread, TraceReader, TraceStats, TraceSummary};
 use std::fmt::Write;
 
 /// Rows of the tables of processes and devices; `--json` has all.
@@ -14,13 +14,14 @@ const ROWS: usize = 20;
 
 /// Reads a trace once, and tells what it is like.
 pub(super) fn run(args: &Stat, context: &Context) -> anyhow::Result<String> {
-    let options = ReadOptions { format: format(args.format.as_ref())?, device: args.device, ..ReadOptions::default() };
+    let options = read_options(args.format.as_ref(), args.device, args.order)?;
     let mut reader = TraceReader::open(&args.trace, &options)?;
     let mut stats = TraceStats::new();
     for record in reader.by_ref() {
         stats.add(&record?);
     }
     let summary = stats.summary(reader.process_names(), reader.device_names());
+    tell_notes(&reader, summary.counts.requests, context);
     if args.json {
         return render::json(&summary);
     }

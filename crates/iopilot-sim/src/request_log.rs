@@ -1,0 +1,160 @@
+//! [`RequestLog`]: what happened to every request, in order of arrival, while the run goes on.
+
+use iopilot_block::Nanos;
+use iopilot_trace::TraceRecord;
+use std::collections::VecDeque;
+
+const NONE: u32 = u32::MAX;
+
+/// Puts requests, which complete in any order, into order of arrival; those of one moment stay in order of completion.
+/// It holds what arrived behind a request that has not completed, and nothing else. O(log n) a request, where n is the
+/// number of moments held; nothing is allocated once that has peaked.
+#[derive(Debug, Default)]
+pub(crate) struct RequestLog {
+    /// The moments of arrival, from the earliest that is not over.
+    moments: VecDeque<Moment>,
+    /// Records that wait, in lists.
+    held: Vec<(TraceRecord, u32)>,
+    free: Vec<u32>,
+    /// Records whose turn it is.
+    ready: Vec<TraceRecord>,
+}
+
+/// The requests that arrived at one time.
+#[derive(Debug)]
+struct Moment {
+    arrival: Nanos,
+    /// How many of them have not completed.
+    open: u32,
+    /// The list of those that have: first and last.
+    first: u32,
+    last: u32,
+}
+
+impl RequestLog {
+    /// A request arrives, not before any other that has.
+    pub(crate) fn arrived(&mut self, now: Nanos) {
+        match self.moments.back_mut() {
+            Some(moment) if moment.arrival == now => moment.open += 1,
+            _ => self.moments.push_back(Moment { arrival: now, open: 1, first: NONE, last: NONE }),
+        }
+    }
+
+    /// A request that has arrived is complete.
+    pub(crate) fn completed(&mut self, record: TraceRecord) {
+        let at = self.moments.partition_point(|moment| moment.arrival < record.arrival);
+        debug_assert!(self.moments.get(at).is_some_and(|m| m.arrival == record.arrival), "it has arrived");
+        if at == 0 {
+            self.ready.push(record);
+        } else {
+            let slot = self.hold(record);
+            let moment = &mut self.moments[at];
+            match moment.last {
+                NONE => moment.first = slot,
+                last => self.held[last as usize].1 = slot,
+            }
+            moment.last = slot;
+        }
+        self.moments[at].open -= 1;
+        self.release();
+    }
+
+    /// What may be told: no request that is still under way arrived before.
+    pub(crate) fn ready(&mut self) -> std::vec::Drain<'_, TraceRecord> {
+        self.ready.drain(..)
+    }
+
+    fn hold(&mut self, record: TraceRecord) -> u32 {
+        match self.free.pop() {
+            Some(slot) => {
+                self.held[slot as usize] = (record, NONE);
+                slot
+            }
+            None => {
+                self.held.push((record, NONE));
+                self.held.len() as u32 - 1
+            }
+        }
+    }
+
+    /// Ends moments that are over. The records of the first that is not need not wait for the rest of it.
+    fn release(&mut self) {
+        while self.moments.front().is_some_and(|moment| moment.open == 0) {
+            self.moments.pop_front();
+            let Some(next) = self.moments.front_mut() else { return };
+            let mut slot = std::mem::replace(&mut next.first, NONE);
+            next.last = NONE;
+            while slot != NONE {
+                let (record, following) = &self.held[slot as usize];
+                self.ready.push(record.clone());
+                self.free.push(slot);
+                slot = *following;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iopilot_block::{Lba, Op, Sectors};
+    use proptest::prelude::*;
+
+    fn record(arrival: u64, lba: u64) -> TraceRecord {
+        TraceRecord::new(Nanos(arrival), Op::Read, Lba(lba), Sectors(8))
+    }
+
+    fn ready(log: &mut RequestLog) -> Vec<u64> {
+        log.ready().map(|r| r.lba.0).collect()
+    }
+
+    #[test]
+    fn only_what_is_under_way_holds_others_back() {
+        let mut log = RequestLog::default();
+        [0, 5, 5, 9].into_iter().for_each(|at| log.arrived(Nanos(at)));
+        log.completed(record(5, 1));
+        log.completed(record(9, 2));
+        assert!(ready(&mut log).is_empty(), "the first is under way");
+        log.completed(record(0, 3));
+        assert_eq!(
+            ready(&mut log),
+            [3, 1],
+            "one that arrived at 5 is under way, which is no reason for the other to wait"
+        );
+        log.completed(record(5, 4));
+        assert_eq!(ready(&mut log), [4, 2]);
+        assert_eq!((log.moments.len(), log.held.len(), log.free.len()), (0, 2, 2));
+    }
+
+    proptest! {
+        /// The same as sorting all of them by arrival at the end.
+        #[test]
+        fn as_sorted_at_the_end(gaps in prop::collection::vec((0u64..3, 0u64..40), 1..200)) {
+            let mut events: Vec<(u64, bool, u64)> = Vec::new();
+            let mut arrivals = Vec::new();
+            let mut now = 0;
+            for (i, (gap, service)) in (0..).zip(&gaps) {
+                now += gap;
+                arrivals.push(now);
+                events.push((now, false, i));
+                events.push((now + service, true, i));
+            }
+            // Of one time, arrivals and completions take turns as they come.
+            events.sort_by_key(|&(at, completes, i)| (at, i, completes));
+            let (mut log, mut streamed, mut all) = (RequestLog::default(), Vec::new(), Vec::new());
+            for (at, completes, i) in events {
+                if completes {
+                    let record = record(arrivals[i as usize], i);
+                    all.push(record.clone());
+                    log.completed(record);
+                    streamed.extend(log.ready());
+                } else {
+                    log.arrived(Nanos(at));
+                }
+            }
+            all.sort_by_key(|r| r.arrival);
+            prop_assert_eq!(streamed, all);
+            prop_assert!(log.held.len() == log.free.len() && log.moments.is_empty());
+        }
+    }
+}
