@@ -1,8 +1,10 @@
 //! DiskSim 4.0's parameter files, read as they are.
 //!
 //! [`Spec::load`] reads the language: blocks, lists, ranges, inclusion, inheritance, instances and the topology, with
-//! file and line kept for every value. [`Spec::override_parameter`] applies what a command line changes.
+//! file and line kept for every value. [`params::System::read`] makes typed and checked parameters of it.
+//! [`Spec::override_parameter`] applies what a command line changes.
 
+pub mod params;
 mod parse;
 
 pub use parse::{Block, Files, Instance, MODULES, Node, Param, Place, Spec, Value};

@@ -15,6 +15,7 @@ mod spec;
 pub use block::{Block, Node, Param, Value};
 pub use files::{Files, Place};
 pub use modules::MODULES;
+pub(crate) use names::expected_name;
 pub use spec::{Instance, Spec};
 
 #[cfg(test)]

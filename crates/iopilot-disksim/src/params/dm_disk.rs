@@ -1,0 +1,64 @@
+//! `dm_disk`: surfaces, cylinders, and the two models below.
+
+use super::fields::{Check, Fields, Given, Module, block, count, whole};
+use super::layout_g1::LayoutG1;
+use super::layout_g2::LayoutG2;
+use super::layout_g4::LayoutG4;
+use super::mech_g1::MechG1;
+use super::module::module;
+use crate::parse::Value;
+use iopilot_block::InputError;
+
+/// Where blocks lie.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DmLayout {
+    /// Zones, skews, spares, slips and defects.
+    G1(LayoutG1),
+    /// A map of extents.
+    G2(LayoutG2),
+    /// Patterns that repeat.
+    G4(LayoutG4),
+}
+
+module! {
+    /// The mechanical part of a drive.
+    DmDisk = "dm_disk" {
+        /// Blocks; of layout g1 the zones say it.
+        block_count: u64 = "Block count", count;
+        /// Recording surfaces.
+        number_of_data_surfaces: u32 = "Number of data surfaces", whole(1..=256);
+        /// Cylinders.
+        number_of_cylinders: u32 = "Number of cylinders", whole(1..=100_000_000);
+        /// What turns and moves.
+        mechanical_model: MechG1 = "Mechanical Model", block;
+        /// Where blocks lie.
+        layout_model: DmLayout = "Layout Model", layout;
+    }
+}
+
+fn layout(given: &Given<'_>) -> Result<DmLayout, InputError> {
+    match given.value {
+        Value::Block(b) if b.module == LayoutG1::MODULE => block(given).map(DmLayout::G1),
+        Value::Block(b) if b.module == LayoutG2::MODULE => block(given).map(DmLayout::G2),
+        Value::Block(b) if b.module == LayoutG4::MODULE => block(given).map(DmLayout::G4),
+        _ => Err(given.refuse("a block, dm_layout_g1 { ... }, dm_layout_g2 { ... } or dm_layout_g4 { ... }")),
+    }
+}
+
+impl Check for DmDisk {
+    fn check(&self, fields: &Fields<'_>) -> Result<(), InputError> {
+        let last = match &self.layout_model {
+            DmLayout::G1(layout) => layout.zones.iter().map(|z| z.last_cylinder_number).max(),
+            DmLayout::G2(layout) => layout.zones.iter().map(|z| z.last_cylinder_number).max(),
+            DmLayout::G4(_) => None,
+        };
+        if last.is_some_and(|last| last >= self.number_of_cylinders) {
+            let expected = format!("more than {}, the last cylinder of the zones", last.unwrap_or_default());
+            return Err(fields.refuse("Number of cylinders", expected));
+        }
+        if self.block_count == 0 && !matches!(self.layout_model, DmLayout::G1(_)) {
+            return Err(fields.refuse("Block count", "the number of blocks of the layout"));
+        }
+        Ok(())
+    }
+}

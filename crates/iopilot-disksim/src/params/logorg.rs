@@ -1,0 +1,163 @@
+//! `disksim_logorg`: how requests are spread over devices; `disksim_syncset`.
+
+use super::choice::{choice, choices};
+use super::fields::{Check, Fields, flag, fraction, ms, names, positive, some, whole, word};
+use super::module::module;
+use iopilot_block::InputError;
+
+choices! {
+    /// What requests name.
+    AddressingMode {
+        /// The organisation.
+        Array = "Array", "";
+        /// A device of it.
+        Parts = "Parts", "";
+    }
+}
+
+choices! {
+    /// Where data lie.
+    DistributionScheme {
+        /// Where the request says.
+        Asis = "Asis", "";
+        /// In turn on all devices.
+        Striped = "Striped", "";
+        /// On any device.
+        Random = "Random", "";
+        /// On each device in turn, whatever the address.
+        Ideal = "Ideal", "";
+    }
+}
+
+choices! {
+    /// What is stored besides the data.
+    RedundancyScheme {
+        /// Nothing.
+        Noredun = "Noredun", "";
+        /// Copies.
+        Shadowed = "Shadowed", "";
+        /// Parity on the last device.
+        ParityDisk = "Parity_disk", "";
+        /// Parity on each device in turn.
+        ParityRotated = "Parity_rotated", "";
+    }
+}
+
+choices! {
+    /// Which copy a read goes to.
+    CopyChoice {
+        /// The first.
+        Primary = "1", "the first copy";
+        /// Any.
+        Random = "2", "a random copy";
+        /// Each in turn.
+        RoundRobin = "3", "round robin";
+        /// The one with the least distance.
+        ShortestDistance = "4", "least distance";
+        /// The one whose queue is shortest.
+        ShortestQueue = "5", "shortest queue";
+        /// The same, and of equal ones that with the least distance.
+        ShortestQueueDistance = "6", "shortest queue, then least distance";
+    }
+}
+
+choices! {
+    /// How parity moves from row to row (Lee and Katz).
+    ParityRotationType {
+        /// Parity falls, data follow it.
+        LeftSymmetric = "1", "left symmetric";
+        /// Parity falls, data in ascending order.
+        LeftAsymmetric = "2", "left asymmetric";
+        /// Parity rises, data in ascending order.
+        RightAsymmetric = "3", "right asymmetric";
+        /// Parity rises, data follow it.
+        RightSymmetric = "4", "right symmetric";
+    }
+}
+
+module! {
+    /// A logical organisation.
+    Logorg = "disksim_logorg" {
+        /// What requests name.
+        addressing_mode: AddressingMode = "Addressing mode", choice;
+        /// Where data lie.
+        distribution_scheme: DistributionScheme = "Distribution scheme", choice;
+        /// What is stored besides.
+        redundancy_scheme: RedundancyScheme = "Redundancy scheme", choice;
+        /// Unused.
+        components: Option<String> = "Components", some(word), or None;
+        /// Its devices, by name.
+        devices: Vec<String> = "devices", names;
+        /// Blocks that lie on one device in a row.
+        stripe_unit: u64 = "Stripe unit", positive;
+        /// Whether all writes of a request wait for all its reads.
+        synch_writes_for_safety: bool = "Synch writes for safety", flag;
+        /// Copies; redundancy `Shadowed`.
+        number_of_copies: u32 = "Number of copies", whole(1..=65_536);
+        /// Which copy a read goes to.
+        copy_choice_on_read: CopyChoice = "Copy choice on read", choice;
+        /// The share of the devices from which on a write reconstructs the parity.
+        rmw_vs_reconstruct: f64 = "RMW vs. reconstruct", fraction;
+        /// Blocks of parity on one device in a row; redundancy `Parity_rotated`.
+        parity_stripe_unit: u64 = "Parity stripe unit", positive;
+        /// How parity moves.
+        parity_rotation_type: ParityRotationType = "Parity rotation type", choice;
+        /// Between time stamps, ms; 0 for none.
+        time_stamp_interval: f64 = "Time stamp interval", ms, or 0.0;
+        /// Of the first time stamp, ms.
+        time_stamp_start_time: f64 = "Time stamp start time", ms, or 0.0;
+        /// Of the last, ms.
+        time_stamp_stop_time: f64 = "Time stamp stop time", ms, or 0.0;
+        /// Where they are written.
+        time_stamp_file_name: Option<String> = "Time stamp file name", some(word), or None;
+    }
+}
+
+impl Check for Logorg {
+    fn check(&self, fields: &Fields<'_>) -> Result<(), InputError> {
+        let count = self.devices.len();
+        let parity = matches!(self.redundancy_scheme, RedundancyScheme::ParityDisk | RedundancyScheme::ParityRotated);
+        if let Some(at) = (1..count).find(|&at| self.devices[..at].contains(&self.devices[at])) {
+            return Err(fields.refuse("devices", format!("each device once, but {} is there twice", self.devices[at])));
+        }
+        if self.distribution_scheme == DistributionScheme::Asis && self.addressing_mode == AddressingMode::Array {
+            return Err(fields.refuse("Addressing mode", "Parts for distribution scheme Asis"));
+        }
+        if parity && self.distribution_scheme != DistributionScheme::Striped {
+            return Err(fields.refuse("Distribution scheme", "Striped for a redundancy scheme with parity"));
+        }
+        if parity && count < 2 {
+            return Err(fields.refuse("devices", "at least two for a redundancy scheme with parity"));
+        }
+        let copies = self.number_of_copies as usize;
+        if self.redundancy_scheme == RedundancyScheme::Shadowed && (copies < 2 || count % copies != 0) {
+            return Err(fields.refuse("Number of copies", format!("at least 2, and a divisor of the {count} devices")));
+        }
+        let (unit, parity_unit) = (self.stripe_unit, self.parity_stripe_unit);
+        let rotated = self.redundancy_scheme == RedundancyScheme::ParityRotated;
+        if rotated && parity_unit % unit != 0 {
+            return Err(fields.refuse("Parity stripe unit", format!("a multiple of the stripe unit, {unit}")));
+        }
+        Ok(())
+    }
+}
+
+choices! {
+    /// What a syncset is made of.
+    SyncsetType {
+        /// Disks.
+        Disk = "disk", "";
+    }
+}
+
+module! {
+    /// Disks that turn in step.
+    Syncset = "disksim_syncset" {
+        /// What it is made of.
+        kind: SyncsetType = "type", choice, or SyncsetType::Disk;
+        /// The disks, by name.
+        devices: Vec<String> = "devices", names;
+    }
+}
+
+impl Check for Syncset {}
