@@ -69,7 +69,7 @@ impl MechanicalDisk {
         let depth = model.interface.queue_depth as usize;
         let cylinders = model.mechanics.geometry.cylinders();
         Self {
-            seek_floor: SeekFloor::new(cylinders, |distance| model.mechanics.seek.time(distance)),
+            seek_floor: SeekFloor::new(cylinders, |distance| model.mechanics.least_move_time(distance)),
             cache,
             buffer,
             arm: Arm { cylinder: 0, head: 0 },

@@ -32,17 +32,24 @@ pub struct Mechanics {
     pub initial_angle: f64,
     /// Changing the head within a cylinder, ns.
     pub head_switch: f64,
-    /// What a write waits longer for the arm to settle, ns.
+    /// What a write waits longer for the arm to settle, ns; may be negative.
     pub write_settle: f64,
 }
 
 impl Mechanics {
     /// The time to bring the head from `arm` onto `track`: seek and head switch go on together, the longer counts; a
-    /// write then settles longer (Ganger B.1.1). Nothing on the same track.
+    /// write then settles longer (Ganger B.1.1), or, where the curve has it the other way round, less long. Nothing on
+    /// the same track.
     pub fn move_time(&self, arm: Arm, track: &Track, write: bool) -> f64 {
-        let seek = self.seek.time(arm.cylinder.abs_diff(track.cylinder));
+        let seek = self.seek.time_of(arm.cylinder.abs_diff(track.cylinder), write);
         let moved = if arm.head == track.head { seek } else { seek.max(self.head_switch) };
-        if write && moved > 0.0 { moved + self.write_settle } else { moved }
+        if write && moved > 0.0 { (moved + self.write_settle).max(0.0) } else { moved }
+    }
+
+    /// The least that a move over `distance` cylinders takes, be it for a read or a write.
+    pub fn least_move_time(&self, distance: u32) -> f64 {
+        let write = self.seek.time_of(distance, true) + self.write_settle;
+        self.seek.time_of(distance, false).min(write).max(0.0)
     }
 
     /// The angle under the heads at time `at`, in revolutions, 0 to 1.

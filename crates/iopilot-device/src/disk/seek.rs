@@ -1,9 +1,25 @@
 //! [`SeekCurve`]: how long the arm takes over a distance, settling included (Ganger B.1.1).
 
+use iopilot_block::InputError;
+
 /// Seek time as a function of the distance in cylinders. Times are in nanoseconds; distance 0 takes none.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SeekCurve {
-    /// `base + root * sqrt(d - 1) + slope * (d - 1)` (Lee's three-point curve).
+    /// The same over any distance (DiskSim 4.0 `constant`).
+    Constant(f64),
+    /// From the single-cylinder time to the average at a third of the stroke, and on to the full stroke (DiskSim 4.0
+    /// `linear`).
+    Linear {
+        /// One cylinder.
+        single: f64,
+        /// A third of the cylinders.
+        average: f64,
+        /// All cylinders.
+        full: f64,
+        /// Cylinders of the drive.
+        cylinders: u32,
+    },
+    /// `base + root * sqrt(d - 1) + slope * (d - 1)` (Lee's three-point curve; DiskSim 4.0 `curve`).
     Smooth {
         /// One cylinder.
         base: f64,
@@ -13,8 +29,10 @@ pub enum SeekCurve {
         slope: f64,
     },
     /// `short[0] + short[1] * sqrt(d)` below `boundary` cylinders, `long[0] + long[1] * d` from there (Ruemmler and
-    /// Wilkes).
+    /// Wilkes; DiskSim 4.0 `hpl`, and `hplplus10` with ten measured distances).
     TwoPart {
+        /// Measured times over 1, 2, ... cylinders, which go before the formula.
+        measured: Vec<f64>,
         /// The first distance of the long form.
         boundary: u32,
         /// Constant and factor of the root.
@@ -23,11 +41,43 @@ pub enum SeekCurve {
         long: [f64; 2],
     },
     /// Measured points, rising in distance; linear between them and beyond the last two, and below the first from
-    /// nothing at distance 0.
+    /// nothing at distance 0 (DiskSim 4.0 `extracted`). See [`SeekCurve::table`].
     Table(Vec<(u32, f64)>),
+    /// As [`SeekCurve::Table`], with times of their own for writes, which take longer to settle. See
+    /// [`SeekCurve::tables`].
+    Tables {
+        /// Of reads.
+        read: Vec<(u32, f64)>,
+        /// Of writes.
+        write: Vec<(u32, f64)>,
+    },
 }
 
 impl SeekCurve {
+    /// The curve through measured points; of several at one distance the first counts.
+    ///
+    /// # Errors
+    /// Where there are no points, where distances do not rise from at least 1, or a time is no time.
+    pub fn table(points: &[(u32, f64)]) -> Result<Self, InputError> {
+        Ok(Self::Table(checked(points)?))
+    }
+
+    /// As [`SeekCurve::table`], with times of their own for writes.
+    ///
+    /// # Errors
+    /// As [`SeekCurve::table`], for either.
+    pub fn tables(read: &[(u32, f64)], write: &[(u32, f64)]) -> Result<Self, InputError> {
+        Ok(Self::Tables { read: checked(read)?, write: checked(write)? })
+    }
+
+    /// Lee's curve with the coefficients of DiskSim: as [`SeekCurve::from_data_sheet`], with a stroke of `cylinders`
+    /// instead of one less two.
+    pub fn lee(single: f64, average: f64, full: f64, cylinders: u32) -> Self {
+        let n = f64::from(cylinders.max(1));
+        let root = (-10.0 * single + 15.0 * average - 5.0 * full) / (3.0 * n.sqrt());
+        Self::Smooth { base: single, root, slope: (7.0 * single - 15.0 * average + 8.0 * full) / (3.0 * n) }
+    }
+
     /// The smooth curve through a data sheet's three numbers: exact at one cylinder and at the full stroke, and with
     /// the given average over all pairs of cylinders, which is how drive makers define it (weight `cylinders - d` for
     /// distance `d`). With `x = d / cylinders` the means of `sqrt(x)` and `x` are 8/15 and 1/3.
@@ -44,24 +94,65 @@ impl SeekCurve {
         (single + (full - single) / 3.0, single + (full - single) * 11.0 / 15.0)
     }
 
-    /// Nanoseconds over `distance` cylinders. O(1), for a table O(log points).
+    /// Nanoseconds over `distance` cylinders, for a read where writes differ. O(1), for a table O(log points).
+    #[inline]
     pub fn time(&self, distance: u32) -> f64 {
+        self.time_of(distance, false)
+    }
+
+    /// Nanoseconds over `distance` cylinders before a read or a write, but for the write settle time that
+    /// [`Mechanics`](super::Mechanics) adds. Never negative.
+    #[inline]
+    pub fn time_of(&self, distance: u32, write: bool) -> f64 {
         if distance == 0 {
             return 0.0;
         }
         let d = f64::from(distance);
-        match self {
-            Self::Smooth { base, root, slope } => base + root * (d - 1.0).sqrt() + slope * (d - 1.0),
-            Self::TwoPart { boundary, short, long } => {
-                if distance < *boundary {
-                    short[0] + short[1] * d.sqrt()
+        let time = match self {
+            Self::Constant(time) => *time,
+            Self::Linear { single, average, full, cylinders } => {
+                let n = f64::from(*cylinders);
+                if distance == 1 {
+                    *single
+                } else if 3.0 * d <= n {
+                    single + (average - single) * 3.0 * (d - 1.0) / n
                 } else {
-                    long[0] + long[1] * d
+                    average + (full - average) * (3.0 * d - n) / (2.0 * n)
                 }
             }
+            Self::Smooth { base, root, slope } => base + root * (d - 1.0).sqrt() + slope * (d - 1.0),
+            Self::TwoPart { measured, boundary, short, long } => match measured.get(distance as usize - 1) {
+                Some(&time) => time,
+                None if distance < *boundary => short[0] + short[1] * d.sqrt(),
+                None => long[0] + long[1] * d,
+            },
             Self::Table(points) => interpolate(points, distance),
+            Self::Tables { read, write: writes } => interpolate(if write { writes } else { read }, distance),
+        };
+        time.max(0.0)
+    }
+}
+
+/// The points of a table, each distance once.
+fn checked(points: &[(u32, f64)]) -> Result<Vec<(u32, f64)>, InputError> {
+    let mut table: Vec<(u32, f64)> = Vec::with_capacity(points.len());
+    for &(distance, time) in points {
+        let before = table.last().map_or(0, |point| point.0);
+        if distance < before.max(1) {
+            let expected = format!("a distance of at least {}, as distances rise", before.max(1));
+            return Err(InputError::new("seek distance", distance.to_string(), expected));
+        }
+        if !(0.0..1e15).contains(&time) {
+            return Err(InputError::new("seek time", time.to_string(), "a time, not negative"));
+        }
+        if distance > before {
+            table.push((distance, time));
         }
     }
+    if table.is_empty() {
+        return Err(InputError::new("seek table", "no points", "at least one distance and its time"));
+    }
+    Ok(table)
 }
 
 fn interpolate(points: &[(u32, f64)], distance: u32) -> f64 {
@@ -108,8 +199,60 @@ mod tests {
     #[test]
     fn two_parts_meet_at_the_boundary_they_name() {
         // HP C2247: 3.81 + 0.33 sqrt(d) below 300 cylinders, 7.75 + 0.0059 d above.
-        let curve = SeekCurve::TwoPart { boundary: 300, short: [3.81, 0.33], long: [7.75, 0.0059] };
+        let curve =
+            SeekCurve::TwoPart { measured: Vec::new(), boundary: 300, short: [3.81, 0.33], long: [7.75, 0.0059] };
         assert!((curve.time(100) - 7.11).abs() < 1e-9);
         assert!((curve.time(300) - 9.52).abs() < 1e-9);
+    }
+
+    #[test]
+    fn measured_short_seeks_go_before_the_formula() {
+        // DiskSim's hplplus10: ten times, then 2 + sqrt(d), then 7 + d / 2.
+        let measured: Vec<f64> = (1..=10).map(|d| f64::from(d) / 10.0).collect();
+        let curve = SeekCurve::TwoPart { measured, boundary: 100, short: [2.0, 1.0], long: [7.0, 0.5] };
+        let times: Vec<f64> = [0, 1, 10, 16, 81, 100].map(|d| curve.time(d)).into();
+        assert_eq!(times, [0.0, 0.1, 1.0, 6.0, 11.0, 57.0]);
+    }
+
+    #[test]
+    fn constant_and_linear_curves_go_through_what_they_name() {
+        assert_eq!([0, 1, 900].map(|d| SeekCurve::Constant(5.0).time(d)), [0.0, 5.0, 5.0]);
+        let linear = SeekCurve::Linear { single: 1.0, average: 7.0, full: 11.0, cylinders: 900 };
+        assert_eq!([0, 1, 151, 600, 900].map(|d| linear.time(d)), [0.0, 1.0, 4.0, 9.0, 11.0]);
+    }
+
+    #[test]
+    fn lees_curve_has_the_single_cylinder_time_and_the_average_it_was_given() {
+        let n = 30_000;
+        let curve = SeekCurve::lee(1.0, 8.0, 15.0, n);
+        assert_eq!(curve.time(1), 1.0);
+        assert!((curve.time(n + 1) - 15.0).abs() < 1e-9);
+        let mean = |f: &dyn Fn(f64) -> f64| (1..n).map(|d| f(f64::from(n - d))).sum::<f64>();
+        let weighted: f64 = (1..n).map(|d| f64::from(n - d) * curve.time(d)).sum();
+        assert!((weighted / mean(&|w| w) - 8.0).abs() < 2e-3);
+    }
+
+    #[test]
+    fn writes_may_have_a_table_of_their_own() {
+        let curve = SeekCurve::tables(&[(1, 1.0), (3, 2.0)], &[(1, 1.5), (3, 4.5)]).unwrap();
+        assert_eq!((curve.time_of(2, false), curve.time_of(2, true), curve.time(4)), (1.5, 3.0, 2.5));
+    }
+
+    #[test]
+    fn a_table_keeps_the_first_of_equal_distances_and_refuses_nonsense() {
+        assert_eq!(SeekCurve::table(&[(1, 1.0), (2, 5.0), (2, 9.0)]), Ok(SeekCurve::Table(vec![(1, 1.0), (2, 5.0)])));
+        let refused = |points: &[(u32, f64)]| SeekCurve::table(points).unwrap_err().to_string();
+        assert_eq!(
+            refused(&[(5, 1.0), (4, 2.0)]),
+            "seek distance: got 4, expected a distance of at least 5, as distances rise"
+        );
+        assert!(refused(&[]).starts_with("seek table: got no points"));
+        assert!(refused(&[(0, 1.0)]).starts_with("seek distance: got 0"));
+        assert!(refused(&[(1, f64::NAN)]).starts_with("seek time: got NaN"));
+    }
+
+    #[test]
+    fn beyond_a_falling_end_no_seek_takes_less_than_nothing() {
+        assert_eq!(SeekCurve::table(&[(1, 2.0), (2, 1.0)]).unwrap().time(50), 0.0);
     }
 }

@@ -172,6 +172,7 @@ fn follow(
 fn seek_curve(s: &SeekSpec, cylinders: u32) -> SeekCurve {
     if let Some(two) = &s.sqrt_linear {
         return SeekCurve::TwoPart {
+            measured: Vec::new(),
             boundary: two.boundary_cylinders,
             short: [two.a_ms * MS, two.b_ms * MS],
             long: [two.c_ms * MS, two.e_ms * MS],
