@@ -55,6 +55,20 @@ macro_rules! mapped {
     };
 }
 
+/// Heads and cylinders that a drive may have: far beyond any, but nothing in here gets out of hand.
+const MOST_HEADS: u32 = 1024;
+const MOST_CYLINDERS: u32 = 1 << 27;
+
+fn check_size(heads: u32, cylinders: u32) -> Result<(), InputError> {
+    if !(1..=MOST_HEADS).contains(&heads) {
+        return Err(InputError::new("Number of data surfaces", heads.to_string(), format!("1 to {MOST_HEADS}")));
+    }
+    if !(1..=MOST_CYLINDERS).contains(&cylinders) {
+        return Err(InputError::new("Number of cylinders", cylinders.to_string(), format!("1 to {MOST_CYLINDERS}")));
+    }
+    Ok(())
+}
+
 impl Geometry {
     /// `zones` are in the order of their blocks. Of their sectors the first `capacity` are used, all where `None`.
     pub fn new(heads: u32, layout: Layout, zones: Vec<Zone>, capacity: Option<u64>) -> Self {
@@ -68,8 +82,9 @@ impl Geometry {
     /// # Errors
     /// Where the layout contradicts itself; names the zone and the parameter.
     pub fn g1(layout: &G1Layout) -> Result<Self, InputError> {
-        let map = G1::new(layout)?;
         let (heads, cylinders) = (layout.heads, layout.cylinders);
+        check_size(heads, cylinders)?;
+        let map = G1::new(layout)?;
         Ok(Self { heads, cylinders, capacity: map.capacity(), map: Map::G1(map) })
     }
 
@@ -78,8 +93,9 @@ impl Geometry {
     /// # Errors
     /// As [`Geometry::g1`].
     pub fn g2(layout: &G2Layout) -> Result<Self, InputError> {
-        let map = G2::new(layout)?;
         let (heads, cylinders) = (layout.heads, layout.cylinders);
+        check_size(heads, cylinders)?;
+        let map = G2::new(layout)?;
         Ok(Self { heads, cylinders, capacity: map.capacity(), map: Map::G2(map) })
     }
 
@@ -88,8 +104,9 @@ impl Geometry {
     /// # Errors
     /// As [`Geometry::g1`].
     pub fn g4(layout: &G4Layout) -> Result<Self, InputError> {
-        let map = G4::new(layout)?;
         let (heads, cylinders) = (layout.heads, layout.cylinders);
+        check_size(heads, cylinders)?;
+        let map = G4::new(layout)?;
         Ok(Self { heads, cylinders, capacity: map.capacity(), map: Map::G4(map) })
     }
 

@@ -7,6 +7,8 @@ mod check;
 mod lay;
 mod layout;
 mod piece;
+#[cfg(test)]
+mod tests;
 
 pub use layout::{G1Layout, G1Zone, HeadOrder, SkewUnit, Sparing};
 
@@ -78,7 +80,7 @@ impl G1 {
                 if place != belongs {
                     remapped.push((index as u32, place, piece.first));
                 }
-                let push = layout.push(zone, &frame, belongs);
+                let push = layout.push(zone, &frame, place);
                 stretches.push(Stretch { piece, place, zone: index as u32, push });
             }
             let blocks = frame.blocks(zone).unwrap_or(0);

@@ -70,8 +70,8 @@ pub(super) struct G2 {
 
 impl G2 {
     pub(super) fn new(layout: &G2Layout) -> Result<Self, InputError> {
-        if layout.zones.is_empty() || layout.heads == 0 {
-            return Err(InputError::new("Zones", "none", "at least one zone and one head"));
+        if layout.zones.is_empty() {
+            return Err(InputError::new("Zones", "none", "at least one zone"));
         }
         for (i, zone) in layout.zones.iter().enumerate() {
             check_zone(layout, i, zone)?;

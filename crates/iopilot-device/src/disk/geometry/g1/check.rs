@@ -11,9 +11,6 @@ const MOST: u64 = 1 << 48;
 
 /// The parameters by themselves.
 pub(super) fn layout(g1: &G1Layout) -> Result<(), InputError> {
-    if g1.heads == 0 {
-        return Err(InputError::new("Number of data surfaces", "0", "at least 1"));
-    }
     if g1.zones.is_empty() {
         return Err(InputError::new("Zones", "none", "at least one zone"));
     }
@@ -44,8 +41,8 @@ fn zone(g1: &G1Layout, i: usize, z: &G1Zone) -> Result<(), InputError> {
         let expected = format!("a cylinder below {}", g1.cylinders);
         return Err(wrong(i, "Last cylinder number", &z.last_cylinder, expected));
     }
-    if z.blocks_per_track == 0 {
-        return Err(wrong(i, "Blocks per track", &0, "at least 1"));
+    if !(1..=1 << 30).contains(&z.blocks_per_track) {
+        return Err(wrong(i, "Blocks per track", &z.blocks_per_track, "at least 1 and at most 2^30"));
     }
     let angles = [
         ("Offset of first block", z.offset),

@@ -107,7 +107,7 @@ impl Frame {
             let mut gaps = Vec::new();
             let mut from = at + room.start;
             while let Some(slip) = slips.next_if(|&s| s < at + size) {
-                gaps.push(from..slip.clamp(from, at + room.end));
+                gaps.push(from..from.max(slip.min(at + room.end)));
                 from = from.max(slip + grain);
             }
             gaps.push(from..from.max(at + room.end));

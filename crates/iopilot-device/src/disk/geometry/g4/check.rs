@@ -19,14 +19,8 @@ struct Extent {
 
 /// The layout by itself; returns the number of places in the index.
 pub(super) fn layout(g4: &G4Layout) -> Result<u64, InputError> {
-    if g4.heads == 0 {
-        return Err(InputError::new("Number of data surfaces", "0", "at least 1"));
-    }
-    if g4.cylinders == 0 || i32::try_from(g4.cylinders).is_err() {
-        return Err(InputError::new("Number of cylinders", g4.cylinders.to_string(), "at least 1, below 2^31"));
-    }
     for (i, p) in g4.patterns.iter().enumerate() {
-        if p.low > p.high || p.high >= p.per_turn {
+        if p.low > p.high || p.high >= p.per_turn || p.per_turn > 1 << 30 {
             let got = format!("{}, {}, {}", p.low, p.high, p.per_turn);
             return Err(InputError::new(format!("TP {i}"), got, "low sector <= high sector < sectors per track"));
         }
