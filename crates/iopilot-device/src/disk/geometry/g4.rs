@@ -3,6 +3,8 @@
 mod check;
 mod index;
 mod layout;
+#[cfg(test)]
+mod tests;
 
 pub use layout::{G4Child, G4Entry, G4Layout, G4Remap, TrackPattern};
 
