@@ -19,6 +19,7 @@ mod deadline;
 mod deadlines;
 mod decay;
 mod fcfs;
+mod ioqueue;
 mod jiffies;
 mod kyber;
 mod links;
@@ -44,6 +45,10 @@ pub use cfq::{Cfq, CfqTunables};
 pub use cscan::{Circle, CircularScan};
 pub use deadline::{Deadline, DeadlineTunables};
 pub use fcfs::Fcfs;
+pub use ioqueue::{
+    CylinderMapping, DistanceRule, IoPick, IoQueue, IoQueueConfig, IoRequest, OverlapScheme, Policy, StreamScheme,
+    TimeoutScheme,
+};
 pub use kyber::{Kyber, KyberTunables};
 pub use links::{Links, List};
 pub use merge::{MergeIndex, MergeLimits, MergeTarget, Merged, compatible, try_merge};

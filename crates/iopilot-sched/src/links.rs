@@ -99,6 +99,17 @@ impl List {
         self.len += 1;
     }
 
+    /// Puts `id` before `at`, which is in this list.
+    pub fn insert_before(&mut self, links: &mut Links, at: RequestId, id: RequestId) {
+        let prev = links.slot(at).0.replace(id);
+        *links.slot(id) = (prev, Some(at));
+        match prev {
+            Some(prev) => links.slot(prev).1 = Some(id),
+            None => self.front = Some(id),
+        }
+        self.len += 1;
+    }
+
     /// Takes the first request out.
     pub fn pop_front(&mut self, links: &mut Links) -> Option<RequestId> {
         let id = self.front?;
@@ -160,6 +171,10 @@ mod tests {
         tail.push_back(&mut links, id(7));
         list.append(&mut links, &mut tail);
         assert_eq!((list.back(), list.prev(&links, id(7)), tail.len()), (Some(id(7)), Some(id(2)), 0));
+        list.insert_before(&mut links, id(9), id(8));
+        list.insert_before(&mut links, id(7), id(6));
+        assert_eq!(list.iter(&links).map(RequestId::index).collect::<Vec<_>>(), [8, 9, 3, 4, 2, 6, 7]);
+        assert_eq!(list.prev(&links, id(6)), Some(id(2)));
         while list.pop_front(&mut links).is_some() {}
         assert!(list.is_empty() && list.back().is_none());
     }

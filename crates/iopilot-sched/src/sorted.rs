@@ -148,6 +148,16 @@ impl SortedIndex {
         self.chunks.iter().flat_map(|c| &c.ids).copied()
     }
 
+    /// Those at or above `lba`, upwards, with their sectors.
+    pub(crate) fn upwards_from(&self, lba: Lba) -> Upwards<'_> {
+        Upwards { index: self, at: self.lower(lba) }
+    }
+
+    /// Those below `lba`, downwards, with their sectors; of those at one sector the newest first.
+    pub(crate) fn downwards_from(&self, lba: Lba) -> Downwards<'_> {
+        Downwards { index: self, at: self.lower(lba) }
+    }
+
     /// Where the first entry at or above `lba` is, or the end of the chunk before it.
     fn lower(&self, lba: Lba) -> Position {
         let c = match self.chunks.len() {
@@ -211,6 +221,50 @@ impl SortedIndex {
     }
 }
 
+/// See [`SortedIndex::upwards_from`].
+#[derive(Clone, Debug)]
+pub(crate) struct Upwards<'a> {
+    index: &'a SortedIndex,
+    at: Position,
+}
+
+impl Iterator for Upwards<'_> {
+    type Item = (Lba, RequestId);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let chunk = self.index.chunks.get(self.at.0)?;
+            if let Some(&id) = chunk.ids.get(self.at.1) {
+                let item = (Lba(chunk.sectors[self.at.1]), id);
+                self.at.1 += 1;
+                return Some(item);
+            }
+            self.at = (self.at.0 + 1, 0);
+        }
+    }
+}
+
+/// See [`SortedIndex::downwards_from`].
+#[derive(Clone, Debug)]
+pub(crate) struct Downwards<'a> {
+    index: &'a SortedIndex,
+    at: Position,
+}
+
+impl Iterator for Downwards<'_> {
+    type Item = (Lba, RequestId);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.at.1 == 0 {
+            self.at.0 = self.at.0.checked_sub(1)?;
+            self.at.1 = self.index.chunks[self.at.0].len();
+        }
+        self.at.1 -= 1;
+        let chunk = &self.index.chunks[self.at.0];
+        Some((Lba(chunk.sectors[self.at.1]), chunk.ids[self.at.1]))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -245,6 +299,8 @@ mod tests {
                     prop_assert_eq!(index.next(Lba(key.0), id), model.range((key.0, key.1 + 1)..).next().map(|(_, &id)| id));
                     prop_assert_eq!(index.prev(Lba(key.0), id), model.range(..key).next_back().map(|(_, &id)| id));
                 }
+                prop_assert!(index.upwards_from(Lba(lba)).eq(model.range((lba, 0)..).map(|(k, &id)| (Lba(k.0), id))));
+                prop_assert!(index.downwards_from(Lba(lba)).eq(model.range(..(lba, 0)).rev().map(|(k, &id)| (Lba(k.0), id))));
                 prop_assert_eq!(index.first(), model.values().next().copied());
                 prop_assert_eq!(index.last(), model.values().next_back().copied());
                 prop_assert_eq!(index.len(), model.len());

@@ -1,0 +1,116 @@
+//! [`Line`]: requests that wait in one order.
+
+use super::config::{CylinderMapping, IoQueueConfig};
+use super::policy::{Order, Policy};
+use super::request::{Entry, IoRequest};
+use crate::{Links, List, SortedIndex};
+use iopilot_block::{Lba, Positions, RequestId};
+
+/// Bits of a key that hold the block; those above hold the cylinder. 40 bits are 512 TiB.
+const BLOCK_BITS: u32 = 40;
+
+/// The first key of `cylinder`.
+pub(super) fn key_of_cylinder(cylinder: u32) -> Lba {
+    Lba(u64::from(cylinder) << BLOCK_BITS)
+}
+
+/// The key of `block` on `cylinder`.
+pub(super) fn key_of(cylinder: u32, block: Lba) -> Lba {
+    Lba(key_of_cylinder(cylinder).0 | (block.0 & ((1 << BLOCK_BITS) - 1)))
+}
+
+/// The cylinder in a key.
+pub(super) fn cylinder_of(key: Lba) -> u32 {
+    (key.0 >> BLOCK_BITS) as u32
+}
+
+/// What a policy without positions was not built for.
+pub(super) fn known(positions: Option<&dyn Positions>) -> &dyn Positions {
+    positions.expect("a queue that needs positions is asked with them: see IoQueue::needs_positions")
+}
+
+/// The cylinder of a block as `mapping` sees it.
+pub(super) fn mapped(mapping: CylinderMapping, lba: Lba, named: Option<u32>, positions: Option<&dyn Positions>) -> u32 {
+    match mapping {
+        CylinderMapping::None => 0,
+        CylinderMapping::Known(knowledge) => known(positions).cylinder_known(lba, knowledge),
+        CylinderMapping::FromRequest => named.unwrap_or(0),
+        CylinderMapping::Average(sectors) => u32::try_from(lba.0 / sectors.max(1)).unwrap_or(u32::MAX),
+    }
+}
+
+/// The requests that wait for one policy: by arrival, and in the policy's own order.
+///
+/// Where a request goes in that order may be for the device to say, which is there only when a pick is made; until then
+/// it is among the `fresh`.
+#[derive(Clone, Debug)]
+pub(super) struct Line {
+    pub(super) policy: Policy,
+    pub(super) by_age: List,
+    pub(super) ordered: SortedIndex,
+    fresh: Vec<RequestId>,
+}
+
+impl Line {
+    pub(super) fn new(policy: Policy) -> Self {
+        Self { policy, by_age: List::new(), ordered: SortedIndex::new(), fresh: Vec::new() }
+    }
+
+    /// Takes in a request. O(1) for the youngest; one that comes from another line goes to where its age puts it.
+    pub(super) fn insert(&mut self, links: &mut Links, entries: &mut [Entry], id: RequestId) {
+        let arrived = entries[id.index()].arrived;
+        match self.by_age.back().filter(|back| entries[back.index()].arrived > arrived) {
+            None => self.by_age.push_back(links, id),
+            Some(_) => {
+                let younger = self.by_age.iter(links).find(|at| entries[at.index()].arrived > arrived);
+                match younger {
+                    Some(at) => self.by_age.insert_before(links, at, id),
+                    None => self.by_age.push_back(links, id),
+                }
+            }
+        }
+        entries[id.index()].key = None;
+        if self.policy.order() != Order::Arrival {
+            self.fresh.push(id);
+        }
+    }
+
+    pub(super) fn remove(&mut self, links: &mut Links, entries: &mut [Entry], id: RequestId) {
+        self.by_age.remove(links, id);
+        match entries[id.index()].key.take() {
+            Some(key) => self.ordered.remove(key, id),
+            None => self.fresh.retain(|&other| other != id),
+        }
+    }
+
+    /// Gives the fresh ones their places.
+    pub(super) fn settle(&mut self, entries: &mut [Entry], config: &IoQueueConfig, positions: Option<&dyn Positions>) {
+        for id in self.fresh.drain(..) {
+            let entry = &mut entries[id.index()];
+            let IoRequest { lba, cylinder, .. } = entry.request;
+            let key = match self.policy.order() {
+                Order::Arrival | Order::Block => lba,
+                Order::Mapped => key_of(mapped(config.mapping, lba, cylinder, positions), lba),
+                Order::Exact => key_of(known(positions).cylinder(lba), lba),
+            };
+            entry.key = Some(key);
+            self.ordered.insert(key, id);
+        }
+    }
+
+    /// The request before `id` in the list's order.
+    pub(super) fn predecessor(&self, links: &Links, entries: &[Entry], id: RequestId) -> Option<RequestId> {
+        match entries[id.index()].key {
+            Some(key) => self.ordered.prev(key, id),
+            None => self.by_age.prev(links, id),
+        }
+    }
+
+    /// The request after `id` in the list's order.
+    pub(super) fn successor(&self, links: &Links, entries: &[Entry], id: RequestId) -> Option<RequestId> {
+        match entries[id.index()].key {
+            Some(key) => self.ordered.next(key, id),
+            None => self.by_age.next(links, id),
+        }
+    }
+}

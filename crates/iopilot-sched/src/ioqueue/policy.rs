@@ -1,0 +1,201 @@
+//! [`Policy`]: the scheduling policies by number and name.
+
+use iopilot_block::{InputError, suggest};
+use std::fmt;
+
+/// A policy of an [`IoQueue`](crate::IoQueue), numbered as in DiskSim 4.0. In the names, LBN is the block number, CYL
+/// the cylinder as the queue's [`CylinderMapping`](crate::CylinderMapping) sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Policy {
+    /// First come, first served.
+    Fcfs = 1,
+    /// LOOK by block: the nearest in the present direction; reverses when none is left there.
+    ElevatorLbn = 2,
+    /// C-LOOK by block: the lowest at or above the arm, else the lowest.
+    CycleLbn = 3,
+    /// The nearest block; of two at one distance up and down in turns.
+    SstfLbn = 4,
+    /// LOOK by cylinder, ascending within it.
+    ElevatorCyl = 5,
+    /// C-LOOK by cylinder and block.
+    CycleCyl = 6,
+    /// The nearest cylinder, ascending within it.
+    SstfCyl = 7,
+    /// Shortest positioning time first: seek and rotation.
+    Sptf = 8,
+    /// Shortest positioning (with cache) time first: what the device's cache serves needs no positioning.
+    Spctf = 9,
+    /// Shortest access time first: positioning and transfer.
+    Satf = 10,
+    /// Weighted SPTF: the positioning time shrinks linearly with age, to nothing at the weight.
+    Wptf = 11,
+    /// Weighted SPCTF.
+    Wpctf = 12,
+    /// Weighted SATF.
+    Watf = 13,
+    /// Aged SPTF: the positioning time less a share of the age.
+    Asptf = 14,
+    /// Aged SPCTF.
+    Aspctf = 15,
+    /// Aged SATF.
+    Asatf = 16,
+    /// V(R) by block: nearest first, a reversal costs a share of the disk.
+    VscanLbn = 17,
+    /// V(R) by cylinder.
+    VscanCyl = 18,
+    /// The shortest way, the most urgent and the oldest, weighed together.
+    PriVscanLbn = 19,
+    /// Aged SPTF, where only critical and limited requests age.
+    PriAsptf = 20,
+    /// Aged SPCTF, where only critical and limited requests age.
+    PriAspctf = 21,
+    /// Shortest distance in cylinders from the last request.
+    SdfApprox = 22,
+    /// Shortest distance in cylinders from the arm.
+    SdfExact = 23,
+    /// SPTF, under the name it has in a family of three with the next two.
+    SptfRotOpt = 24,
+    /// Of those with nearly the shortest positioning time the one with most rotation in it: the arm has most to spare.
+    SptfRotWeight = 25,
+    /// Of those with nearly the shortest positioning time the one with the shortest seek (SPTF-SW).
+    SptfSeekWeight = 26,
+    /// Batches of the oldest requests, each in the order of least total time: the travelling salesman's tour.
+    Tsps = 27,
+    /// First come, first served, each request only once its whole batch is there.
+    BatchFcfs = 28,
+}
+
+/// Number, name.
+const ALL: [(Policy, &str); 28] = [
+    (Policy::Fcfs, "FCFS"),
+    (Policy::ElevatorLbn, "ELEVATOR_LBN"),
+    (Policy::CycleLbn, "CYCLE_LBN"),
+    (Policy::SstfLbn, "SSTF_LBN"),
+    (Policy::ElevatorCyl, "ELEVATOR_CYL"),
+    (Policy::CycleCyl, "CYCLE_CYL"),
+    (Policy::SstfCyl, "SSTF_CYL"),
+    (Policy::Sptf, "SPTF_OPT"),
+    (Policy::Spctf, "SPCTF_OPT"),
+    (Policy::Satf, "SATF_OPT"),
+    (Policy::Wptf, "WPTF_OPT"),
+    (Policy::Wpctf, "WPCTF_OPT"),
+    (Policy::Watf, "WATF_OPT"),
+    (Policy::Asptf, "ASPTF_OPT"),
+    (Policy::Aspctf, "ASPCTF_OPT"),
+    (Policy::Asatf, "ASATF_OPT"),
+    (Policy::VscanLbn, "VSCAN_LBN"),
+    (Policy::VscanCyl, "VSCAN_CYL"),
+    (Policy::PriVscanLbn, "PRI_VSCAN_LBN"),
+    (Policy::PriAsptf, "PRI_ASPTF_OPT"),
+    (Policy::PriAspctf, "PRI_ASPCTF_OPT"),
+    (Policy::SdfApprox, "SDF_APPROX"),
+    (Policy::SdfExact, "SDF_EXACT"),
+    (Policy::SptfRotOpt, "SPTF_ROT_OPT"),
+    (Policy::SptfRotWeight, "SPTF_ROT_WEIGHT"),
+    (Policy::SptfSeekWeight, "SPTF_SEEK_WEIGHT"),
+    (Policy::Tsps, "TSPS"),
+    (Policy::BatchFcfs, "BATCH_FCFS"),
+];
+
+/// What a policy's list is ordered by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    Arrival,
+    Block,
+    /// Cylinder as the mapping sees it, then block.
+    Mapped,
+    /// True cylinder, then block.
+    Exact,
+}
+
+impl Policy {
+    /// All of them in order of their numbers.
+    pub fn all() -> impl Iterator<Item = Self> {
+        ALL.iter().map(|&(policy, _)| policy)
+    }
+
+    /// The policy numbered `number`, 1 to 28.
+    pub fn from_number(number: u32) -> Option<Self> {
+        let index = usize::try_from(number.checked_sub(1)?).ok()?;
+        ALL.get(index).map(|&(policy, _)| policy)
+    }
+
+    /// Its number.
+    pub fn number(self) -> u32 {
+        u32::from(self as u8)
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        ALL[usize::from(self as u8) - 1].1
+    }
+
+    /// Reads a number or a name; the `_OPT` at the end of a name may be left out, and capitals do not matter.
+    ///
+    /// # Errors
+    /// Names the nearest policy there is.
+    pub fn parse(text: &str) -> Result<Self, InputError> {
+        let unknown = |expected: String| InputError::new("policy", text, expected);
+        if let Ok(number) = text.parse() {
+            return Self::from_number(number).ok_or_else(|| unknown("a policy: 1 to 28, or its name".to_owned()));
+        }
+        let bare = |name: &str| name.trim_end_matches("_OPT").to_owned();
+        let wanted = text.to_ascii_uppercase().replace('-', "_");
+        if let Some(&(policy, _)) = ALL.iter().find(|(_, name)| bare(name) == bare(&wanted)) {
+            return Ok(policy);
+        }
+        Err(unknown(match suggest(&wanted, ALL.iter().map(|&(_, name)| name)) {
+            Some(near) => format!("a policy; did you mean `{near}`?"),
+            None => "a policy: 1 to 28, or its name".to_owned(),
+        }))
+    }
+
+    pub(super) fn order(self) -> Order {
+        match self {
+            Self::Fcfs | Self::PriVscanLbn | Self::BatchFcfs => Order::Arrival,
+            Self::ElevatorLbn | Self::CycleLbn | Self::SstfLbn | Self::VscanLbn => Order::Block,
+            Self::ElevatorCyl | Self::CycleCyl | Self::SstfCyl | Self::VscanCyl => Order::Mapped,
+            _ => Order::Exact,
+        }
+    }
+
+    /// Whether its requests may be held back behind their predecessor in a sequential stream.
+    pub(super) fn follows_streams(self) -> bool {
+        !matches!(
+            self,
+            Self::Fcfs | Self::CycleLbn | Self::ElevatorCyl | Self::CycleCyl | Self::SstfCyl | Self::BatchFcfs
+        )
+    }
+}
+
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_names_lead_to_the_policy() {
+        for (policy, number) in Policy::all().zip(1..) {
+            assert_eq!(policy.number(), number);
+            assert_eq!(Policy::from_number(number), Some(policy));
+            assert_eq!(Policy::parse(&number.to_string()).ok(), Some(policy));
+            assert_eq!(Policy::parse(policy.name()).ok(), Some(policy));
+            assert_eq!(Policy::parse(&policy.name().to_lowercase()).ok(), Some(policy));
+        }
+        assert_eq!(Policy::parse("sptf").ok(), Some(Policy::Sptf));
+        assert_eq!(Policy::all().count(), 28);
+    }
+
+    #[test]
+    fn unknown_policies_are_refused() {
+        assert_eq!(Policy::from_number(0), None);
+        assert!(Policy::parse("29").unwrap_err().to_string().contains("1 to 28"));
+        assert!(Policy::parse("VSCAN_LBM").unwrap_err().to_string().contains("did you mean `VSCAN_LBN`?"));
+    }
+}

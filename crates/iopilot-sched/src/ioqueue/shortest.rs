@@ -1,0 +1,275 @@
+//! The policies that go by positioning or access time: SPTF, SATF, their weighted, aged and cache-aware forms.
+//!
+//! Asking the device for every request would make a pick O(n) with a large constant, and a busy queue quadratic. Instead
+//! the requests are visited outwards from the arm, cylinder by cylinder, until the seek alone is longer than the best
+//! found. Where age counts, they are visited by age at the same time, the oldest first: what neither walk has reached is
+//! farther than one and younger than the other, and so worse than the two bounds together (Fagin's threshold
+//! algorithm).
+
+use super::line::{cylinder_of, key_of_cylinder};
+use super::policy::Policy;
+use super::view::View;
+use iopilot_block::{Cached, Criticality, Lba, Nanos, Op, RequestId};
+
+/// What the cache gives in part counts as so many nanoseconds: nearly nothing.
+const PARTIAL: f64 = 1e-3;
+
+/// A device's sums round; a bound must not come out above what it bounds, ns.
+const ROUNDING: f64 = 2.0;
+
+/// How age makes a request better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Aging {
+    None,
+    /// The time is multiplied by what is left of the weight.
+    Weighted,
+    /// A share of the age is subtracted.
+    Aged,
+    /// The same, for critical and limited requests only.
+    AgedUrgent,
+}
+
+/// What is short under a policy.
+#[derive(Clone, Copy, Debug)]
+struct Measure {
+    /// Transfer counts, too.
+    access: bool,
+    /// The cache counts.
+    cache: bool,
+    aging: Aging,
+}
+
+impl Measure {
+    fn of(policy: Policy) -> Self {
+        let (access, cache, aging) = match policy {
+            Policy::Spctf => (false, true, Aging::None),
+            Policy::Satf => (true, false, Aging::None),
+            Policy::Wptf => (false, false, Aging::Weighted),
+            Policy::Wpctf => (false, true, Aging::Weighted),
+            Policy::Watf => (true, false, Aging::Weighted),
+            Policy::Asptf => (false, false, Aging::Aged),
+            Policy::Aspctf => (false, true, Aging::Aged),
+            Policy::Asatf => (true, false, Aging::Aged),
+            Policy::PriAsptf => (false, false, Aging::AgedUrgent),
+            Policy::PriAspctf => (false, true, Aging::AgedUrgent),
+            _ => (false, false, Aging::None),
+        };
+        Self { access, cache, aging }
+    }
+}
+
+/// The best so far: its score, its place in the list, which decides between equals, and its name.
+pub(super) type Best = Option<(f64, Lba, RequestId)>;
+
+fn improve(best: &mut Best, score: f64, key: Lba, id: RequestId) {
+    if best.is_none_or(|(least, place, _)| score < least || score == least && key < place) {
+        *best = Some((score, key, id));
+    }
+}
+
+/// Where the arm is, and what is certain about distances from there.
+pub(super) struct Around {
+    origin: u32,
+    /// How much nearer the arm may be for operations of the other kind, which start at another moment.
+    drift: u32,
+    delay: f64,
+}
+
+impl View<'_> {
+    /// From the choice to the moment the arm moves, ns.
+    pub(super) fn initiation(&self, op: Op) -> f64 {
+        let own = if op == Op::Read { self.config.read_initiation } else { self.config.write_initiation };
+        if self.config.device_initiation { own + self.device().initiation(op) } else { own }
+    }
+
+    /// Positioning time or, with `access`, access time of `id`, from now, ns.
+    fn time(&self, id: RequestId, access: bool) -> f64 {
+        let request = &self.entry(id).request;
+        let delay = self.initiation(request.op);
+        let at = self.now.saturating_add(Nanos(delay.round() as u64));
+        let (lba, sectors, op) = (request.lba, request.sectors, request.op);
+        let device = self.device();
+        delay + if access { device.access(lba, sectors, op, at) } else { device.positioning(lba, sectors, op, at) }
+    }
+
+    pub(super) fn around(&self) -> Around {
+        let delays = [Op::Read, Op::Write].map(|op| self.initiation(op));
+        let [origin, other] = delays.map(|delay| {
+            let at = self.now.saturating_add(Nanos(delay.round() as u64));
+            self.device().arm(at)
+        });
+        Around { origin, drift: origin.abs_diff(other), delay: delays[0].min(delays[1]) }
+    }
+
+    /// Less than the time of any request on `cylinder` or farther from the arm, ns.
+    pub(super) fn bound(&self, around: &Around, cylinder: u32) -> f64 {
+        let distance = cylinder.abs_diff(around.origin).saturating_sub(around.drift);
+        around.delay + self.device().seek_at_least(distance) - ROUNDING
+    }
+
+    /// A request's score: `time` seen through its age, both in ns.
+    fn score(&self, measure: Measure, time: f64, age: f64) -> f64 {
+        let weight = self.config.age_weight;
+        match measure.aging {
+            Aging::None => time,
+            Aging::Aged | Aging::AgedUrgent => time - age * weight / 1e3,
+            Aging::Weighted => {
+                let limit = weight * 1e6;
+                if age < limit { time * (limit - age) / limit } else { limit - age }
+            }
+        }
+    }
+
+    fn counted_age(&self, measure: Measure, id: RequestId) -> f64 {
+        let patient = self.entry(id).request.criticality == Criticality::TimeNonCritical;
+        if measure.aging == Aging::AgedUrgent && patient { 0.0 } else { self.age(id) }
+    }
+
+    /// The request of the least score. `seen` is this pick's number.
+    pub(super) fn shortest(&self, seen: &mut Seen) -> Option<RequestId> {
+        let measure = Measure::of(self.line.policy);
+        let mut best = None;
+        if measure.cache {
+            self.consider_cached(measure, seen, &mut best);
+        }
+        let ages = measure.aging != Aging::None;
+        let mark = ages || measure.cache;
+        let around = self.around();
+        let mut oldest = self.line.by_age.iter(self.links);
+        let mut age = f64::INFINITY;
+        for (key, id) in Outwards::new(self, around.origin) {
+            let bound = self.bound(&around, cylinder_of(key));
+            if ages {
+                // One step by age for each step outwards.
+                if let Some(id) = oldest.find(|&id| !seen.has(id)) {
+                    age = self.age(id);
+                    self.consider(measure, seen, id, &mut best);
+                }
+            }
+            let threshold = if ages { self.score(measure, bound, age) } else { bound };
+            if best.is_some_and(|(least, ..)| threshold > least) {
+                break;
+            }
+            if !mark {
+                if self.is_candidate(id) {
+                    improve(&mut best, self.time(id, measure.access), key, id);
+                }
+            } else if !seen.has(id) {
+                self.consider(measure, seen, id, &mut best);
+            }
+        }
+        best.map(|(_, _, id)| id)
+    }
+
+    fn consider(&self, measure: Measure, seen: &mut Seen, id: RequestId, best: &mut Best) {
+        seen.mark(id);
+        if self.is_candidate(id) {
+            let score = self.score(measure, self.time(id, measure.access), self.counted_age(measure, id));
+            improve(best, score, self.entry(id).key.unwrap_or_default(), id);
+        }
+    }
+
+    /// What the cache serves: no time, or nearly none. O(n), of a look into the cache each.
+    fn consider_cached(&self, measure: Measure, seen: &mut Seen, best: &mut Best) {
+        for id in self.line.by_age.iter(self.links) {
+            let request = &self.entry(id).request;
+            let time = match self.device().cached(request.lba, request.sectors, request.op) {
+                Cached::None => continue,
+                Cached::Partial => PARTIAL,
+                Cached::Full => 0.0,
+            };
+            seen.mark(id);
+            if self.is_candidate(id) {
+                let score = self.score(measure, time, self.counted_age(measure, id));
+                improve(best, score, self.entry(id).key.unwrap_or_default(), id);
+            }
+        }
+    }
+
+    /// Of those whose positioning time is at most the slack above the shortest: the least seek, or the most rotation.
+    pub(super) fn within_slack(&self) -> Option<RequestId> {
+        let around = self.around();
+        let mut least = f64::INFINITY;
+        for (key, id) in Outwards::new(self, around.origin) {
+            if self.bound(&around, cylinder_of(key)) > least {
+                break;
+            }
+            if self.is_candidate(id) {
+                least = least.min(self.time(id, false));
+            }
+        }
+        let limit = least * (1.0 + self.config.slack_percent / 100.0);
+        let mut best = None;
+        for (key, id) in Outwards::new(self, around.origin) {
+            if self.bound(&around, cylinder_of(key)) > limit {
+                break;
+            }
+            if !self.is_candidate(id) {
+                continue;
+            }
+            let time = self.time(id, false);
+            if time <= limit {
+                let seek = self.device().seek_at_least(cylinder_of(key).abs_diff(around.origin));
+                let least_seek = self.line.policy == Policy::SptfSeekWeight;
+                improve(&mut best, if least_seek { seek } else { seek - time }, key, id);
+            }
+        }
+        best.map(|(_, _, id)| id)
+    }
+}
+
+/// Which requests a pick has looked at, by name.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Seen {
+    pick: u64,
+    marks: Vec<u64>,
+}
+
+impl Seen {
+    /// Forgets all; `names` is above the largest.
+    pub(super) fn clear(&mut self, names: usize) {
+        self.pick += 1;
+        if self.marks.len() < names {
+            self.marks.resize(names, 0);
+        }
+    }
+
+    fn has(&self, id: RequestId) -> bool {
+        self.marks[id.index()] == self.pick
+    }
+
+    fn mark(&mut self, id: RequestId) {
+        self.marks[id.index()] = self.pick;
+    }
+}
+
+/// The requests of a line in order of their distance in cylinders from one of them.
+pub(super) struct Outwards<'a> {
+    origin: u32,
+    upwards: std::iter::Peekable<crate::sorted::Upwards<'a>>,
+    downwards: std::iter::Peekable<crate::sorted::Downwards<'a>>,
+}
+
+impl<'a> Outwards<'a> {
+    pub(super) fn new(view: &View<'a>, origin: u32) -> Self {
+        let key = key_of_cylinder(origin);
+        Self {
+            origin,
+            upwards: view.line.ordered.upwards_from(key).peekable(),
+            downwards: view.line.ordered.downwards_from(key).peekable(),
+        }
+    }
+}
+
+impl Iterator for Outwards<'_> {
+    type Item = (Lba, RequestId);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let far = |&(key, _): &(Lba, RequestId)| cylinder_of(key).abs_diff(self.origin);
+        match (self.upwards.peek().map(far), self.downwards.peek().map(far)) {
+            (Some(up), Some(down)) if down < up => self.downwards.next(),
+            (Some(_), _) => self.upwards.next(),
+            (None, _) => self.downwards.next(),
+        }
+    }
+}

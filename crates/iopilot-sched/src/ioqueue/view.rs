@@ -1,0 +1,139 @@
+//! [`View`]: what a policy looks at when it chooses.
+
+use super::config::IoQueueConfig;
+use super::line::{Line, cylinder_of, key_of, key_of_cylinder, known, mapped};
+use super::policy::Order;
+use super::request::{Entry, IoRequest, Place};
+use crate::Links;
+use iopilot_block::{Lba, Nanos, Op, Positions, RequestId};
+
+/// Says of a request whether it may start.
+pub(super) type MayStart<'a> = &'a dyn Fn(&IoRequest) -> bool;
+
+/// What is remembered of the last pick.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Last {
+    pub(super) first: Lba,
+    /// Its last block.
+    pub(super) block: Lba,
+    pub(super) end: Lba,
+    /// The cylinder it named.
+    pub(super) cylinder: Option<u32>,
+    pub(super) upwards: bool,
+    /// Which way SSTF goes at the next tie.
+    pub(super) tie_upwards: bool,
+}
+
+impl Default for Last {
+    fn default() -> Self {
+        let at = Lba(0);
+        Self { first: at, block: at, end: at, cylinder: None, upwards: true, tie_upwards: true }
+    }
+}
+
+/// One line, and all that its policy may know.
+pub(super) struct View<'a> {
+    pub(super) config: &'a IoQueueConfig,
+    pub(super) line: &'a Line,
+    pub(super) place: Place,
+    pub(super) links: &'a Links,
+    pub(super) entries: &'a [Entry],
+    pub(super) last: &'a Last,
+    pub(super) now: Nanos,
+    pub(super) positions: Option<&'a dyn Positions>,
+    pub(super) may_start: Option<MayStart<'a>>,
+}
+
+impl View<'_> {
+    pub(super) fn entry(&self, id: RequestId) -> &Entry {
+        &self.entries[id.index()]
+    }
+
+    /// Whether `id` waits in this line.
+    pub(super) fn waits_here(&self, id: RequestId) -> bool {
+        self.entry(id).place == self.place
+    }
+
+    /// How long `id` has waited, ns.
+    pub(super) fn age(&self, id: RequestId) -> f64 {
+        self.now.since(self.entry(id).arrived).0 as f64
+    }
+
+    pub(super) fn device(&self) -> &dyn Positions {
+        known(self.positions)
+    }
+
+    /// Whether `id` may be chosen: it may start, and does not wait for its predecessor in a stream.
+    pub(super) fn is_candidate(&self, id: RequestId) -> bool {
+        self.may_start.is_none_or(|may| may(&self.entry(id).request))
+            && !(self.config.streams.sequences() && self.is_held(id))
+    }
+
+    /// Whether `id` follows one that may go, and the stream scheme keeps it behind.
+    fn is_held(&self, id: RequestId) -> bool {
+        let streams = &self.config.streams;
+        let request = &self.entry(id).request;
+        let held = match request.op {
+            Op::Read => streams.sequence_reads,
+            _ => streams.sequence_writes,
+        };
+        if !(held || streams.sequence_any) || !self.line.policy.follows_streams() {
+            return false;
+        }
+        let Some(before) = self.line.predecessor(self.links, self.entries, id) else { return false };
+        let before = &self.entry(before).request;
+        (streams.sequence_any || before.op == request.op)
+            && follows(before, request, self.config.stream_gap)
+            && self.may_start.is_none_or(|may| may(before))
+    }
+
+    /// The oldest candidate.
+    pub(super) fn oldest(&self) -> Option<RequestId> {
+        self.line.by_age.iter(self.links).find(|&id| self.is_candidate(id))
+    }
+
+    /// The first candidate at or above `key`.
+    pub(super) fn at_or_above(&self, key: Lba) -> Option<(Lba, RequestId)> {
+        self.line.ordered.upwards_from(key).find(|&(_, id)| self.is_candidate(id))
+    }
+
+    /// The last candidate below `key`; the oldest of several at one place.
+    pub(super) fn below(&self, key: Lba) -> Option<(Lba, RequestId)> {
+        let mut nearest: Option<(Lba, RequestId)> = None;
+        for (key, id) in self.line.ordered.downwards_from(key) {
+            if nearest.is_some_and(|(at, _)| at != key) {
+                break;
+            }
+            if self.is_candidate(id) {
+                nearest = Some((key, id));
+            }
+        }
+        nearest
+    }
+
+    /// The first candidate of the nearest cylinder below `cylinder` that has one.
+    pub(super) fn on_cylinder_below(&self, cylinder: u32) -> Option<(Lba, RequestId)> {
+        let (key, _) = self.below(key_of_cylinder(cylinder))?;
+        self.at_or_above(key_of_cylinder(cylinder_of(key)))
+    }
+
+    /// The cylinder of the last pick's last block, as this line's policy sees it.
+    pub(super) fn last_cylinder(&self) -> u32 {
+        match self.line.policy.order() {
+            Order::Arrival | Order::Block => 0,
+            Order::Mapped => mapped(self.config.mapping, self.last.block, self.last.cylinder, self.positions),
+            Order::Exact => self.device().cylinder(self.last.block),
+        }
+    }
+
+    /// The key of the last pick's last block.
+    pub(super) fn last_key(&self) -> Lba {
+        key_of(self.last_cylinder(), self.last.block)
+    }
+}
+
+/// Whether `second` goes on where `first` ends, or, a read, at most `gap` blocks behind it.
+pub(super) fn follows(first: &IoRequest, second: &IoRequest, gap: u32) -> bool {
+    let gap = if second.op == Op::Read { u64::from(gap) } else { 0 };
+    second.lba >= first.end() && second.lba.0 - first.end().0 <= gap
+}
