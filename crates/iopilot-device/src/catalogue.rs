@@ -12,6 +12,8 @@ macro_rules! catalogue {
 
 /// Sorted by name.
 const DRIVES: &[(&str, &str)] = catalogue![
+    "constellation-es3-4t",
+    "constellation2-1t",
     "dg072a4951",
     "exos-x18-18t",
     "hd-250-32",
@@ -19,7 +21,6 @@ const DRIVES: &[(&str, &str)] = catalogue![
     "hd-500-16",
     "hd-500-32",
     "hp-c2247",
-    "nas-5400-4t",
     "savvio-10k4-600g",
     "ssd-160",
     "ssd-64",

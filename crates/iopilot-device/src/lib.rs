@@ -33,7 +33,7 @@ pub use drive::{
 };
 pub use error::DeviceError;
 pub use spec::{
-    CacheSpec, DeviceSpec, DiskSpec, FlashSpec, GeometrySpec, InterfaceSpec, LayoutSpec, MechanicalSpec, MechanicsSpec,
-    PolicySpec, SeekSpec, SqrtLinearSpec, ZoneSpec,
+    CacheSpec, DeviceSpec, DiskSpec, FlashSpec, GeometrySpec, InterfaceSpec, LayoutSpec, MarkCounts, MechanicalSpec,
+    MechanicsSpec, PolicySpec, SeekSpec, SqrtLinearSpec, ZoneSpec,
 };
 pub use target::{BlockTimes, Message, MessageKind, Signal, Target};

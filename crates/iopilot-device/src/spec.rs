@@ -5,8 +5,11 @@
 mod build;
 mod check;
 mod load;
+mod marks;
+mod rules;
 mod sections;
 
+pub use marks::MarkCounts;
 pub use sections::{
     CacheSpec, DeviceSpec, DiskSpec, FlashSpec, GeometrySpec, InterfaceSpec, LayoutSpec, MechanicalSpec, MechanicsSpec,
     PolicySpec, SeekSpec, SqrtLinearSpec, ZoneSpec,

@@ -197,11 +197,15 @@ fn derive_zones(g: &GeometrySpec, m: &MechanicsSpec) -> Vec<ZoneSpec> {
     let settle = m.write_settle_ms * MS;
     let single = seek_curve(&m.seek, 2).time(1);
     let head_switch = m.head_switch_ms * MS;
+    // A skew that is given is what the switch costs.
+    let cost = |given: Option<f64>, time: f64| given.map_or(time + settle, |revolutions| revolutions * period);
+    let track = cost(g.track_skew_revolutions, head_switch);
+    let cylinder = |time| cost(g.cylinder_skew_revolutions, time);
     let switches = match g.layout {
-        LayoutSpec::Cylinder => (heads - 1.0) * (head_switch + settle) + single.max(head_switch) + settle,
-        LayoutSpec::Serpentine => (heads - 1.0) * (head_switch + settle) + single + settle,
+        LayoutSpec::Cylinder => (heads - 1.0) * track + cylinder(single.max(head_switch)),
+        LayoutSpec::Serpentine => (heads - 1.0) * track + cylinder(single),
         // Nearly all moves are to the neighbouring cylinder.
-        LayoutSpec::Banded => heads * (single + settle),
+        LayoutSpec::Banded => heads * cylinder(single),
     };
     let per_track = period + switches / heads;
     let sectors = |rate_mb_s: f64| rate_mb_s * per_track / 1e3 / SECTOR_BYTES as f64;

@@ -9,22 +9,10 @@ use iopilot_block::InputError;
 
 type Check = Result<(), InputError>;
 
-/// Marks a provenance may begin with.
-const MARKS: [&str; 4] = ["data sheet", "paper", "derived", "assumed"];
-
 impl DiskSpec {
     /// Checks the values against each other.
     pub(super) fn check(&self) -> Check {
-        let parameters = self.parameters();
-        for (key, from) in &self.provenance {
-            let field = format!("provenance.{key}");
-            if !parameters.contains(key) {
-                return Err(InputError::new(field, "a note on a parameter that is not given", "a key of this file"));
-            }
-            if !MARKS.iter().any(|mark| from.starts_with(mark)) {
-                return Err(InputError::new(field, from, format!("text beginning with {}", MARKS.join(", "))));
-            }
-        }
+        self.check_marks()?;
         match &self.device {
             DeviceSpec::Flash(flash) => check_flash(flash),
             DeviceSpec::Mechanical(m) => {

@@ -6,7 +6,8 @@ use iopilot_block::{InputError, parse_toml};
 use toml::de::{DeTable, DeValue};
 
 impl DiskSpec {
-    /// Reads a description; `source_name` is what errors call it. The values are checked against each other, so that
+    /// Reads a description; `source_name` is what errors call it. The zones, the inner rate and the full stroke are
+    /// filled in by rule where they are left out. The values are checked against each other, so that
     /// [`DiskSpec::build`] of the result succeeds.
     ///
     /// # Errors
@@ -21,7 +22,8 @@ impl DiskSpec {
                 None => e,
             })
         };
-        let spec = from_file(file).map_err(place)?;
+        let mut spec = from_file(file).map_err(place)?;
+        spec.fill();
         spec.check().map_err(place)?;
         Ok(spec)
     }

@@ -15,8 +15,8 @@ pub struct DiskSpec {
     pub sources: Vec<String>,
     /// Which model, and its parameters.
     pub device: DeviceSpec,
-    /// For each parameter, under its dotted key, where its value comes from: text that begins with `data sheet`,
-    /// `paper`, `derived` or `assumed`.
+    /// For each parameter, under its dotted key, where its value comes from: `data sheet: `, `paper: ` or `derived: `
+    /// and which sheet, paper or inputs. Empty, or complete.
     pub provenance: BTreeMap<String, String>,
 }
 

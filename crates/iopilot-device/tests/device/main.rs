@@ -5,4 +5,5 @@ mod claims;
 mod documentation;
 mod positions;
 mod properties;
+mod provenance;
 mod rig;

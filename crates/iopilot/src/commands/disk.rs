@@ -5,7 +5,7 @@ use crate::args::Disk;
 use crate::render::{self, Alignment, Table, number, wrap};
 use anyhow::Context as _;
 use iopilot_block::SECTOR_BYTES;
-use iopilot_device::{Catalogue, DeviceError, DeviceSpec, DiskSpec, load_disk};
+use iopilot_device::{Catalogue, DeviceError, DeviceSpec, DiskSpec, MarkCounts, load_disk};
 use serde::Serialize;
 use std::fmt::Write;
 
@@ -20,6 +20,7 @@ struct Entry {
     average_seek_ms: Option<f64>,
     queue_depth: u32,
     cache_kib: Option<u64>,
+    values_from: MarkCounts,
 }
 
 /// Runs the command; the text to print.
@@ -54,6 +55,7 @@ fn entry(spec: &DiskSpec) -> Result<Entry, DeviceError> {
         average_seek_ms: mechanical.and_then(|m| m.mechanics.seek.average_ms),
         queue_depth,
         cache_kib: mechanical.map(|m| m.cache.size_kib),
+        values_from: spec.mark_counts(),
     })
 }
 
@@ -66,6 +68,9 @@ fn list(entries: &[Entry], context: &Context) -> String {
         right("seek ms"),
         right("depth"),
         right("cache KiB"),
+        right("sheet"),
+        right("paper"),
+        right("derived"),
         left("model"),
     ]);
     let or_dash = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
@@ -77,6 +82,9 @@ fn list(entries: &[Entry], context: &Context) -> String {
             or_dash(e.average_seek_ms.map(number::tick)),
             e.queue_depth.to_string(),
             or_dash(e.cache_kib.map(|v| v.to_string())),
+            e.values_from.data_sheet.to_string(),
+            e.values_from.paper.to_string(),
+            e.values_from.derived.to_string(),
             e.model.clone(),
         ]);
     }
@@ -90,6 +98,11 @@ fn show(spec: &DiskSpec, context: &Context) -> anyhow::Result<String> {
     let _ = writeln!(out, "  {}", number::bytes(spec.capacity()? * SECTOR_BYTES));
     for source in &spec.sources {
         out.push_str(&wrap(&format!("source: {source}"), terminal.width));
+    }
+    let MarkCounts { data_sheet, paper, derived } = spec.mark_counts();
+    if data_sheet + paper + derived > 0 {
+        let counts = format!("values: {data_sheet} from a data sheet, {paper} from a paper, {derived} derived");
+        out.push_str(&wrap(&counts, terminal.width));
     }
     let description = table(spec)?;
     for (section, parameters) in &description {

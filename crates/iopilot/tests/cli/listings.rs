@@ -28,7 +28,15 @@ fn every_disk_is_listed_and_its_toml_describes_the_same_disk() {
     for entry in list.as_array().unwrap() {
         let name = entry["name"].as_str().unwrap();
         assert!(text.contains(name), "{name}: {text}");
-        assert!(s.ok(&format!("disk show {name}")).contains(name));
+        let shown = s.ok(&format!("disk show {name}"));
+        assert!(shown.contains(name));
+        // Every value has its mark, and they are counted.
+        let counts = ["data_sheet", "paper", "derived"].map(|mark| entry["values_from"][mark].as_u64().unwrap());
+        let counted =
+            format!("values: {} from a data sheet, {} from a paper, {} derived", counts[0], counts[1], counts[2]);
+        assert!(shown.contains(&counted), "{shown}");
+        let marked = shown.lines().filter(|l| ["data sheet: ", "paper: ", "derived: "].iter().any(|m| l.contains(m)));
+        assert_eq!(marked.count() as u64, counts.iter().sum::<u64>(), "{shown}");
         s.write("copy.toml", s.ok(&format!("disk show {name} --toml")));
         assert_eq!(s.ok(&format!("disk show {name} --json")), s.ok("disk show copy.toml --json"), "{name}");
     }
