@@ -78,7 +78,7 @@ mod tests {
         let rpm = "mechanics.rotation_rpm";
         for mark in ["assumed: the class", "paper", "paper: ", "derived from the class", "data sheets: WD"] {
             let want = "expected data sheet or paper or derived, a colon and from what";
-            assert_eq!(refused(rpm, Some(mark)), format!("provenance.{rpm}: got {}, {want}", mark));
+            assert_eq!(refused(rpm, Some(mark)), format!("provenance.{rpm}: got {mark}, {want}"));
         }
         let e = refused(rpm, None);
         assert_eq!(e, format!("provenance.{rpm}: got nothing, expected a mark: data sheet, paper, derived"));
