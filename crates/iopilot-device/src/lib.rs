@@ -12,6 +12,7 @@ mod disk;
 mod drive;
 mod error;
 mod spec;
+mod subsystem;
 mod target;
 
 pub use any::AnyDevice;
@@ -35,5 +36,11 @@ pub use error::DeviceError;
 pub use spec::{
     CacheSpec, DeviceSpec, DiskSpec, FlashSpec, GeometrySpec, InterfaceSpec, LayoutSpec, MarkCounts, MechanicalSpec,
     MechanicsSpec, PolicySpec, SeekSpec, SqrtLinearSpec, ZoneSpec,
+};
+pub use subsystem::{
+    AllocationPolicy, Arbitration, BusIndex, BusModel, BusReport, CacheDeviceModel, CacheReport, ControllerCacheModel,
+    ControllerIndex, ControllerModel, DeviceLimits, FlushPolicy, MemoryCacheModel, Ownership, Prefetch,
+    ReplacementPolicy, SimpleDisk, SimpleDiskModel, SmartModel, Subsystem, SubsystemBuilder, SubsystemFault,
+    WriteScheme,
 };
 pub use target::{BlockTimes, Message, MessageKind, Signal, Target};

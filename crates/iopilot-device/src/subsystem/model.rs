@@ -1,0 +1,48 @@
+//! The parameters of controllers.
+
+use crate::subsystem::cache::{CacheDeviceModel, MemoryCacheModel};
+use iopilot_block::Nanos;
+
+/// The parameters of a controller.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ControllerModel {
+    /// Hands everything on, after a delay for each message in each direction.
+    PassThrough {
+        /// That delay.
+        delay: Nanos,
+    },
+    /// Like the 53C700 SCSI chip: one command or transfer in hand, the others wait in order.
+    Scsi53c700 {
+        /// For each step of each message.
+        delay: Nanos,
+        /// What a 512-byte block costs it, ns.
+        block_time: f64,
+    },
+    /// Has its own queue for each device, and a cache; data move between it and the host in its own time.
+    Smart(Box<SmartModel>),
+}
+
+/// The parameters of a smart controller.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SmartModel {
+    /// For each step of each message.
+    pub delay: Nanos,
+    /// What a 512-byte block costs it, ns: on the way to and from devices, and again to and from the host, one
+    /// request at a time.
+    pub block_time: f64,
+    /// Requests of the host's it takes at once.
+    pub queue_depth: u32,
+    /// Requests outstanding at each device.
+    pub per_device: u32,
+    /// What it keeps.
+    pub cache: ControllerCacheModel,
+}
+
+/// What a smart controller keeps of the data that pass through it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ControllerCacheModel {
+    /// Lines in memory.
+    Memory(MemoryCacheModel),
+    /// Another device.
+    Device(CacheDeviceModel),
+}
