@@ -1,6 +1,6 @@
 //! [`AnyDevice`]: one of the models, dispatched without a table.
 
-use crate::{Completion, ConstantDevice, Device, DeviceRequest, MechanicalDisk};
+use crate::{Array, Completion, ConstantDevice, Device, DeviceRequest, MechanicalDisk};
 use iopilot_block::{Nanos, Positions};
 
 /// One of the device models.
@@ -10,6 +10,8 @@ pub enum AnyDevice {
     Mechanical(Box<MechanicalDisk>),
     /// A latency and a bandwidth.
     Constant(ConstantDevice),
+    /// Several devices behind a controller.
+    Array(Box<Array>),
 }
 
 impl From<MechanicalDisk> for AnyDevice {
@@ -24,11 +26,18 @@ impl From<ConstantDevice> for AnyDevice {
     }
 }
 
+impl From<Array> for AnyDevice {
+    fn from(array: Array) -> Self {
+        Self::Array(Box::new(array))
+    }
+}
+
 macro_rules! each {
     ($self:ident, $device:ident => $call:expr) => {
         match $self {
             AnyDevice::Mechanical($device) => $call,
             AnyDevice::Constant($device) => $call,
+            AnyDevice::Array($device) => $call,
         }
     };
 }

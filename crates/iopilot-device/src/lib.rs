@@ -17,8 +17,9 @@ mod target;
 
 pub use any::AnyDevice;
 pub use array::{
-    ArrayLayout, BlockDesign, CopyChoice, Health, Mapper, MappingRules, MemberIo, MemberView, MirrorOrder,
-    Organisation, ParityRange, Plan, Redundancy, Rotation, UnitAddress, UnitIndex, UnitPlace, UpdateRule, WriteOrder,
+    Array, ArrayLayout, ArrayModel, BlockDesign, CopyChoice, Failure, Health, Mapper, MappingRules, MemberIo,
+    MemberView, MirrorOrder, NvramModel, Organisation, ParityRange, Plan, RebuildModel, Redundancy, Rotation,
+    UnitAddress, UnitIndex, UnitPlace, UpdateRule, WriteOrder,
 };
 pub use catalogue::{Catalogue, load_disk};
 pub use constant::{ConstantDevice, ConstantModel};

@@ -85,6 +85,7 @@ impl Rig {
     pub(crate) fn dirty(&self) -> u64 {
         match &self.device {
             AnyDevice::Mechanical(disk) => disk.dirty_sectors(),
+            AnyDevice::Array(array) => array.dirty_sectors(),
             AnyDevice::Constant(_) => 0,
         }
     }

@@ -53,10 +53,10 @@ fn traffic(store: &mut Store, capacity: u64, count: u32, rng: &mut Pcg64Mcg) {
 
 fn live_and_die(organisation: &Organisation, rules: MappingRules, seed: u64) {
     let mut rng = Pcg64Mcg::seed_from_u64(seed);
-    let layout = ArrayLayout::new(organisation).unwrap();
+    let layout = ArrayLayout::new(organisation).expect("sound");
     let capacity = layout.capacity();
     let mut store = Store::new(&layout, rules, organisation.member_sectors, Pcg64Mcg::seed_from_u64(seed ^ 1));
-    let everything = u32::try_from(capacity).unwrap();
+    let everything = u32::try_from(capacity).expect("sound");
     store.write(0, everything);
     traffic(&mut store, capacity, 20, &mut rng);
     store.check();
@@ -95,7 +95,7 @@ proptest! {
 
     #[test]
     fn every_byte_has_one_place_and_its_redundancy_others(organisation in organisations()) {
-        let layout = ArrayLayout::new(&organisation).unwrap();
+        let layout = ArrayLayout::new(&organisation).expect("sound");
         let mut used = HashSet::new();
         for stripe in 0..layout.stripes() {
             let places: Vec<_> = (0..layout.width()).map(|p| layout.place(stripe, p)).collect();

@@ -1,6 +1,7 @@
 //! What holds for every array.
 
 mod contents;
+mod device;
 mod store;
 
 use iopilot_device::{BlockDesign, MirrorOrder, Organisation, Redundancy, Rotation};

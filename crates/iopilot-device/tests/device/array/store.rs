@@ -54,7 +54,7 @@ fn decode(data: &mut [Option<u8>], checks: &[Option<u8>]) -> bool {
         }
         [i, j] if known.len() == 2 => {
             // d_i + d_j = p, g^i d_i + g^j d_j = q
-            let (p, q) = (syndrome(0).unwrap(), syndrome(1).unwrap());
+            let (Some(p), Some(q)) = (syndrome(0), syndrome(1)) else { return false };
             let d_j = times(q ^ times(weight(1, i), p), inverse(weight(1, i) ^ weight(1, j)));
             (data[i], data[j]) = (Some(p ^ d_j), Some(d_j));
             true

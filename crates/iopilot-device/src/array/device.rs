@@ -1,0 +1,214 @@
+//! [`Array`]: several devices behind one controller, as one [`Device`].
+
+mod background;
+mod events;
+mod host;
+mod issue;
+
+use super::clock::Clock;
+use super::health::Health;
+use super::layout::ArrayLayout;
+use super::lock::Locks;
+use super::mapper::Mapper;
+use super::member::{IssuedRequests, Member};
+use super::model::ArrayModel;
+use super::nvram::Nvram;
+use super::operation::{Operations, Task};
+use crate::{AnyDevice, Completion, Device, DeviceRequest};
+use background::Background;
+use events::{Event, Events};
+use iopilot_block::{InputError, Nanos};
+use std::collections::VecDeque;
+
+/// An array of devices: a controller with a queue, stripe locks, perhaps a write-back cache, members that may fail, and
+/// spares. A pure state machine; members may be of any model, and arrays themselves. See `docs/arrays.md`.
+#[derive(Clone, Debug)]
+pub struct Array {
+    model: ArrayModel,
+    mapper: Mapper,
+    health: Health,
+    members: Vec<Member>,
+    /// When the members act next.
+    clock: Clock,
+    /// What the controller itself does later.
+    events: Events,
+    operations: Operations,
+    issued: IssuedRequests,
+    locks: Locks,
+    nvram: Nvram,
+    /// Writes that wait for room in the write cache.
+    unbuffered: VecDeque<u32>,
+    background: Background,
+    /// When the bus to the host is free, ns.
+    bus_free: f64,
+    /// Requests of the host that are not complete.
+    host_requests: u32,
+    /// Buffers.
+    completions: Vec<Completion>,
+    ready: Vec<u32>,
+    granted: Vec<u32>,
+}
+
+impl Array {
+    /// An idle array; a spare is a copy of `spare`, or of the first member.
+    ///
+    /// # Errors
+    /// Where the model contradicts itself, or does not fit the members.
+    pub fn new(model: ArrayModel, members: Vec<AnyDevice>, spare: Option<AnyDevice>) -> Result<Self, InputError> {
+        model.check()?;
+        let layout = &model.layout;
+        if members.len() != layout.members() as usize {
+            let expected = format!("the {} of the layout", layout.members());
+            return Err(InputError::new("members", members.len().to_string(), expected));
+        }
+        let needed = layout.row_lba(layout.rows() - 1).0 + u64::from(layout.unit_sectors(layout.stripes() - 1));
+        let smallest = members.iter().chain(&spare).map(Device::capacity).min().unwrap_or_default();
+        if smallest < needed {
+            return Err(InputError::new("members", format!("{smallest} sectors"), format!("at least {needed}")));
+        }
+        let spares = model.rebuild.map_or(0, |rebuild| rebuild.spares);
+        let spare = (spares > 0).then(|| spare.or_else(|| members.first().cloned())).flatten();
+        let count = layout.members();
+        let mut array = Self {
+            mapper: Mapper::new(layout.clone(), model.rules),
+            health: Health::whole(count),
+            members: members.into_iter().map(|device| Member::new(device, model.member_queue_depth)).collect(),
+            clock: Clock::new(count),
+            events: Events::default(),
+            operations: Operations::default(),
+            issued: IssuedRequests::default(),
+            locks: Locks::default(),
+            nvram: Nvram::new(),
+            unbuffered: VecDeque::new(),
+            background: Background::new(spare, spares),
+            bus_free: 0.0,
+            host_requests: 0,
+            completions: Vec::new(),
+            ready: Vec::new(),
+            granted: Vec::new(),
+            model,
+        };
+        for i in 0..array.model.failures.len() {
+            let failure = array.model.failures[i];
+            if failure.at == Nanos::ZERO {
+                // Nothing is under way yet.
+                array.fail(failure.member, Nanos::ZERO, &mut Vec::new());
+            } else {
+                array.events.add(failure.at, Event::Fail(failure.member));
+            }
+        }
+        Ok(array)
+    }
+
+    /// Its constants.
+    pub fn model(&self) -> &ArrayModel {
+        &self.model
+    }
+
+    /// Where data and redundancy lie.
+    pub fn layout(&self) -> &ArrayLayout {
+        self.mapper.layout()
+    }
+
+    /// What is lost at present.
+    pub fn health(&self) -> &Health {
+        &self.health
+    }
+
+    /// Sectors in the write cache that are not on the members.
+    pub fn dirty_sectors(&self) -> u64 {
+        self.nvram.used()
+    }
+
+    /// When the last rebuild was complete; `None` where none was, or one is under way.
+    pub fn rebuilt_at(&self) -> Option<Nanos> {
+        self.background.rebuilt_at()
+    }
+}
+
+impl Device for Array {
+    fn submit(&mut self, request: DeviceRequest, now: Nanos) {
+        self.submit_host(request, now);
+    }
+
+    fn next_event(&self) -> Option<Nanos> {
+        let at = self.clock.earliest().min(self.events.earliest());
+        (at < Nanos::MAX).then_some(at)
+    }
+
+    fn advance(&mut self, now: Nanos, out: &mut Vec<Completion>) {
+        loop {
+            let (own, members) = (self.events.earliest(), self.clock.earliest());
+            if own.min(members) > now || own.min(members) == Nanos::MAX {
+                return;
+            }
+            if own <= members {
+                if let Some((at, event)) = self.events.next() {
+                    self.act(event, at, out);
+                }
+            } else {
+                self.advance_member(self.clock.first(), members, out);
+            }
+        }
+    }
+
+    fn capacity(&self) -> u64 {
+        self.layout().capacity()
+    }
+
+    fn queue_depth(&self) -> u32 {
+        self.model.queue_depth
+    }
+}
+
+impl Array {
+    fn act(&mut self, event: Event, now: Nanos, out: &mut Vec<Completion>) {
+        match event {
+            Event::Start(operation) => self.start(operation, now, out),
+            Event::Finish(operation) => self.finish(operation, now, out),
+            Event::Fail(member) => {
+                self.fail(member, now, out);
+                self.settle(now, out);
+            }
+            Event::Idle(token) => self.idle(token, now, out),
+            Event::Rebuild => self.rebuild_on(now, out),
+        }
+    }
+
+    /// The member's next event has come.
+    fn advance_member(&mut self, member: u32, now: Nanos, out: &mut Vec<Completion>) {
+        let mut done = std::mem::take(&mut self.completions);
+        let at = &mut self.members[member as usize];
+        at.device.advance(now, &mut done);
+        for completion in &done {
+            let number = completion.id.index() as u32;
+            let issued = self.issued.take(number);
+            self.members[member as usize].completed(&self.issued, now);
+            self.member_done(&issued, &completion.service, now, out);
+        }
+        done.clear();
+        self.completions = done;
+        self.touch(member);
+    }
+
+    /// Notes when a member acts next, after it was given something.
+    fn touch(&mut self, member: u32) {
+        let at = &self.members[member as usize];
+        let next = if at.present { at.device.next_event() } else { None };
+        self.clock.set(member, next);
+    }
+
+    /// All of an operation's member requests are done.
+    fn plan_done(&mut self, operation: u32, now: Nanos, out: &mut Vec<Completion>) {
+        match self.operations[operation].task {
+            Task::Host(request) => self.host_done(operation, &request, now, out),
+            Task::Destage { lba, sectors } => self.destaged(operation, lba, sectors, now, out),
+            Task::Rebuild { member, row, rows, begun } => {
+                self.rows_rebuilt(operation, member, row + rows, begun, now, out);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

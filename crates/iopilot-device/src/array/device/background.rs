@@ -1,0 +1,174 @@
+//! What the array does of itself: destaging its write cache, and rebuilding onto spares.
+
+use super::Array;
+use super::events::Event;
+use crate::array::operation::Task;
+use crate::{AnyDevice, Completion, ServiceBreakdown};
+use iopilot_block::{Lba, Nanos, Op, SECTOR_BYTES};
+use std::collections::VecDeque;
+
+/// A destage is at most this long where stripes are longer.
+const LONGEST_DESTAGE: u64 = 2048;
+
+/// How far the work in the background is.
+#[derive(Clone, Debug)]
+pub(super) struct Background {
+    spare: Option<AnyDevice>,
+    spares: u32,
+    /// Members to rebuild, the one under way first, and its next row.
+    rebuilds: VecDeque<u32>,
+    next_row: u64,
+    rebuilt_at: Option<Nanos>,
+    destages: u32,
+    /// Whether the host is idle and the whole cache is being destaged.
+    draining: bool,
+    /// Changes with each request of the host.
+    idle_token: u64,
+}
+
+impl Background {
+    pub(super) fn new(spare: Option<AnyDevice>, spares: u32) -> Self {
+        Self {
+            spare,
+            spares,
+            rebuilds: VecDeque::new(),
+            next_row: 0,
+            rebuilt_at: None,
+            destages: 0,
+            draining: false,
+            idle_token: 0,
+        }
+    }
+
+    pub(super) fn rebuilt_at(&self) -> Option<Nanos> {
+        if self.rebuilds.is_empty() { self.rebuilt_at } else { None }
+    }
+
+    /// The host is not idle.
+    pub(super) fn busy(&mut self) {
+        self.draining = false;
+        self.idle_token += 1;
+    }
+}
+
+impl Array {
+    /// The host has nothing outstanding: if that lasts, the write cache is emptied.
+    pub(super) fn plan_idle(&mut self, now: Nanos) {
+        if let Some(nvram) = self.model.nvram {
+            if self.nvram.used() > 0 {
+                self.events.add(now + nvram.destage_idle, Event::Idle(self.background.idle_token));
+            }
+        }
+    }
+
+    pub(super) fn idle(&mut self, token: u64, now: Nanos, out: &mut Vec<Completion>) {
+        if token == self.background.idle_token {
+            self.background.draining = true;
+            self.destage(now, out);
+        }
+    }
+
+    /// Starts destages while the cache is too full, a write waits for room, or the host is idle.
+    pub(super) fn destage(&mut self, now: Nanos, out: &mut Vec<Completion>) {
+        let Some(nvram) = self.model.nvram else { return };
+        let high = (nvram.sectors as f64 * nvram.destage_above) as u64;
+        while self.background.destages < nvram.destage_depth {
+            let wanted = self.nvram.used() > high || !self.unbuffered.is_empty() || self.background.draining;
+            if !wanted {
+                return;
+            }
+            let layout = self.mapper.layout();
+            let picked = self.nvram.pick(|sector| {
+                let stripe = layout.address(Lba(sector)).stripe;
+                let (first, behind) = (layout.first_lba(stripe).0, layout.first_lba(stripe + 1).0);
+                if behind - first <= 2 * LONGEST_DESTAGE && behind > sector {
+                    return (first, behind);
+                }
+                let window = sector / LONGEST_DESTAGE * LONGEST_DESTAGE;
+                (window, (window + LONGEST_DESTAGE).min(layout.capacity()))
+            });
+            let Some((lba, sectors)) = picked else { return };
+            self.background.destages += 1;
+            let operation = self.operations.add(Task::Destage { lba, sectors: sectors as u32 });
+            self.launch(operation, now, out);
+        }
+    }
+
+    pub(super) fn destaged(&mut self, operation: u32, lba: u64, sectors: u32, now: Nanos, out: &mut Vec<Completion>) {
+        self.nvram.written(lba, u64::from(sectors));
+        self.background.destages -= 1;
+        self.unlock(operation, now, out);
+        self.operations.remove(operation);
+        self.settle(now, out);
+    }
+
+    /// A member fails: what it was reading is planned anew, what it was writing is left out.
+    pub(super) fn fail(&mut self, member: u32, now: Nanos, out: &mut Vec<Completion>) {
+        self.health.lose(member);
+        let spare = self.background.spare.clone().filter(|_| self.background.spares > 0);
+        let lost: Vec<u32> = self.issued.at_member(member).collect();
+        self.members[member as usize].replace(None);
+        self.touch(member);
+        for number in lost {
+            let issued = self.issued.take(number);
+            if issued.io.op == Op::Read {
+                self.operations[issued.operation].again = true;
+            }
+            let nothing = ServiceBreakdown { cache_hit: true, ..ServiceBreakdown::default() };
+            self.member_done(&issued, &nothing, now, out);
+        }
+        if let (Some(spare), Some(rebuild)) = (spare, self.model.rebuild) {
+            self.background.spares -= 1;
+            self.members[member as usize].replace(Some(spare));
+            self.background.rebuilds.push_back(member);
+            if self.background.rebuilds.len() == 1 {
+                self.background.next_row = 0;
+                self.events.add(now + rebuild.delay, Event::Rebuild);
+            }
+        }
+    }
+
+    /// Rebuilds the next rows.
+    pub(super) fn rebuild_on(&mut self, now: Nanos, out: &mut Vec<Completion>) {
+        let (Some(rebuild), Some(&member)) = (self.model.rebuild, self.background.rebuilds.front()) else { return };
+        let row = self.background.next_row;
+        let rows = (rebuild.chunk / self.layout().stripe_unit()).max(1).min(self.layout().rows() - row);
+        let operation = self.operations.add(Task::Rebuild { member, row, rows, begun: now });
+        self.launch(operation, now, out);
+    }
+
+    pub(super) fn rows_rebuilt(
+        &mut self,
+        operation: u32,
+        member: u32,
+        row: u64,
+        begun: Nanos,
+        now: Nanos,
+        out: &mut Vec<Completion>,
+    ) {
+        let done = row >= self.layout().rows();
+        if done {
+            self.health.restore(member);
+        } else {
+            self.health.rebuilt_to(member, row);
+        }
+        let rows = row - self.background.next_row;
+        self.background.next_row = row;
+        let pace = self
+            .model
+            .rebuild
+            .and_then(|rebuild| rebuild.rate)
+            .map_or(0.0, |rate| (rows * self.layout().stripe_unit() * SECTOR_BYTES) as f64 / rate * 1e9);
+        self.unlock(operation, now, out);
+        self.operations.remove(operation);
+        if done {
+            self.background.rebuilds.pop_front();
+            self.background.next_row = 0;
+            self.background.rebuilt_at = Some(now);
+            if self.background.rebuilds.is_empty() {
+                return;
+            }
+        }
+        self.events.add((begun + Nanos(pace as u64)).max(now), Event::Rebuild);
+    }
+}

@@ -1,0 +1,163 @@
+//! Locks, plans, and the traffic with the members.
+
+use super::Array;
+use crate::array::lock::Extent;
+use crate::array::member::{Issued, Members};
+use crate::array::operation::{Task, sum};
+use crate::array::plan::{MemberIo, Plan};
+use crate::{Completion, ServiceBreakdown};
+use iopilot_block::{Flags, Lba, Nanos, Op, Sectors};
+
+impl Array {
+    /// Plans an operation and sets it going, once it has the locks that it needs.
+    pub(super) fn launch(&mut self, operation: u32, now: Nanos, out: &mut Vec<Completion>) {
+        if !self.operations[operation].locked {
+            if let Some((extent, exclusive)) = self.lock_for(operation) {
+                self.operations[operation].locked = true;
+                if !self.locks.acquire(operation, extent, exclusive) {
+                    return;
+                }
+            }
+        }
+        self.go(operation, now, out);
+    }
+
+    /// Plans an operation that has its locks, and issues what can be issued.
+    fn go(&mut self, operation: u32, now: Nanos, out: &mut Vec<Completion>) {
+        let mut plan = std::mem::take(&mut self.operations[operation].plan);
+        self.operations[operation].again = false;
+        match self.operations[operation].task {
+            Task::Host(request) if request.op == Op::Flush || self.operations[operation].preflush => {
+                self.plan_flush(&mut plan);
+            }
+            Task::Host(request) => {
+                let view = Members(&self.members);
+                self.mapper.plan(request.op, request.lba, request.sectors, &self.health, &view, &mut plan);
+            }
+            Task::Destage { lba, sectors } => {
+                let view = Members(&self.members);
+                self.mapper.plan(Op::Write, Lba(lba), Sectors(sectors), &self.health, &view, &mut plan);
+            }
+            Task::Rebuild { member, row, rows, .. } => {
+                self.mapper.plan_rebuild(member, row, rows, &self.health, &mut plan);
+            }
+        }
+        let mut ready = std::mem::take(&mut self.ready);
+        plan.begin(|index, _| ready.push(index as u32));
+        self.operations[operation].plan = plan;
+        self.issue_all(operation, &mut ready, &ServiceBreakdown::default(), now);
+        self.ready = ready;
+        if self.operations[operation].plan.is_done() {
+            self.plan_done(operation, now, out);
+        }
+    }
+
+    /// A flush of every member that is there.
+    fn plan_flush(&self, plan: &mut Plan) {
+        plan.clear(false);
+        for (member, at) in (0u32..).zip(&self.members) {
+            if at.present {
+                plan.push(MemberIo { member, op: Op::Flush, lba: Lba(0), sectors: Sectors(0) });
+            }
+        }
+    }
+
+    /// Issues what has become ready; writes to members that are gone are done at once.
+    fn issue_all(&mut self, operation: u32, ready: &mut Vec<u32>, path: &ServiceBreakdown, now: Nanos) {
+        let mut next = 0;
+        while let Some(&index) = ready.get(next) {
+            next += 1;
+            let op = &mut self.operations[operation];
+            let io = *op.plan.io(index as usize);
+            if !self.members[io.member as usize].present {
+                op.plan.done(index as usize, |freed, _| ready.push(freed as u32));
+                continue;
+            }
+            let durable = matches!(op.task, Task::Host(request) if request.flags.contains(Flags::FUA));
+            let flags = if durable && io.op == Op::Write { Flags::FUA } else { Flags::empty() };
+            op.outstanding += 1;
+            let number = self.issued.add(Issued { operation, index, io, flags, path: *path, live: true });
+            self.members[io.member as usize].submit(number, &self.issued, now);
+            self.touch(io.member);
+        }
+        ready.clear();
+    }
+
+    /// A member request is done.
+    pub(super) fn member_done(
+        &mut self,
+        issued: &Issued,
+        service: &ServiceBreakdown,
+        now: Nanos,
+        out: &mut Vec<Completion>,
+    ) {
+        let operation = issued.operation;
+        let op = &mut self.operations[operation];
+        op.outstanding -= 1;
+        op.all_hits &= service.cache_hit;
+        let path = sum(&issued.path, service);
+        op.path = path;
+        if op.again {
+            if op.outstanding == 0 {
+                self.launch(operation, now, out);
+            }
+            return;
+        }
+        let mut ready = std::mem::take(&mut self.ready);
+        op.plan.done(issued.index as usize, |next, _| ready.push(next as u32));
+        self.issue_all(operation, &mut ready, &path, now);
+        self.ready = ready;
+        if self.operations[operation].plan.is_done() {
+            self.plan_done(operation, now, out);
+        }
+    }
+
+    /// Gives up an operation's locks and lets those go on that waited for them.
+    pub(super) fn unlock(&mut self, operation: u32, now: Nanos, out: &mut Vec<Completion>) {
+        if !self.operations[operation].locked {
+            return;
+        }
+        self.operations[operation].locked = false;
+        let mut granted = std::mem::take(&mut self.granted);
+        let from = granted.len();
+        self.locks.release(operation, &mut granted);
+        for i in from..granted.len() {
+            let next = granted[i];
+            self.granted = granted;
+            self.go(next, now, out);
+            granted = std::mem::take(&mut self.granted);
+        }
+        granted.truncate(from);
+        self.granted = granted;
+    }
+
+    /// What an operation must have for itself, and whether alone: updates of redundancy, and reads that compute
+    /// what is lost.
+    fn lock_for(&self, operation: u32) -> Option<(Extent, bool)> {
+        let op = &self.operations[operation];
+        let layout = self.layout();
+        let redundant = layout.check_units() > 0 || self.model.rebuild.is_some();
+        let (lba, sectors, exclusive) = match op.task {
+            Task::Host(_) if op.preflush => return None,
+            Task::Host(request) => match request.op {
+                Op::Flush => return None,
+                Op::Read if layout.check_units() == 0 || !self.health.is_degraded() => return None,
+                Op::Read => (request.lba, request.sectors.0, false),
+                Op::Write | Op::Discard => (request.lba, request.sectors.0, true),
+            },
+            Task::Destage { lba, sectors } => (Lba(lba), sectors, true),
+            Task::Rebuild { member, row, rows, .. } => {
+                let stripe = |row| layout.at(member, row).map_or(u64::MAX, |(stripe, _)| stripe);
+                let stripes = (stripe(row), stripe(row + rows - 1));
+                return Some((Extent { stripes, sectors: (0, u32::MAX) }, true));
+            }
+        };
+        if !redundant || sectors == 0 {
+            return None;
+        }
+        let (first, last) = (layout.address(lba), layout.address(Lba(lba.0 + u64::from(sectors) - 1)));
+        let one = first.stripe == last.stripe && first.unit == last.unit;
+        let sectors = if one { (first.offset, last.offset + 1) } else { (0, u32::MAX) };
+        Some((Extent { stripes: (first.stripe, last.stripe), sectors }, exclusive))
+    }
+}

@@ -1,0 +1,122 @@
+//! [`ArrayModel`]: the constants of an [`Array`](super::Array).
+
+use super::layout::ArrayLayout;
+use super::mapper::MappingRules;
+use iopilot_block::{InputError, Nanos};
+
+/// An array's controller, and what befalls its members.
+#[derive(Clone, Debug)]
+pub struct ArrayModel {
+    /// Where data and redundancy lie.
+    pub layout: ArrayLayout,
+    /// How requests become those of the members.
+    pub rules: MappingRules,
+    /// Requests the controller takes at once.
+    pub queue_depth: u32,
+    /// Requests a member is given at once; at most what it takes.
+    pub member_queue_depth: u32,
+    /// Processing of a command before anything else happens; commands overlap.
+    pub command: Nanos,
+    /// Nanoseconds per byte between host and controller, one transfer at a time; 0 for none.
+    pub bus_ns_per_byte: f64,
+    /// The write-back cache, battery-backed.
+    pub nvram: Option<NvramModel>,
+    /// What fails and when, each member at most once.
+    pub failures: Vec<Failure>,
+    /// Whether and how failed members are rebuilt.
+    pub rebuild: Option<RebuildModel>,
+}
+
+/// The write-back cache: writes are complete once they are in it, also those with FUA.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NvramModel {
+    /// Size in sectors.
+    pub sectors: u64,
+    /// Share that must be in use before destaging begins.
+    pub destage_above: f64,
+    /// How long the host must have no requests outstanding before all is destaged.
+    pub destage_idle: Nanos,
+    /// Destages at once.
+    pub destage_depth: u32,
+}
+
+/// A member fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Which.
+    pub member: u32,
+    /// When; at 0 it is lost from the start.
+    pub at: Nanos,
+}
+
+/// Failed members are rebuilt onto spares, one after the other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RebuildModel {
+    /// Spares.
+    pub spares: u32,
+    /// Bytes per second written to the spare at most; `None`: as fast as it goes.
+    pub rate: Option<f64>,
+    /// Sectors rebuilt at once, rounded to whole stripe units, at least one.
+    pub chunk: u64,
+    /// How long after the failure it begins.
+    pub delay: Nanos,
+}
+
+impl ArrayModel {
+    /// An array without a cache, in good health, whose controller costs nothing.
+    pub fn new(layout: ArrayLayout, rules: MappingRules) -> Self {
+        Self {
+            layout,
+            rules,
+            queue_depth: 256,
+            member_queue_depth: u32::MAX,
+            command: Nanos::ZERO,
+            bus_ns_per_byte: 0.0,
+            nvram: None,
+            failures: Vec::new(),
+            rebuild: None,
+        }
+    }
+
+    /// Whether the values make sense together.
+    ///
+    /// # Errors
+    /// Names the one that does not.
+    pub fn check(&self) -> Result<(), InputError> {
+        let wrong = |field: &str, got: String, expected: String| Err(InputError::new(field, got, expected));
+        let members = self.layout.members();
+        let mut lost = Vec::new();
+        for failure in &self.failures {
+            if failure.member >= members || lost.contains(&failure.member) {
+                let expected = format!("each of members 0 to {} at most once", members - 1);
+                return wrong("failed", failure.member.to_string(), expected);
+            }
+            lost.push(failure.member);
+        }
+        if !self.layout.survives(&lost) {
+            return wrong("failed", format!("{lost:?}"), "members that the array survives the loss of".into());
+        }
+        if let Some(nvram) = &self.nvram {
+            if nvram.sectors == 0 {
+                return wrong("nvram", "0".into(), "a size".into());
+            }
+            if !(0.0..=1.0).contains(&nvram.destage_above) {
+                return wrong("destage_above", nvram.destage_above.to_string(), "0 to 1".into());
+            }
+        }
+        if let Some(rebuild) = &self.rebuild {
+            if self.layout.check_units() == 0 && self.layout.copies() == 1 {
+                return wrong("rebuild", "a rebuild".into(), "none: this array has no redundancy".into());
+            }
+            if rebuild.rate.is_some_and(|rate| rate.is_nan() || rate <= 0.0) {
+                return wrong("rebuild.rate", format!("{:?}", rebuild.rate), "above 0".into());
+            }
+        }
+        for (field, value) in [("queue_depth", self.queue_depth), ("member_queue_depth", self.member_queue_depth)] {
+            if value == 0 {
+                return wrong(field, "0".into(), "at least 1".into());
+            }
+        }
+        Ok(())
+    }
+}

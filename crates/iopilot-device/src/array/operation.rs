@@ -1,0 +1,124 @@
+//! [`Operation`]: one thing that the array is doing, for the host or for itself.
+
+use super::plan::Plan;
+use crate::{DeviceRequest, ServiceBreakdown};
+use iopilot_block::Nanos;
+
+/// What for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Task {
+    /// A request of the host.
+    Host(DeviceRequest),
+    /// Moving sectors from the write cache to the members.
+    Destage { lba: u64, sectors: u32 },
+    /// Rebuilding rows of a member.
+    Rebuild { member: u32, row: u64, rows: u64, begun: Nanos },
+}
+
+/// An operation: its plan and how far it has come. Slots are used again, with their plan's buffers.
+#[derive(Clone, Debug)]
+pub(super) struct Operation {
+    pub(super) task: Task,
+    pub(super) plan: Plan,
+    /// Member requests that are out.
+    pub(super) outstanding: u32,
+    /// Whether a read was lost with its member, so that all must be planned again.
+    pub(super) again: bool,
+    pub(super) locked: bool,
+    /// Whether the flush that goes before it (PREFLUSH) is still to be done, or under way.
+    pub(super) preflush: bool,
+    /// Where the time went: along the member request that was done last and those that it waited for.
+    pub(super) path: ServiceBreakdown,
+    /// In the controller, and in a flush before.
+    pub(super) elsewhere: ServiceBreakdown,
+    /// Whether all member requests so far were cache hits.
+    pub(super) all_hits: bool,
+}
+
+impl Operation {
+    fn new(task: Task) -> Self {
+        Self {
+            task,
+            plan: Plan::new(),
+            outstanding: 0,
+            again: false,
+            locked: false,
+            preflush: false,
+            path: ServiceBreakdown::default(),
+            elsewhere: ServiceBreakdown::default(),
+            all_hits: true,
+        }
+    }
+
+    /// Where the time of a request went.
+    pub(super) fn service(&self) -> ServiceBreakdown {
+        ServiceBreakdown { cache_hit: self.all_hits, ..sum(&self.path, &self.elsewhere) }
+    }
+
+    /// The flush before it is done.
+    pub(super) fn flushed(&mut self) {
+        self.preflush = false;
+        self.elsewhere = sum(&self.path, &self.elsewhere);
+        self.path = ServiceBreakdown::default();
+        self.all_hits = true;
+    }
+}
+
+/// One after the other.
+pub(super) fn sum(a: &ServiceBreakdown, b: &ServiceBreakdown) -> ServiceBreakdown {
+    ServiceBreakdown {
+        seek: a.seek + b.seek,
+        rotation: a.rotation + b.rotation,
+        transfer: a.transfer + b.transfer,
+        overhead: a.overhead + b.overhead,
+        cylinders: a.cylinders + b.cylinders,
+        cache_hit: a.cache_hit && b.cache_hit,
+    }
+}
+
+/// The operations under way, by number.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Operations {
+    slots: Vec<Operation>,
+    free: Vec<u32>,
+}
+
+impl Operations {
+    pub(super) fn add(&mut self, task: Task) -> u32 {
+        match self.free.pop() {
+            Some(at) => {
+                let slot = &mut self.slots[at as usize];
+                *slot = Operation { plan: std::mem::take(&mut slot.plan), ..Operation::new(task) };
+                at
+            }
+            None => {
+                self.slots.push(Operation::new(task));
+                (self.slots.len() - 1) as u32
+            }
+        }
+    }
+
+    pub(super) fn remove(&mut self, at: u32) {
+        self.free.push(at);
+    }
+
+    /// Whether nothing is under way.
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.slots.len() == self.free.len()
+    }
+}
+
+impl std::ops::Index<u32> for Operations {
+    type Output = Operation;
+
+    fn index(&self, at: u32) -> &Operation {
+        &self.slots[at as usize]
+    }
+}
+
+impl std::ops::IndexMut<u32> for Operations {
+    fn index_mut(&mut self, at: u32) -> &mut Operation {
+        &mut self.slots[at as usize]
+    }
+}
