@@ -22,7 +22,7 @@ fn follows(spec: &DiskSpec, key: &str, rule: &str) -> bool {
 }
 
 fn gb_of_a_surface(m: &MechanicalSpec) -> f64 {
-    m.geometry.capacity_sectors.unwrap() as f64 * 512.0 / 1e9 / f64::from(m.geometry.heads)
+    m.geometry.capacity_sectors.unwrap_or(0) as f64 * 512.0 / 1e9 / f64::from(m.geometry.heads)
 }
 
 #[test]
