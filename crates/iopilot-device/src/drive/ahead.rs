@@ -3,6 +3,7 @@
 use super::Drive;
 use super::model::{KeepRequested, ReadAhead};
 use super::slot::Slot;
+use super::stream::Stay;
 
 impl Drive {
     /// The block before which reading for a request in segment `s` ends.
@@ -16,12 +17,10 @@ impl Drive {
             (0, _) => end + size,
             (max, _) => end + u64::from(max),
         };
-        let last = end.saturating_sub(1).min(capacity.saturating_sub(1));
         let limit = match read.ahead {
             ReadAhead::None => end,
-            ReadAhead::Track => most.min(geometry.bounds(&geometry.track_of(last)).end),
-            ReadAhead::Cylinder => most.min(self.cylinder_end(last, most)),
-            ReadAhead::Segment => most,
+            // Where the track or cylinder ends, the arm stops.
+            ReadAhead::Track | ReadAhead::Cylinder | ReadAhead::Segment => most,
             ReadAhead::Adaptive if end < capacity => {
                 let track = geometry.bounds(&geometry.track_of(end));
                 let stream = self.segments.all[s].start < track.start;
@@ -36,17 +35,12 @@ impl Drive {
         limit.max(end + u64::from(read.min_ahead)).min(capacity).max(end)
     }
 
-    /// Behind the last block of the cylinder of `block`, as far as it lies before `most`.
-    fn cylinder_end(&self, block: u64, most: u64) -> u64 {
-        let geometry = &self.model.mechanics.geometry;
-        let mut track = geometry.track_of(block);
-        let cylinder = track.cylinder;
-        while track.end() < most {
-            match geometry.next_track(&track).filter(|next| next.cylinder == cylinder) {
-                Some(next) => track = next,
-                None => break,
-            }
+    /// How far the arm may go for what nobody asked for.
+    pub(super) fn stay(&self) -> Stay {
+        match self.model.read.ahead {
+            ReadAhead::Track => Stay::Track,
+            ReadAhead::Cylinder => Stay::Cylinder,
+            ReadAhead::None | ReadAhead::Segment | ReadAhead::Adaptive => Stay::Anywhere,
         }
-        track.end()
     }
 }

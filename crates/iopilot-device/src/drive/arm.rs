@@ -5,8 +5,8 @@ use super::choice::{Fit, Hit};
 use super::gate::Gate;
 use super::model::Preseek;
 use super::slot::{Media, Stage};
-use super::stream::{Access, Order, Stream};
-use crate::Signal;
+use super::stream::{Access, Order, Stay, Stream};
+use crate::{Arm, Signal};
 use iopilot_block::{Nanos, Op};
 
 impl Drive {
@@ -53,7 +53,8 @@ impl Drive {
         let segment = &mut self.segments.all[stream.segment];
         if !stream.write {
             if segment.is_empty() && stream.next < segment.start {
-                segment.clear(stream.next);
+                // Blocks before the first one asked for.
+                (segment.start, segment.end, segment.written) = (stream.next, stream.next, stream.next);
             }
             if stream.next > segment.end {
                 segment.filled(stream.next, self.segments.size);
@@ -132,20 +133,23 @@ impl Drive {
     /// Starts the arm for request `i`, at `t` or when it can.
     fn start(&mut self, i: usize, s: usize, write: bool, first: u64, limit: u64, t: f64) {
         let slot = &self.slots[i];
-        let begin = slot.arm_from.max(self.arm_free).max(t);
+        // Breaking off what the arm did comes on top of command processing.
+        let begin = slot.arm_from.max(t) + (self.arm_free - t).max(0.0);
         let (read, policy) = (&self.model.read, &self.model.write);
         let order = match write {
-            true => Order { immediate: policy.immediate, free: false },
+            true => Order { immediate: policy.immediate, free: false, keep: false },
             false => {
-                let empty = self.segments.all[s].is_empty();
-                Order { immediate: read.immediate, free: read.free_blocks && empty }
+                let keep = read.free_blocks && self.segments.all[s].is_empty();
+                Order { immediate: read.immediate, free: read.free_blocks, keep }
             }
         };
+        let asked = if write { limit } else { slot.end() };
+        let stay = if write { Stay::Anywhere } else { self.stay() };
         // A write that continues the one that has just ended does not move the arm.
         let continues = self.wrote == (begin, first);
         let least = if write && !continues { policy.min_seek_delay } else { 0.0 };
         let gate = self.gate(s, write, first);
-        let access = Access { segment: s, write, first, limit, order, direct: self.model.buffer.direct };
+        let access = Access { segment: s, write, first, limit, asked, stay, order, direct: self.model.buffer.direct };
         let m = &self.model.mechanics;
         let stream = Stream::start(m, &gate, access, self.arm, begin, least);
         let service = &mut self.slots[i].service;
@@ -173,25 +177,30 @@ impl Drive {
             self.segments.all[s].clear(self.slots[i].first());
         }
         let slot = self.slots[i];
-        let limit = self.read_limit(&slot, s);
+        let limit = self.read_limit(&slot, s).max(self.segments.all[s].limit);
+        self.segments.all[s].limit = limit;
+        self.hold_to = slot.end() + u64::from(self.model.read.min_ahead);
         if joined {
-            self.hold_to = slot.end() + u64::from(self.model.read.min_ahead);
             let gate = self.present_gate();
             if let Some(stream) = &mut self.stream {
+                stream.asked = stream.asked.max(slot.end());
                 stream.extend(&self.model.mechanics, &gate, limit, t);
             }
             return;
         }
-        let dirty = self.segments.all[s].is_dirty();
-        if hit == Hit::Full && (dirty || self.stream.is_some() || !self.model.read.ahead_on_hit) {
+        self.stop(t);
+        let segment = self.segments.all[s];
+        if segment.is_dirty() || limit <= segment.end {
             return;
         }
-        self.stop(t);
-        let first = self.segments.all[s].end;
-        if limit > first {
-            self.hold_to = slot.end() + u64::from(self.model.read.min_ahead);
-            self.start(i, s, false, first, limit, t);
+        if hit == Hit::Full {
+            let track = self.model.mechanics.geometry.track_of(segment.end);
+            let there = Arm { cylinder: track.cylinder, head: track.head };
+            if !self.model.read.ahead_on_hit || !self.stay().allows(self.arm, there) {
+                return;
+            }
         }
+        self.start(i, s, false, segment.end, limit, t);
     }
 
     /// The turn of a write that uses, or is to use, segment `s`.

@@ -63,15 +63,16 @@ impl Drive {
         slot.arm_from = t + first;
         let choice = self.choose_write(&slot, t);
         let turn = self.pending.is_empty() && choice.is_some_and(|(s, fit)| self.turn_of_write(i, s, fit, t));
-        let leaves = self.model.write.extra_disconnect.filter(|_| {
-            choice.is_some_and(|(s, _)| {
-                let segment = &self.segments.all[s];
-                self.segments.is_latest(s) && segment.by_write && segment.end != slot.first()
-            })
-        });
         let stay = self.link.is_none()
             && (self.model.bus.never_disconnect
                 || (choice.is_some() && (self.model.write.prebuffering || (turn && !self.asked))));
+        let leaves = self.model.write.extra_disconnect.filter(|_| {
+            stay && !self.model.bus.never_disconnect
+                && choice.is_some_and(|(s, _)| {
+                    let segment = &self.segments.all[s];
+                    self.segments.is_latest(s) && segment.by_write && segment.end != slot.first()
+                })
+        });
         if let Some(extra) = leaves {
             slot.extra = true;
             slot.arm_from = t + extra.command + extra.seek_delta;

@@ -81,11 +81,12 @@ impl Drive {
         let mut collision = false;
         let best = self.segments.best(|s, segment| {
             if segment.is_dirty() {
-                let room = segment.end - segment.written + slot.count() <= self.segments.size;
+                let dirty = segment.end - segment.written;
                 let streaming = self.is_streaming(s);
-                if combine && room && segment.end == first {
+                if combine && segment.end == first && dirty < self.segments.size && self.received_all(s) {
                     return Some(if streaming { 1 } else { 2 });
                 }
+                let room = dirty + slot.count() <= self.segments.size;
                 if combine && room && segment.start == end && segment.written == segment.start && !streaming {
                     return Some(3);
                 }

@@ -322,7 +322,7 @@ impl Drive {
             if !self.pending.is_empty() && !stream.write {
                 let last = self.hold_to.min(stream.limit).saturating_sub(1);
                 let enough = stream.time_of(last).unwrap_or(f64::INFINITY);
-                let rest = if t < stream.settled { stream.settled } else { stream.sector_end(t) };
+                let rest = if t < stream.settled { stream.settled } else { stream.boundary(t) };
                 next = [enough, rest].into_iter().filter(|&at| at > t + 1.0).fold(next, f64::min);
             }
         }

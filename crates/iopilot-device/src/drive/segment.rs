@@ -11,6 +11,8 @@ pub(super) struct Segment {
     pub(super) end: u64,
     /// The first block that is not on the medium; `end` where all are.
     pub(super) written: u64,
+    /// Reading into it ends before this block.
+    pub(super) limit: u64,
     /// Requests that use it.
     pub(super) users: u32,
     /// It was used by a write last.
@@ -38,7 +40,7 @@ impl Segment {
 
     /// Makes it hold nothing, before `block`.
     pub(super) fn clear(&mut self, block: u64) {
-        (self.start, self.end, self.written) = (block, block, block);
+        (self.start, self.end, self.written, self.limit) = (block, block, block, 0);
     }
 
     /// Read, from the medium, up to before `end`: what does not fit any more at the front is gone.

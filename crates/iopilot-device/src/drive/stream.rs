@@ -6,13 +6,37 @@
 use super::gate::Gate;
 use crate::{Arm, Mechanics, Track};
 
-/// Which sectors of a track are taken first.
+/// Which sectors of a track are taken first, and which on the way.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Order {
     /// Those that pass first.
     pub(super) immediate: bool,
-    /// Also those before the first one asked for, on the first track.
+    /// As before where an access begins within a track, and
     pub(super) free: bool,
+    /// the sectors before the first one asked for are kept when they pass.
+    pub(super) keep: bool,
+}
+
+/// Where an access ends that nobody asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stay {
+    /// At its limit.
+    Anywhere,
+    /// With its track.
+    Track,
+    /// With its cylinder.
+    Cylinder,
+}
+
+impl Stay {
+    /// Whether going on from `from` to `to` is allowed.
+    pub(super) fn allows(self, from: Arm, to: Arm) -> bool {
+        match self {
+            Self::Anywhere => true,
+            Self::Track => from == to,
+            Self::Cylinder => from.cylinder == to.cylinder,
+        }
+    }
 }
 
 /// Consecutive blocks that pass one after another.
@@ -35,6 +59,9 @@ pub(super) struct Stream {
     pub(super) next: u64,
     /// It ends before this block.
     pub(super) limit: u64,
+    /// Blocks from this one on are taken along, nobody asked for them.
+    pub(super) asked: u64,
+    stay: Stay,
     /// When the arm came, or comes, to rest on the track.
     pub(super) settled: f64,
     track: Track,
@@ -47,9 +74,10 @@ pub(super) struct Stream {
     /// When `next` became the next one.
     at: f64,
     run: Run,
-    /// What is done, or being done, out of order; and when that began.
+    /// What is done, or being done, out of order.
     beyond: Option<(u64, u64)>,
-    beyond_start: f64,
+    /// When the first sector, of whatever use, began to pass after the arm had come to rest.
+    rolling: f64,
 }
 
 /// What a stream is for.
@@ -59,6 +87,8 @@ pub(super) struct Access {
     pub(super) write: bool,
     pub(super) first: u64,
     pub(super) limit: u64,
+    pub(super) asked: u64,
+    pub(super) stay: Stay,
     pub(super) order: Order,
     /// A sector is let through by what is known when it begins to pass, not when it ends.
     pub(super) direct: bool,
@@ -75,6 +105,8 @@ impl Stream {
             write: access.write,
             next: access.first,
             limit: access.limit,
+            asked: access.asked,
+            stay: access.stay,
             settled,
             track,
             width,
@@ -84,10 +116,10 @@ impl Stream {
             at: settled,
             run: Run { start: f64::INFINITY, ..Run::default() },
             beyond: None,
-            beyond_start: 0.0,
+            rolling: settled,
         };
         stream.arrive(m, gate);
-        stream.order.free = false;
+        stream.order.keep = false;
         stream
     }
 
@@ -181,31 +213,25 @@ impl Stream {
 
     /// Whether the arm is moving at `t`, or a sector is just passing.
     pub(super) fn busy(&self, t: f64) -> bool {
-        t < self.settled || self.sector_end(t) > t + 1.0
+        t < self.settled || self.boundary(t) > t + 1.0
     }
 
-    /// Ends it at `t`; from when on the arm is free.
+    /// Ends it at `t`; from when on the arm is free. The sector that is just passing is lost.
     pub(super) fn stop(&mut self, m: &Mechanics, gate: &Gate, t: f64, in_sector: bool) -> f64 {
         if t < self.settled {
             return self.settled;
         }
-        if in_sector {
-            return t;
-        }
-        let end = self.sector_end(t);
-        self.sync(m, gate, end);
-        end
+        self.sync(m, gate, t);
+        if in_sector { t } else { self.boundary(t) }
     }
 
-    /// When the sector passing at `t` ends; `t` where none is taken.
-    pub(super) fn sector_end(&self, t: f64) -> f64 {
-        let within = |start: f64, sectors: u64| {
-            let passed = (t - start) / self.width;
-            let inside = t > start + 1.0 && passed < sectors as f64;
-            inside.then(|| start + ((t - start - 1.0) / self.width).ceil() * self.width)
-        };
-        let beyond = self.beyond.and_then(|(low, high)| within(self.beyond_start, high - low));
-        beyond.or_else(|| within(self.run.start, self.run.count)).unwrap_or(t).max(t)
+    /// The end of the sector passing at `t`, or of the wait for the first one.
+    pub(super) fn boundary(&self, t: f64) -> f64 {
+        if t <= self.rolling {
+            return self.rolling;
+        }
+        let passed = (t - self.rolling - 1.0) / self.width;
+        self.rolling + passed.ceil().max(0.0) * self.width
     }
 
     /// Takes note of a gate that opened further, at `t`.
@@ -239,14 +265,19 @@ impl Stream {
         }
     }
 
-    /// On to the track of the next block.
+    /// On to the track of the next block, if nobody forbids it.
     fn switch(&mut self, m: &Mechanics, gate: &Gate) {
         let from = self.arm();
-        self.track = if self.next == self.track.end() {
+        let track = if self.next == self.track.end() {
             m.geometry.next_track(&self.track).unwrap_or_else(|| m.geometry.track_of(self.next))
         } else {
             m.geometry.track_of(self.next)
         };
+        if self.next >= self.asked && !self.stay.allows(from, Arm { cylinder: track.cylinder, head: track.head }) {
+            self.limit = self.next;
+            return;
+        }
+        self.track = track;
         self.width = m.sector_time(&self.track);
         self.late = if self.direct { 0.0 } else { self.width };
         if from == self.arm() {
@@ -261,20 +292,34 @@ impl Stream {
         let from = self.settled;
         self.beyond = None;
         let bounds = m.geometry.bounds(&self.track);
-        if self.order.immediate || (self.order.free && self.next > bounds.start) {
-            let end = self.limit.min(bounds.end);
+        let within = self.next > bounds.start;
+        let mut landed = None;
+        if self.order.immediate || (self.order.free && within) {
             let (landing, track) = self.landing(m, from, bounds.start, bounds.end);
-            if landing > self.next && landing < end {
-                if gate.time(end - 1) <= from && gate.time(self.next) <= from {
+            // Landing before the first block wanted is waiting for it.
+            if landing > self.next {
+                landed = Some(from + m.latency(from, track.angle_of(landing)));
+                let wanted = if self.next < self.asked { self.asked } else { self.limit };
+                let end = wanted.min(self.limit).min(bounds.end);
+                if landing < end && gate.time(end - 1) <= from && gate.time(self.next) <= from {
                     self.beyond = Some((landing, end));
-                    self.beyond_start = from + m.latency(from, track.angle_of(landing));
                 }
-            } else if landing < self.next && self.order.free && gate.time(self.next) <= from {
-                (self.next, self.track) = (landing, track);
-                self.width = m.sector_time(&track);
+                if self.order.keep && within && gate.time(self.next) <= from {
+                    self.begin_at(m, bounds.start);
+                }
             }
         }
         self.proceed(m, gate, from);
+        self.rolling = landed.unwrap_or(self.run.start);
+    }
+
+    /// Begins with `block` of this track instead.
+    fn begin_at(&mut self, m: &Mechanics, block: u64) {
+        let track = m.geometry.track_of(block);
+        if (track.cylinder, track.head) == (self.track.cylinder, self.track.head) {
+            (self.next, self.track) = (block, track);
+            self.width = m.sector_time(&track);
+        }
     }
 
     /// The block of this physical track, from `first` to before `end`, that begins to pass next after `from`, and the
