@@ -16,16 +16,21 @@ if [ $# -gt 2 ]; then shift 2; else set -- iopilot trace record; fi
 work=$(mktemp -d "$base/iopilot-traces-XXXXXX")
 disk=
 mounted=
+tracing=
 clean_up() {
     cd /
     [ -z "$mounted" ] || umount "$work/mnt" || umount -l "$work/mnt"
     [ -z "$disk" ] || losetup -d "$disk"
     rm -rf "$work"
+    [ -z "$tracing" ] || umount /sys/kernel/tracing
 }
 trap clean_up EXIT
 trap 'exit 130' INT TERM
 
-[ -d /sys/kernel/tracing/instances ] || mount -t tracefs tracefs /sys/kernel/tracing
+if [ ! -d /sys/kernel/tracing/instances ]; then
+    mount -t tracefs tracefs /sys/kernel/tracing
+    tracing=mounted
+fi
 
 # A disk of 64 GB, sparse, that the kernel takes for a rotating one, with its defaults for such a disk.
 truncate -s 64G "$work/disk.img"

@@ -1,6 +1,6 @@
-//! The parser of blkparse traces.
+//! What `blkparse` of the library does with an input.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| iopilot_fuzz::parse(bytes, Some("blkparse")));
+fuzz_target!(|bytes: &[u8]| iopilot_fuzz::fuzz("blkparse", bytes));

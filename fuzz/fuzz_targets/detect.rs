@@ -1,6 +1,6 @@
-//! Format detection, decompression, and whatever parser it picks.
+//! What `detect` of the library does with an input.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| iopilot_fuzz::parse(bytes, None));
+fuzz_target!(|bytes: &[u8]| iopilot_fuzz::fuzz("detect", bytes));

@@ -1,6 +1,6 @@
-//! The parser of fio-iolog traces.
+//! What `fio-iolog` of the library does with an input.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| iopilot_fuzz::parse(bytes, Some("fio-iolog")));
+fuzz_target!(|bytes: &[u8]| iopilot_fuzz::fuzz("fio-iolog", bytes));

@@ -1,6 +1,6 @@
-//! The parser of fio job files.
+//! What `fio-job` of the library does with an input.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|text: &str| iopilot_fuzz::fio_job(text));
+fuzz_target!(|bytes: &[u8]| iopilot_fuzz::fuzz("fio-job", bytes));

@@ -1,6 +1,6 @@
-//! The parser of descriptions of generators.
+//! What `ganger` of the library does with an input.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|text: &str| iopilot_fuzz::ganger(text));
+fuzz_target!(|bytes: &[u8]| iopilot_fuzz::fuzz("ganger", bytes));

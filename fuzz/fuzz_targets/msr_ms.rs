@@ -1,6 +1,6 @@
-//! The parser of msr-ms traces.
+//! What `msr-ms` of the library does with an input.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| iopilot_fuzz::parse(bytes, Some("msr-ms")));
+fuzz_target!(|bytes: &[u8]| iopilot_fuzz::fuzz("msr-ms", bytes));

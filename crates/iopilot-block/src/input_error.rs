@@ -21,9 +21,10 @@ impl InputError {
     /// `field` is `got`, not `expected`; say where with [`InputError::in_file`] and [`InputError::at_line`].
     pub fn new(field: impl Into<String>, got: impl Into<String>, expected: impl Into<String>) -> Self {
         Self {
-            field: shortened(&field.into()),
-            got: shortened(&got.into()),
-            expected: expected.into(),
+            field: shortened(&field.into(), 60),
+            got: shortened(&got.into(), 60),
+            // Long enough for every list of names; what users wrote may be longer.
+            expected: shortened(&expected.into(), 1000),
             ..Self::default()
         }
     }
@@ -43,12 +44,12 @@ impl InputError {
     }
 }
 
-/// What a user wrote, as a part of one line.
-fn shortened(text: &str) -> String {
+/// What a user wrote, as a part of one line of at most `most` characters.
+fn shortened(text: &str, most: usize) -> String {
     let plain = |c: char| if c.is_control() { '.' } else { c };
-    match text.char_indices().nth(60) {
+    match text.char_indices().nth(most) {
         None => text.chars().map(plain).collect(),
-        Some(_) => text.chars().take(57).map(plain).chain("...".chars()).collect(),
+        Some(_) => text.chars().take(most - 3).map(plain).chain("...".chars()).collect(),
     }
 }
 
@@ -89,7 +90,8 @@ mod tests {
         let e = InputError::new("sectors", "-8\n", "a length above 0").in_file("a.trace").at_line(17);
         assert_eq!(e.to_string(), "a.trace:17: sectors: got -8., expected a length above 0");
         assert!(InputError::new("x", "y".repeat(500), "z").to_string().len() < 90);
-        assert!(!InputError::new("a quoted\nkey", "y", "z").to_string().contains('\n'));
+        assert!(!InputError::new("a quoted\nkey", "y", "z\n").to_string().contains('\n'));
+        assert!(InputError::new("x", "y", "z".repeat(5000)).to_string().len() < 1100);
     }
 
     #[test]

@@ -91,7 +91,7 @@ impl LogHistogram {
         for (at, &count) in self.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
             let from = match floor(at) {
                 0 => 0,
-                low => 1 << low.ilog2(),
+                low => 1u64 << low.ilog2(),
             };
             let from = from as f64 * scale;
             match histogram.last_mut() {
@@ -137,5 +137,7 @@ mod tests {
         assert!((s.p50 / 500.0 - 1.0).abs() < 0.04 && (s.p95 / 950.0 - 1.0).abs() < 0.04, "{s:?}");
         assert_eq!(s.histogram.iter().map(|b| b.count).sum::<u64>(), 1000);
         assert_eq!(s.histogram[3], Bin { from: 8.0, count: 8 });
+        h.record(u64::MAX);
+        assert_eq!(h.spread(1.0).histogram.last().unwrap().from, (1u64 << 63) as f64);
     }
 }

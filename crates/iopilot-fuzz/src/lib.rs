@@ -1,0 +1,14 @@
+//! What is fuzzed: every parser of what users give to iopilot, and what is done with that input then.
+//!
+//! A [`Target`] is a plain function of bytes. The fuzzer of this crate runs it on stable Rust, `fuzz/` under cargo-fuzz.
+//! A target panics where there is a fault; what it answers tells inputs apart that make a difference.
+
+mod mutate;
+mod seeds;
+mod target;
+mod traces;
+mod used;
+
+pub use mutate::Mutator;
+pub use seeds::seeds;
+pub use target::{TARGETS, Target, fuzz, target};

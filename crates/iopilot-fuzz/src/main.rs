@@ -1,0 +1,99 @@
+//! A fuzzer that needs nothing but stable Rust: damages inputs that are right, and sees what becomes of them.
+//!
+//! Every target runs in a process of its own, so that a panic, an endless loop, a stack that overflows and memory that
+//! runs out are all seen, and the input with them: it is written down before it is tried. Inputs that are answered in a
+//! new way are damaged further. A target's inputs follow from `--seed` alone.
+
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+use iopilot_fuzz::{TARGETS, Target, seeds, target};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+mod supervise;
+mod worker;
+
+/// Damages inputs that are right, and sees what becomes of them.
+#[derive(Debug, Parser)]
+struct Options {
+    /// What to fuzz; everything if nothing is named.
+    targets: Vec<String>,
+    /// Inputs for each target.
+    #[arg(long, value_name = "N", default_value_t = u64::MAX, hide_default_value = true)]
+    iterations: u64,
+    /// Seconds for each target.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    seconds: u64,
+    /// Where the sequence of inputs begins.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Seconds after which an input counts as an endless loop.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    hang: u64,
+    /// Where inputs that fail are put [default: fuzz in Cargo's target directory].
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Try this input again, in the only target named.
+    #[arg(long, value_name = "FILE")]
+    rerun: Option<PathBuf>,
+    /// Write what each target begins with to a folder of its name under DIR, for cargo-fuzz.
+    #[arg(long, value_name = "DIR")]
+    write_corpus: Option<PathBuf>,
+    /// Fuzz one target in this process; FILE receives each input.
+    #[arg(long, value_name = "FILE", hide = true)]
+    worker: Option<PathBuf>,
+}
+
+impl Options {
+    fn chosen(&self) -> Result<Vec<&'static Target>> {
+        if self.targets.is_empty() {
+            return Ok(TARGETS.iter().collect());
+        }
+        let names = || TARGETS.iter().map(|t| t.name).collect::<Vec<_>>().join(", ");
+        let find = |name: &String| target(name).with_context(|| format!("{name}: expected one of {}", names()));
+        self.targets.iter().map(find).collect()
+    }
+
+    fn only(&self) -> Result<&'static Target> {
+        match self.chosen()?[..] {
+            [one] => Ok(one),
+            _ => bail!("expected one target"),
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    match run(&Options::parse()) {
+        Ok(code) => code,
+        Err(e) => {
+            eprintln!("{e:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(options: &Options) -> Result<ExitCode> {
+    if let Some(path) = &options.rerun {
+        let input = fs::read(path).with_context(|| path.display().to_string())?;
+        println!("{}", (options.only()?.check)(&input));
+    } else if let Some(folder) = &options.write_corpus {
+        write_corpus(folder, &options.chosen()?)?;
+    } else if let Some(current) = &options.worker {
+        worker::run(options, options.only()?, current)?;
+    } else if supervise::run(options, &options.chosen()?)? > 0 {
+        return Ok(ExitCode::FAILURE);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn write_corpus(folder: &Path, targets: &[&Target]) -> Result<()> {
+    for target in targets {
+        let folder = folder.join(target.name.replace('-', "_"));
+        fs::create_dir_all(&folder)?;
+        for (i, seed) in seeds(target.name).iter().enumerate() {
+            fs::write(folder.join(format!("seed-{i}")), seed)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,116 @@
+//! Running workers, and telling what became of them.
+
+use crate::Options;
+use crate::worker::{current, hash};
+use anyhow::{Context, Result};
+use iopilot_fuzz::Target;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How often a worker is looked at.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Fuzzes `targets`, one a CPU at a time; how many of them have a fault.
+pub(crate) fn run(options: &Options, targets: &[&'static Target]) -> Result<usize> {
+    let out = match &options.out {
+        Some(out) => out.clone(),
+        None => default_out()?,
+    };
+    fs::create_dir_all(&out).with_context(|| out.display().to_string())?;
+    let (next, faults) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let cpus = thread::available_parallelism().map_or(1, Into::into);
+    thread::scope(|scope| {
+        let supervise = || -> Result<()> {
+            while let Some(target) = targets.get(next.fetch_add(1, Ordering::Relaxed)) {
+                if !fuzz(options, target, &out)? {
+                    faults.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+            Ok(())
+        };
+        let all: Vec<_> = (0..cpus.min(targets.len())).map(|_| scope.spawn(supervise)).collect();
+        all.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|_| anyhow::bail!("a thread panicked")))
+    })?;
+    Ok(faults.into_inner())
+}
+
+/// `target/fuzz`, beside the folder of the profile that this was built in.
+fn default_out() -> Result<PathBuf> {
+    let program = std::env::current_exe()?;
+    let target = program.ancestors().nth(2).context("this program has no folder")?;
+    Ok(target.join("fuzz"))
+}
+
+/// Fuzzes one target; false where it has a fault.
+fn fuzz(options: &Options, target: &Target, out: &Path) -> Result<bool> {
+    let name = target.name;
+    let input = out.join(format!("{name}.current"));
+    let log = out.join(format!("{name}.log"));
+    let mut worker = Command::new(std::env::current_exe()?)
+        .arg(name)
+        .args(["--iterations", &options.iterations.to_string(), "--seconds", &options.seconds.to_string()])
+        .args(["--seed", &options.seed.to_string(), "--worker"])
+        .arg(&input)
+        .env("RUST_BACKTRACE", "1")
+        .stdin(Stdio::null())
+        .stdout(File::create(&log)?)
+        .stderr(File::options().append(true).open(&log)?)
+        .spawn()
+        .context("starting a worker")?;
+    let (mut seen, mut since) = (None, Instant::now());
+    let status = loop {
+        if let Some(status) = worker.try_wait()? {
+            break Some(status);
+        }
+        let number = current(&input).map(|(number, _)| number);
+        if number != seen {
+            (seen, since) = (number, Instant::now());
+        } else if since.elapsed() > Duration::from_secs(options.hang) {
+            worker.kill()?;
+            worker.wait()?;
+            break None;
+        }
+        thread::sleep(LOOK);
+    };
+    let said = fs::read_to_string(&log).unwrap_or_default();
+    if status.is_some_and(|s| s.success()) {
+        // Before it may stand the panics of others' code that were caught.
+        let end = said.lines().rfind(|line| line.ends_with("kinds of answer"));
+        println!("{name:<20} {}", end.unwrap_or_default());
+        fs::remove_file(&input)?;
+        fs::remove_file(&log)?;
+        return Ok(true);
+    }
+    println!("{}", report(options, name, status, &said, &input, out)?);
+    Ok(false)
+}
+
+/// What a fault looks like, and how to see it again.
+fn report(
+    options: &Options,
+    name: &str,
+    status: Option<ExitStatus>,
+    said: &str,
+    path: &Path,
+    out: &Path,
+) -> Result<String> {
+    let what = match status {
+        Some(status) => format!("{status}"),
+        None => format!("no answer in {} s", options.hang),
+    };
+    let Some((number, input)) = current(path) else {
+        return Ok(format!("{name:<20} FAILED before its first input: {what}\n{said}"));
+    };
+    let kept = out.join(format!("{name}-{:016x}", hash(&input)));
+    fs::write(&kept, input).with_context(|| kept.display().to_string())?;
+    let lines: Vec<&str> = said.lines().take(40).collect();
+    let again = kept.display();
+    Ok(format!(
+        "{name:<20} FAILED at input {number}: {what}\n{}\n  seen again with: cargo run -p iopilot-fuzz -- {name} --rerun {again}",
+        lines.join("\n")
+    ))
+}

@@ -1,0 +1,191 @@
+//! What is read is used: devices serve requests, workloads are run, schedulers schedule.
+
+use crate::target::refused;
+use iopilot_block::{Flags, Lba, Nanos, Op, ProcessId, Sectors};
+use iopilot_device::{AnyDevice, Device, DiskSpec};
+use iopilot_disksim::Spec;
+use iopilot_sched::SchedulerSpec;
+use iopilot_sim::workload::replay::{Closed, Dependent, Open, ReplayRecord};
+use iopilot_sim::workload::{FioJobs, FioSource, GangerSource, GangerSpec};
+use iopilot_sim::{Machine, Progress, RunConfig, SimError, Source, Step, run};
+use iopilot_trace::{Dependencies, TraceRecord};
+use std::path::Path;
+
+/// Requests that a workload is let issue.
+const REQUESTS: usize = 200;
+
+/// A source that falls silent after some requests.
+struct Bounded<S> {
+    source: S,
+    left: usize,
+}
+
+impl<S: Source> Source for Bounded<S> {
+    fn next_event(&self) -> Option<Nanos> {
+        self.source.next_event().filter(|_| self.left > 0)
+    }
+
+    fn advance(&mut self, now: Nanos, out: &mut Vec<Step>) {
+        self.source.advance(now, out);
+        out.truncate(self.left);
+        self.left -= out.len();
+    }
+
+    fn completed(&mut self, tag: u64, now: Nanos) {
+        self.source.completed(tag, now);
+    }
+
+    fn blocked(&mut self, process: ProcessId, now: Nanos) {
+        self.source.blocked(process, now);
+    }
+
+    fn unblocked(&mut self, process: ProcessId, now: Nanos) {
+        self.source.unblocked(process, now);
+    }
+
+    fn is_serial(&self) -> bool {
+        self.source.is_serial()
+    }
+
+    fn thinks_from_block_layer(&self) -> bool {
+        self.source.thinks_from_block_layer()
+    }
+}
+
+/// A disk without an arm: quick to make.
+fn any_disk() -> AnyDevice {
+    let spec = iopilot_device::load_disk("ssd-160").expect("the catalogue has it");
+    spec.build().expect("the catalogue's disks can be built")
+}
+
+fn served(source: impl Source, device: AnyDevice, scheduler: &SchedulerSpec, config: &RunConfig) {
+    let source = Bounded { source, left: REQUESTS };
+    match run(source, device, scheduler, config, &Progress::default()) {
+        Ok(_) => {}
+        Err(e @ SimError::Stuck { .. }) => panic!("{e}"),
+        Err(e) => drop(refused(&e)),
+    }
+}
+
+fn under(scheduler: &str) -> SchedulerSpec {
+    SchedulerSpec::parse(scheduler).expect("the name of a scheduler")
+}
+
+/// Requests all over a disk of `capacity` sectors.
+fn requests(capacity: u64) -> Vec<ReplayRecord> {
+    let sectors = |at: u64| Sectors(capacity.saturating_sub(at).clamp(1, 64) as u32);
+    let places = [0, capacity - 1, capacity / 2, capacity / 3, 8.min(capacity - 1), capacity - 1 - capacity / 7];
+    let ops = [Op::Read, Op::Write, Op::Read, Op::Write];
+    let mut all = Vec::new();
+    for (i, op) in ops.into_iter().enumerate() {
+        for (j, at) in places.into_iter().enumerate() {
+            let mut record = TraceRecord::new(Nanos((i * 6 + j) as u64 * 100_000), op, Lba(at), sectors(at));
+            record.process = Some(ProcessId(j as u32 % 3));
+            record.flags.set(Flags::SYNC, j % 2 == 0);
+            all.push(ReplayRecord::from(&record));
+        }
+    }
+    all
+}
+
+/// Replays what fits the disk, as it arrived and, where they are known, with its dependencies.
+pub(crate) fn replayed(records: &[TraceRecord], dependencies: Option<&Dependencies>) {
+    let capacity = any_disk().capacity();
+    if records.iter().any(|r| r.lba.0 + u64::from(r.sectors.0) > capacity) {
+        return;
+    }
+    let all: Vec<_> = records.iter().map(ReplayRecord::from).collect();
+    let config = RunConfig::default();
+    if let Some(dependencies) = dependencies {
+        served(Dependent::new(&all[..], dependencies, 1.0), any_disk(), &under("bfq"), &config);
+    }
+    served(Open::new(all), any_disk(), &under("mq-deadline"), &config);
+}
+
+/// The description of a disk, which then serves some requests.
+pub(crate) fn disk(text: &str) -> String {
+    match DiskSpec::from_toml(text, "fuzz.toml") {
+        Err(e) => refused(&e),
+        Ok(spec) => {
+            let device = spec.build().expect("what is accepted can be built");
+            let all = requests(device.capacity());
+            served(Closed::new(all, 4), device, &under("none"), &RunConfig::default());
+            "ok".to_owned()
+        }
+    }
+}
+
+/// The description of a machine, which then serves some requests.
+pub(crate) fn machine(text: &str) -> String {
+    match Machine::from_toml(text, Path::new("fuzz.toml")) {
+        Err(e) => refused(&e),
+        Ok(machine) => {
+            machine.check().expect("what is accepted is sound");
+            let config = RunConfig {
+                block: machine.block.clone(),
+                host: machine.host.clone(),
+                rotational: machine.is_rotational(),
+                ..RunConfig::default()
+            };
+            for scheduler in ["bfq", "cfq"] {
+                let all = requests(machine.capacity());
+                served(Open::new(all), machine.device(), &under(scheduler), &config);
+            }
+            "ok".to_owned()
+        }
+    }
+}
+
+/// A job file, whose jobs then run for a while.
+pub(crate) fn fio_job(text: &str) -> String {
+    // An included file may be anything, a terminal too.
+    if text.contains("include") {
+        return "include".to_owned();
+    }
+    let jobs = match FioJobs::parse(text, "fuzz.fio") {
+        Ok(jobs) => jobs,
+        Err(e) => return refused(&e),
+    };
+    match FioSource::new(&jobs, any_disk().capacity(), 1) {
+        Err(e) => refused(&e),
+        Ok(source) => {
+            served(source, any_disk(), &under("none"), &RunConfig::default());
+            format!("ok {:?}", jobs.notes())
+        }
+    }
+}
+
+/// The description of generators, which then run for a while.
+pub(crate) fn ganger(text: &str) -> String {
+    match GangerSpec::from_toml(text, "fuzz.toml").and_then(|spec| GangerSource::new(&spec, any_disk().capacity(), 1)) {
+        Err(e) => refused(&e),
+        Ok(source) => {
+            served(source, any_disk(), &under("none"), &RunConfig::default());
+            "ok".to_owned()
+        }
+    }
+}
+
+/// A list of schedulers, which then serve some requests.
+pub(crate) fn scheduler(text: &str) -> String {
+    match SchedulerSpec::parse_list(text) {
+        Err(e) => refused(&e),
+        Ok(list) => {
+            for scheduler in &list {
+                served(Closed::new(requests(any_disk().capacity()), 16), any_disk(), scheduler, &RunConfig::default());
+            }
+            format!("ok {}", list.len())
+        }
+    }
+}
+
+/// A parameter file of DiskSim, with a parameter overridden.
+pub(crate) fn disksim_parameters(text: &str) -> String {
+    match Spec::parse(text, "fuzz.parv", None) {
+        Err(e) => refused(&e),
+        Ok(mut spec) => match spec.override_parameter("disk*", "Max queue length", "4") {
+            Err(e) => format!("ok {}", refused(&e)),
+            Ok(()) => "ok".to_owned(),
+        },
+    }
+}
