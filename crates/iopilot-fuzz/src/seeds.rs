@@ -27,7 +27,7 @@ CPU0 (8,0):
 const PARAMETERS: &str = "disksim_global Global { Init Seed = 42, Real Seed = 0x2a, Stat definition file = statdefs }
 disksim_iosim IS0 { I/O Trace Time Scale = 1.0 }
 disksim_ioqueue Q0 { Scheduling policy = 3, Cylinder mapping strategy = 1 }
-disksim_disk D0 { Scheduler = Q0, Max queue length = 1, Bulk sector transfer time = 0.0, Zones = [ 1 .. 3, a ] } # end
+disksim_disk D0 { Scheduler = Q0, Max queue length = 1, Bulk sector transfer time = 0.0, Zones = [ 1, 2.5, z1 .. z3, a ] } # end
 D0 D1 { Scheduler = disksim_ioqueue { Scheduling policy = 1 } }
 instantiate [ statfoo ] as IS0
 instantiate [ disk0 .. disk2, other ] as D1
