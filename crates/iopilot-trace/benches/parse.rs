@@ -1,4 +1,5 @@
-//! How fast traces are parsed. The blkparse text follows each request from `A` and `Q` to `C` through all seven events.
+//! How fast traces are parsed. The blkparse text follows each request through six events: `A`, `Q`, `G`, `I`,
+//! `D` and `C`.
 #![allow(missing_docs)] // of what criterion's macros make
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
