@@ -1,6 +1,6 @@
 //! [`AnyDevice`]: one of the models, dispatched without a table.
 
-use crate::{Array, Completion, ConstantDevice, Device, DeviceRequest, MechanicalDisk};
+use crate::{Array, Completion, ConstantDevice, Device, DeviceRequest, MechanicalDisk, SingleDrive};
 use iopilot_block::{Nanos, Positions};
 
 /// One of the device models.
@@ -12,11 +12,19 @@ pub enum AnyDevice {
     Constant(ConstantDevice),
     /// Several devices behind a controller.
     Array(Box<Array>),
+    /// A drive with everything that DiskSim describes one with, on a bus of its own.
+    Drive(Box<SingleDrive>),
 }
 
 impl From<MechanicalDisk> for AnyDevice {
     fn from(disk: MechanicalDisk) -> Self {
         Self::Mechanical(Box::new(disk))
+    }
+}
+
+impl From<SingleDrive> for AnyDevice {
+    fn from(drive: SingleDrive) -> Self {
+        Self::Drive(Box::new(drive))
     }
 }
 
@@ -38,6 +46,7 @@ macro_rules! each {
             AnyDevice::Mechanical($device) => $call,
             AnyDevice::Constant($device) => $call,
             AnyDevice::Array($device) => $call,
+            AnyDevice::Drive($device) => $call,
         }
     };
 }

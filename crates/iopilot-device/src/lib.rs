@@ -35,8 +35,10 @@ pub use drive::{
 };
 pub use error::DeviceError;
 pub use spec::{
-    CacheSpec, DeviceSpec, DiskSpec, FlashSpec, GeometrySpec, InterfaceSpec, LayoutSpec, MarkCounts, MechanicalSpec,
-    MechanicsSpec, PolicySpec, SeekSpec, SqrtLinearSpec, ZoneSpec,
+    BufferSpec, BusSpec, CacheSpec, DeviceSpec, DiskSpec, DriveMechanicsSpec, DriveSeekSpec, DriveSpec,
+    ExtraDisconnectSpec, FlashSpec, G1Spec, G1ZoneSpec, G2Spec, G2ZoneSpec, G4NodeSpec, G4Spec, GeometrySpec, HplSpec,
+    InterfaceSpec, LayoutSpec, MarkCounts, MechanicalSpec, MechanicsSpec, OverheadsSpec, PolicySpec, ReadSpec,
+    SeekSpec, SqrtLinearSpec, ThreePointSpec, WriteSpec, ZoneSpec,
 };
 pub use subsystem::{
     AllocationPolicy, Arbitration, BusIndex, BusModel, BusReport, CacheDeviceModel, CacheReport, ControllerCacheModel,

@@ -4,11 +4,16 @@
 
 mod build;
 mod check;
+mod drive;
 mod load;
 mod marks;
 mod rules;
 mod sections;
 
+pub use drive::{
+    BufferSpec, BusSpec, DriveMechanicsSpec, DriveSeekSpec, DriveSpec, ExtraDisconnectSpec, G1Spec, G1ZoneSpec, G2Spec,
+    G2ZoneSpec, G4NodeSpec, G4Spec, HplSpec, OverheadsSpec, ReadSpec, ThreePointSpec, WriteSpec,
+};
 pub use marks::MarkCounts;
 pub use sections::{
     CacheSpec, DeviceSpec, DiskSpec, FlashSpec, GeometrySpec, InterfaceSpec, LayoutSpec, MechanicalSpec, MechanicsSpec,

@@ -4,7 +4,9 @@
 //! file and line kept for every value. [`params::System::read`] makes typed and checked parameters of it.
 //! [`Spec::override_parameter`] applies what a command line changes.
 
+mod build;
 pub mod params;
 mod parse;
 
+pub use build::{DriveFromDiskSim, drive_model, is_disksim_file, load_drive};
 pub use parse::{Block, Files, Instance, MODULES, Node, Param, Place, Spec, Value};

@@ -119,7 +119,7 @@ impl Machine {
 
     /// Whether seeks cost time on its disk (`queue/rotational`).
     pub fn is_rotational(&self) -> bool {
-        matches!(self.disk.device, DeviceSpec::Mechanical(_))
+        matches!(self.disk.device, DeviceSpec::Mechanical(_) | DeviceSpec::Drive(_))
     }
 
     /// The machine in a few words.

@@ -4,6 +4,7 @@
 
 use crate::{BlockTimes, Mechanics};
 use iopilot_block::Op;
+use serde::{Deserialize, Serialize};
 
 /// A drive: its mechanics, its buffer, what its firmware does and how long that takes.
 #[derive(Clone, Debug)]
@@ -53,7 +54,8 @@ pub struct BufferModel {
 }
 
 /// How far a drive reads on behind a request ("Buffer continuous read").
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ReadAhead {
     /// Not at all.
     None,
@@ -69,7 +71,8 @@ pub enum ReadAhead {
 }
 
 /// What bounds read-ahead where no maximum is given ("Read-ahead over requested").
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum KeepRequested {
     /// The requested blocks are dropped when they have been sent, and their room is used.
     Drop,
@@ -115,7 +118,8 @@ pub struct ReadModel {
 }
 
 /// When a write is reported as done ("Fast write level").
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum FastWrite {
     /// When it is on the medium.
     Off,
@@ -229,7 +233,8 @@ pub struct Overheads {
 }
 
 /// From when the arm may turn to the next request ("Preseeking level").
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Preseek {
     /// When the completion of the present one was acknowledged.
     Acknowledged,

@@ -6,7 +6,7 @@ use super::sections::{
 };
 use crate::{
     AnyDevice, CacheModel, ConstantDevice, ConstantModel, DeviceError, DiskModel, Geometry, InterfaceModel, Layout,
-    MechanicalDisk, Mechanics, QueuePolicy, SeekCurve, Zone,
+    MechanicalDisk, Mechanics, QueuePolicy, SeekCurve, SingleDrive, Zone,
 };
 use iopilot_block::{Nanos, SECTOR_BYTES};
 
@@ -18,10 +18,11 @@ impl DiskSpec {
     /// # Errors
     /// [`DeviceError::Spec`] where the values contradict each other (a description that was read is sound).
     pub fn build(&self) -> Result<AnyDevice, DeviceError> {
-        self.check()?;
+        self.check_before_build()?;
         Ok(match &self.device {
             DeviceSpec::Flash(flash) => ConstantDevice::new(constant(flash)).into(),
             DeviceSpec::Mechanical(m) => MechanicalDisk::new(m.model()).into(),
+            DeviceSpec::Drive(drive) => SingleDrive::new(drive.model()?).into(),
         })
     }
 
@@ -30,11 +31,20 @@ impl DiskSpec {
     /// # Errors
     /// As [`DiskSpec::build`].
     pub fn capacity(&self) -> Result<u64, DeviceError> {
-        self.check()?;
+        self.check_before_build()?;
         Ok(match &self.device {
             DeviceSpec::Flash(flash) => flash.capacity_sectors,
             DeviceSpec::Mechanical(m) => m.model().mechanics.geometry.capacity(),
+            DeviceSpec::Drive(drive) => drive.model()?.mechanics.geometry.capacity(),
         })
+    }
+
+    /// A complete drive is checked as it is built, which takes long where its layout is large.
+    fn check_before_build(&self) -> Result<(), DeviceError> {
+        match &self.device {
+            DeviceSpec::Drive(_) => Ok(self.check_marks()?),
+            _ => Ok(self.check()?),
+        }
     }
 }
 

@@ -21,6 +21,7 @@ impl DiskSpec {
                 check_interface(&m.interface)?;
                 check_cache(&m.cache)
             }
+            DeviceSpec::Drive(drive) => drive.model().map(drop),
         }
     }
 }

@@ -40,10 +40,15 @@ impl DiskSpec {
             interface: None,
             cache: None,
             flash: None,
+            drive: None,
             provenance: self.provenance.clone(),
         };
         match &self.device {
             DeviceSpec::Flash(flash) => file.flash = Some(flash.clone()),
+            DeviceSpec::Drive(drive) => {
+                file.kind = Kind::Drive;
+                file.drive = Some((**drive).clone());
+            }
             DeviceSpec::Mechanical(m) => {
                 file.kind = Kind::Mechanical;
                 file.geometry = Some(m.geometry.clone());
@@ -91,32 +96,32 @@ fn collect_keys(path: &str, value: &DeValue<'_>, keys: &mut Vec<String>) {
 
 fn from_file(file: File) -> Result<DiskSpec, InputError> {
     let missing = |section: &str| InputError::new(section, "", format!("a section [{section}] for this type"));
-    let surplus = |section: &str| InputError::new(section, "a section", format!("no [{section}] for this type"));
+    let own: &[&str] = match file.kind {
+        Kind::Mechanical => &["geometry", "mechanics", "interface", "cache"],
+        Kind::FlashSimple => &["flash"],
+        Kind::Drive => &["drive"],
+    };
+    for (section, given) in [
+        ("geometry", file.geometry.is_some()),
+        ("mechanics", file.mechanics.is_some()),
+        ("interface", file.interface.is_some()),
+        ("cache", file.cache.is_some()),
+        ("flash", file.flash.is_some()),
+        ("drive", file.drive.is_some()),
+    ] {
+        if given && !own.contains(&section) {
+            return Err(InputError::new(section, "a section", format!("no [{section}] for this type")));
+        }
+    }
     let device = match file.kind {
-        Kind::Mechanical => {
-            if file.flash.is_some() {
-                return Err(surplus("flash"));
-            }
-            DeviceSpec::Mechanical(Box::new(MechanicalSpec {
-                geometry: file.geometry.ok_or_else(|| missing("geometry"))?,
-                mechanics: file.mechanics.ok_or_else(|| missing("mechanics"))?,
-                interface: file.interface.ok_or_else(|| missing("interface"))?,
-                cache: file.cache.ok_or_else(|| missing("cache"))?,
-            }))
-        }
-        Kind::FlashSimple => {
-            for (section, given) in [
-                ("geometry", file.geometry.is_some()),
-                ("mechanics", file.mechanics.is_some()),
-                ("interface", file.interface.is_some()),
-                ("cache", file.cache.is_some()),
-            ] {
-                if given {
-                    return Err(surplus(section));
-                }
-            }
-            DeviceSpec::Flash(file.flash.ok_or_else(|| missing("flash"))?)
-        }
+        Kind::Mechanical => DeviceSpec::Mechanical(Box::new(MechanicalSpec {
+            geometry: file.geometry.ok_or_else(|| missing("geometry"))?,
+            mechanics: file.mechanics.ok_or_else(|| missing("mechanics"))?,
+            interface: file.interface.ok_or_else(|| missing("interface"))?,
+            cache: file.cache.ok_or_else(|| missing("cache"))?,
+        })),
+        Kind::FlashSimple => DeviceSpec::Flash(file.flash.ok_or_else(|| missing("flash"))?),
+        Kind::Drive => DeviceSpec::Drive(Box::new(file.drive.ok_or_else(|| missing("drive"))?)),
     };
     Ok(DiskSpec { name: file.name, model: file.model, sources: file.sources, device, provenance: file.provenance })
 }

@@ -29,6 +29,9 @@ impl DiskSpec {
 
     /// Checks the marks: each one of the three, on a value that is there; with any marks, all values have one.
     pub(super) fn check_marks(&self) -> Result<(), InputError> {
+        if self.provenance.is_empty() {
+            return Ok(());
+        }
         let parameters = self.parameters();
         for (key, mark) in &self.provenance {
             let field = format!("provenance.{key}");
@@ -38,9 +41,7 @@ impl DiskSpec {
             check_mark(&field, mark)?;
         }
         match parameters.iter().find(|key| !self.provenance.contains_key(*key)) {
-            Some(key) if !self.provenance.is_empty() => {
-                Err(InputError::new(format!("provenance.{key}"), "", format!("a mark: {}", MARKS.join(", "))))
-            }
+            Some(key) => Err(InputError::new(format!("provenance.{key}"), "", format!("a mark: {}", MARKS.join(", ")))),
             _ => Ok(()),
         }
     }

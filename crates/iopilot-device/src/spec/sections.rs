@@ -1,5 +1,6 @@
 //! The sections of a drive's description, as they stand in the file.
 
+use super::drive::DriveSpec;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -27,6 +28,8 @@ pub enum DeviceSpec {
     Mechanical(Box<MechanicalSpec>),
     /// `type = "flash-simple"`
     Flash(FlashSpec),
+    /// `type = "drive"`
+    Drive(Box<DriveSpec>),
 }
 
 /// A hard disk drive.
@@ -270,6 +273,7 @@ pub(super) struct File {
     pub(super) interface: Option<InterfaceSpec>,
     pub(super) cache: Option<CacheSpec>,
     pub(super) flash: Option<FlashSpec>,
+    pub(super) drive: Option<DriveSpec>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) provenance: BTreeMap<String, String>,
 }
@@ -280,4 +284,6 @@ pub(super) enum Kind {
     Mechanical,
     #[serde(rename = "flash-simple")]
     FlashSimple,
+    #[serde(rename = "drive")]
+    Drive,
 }

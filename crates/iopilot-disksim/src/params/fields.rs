@@ -181,8 +181,8 @@ pub(super) fn real(bounds: RangeInclusive<f64>) -> impl Fn(&Given<'_>) -> Result
     }
 }
 
-/// The longest time that a parameter can be, ms: some 30 years.
-const MAX_MS: f64 = 1e12;
+/// The longest time that a parameter can be, ms: some 11 days.
+const MAX_MS: f64 = 1e9;
 
 /// Milliseconds.
 pub(super) fn ms(given: &Given<'_>) -> Result<f64, InputError> {
@@ -195,7 +195,7 @@ pub(super) fn ms(given: &Given<'_>) -> Result<f64, InputError> {
 pub(super) fn signed_ms(given: &Given<'_>) -> Result<f64, InputError> {
     let value = given.number()?;
     let fits = value.abs() <= MAX_MS;
-    if fits { Ok(value) } else { Err(given.refuse("milliseconds, up to 1e12")) }
+    if fits { Ok(value) } else { Err(given.refuse("milliseconds, up to 1e9")) }
 }
 
 /// Milliseconds, or -1 for never.

@@ -92,9 +92,8 @@ impl Check for LayoutG4 {
         for (number, node) in self.index.iter().enumerate() {
             for entry in node {
                 let wrong = match entry.child {
-                    // A node may repeat earlier ones only, so that the tree has an end.
-                    IndexChild::Index { node: child } if child as usize >= number => {
-                        format!("node {number} to repeat nodes before it, not {child}")
+                    IndexChild::Index { node: child } if child as usize >= self.index.len() => {
+                        format!("node {number} to repeat one of the {} nodes, not {child}", self.index.len())
                     }
                     IndexChild::Track { pattern, .. } if pattern as usize >= self.track_patterns.len() => {
                         format!(

@@ -1,7 +1,7 @@
 //! `disksim_logorg`: how requests are spread over devices; `disksim_syncset`.
 
 use super::choice::{choice, choices};
-use super::fields::{Check, Fields, flag, fraction, ms, names, positive, some, whole, word};
+use super::fields::{Check, Fields, flag, fraction, names, positive, real, some, whole, word};
 use super::module::module;
 use iopilot_block::InputError;
 
@@ -103,11 +103,11 @@ module! {
         /// How parity moves.
         parity_rotation_type: ParityRotationType = "Parity rotation type", choice;
         /// Between time stamps, ms; 0 for none.
-        time_stamp_interval: f64 = "Time stamp interval", ms, or 0.0;
+        time_stamp_interval: f64 = "Time stamp interval", real(0.0..=1e15), or 0.0;
         /// Of the first time stamp, ms.
-        time_stamp_start_time: f64 = "Time stamp start time", ms, or 0.0;
+        time_stamp_start_time: f64 = "Time stamp start time", real(0.0..=1e15), or 0.0;
         /// Of the last, ms.
-        time_stamp_stop_time: f64 = "Time stamp stop time", ms, or 0.0;
+        time_stamp_stop_time: f64 = "Time stamp stop time", real(0.0..=1e15), or 0.0;
         /// Where they are written.
         time_stamp_file_name: Option<String> = "Time stamp file name", some(word), or None;
     }

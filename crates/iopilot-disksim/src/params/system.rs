@@ -17,6 +17,8 @@ pub struct Named<T> {
     pub name: String,
     /// Where it stands.
     pub place: Place,
+    /// What the parameters were read from.
+    pub block: Arc<Block>,
     /// The parameters.
     pub params: T,
 }
@@ -197,7 +199,7 @@ fn automatic<M: Module>(spec: &Spec, name: &str) -> Result<Option<M>, InputError
 fn all<M: Module>(spec: &Spec) -> Result<Vec<Named<M>>, InputError> {
     let read = |block: &Arc<Block>| {
         let name = block.name.as_deref().unwrap_or_default().to_owned();
-        Ok(Named { name, place: block.place, params: M::read(&spec.files, block)? })
+        Ok(Named { name, place: block.place, block: Arc::clone(block), params: M::read(&spec.files, block)? })
     };
     spec.blocks_of(M::MODULE).map(read).collect()
 }
@@ -217,7 +219,8 @@ fn components(spec: &Spec) -> Result<Vec<Component>, InputError> {
             },
         };
         last = Some((block, params.clone()));
-        components.push(Named { name: instance.name.to_string(), place: instance.place, params });
+        let (name, block) = (instance.name.to_string(), Arc::clone(block));
+        components.push(Named { name, place: instance.place, block, params });
     }
     Ok(components)
 }

@@ -2,6 +2,7 @@
 //!
 //! They are not part of this repository: `IOPILOT_TEST_DATA` names the folder they are in.
 
+mod drives;
 mod shipped_files;
 
 use std::path::{Path, PathBuf};

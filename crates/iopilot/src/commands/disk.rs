@@ -42,19 +42,28 @@ pub(crate) fn run(command: &Disk, context: &Context) -> anyhow::Result<String> {
 }
 
 fn entry(spec: &DiskSpec) -> Result<Entry, DeviceError> {
-    let (queue_depth, mechanical) = match &spec.device {
-        DeviceSpec::Mechanical(m) => (m.interface.queue_depth, Some(m)),
-        DeviceSpec::Flash(f) => (f.queue_depth, None),
+    let (queue_depth, rpm, average_seek_ms, cache_kib) = match &spec.device {
+        DeviceSpec::Mechanical(m) => (
+            m.interface.queue_depth,
+            Some(m.mechanics.rotation_rpm),
+            m.mechanics.seek.average_ms,
+            Some(m.cache.size_kib),
+        ),
+        DeviceSpec::Flash(f) => (f.queue_depth, None, None, None),
+        DeviceSpec::Drive(d) => {
+            let sectors = u64::from(d.buffer.segments) * u64::from(d.buffer.segment_sectors);
+            (d.queue_depth, Some(d.mechanics.rotation_rpm), None, Some(sectors / 2))
+        }
     };
     Ok(Entry {
         name: spec.name.clone(),
         model: spec.model.clone(),
         capacity_bytes: spec.capacity()? * SECTOR_BYTES,
-        rotational: mechanical.is_some(),
-        rpm: mechanical.map(|m| m.mechanics.rotation_rpm),
-        average_seek_ms: mechanical.and_then(|m| m.mechanics.seek.average_ms),
+        rotational: rpm.is_some(),
+        rpm,
+        average_seek_ms,
         queue_depth,
-        cache_kib: mechanical.map(|m| m.cache.size_kib),
+        cache_kib,
         values_from: spec.mark_counts(),
     })
 }

@@ -7,7 +7,8 @@ use super::sections::{
 };
 use crate::{
     After, BlockTimes, BufferModel, BusPolicy, DriveModel, ExtraDisconnect, G1Layout, G1Zone, G2Extent, G2Layout,
-    G2Zone, G4Layout, G4Remap, Geometry, Mechanics, Overheads, ReadModel, SeekCurve, SkewUnit, TrackPattern, WriteModel,
+    G2Zone, G4Layout, G4Remap, Geometry, Mechanics, Overheads, ReadModel, SeekCurve, SkewUnit, TrackPattern,
+    WriteModel,
 };
 use iopilot_block::InputError;
 
@@ -172,8 +173,7 @@ impl DriveSeekSpec {
         }
         let points = |points: &[(u32, f64)]| points.iter().map(|&(d, ms)| (d, ms * MS)).collect::<Vec<_>>();
         let (reads, writes) = (points(&self.table_ms), points(&self.write_table_ms));
-        let curve =
-            if writes.is_empty() { SeekCurve::table(&reads) } else { SeekCurve::tables(&reads, &writes) };
+        let curve = if writes.is_empty() { SeekCurve::table(&reads) } else { SeekCurve::tables(&reads, &writes) };
         curve.map_err(|mut e| {
             // Which of the two is told by trying the first alone.
             let key = if SeekCurve::table(&reads).is_err() { "table_ms" } else { "write_table_ms" };
@@ -325,12 +325,8 @@ impl G1Spec {
 
 impl G1ZoneSpec {
     fn layout(&self, index: usize) -> Result<G1Zone, InputError> {
-        let sectors = [
-            self.offset_sectors,
-            self.track_skew_sectors,
-            self.cylinder_skew_sectors,
-            self.range_skew_sectors,
-        ];
+        let sectors =
+            [self.offset_sectors, self.track_skew_sectors, self.cylinder_skew_sectors, self.range_skew_sectors];
         let revolutions = [
             self.offset_revolutions,
             self.track_skew_revolutions,

@@ -1,6 +1,6 @@
 //! What `[drive]` is where it says nothing: as the model's own defaults.
 
-use super::sections::{BufferSpec, BusSpec, ReadSpec, WriteSpec};
+use super::sections::{BufferSpec, ReadSpec, WriteSpec};
 use crate::{BufferModel, ReadModel, WriteModel};
 
 impl Default for BufferSpec {
@@ -54,18 +54,6 @@ impl Default for WriteSpec {
             stops_prefetch: m.stops_prefetch,
             waits_for_prefetch: m.waits_for_prefetch,
             extra_disconnect: None,
-        }
-    }
-}
-
-impl Default for BusSpec {
-    fn default() -> Self {
-        Self {
-            never_disconnect: false,
-            hold_read: false,
-            hold_write: false,
-            read_sector_ms: 0.0,
-            write_sector_ms: 0.0,
         }
     }
 }

@@ -55,7 +55,9 @@ impl<'de> Visitor<'de> for Entries {
     type Value = Entry;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of 10 values ending in \"node\" and its number, or of 11 ending in \"track\", pattern, head")
+        f.write_str(
+            "a list of 10 values ending in \"node\" and its number, or of 11 ending in \"track\", pattern, head",
+        )
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Entry, A::Error> {

@@ -219,7 +219,7 @@ pub struct ExtraDisconnectSpec {
 }
 
 /// `[drive.bus]`
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct BusSpec {
     /// Whether the drive stays from the command to the completion.

@@ -1,5 +1,7 @@
 //! [`G1Layout`]: the parameters of DiskSim's layout g1.
 
+use serde::{Deserialize, Serialize};
+
 /// Zones of like tracks with spares, slips and remapped sectors (DiskSim 4.0 `dm_layout_g1`, Ganger B.1.1).
 #[derive(Clone, Debug, PartialEq)]
 pub struct G1Layout {
@@ -18,7 +20,8 @@ pub struct G1Layout {
 }
 
 /// The order of the heads in a cylinder (`LBN-to-PBN mapping scheme`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum HeadOrder {
     /// 0: rising in every cylinder.
     #[default]
@@ -40,7 +43,8 @@ impl HeadOrder {
 ///
 /// A slip is a bad sector that is passed over: all blocks behind it move on by one, until a spare takes up the last.
 /// Where slips use no spares, they make the zone smaller instead.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Sparing {
     /// 0: no spares, slips or defects.
     #[default]

@@ -1,0 +1,184 @@
+//! [`load_drive`]: the drive of a file.
+
+use super::convert;
+use super::locate::locate;
+use crate::params::{AccessTimeType, Bus, Choice, Component, ComponentKind, CtlrType, Disk, Module, System};
+use crate::parse::{Block, Files, Node, Place, Spec, Value};
+use iopilot_block::InputError;
+use iopilot_device::{DeviceSpec, DiskSpec, DriveModel, DriveSpec};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A drive that a parameter file describes.
+#[derive(Clone, Debug)]
+pub struct DriveFromDiskSim {
+    /// The drive as our own files describe it, made ready to be written as one.
+    pub spec: DiskSpec,
+    /// The model.
+    pub model: DriveModel,
+    /// What the file says and the drive cannot heed by itself, each one line.
+    pub warnings: Vec<InputError>,
+}
+
+/// Whether a file is called like one of DiskSim's: `.diskspecs` or `.parv`.
+pub fn is_disksim_file(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e == "diskspecs" || e == "parv")
+}
+
+/// The drive of a `.diskspecs`, which has to hold one; or of a `.parv`, the first disk that is instantiated, and then
+/// sectors take what they take on its bus.
+///
+/// # Errors
+/// Names file, line and parameter.
+pub fn load_drive(path: &Path) -> Result<DriveFromDiskSim, InputError> {
+    let spec = Spec::load(path)?;
+    if spec.instances.is_empty() {
+        return alone(&spec, path);
+    }
+    let system = System::read(&spec)?;
+    let first = system.components.iter().find_map(|component| match &component.params {
+        ComponentKind::Disk(disk) => Some((component, disk)),
+        _ => None,
+    });
+    let Some((component, disk)) = first else {
+        return Err(InputError::new("disksim_disk", "none", "a disk that is instantiated").in_file(path.display()));
+    };
+    let mut drive = convert::drive(disk);
+    let mut warnings = Vec::new();
+    on_its_bus(&system, component, &mut drive, &mut warnings);
+    finish(&spec.files, &component.block, disk, drive, path, warnings)
+}
+
+/// The only drive of a file that instantiates nothing.
+fn alone(spec: &Spec, path: &Path) -> Result<DriveFromDiskSim, InputError> {
+    let disks: Vec<_> = spec.blocks_of(Disk::MODULE).collect();
+    let [block] = disks.as_slice() else {
+        let names: Vec<_> = disks.iter().filter_map(|b| b.name.as_deref()).collect();
+        let got = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        return Err(InputError::new("disksim_disk", got, "one disk").in_file(path.display()));
+    };
+    let disk = Disk::read(&spec.files, block)?;
+    finish(&spec.files, block, &disk, convert::drive(&disk), path, Vec::new())
+}
+
+/// The model of a drive, on a bus that takes no time.
+///
+/// # Errors
+/// Where the layout contradicts itself; `block` is what the drive was read from.
+pub fn drive_model(files: &Files, block: &Block, disk: &Disk) -> Result<DriveModel, InputError> {
+    convert::drive(disk).model().map_err(|e| locate(files, block, e))
+}
+
+fn finish(
+    files: &Files,
+    block: &Arc<Block>,
+    disk: &Disk,
+    drive: DriveSpec,
+    path: &Path,
+    mut warnings: Vec<InputError>,
+) -> Result<DriveFromDiskSim, InputError> {
+    let model = drive.model().map_err(|e| locate(files, block, e))?;
+    let mut warn = |path: &[&str], got: String, expected: String| {
+        let name = path.last().copied().unwrap_or_default();
+        warnings.push(files.refuse(place_of(block, path), name, got, expected));
+    };
+    let mechanics = &disk.model.mechanical_model;
+    if mechanics.access_time_type != AccessTimeType::TrackSwitchPlusRotation {
+        let expected = "trackSwitchPlusRotation; seek and rotation are modelled as DiskSim 4.0 does for every type";
+        let path = ["Model", "Mechanical Model", "Access time type"];
+        warn(&path, mechanics.access_time_type.code().to_owned(), expected.to_owned());
+    }
+    if disk.scheduler.scheduling_policy != 1 && drive.queue_depth > 1 {
+        let got = disk.scheduler.scheduling_policy.to_string();
+        warn(&["Scheduler", "Scheduling policy"], got, "1: the drive serves its queue in order".to_owned());
+    }
+    let geometry = &model.mechanics.geometry;
+    let (capacity, cylinders) = (geometry.capacity(), geometry.cylinders());
+    let said = disk.model.block_count;
+    if said != 0 && said != capacity {
+        warn(&["Model", "Block count"], said.to_string(), format!("{capacity}, what the layout holds"));
+    }
+    let said = disk.model.number_of_cylinders;
+    if said != cylinders {
+        warn(&["Model", "Number of cylinders"], said.to_string(), format!("{cylinders}, as the layout has"));
+    }
+    let text = |part: Option<&std::ffi::OsStr>| part.map_or_else(String::new, |p| p.to_string_lossy().into_owned());
+    let title = block.name.as_deref().unwrap_or("a drive").to_owned();
+    let spec = DiskSpec {
+        name: text(path.file_stem()),
+        sources: vec![format!("DiskSim 4.0: {title} in {}", text(path.file_name()))],
+        model: title,
+        device: DeviceSpec::Drive(Box::new(drive)),
+        provenance: BTreeMap::new(),
+    };
+    Ok(DriveFromDiskSim { spec, model, warnings })
+}
+
+/// Where a parameter stands that is reached through nested blocks; the block itself where it is nowhere.
+fn place_of(block: &Block, path: &[&str]) -> Place {
+    let [name, rest @ ..] = path else { return block.place };
+    match block.param(name) {
+        Some(param) if rest.is_empty() => param.place,
+        Some(param) => match &*param.value {
+            Value::Block(inner) => place_of(inner, rest),
+            _ => param.place,
+        },
+        None => block.place,
+    }
+}
+
+/// Sectors are as fast as the slowest part of the way; what else bus and controller take is told as a warning.
+fn on_its_bus(system: &System, disk: &Component, drive: &mut DriveSpec, warnings: &mut Vec<InputError>) {
+    let mut path = Vec::new();
+    if !system.topology.as_ref().is_some_and(|root| find(root, &disk.name, &mut path)) {
+        return;
+    }
+    let mut warn = |component: &Component, parameter: &str, got: String| {
+        let expected = "0: only a whole system takes this into account";
+        warnings.push(system.files.refuse(component.place, parameter, got, expected));
+    };
+    let above: Vec<_> = path.iter().rev().filter_map(|name| system.component(name)).collect();
+    let bus = above.iter().find_map(|c| match &c.params {
+        ComponentKind::Bus(bus) => Some((*c, bus)),
+        _ => None,
+    });
+    if let Some((component, bus)) = bus {
+        let Bus { arbitration_time, read_block_transfer_time, write_block_transfer_time, .. } = **bus;
+        drive.bus.read_sector_ms = drive.bus.read_sector_ms.max(read_block_transfer_time);
+        drive.bus.write_sector_ms = drive.bus.write_sector_ms.max(write_block_transfer_time);
+        if arbitration_time > 0.0 {
+            warn(component, "Arbitration time", arbitration_time.to_string());
+        }
+    }
+    let mut lowest = true;
+    for component in above {
+        match &component.params {
+            ComponentKind::Ctlr(ctlr) => {
+                if lowest && ctlr.kind != CtlrType::PassThrough {
+                    drive.bus.read_sector_ms = drive.bus.read_sector_ms.max(ctlr.bulk_sector_transfer_time);
+                    drive.bus.write_sector_ms = drive.bus.write_sector_ms.max(ctlr.bulk_sector_transfer_time);
+                }
+                lowest = false;
+                if ctlr.scale_for_delays > 0.0 {
+                    warn(component, "Scale for delays", ctlr.scale_for_delays.to_string());
+                }
+                if ctlr.kind == CtlrType::Smart {
+                    warn(component, "type", "3".to_owned());
+                }
+            }
+            ComponentKind::Iodriver(driver) if !driver.use_queueing_in_subsystem => drive.queue_depth = 1,
+            _ => {}
+        }
+    }
+}
+
+/// The names from the root to the component called `name`.
+fn find(node: &Node, name: &str, path: &mut Vec<String>) -> bool {
+    path.push(node.name.to_string());
+    if *node.name == *name || node.children.iter().any(|child| find(child, name, path)) {
+        return true;
+    }
+    path.pop();
+    false
+}
