@@ -5,6 +5,7 @@
 //! same: which blocks come one after another under the head, where is the arm for them, and at which angle do they
 //! start? The answer is a [`Track`], and the next one. Angles are in revolutions from the index mark.
 
+mod divisor;
 mod g1;
 mod g2;
 mod g4;
@@ -59,6 +60,11 @@ macro_rules! mapped {
 const MOST_HEADS: u32 = 1024;
 const MOST_CYLINDERS: u32 = 1 << 27;
 
+/// By how many cylinders a layout may reach beyond those of its drive: published files do, by one.
+fn beyond(cylinders: u32) -> u32 {
+    (cylinders / 100).max(1)
+}
+
 fn check_size(heads: u32, cylinders: u32) -> Result<(), InputError> {
     if !(1..=MOST_HEADS).contains(&heads) {
         return Err(InputError::new("Number of data surfaces", heads.to_string(), format!("1 to {MOST_HEADS}")));
@@ -82,10 +88,10 @@ impl Geometry {
     /// # Errors
     /// Where the layout contradicts itself; names the zone and the parameter.
     pub fn g1(layout: &G1Layout) -> Result<Self, InputError> {
-        let (heads, cylinders) = (layout.heads, layout.cylinders);
-        check_size(heads, cylinders)?;
+        check_size(layout.heads, layout.cylinders)?;
         let map = G1::new(layout)?;
-        Ok(Self { heads, cylinders, capacity: map.capacity(), map: Map::G1(map) })
+        let cylinders = layout.cylinders.max(map.cylinders());
+        Ok(Self { heads: layout.heads, cylinders, capacity: map.capacity(), map: Map::G1(map) })
     }
 
     /// The map of DiskSim's layout g2.
@@ -93,10 +99,10 @@ impl Geometry {
     /// # Errors
     /// As [`Geometry::g1`].
     pub fn g2(layout: &G2Layout) -> Result<Self, InputError> {
-        let (heads, cylinders) = (layout.heads, layout.cylinders);
-        check_size(heads, cylinders)?;
+        check_size(layout.heads, layout.cylinders)?;
         let map = G2::new(layout)?;
-        Ok(Self { heads, cylinders, capacity: map.capacity(), map: Map::G2(map) })
+        let cylinders = layout.cylinders.max(map.cylinders());
+        Ok(Self { heads: layout.heads, cylinders, capacity: map.capacity(), map: Map::G2(map) })
     }
 
     /// The map of DiskSim's layout g4.
@@ -104,10 +110,10 @@ impl Geometry {
     /// # Errors
     /// As [`Geometry::g1`].
     pub fn g4(layout: &G4Layout) -> Result<Self, InputError> {
-        let (heads, cylinders) = (layout.heads, layout.cylinders);
-        check_size(heads, cylinders)?;
+        check_size(layout.heads, layout.cylinders)?;
         let map = G4::new(layout)?;
-        Ok(Self { heads, cylinders, capacity: map.capacity(), map: Map::G4(map) })
+        let cylinders = layout.cylinders.max(map.cylinders());
+        Ok(Self { heads: layout.heads, cylinders, capacity: map.capacity(), map: Map::G4(map) })
     }
 
     /// Blocks in use.
@@ -120,7 +126,7 @@ impl Geometry {
         self.heads
     }
 
-    /// Cylinders from the outermost to the innermost.
+    /// Cylinders from the outermost to the innermost; where a layout reaches beyond those of its drive, with these.
     pub fn cylinders(&self) -> u32 {
         self.cylinders
     }

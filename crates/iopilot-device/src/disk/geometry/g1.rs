@@ -12,6 +12,7 @@ mod tests;
 
 pub use layout::{G1Layout, G1Zone, HeadOrder, SkewUnit, Sparing};
 
+use super::divisor::Divisor;
 use super::starts::Starts;
 use super::track::{Track, ZoneSpan, fraction};
 use iopilot_block::InputError;
@@ -23,6 +24,7 @@ use std::ops::Range;
 #[derive(Clone, Debug)]
 pub(super) struct G1 {
     heads: u32,
+    per_cylinder: Divisor,
     order: HeadOrder,
     zones: Box<[ZoneMap]>,
     starts: Starts,
@@ -37,6 +39,8 @@ pub(super) struct G1 {
 struct Stretch {
     /// Its blocks; `first` counts from the start of the disk, `place` is where they belong.
     piece: Piece,
+    /// Of `piece`.
+    per_unit: Divisor,
     /// Where they are: elsewhere if they were remapped.
     place: u64,
     zone: u32,
@@ -49,6 +53,9 @@ struct ZoneMap {
     first_cylinder: u32,
     last_cylinder: u32,
     per_track: u32,
+    sectors: Divisor,
+    /// A sector, revolutions.
+    width: f64,
     range: u32,
     /// Revolutions.
     offset: f64,
@@ -81,7 +88,8 @@ impl G1 {
                     remapped.push((index as u32, place, piece.first));
                 }
                 let push = layout.push(zone, &frame, place);
-                stretches.push(Stretch { piece, place, zone: index as u32, push });
+                let per_unit = Divisor::new(piece.per_unit, piece.count);
+                stretches.push(Stretch { piece, per_unit, place, zone: index as u32, push });
             }
             let blocks = frame.blocks(zone).unwrap_or(0);
             let turns = |skew: f64| match zone.skew_unit {
@@ -92,6 +100,8 @@ impl G1 {
                 first_cylinder: zone.first_cylinder,
                 last_cylinder: zone.last_cylinder,
                 per_track: zone.blocks_per_track,
+                sectors: Divisor::new(frame.per_track, frame.places()),
+                width: 1.0 / f64::from(zone.blocks_per_track),
                 range: layout.range_cylinders.max(1),
                 offset: turns(zone.offset),
                 track_skew: turns(zone.track_skew),
@@ -107,6 +117,7 @@ impl G1 {
         let starts = Starts::new(stretches.iter().map(|s| s.piece.first).collect(), end);
         Ok(Self {
             heads: layout.heads,
+            per_cylinder: Divisor::new(u64::from(layout.heads), check::MOST),
             order: layout.order,
             zones: zones.into(),
             starts,
@@ -118,6 +129,10 @@ impl G1 {
 
     pub(super) fn capacity(&self) -> u64 {
         self.capacity
+    }
+
+    pub(super) fn cylinders(&self) -> u32 {
+        self.zones.iter().map(|zone| zone.last_cylinder + 1).max().unwrap_or(0)
     }
 
     pub(super) fn zones(&self) -> Vec<ZoneSpan> {
@@ -148,25 +163,23 @@ impl G1 {
         let stretch = &self.stretches[index];
         let piece = &stretch.piece;
         let zone = &self.zones[stretch.zone as usize];
-        let per_track = u64::from(zone.per_track);
         let i = lba - piece.first;
         // From the first place of the unit, and how many of its blocks from there.
         let (unit_place, within, in_unit) = if i < piece.per_unit {
             (stretch.place, i, piece.per_unit.min(piece.count))
         } else {
-            let unit = i / piece.per_unit;
-            let blocks = piece.count - unit * piece.per_unit;
-            (stretch.place + unit * piece.stride, i % piece.per_unit, piece.per_unit.min(blocks))
+            let (unit, within) = stretch.per_unit.divide(i);
+            (stretch.place + unit * piece.stride, within, piece.per_unit.min(piece.count - (i - within)))
         };
         let place = unit_place + within;
-        let (track, sector) = (place / per_track, (place % per_track) as u32);
+        let (track, sector) = zone.sectors.divide(place);
+        let sector = sector as u32;
         let before = within.min(u64::from(sector));
         let after = (in_unit - within).min(u64::from(zone.per_track - sector));
-        let heads = u64::from(self.heads);
-        let (cylinder, head) = ((track / heads) as u32, (track % heads) as u32);
+        let (cylinder, head) = self.per_cylinder.divide(track);
+        let (cylinder, head) = (cylinder as u32, head as u32);
         let first_sector = sector - before as u32;
-        let angle =
-            zone.angle(cylinder, head, self.heads) + f64::from(first_sector + stretch.push) / f64::from(zone.per_track);
+        let angle = zone.angle(cylinder, head, self.heads) + f64::from(first_sector + stretch.push) * zone.width;
         let cylinder = zone.first_cylinder + cylinder;
         Track {
             zone: stretch.zone,

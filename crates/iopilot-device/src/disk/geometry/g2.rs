@@ -141,6 +141,10 @@ impl G2 {
         self.capacity
     }
 
+    pub(super) fn cylinders(&self) -> u32 {
+        self.zones.iter().map(|zone| zone.last_cylinder + 1).max().unwrap_or(0)
+    }
+
     pub(super) fn zones(&self) -> Vec<ZoneSpan> {
         let span = |z: &G2Zone| ZoneSpan {
             first_cylinder: z.first_cylinder,

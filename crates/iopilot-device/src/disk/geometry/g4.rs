@@ -18,33 +18,27 @@ use std::ops::Range;
 #[derive(Clone, Debug)]
 pub(super) struct G4 {
     index: Index,
-    /// First blocks of the shifts.
-    starts: Starts,
-    shifts: Box<[Shift]>,
-    /// Those that are remapped.
-    remapped: Box<[usize]>,
+    /// The blocks between a slip or remap and the next are a stretch: the place of a block is its number and `shifts`.
+    stretches: Starts,
+    shifts: Box<[u64]>,
+    /// The stretches that lie elsewhere, rising.
+    remapped: Box<[Remapped]>,
     zones: Box<[ZoneSpan]>,
+    cylinders: u32,
     capacity: u64,
-}
-
-/// What blocks from one on have in common: the place of a block is its number and `by`.
-#[derive(Clone, Copy, Debug)]
-struct Shift {
-    by: u64,
-    end: u64,
-    /// Where they are, if that is elsewhere.
-    remap: Option<Remapped>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Remapped {
+    stretch: usize,
     to: G4Remap,
+    /// Where its first block starts, in revolutions.
     angle: f64,
 }
 
 impl G4 {
     pub(super) fn new(layout: &G4Layout) -> Result<Self, InputError> {
-        let places = check::layout(layout)?;
+        let (places, cylinders) = check::layout(layout)?;
         let index = Index::new(layout);
         // From which block on which shift holds. A slip that the shift of the one before it jumps over begins with it.
         let mut slips = vec![(0, 0)];
@@ -68,10 +62,10 @@ impl G4 {
         if capacity == 0 {
             return Err(InputError::new("Block count", "0", "at least 1"));
         }
-        let (firsts, shifts) = shifts(layout, &index, &slips, capacity)?;
-        let starts = Starts::new(firsts, capacity);
-        let remapped = (0..shifts.len()).filter(|&i| shifts[i].remap.is_some()).collect();
-        let mut g4 = Self { index, starts, shifts: shifts.into(), remapped, zones: Box::default(), capacity };
+        check::remapped(layout, capacity)?;
+        let (firsts, shifts, remapped) = stretches(layout, &index, &slips, capacity);
+        let stretches = Starts::new(firsts, capacity);
+        let mut g4 = Self { index, stretches, shifts, remapped, zones: Box::default(), cylinders, capacity };
         g4.zones = g4.spans(layout);
         Ok(g4)
     }
@@ -85,7 +79,7 @@ impl G4 {
                 ..0 => (u64::from(e.cylinder).saturating_sub(reach), u64::from(e.cylinder)),
                 _ => (u64::from(e.cylinder), u64::from(e.cylinder) + reach),
             };
-            let last = u64::from(layout.cylinders - 1);
+            let last = u64::from(self.cylinders - 1);
             ZoneSpan {
                 first_cylinder: low.min(last) as u32,
                 last_cylinder: high.min(last) as u32,
@@ -101,31 +95,36 @@ impl G4 {
         self.capacity
     }
 
+    pub(super) fn cylinders(&self) -> u32 {
+        self.cylinders
+    }
+
     pub(super) fn zones(&self) -> Vec<ZoneSpan> {
         self.zones.to_vec()
     }
 
     #[inline]
     pub(super) fn track_of(&self, lba: u64) -> Track {
-        self.track(if self.shifts.len() == 1 { 0 } else { self.starts.find(lba) }, lba)
+        self.track(if self.shifts.len() == 1 { 0 } else { self.stretches.find(lba) }, lba)
     }
 
     #[inline]
     pub(super) fn next_track(&self, track: &Track) -> Track {
         let i = track.ordinal as usize;
-        self.track(i + usize::from(track.end() >= self.shifts[i].end), track.end())
+        self.track(i + usize::from(track.end() >= self.stretches.end(i)), track.end())
     }
 
+    /// The track of block `lba`, which is in stretch `i`.
     #[inline]
     fn track(&self, i: usize, lba: u64) -> Track {
-        let shift = &self.shifts[i];
-        if let Some(remap) = &shift.remap {
-            return self.elsewhere(i, remap);
+        if let Some(remapped) = self.remapped(i) {
+            return self.elsewhere(remapped);
         }
-        let leaf = self.index.leaf_of(lba + shift.by);
-        let first = leaf.first.saturating_sub(shift.by).max(self.starts.first(i));
-        let end = (leaf.end - shift.by).min(shift.end);
-        let before = first + shift.by - leaf.first;
+        let shift = self.shifts[i];
+        let leaf = self.index.leaf_of(lba + shift);
+        let first = leaf.first.saturating_sub(shift).max(self.stretches.first(i));
+        let end = (leaf.end - shift).min(self.stretches.end(i));
+        let before = first + shift - leaf.first;
         Track {
             zone: leaf.zone,
             ordinal: i as u32,
@@ -139,102 +138,105 @@ impl G4 {
         }
     }
 
+    /// Where stretch `i` is if that is elsewhere.
+    #[inline]
+    fn remapped(&self, i: usize) -> Option<&Remapped> {
+        if self.remapped.is_empty() {
+            return None;
+        }
+        self.remapped.binary_search_by_key(&i, |r| r.stretch).ok().map(|at| &self.remapped[at])
+    }
+
     #[cold]
-    fn elsewhere(&self, i: usize, remap: &Remapped) -> Track {
-        let first = self.starts.first(i);
+    fn elsewhere(&self, remapped: &Remapped) -> Track {
+        let first = self.stretches.first(remapped.stretch);
+        let before = first - remapped.to.first;
         Track {
             zone: 0,
-            ordinal: i as u32,
-            cylinder: remap.to.cylinder,
-            head: remap.to.head,
-            sectors: (self.shifts[i].end - first) as u32,
-            per_turn: remap.to.per_turn,
-            sector: remap.to.sector + (first - remap.to.first) as u32,
+            ordinal: remapped.stretch as u32,
+            cylinder: remapped.to.cylinder,
+            head: remapped.to.head,
+            sectors: (self.stretches.end(remapped.stretch) - first) as u32,
+            per_turn: remapped.to.per_turn,
+            sector: remapped.to.sector + before as u32,
             first,
-            angle: fraction(remap.angle + (first - remap.to.first) as f64 / f64::from(remap.to.per_turn)),
+            angle: fraction(remapped.angle + before as f64 / f64::from(remapped.to.per_turn)),
         }
     }
 
     pub(super) fn bounds(&self, track: &Track) -> Range<u64> {
         let i = track.ordinal as usize;
-        let shift = &self.shifts[i];
-        let inside = self.starts.first(i) < track.first && track.end() < shift.end;
-        if inside || shift.remap.is_some() {
+        let inside = self.stretches.first(i) < track.first && track.end() < self.stretches.end(i);
+        if inside || self.remapped(i).is_some() {
             return track.first..track.end();
         }
-        let leaf = self.index.leaf_of(track.first + shift.by);
+        let leaf = self.index.leaf_of(track.first + self.shifts[i]);
         self.block_from(leaf.first)..self.block_from(leaf.end)
     }
 
     /// The first block that belongs at or behind `place`.
     fn block_from(&self, place: u64) -> u64 {
         // Shifts rise, and so do the places of their first blocks.
-        let (mut low, mut high) = (0, self.shifts.len());
+        let (mut low, mut high) = (0, self.stretches.len());
         while low < high {
             let middle = low.midpoint(high);
-            if self.starts.first(middle) + self.shifts[middle].by <= place { low = middle + 1 } else { high = middle }
+            let at = self.stretches.first(middle) + self.shifts[middle];
+            if at <= place { low = middle + 1 } else { high = middle }
         }
         match low.checked_sub(1) {
-            Some(i) => (place - self.shifts[i].by).min(self.shifts[i].end),
+            Some(i) => (place - self.shifts[i]).min(self.stretches.end(i)),
             None => 0,
         }
     }
 
     pub(super) fn block_at(&self, cylinder: u32, head: u32, sector: u32) -> Option<u64> {
-        let taken = self.remapped.iter().find_map(|&i| {
-            let shift = &self.shifts[i];
-            let to = shift.remap.as_ref().filter(|r| (r.to.cylinder, r.to.head) == (cylinder, head))?.to;
-            let lba = to.first + u64::from(sector.checked_sub(to.sector)?);
-            (self.starts.first(i)..shift.end).contains(&lba).then_some(lba)
+        let taken = self.remapped.iter().filter(|r| (r.to.cylinder, r.to.head) == (cylinder, head)).find_map(|r| {
+            let lba = r.to.first + u64::from(sector.checked_sub(r.to.sector)?);
+            (self.stretches.first(r.stretch)..self.stretches.end(r.stretch)).contains(&lba).then_some(lba)
         });
         if taken.is_some() {
             return taken;
         }
         let place = self.index.place_at(cylinder, head, sector)?;
         let lba = self.block_from(place);
-        let i = (lba < self.capacity).then(|| self.starts.find(lba))?;
-        let shift = &self.shifts[i];
-        (lba + shift.by == place && shift.remap.is_none()).then_some(lba)
+        let i = (lba < self.capacity).then(|| self.stretches.find(lba))?;
+        (lba + self.shifts[i] == place && self.remapped(i).is_none()).then_some(lba)
     }
 }
 
-/// Slips and remaps in one list: first blocks, and what holds from each.
-fn shifts(
+/// First blocks of the stretches, their shifts, and those of them that lie elsewhere.
+fn stretches(
     layout: &G4Layout,
     index: &Index,
     slips: &[(u64, u64)],
     capacity: u64,
-) -> Result<(Vec<u64>, Vec<Shift>), InputError> {
+) -> (Vec<u64>, Box<[u64]>, Box<[Remapped]>) {
     let mut remaps: Vec<&G4Remap> = layout.remaps.iter().collect();
     remaps.sort_unstable_by_key(|r| r.first);
-    if let Some(beyond) = remaps.iter().find(|r| r.first + u64::from(r.blocks) > capacity) {
-        let got = format!("{} blocks from {}", beyond.blocks, beyond.first);
-        return Err(InputError::new("Remaps", got, format!("blocks below {capacity}")));
-    }
-    let mut borders: Vec<u64> = slips.iter().map(|s| s.0).collect();
-    borders.extend(remaps.iter().flat_map(|r| [r.first, r.first + u64::from(r.blocks)]));
-    borders.retain(|&b| b < capacity);
-    borders.sort_unstable();
-    borders.dedup();
-    let mut shifts = Vec::with_capacity(borders.len());
+    let mut firsts: Vec<u64> = slips.iter().map(|s| s.0).collect();
+    firsts.extend(remaps.iter().flat_map(|r| [r.first, r.first + u64::from(r.blocks)]));
+    firsts.retain(|&b| b < capacity);
+    firsts.sort_unstable();
+    firsts.dedup();
+    let (mut shifts, mut remapped) = (Vec::with_capacity(firsts.len()), Vec::new());
     let (mut s, mut r) = (0, 0);
-    for (i, &first) in borders.iter().enumerate() {
+    for (i, &first) in firsts.iter().enumerate() {
         while slips.get(s + 1).is_some_and(|next| next.0 <= first) {
             s += 1;
         }
         while remaps.get(r).is_some_and(|remap| remap.first + u64::from(remap.blocks) <= first) {
             r += 1;
         }
-        let remap = remaps.get(r).filter(|remap| remap.first <= first).map(|&&to| Remapped {
-            to,
+        if let Some(&&to) = remaps.get(r).filter(|remap| remap.first <= first) {
             // The angle of the track they were brought to, where it is one of the index.
-            angle: index.track_at(to.cylinder, to.head).map_or(0.0, |place| {
+            let start = index.track_at(to.cylinder, to.head).map_or(0.0, |place| {
                 let leaf: Leaf = index.leaf_of(place);
                 leaf.angle - f64::from(leaf.sector) / f64::from(leaf.per_turn)
-            }) + f64::from(to.sector) / f64::from(to.per_turn),
-        });
-        let end = borders.get(i + 1).copied().unwrap_or(capacity);
-        shifts.push(Shift { by: slips[s].1, end, remap });
+            });
+            let angle = start + f64::from(to.sector) / f64::from(to.per_turn);
+            remapped.push(Remapped { stretch: i, to, angle });
+        }
+        shifts.push(slips[s].1);
     }
-    Ok((borders, shifts))
+    (firsts, shifts.into(), remapped.into())
 }

@@ -4,19 +4,23 @@
 /// and O(log intervals) at worst.
 #[derive(Clone, Debug)]
 pub(super) struct Starts {
+    /// And the end.
     firsts: Box<[u64]>,
     /// By number shifted right: the interval that holds the first number of the bucket.
     guesses: Box<[u32]>,
     shift: u32,
 }
 
-/// Buckets per interval.
-const FINENESS: usize = 4;
+/// Buckets per interval: more find it at once, fewer stay in the processor's cache.
+const FINE: usize = 4;
+/// From so many intervals on the latter counts.
+const MANY: usize = 2048;
 
 impl Starts {
     /// `firsts` rise, begin with 0, and are followed by numbers up to `end` (not included), at most 2^62.
-    pub(super) fn new(firsts: Vec<u64>, end: u64) -> Self {
-        let wanted = (firsts.len() * FINENESS).next_power_of_two() as u64;
+    pub(super) fn new(mut firsts: Vec<u64>, end: u64) -> Self {
+        let fineness = if firsts.len() < MANY { FINE } else { 1 };
+        let wanted = (firsts.len() * fineness).next_power_of_two() as u64;
         let shift = (end / wanted).max(1).ilog2();
         let buckets = (end >> shift) as usize + 2;
         let mut guesses = Vec::with_capacity(buckets);
@@ -27,6 +31,7 @@ impl Starts {
             }
             guesses.push(i as u32);
         }
+        firsts.push(end);
         Self { firsts: firsts.into(), guesses: guesses.into(), shift }
     }
 
@@ -47,6 +52,18 @@ impl Starts {
     pub(super) fn first(&self, i: usize) -> u64 {
         self.firsts[i]
     }
+
+    /// Behind the last number of interval `i`.
+    #[inline]
+    pub(super) fn end(&self, i: usize) -> u64 {
+        self.firsts[i + 1]
+    }
+
+    /// How many intervals there are.
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.firsts.len() - 1
+    }
 }
 
 #[cfg(test)]
@@ -63,12 +80,14 @@ mod tests {
             }
             let end = firsts.pop().unwrap();
             let starts = Starts::new(firsts.clone(), end);
+            prop_assert_eq!((starts.len(), starts.end(firsts.len() - 1)), (firsts.len(), end));
             for i in 0..1000 {
                 let x = (u128::from(end - 1) * i / 999) as u64;
                 prop_assert_eq!(starts.find(x), firsts.partition_point(|&f| f <= x) - 1);
             }
             for &first in &firsts {
                 prop_assert_eq!(firsts[starts.find(first)], first);
+                prop_assert!(starts.end(starts.find(first)) > first);
             }
         }
     }

@@ -3,11 +3,12 @@
 use super::lay::Frame;
 use super::layout::{G1Layout, G1Zone, Sparing};
 use super::piece::Piece;
+use crate::disk::geometry::beyond;
 use iopilot_block::InputError;
 use std::fmt::Display;
 
 /// Blocks and sectors that numbers in here may reach.
-const MOST: u64 = 1 << 48;
+pub(super) const MOST: u64 = 1 << 48;
 
 /// The parameters by themselves.
 pub(super) fn layout(g1: &G1Layout) -> Result<(), InputError> {
@@ -37,7 +38,7 @@ fn zone(g1: &G1Layout, i: usize, z: &G1Zone) -> Result<(), InputError> {
         let expected = format!("at least the first cylinder, {}", z.first_cylinder);
         return Err(wrong(i, "Last cylinder number", &z.last_cylinder, expected));
     }
-    if z.last_cylinder >= g1.cylinders {
+    if z.last_cylinder >= g1.cylinders + beyond(g1.cylinders) {
         let expected = format!("a cylinder below {}", g1.cylinders);
         return Err(wrong(i, "Last cylinder number", &z.last_cylinder, expected));
     }

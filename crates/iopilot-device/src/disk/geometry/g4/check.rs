@@ -1,6 +1,7 @@
 //! What is wrong with a layout g4.
 
 use super::layout::{G4Child, G4Entry, G4Layout};
+use crate::disk::geometry::beyond;
 use iopilot_block::InputError;
 
 /// Blocks that numbers in here may reach.
@@ -17,8 +18,8 @@ struct Extent {
     high: i64,
 }
 
-/// The layout by itself; returns the number of places in the index.
-pub(super) fn layout(g4: &G4Layout) -> Result<u64, InputError> {
+/// The layout by itself; returns the number of places and of cylinders in the index.
+pub(super) fn layout(g4: &G4Layout) -> Result<(u64, u32), InputError> {
     for (i, p) in g4.patterns.iter().enumerate() {
         if p.low > p.high || p.high >= p.per_turn || p.per_turn > 1 << 30 {
             let got = format!("{}, {}, {}", p.low, p.high, p.per_turn);
@@ -34,13 +35,13 @@ pub(super) fn layout(g4: &G4Layout) -> Result<u64, InputError> {
     for i in 0..root {
         node(g4, i, 0, &mut extents)?;
     }
-    if whole.low < 0 || whole.high > i64::from(g4.cylinders) {
+    if whole.low < 0 || whole.high > i64::from(g4.cylinders + beyond(g4.cylinders)) {
         let got = format!("cylinders {} to {}", whole.low, whole.high - 1);
         return Err(InputError::new("IDX", got, format!("cylinders 0 to {}", g4.cylinders - 1)));
     }
     slips(g4)?;
     remaps(g4)?;
-    Ok(whole.blocks)
+    Ok((whole.blocks, whole.high as u32))
 }
 
 fn node(g4: &G4Layout, i: usize, depth: usize, extents: &mut [Option<Extent>]) -> Result<Extent, InputError> {
@@ -77,7 +78,7 @@ fn node(g4: &G4Layout, i: usize, depth: usize, extents: &mut [Option<Extent>]) -
         let step = i128::from(e.cylinders) * if e.run_cylinders < 0 { -1 } else { 1 };
         let last = i128::from(repetitions - 1) * step;
         let (low, high) = (i128::from(e.cylinder) + last.min(0), i128::from(e.cylinder) + last.max(0));
-        if e.cylinders == 0 && repetitions > 1 || low < 0 || high >= i128::from(g4.cylinders) {
+        if e.cylinders == 0 && repetitions > 1 || low < 0 || high >= i128::from(g4.cylinders + beyond(g4.cylinders)) {
             let got = format!("cylinders {low} to {high} in steps of {}", e.cylinders);
             return wrong("cyl, cyllen", got, format!("steps of at least 1 within {} cylinders", g4.cylinders));
         }
@@ -149,4 +150,15 @@ fn remaps(g4: &G4Layout) -> Result<(), InputError> {
         return Err(InputError::new("Remaps", pair[1].0.to_string(), "each block once"));
     }
     Ok(())
+}
+
+/// The remapped blocks against those that the drive has.
+pub(super) fn remapped(g4: &G4Layout, capacity: u64) -> Result<(), InputError> {
+    match g4.remaps.iter().find(|r| r.first + u64::from(r.blocks) > capacity) {
+        Some(beyond) => {
+            let got = format!("{} blocks from {}", beyond.blocks, beyond.first);
+            Err(InputError::new("Remaps", got, format!("blocks below {capacity}")))
+        }
+        None => Ok(()),
+    }
 }

@@ -1,7 +1,8 @@
 //! [`Index`]: the nested repetitions, from place to block and back.
 
-use super::super::starts::Starts;
 use super::layout::{G4Child, G4Entry, G4Layout};
+use crate::disk::geometry::divisor::Divisor;
+use crate::disk::geometry::starts::Starts;
 
 /// The nodes, ready to be gone down.
 #[derive(Clone, Debug)]
@@ -15,9 +16,11 @@ struct Node {
     entries: Box<[Entry]>,
 }
 
+/// One line of the cache.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 struct Entry {
-    blocks: u64,
+    blocks: Divisor,
     run_blocks: u64,
     offset: f64,
     turn: f64,
@@ -62,7 +65,7 @@ impl Index {
                     G4Child::Track { pattern, head } => (TRACK, head, layout.patterns.get(pattern)),
                 };
                 Entry {
-                    blocks: e.blocks,
+                    blocks: Divisor::new(e.blocks, e.run_blocks),
                     run_blocks: e.run_blocks,
                     offset: e.offset,
                     turn: e.turn,
@@ -98,8 +101,8 @@ impl Index {
             let i = node.starts.find(within);
             let entry = &node.entries[i];
             let y = within - node.starts.first(i);
-            let (repetition, rest) = if y < entry.blocks { (0, y) } else { (y / entry.blocks, y % entry.blocks) };
-            left = left.min(entry.blocks - rest).min(entry.run_blocks - y);
+            let (repetition, rest) = if y < entry.blocks.get() { (0, y) } else { entry.blocks.divide(y) };
+            left = left.min(entry.blocks.get() - rest).min(entry.run_blocks - y);
             // In range, as has been checked: wrapping subtracts the cylinders of an entry that descends.
             cylinder = cylinder
                 .wrapping_add(entry.cylinder)
@@ -140,13 +143,13 @@ impl Index {
             let (step, d) = (i64::from(entry.cylinders), cylinder - i64::from(entry.cylinder));
             // One that descends fills the cylinders from its start upwards, as the others do.
             let repetition = match step {
-                _ if entry.run_blocks <= entry.blocks => 0,
+                _ if entry.run_blocks <= entry.blocks.get() => 0,
                 ..0 => (-d - step - 1).div_euclid(-step),
                 _ => d.div_euclid(step.max(1)),
             };
             let at = i64::from(entry.cylinder) + repetition * step;
-            let from = u64::try_from(repetition).ok()?.checked_mul(entry.blocks)?;
-            let left = left.checked_sub(from).filter(|&left| left > 0)?.min(entry.blocks);
+            let from = u64::try_from(repetition).ok()?.checked_mul(entry.blocks.get())?;
+            let left = left.checked_sub(from).filter(|&left| left > 0)?.min(entry.blocks.get());
             let inside = if entry.node != TRACK {
                 self.place_in(entry.node, left, cylinder - at, head, sector)?
             } else if cylinder == at && head == entry.head {

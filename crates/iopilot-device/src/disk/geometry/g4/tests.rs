@@ -130,7 +130,7 @@ fn what_contradicts_itself_is_refused_with_the_parameter_named() {
             |l| l.nodes[0][1].cylinder = 1,
             "IDX 0: entry 1: cyl, cyllen: got cylinders -1 to 1 in steps of 1, expected steps of at least 1 within 9 cylinders",
         ),
-        (|l| l.nodes[2][1].cylinder = 7, "IDX: got cylinders 0 to 9, expected cylinders 0 to 8"),
+        (|l| l.nodes[2][1].cylinder = 8, "IDX: got cylinders 0 to 10, expected cylinders 0 to 8"),
         (
             |l| l.slips = vec![(4, 1), (4, 1)],
             "Slips: got 4, 1, expected rising positions, each with a number of sectors",

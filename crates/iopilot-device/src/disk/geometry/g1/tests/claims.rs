@@ -149,8 +149,8 @@ fn what_contradicts_itself_is_refused_with_the_parameter_named() {
         ),
         (
             Sparing::PerZone,
-            |l| l.zones[0].last_cylinder = 9,
-            "zone 0: Last cylinder number: got 9, expected a cylinder below 9",
+            |l| l.zones[0].last_cylinder = 10,
+            "zone 0: Last cylinder number: got 10, expected a cylinder below 9",
         ),
         (
             Sparing::PerZone,
