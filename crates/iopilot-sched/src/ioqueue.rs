@@ -48,6 +48,8 @@ pub struct IoQueue {
     last: Last,
     waiting: usize,
     picked: usize,
+    /// How many have come.
+    inserted: u64,
     /// The batch of the youngest request, as long as more of it may come.
     open_batch: Option<u32>,
     seen: Seen,
@@ -69,6 +71,7 @@ impl IoQueue {
             last: Last::default(),
             waiting: 0,
             picked: 0,
+            inserted: 0,
             open_batch: None,
             seen: Seen::default(),
             tour,
@@ -126,7 +129,16 @@ impl IoQueue {
     /// Takes in a request that arrives at `now`. O(1).
     pub fn insert(&mut self, request: IoRequest, now: Nanos) {
         let id = request.id;
-        let entry = Entry { request, arrived: now, started: now, key: None, place: Place::Nowhere, next_part: None };
+        let entry = Entry {
+            request,
+            arrived: now,
+            number: self.inserted,
+            started: now,
+            key: None,
+            place: Place::Nowhere,
+            next_part: None,
+        };
+        self.inserted += 1;
         if id.index() >= self.entries.len() {
             self.entries.resize(id.index() + 1, entry);
         }

@@ -28,6 +28,7 @@ mod mq_deadline;
 mod none;
 mod noop;
 mod processes;
+mod queue_scheduler;
 mod registry;
 mod scan;
 mod scheduler;
@@ -55,6 +56,10 @@ pub use merge::{MergeIndex, MergeLimits, MergeTarget, Merged, compatible, try_me
 pub use mq_deadline::{MqDeadline, MqDeadlineTunables};
 pub use none::NoScheduler;
 pub use noop::Noop;
+pub use queue_scheduler::{
+    AgedTunables, CylinderTunables, IoQueueTunables, PositionTunables, QueueScheduler, QueueTunables, SlackTunables,
+    VscanCylTunables, WeightedTunables,
+};
 pub use registry::{AnyScheduler, Lineage, SCHEDULERS, SchedulerInfo, SchedulerSpec};
 pub use scan::{Scan, Sweep};
 pub use scheduler::{Dispatch, Environment, Scheduler};

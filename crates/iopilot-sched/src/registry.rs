@@ -1,9 +1,13 @@
 //! Every scheduler by name, and [`AnyScheduler`], which is any of them.
 
+use crate::{
+    AgedTunables, CylinderTunables, IoQueueTunables, Policy, PositionTunables, QueueScheduler, SlackTunables,
+    VscanCylTunables, WeightedTunables,
+};
 use crate::{Anticipatory, AnticipatoryTunables, Cfq, CfqTunables};
 use crate::{Bfq, BfqTunables, Kyber, KyberTunables, MqDeadline, MqDeadlineTunables, NoScheduler};
 use crate::{CircularScan, Deadline, DeadlineTunables, Fcfs, Scan, Sstf, Vr, VrTunables, Vscan, VscanTunables};
-use crate::{Dispatch, Environment, MergeLimits, Merged, Noop, Scheduler, Tunable, TunableError, Tunables};
+use crate::{Dispatch, Environment, MergeLimits, Merged, Noop, Scheduler, Tunable, TunableError, Tunables, Unit};
 use iopilot_block::{InputError, Nanos, Positions, ProcessId, Request, RequestId, Requests, suggest};
 use std::fmt;
 
@@ -16,6 +20,8 @@ pub enum Lineage {
     Linux2_6,
     /// Linux 6.x: multi-queue, scheduler tags, plugging by the submitting task.
     Linux6,
+    /// Algorithms that ask the disk where its arm is, and DiskSim's queue; they run as the classic ones do.
+    Positional,
 }
 
 /// What there is to know of a scheduler before making one.
@@ -87,6 +93,9 @@ macro_rules! schedulers {
             fn dispatch_at(&mut self, rqs: &mut Requests, now: Nanos, positions: Option<&dyn Positions>) -> Dispatch {
                 match self { $(Self::$variant(s) => s.dispatch_at(rqs, now, positions),)* }
             }
+            fn joins_at_dispatch(&self) -> bool {
+                match self { $(Self::$variant(s) => s.joins_at_dispatch(),)* }
+            }
             fn needs_positions(&self) -> bool {
                 match self { $(Self::$variant(s) => s.needs_positions(),)* }
             }
@@ -133,6 +142,19 @@ schedulers! {
     MqDeadline(MqDeadline), "mq-deadline", Linux6, "sector order in batches, deadlines and priority classes", MqDeadlineTunables::SPECS, |env| MqDeadline::new(env);
     Kyber(Kyber), "kyber", Linux6, "tokens for reads and writes that follow the latencies seen", KyberTunables::SPECS, |env| Kyber::new(env);
     Bfq(Bfq), "bfq", Linux6, "budgets in proportion to weights, idling, raised weights for latency", BfqTunables::SPECS, |env| Bfq::new(env);
+    LookCyl(QueueScheduler<CylinderTunables>), "look-cyl", Positional, "the elevator by cylinder, turning at the last request", CylinderTunables::SPECS, |env| QueueScheduler::new(Policy::ElevatorCyl, env);
+    CLookCyl(QueueScheduler<CylinderTunables>), "clook-cyl", Positional, "the elevator by cylinder, one way", CylinderTunables::SPECS, |env| QueueScheduler::new(Policy::CycleCyl, env);
+    SstfCyl(QueueScheduler<CylinderTunables>), "sstf-cyl", Positional, "shortest seek time first, by distance in cylinders", CylinderTunables::SPECS, |env| QueueScheduler::new(Policy::SstfCyl, env);
+    VscanCyl(QueueScheduler<VscanCylTunables>), "vscan-cyl", Positional, "V(R) by cylinder: nearest first, with a penalty for reversing", VscanCylTunables::SPECS, |env| QueueScheduler::new(Policy::VscanCyl, env);
+    Sptf(QueueScheduler<PositionTunables>), "sptf", Positional, "shortest positioning time first: seek and rotation", PositionTunables::SPECS, |env| QueueScheduler::new(Policy::Sptf, env);
+    Spctf(QueueScheduler<PositionTunables>), "spctf", Positional, "shortest positioning time first, the disk's cache considered", PositionTunables::SPECS, |env| QueueScheduler::new(Policy::Spctf, env);
+    Satf(QueueScheduler<PositionTunables>), "satf", Positional, "shortest access time first: seek, rotation and transfer", PositionTunables::SPECS, |env| QueueScheduler::new(Policy::Satf, env);
+    AgedSptf(QueueScheduler<AgedTunables>), "aged-sptf", Positional, "SPTF, positioning time less a share of the wait", AgedTunables::SPECS, |env| QueueScheduler::new(Policy::Asptf, env);
+    WeightedSptf(QueueScheduler<WeightedTunables>), "weighted-sptf", Positional, "SPTF, positioning time shrinking with the wait", WeightedTunables::SPECS, |env| QueueScheduler::new(Policy::Wptf, env);
+    SptfSw(QueueScheduler<SlackTunables>), "sptf-sw", Positional, "SPTF, of the nearly shortest the least seek", SlackTunables::SPECS, |env| QueueScheduler::new(Policy::SptfSeekWeight, env);
+    SptfRw(QueueScheduler<SlackTunables>), "sptf-rw", Positional, "SPTF, of the nearly shortest the most rotation", SlackTunables::SPECS, |env| QueueScheduler::new(Policy::SptfRotWeight, env);
+    Tsps(QueueScheduler<PositionTunables>), "tsps", Positional, "batches of eight, each on the shortest tour", PositionTunables::SPECS, |env| QueueScheduler::new(Policy::Tsps, env);
+    IoQueue(QueueScheduler<IoQueueTunables>), "ioqueue", Positional, "any of DiskSim's 28 policies, with its queues and schemes", IoQueueTunables::SPECS, |env| QueueScheduler::new(Policy::CycleLbn, env);
 }
 
 /// A scheduler and the tunables to set on it, as written on a command line: `bfq:low_latency=0:slice_idle=4`.
@@ -145,9 +167,19 @@ pub struct SchedulerSpec {
 }
 
 impl SchedulerSpec {
-    /// Every scheduler with its defaults.
+    /// Every scheduler that a host can have, on any device, with its defaults.
     pub fn all() -> Vec<Self> {
-        SCHEDULERS.iter().map(|s| Self { name: s.name, settings: Vec::new() }).collect()
+        Self::of(|lineage| lineage != Lineage::Positional)
+    }
+
+    /// Every scheduler that asks the disk where its arm is, with its defaults.
+    pub fn positional() -> Vec<Self> {
+        Self::of(|lineage| lineage == Lineage::Positional)
+    }
+
+    fn of(wanted: impl Fn(Lineage) -> bool) -> Vec<Self> {
+        let listed = SCHEDULERS.iter().filter(|s| wanted(s.lineage));
+        listed.map(|s| Self { name: s.name, settings: Vec::new() }).collect()
     }
 
     /// Reads `name[:tunable=value]…`.
@@ -171,7 +203,12 @@ impl SchedulerSpec {
                 return Err(InputError::new(format!("scheduler {name}"), part, "TUNABLE=VALUE"));
             };
             let (key, value) = (key.trim(), value.trim());
+            let is_policy = info.tunables.iter().any(|t| t.name == key && t.unit == Unit::Policy);
             let number = match value {
+                _ if is_policy => match Policy::parse(value) {
+                    Ok(policy) => f64::from(policy.number()),
+                    Err(e) => return Err(InputError { field: format!("scheduler {name}: {key}"), ..e }),
+                },
                 "true" | "on" | "yes" => 1.0,
                 "false" | "off" | "no" => 0.0,
                 _ => {
@@ -196,7 +233,8 @@ impl SchedulerSpec {
         Ok(Self { name: info.name, settings })
     }
 
-    /// Reads a list separated by commas; `all` stands for every scheduler.
+    /// Reads a list separated by commas; `all` stands for [`SchedulerSpec::all`], `positional` for
+    /// [`SchedulerSpec::positional`].
     ///
     /// # Errors
     /// As [`SchedulerSpec::parse`].
@@ -205,6 +243,7 @@ impl SchedulerSpec {
         for part in text.split(',').map(str::trim) {
             match part {
                 "all" => specs.extend(Self::all()),
+                "positional" => specs.extend(Self::positional()),
                 _ => specs.push(Self::parse(part)?),
             }
         }
@@ -245,6 +284,29 @@ mod tests {
         let e = SchedulerSpec::parse("nop").unwrap_err().to_string();
         assert!(e.contains("noop") && !e.contains('\n'), "{e}");
         assert!(SchedulerSpec::parse("noop:fifo_batch=4").is_err());
+    }
+
+    #[test]
+    fn policies_go_by_number_or_name() {
+        let number = |text: &str| SchedulerSpec::parse(text).map(|s| s.settings[0].1).map_err(|e| e.to_string());
+        assert_eq!(number("ioqueue:policy=14"), Ok(14.0));
+        assert_eq!(number("ioqueue:policy=ASPTF_OPT"), Ok(14.0));
+        assert_eq!(number("ioqueue:timeout_policy=look_lbn").unwrap_err().lines().count(), 1);
+        let e = number("ioqueue:policy=SPTF_ROT_OTP").unwrap_err();
+        assert!(e.contains("scheduler ioqueue: policy") && e.contains("did you mean `SPTF_ROT_OPT`?"), "{e}");
+        assert!(number("ioqueue:policy=0").unwrap_err().contains("1 to 28"));
+    }
+
+    #[test]
+    fn all_runs_anywhere_and_positional_does_not() {
+        let env = Environment::default();
+        assert!(SchedulerSpec::all().iter().all(|s| s.build(&env).is_ok_and(|s| !s.needs_positions())));
+        let blind: Vec<_> = SchedulerSpec::positional()
+            .into_iter()
+            .filter(|s| s.build(&env).is_ok_and(|s| !s.needs_positions()))
+            .map(|s| s.name)
+            .collect();
+        assert_eq!(blind, ["ioqueue"], "whose policy is to be chosen");
     }
 
     #[test]

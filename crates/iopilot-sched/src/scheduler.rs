@@ -61,6 +61,11 @@ pub trait Scheduler {
         self.dispatch(rqs, now)
     }
 
+    /// Whether a dispatched request may hold others that were queued beside it until then (its parts).
+    fn joins_at_dispatch(&self) -> bool {
+        false
+    }
+
     /// Whether it works only on a device with [`Positions`]: then only [`Scheduler::dispatch_at`] may be called.
     fn needs_positions(&self) -> bool {
         false

@@ -22,6 +22,8 @@ pub enum Unit {
     Bool,
     /// A factor.
     Factor,
+    /// A [`Policy`](crate::Policy), by number or name.
+    Policy,
 }
 
 impl fmt::Display for Unit {
@@ -35,6 +37,7 @@ impl fmt::Display for Unit {
             Self::Count => "count",
             Self::Bool => "0 or 1",
             Self::Factor => "factor",
+            Self::Policy => "policy",
         })
     }
 }

@@ -2,7 +2,8 @@
 
 mod common;
 
-use common::{Scenario, scenario};
+use common::{Bench, CAPACITY, Io, Scenario, scenario};
+use iopilot_block::Nanos;
 use proptest::prelude::*;
 
 /// The order in which `spec` serves `scenario`, with merging off.
@@ -41,5 +42,42 @@ proptest! {
     fn fifo_is_fcfs_is_noop_without_merging(s in scenario()) {
         prop_assert_eq!(order(&s, "fifo"), order(&s, "fcfs"));
         prop_assert_eq!(order(&s, "noop"), order(&s, "fcfs"));
+    }
+
+    /// DiskSim's policies 1 to 3 are the text-book algorithms of the same name.
+    #[test]
+    fn the_queues_policies_are_the_classic_schedulers(s in scenario()) {
+        for (policy, classic) in [(1, "fcfs"), (2, "look"), (3, "clook")] {
+            prop_assert_eq!(order(&s, &format!("ioqueue:policy={policy}")), order(&s, classic));
+        }
+    }
+
+    /// Policy 4 measures from the end of the last request where `sstf` measures from its start: the same for requests
+    /// far smaller than what lies between them, but for ties, which it breaks up and down in turns.
+    #[test]
+    fn the_queues_sstf_is_sstf_between_small_requests(
+        gaps in prop::collection::vec((0u64..20_000, 0..CAPACITY / 8), 1..150),
+    ) {
+        let order = |spec| {
+            let mut bench = Bench::new(spec, 1);
+            let mut now = Nanos::ZERO;
+            for &(gap, place) in &gaps {
+                now += Nanos::from_micros(gap);
+                bench.submit(now, Io::read(1, place * 8, 1));
+            }
+            bench.drain();
+            bench.order
+        };
+        prop_assert_eq!(order("ioqueue:policy=4"), order("sstf"));
+    }
+
+    /// What does not age, finds nothing in the cache or has SPTF under another name is SPTF.
+    #[test]
+    fn the_forms_of_sptf_meet_at_their_ends(s in scenario()) {
+        let sptf = order(&s, "sptf");
+        prop_assert_eq!(&order(&s, "aged-sptf:age_weight=0"), &sptf);
+        prop_assert_eq!(&order(&s, "spctf"), &sptf);
+        prop_assert_eq!(&order(&s, "ioqueue:policy=SPTF_ROT_OPT"), &sptf);
+        prop_assert_eq!(order(&s, "aged-sptf:access_time=1:age_weight=0"), order(&s, "satf"));
     }
 }

@@ -78,6 +78,18 @@ fn sstf_starves_and_the_others_do_not() {
     for spec in ["fcfs", "scan", "look", "cscan", "clook", "vscan:r=1"] {
         assert!(wait_for_the_far_one(spec).is_some_and(|w| w < Nanos::from_millis(100)), "{spec}");
     }
+    assert_eq!(wait_for_the_far_one("sptf"), None);
+    assert_eq!(wait_for_the_far_one("aged-sptf:age_weight=0"), None);
+    // About 10 ms of seek, to be made up for at 6 us a millisecond.
+    let aged = wait_for_the_far_one("aged-sptf").expect("age saves it");
+    assert!((800.0..2500.0).contains(&aged.as_millis_f64()), "{aged}");
+    let weighted = wait_for_the_far_one("weighted-sptf:max_wait=600").expect("age saves it");
+    assert!((300.0..620.0).contains(&weighted.as_millis_f64()), "{weighted}");
+    let timed_out = "ioqueue:policy=SPTF_OPT:timeout_scheme=1:timeout=500";
+    let timed_out = wait_for_the_far_one(timed_out).expect("the timeout queue saves it");
+    assert!((500.0..530.0).contains(&timed_out.as_millis_f64()), "{timed_out}");
+    let tour = wait_for_the_far_one("tsps").expect("it is in the next batch");
+    assert!(tour < Nanos::from_millis(200), "{tour}");
     let vr = wait_for_the_far_one("vr:rev_penalty=1").expect("its deadline saves it");
     // 500 ms, and what was left of a batch of 16.
     assert!((500.0..700.0).contains(&vr.as_millis_f64()), "{vr}");

@@ -1,5 +1,7 @@
 //! In the steady state no scheduler allocates per request: its memory grows to the most requests and processes it has seen at once.
 
+mod common;
+
 use iopilot_block::{Flags, Lba, Nanos, Op, ProcessId, Request, Requests, Sectors};
 use iopilot_sched::{Dispatch, Environment, MergeLimits, SCHEDULERS, Scheduler, SchedulerSpec};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -54,7 +56,7 @@ fn run(
         }
         *now += Nanos::from_micros(500);
         while scheduler.queued() > 32 || (device.is_empty() && scheduler.queued() > 0) {
-            match scheduler.dispatch(rqs, *now) {
+            match scheduler.dispatch_at(rqs, *now, Some(&common::Disk::default())) {
                 Dispatch::Request(id) => {
                     rqs[id].issued = *now;
                     device.push_back(id);
@@ -80,9 +82,16 @@ fn run(
     }
 }
 
+/// The policies that no scheduler has as its default, and the schemes.
+fn queues() -> impl Iterator<Item = SchedulerSpec> {
+    let policies = (1..=28).map(|policy| format!("ioqueue:policy={policy}"));
+    let schemes = "ioqueue:priorities=1:timeout_scheme=2:timeout=3:stream_scheme=31:max_concat=64".to_owned();
+    policies.chain([schemes]).map(|text| SchedulerSpec::parse(&text).expect("a known scheduler"))
+}
+
 #[test]
 fn schedulers_do_not_allocate_in_the_steady_state() {
-    for spec in SchedulerSpec::all() {
+    for spec in SchedulerSpec::all().into_iter().chain(SchedulerSpec::positional()).chain(queues()) {
         let mut scheduler = spec.build(&Environment { cpus: 2, ..Environment::default() }).expect("defaults are valid");
         let (mut rqs, mut device, mut now) = (Requests::new(), VecDeque::new(), Nanos::ZERO);
         run(&mut scheduler, &mut rqs, &mut device, &mut now, 40_000);

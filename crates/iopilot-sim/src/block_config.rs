@@ -25,7 +25,7 @@ pub struct BlockConfig {
     pub max_sectors_kb: Option<u32>,
     /// 0 merges, 1 merges only with the request that merged last, 2 never merges.
     pub nomerges: u8,
-    /// Requests the device is given at once; the device's own depth where not set.
+    /// Requests the device is given at once; where not set the device's own depth, for positional schedulers 1.
     pub queue_depth: Option<u32>,
     /// Whether requests are plugged; true for 2.6 and 6.x, false for the classic schedulers.
     pub plug: Option<bool>,
@@ -73,9 +73,11 @@ impl BlockConfig {
 
     /// What holds for `scheduler` on a device that takes `device_depth` requests at once.
     pub(crate) fn resolve(&self, scheduler: &str, lineage: Lineage, device_depth: u32, host: &HostConfig) -> Queue {
-        let queue_depth = self.queue_depth.unwrap_or(device_depth).clamp(1, device_depth);
+        // Who orders by position decides at each dispatch, and would be overruled by a queue in the disk.
+        let depth = if lineage == Lineage::Positional { 1 } else { device_depth };
+        let queue_depth = self.queue_depth.unwrap_or(depth).clamp(1, device_depth);
         let modern = lineage == Lineage::Linux6;
-        let classic = lineage == Lineage::Classic;
+        let classic = matches!(lineage, Lineage::Classic | Lineage::Positional);
         let tags = self.host_tags.unwrap_or(queue_depth.max(SATA_TAGS));
         let nr_requests = match scheduler {
             "none" => tags,
@@ -119,5 +121,9 @@ mod tests {
         assert_eq!((ide.nr_requests, ide.queue_depth), (64, 1), "a disk without a queue on a SATA adapter");
         let classic = config.resolve("sstf", Lineage::Classic, 1, &host);
         assert_eq!((classic.lookahead, classic.plugging), (false, Plugging::Off));
+        let positional = config.resolve("sptf", Lineage::Positional, 32, &host);
+        assert_eq!((positional.lookahead, positional.plugging, positional.queue_depth), (false, Plugging::Off, 1));
+        let set = BlockConfig { queue_depth: Some(8), ..BlockConfig::default() };
+        assert_eq!(set.resolve("sptf", Lineage::Positional, 32, &host).queue_depth, 8);
     }
 }

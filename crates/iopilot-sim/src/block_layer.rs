@@ -307,7 +307,12 @@ impl BlockLayer {
                 }
                 self.timer = None;
                 match self.pull(now, device) {
-                    Dispatch::Request(id) => self.pulled = Some(id),
+                    Dispatch::Request(id) => {
+                        self.pulled = Some(id);
+                        if self.rqs.next_part(id).is_some() && self.scheduler.joins_at_dispatch() {
+                            self.joined(id);
+                        }
+                    }
                     Dispatch::WaitUntil(at) => {
                         debug_assert!(at > now, "a scheduler waits for the past");
                         self.timer = Some(at.max(Nanos(now.0 + 1)));
@@ -326,6 +331,16 @@ impl BlockLayer {
             } else {
                 self.issuing = Some((now + self.queue.issue_latency, id));
             }
+        }
+    }
+
+    /// Each part of `id` held a tag of its own until now, which it needs no more.
+    fn joined(&mut self, id: RequestId) {
+        let mut next = self.rqs.next_part(id);
+        while let Some(part) = next {
+            self.recorder.merged();
+            self.effects.wake += self.tags.give(&self.rqs[part]);
+            next = self.rqs.next_part(part);
         }
     }
 

@@ -96,7 +96,7 @@ pub(crate) struct Compare {
     #[command(flatten)]
     pub(crate) machine: MachineArgs,
     /// Schedulers, separated by commas, each with the tunables to set: `bfq:low_latency=0:slice_idle=4`. `all` is every
-    /// one of them.
+    /// one that runs on any disk, `positional` those that ask the disk where its arm is.
     #[arg(long, short, value_name = "LIST", default_value = "all", action = ArgAction::Append)]
     pub(crate) scheduler: Vec<String>,
     #[command(flatten)]

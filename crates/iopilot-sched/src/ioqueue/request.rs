@@ -78,6 +78,8 @@ pub(super) enum Place {
 pub(super) struct Entry {
     pub(super) request: IoRequest,
     pub(super) arrived: Nanos,
+    /// How many came before it: decides between equals at one block.
+    pub(super) number: u64,
     /// Since when it is at the device.
     pub(super) started: Nanos,
     /// The place in its line's order, once it has one.

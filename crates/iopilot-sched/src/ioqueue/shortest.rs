@@ -59,13 +59,7 @@ impl Measure {
 }
 
 /// The best so far: its score, its place in the list, which decides between equals, and its name.
-pub(super) type Best = Option<(f64, Lba, RequestId)>;
-
-fn improve(best: &mut Best, score: f64, key: Lba, id: RequestId) {
-    if best.is_none_or(|(least, place, _)| score < least || score == least && key < place) {
-        *best = Some((score, key, id));
-    }
-}
+type Best = Option<(f64, (Lba, u64), RequestId)>;
 
 /// Where the arm is, and what is certain about distances from there.
 pub(super) struct Around {
@@ -120,6 +114,14 @@ impl View<'_> {
         }
     }
 
+    fn improve(&self, best: &mut Best, score: f64, id: RequestId) {
+        let entry = self.entry(id);
+        let place = (entry.key.unwrap_or_default(), entry.number);
+        if best.is_none_or(|(least, first, _)| score < least || score == least && place < first) {
+            *best = Some((score, place, id));
+        }
+    }
+
     fn counted_age(&self, measure: Measure, id: RequestId) -> f64 {
         let patient = self.entry(id).request.criticality == Criticality::TimeNonCritical;
         if measure.aging == Aging::AgedUrgent && patient { 0.0 } else { self.age(id) }
@@ -128,7 +130,7 @@ impl View<'_> {
     /// The request of the least score. `seen` is this pick's number.
     pub(super) fn shortest(&self, seen: &mut Seen) -> Option<RequestId> {
         let measure = Measure::of(self.line.policy);
-        let mut best = None;
+        let mut best: Best = None;
         if measure.cache {
             self.consider_cached(measure, seen, &mut best);
         }
@@ -152,7 +154,7 @@ impl View<'_> {
             }
             if !mark {
                 if self.is_candidate(id) {
-                    improve(&mut best, self.time(id, measure.access), key, id);
+                    self.improve(&mut best, self.time(id, measure.access), id);
                 }
             } else if !seen.has(id) {
                 self.consider(measure, seen, id, &mut best);
@@ -165,7 +167,7 @@ impl View<'_> {
         seen.mark(id);
         if self.is_candidate(id) {
             let score = self.score(measure, self.time(id, measure.access), self.counted_age(measure, id));
-            improve(best, score, self.entry(id).key.unwrap_or_default(), id);
+            self.improve(best, score, id);
         }
     }
 
@@ -181,7 +183,7 @@ impl View<'_> {
             seen.mark(id);
             if self.is_candidate(id) {
                 let score = self.score(measure, time, self.counted_age(measure, id));
-                improve(best, score, self.entry(id).key.unwrap_or_default(), id);
+                self.improve(best, score, id);
             }
         }
     }
@@ -211,7 +213,7 @@ impl View<'_> {
             if time <= limit {
                 let seek = self.device().seek_at_least(cylinder_of(key).abs_diff(around.origin));
                 let least_seek = self.line.policy == Policy::SptfSeekWeight;
-                improve(&mut best, if least_seek { seek } else { seek - time }, key, id);
+                self.improve(&mut best, if least_seek { seek } else { seek - time }, id);
             }
         }
         best.map(|(_, _, id)| id)

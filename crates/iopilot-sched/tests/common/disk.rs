@@ -1,7 +1,7 @@
-//! The service time of the virtual disk.
+//! The virtual disk: how long it takes, and what it says of that.
 
 use super::CAPACITY;
-use iopilot_block::{Lba, Nanos, Request};
+use iopilot_block::{Cached, Lba, Nanos, Op, Positions, Request, Sectors};
 
 /// A seek that grows with the square root of its distance, half a turn of the platter, and a transfer. No cost but the
 /// transfer where a request starts where the last one ended.
@@ -30,14 +30,65 @@ impl Default for Disk {
 impl Disk {
     /// Serves `rq` and says how long it took.
     pub fn serve(&mut self, rq: &Request) -> Nanos {
-        let distance = self.head.distance(rq.lba);
+        let time = self.approach(self.head, rq.lba) + self.per_sector * u64::from(rq.sectors.0);
         self.head = rq.end();
-        let transfer = self.per_sector * u64::from(rq.sectors.0);
-        if distance == 0 {
-            return transfer + Nanos::from_micros(20);
+        time
+    }
+
+    fn approach(&self, from: Lba, to: Lba) -> Nanos {
+        match from.distance(to) {
+            0 => Nanos::from_micros(20),
+            distance => self.seek(distance) + self.half_turn,
         }
+    }
+
+    fn seek(&self, distance: u64) -> Nanos {
         let share = (distance as f64 / CAPACITY as f64).min(1.0).sqrt();
-        let seek = self.settle + Nanos::from_millis_f64(self.full_stroke.as_millis_f64() * share);
-        seek + self.half_turn + transfer
+        self.settle + Nanos::from_millis_f64(self.full_stroke.as_millis_f64() * share)
+    }
+}
+
+/// Sectors on a cylinder.
+const CYLINDER: u64 = 1 << 14;
+
+impl Positions for Disk {
+    fn cylinders(&self) -> u32 {
+        (CAPACITY / CYLINDER) as u32
+    }
+
+    fn cylinder(&self, lba: Lba) -> u32 {
+        (lba.0 / CYLINDER) as u32
+    }
+
+    fn arm(&self, _: Nanos) -> u32 {
+        self.cylinder(self.head)
+    }
+
+    fn seek_at_least(&self, distance: u32) -> f64 {
+        match distance {
+            0 => 0.0,
+            // From the end of one cylinder to the beginning of another.
+            d => self.seek(u64::from(d - 1) * CYLINDER).0 as f64,
+        }
+    }
+
+    fn initiation(&self, _: Op) -> f64 {
+        0.0
+    }
+
+    fn positioning(&self, lba: Lba, _: Sectors, _: Op, _: Nanos) -> f64 {
+        self.approach(self.head, lba).0 as f64
+    }
+
+    fn access(&self, lba: Lba, sectors: Sectors, _: Op, _: Nanos) -> f64 {
+        (self.approach(self.head, lba) + self.per_sector * u64::from(sectors.0)).0 as f64
+    }
+
+    fn access_after(&self, after: Lba, lba: Lba, sectors: Sectors, _: Op, _: Nanos) -> f64 {
+        (self.approach(after, lba) + self.per_sector * u64::from(sectors.0)).0 as f64
+    }
+
+    fn cached(&self, _: Lba, _: Sectors, _: Op) -> Cached {
+        Cached::None
     }
 }

@@ -190,11 +190,14 @@ impl Bench {
     fn pump(&mut self) {
         self.timer = None;
         while self.in_device.len() < self.depth {
-            match self.scheduler.dispatch(&mut self.rqs, self.now) {
+            match self.scheduler.dispatch_at(&mut self.rqs, self.now, Some(&self.disk)) {
                 Dispatch::Request(id) => {
                     assert_eq!(self.place[id.index()], Place::Queued, "dispatched what is not queued");
                     self.place[id.index()] = Place::Gone;
                     self.queued -= 1;
+                    if self.scheduler.joins_at_dispatch() {
+                        self.joined(id);
+                    }
                     self.check_extent(id);
                     let rq = &mut self.rqs[id];
                     rq.issued = self.now;
@@ -221,6 +224,18 @@ impl Bench {
             assert!(self.now.since(since) <= PATIENCE, "idle for {} with requests queued", self.now.since(since));
         } else if let Some(since) = self.waiting_since.take() {
             self.longest_idle = self.longest_idle.max(self.now.since(since));
+        }
+    }
+
+    /// The parts that `id` has are dispatched with it.
+    fn joined(&mut self, id: RequestId) {
+        let mut next = self.rqs.next_part(id);
+        while let Some(part) = next {
+            assert_eq!(self.place[part.index()], Place::Queued, "joined what is not queued");
+            self.place[part.index()] = Place::Gone;
+            self.queued -= 1;
+            self.merged += 1;
+            next = self.rqs.next_part(part);
         }
     }
 

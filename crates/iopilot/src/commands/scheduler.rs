@@ -109,5 +109,6 @@ fn lineage(lineage: Lineage) -> &'static str {
         Lineage::Classic => "classic",
         Lineage::Linux2_6 => "Linux 2.6.24",
         Lineage::Linux6 => "Linux 6.x",
+        Lineage::Positional => "positional",
     }
 }

@@ -140,3 +140,12 @@ fn a_file_that_cannot_be_written_is_refused_before_the_run() {
     let line = s.refused("simulate -w small.trace --disk hd-250-32 -s noop,none --requests-out x.parquet");
     assert!(line.contains("one scheduler"), "{line}");
 }
+
+#[test]
+fn a_scheduler_that_needs_an_arm_is_refused_on_a_disk_without() {
+    let s = Sandbox::new();
+    let line = s.refused("compare small.trace --disk ssd-160 --fit wrap --scheduler fcfs,aged-sptf");
+    assert!(line.contains("aged-sptf") && line.contains("arm"), "{line}");
+    let line = s.refused("compare small.trace --disk hd-250-32 --scheduler ioqueue:policy=SPTF_OTP");
+    assert!(line.contains("SPTF_OTP") && line.contains("`SPTF_OPT`"), "{line}");
+}

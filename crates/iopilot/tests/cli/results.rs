@@ -115,3 +115,16 @@ fn the_example_machines_run() {
         s.ok(&format!("compare small.trace --machine {} --scheduler noop,none,bfq", file.display()));
     }
 }
+
+/// Knowing where the arm is beats knowing the block numbers, which beats knowing nothing (Carroll 2.2.5).
+#[test]
+fn shortest_positioning_time_first_serves_random_reads_best() {
+    let s = Sandbox::new();
+    s.write("readers.fio", "[r]\nrw=randread\nbs=4k\ndirect=1\nnorandommap\nnumjobs=128\nruntime=10\ntime_based\n");
+    let line = "compare readers.fio --disk hd-500-16 --scheduler fcfs,sstf,sptf,ioqueue:policy=SPTF --json";
+    let comparison: Value = serde_json::from_str(&s.ok(line)).unwrap();
+    let rate = |i: usize| comparison["runs"][i]["throughput_mb_s"].as_f64().unwrap();
+    assert!(rate(2) > 1.2 * rate(1) && rate(2) > 1.2 * rate(0), "{comparison}");
+    assert_eq!(rate(2), rate(3));
+    assert_eq!(comparison["verdict"]["best"], "sptf");
+}

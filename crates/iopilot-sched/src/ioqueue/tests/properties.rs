@@ -139,15 +139,15 @@ proptest! {
             // Three come for each that goes, then all go.
             while i % 3 == 2 || i + 1 == arrivals.len() {
                 let Some(pick) = rig.pick() else { break };
-                let key = |(r, _): &(IoRequest, Nanos)| (Platters::place(r.lba), r.lba);
+                let key = |(r, _): &(IoRequest, Nanos)| (Platters::place(r.lba), r.lba, r.id);
                 let best = waiting
                     .iter()
                     .min_by(|a, b| score(&rig, &a.0, a.1).total_cmp(&score(&rig, &b.0, b.1)).then(key(a).cmp(&key(b))))
-                    .map(|&(r, at)| (r.lba, score(&rig, &r, at)))
+                    .map(|&(r, at)| (r.id, score(&rig, &r, at)))
                     .expect("one was picked");
                 let at = waiting.iter().position(|(r, _)| r.id == pick.id).expect("it waits");
                 let (request, arrived) = waiting.remove(at);
-                prop_assert_eq!((pick.lba, score(&rig, &request, arrived)), best);
+                prop_assert_eq!((pick.id, score(&rig, &request, arrived)), best);
                 rig.now = rig.disk.serve(pick.lba, pick.sectors, pick.op, rig.now);
                 rig.queue.completed(pick.id, rig.now, &mut Vec::new());
                 if i + 1 < arrivals.len() {

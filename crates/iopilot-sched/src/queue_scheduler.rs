@@ -1,0 +1,155 @@
+//! [`QueueScheduler`]: an [`IoQueue`] as an I/O scheduler, under the names its policies have in the literature.
+//!
+//! `sptf` and its kin ask the disk where its arm is and how its platters stand, which no kernel can (Carroll 2.2.5); they
+//! show what that knowledge is worth. `look-cyl` and its kin ask for cylinders only. `ioqueue` is the whole queue with
+//! all its parameters.
+
+mod tunables;
+
+pub use tunables::{
+    AgedTunables, CylinderTunables, IoQueueTunables, PositionTunables, QueueTunables, SlackTunables, VscanCylTunables,
+    WeightedTunables,
+};
+
+use crate::merge::mergeable;
+use crate::{Dispatch, Environment, IoQueue, IoQueueConfig, IoRequest, MergeLimits, Merged, Policy, Scheduler};
+use crate::{TunableError, Tunables};
+use iopilot_block::{Nanos, Positions, RequestId, Requests, Sectors};
+
+/// An [`IoQueue`] with tunables, in front of one device.
+#[derive(Clone, Debug)]
+pub struct QueueScheduler<T> {
+    queue: IoQueue,
+    tunables: T,
+    /// The policy it began with, and the size of its disk.
+    base: IoQueueConfig,
+    /// No request grows beyond this.
+    largest: u32,
+    also: Vec<RequestId>,
+}
+
+impl<T: QueueTunables> QueueScheduler<T> {
+    /// An empty queue with `policy`, where the tunables do not choose another.
+    pub fn new(policy: Policy, env: &Environment) -> Self {
+        let base =
+            IoQueueConfig { capacity: env.capacity, device_initiation: true, ..IoQueueConfig::with_policy(policy) };
+        let tunables = T::default();
+        let queue = IoQueue::new(tunables.apply(base.clone()));
+        Self { queue, tunables, base, largest: MergeLimits::default().max_sectors, also: Vec::new() }
+    }
+
+    fn reconfigure(&mut self) {
+        let mut config = self.tunables.apply(self.base.clone());
+        config.max_concat = Sectors(config.max_concat.0.min(self.largest));
+        self.queue.reconfigure(config);
+    }
+}
+
+impl<T: QueueTunables> Scheduler for QueueScheduler<T> {
+    /// Requests become one when they are dispatched, not when they arrive; this only takes note of the limits.
+    fn try_merge(&mut self, _: &mut Requests, _: RequestId, limits: &MergeLimits, _: Nanos) -> Option<Merged> {
+        let largest = if limits.nomerges == 0 { limits.max_sectors } else { 0 };
+        if largest != self.largest {
+            self.largest = largest;
+            self.reconfigure();
+        }
+        None
+    }
+
+    fn insert(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
+        let rq = &rqs[id];
+        let request = IoRequest {
+            criticality: rq.criticality,
+            joinable: mergeable(rq),
+            ..IoRequest::new(id, rq.op, rq.lba, rq.sectors)
+        };
+        self.queue.insert(request, now);
+    }
+
+    fn dispatch(&mut self, rqs: &mut Requests, now: Nanos) -> Dispatch {
+        self.dispatch_at(rqs, now, None)
+    }
+
+    fn dispatch_at(&mut self, rqs: &mut Requests, now: Nanos, positions: Option<&dyn Positions>) -> Dispatch {
+        let Some(pick) = self.queue.pick(now, positions) else { return Dispatch::Empty };
+        let mut part = self.queue.next_part(pick.id);
+        while let Some(id) = part {
+            rqs.merge_back(pick.id, id);
+            part = self.queue.next_part(id);
+        }
+        Dispatch::Request(pick.id)
+    }
+
+    fn needs_positions(&self) -> bool {
+        self.queue.needs_positions()
+    }
+
+    fn joins_at_dispatch(&self) -> bool {
+        self.queue.config().max_concat.0 > 0
+    }
+
+    fn completed(&mut self, _: &mut Requests, id: RequestId, now: Nanos) {
+        // The parts are known to whoever completes the whole.
+        self.also.clear();
+        self.queue.completed(id, now, &mut self.also);
+    }
+
+    fn queued(&self) -> usize {
+        self.queue.len()
+    }
+
+    fn tunables(&self) -> &dyn Tunables {
+        &self.tunables
+    }
+
+    fn set(&mut self, name: &str, value: f64) -> Result<(), TunableError> {
+        self.tunables.set(name, value)?;
+        self.reconfigure();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench_queue::Bench;
+    use iopilot_block::{Op, Requests};
+
+    #[test]
+    fn a_joined_request_carries_its_parts() {
+        let mut b = Bench::new(QueueScheduler::<IoQueueTunables>::new(Policy::CycleLbn, &Environment::default()));
+        b.set("stream_scheme", 3.0);
+        b.set("max_concat", 24.0);
+        for lba in [16, 8, 24, 32] {
+            assert!(!b.submit_sectors(Op::Read, lba, 8), "it joins at dispatch");
+        }
+        let first = b.dispatch().expect("four wait");
+        assert_eq!((b.rqs[first].lba.0, b.rqs[first].sectors), (8, Sectors(24)));
+        let parts = |rqs: &Requests, id| std::iter::successors(rqs.next_part(id), |&p| rqs.next_part(p)).count();
+        assert_eq!((parts(&b.rqs, first), b.scheduler.queued()), (2, 1));
+        b.complete(first);
+        assert_eq!(b.take(9), [32]);
+    }
+
+    #[test]
+    fn a_policy_can_be_changed_with_requests_queued() {
+        let mut b = Bench::new(QueueScheduler::<IoQueueTunables>::new(Policy::CycleLbn, &Environment::default()));
+        for lba in [500, 100, 300] {
+            b.read(lba);
+        }
+        b.set("policy", 1.0);
+        assert_eq!(b.take(9), [500, 100, 300]);
+    }
+
+    #[test]
+    fn only_positional_policies_ask_for_positions() {
+        let env = Environment::default();
+        let mut s = QueueScheduler::<IoQueueTunables>::new(Policy::CycleLbn, &env);
+        for policy in Policy::all() {
+            s.set("policy", f64::from(policy.number())).expect("a policy");
+            let blind = matches!(policy.number(), 1..=4 | 17 | 19 | 28);
+            assert_eq!(s.needs_positions(), !blind, "{policy}");
+        }
+        assert!(QueueScheduler::<PositionTunables>::new(Policy::Sptf, &env).needs_positions());
+    }
+}

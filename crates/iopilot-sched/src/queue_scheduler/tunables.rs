@@ -1,0 +1,210 @@
+//! The tunables of queues as schedulers.
+
+use crate::tunables::{NoTunables, tunables};
+use crate::{IoQueueConfig, Policy, StreamScheme, TimeoutScheme, Tunable, TunableError, Tunables};
+use iopilot_block::{Nanos, Sectors};
+
+/// Tunables that make a queue's parameters.
+pub trait QueueTunables: Tunables + Default {
+    /// The parameters, where these tunables decide them; the others as in `base`.
+    fn apply(&self, base: IoQueueConfig) -> IoQueueConfig;
+}
+
+tunables! {
+    /// The tunables of `sptf`, `spctf`, `satf` and `tsps`.
+    pub struct PositionTunables {
+        /// How much later than the disk's own command processing lets it the arm begins to move for a read.
+        read_initiation: f64, Us = 0.0, 0..=1_000_000;
+        /// The same for a write.
+        write_initiation: f64, Us = 0.0, 0..=1_000_000;
+    }
+}
+
+tunables! {
+    /// The tunables of `aged-sptf`.
+    pub struct AgedTunables {
+        /// How many microseconds nearer a request gets with each millisecond it waits.
+        age_weight: f64, Factor = 6.0, 0..=1_000_000;
+        /// What the disk's cache serves counts as no time (ASPCTF).
+        cache_aware: bool, Bool = false, 0..=1;
+        /// The transfer counts as well (ASATF); not together with the cache.
+        access_time: bool, Bool = false, 0..=1;
+        /// How much later than the disk's own command processing lets it the arm begins to move for a read.
+        read_initiation: f64, Us = 0.0, 0..=1_000_000;
+        /// The same for a write.
+        write_initiation: f64, Us = 0.0, 0..=1_000_000;
+    }
+}
+
+tunables! {
+    /// The tunables of `weighted-sptf`.
+    pub struct WeightedTunables {
+        /// The wait at which a request's time has shrunk to nothing; what waits longer goes first, the oldest first.
+        max_wait: u64, Ms = 1000, 0..=1_000_000_000;
+        /// What the disk's cache serves counts as no time (WPCTF).
+        cache_aware: bool, Bool = false, 0..=1;
+        /// The transfer counts as well (WATF); not together with the cache.
+        access_time: bool, Bool = false, 0..=1;
+        /// How much later than the disk's own command processing lets it the arm begins to move for a read.
+        read_initiation: f64, Us = 0.0, 0..=1_000_000;
+        /// The same for a write.
+        write_initiation: f64, Us = 0.0, 0..=1_000_000;
+    }
+}
+
+tunables! {
+    /// The tunables of `sptf-sw` and `sptf-rw`.
+    pub struct SlackTunables {
+        /// How much longer than the shortest positioning time is near enough, as a share of it.
+        slack: f64, Factor = 0.4, 0..=1000;
+        /// How much later than the disk's own command processing lets it the arm begins to move for a read.
+        read_initiation: f64, Us = 0.0, 0..=1_000_000;
+        /// The same for a write.
+        write_initiation: f64, Us = 0.0, 0..=1_000_000;
+    }
+}
+
+/// The tunables of `look-cyl`, `clook-cyl` and `sstf-cyl`: none.
+#[derive(Clone, Debug, Default)]
+pub struct CylinderTunables;
+
+impl CylinderTunables {
+    /// What there is to know of each, for listings.
+    pub const SPECS: &'static [Tunable] = &[];
+}
+
+impl Tunables for CylinderTunables {
+    fn specs(&self) -> &'static [Tunable] {
+        Self::SPECS
+    }
+
+    fn get(&self, _: &str) -> Option<f64> {
+        None
+    }
+
+    fn set(&mut self, name: &str, value: f64) -> Result<(), TunableError> {
+        NoTunables.set(name, value)
+    }
+}
+
+tunables! {
+    /// The tunable of `vscan-cyl`.
+    pub struct VscanCylTunables {
+        /// The penalty of reversing the arm, as a share of the disk's cylinders.
+        r: f64, Factor = 0.2, 0..=1;
+    }
+}
+
+tunables! {
+    /// The tunables of `ioqueue`.
+    pub struct IoQueueTunables {
+        /// The policy of the base queue, by number or name.
+        policy: u64, Policy = 3, 1..=28;
+        /// The weight of age: milliseconds for the weighted policies, thousandths for the aged ones.
+        age_weight: f64, Factor = 6.0, 0..=1_000_000_000;
+        /// What becomes of requests that wait too long: 0 nothing, 1 to the timeout queue (with priorities, to the priority queue), 2 there after half the time and to the priority queue after all of it.
+        timeout_scheme: u64, Count = 0, 0..=2;
+        /// How long is too long.
+        timeout: u64, Ms = 500, 0..=1_000_000_000;
+        /// The policy of the timeout queue.
+        timeout_policy: u64, Policy = 1, 1..=28;
+        /// Whether critical and limited requests have a queue that goes first.
+        priorities: bool, Bool = false, 0..=1;
+        /// The policy of the priority queue.
+        priority_policy: u64, Policy = 1, 1..=28;
+        /// Sum of 1 and 2: reads and writes that touch become one; 4, 8 and 16: a read, a write, anything behind a queued request waits for it.
+        stream_scheme: u64, Count = 0, 0..=31;
+        /// Up to which length requests become one; 0 for never.
+        max_concat: u64, Sectors = 0, 0..=4_294_967_295u64;
+        /// The penalty of reversing the arm under V(R), as a share of the disk.
+        reversal: f64, Factor = 0.2, 0..=1;
+        /// How much longer than the shortest positioning time is near enough for policies 25 and 26, as a share of it.
+        slack: f64, Factor = 0.0, 0..=1000;
+        /// How much farther away, as a share of the disk, a read may be under policy 19.
+        urgency: f64, Factor = 0.0, 0..=1000;
+        /// How much later than the disk's own command processing lets it the arm begins to move for a read.
+        read_initiation: f64, Us = 0.0, 0..=1_000_000;
+        /// The same for a write.
+        write_initiation: f64, Us = 0.0, 0..=1_000_000;
+    }
+}
+
+fn initiation(mut config: IoQueueConfig, read_us: f64, write_us: f64) -> IoQueueConfig {
+    (config.read_initiation, config.write_initiation) = (read_us * 1e3, write_us * 1e3);
+    config
+}
+
+impl QueueTunables for PositionTunables {
+    fn apply(&self, base: IoQueueConfig) -> IoQueueConfig {
+        initiation(base, self.read_initiation, self.write_initiation)
+    }
+}
+
+impl QueueTunables for AgedTunables {
+    fn apply(&self, base: IoQueueConfig) -> IoQueueConfig {
+        let policy = match (self.cache_aware, self.access_time) {
+            (true, _) => Policy::Aspctf,
+            (_, true) => Policy::Asatf,
+            _ => base.policy,
+        };
+        let base = IoQueueConfig { policy, age_weight: self.age_weight, ..base };
+        initiation(base, self.read_initiation, self.write_initiation)
+    }
+}
+
+impl QueueTunables for WeightedTunables {
+    fn apply(&self, base: IoQueueConfig) -> IoQueueConfig {
+        let policy = match (self.cache_aware, self.access_time) {
+            (true, _) => Policy::Wpctf,
+            (_, true) => Policy::Watf,
+            _ => base.policy,
+        };
+        let base = IoQueueConfig { policy, age_weight: self.max_wait as f64, ..base };
+        initiation(base, self.read_initiation, self.write_initiation)
+    }
+}
+
+impl QueueTunables for SlackTunables {
+    fn apply(&self, base: IoQueueConfig) -> IoQueueConfig {
+        let base = IoQueueConfig { slack_percent: 100.0 * self.slack, ..base };
+        initiation(base, self.read_initiation, self.write_initiation)
+    }
+}
+
+impl QueueTunables for CylinderTunables {
+    fn apply(&self, base: IoQueueConfig) -> IoQueueConfig {
+        base
+    }
+}
+
+impl QueueTunables for VscanCylTunables {
+    fn apply(&self, base: IoQueueConfig) -> IoQueueConfig {
+        IoQueueConfig { reversal: self.r, ..base }
+    }
+}
+
+impl QueueTunables for IoQueueTunables {
+    fn apply(&self, base: IoQueueConfig) -> IoQueueConfig {
+        let policy = |number: u64| Policy::from_number(number as u32).expect("the range of the tunable");
+        let config = IoQueueConfig {
+            policy: policy(self.policy),
+            age_weight: self.age_weight,
+            timeout_scheme: match self.timeout_scheme {
+                0 => TimeoutScheme::Off,
+                1 => TimeoutScheme::Full,
+                _ => TimeoutScheme::HalfAndFull,
+            },
+            timeout: Nanos::from_millis(self.timeout),
+            timeout_policy: policy(self.timeout_policy),
+            priorities: self.priorities,
+            priority_policy: policy(self.priority_policy),
+            streams: StreamScheme::from_bits(self.stream_scheme as u32).expect("the range of the tunable"),
+            max_concat: Sectors(self.max_concat as u32),
+            reversal: self.reversal,
+            slack_percent: 100.0 * self.slack,
+            urgency_percent: 100.0 * self.urgency,
+            ..base
+        };
+        initiation(config, self.read_initiation, self.write_initiation)
+    }
+}

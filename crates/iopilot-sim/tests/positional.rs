@@ -1,0 +1,116 @@
+//! Schedulers that ask the disk where its arm is, on disks that answer and on one that has none.
+
+#![allow(clippy::unwrap_used)]
+
+use iopilot_block::{Lba, Nanos, Op, ProcessId, Sectors};
+use iopilot_sched::SchedulerSpec;
+use iopilot_sim::workload::replay::{Closed, Open, ReplayRecord};
+use iopilot_sim::{BlockConfig, Machine, Progress, RunConfig, RunReport, SimError, run};
+use iopilot_trace::TraceRecord;
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+/// Requests of 4 KiB, one every `gap`: of each `run` the first lies anywhere, the others follow it and come with it.
+fn load(disk: &str, requests: u64, gap: Nanos, reads: f64, run: u64) -> Vec<ReplayRecord> {
+    let capacity = Machine::for_disk(disk).unwrap().capacity();
+    let mut rng = Pcg64Mcg::seed_from_u64(11);
+    let mut at = TraceRecord::new(Nanos::ZERO, Op::Read, Lba(0), Sectors(8));
+    let one = |i: u64| {
+        if i % run == 0 {
+            let op = if rng.random_bool(reads) { Op::Read } else { Op::Write };
+            let lba = Lba(rng.random_range(0..capacity / 8 - run) * 8);
+            at = TraceRecord {
+                process: Some(ProcessId(i as u32 % 7)),
+                ..TraceRecord::new(gap * i, op, lba, Sectors(8))
+            };
+        } else {
+            at.lba = at.lba + Sectors(8);
+        }
+        ReplayRecord::from(&at)
+    };
+    (0..requests).map(one).collect()
+}
+
+fn random_load(disk: &str, requests: u64) -> Vec<ReplayRecord> {
+    load(disk, requests, Nanos::ZERO, 1.0, 1)
+}
+
+fn config(queue_depth: u32) -> RunConfig {
+    let block = BlockConfig { queue_depth: Some(queue_depth), ..BlockConfig::default() };
+    RunConfig { block, rotational: true, ..RunConfig::default() }
+}
+
+fn closed(disk: &str, scheduler: &str, records: &[ReplayRecord], depth: u32, population: u32) -> RunReport {
+    let device = Machine::for_disk(disk).unwrap().device();
+    let spec = SchedulerSpec::parse(scheduler).unwrap();
+    run(Closed::new(records, population), device, &spec, &config(depth), &Progress::default()).unwrap()
+}
+
+/// What knowing the rotation is worth grows with the queue; positioning-aware orders beat those by distance, which beat
+/// that of arrival (Worthington et al., Jacobson and Wilkes, Carroll 2.2.5).
+#[test]
+fn the_more_is_known_the_more_is_served() {
+    for disk in ["hd-500-16", "hp-c2247", "wd1200bb"] {
+        let records = random_load(disk, 6_000);
+        let rate = |spec: &str| closed(disk, spec, &records, 1, 64).throughput_mb_s;
+        let [sptf, satf, sstf, look, fcfs] = ["sptf", "satf", "sstf", "look", "fcfs"].map(rate);
+        assert!(sptf > 1.1 * sstf && sstf > 1.2 * fcfs, "{disk}: {sptf}, {sstf}, {fcfs}");
+        assert!((satf / sptf - 1.0).abs() < 0.02, "{disk}: small requests transfer in no time");
+        let by_cylinder = rate("look-cyl");
+        assert!((by_cylinder / look - 1.0).abs() < 0.1, "{disk}: {by_cylinder}, {look}");
+        let tour = rate("tsps");
+        assert!(tour > fcfs && tour < sptf, "{disk}: eight are fewer than 64");
+    }
+}
+
+/// SPTF starves; age mends that at some cost, and most of the gain stays.
+#[test]
+fn aging_trades_throughput_for_the_longest_wait() {
+    let disk = "hp-c2247";
+    let records = random_load(disk, 20_000);
+    let run = |spec: &str| closed(disk, spec, &records, 1, 64);
+    let [sptf, aged, weighted, sstf] = ["sptf", "aged-sptf", "weighted-sptf:max_wait=2000", "sstf"].map(run);
+    for (name, aged) in [("aged", &aged), ("weighted", &weighted)] {
+        assert!(aged.response_ms.max < 0.7 * sptf.response_ms.max, "{name}");
+        assert!(aged.throughput_mb_s > sstf.throughput_mb_s, "{name}");
+    }
+}
+
+/// Every byte comes back whatever the queue does, also where requests join at their dispatch and few tags are to be had.
+#[test]
+fn nothing_is_lost_under_any_policy_and_scheme() {
+    let disk = "hd-500-16";
+    let records = load(disk, 1_500, Nanos::from_millis(2), 0.6, 5);
+    let device = Machine::for_disk(disk).unwrap().device();
+    let schemes = "priorities=1:priority_policy=4:timeout_scheme=2:timeout=20:stream_scheme=31:max_concat=64";
+    let policies = (1..=28).map(|n| format!("ioqueue:policy={n}:{schemes}"));
+    let mut joined = 0;
+    for spec in policies.chain(SchedulerSpec::positional().iter().map(ToString::to_string)) {
+        let spec = SchedulerSpec::parse(&spec).unwrap();
+        for (nr_requests, depth) in [(4, 1), (128, 4)] {
+            let mut config = config(depth);
+            config.block.nr_requests = Some(nr_requests);
+            let report = run(Open::new(&records[..]), device.clone(), &spec, &config, &Progress::default()).unwrap();
+            assert_eq!(report.requests, records.len() as u64, "{spec}");
+            assert_eq!(report.bytes, records.len() as u64 * 4096, "{spec}");
+            joined += report.merged;
+        }
+    }
+    assert!(joined > 10_000, "{joined}");
+}
+
+#[test]
+fn a_disk_without_an_arm_is_refused_by_name() {
+    let machine = Machine::for_disk("ssd-64").unwrap();
+    let records = random_load("ssd-64", 10);
+    for spec in SchedulerSpec::positional() {
+        let run = run(Open::new(&records[..]), machine.device(), &spec, &config(1), &Progress::default());
+        match run {
+            Ok(_) => assert_eq!(spec.name, "ioqueue"),
+            Err(e) => {
+                assert!(matches!(e, SimError::Input(_)) && e.is_bad_input());
+                assert!(e.to_string().contains(spec.name), "{e}");
+            }
+        }
+    }
+}
