@@ -34,7 +34,7 @@ fn the_documented_keys_are_the_keys() {
 #[test]
 fn every_request_is_served_under_every_scheduler() {
     let s = Sandbox::new();
-    let json: Value = serde_json::from_str(&s.ok(&format!("{COMPARE} --json"))).unwrap();
+    let json: Value = serde_json::from_str(&s.ok(&format!("{COMPARE} --scheduler all,positional --json"))).unwrap();
     let listed: Value = serde_json::from_str(&s.ok("scheduler list --json")).unwrap();
     let runs = json["runs"].as_array().unwrap();
     assert_eq!(runs.len(), listed.as_array().unwrap().len());
@@ -124,7 +124,9 @@ fn shortest_positioning_time_first_serves_random_reads_best() {
     let line = "compare readers.fio --disk hd-500-16 --scheduler fcfs,sstf,sptf,ioqueue:policy=SPTF --json";
     let comparison: Value = serde_json::from_str(&s.ok(line)).unwrap();
     let rate = |i: usize| comparison["runs"][i]["throughput_mb_s"].as_f64().unwrap();
-    assert!(rate(2) > 1.2 * rate(1) && rate(2) > 1.2 * rate(0), "{comparison}");
+    let rates = [rate(0), rate(1), rate(2)];
+    // The disk reorders by position itself, among the 32 requests it takes.
+    assert!(rates[2] > 1.05 * rates[1] && rates[1] > 1.05 * rates[0], "{rates:?}");
     assert_eq!(rate(2), rate(3));
     assert_eq!(comparison["verdict"]["best"], "sptf");
 }
