@@ -4,6 +4,7 @@
 //! disk.
 
 mod any;
+mod any_target;
 mod array;
 mod catalogue;
 mod constant;
@@ -16,6 +17,7 @@ mod subsystem;
 mod target;
 
 pub use any::AnyDevice;
+pub use any_target::AnyTarget;
 pub use array::{
     Array, ArrayLayout, ArrayModel, BlockDesign, CopyChoice, Failure, Health, Mapper, MappingRules, MemberIo,
     MemberView, MirrorOrder, NvramModel, Organisation, ParityRange, Plan, RebuildModel, Redundancy, Rotation,

@@ -13,7 +13,6 @@ mod bus;
 mod cache;
 mod controllers;
 mod model;
-mod queue;
 mod scsi;
 mod simple_disk;
 mod smart;
@@ -31,7 +30,7 @@ use crate::{Completion, DeviceRequest, Message, MessageKind, ServiceBreakdown, S
 use agenda::Agenda;
 use bus::Bus;
 use cache::CacheAction;
-use iopilot_block::{Nanos, RequestId};
+use iopilot_block::{Nanos, Positions, RequestId};
 use scsi::Scsi;
 use smart::Smart;
 use std::collections::VecDeque;
@@ -194,6 +193,11 @@ impl<T: Target> Subsystem<T> {
     /// The device with this number.
     pub fn device(&self, device: usize) -> &T {
         &self.devices[device].target
+    }
+
+    /// What a queue before `device` may ask about positions.
+    pub fn positions(&self, device: usize) -> Option<&dyn Positions> {
+        self.devices[device].target.positions()
     }
 
     /// What the host may send to `device` at once.

@@ -6,7 +6,7 @@
 //! is here. Data need no events of their own: the target is told what a block costs on the way and does the sum.
 
 use crate::{DeviceRequest, ServiceBreakdown};
-use iopilot_block::{Nanos, RequestId};
+use iopilot_block::{Nanos, Positions, RequestId};
 
 /// What a target has to say about a request. Each message is to be acknowledged with [`Target::acknowledged`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +94,11 @@ pub trait Target {
 
     /// Its size in sectors.
     fn capacity(&self) -> u64;
+
+    /// What a queue before it may ask about positions; `None` where it knows none.
+    fn positions(&self) -> Option<&dyn Positions> {
+        None
+    }
 
     /// How many commands it takes at once.
     fn queue_depth(&self) -> u32;

@@ -2,11 +2,12 @@
 //!
 //! [`Spec::load`] reads the language: blocks, lists, ranges, inclusion, inheritance, instances and the topology, with
 //! file and line kept for every value. [`params::System::read`] makes typed and checked parameters of it.
-//! [`Spec::override_parameter`] applies what a command line changes.
+//! [`Spec::override_parameter`] applies what a command line changes. [`system::run_system`] runs a whole configuration.
 
 mod build;
 pub mod params;
 mod parse;
+pub mod system;
 
 pub use build::{DriveFromDiskSim, drive_model, is_disksim_file, load_drive};
 pub use parse::{Block, Files, Instance, MODULES, Node, Param, Place, Spec, Value};

@@ -91,11 +91,18 @@ impl<T: Target> SubsystemBuilder<T> {
     /// order in which they are attached.
     pub fn device(&mut self, bus: BusIndex, target: T) -> usize {
         let slot = self.slot(bus);
+        self.device_in_slot(bus, slot, target)
+    }
+
+    /// Attaches a device in a slot that [`SubsystemBuilder::slot`] kept for it: for devices whose numbers are not in
+    /// the order of their places.
+    pub fn device_in_slot(&mut self, bus: BusIndex, slot: usize, target: T) -> usize {
         self.devices.push((target, bus.0, slot));
         self.devices.len() - 1
     }
 
-    fn slot(&mut self, bus: BusIndex) -> usize {
+    /// Keeps the next slot of `bus`.
+    pub fn slot(&mut self, bus: BusIndex) -> usize {
         let node = &mut self.buses[bus.0];
         node.slots += 1;
         node.slots - 1
@@ -106,7 +113,7 @@ impl<T: Target> SubsystemBuilder<T> {
     /// # Errors
     /// Where the tree cannot work.
     pub fn build(self) -> Result<Subsystem<T>, SubsystemFault> {
-        let Self { buses, controllers, block_times, devices } = self;
+        let Self { buses, mut controllers, block_times, devices } = self;
         let mut stations = Vec::with_capacity(devices.len());
         for (device, (mut target, bus, slot)) in devices.into_iter().enumerate() {
             let mut path = Vec::new();
@@ -139,6 +146,12 @@ impl<T: Target> SubsystemBuilder<T> {
             };
             let immediate = path.iter().all(at_once);
             stations.push(Station { target, bus, slot, path, immediate, scheduled: None });
+        }
+        let capacities: Vec<u64> = stations.iter().map(|s| s.target.capacity()).collect();
+        for controller in &mut controllers {
+            if let Kind::Smart(smart) = &mut controller.kind {
+                smart.set_devices(&capacities);
+            }
         }
         Ok(Subsystem {
             buses: buses.into_iter().map(|node| Bus::new(node.model)).collect(),

@@ -6,6 +6,7 @@ use crate::subsystem::smart::Smart;
 use crate::subsystem::{Claim, Event, Kind, Origin, Subsystem};
 use crate::{DeviceRequest, Message, MessageKind, Target};
 use iopilot_block::{Flags, Lba, Nanos, RequestId, Sectors};
+use iopilot_sched::IoRequest;
 
 impl<T: Target> Subsystem<T> {
     /// A command arrives at the controller at `level` of its path.
@@ -244,7 +245,7 @@ impl<T: Target> Subsystem<T> {
                 }
                 CacheAction::StillIdle(device) => {
                     if let Some(smart) = self.smart(controller) {
-                        if smart.queue(device).is_idle() {
+                        if smart.is_idle(device) {
                             smart.cache.idle(device, &mut actions);
                         }
                     }
@@ -266,8 +267,10 @@ impl<T: Target> Subsystem<T> {
             flags: Flags::empty(),
         };
         let flight = self.begin(access.device, request, Origin::Cache(controller, access.number));
+        let id = RequestId::from_index(flight as usize);
         if let Some(smart) = self.smart(controller) {
-            smart.queue(access.device).insert(flight);
+            let request = IoRequest::new(id, access.op, Lba(access.lba), Sectors(access.sectors));
+            smart.queues[access.device].insert(request, now);
         }
         self.dispatch(controller, access.device, now);
     }
@@ -275,28 +278,46 @@ impl<T: Target> Subsystem<T> {
     /// Sends what `device` may take.
     fn dispatch(&mut self, controller: usize, device: usize, now: Nanos) {
         let level = self.level(controller, device);
-        while let Some(smart) = self.smart(controller) {
-            let most = smart.model.per_device.max(1);
-            let queue = smart.queue(device);
-            if queue.outstanding >= most {
+        loop {
+            // Field by field: the queue asks the device.
+            let positions = self.devices[device].target.positions();
+            let Kind::Smart(smart) = &mut self.controllers[controller].kind else { return };
+            if smart.sent[device] >= smart.model.per_device.max(1) {
                 return;
             }
-            let Some(flight) = queue.pick() else { return };
-            queue.outstanding += 1;
+            let Some(pick) = smart.queues[device].pick(now, positions) else { return };
+            smart.sent[device] += 1;
+            let flight = pick.id.index() as u32;
+            let request = &mut self.flights[flight as usize].request;
+            (request.lba, request.sectors) = (pick.lba, pick.sectors);
             self.send_down(level, flight, now);
         }
     }
 
-    /// An access of the cache's has ended.
+    /// What was sent under this name has ended: one access of the cache's or several.
     fn access_complete(&mut self, controller: usize, device: usize, id: RequestId, now: Nanos) {
-        let flight = id.index() as u32;
-        let Origin::Cache(_, number) = self.flights[flight as usize].origin else { return };
+        let Some(smart) = self.smart(controller) else { return };
+        smart.sent[device] -= 1;
+        let mut ended = std::mem::take(&mut smart.ended);
+        ended.push(id);
+        smart.queues[device].completed(id, now, &mut ended);
         let mut actions = std::mem::take(&mut self.actions);
-        if let Some(smart) = self.smart(controller) {
-            smart.queue(device).outstanding -= 1;
-            smart.cache.accessed(number, &mut actions);
+        for &id in &ended {
+            let flight = id.index() as u32;
+            let Origin::Cache(_, number) = self.flights[flight as usize].origin else { continue };
+            if let Some(smart) = self.smart(controller) {
+                smart.cache.accessed(number, &mut actions);
+            }
+            self.close(flight);
         }
-        self.close(flight);
+        // Of those that became one the device knew only the first.
+        for other in ended.drain(1..) {
+            self.close(other.index() as u32);
+        }
+        ended.clear();
+        if let Some(smart) = self.smart(controller) {
+            smart.ended = ended;
+        }
         self.act(controller, actions, now);
         self.dispatch(controller, device, now);
         self.watch_idleness(controller, device, now);
@@ -305,10 +326,9 @@ impl<T: Target> Subsystem<T> {
     fn watch_idleness(&mut self, controller: usize, device: usize, now: Nanos) {
         let Some(smart) = self.smart(controller) else { return };
         let Some(delay) = smart.cache.idle_delay() else { return };
-        smart.queue(device);
         smart.idle_periods[device] += 1;
         let period = smart.idle_periods[device];
-        if smart.queue(device).is_idle() {
+        if smart.is_idle(device) {
             self.agenda.insert(now + delay, Event::Idle(controller, device, period));
         }
     }
@@ -316,7 +336,7 @@ impl<T: Target> Subsystem<T> {
     pub(super) fn idle_due(&mut self, controller: usize, device: usize, period: u64, now: Nanos) {
         let mut actions = std::mem::take(&mut self.actions);
         if let Some(smart) = self.smart(controller) {
-            if smart.idle_periods[device] == period && smart.queues.iter().all(|q| q.is_idle()) {
+            if smart.idle_periods[device] == period && (0..smart.queues.len()).all(|d| smart.is_idle(d)) {
                 smart.cache.idle(device, &mut actions);
             }
         }

@@ -2,6 +2,7 @@
 
 use crate::subsystem::cache::{CacheDeviceModel, MemoryCacheModel};
 use iopilot_block::Nanos;
+use iopilot_sched::IoQueueConfig;
 
 /// The parameters of a controller.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,6 +35,8 @@ pub struct SmartModel {
     pub queue_depth: u32,
     /// Requests outstanding at each device.
     pub per_device: u32,
+    /// The order in which the requests for each device are sent.
+    pub queue: IoQueueConfig,
     /// What it keeps.
     pub cache: ControllerCacheModel,
 }

@@ -2,8 +2,8 @@
 
 use crate::subsystem::cache::{CacheDevice, ControllerCache, MemoryCache};
 use crate::subsystem::model::{ControllerCacheModel, SmartModel};
-use crate::subsystem::queue::DeviceQueue;
-use iopilot_block::Nanos;
+use iopilot_block::{Nanos, RequestId};
+use iopilot_sched::{IoQueue, IoQueueConfig};
 use std::collections::VecDeque;
 
 /// The state of a smart controller; what it does is in the subsystem's event loop.
@@ -12,13 +12,17 @@ pub(super) struct Smart {
     pub(super) model: SmartModel,
     pub(super) cache: ControllerCache,
     /// By device.
-    pub(super) queues: Vec<DeviceQueue>,
+    pub(super) queues: Vec<IoQueue>,
     /// Operations whose data wait to move to or from the host, the first of them moving.
     pub(super) transfers: VecDeque<u32>,
     /// By device: counts its idle periods, so that an old timer is known.
     pub(super) idle_periods: Vec<u64>,
     /// Operations of the host's under way.
     pub(super) operations: u32,
+    /// Accesses that ended together.
+    pub(super) ended: Vec<RequestId>,
+    /// By device: what was sent and has not ended, of several that became one only one.
+    pub(super) sent: Vec<u32>,
 }
 
 impl Smart {
@@ -27,15 +31,30 @@ impl Smart {
             ControllerCacheModel::Memory(memory) => ControllerCache::Memory(Box::new(MemoryCache::new(memory.clone()))),
             ControllerCacheModel::Device(device) => ControllerCache::Device(Box::new(CacheDevice::new(*device))),
         };
-        Self { model, cache, queues: Vec::new(), transfers: VecDeque::new(), idle_periods: Vec::new(), operations: 0 }
+        Self {
+            model,
+            cache,
+            queues: Vec::new(),
+            transfers: VecDeque::new(),
+            idle_periods: Vec::new(),
+            operations: 0,
+            ended: Vec::new(),
+            sent: Vec::new(),
+        }
     }
 
-    pub(super) fn queue(&mut self, device: usize) -> &mut DeviceQueue {
-        if device >= self.queues.len() {
-            self.queues.resize(device + 1, DeviceQueue::default());
-            self.idle_periods.resize(device + 1, 0);
-        }
-        &mut self.queues[device]
+    /// Makes queues for devices of these sizes.
+    pub(super) fn set_devices(&mut self, capacities: &[u64]) {
+        let queue = |&capacity| IoQueue::new(IoQueueConfig { capacity, ..self.model.queue.clone() });
+        self.queues = capacities.iter().map(queue).collect();
+        self.idle_periods = vec![0; capacities.len()];
+        self.sent = vec![0; capacities.len()];
+    }
+
+    /// Whether `device` has nothing to do for this controller.
+    pub(super) fn is_idle(&self, device: usize) -> bool {
+        let queue = &self.queues[device];
+        queue.is_empty() && queue.outstanding() == 0
     }
 
     /// How long the data of `sectors` blocks take between it and the host.

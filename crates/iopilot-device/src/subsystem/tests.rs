@@ -1,5 +1,6 @@
 use super::*;
 use iopilot_block::{Flags, Lba, Op, Sectors};
+use iopilot_sched::IoQueueConfig;
 use proptest::prelude::*;
 
 const MS: u64 = 1_000_000;
@@ -50,6 +51,7 @@ fn memory(cache: MemoryCacheModel) -> ControllerModel {
         block_time: 0.0,
         queue_depth: 8,
         per_device: 1,
+        queue: IoQueueConfig::default(),
         cache: ControllerCacheModel::Memory(cache),
     }))
 }
@@ -239,6 +241,7 @@ fn a_cache_device_takes_writes_and_repeated_reads() {
         block_time: 0.0,
         queue_depth: 8,
         per_device: 1,
+        queue: IoQueueConfig::default(),
         cache: ControllerCacheModel::Device(cache),
     };
     let controller = b.controller(top, ControllerModel::Smart(Box::new(model)));

@@ -56,8 +56,8 @@ impl Files {
         if place.line == 0 { error } else { error.at_line(place.line()) }
     }
 
-    /// The file called `name` by a text at `place`: in the folder of that text, then in the folders of `LP_PATH`. An
-    /// absolute name is taken as it is.
+    /// The file called `name` by a text at `place`: in the folder of that text, then in the folders of `LP_PATH`, then
+    /// in the folders beside that text's own, if it is in one of them only. An absolute name is taken as it is.
     ///
     /// # Errors
     /// Where there is none, and where the text came from no file.
@@ -70,9 +70,17 @@ impl Files {
             .chain(self.search.iter().map(PathBuf::as_path))
             .map(|folder| folder.join(Path::new(name)))
             .find(|path| path.is_file());
-        found.ok_or_else(|| {
+        found.or_else(|| beside(folder, name)).ok_or_else(|| {
             let expected = "a file in the folder of this one or in a folder of the environment variable LP_PATH";
             self.refuse(place, field, name, expected)
         })
     }
+}
+
+/// The file called `name` in one of the folders beside `folder`; `None` where several have one.
+fn beside(folder: &Path, name: &str) -> Option<PathBuf> {
+    let above = folder.canonicalize().ok()?.parent()?.to_owned();
+    let folders = std::fs::read_dir(above).ok()?.filter_map(Result::ok);
+    let mut found = folders.map(|entry| entry.path().join(name)).filter(|path| path.is_file());
+    found.next().filter(|_| found.next().is_none())
 }

@@ -4,6 +4,7 @@
 
 mod drives;
 mod shipped_files;
+mod systems;
 
 use std::path::{Path, PathBuf};
 

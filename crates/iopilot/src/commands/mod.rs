@@ -4,6 +4,7 @@ mod compare;
 mod completions;
 mod demo;
 mod disk;
+mod disksim;
 mod man;
 mod scheduler;
 mod session;
@@ -42,6 +43,7 @@ pub(crate) fn run(command: &Command, context: &Context) -> anyhow::Result<String
         Command::Compare(args) => compare::run(args, context),
         Command::Simulate(args) => simulate::run(args, context),
         Command::Disk(args) => disk::run(args, context),
+        Command::Disksim(args) => disksim::run(args, context),
         Command::Scheduler(args) => scheduler::run(args, context),
         Command::Trace(args) => trace::run(args, context),
         Command::Completions { shell } => completions::run(*shell),

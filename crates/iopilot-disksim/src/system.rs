@@ -1,0 +1,39 @@
+//! Whole systems: driver, organisations, synthetic load and traces over a storage subsystem.
+//!
+//! [`run_system`] is what `iopilot disksim run` does: DiskSim's device driver with its queues, logical organisations and
+//! synthetic processes, drawing the same random numbers in the same order, over the buses, controllers and drives of
+//! `iopilot-device`.
+
+mod build;
+mod distribution;
+mod driver;
+mod error;
+mod generator;
+mod iomap;
+mod limits;
+mod load;
+mod measures;
+mod organisation;
+mod processors;
+mod queue;
+mod rand48;
+mod report;
+mod run;
+mod simulation;
+mod subsystem;
+mod trace;
+
+pub use build::RunOptions;
+pub use error::RunError;
+pub use generator::{Drawn, Generator, GeneratorConfig};
+pub use iomap::{IoMap, Mapping};
+pub use organisation::{
+    Access, Addressing, CopyChoice, Organisation, OrganisationConfig, ParityRotation, Place, Plan, Queues, Redundancy,
+    Spread,
+};
+pub use processors::{Issued, LoadConfig, Processors, Step};
+pub use rand48::Rand48;
+pub use report::{BusUse, CacheUse, DeviceReport, OrganisationReport, Overall, SystemReport, Times};
+pub use run::{Override, SystemRun, run_system};
+pub use simulation::{AccessTimes, Ending};
+pub use trace::{TraceFormat, TraceInput};

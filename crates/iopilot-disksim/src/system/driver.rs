@@ -1,0 +1,211 @@
+//! [`Driver`]: the device driver's queues, and how much each device or controller may have at once.
+
+use crate::system::organisation::{Access, Queues};
+use iopilot_block::{Criticality, Lba, Nanos, Positions, RequestId, Sectors};
+use iopilot_device::DeviceLimits;
+use iopilot_sched::{IoQueue, IoQueueConfig, IoRequest};
+
+/// An access of a request to one device, from the driver's queue to its end.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Job {
+    pub(super) access: Access,
+    /// The request it belongs to.
+    pub(super) request: u32,
+    pub(super) arrived: Nanos,
+    pub(super) issued: Nanos,
+    /// What was sent under this name: the access, or several that became one.
+    pub(super) lba: u64,
+    pub(super) sectors: u32,
+    /// How far it has been sent, where it must be sent in pieces.
+    pub(super) sent: u32,
+    /// What the trace says of its time in the queue and at the device.
+    pub(super) traced: Option<(Nanos, Nanos)>,
+}
+
+#[derive(Clone, Debug)]
+struct DeviceQueue {
+    queue: IoQueue,
+    limits: DeviceLimits,
+    outstanding: u32,
+    /// Behind the last access that left the queue.
+    position: u64,
+}
+
+/// The driver's queues.
+#[derive(Clone, Debug)]
+pub(super) struct Driver {
+    devices: Vec<DeviceQueue>,
+    /// Outstanding at each controller that limits it.
+    at_controller: Vec<u32>,
+    /// Whether more than one access may be outstanding at a device.
+    queueing: bool,
+    jobs: Vec<Job>,
+    free: Vec<u32>,
+    also: Vec<RequestId>,
+}
+
+/// An access to be sent now.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sending {
+    pub(super) job: u32,
+    pub(super) lba: u64,
+    pub(super) sectors: u32,
+}
+
+impl Driver {
+    /// One queue for each device.
+    pub(super) fn new(queue: &IoQueueConfig, limits: Vec<(DeviceLimits, u64)>, queueing: bool) -> Self {
+        let controllers = limits.iter().filter_map(|(l, _)| l.controller).max().map_or(0, |c| c + 1);
+        let device = |(limits, capacity)| DeviceQueue {
+            queue: IoQueue::new(IoQueueConfig { capacity, ..queue.clone() }),
+            limits,
+            outstanding: 0,
+            position: 0,
+        };
+        Self {
+            devices: limits.into_iter().map(device).collect(),
+            at_controller: vec![0; controllers],
+            queueing,
+            jobs: Vec::new(),
+            free: Vec::new(),
+            also: Vec::new(),
+        }
+    }
+
+    pub(super) fn job(&self, job: u32) -> &Job {
+        &self.jobs[job as usize]
+    }
+
+    /// An access arrives in its device's queue.
+    pub(super) fn insert(&mut self, access: Access, request: u32, criticality: Criticality, now: Nanos) -> u32 {
+        let Access { lba, sectors, .. } = access;
+        let job = Job { access, request, arrived: now, issued: now, lba, sectors, sent: 0, traced: None };
+        let number = match self.free.pop() {
+            Some(number) => {
+                self.jobs[number as usize] = job;
+                number
+            }
+            None => {
+                self.jobs.push(job);
+                self.jobs.len() as u32 - 1
+            }
+        };
+        let id = RequestId::from_index(number as usize);
+        let request =
+            IoRequest { criticality, ..IoRequest::new(id, access.op, Lba(access.lba), Sectors(access.sectors)) };
+        self.devices[access.device as usize].queue.insert(request, now);
+        number
+    }
+
+    /// Somebody waits for the job now.
+    pub(super) fn raise(&mut self, job: u32) {
+        let device = self.jobs[job as usize].access.device;
+        self.devices[device as usize].queue.raise(RequestId::from_index(job as usize));
+    }
+
+    pub(super) fn set_traced(&mut self, job: u32, traced: Option<(Nanos, Nanos)>) {
+        self.jobs[job as usize].traced = traced;
+    }
+
+    fn may_send(&self, device: usize) -> bool {
+        let d = &self.devices[device];
+        match (self.queueing, d.limits.controller) {
+            (false, _) => d.outstanding == 0,
+            (true, Some(controller)) => self.at_controller[controller] < d.limits.depth,
+            (true, None) => d.outstanding < d.limits.depth,
+        }
+    }
+
+    /// What to send to `device` next, if it may have anything.
+    pub(super) fn next(&mut self, device: usize, now: Nanos, positions: Option<&dyn Positions>) -> Option<Sending> {
+        if !self.may_send(device) {
+            return None;
+        }
+        let d = &mut self.devices[device];
+        let pick = d.queue.pick(now, positions)?;
+        d.outstanding += 1;
+        d.position = pick.lba.0 + u64::from(pick.sectors.0);
+        if let Some(controller) = d.limits.controller {
+            self.at_controller[controller] += 1;
+        }
+        let job = pick.id.index() as u32;
+        let mut part = Some(pick.id);
+        while let Some(id) = part {
+            self.jobs[id.index()].issued = now;
+            part = d.queue.next_part(id);
+        }
+        let sent = &mut self.jobs[job as usize];
+        (sent.lba, sent.sectors, sent.sent) = (pick.lba.0, pick.sectors.0, 0);
+        Some(self.piece(job, device))
+    }
+
+    /// Takes an access out of the queue whatever the policy says; the trace says when.
+    pub(super) fn take(&mut self, job: u32, now: Nanos) -> Option<Sending> {
+        let device = self.jobs[job as usize].access.device as usize;
+        let d = &mut self.devices[device];
+        let id = RequestId::from_index(job as usize);
+        d.queue.pick_where(now, None, &|request: &IoRequest| request.id == id)?;
+        d.outstanding += 1;
+        d.position = self.jobs[job as usize].lba + u64::from(self.jobs[job as usize].sectors);
+        if let Some(controller) = d.limits.controller {
+            self.at_controller[controller] += 1;
+        }
+        self.jobs[job as usize].issued = now;
+        Some(self.piece(job, device))
+    }
+
+    /// What of the job may be sent at once.
+    fn piece(&mut self, job: u32, device: usize) -> Sending {
+        let most = self.devices[device].limits.max_request.unwrap_or(u32::MAX);
+        let j = &mut self.jobs[job as usize];
+        let sending = Sending { job, lba: j.lba + u64::from(j.sent), sectors: (j.sectors - j.sent).min(most) };
+        j.sent += sending.sectors;
+        sending
+    }
+
+    /// The next piece of a job, of which one has ended; `None` where that was the last.
+    pub(super) fn next_piece(&mut self, job: u32) -> Option<Sending> {
+        let j = &self.jobs[job as usize];
+        let device = j.access.device as usize;
+        (j.sent < j.sectors).then(|| self.piece(job, device))
+    }
+
+    /// The job and what was sent with it have ended: all their numbers, to be given back with [`Driver::forget`].
+    pub(super) fn completed(&mut self, job: u32, now: Nanos, ended: &mut Vec<u32>) {
+        let device = self.jobs[job as usize].access.device as usize;
+        let d = &mut self.devices[device];
+        d.outstanding -= 1;
+        if let Some(controller) = d.limits.controller {
+            self.at_controller[controller] -= 1;
+        }
+        self.also.clear();
+        d.queue.completed(RequestId::from_index(job as usize), now, &mut self.also);
+        ended.push(job);
+        ended.extend(self.also.iter().map(|id| id.index() as u32));
+    }
+
+    pub(super) fn forget(&mut self, job: u32) {
+        self.free.push(job);
+    }
+
+    /// The devices that share a limit with `device`, itself excepted.
+    pub(super) fn partners(&self, device: usize) -> std::ops::Range<usize> {
+        let shared = self.queueing && self.devices[device].limits.controller.is_some();
+        if shared { 0..self.devices.len() } else { 0..0 }
+    }
+
+    pub(super) fn waiting(&self, device: usize) -> usize {
+        self.devices[device].queue.len()
+    }
+}
+
+impl Queues for Driver {
+    fn queued(&self, device: u32) -> usize {
+        let d = &self.devices[device as usize];
+        d.queue.len() + d.queue.outstanding()
+    }
+
+    fn distance(&self, device: u32, lba: u64) -> u64 {
+        self.devices[device as usize].position.abs_diff(lba)
+    }
+}

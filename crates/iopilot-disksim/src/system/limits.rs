@@ -1,0 +1,58 @@
+//! [`Limits`]: the time-limited requests that a process has not waited for yet.
+
+use std::collections::VecDeque;
+
+/// Waits that are still to come, each with the computation left before it, as differences.
+///
+/// DiskSim compares the head of this list with the computation before the *next* request and puts the wait before it
+/// where it is shorter; computation that passes without a wait does not shorten the rest. Its reference results need
+/// that, so it is kept.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Limits {
+    /// (operation, computation after the entry before).
+    waits: VecDeque<(u64, f64)>,
+}
+
+impl Limits {
+    /// `operation` is waited for after `time` of computation. Equal times keep their order.
+    pub(crate) fn insert(&mut self, operation: u64, mut time: f64) {
+        let mut at = 0;
+        while let Some(&(_, step)) = self.waits.get(at) {
+            if time < step {
+                break;
+            }
+            time -= step;
+            at += 1;
+        }
+        if let Some((_, step)) = self.waits.get_mut(at) {
+            *step -= time;
+        }
+        self.waits.insert(at, (operation, time));
+    }
+
+    /// The first wait, where it comes before `time` of computation has passed.
+    pub(crate) fn take_before(&mut self, time: f64) -> Option<(u64, f64)> {
+        match self.waits.front() {
+            Some(&(_, step)) if step < time => self.waits.pop_front(),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_come_in_order_of_time_and_as_differences() {
+        let mut limits = Limits::default();
+        limits.insert(1, 30.0);
+        limits.insert(2, 10.0);
+        limits.insert(3, 20.0);
+        assert_eq!(limits.take_before(5.0), None);
+        assert_eq!(limits.take_before(50.0), Some((2, 10.0)));
+        assert_eq!(limits.take_before(50.0), Some((3, 10.0)));
+        assert_eq!(limits.take_before(50.0), Some((1, 10.0)));
+        assert_eq!(limits.take_before(f64::INFINITY), None);
+    }
+}

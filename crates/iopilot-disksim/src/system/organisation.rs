@@ -1,0 +1,238 @@
+//! [`Organisation`]: a logical organisation of devices (DiskSim's `logorg`), which turns a request into accesses to
+//! devices.
+//!
+//! These are DiskSim's own rules, down to what a parity update reads; `iopilot_device`'s arrays are the general ones.
+
+mod copies;
+mod parity;
+mod plan;
+mod striped;
+
+pub use parity::ParityRotation;
+pub use plan::{Access, Plan};
+
+use crate::system::Rand48;
+use iopilot_block::Op;
+
+/// Whether requests name a device of the organisation or the organisation itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Addressing {
+    /// `Parts`: one of its devices.
+    Parts,
+    /// `Array`: the organisation, by its place in the order of definition.
+    Array,
+}
+
+/// How blocks are laid over the devices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spread {
+    /// As they are addressed.
+    AsIs,
+    /// In units of so many blocks, one device after the other.
+    Striped(u64),
+    /// Any device, drawn for each request: blocks mean nothing (devices of constant time only).
+    Random,
+    /// The devices in turn, one for each request: blocks mean nothing (devices of constant time only).
+    Ideal,
+}
+
+/// Which copy a read goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyChoice {
+    /// The first.
+    Primary,
+    /// Any.
+    Random,
+    /// Each in turn.
+    RoundRobin,
+    /// The one whose queue was last at the nearest block; ties by chance.
+    Nearest,
+    /// The one with the shortest queue; ties by chance.
+    ShortestQueue,
+    /// The one with the shortest queue; ties by the nearest block.
+    ShortestQueueThenNearest,
+}
+
+/// What is stored beside the data.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Redundancy {
+    /// Nothing.
+    None,
+    /// Copies: copy j of data device d is device d + j n, with n data devices.
+    Shadowed {
+        /// How many; divides the number of devices.
+        copies: usize,
+        /// Which one is read.
+        choice: CopyChoice,
+    },
+    /// Parity of each row of units.
+    Parity {
+        /// Where it lies.
+        rotation: ParityRotation,
+        /// Rows over which it stays on the same device.
+        rows: u64,
+        /// A write of fewer units than this share of all devices updates parity by reading the old data and parity;
+        /// of more, by reading the rest of the row.
+        read_modify_write: f64,
+        /// Every write waits for all reads of its request, and not only for those it needs.
+        synchronous: bool,
+    },
+}
+
+/// The parameters of an [`Organisation`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct OrganisationConfig {
+    /// Its name.
+    pub name: String,
+    /// What requests name.
+    pub addressing: Addressing,
+    /// Where blocks lie.
+    pub spread: Spread,
+    /// What is stored beside them.
+    pub redundancy: Redundancy,
+    /// The devices, as the driver numbers them.
+    pub devices: Vec<u32>,
+    /// Blocks of each device.
+    pub blocks: u64,
+}
+
+/// What the copy choices ask of the driver's queues.
+pub trait Queues {
+    /// Requests waiting for or under way in `device`.
+    fn queued(&self, device: u32) -> usize;
+
+    /// From where the queue of `device` was last to `lba`, in blocks.
+    fn distance(&self, device: u32, lba: u64) -> u64;
+}
+
+/// A logical organisation of devices.
+#[derive(Clone, Debug)]
+pub struct Organisation {
+    config: OrganisationConfig,
+    /// Devices that hold data addresses: all but copies and a parity device's.
+    data: u64,
+    turn: usize,
+    extents: Vec<striped::Extent>,
+    rows: parity::Rows,
+}
+
+impl Organisation {
+    /// An organisation whose configuration was checked.
+    pub fn new(config: OrganisationConfig) -> Self {
+        let n = config.devices.len() as u64;
+        let data = match config.redundancy {
+            Redundancy::None => n,
+            Redundancy::Shadowed { copies, .. } => n / copies as u64,
+            Redundancy::Parity { .. } => n - 1,
+        };
+        Self { config, data, turn: 0, extents: Vec::new(), rows: parity::Rows::default() }
+    }
+
+    /// Its parameters.
+    pub fn config(&self) -> &OrganisationConfig {
+        &self.config
+    }
+
+    /// Data blocks that requests may address, over all devices.
+    pub fn capacity(&self) -> u64 {
+        match self.config.redundancy {
+            Redundancy::Parity { rotation, .. } if rotation != ParityRotation::LastDevice => {
+                let n = self.config.devices.len() as f64;
+                // As DiskSim rounds it: per device, then times the devices.
+                (self.config.blocks as f64 * (n - 1.0) / n) as u64 * self.config.devices.len() as u64
+            }
+            _ => self.config.blocks * self.data,
+        }
+    }
+
+    /// Where in the organisation a request to `device` at `lba` begins, where it lies in it; `index` is the
+    /// organisation's own place among all.
+    pub fn locate(&self, index: u32, device: u32, lba: u64, sectors: u32) -> Option<Place> {
+        match self.config.addressing {
+            Addressing::Array => {
+                let inside = device == index && lba + u64::from(sectors) <= self.capacity();
+                inside.then_some(Place { part: 0, lba })
+            }
+            Addressing::Parts => {
+                let part = self.config.devices.iter().position(|&d| d == device)?;
+                (lba + u64::from(sectors) <= self.config.blocks).then_some(Place { part, lba })
+            }
+        }
+    }
+
+    /// Plans the accesses for `sectors` blocks at `place`.
+    pub fn plan(
+        &mut self,
+        place: Place,
+        sectors: u32,
+        op: Op,
+        queues: &dyn Queues,
+        random: &mut Rand48,
+        plan: &mut Plan,
+    ) {
+        plan.clear();
+        let lba = match (self.config.addressing, self.config.spread) {
+            (Addressing::Parts, Spread::Striped(_)) => place.part as u64 * self.config.blocks + place.lba,
+            _ => place.lba,
+        };
+        if let (Redundancy::Parity { rotation, rows, read_modify_write, synchronous }, Spread::Striped(unit)) =
+            (self.config.redundancy, self.config.spread)
+        {
+            let layout = parity::Layout {
+                unit,
+                devices: self.config.devices.len() as u64,
+                blocks: self.config.blocks,
+                rotation,
+                rows_per_turn: rows,
+            };
+            let limit = (read_modify_write * self.config.devices.len() as f64) as usize;
+            self.rows.plan(&layout, lba, u64::from(sectors), op, limit, synchronous, plan);
+        } else {
+            self.extents.clear();
+            match self.config.spread {
+                Spread::AsIs => {
+                    self.extents.push(striped::Extent { device: place.part as u64, lba, sectors: u64::from(sectors) });
+                }
+                Spread::Striped(unit) => {
+                    let layout = striped::Layout { unit, devices: self.data, blocks: self.config.blocks };
+                    layout.extents(lba, u64::from(sectors), &mut self.extents);
+                }
+                Spread::Random => {
+                    let device = random.below(self.data as usize) as u64;
+                    // Blocks mean nothing here, but they have to be on the device.
+                    let lba = lba % self.config.blocks.saturating_sub(u64::from(sectors)).max(1);
+                    self.extents.push(striped::Extent { device, lba, sectors: u64::from(sectors) });
+                }
+                Spread::Ideal => {
+                    let device = self.turn as u64;
+                    self.turn = (self.turn + 1) % self.data as usize;
+                    // Blocks mean nothing here, but they have to be on the device.
+                    let lba = lba % self.config.blocks.saturating_sub(u64::from(sectors)).max(1);
+                    self.extents.push(striped::Extent { device, lba, sectors: u64::from(sectors) });
+                }
+            }
+            match self.config.redundancy {
+                Redundancy::Shadowed { copies, choice } => {
+                    let set = copies::Copies { copies, data: self.data, devices: &self.config.devices, choice };
+                    set.plan(&self.extents, op, queues, random, &mut self.turn, plan);
+                }
+                _ => plan.now.extend(self.extents.iter().map(|e| e.access(op))),
+            }
+        }
+        for access in plan.now.iter_mut().chain(plan.later.iter_mut().map(|later| &mut later.access)) {
+            access.device = self.config.devices[access.device as usize];
+        }
+    }
+}
+
+/// Where a request begins in an organisation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Which of its devices, where requests name devices.
+    pub part: usize,
+    /// Block on the device or in the array.
+    pub lba: u64,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,104 @@
+//! [`Plan`]: the accesses that a request comes to, and which wait for which.
+
+use iopilot_block::Op;
+
+/// An access to one device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// Which device.
+    pub device: u32,
+    /// First block.
+    pub lba: u64,
+    /// Blocks.
+    pub sectors: u32,
+    /// Read or write.
+    pub op: Op,
+    /// The rows of parity that it reads for, or whose parity it writes, one bit each.
+    pub(crate) rows: u8,
+}
+
+/// A write that waits for reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Later {
+    pub(crate) access: Access,
+    /// How many reads are still missing.
+    pub(crate) waits: u32,
+}
+
+/// The accesses of one request. Its vectors are reused from request to request.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// Those that may begin at once.
+    pub(crate) now: Vec<Access>,
+    pub(crate) later: Vec<Later>,
+    synchronous: bool,
+}
+
+impl Plan {
+    pub(crate) fn clear(&mut self) {
+        self.now.clear();
+        self.later.clear();
+        self.synchronous = false;
+    }
+
+    /// How many accesses there are in all.
+    pub fn len(&self) -> usize {
+        self.now.len() + self.later.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The accesses that may begin at once.
+    pub fn ready(&self) -> &[Access] {
+        &self.now
+    }
+
+    /// The accesses that wait for others.
+    pub fn waiting(&self) -> impl Iterator<Item = &Access> {
+        self.later.iter().map(|later| &later.access)
+    }
+
+    /// Counts, for every waiting write, the reads in `now` that it needs; those that need none may begin at once.
+    pub(crate) fn settle(&mut self, synchronous: bool) {
+        self.synchronous = synchronous;
+        let Self { now, later, .. } = self;
+        for write in later.iter_mut() {
+            write.waits = now.iter().filter(|read| needs(synchronous, &write.access, read)).count() as u32;
+        }
+        let reads = now.len();
+        later.retain(|write| {
+            if write.waits == 0 {
+                now.push(write.access);
+            }
+            write.waits > 0
+        });
+        debug_assert!(later.is_empty() || reads > 0);
+    }
+
+    /// `done` has ended: calls `begin` for each access that waited for nothing else.
+    pub fn completed(&mut self, done: &Access, mut begin: impl FnMut(Access)) {
+        if done.op != Op::Read {
+            return;
+        }
+        let synchronous = self.synchronous;
+        self.later.retain_mut(|write| {
+            if !needs(synchronous, &write.access, done) {
+                return true;
+            }
+            write.waits -= 1;
+            if write.waits == 0 {
+                begin(write.access);
+            }
+            write.waits > 0
+        });
+    }
+}
+
+/// A write waits for the reads on its own device; a parity write for all reads of its row; all for all where writes
+/// are synchronous.
+fn needs(synchronous: bool, write: &Access, read: &Access) -> bool {
+    read.op == Op::Read && (synchronous || write.device == read.device || write.rows & read.rows != 0)
+}
