@@ -104,27 +104,11 @@ impl Frame {
                 at += clean * size;
                 continue;
             }
-            let mut gaps = Vec::new();
-            let mut from = at + room.start;
+            let mut in_unit = Vec::new();
             while let Some(slip) = slips.next_if(|&s| s < at + size) {
-                gaps.push(from..from.max(slip.min(at + room.end)));
-                from = from.max(slip + grain);
+                in_unit.push(slip);
             }
-            gaps.push(from..from.max(at + room.end));
-            let mut excess = gaps.iter().map(|g| g.end - g.start).sum::<u64>().saturating_sub(most);
-            for gap in &mut gaps {
-                if self.sparing == Sparing::CylinderFront {
-                    let drop = excess.min(gap.end - gap.start);
-                    gap.start += drop;
-                    excess -= drop;
-                }
-            }
-            for gap in gaps.iter_mut().rev() {
-                let drop = excess.min(gap.end - gap.start);
-                gap.end -= drop;
-                excess -= drop;
-            }
-            for gap in gaps.into_iter().filter(|g| g.start < g.end) {
+            for gap in self.past_slips(at + room.start..at + room.end, most, &in_unit) {
                 pieces.push(Piece::run(first, gap.start, gap.end - gap.start));
                 first += gap.end - gap.start;
             }
@@ -133,6 +117,30 @@ impl Frame {
         let end = zone.empty + self.blocks(zone).unwrap_or(0);
         let pieces = select(pieces, zone.empty.min(first), end.min(first));
         cut(pieces, &self.cuts(zone))
+    }
+
+    /// The places of a unit that hold blocks: those of `room` that are not slipped, at most `most`.
+    fn past_slips(&self, room: Range<u64>, most: u64, slips: &[u64]) -> Vec<Range<u64>> {
+        let mut gaps = Vec::with_capacity(slips.len() + 1);
+        let mut from = room.start;
+        for &slip in slips {
+            gaps.push(from..from.max(slip.min(room.end)));
+            from = from.max(slip + self.grain());
+        }
+        gaps.push(from..from.max(room.end));
+        let mut excess = gaps.iter().map(|gap| gap.end - gap.start).sum::<u64>().saturating_sub(most);
+        let mut take = |gap: &Range<u64>| {
+            let taken = excess.min(gap.end - gap.start);
+            excess -= taken;
+            taken
+        };
+        if self.sparing == Sparing::CylinderFront {
+            gaps.iter_mut().for_each(|gap| gap.start += take(gap));
+        } else {
+            gaps.iter_mut().rev().for_each(|gap| gap.end -= take(gap));
+        }
+        gaps.retain(|gap| gap.start < gap.end);
+        gaps
     }
 
     /// Where a piece must not go on: at bad places, and where slips move the angle.
