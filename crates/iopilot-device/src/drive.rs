@@ -13,6 +13,7 @@ mod choice;
 mod gate;
 mod link;
 mod model;
+mod round;
 mod segment;
 mod single;
 mod slot;
@@ -28,6 +29,7 @@ pub use single::SingleDrive;
 
 use crate::{Arm, BlockTimes, DeviceRequest, Message, MessageKind, ServiceBreakdown, Signal, Target};
 use iopilot_block::{Flags, Nanos, Op, RequestId};
+use round::Round;
 use segment::Segments;
 use slot::{Media, Slot, Stage};
 use stream::Stream;
@@ -47,6 +49,8 @@ pub struct Drive {
     segments: Segments,
     /// What the arm does.
     stream: Option<Stream>,
+    /// What it waits for when it has read a track to its end.
+    round: Option<Round>,
     /// Where it stands otherwise, and from when it can move, ns.
     arm: Arm,
     arm_free: f64,
@@ -81,6 +85,7 @@ impl Drive {
             pending: Vec::with_capacity(depth),
             segments: Segments::new(&model.buffer),
             stream: None,
+            round: None,
             arm: Arm { cylinder: 0, head: 0 },
             arm_free: 0.0,
             holder: None,

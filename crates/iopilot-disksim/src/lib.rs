@@ -5,9 +5,11 @@
 //! [`Spec::override_parameter`] applies what a command line changes. [`system::run_system`] runs a whole configuration.
 
 mod build;
+pub mod calibrate;
 pub mod params;
 mod parse;
 pub mod system;
+pub mod validate;
 
 pub use build::{DriveFromDiskSim, drive_model, is_disksim_file, load_drive};
 pub use parse::{Block, Files, Instance, MODULES, Node, Param, Place, Spec, Value};

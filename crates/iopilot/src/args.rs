@@ -255,6 +255,39 @@ pub(crate) enum Disk {
         #[arg(long)]
         toml: bool,
     },
+    /// Fit a drive's model to times that were measured on the drive.
+    Calibrate(Calibrate),
+}
+
+/// `iopilot disk calibrate`
+///
+/// The model is fitted to the first requests of the trace, and told is how well it predicts the rest.
+#[derive(Debug, Args)]
+pub(crate) struct Calibrate {
+    /// The drive: a DiskSim file (.diskspecs, .parv) or a TOML file.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) spec: String,
+    /// A trace of measured service times, in the format of DiskSim's validation traces.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) trace: PathBuf,
+    /// Write the calibrated drive to this TOML file.
+    #[arg(long, short, value_name = "MODEL.toml", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<PathBuf>,
+    /// The first requests that are fitted to, as a percentage of all.
+    #[arg(long, value_name = "PERCENT", default_value = "50%", value_parser = percentage)]
+    pub(crate) train: f64,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A share from `50%`, strictly between none and all.
+fn percentage(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim();
+    match number.parse::<f64>() {
+        Ok(percent) if percent > 0.0 && percent < 100.0 => Ok(percent / 100.0),
+        _ => Err("a percentage above 0 and below 100, as 50%".to_owned()),
+    }
 }
 
 /// `iopilot disksim`

@@ -21,6 +21,7 @@ impl Drive {
             ReadAhead::None => end,
             // Where the track or cylinder ends, the arm stops.
             ReadAhead::Track | ReadAhead::Cylinder | ReadAhead::Segment => most,
+            ReadAhead::WholeTrack => geometry.bounds(&geometry.track_of(end - 1)).end,
             ReadAhead::Adaptive if end < capacity => {
                 let track = geometry.bounds(&geometry.track_of(end));
                 let stream = self.segments.all[s].start < track.start;
@@ -38,7 +39,7 @@ impl Drive {
     /// How far the arm may go for what nobody asked for.
     pub(super) fn stay(&self) -> Stay {
         match self.model.read.ahead {
-            ReadAhead::Track => Stay::Track,
+            ReadAhead::Track | ReadAhead::WholeTrack => Stay::Track,
             ReadAhead::Cylinder => Stay::Cylinder,
             ReadAhead::None | ReadAhead::Segment | ReadAhead::Adaptive => Stay::Anywhere,
         }

@@ -41,6 +41,7 @@ impl Drive {
 
     /// Brings the access that is under way up to time `t`.
     pub(super) fn sync(&mut self, t: f64) {
+        self.come_round(t);
         let gate = self.present_gate();
         let Some(stream) = &mut self.stream else { return };
         stream.sync(&self.model.mechanics, &gate, t);
@@ -72,8 +73,12 @@ impl Drive {
             if !self.model.read.hits_on_written || (segment.users == 0 && !self.model.buffer.caching) {
                 segment.clear(segment.end);
             }
+            self.stream = None;
+        } else {
+            let s = stream.segment;
+            self.stream = None;
+            self.begin_round(s, self.arm_free);
         }
-        self.stream = None;
     }
 
     /// Whether the arm works on segment `s`.
@@ -148,6 +153,7 @@ impl Drive {
         // A write that continues the one that has just ended does not move the arm.
         let continues = self.wrote == (begin, first);
         let least = if write && !continues { policy.min_seek_delay } else { 0.0 };
+        self.round = None;
         let gate = self.gate(s, write, first);
         let access = Access { segment: s, write, first, limit, asked, stay, order, direct: self.model.buffer.direct };
         let m = &self.model.mechanics;

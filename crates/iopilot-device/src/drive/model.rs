@@ -61,6 +61,9 @@ pub enum ReadAhead {
     None,
     /// To the end of the request's last track.
     Track,
+    /// The whole of the request's last track: to its end, and when it comes round again what lies before the request.
+    /// No drive of DiskSim does so, some real ones do.
+    WholeTrack,
     /// To the end of the request's last cylinder.
     Cylinder,
     /// As far as the maximum.

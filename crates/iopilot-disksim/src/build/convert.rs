@@ -21,6 +21,7 @@ pub(super) fn drive(disk: &Disk) -> DriveSpec {
         DmLayout::G4(g4) => layout_g4 = Some(layout::g4(&disk.model, g4)),
     }
     DriveSpec {
+        measured: None,
         // DiskSim's queue of no requests holds the one in service.
         queue_depth: disk.max_queue_length.max(1),
         preseek: match disk.preseeking_level {

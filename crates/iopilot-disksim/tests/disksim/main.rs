@@ -2,6 +2,7 @@
 //!
 //! They are not part of this repository: `IOPILOT_TEST_DATA` names the folder they are in.
 
+mod calibration;
 mod drives;
 mod shipped_files;
 mod systems;

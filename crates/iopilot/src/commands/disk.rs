@@ -38,6 +38,7 @@ pub(crate) fn run(command: &Disk, context: &Context) -> anyhow::Result<String> {
             None => Ok(load_disk(disk)?.to_toml()),
         },
         Disk::Show { disk, .. } => show(&load_disk(disk)?, context),
+        Disk::Calibrate(args) => super::calibrate::run(args, context),
     }
 }
 

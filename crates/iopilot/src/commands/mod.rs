@@ -1,5 +1,6 @@
 //! One module a command. A command returns the text it prints, so that only `main` deals with standard output.
 
+mod calibrate;
 mod compare;
 mod completions;
 mod demo;

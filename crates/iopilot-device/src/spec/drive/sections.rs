@@ -31,6 +31,9 @@ pub struct DriveSpec {
     /// How long the firmware takes.
     #[serde(default)]
     pub overheads: OverheadsSpec,
+    /// How to follow the drive itself by measured times; of calibrated drives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured: Option<MeasuredClock>,
     /// Zones with spares, slips and defects.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub layout_g1: Option<G1Spec>,
@@ -48,6 +51,28 @@ fn one() -> u32 {
 
 fn acknowledged() -> Preseek {
     Preseek::Acknowledged
+}
+
+/// `[drive.measured]`: how to follow the drive itself by measured times. Nothing of it is in the model.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MeasuredClock {
+    /// Which request a think time belongs to in the traces of this drive.
+    pub think: ThinkSide,
+    /// The part of the last error of the spindle's angle that is taken over, 0 to 1.
+    pub phase_gain: f64,
+    /// Errors beyond this are cut to it.
+    pub phase_clip_revolutions: f64,
+}
+
+/// On which side of its request a think time lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ThinkSide {
+    /// It passed before its request was issued.
+    Before,
+    /// It passes after its request completed.
+    After,
 }
 
 /// `[drive.mechanics]`: what turns and moves.

@@ -1,0 +1,51 @@
+//! [`Round`]: read-ahead that goes on round its track.
+
+use super::Drive;
+use super::model::ReadAhead;
+
+/// The blocks of a track before those that were read, which pass when it comes round. They count when all of them have
+/// passed: nothing is kept of a round that is broken off.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Round {
+    segment: usize,
+    /// The first block of the track.
+    first: u64,
+    /// What the segment holds: a segment that holds something else by then was used for that.
+    held: (u64, u64),
+    /// When the last of them has passed.
+    done: f64,
+}
+
+impl Drive {
+    /// The read-ahead of `segment` ended at `at`: on with the start of its track, where the drive does so.
+    pub(super) fn begin_round(&mut self, segment: usize, at: f64) {
+        if self.model.read.ahead != ReadAhead::WholeTrack {
+            return;
+        }
+        let held = &self.segments.all[segment];
+        let m = &self.model.mechanics;
+        if held.is_empty() || held.is_dirty() {
+            return;
+        }
+        let track = m.geometry.track_of(held.end - 1);
+        let bounds = m.geometry.bounds(&track);
+        let whole = bounds.end - bounds.start;
+        if held.end < bounds.end || held.start <= bounds.start || whole > self.segments.size {
+            return;
+        }
+        let first = m.geometry.track_of(bounds.start);
+        let passing = (held.start - bounds.start) as f64 * m.sector_time(&track);
+        let done = at + m.latency(at, first.angle) + passing;
+        self.round = Some(Round { segment, first: bounds.start, held: (held.start, held.end), done });
+    }
+
+    /// Takes note of a round that is over by `t`.
+    pub(super) fn come_round(&mut self, t: f64) {
+        let Some(round) = self.round.filter(|round| round.done <= t) else { return };
+        self.round = None;
+        let segment = &mut self.segments.all[round.segment];
+        if (segment.start, segment.end) == round.held && !segment.is_dirty() {
+            segment.start = round.first;
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Everything of a drive but its angles: proposals, each of which stands or falls by the error on the training requests.
+
+use super::arm;
+use super::judge::{Judge, Score};
+use super::replay::Predicted;
+use super::spectrum::wrap;
+use iopilot_block::Op;
+use iopilot_device::{DriveSpec, FastWrite, KeepRequested, ReadAhead};
+
+/// A drive and how good it is.
+#[derive(Clone, Debug)]
+pub(super) struct Candidate {
+    pub(super) drive: DriveSpec,
+    pub(super) score: Score,
+    pub(super) predicted: Vec<Predicted>,
+}
+
+impl Candidate {
+    pub(super) fn new(judge: &Judge, drive: DriveSpec) -> Option<Self> {
+        let predicted = judge.predict(&drive)?;
+        let score = judge.score_of(&drive, &predicted);
+        Some(Self { drive, score, predicted })
+    }
+
+    /// Takes the drive over if it is better.
+    fn offer(&mut self, judge: &Judge, drive: DriveSpec) -> bool {
+        if drive == self.drive {
+            return false;
+        }
+        match Self::new(judge, drive) {
+            Some(new) if new.score.beats(self.score) => {
+                *self = new;
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Improves a drive until nothing helps any more; the arm only where the `phase` is known. Adds to `changed` the rules
+/// that were.
+pub(super) fn improve(judge: &Judge, best: &mut Candidate, phase: bool, changed: &mut Vec<String>) {
+    for _ in 0..3 {
+        let before = best.score.total();
+        for _ in 0..3 {
+            let mut moved = false;
+            let arms = if phase { arm::proposals(judge, &best.drive, &best.predicted) } else { Vec::new() };
+            for drive in arms {
+                moved |= best.offer(judge, drive);
+            }
+            for drive in overheads(judge, best) {
+                moved |= best.offer(judge, drive);
+            }
+            if !moved {
+                break;
+            }
+        }
+        for (name, drive) in rules(&best.drive) {
+            if best.offer(judge, drive) {
+                changed.push(name);
+            }
+        }
+        if best.score.total() > 0.998 * before {
+            break;
+        }
+    }
+}
+
+/// The drive with overheads moved by the medians of what they are off.
+fn overheads(judge: &Judge, best: &Candidate) -> Vec<DriveSpec> {
+    let mut out = Vec::new();
+    let median = |op: Op, after: Option<Op>, hit: Option<bool>| {
+        let mut errors: Vec<f64> = (1..judge.requests.len())
+            .filter(|&i| judge.requests[i].op == op)
+            .filter(|&i| after.is_none_or(|a| judge.requests[i - 1].op == a))
+            .filter(|&i| hit.is_none_or(|h| best.predicted[i].hit == h))
+            .map(|i| judge.requests[i].service - best.predicted[i].service)
+            .collect();
+        if errors.len() < 20 {
+            return 0.0;
+        }
+        let middle = errors.len() / 2;
+        *errors.select_nth_unstable_by(middle, f64::total_cmp).1 / 1e6
+    };
+    let mut change = |f: &dyn Fn(&mut DriveSpec)| {
+        let mut drive = best.drive.clone();
+        f(&mut drive);
+        out.push(drive);
+    };
+    let (r, w) = (Op::Read, Op::Write);
+    let (after_read, after_write) = (median(r, Some(r), Some(true)), median(r, Some(w), Some(true)));
+    change(&|d| d.overheads.read_hit_after_read_ms = (d.overheads.read_hit_after_read_ms + after_read).max(0.0));
+    change(&|d| d.overheads.read_hit_after_write_ms = (d.overheads.read_hit_after_write_ms + after_write).max(0.0));
+    let (after_read, after_write) = (median(w, Some(r), None), median(w, Some(w), None));
+    if best.drive.write.fast == FastWrite::Off {
+        // A write ends some time behind its last sector, a read another; of the latter the angle of the spindle takes
+        // as much away as it adds, so that writes may end earlier.
+        let error = phase(judge, best);
+        let shift = |d: &mut DriveSpec, by: f64| {
+            let o = &mut d.overheads;
+            let completion = o.write_completion_ms + by;
+            o.write_completion_ms = completion.max(0.0);
+            if completion < 0.0 {
+                o.read_completion_ms -= completion;
+                o.read_hit_after_read_ms = (o.read_hit_after_read_ms + completion).max(0.0);
+                o.read_hit_after_write_ms = (o.read_hit_after_write_ms + completion).max(0.0);
+                let turns = -completion * d.mechanics.rotation_rpm / 60e3;
+                let angle = d.mechanics.initial_angle_revolutions + turns;
+                d.mechanics.initial_angle_revolutions = angle.rem_euclid(1.0);
+            }
+        };
+        change(&|d| shift(d, error));
+        for later in [0.3, 0.6, 1.0] {
+            change(&|d| {
+                shift(d, error);
+                d.overheads.write_miss_after_read_ms += later;
+                d.overheads.write_miss_after_write_ms += later;
+            });
+        }
+        change(&|d| shift(d, after_write));
+    } else {
+        let o = &best.drive.overheads;
+        let (a, b) = (o.write_hit_after_read_ms + after_read, o.write_hit_after_write_ms + after_write);
+        change(&|d| d.overheads.write_hit_after_read_ms = a.max(0.0));
+        change(&|d| d.overheads.write_hit_after_write_ms = b.max(0.0));
+    }
+    for factor in [0.8, 0.9, 0.95, 1.05, 1.1, 1.25] {
+        change(&|d| d.bus.read_sector_ms *= factor);
+        change(&|d| d.bus.write_sector_ms *= factor);
+    }
+    for step in [-0.3, -0.1, 0.1, 0.3] {
+        change(&|d| d.overheads.read_miss_after_read_ms = (d.overheads.read_miss_after_read_ms + step).max(0.0));
+        change(&|d| d.overheads.read_miss_after_write_ms = (d.overheads.read_miss_after_write_ms + step).max(0.0));
+        change(&|d| d.overheads.write_miss_after_read_ms = (d.overheads.write_miss_after_read_ms + step).max(0.0));
+        change(&|d| d.overheads.write_miss_after_write_ms = (d.overheads.write_miss_after_write_ms + step).max(0.0));
+        change(&|d| d.mechanics.head_switch_ms = (d.mechanics.head_switch_ms + step).max(0.0));
+        change(&|d| d.mechanics.write_settle_ms += step);
+    }
+    out
+}
+
+/// By how much writes end later than modelled but for whole revolutions, ms: the median.
+fn phase(judge: &Judge, best: &Candidate) -> f64 {
+    let period = 60e9 / best.drive.mechanics.rotation_rpm;
+    let both = judge.requests.iter().zip(&best.predicted).filter(|(r, _)| r.op == Op::Write);
+    let mut errors: Vec<f64> = both.map(|(r, p)| wrap((r.service - p.service) / period)).collect();
+    if errors.is_empty() {
+        return 0.0;
+    }
+    let middle = errors.len() / 2;
+    *errors.select_nth_unstable_by(middle, f64::total_cmp).1 * period / 1e6
+}
+
+const AHEAD: [ReadAhead; 6] = [
+    ReadAhead::None,
+    ReadAhead::Track,
+    ReadAhead::WholeTrack,
+    ReadAhead::Cylinder,
+    ReadAhead::Segment,
+    ReadAhead::Adaptive,
+];
+
+/// The drive with one of its rules changed.
+fn rules(drive: &DriveSpec) -> Vec<(String, DriveSpec)> {
+    let mut out: Vec<(String, DriveSpec)> = Vec::new();
+    let mut change = |name: String, f: &dyn Fn(&mut DriveSpec)| {
+        let mut changed = drive.clone();
+        f(&mut changed);
+        if changed != *drive {
+            out.push((name, changed));
+        }
+    };
+    for ahead in AHEAD {
+        change(format!("ahead {ahead:?}"), &|d| d.read.ahead = ahead);
+        change(format!("ahead {ahead:?}, no maximum"), &|d| {
+            (d.read.ahead, d.read.max_ahead_sectors) = (ahead, 0);
+        });
+    }
+    for keep in [KeepRequested::Drop, KeepRequested::Keep, KeepRequested::Overwrite] {
+        change(format!("keep {keep:?}"), &|d| d.read.keep = keep);
+        for ahead in AHEAD {
+            change(format!("keep {keep:?}, ahead {ahead:?}"), &|d| (d.read.keep, d.read.ahead) = (keep, ahead));
+        }
+    }
+    for (over, under) in [(1, 4), (1, 2), (3, 4), (5, 4), (3, 2), (2, 1), (4, 1)] {
+        let times = |n: u32| (n * over / under).max(1);
+        change(format!("segments x {over}/{under}"), &|d| d.buffer.segments = times(d.buffer.segments));
+        change(format!("segment size x {over}/{under}"), &|d| {
+            d.buffer.segment_sectors = times(d.buffer.segment_sectors);
+        });
+        change(format!("segment size and ahead x {over}/{under}"), &|d| {
+            d.buffer.segment_sectors = times(d.buffer.segment_sectors);
+            d.read.max_ahead_sectors = d.read.max_ahead_sectors * over / under;
+        });
+        change(format!("max ahead x {over}/{under}"), &|d| {
+            d.read.max_ahead_sectors = d.read.max_ahead_sectors * over / under;
+        });
+    }
+    for min in [0, 8, 32, 128] {
+        change(format!("min ahead {min}"), &|d| d.read.min_ahead_sectors = min);
+    }
+    for n in [1, 2, 3, 4, 8] {
+        change(format!("write segments {n}"), &|d| d.buffer.write_segments = n.min(d.buffer.segments));
+    }
+    for mark in [0.0, 0.5, 1.0] {
+        change(format!("high water {mark}"), &|d| d.buffer.high_water = mark);
+    }
+    change("ahead on hit".into(), &|d| d.read.ahead_on_hit ^= true);
+    change("read immediate".into(), &|d| d.read.immediate ^= true);
+    change("free blocks".into(), &|d| d.read.free_blocks ^= true);
+    change("stop in sector".into(), &|d| d.read.stop_in_sector ^= true);
+    change("almost hits".into(), &|d| d.read.almost_hits ^= true);
+    change("partial at once".into(), &|d| d.read.partial_at_once ^= true);
+    change("hits on written".into(), &|d| d.read.hits_on_written ^= true);
+    change("water by request".into(), &|d| d.buffer.water_by_request ^= true);
+    change("direct".into(), &|d| d.buffer.direct ^= true);
+    change("separate write segment".into(), &|d| d.buffer.separate_write_segment ^= true);
+    change("write immediate".into(), &|d| d.write.immediate ^= true);
+    change("combine".into(), &|d| d.write.combine ^= true);
+    change("stops prefetch".into(), &|d| d.write.stops_prefetch ^= true);
+    change("waits for prefetch".into(), &|d| d.write.waits_for_prefetch ^= true);
+    change("no min seek delay".into(), &|d| d.write.min_seek_delay_ms = 0.0);
+    change("no extra disconnect".into(), &|d| d.write.extra_disconnect = None);
+    for fast in [FastWrite::Off, FastWrite::Alone, FastWrite::Always] {
+        change(format!("fast write {fast:?}"), &|d| d.write.fast = fast);
+    }
+    out
+}
