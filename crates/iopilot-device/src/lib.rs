@@ -39,8 +39,8 @@ pub use error::DeviceError;
 pub use spec::{
     BufferSpec, BusSpec, CacheSpec, DeviceSpec, DiskSpec, DriveMechanicsSpec, DriveSeekSpec, DriveSpec,
     ExtraDisconnectSpec, FlashSpec, G1Spec, G1ZoneSpec, G2Spec, G2ZoneSpec, G4NodeSpec, G4Spec, GeometrySpec, HplSpec,
-    InterfaceSpec, LayoutSpec, MarkCounts, MechanicalSpec, MechanicsSpec, OverheadsSpec, PolicySpec, ReadSpec,
-    SeekSpec, SqrtLinearSpec, MeasuredClock, ThinkSide, ThreePointSpec, WriteSpec, ZoneSpec,
+    InterfaceSpec, LayoutSpec, MarkCounts, MeasuredClock, MechanicalSpec, MechanicsSpec, OverheadsSpec, PolicySpec,
+    ReadSpec, SeekSpec, SqrtLinearSpec, ThinkSide, ThreePointSpec, WriteSpec, ZoneSpec,
 };
 pub use subsystem::{
     AllocationPolicy, Arbitration, BusIndex, BusModel, BusReport, CacheDeviceModel, CacheReport, ControllerCacheModel,

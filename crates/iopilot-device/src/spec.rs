@@ -12,7 +12,8 @@ mod sections;
 
 pub use drive::{
     BufferSpec, BusSpec, DriveMechanicsSpec, DriveSeekSpec, DriveSpec, ExtraDisconnectSpec, G1Spec, G1ZoneSpec, G2Spec,
-    G2ZoneSpec, G4NodeSpec, G4Spec, HplSpec, MeasuredClock, OverheadsSpec, ReadSpec, ThinkSide, ThreePointSpec, WriteSpec,
+    G2ZoneSpec, G4NodeSpec, G4Spec, HplSpec, MeasuredClock, OverheadsSpec, ReadSpec, ThinkSide, ThreePointSpec,
+    WriteSpec,
 };
 pub use marks::MarkCounts;
 pub use sections::{

@@ -95,8 +95,7 @@ pub fn calibrate(drive: &DriveSpec, records: &[ValidateRecord], train: f64) -> R
     judge.lock(&mut calibrated);
     let unfit = || InputError::new("drive", "a model that does not serve all requests", "one that does");
     let mut best = Candidate::new(&judge, calibrated).ok_or_else(unfit)?;
-    let mut rules = Vec::new();
-    search::improve(&judge, &mut best, fit.is_some(), &mut rules);
+    let rules = search::improve(&judge, &mut best, fit.as_ref().map(|f| f.per_sector / 1e6));
     judge.tracker.gain = gain(&judge, &best);
 
     let mut drive = best.drive;
@@ -164,18 +163,15 @@ fn spindle(drive: &DriveSpec, train: &[ValidateRecord]) -> Result<(ThinkTime, Op
 fn gain(judge: &Judge, best: &Candidate) -> f64 {
     let score = |gain: f64| {
         let judge = Judge { tracker: PhaseTracker { gain, ..judge.tracker }, ..*judge };
-        (judge.score(&best.drive).map_or(f64::INFINITY, |s| s.total()), gain)
+        (judge.assess(&best.drive, None).map_or(f64::INFINITY, |a| a.score.total()), gain)
     };
     let scores = [0.02, 0.05, 0.1, 0.2, 0.3, 0.5].map(score);
     scores.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)).map_or(judge.tracker.gain, |best| best.1)
 }
 
 fn replayed(requests: &[Timed], predicted: &[Predicted]) -> Vec<Replayed> {
-    let one = |(r, p): (&Timed, &Predicted)| Replayed {
-        op: r.op,
-        measured_ms: r.service / 1e6,
-        model_ms: p.service / 1e6,
-    };
+    let one =
+        |(r, p): (&Timed, &Predicted)| Replayed { op: r.op, measured_ms: r.service / 1e6, model_ms: p.service / 1e6 };
     requests.iter().zip(predicted).map(one).collect()
 }
 

@@ -11,6 +11,6 @@ mod sections;
 
 pub use layouts::{G1Spec, G1ZoneSpec, G2Spec, G2ZoneSpec, G4NodeSpec, G4Spec};
 pub use sections::{
-    BufferSpec, BusSpec, DriveMechanicsSpec, DriveSeekSpec, DriveSpec, ExtraDisconnectSpec, HplSpec, MeasuredClock, OverheadsSpec,
-    ReadSpec, ThinkSide, ThreePointSpec, WriteSpec,
+    BufferSpec, BusSpec, DriveMechanicsSpec, DriveSeekSpec, DriveSpec, ExtraDisconnectSpec, HplSpec, MeasuredClock,
+    OverheadsSpec, ReadSpec, ThinkSide, ThreePointSpec, WriteSpec,
 };

@@ -1,6 +1,6 @@
 //! [`Judge`]: how well a drive predicts the training requests.
 
-use super::replay::{PhaseTracker, Predicted, replay};
+use super::replay::{PhaseTracker, Predicted, replay, replay_while};
 use super::spectrum::{Vector, wrap};
 use super::timeline::Timed;
 use iopilot_block::Op;
@@ -26,6 +26,15 @@ impl Score {
     }
 }
 
+/// What a drive predicts, and how good that is.
+#[derive(Clone, Debug)]
+pub(super) struct Assessment {
+    pub(super) predicted: Vec<Predicted>,
+    /// The sum of all errors up to each request, ns.
+    pub(super) lost: Vec<f64>,
+    pub(super) score: Score,
+}
+
 /// Scores drives on one set of requests.
 #[derive(Clone, Copy)]
 pub(super) struct Judge<'a> {
@@ -40,22 +49,28 @@ impl Judge<'_> {
         (predicted.len() == self.requests.len()).then_some(predicted)
     }
 
-    /// How far it is off.
-    pub(super) fn score(&self, drive: &DriveSpec) -> Option<Score> {
-        Some(self.score_of(drive, &self.predict(drive)?))
-    }
-
-    /// How far these predictions are off: absolute errors, of which more than a revolution counts as one. It asks for
-    /// the median of each kind of request and is not carried away by few.
-    pub(super) fn score_of(&self, drive: &DriveSpec, predicted: &[Predicted]) -> Score {
-        let most = 60e9 / drive.mechanics.rotation_rpm;
-        let half = self.requests.len() / 2;
-        let mut halves = [0.0; 2];
-        for (i, (r, p)) in self.requests.iter().zip(predicted).enumerate() {
-            halves[usize::from(i >= half)] += (r.service - p.service).abs().min(most);
+    /// What `drive` predicts and how far that is off; `None` where it contradicts itself, or is clearly no better than
+    /// one that has lost `against` after each request: that shows long before the last.
+    pub(super) fn assess(&self, drive: &DriveSpec, against: Option<&[f64]>) -> Option<Assessment> {
+        let model = drive.model().ok()?;
+        // Absolute errors, of which more than a revolution counts as one: they ask for the median of each kind of
+        // request, and are not carried away by few.
+        let most = model.mechanics.period;
+        let mut lost = Vec::with_capacity(self.requests.len());
+        let mut sum = 0.0;
+        let predicted = replay_while(model, self.requests, self.tracker, |r, p| {
+            sum += (r.service - p.service).abs().min(most);
+            lost.push(sum);
+            against.is_none_or(|other| sum <= 1.03 * other[lost.len() - 1] + 5.0 * most)
+        });
+        if predicted.len() < self.requests.len() {
+            return None;
         }
-        let counts = [half.max(1), (self.requests.len() - half).max(1)];
-        Score { halves: [halves[0] / (2 * counts[0]) as f64, halves[1] / (2 * counts[1]) as f64] }
+        let half = self.requests.len() / 2;
+        let first = lost[half.max(1) - 1];
+        let counts = [half.max(1), (self.requests.len() - half).max(1)].map(|n| 2.0 * n as f64);
+        let score = Score { halves: [first / counts[0], (sum - first) / counts[1]] };
+        Some(Assessment { predicted, lost, score })
     }
 
     /// Turns the spindle of `drive` so that the first reads from the medium end when they did.

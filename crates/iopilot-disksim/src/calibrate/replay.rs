@@ -41,6 +41,16 @@ pub struct Predicted {
 
 /// Replays requests on the model, each issued when it was measured to be. O(1) memory beside the result.
 pub fn replay(model: DriveModel, requests: &[Timed], tracker: PhaseTracker) -> Vec<Predicted> {
+    replay_while(model, requests, tracker, |_, _| true)
+}
+
+/// As [`replay`], as long as `go_on`, told of each request and what was predicted of it, says so.
+pub(super) fn replay_while(
+    model: DriveModel,
+    requests: &[Timed],
+    tracker: PhaseTracker,
+    mut go_on: impl FnMut(&Timed, &Predicted) -> bool,
+) -> Vec<Predicted> {
     let period = model.mechanics.period;
     // The model's clock may run behind the measured one.
     let base = 1000.0 * period;
@@ -53,7 +63,10 @@ pub fn replay(model: DriveModel, requests: &[Timed], tracker: PhaseTracker) -> V
     for r in requests {
         let at = Nanos((r.issue + warp).max(0.0).round() as u64).max(free);
         let (lba, sectors) = (r.lba, r.sectors);
-        drive.submit(DeviceRequest { id: RequestId::from_index(0), op: r.op, lba, sectors, flags: Flags::default() }, at);
+        drive.submit(
+            DeviceRequest { id: RequestId::from_index(0), op: r.op, lba, sectors, flags: Flags::default() },
+            at,
+        );
         done.clear();
         while done.is_empty() {
             let Some(next) = drive.next_event() else { break };
@@ -67,13 +80,17 @@ pub fn replay(model: DriveModel, requests: &[Timed], tracker: PhaseTracker) -> V
             let late = wrap((r.service - service) / period).clamp(-tracker.clip, tracker.clip);
             warp -= tracker.gain * late * period;
         }
-        out.push(Predicted {
+        let predicted = Predicted {
             service,
             rotation: breakdown.rotation.0 as f64,
             cylinders: breakdown.cylinders,
             seek: breakdown.seek.0 as f64,
             hit,
-        });
+        };
+        out.push(predicted);
+        if !go_on(r, &predicted) {
+            break;
+        }
     }
     out
 }

@@ -1,8 +1,7 @@
 //! Everything of a drive but its angles: proposals, each of which stands or falls by the error on the training requests.
 
 use super::arm;
-use super::judge::{Judge, Score};
-use super::replay::Predicted;
+use super::judge::{Assessment, Judge};
 use super::spectrum::wrap;
 use iopilot_block::Op;
 use iopilot_device::{DriveSpec, FastWrite, KeepRequested, ReadAhead};
@@ -11,15 +10,17 @@ use iopilot_device::{DriveSpec, FastWrite, KeepRequested, ReadAhead};
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
     pub(super) drive: DriveSpec,
-    pub(super) score: Score,
-    pub(super) predicted: Vec<Predicted>,
+    pub(super) assessment: Assessment,
 }
 
 impl Candidate {
     pub(super) fn new(judge: &Judge, drive: DriveSpec) -> Option<Self> {
-        let predicted = judge.predict(&drive)?;
-        let score = judge.score_of(&drive, &predicted);
-        Some(Self { drive, score, predicted })
+        let assessment = judge.assess(&drive, None)?;
+        Some(Self { drive, assessment })
+    }
+
+    fn loss(&self) -> f64 {
+        self.assessment.score.total()
     }
 
     /// Takes the drive over if it is better.
@@ -27,9 +28,9 @@ impl Candidate {
         if drive == self.drive {
             return false;
         }
-        match Self::new(judge, drive) {
-            Some(new) if new.score.beats(self.score) => {
-                *self = new;
+        match judge.assess(&drive, Some(&self.assessment.lost)) {
+            Some(assessment) if assessment.score.beats(self.assessment.score) => {
+                *self = Self { drive, assessment };
                 true
             }
             _ => false,
@@ -37,14 +38,19 @@ impl Candidate {
     }
 }
 
-/// Improves a drive until nothing helps any more; the arm only where the `phase` is known. Adds to `changed` the rules
-/// that were.
-pub(super) fn improve(judge: &Judge, best: &mut Candidate, phase: bool, changed: &mut Vec<String>) {
+/// Improves a drive until nothing helps any more; the arm only where the phase is known, and with it what a read ends
+/// later for each of its sectors, `per_sector` ms. Returns the rules that were changed.
+pub(super) fn improve(judge: &Judge, best: &mut Candidate, per_sector: Option<f64>) -> Vec<String> {
+    let mut changed = Vec::new();
     for _ in 0..3 {
-        let before = best.score.total();
+        let before = best.loss();
         for _ in 0..3 {
             let mut moved = false;
-            let arms = if phase { arm::proposals(judge, &best.drive, &best.predicted) } else { Vec::new() };
+            let arms = if per_sector.is_some() {
+                arm::proposals(judge, &best.drive, &best.assessment.predicted)
+            } else {
+                Vec::new()
+            };
             for drive in arms {
                 moved |= best.offer(judge, drive);
             }
@@ -55,15 +61,16 @@ pub(super) fn improve(judge: &Judge, best: &mut Candidate, phase: bool, changed:
                 break;
             }
         }
-        for (name, drive) in rules(&best.drive) {
+        for (name, drive) in rules(&best.drive, per_sector) {
             if best.offer(judge, drive) {
                 changed.push(name);
             }
         }
-        if best.score.total() > 0.998 * before {
+        if best.loss() > 0.998 * before {
             break;
         }
     }
+    changed
 }
 
 /// The drive with overheads moved by the medians of what they are off.
@@ -73,8 +80,8 @@ fn overheads(judge: &Judge, best: &Candidate) -> Vec<DriveSpec> {
         let mut errors: Vec<f64> = (1..judge.requests.len())
             .filter(|&i| judge.requests[i].op == op)
             .filter(|&i| after.is_none_or(|a| judge.requests[i - 1].op == a))
-            .filter(|&i| hit.is_none_or(|h| best.predicted[i].hit == h))
-            .map(|i| judge.requests[i].service - best.predicted[i].service)
+            .filter(|&i| hit.is_none_or(|h| best.assessment.predicted[i].hit == h))
+            .map(|i| judge.requests[i].service - best.assessment.predicted[i].service)
             .collect();
         if errors.len() < 20 {
             return 0.0;
@@ -142,7 +149,7 @@ fn overheads(judge: &Judge, best: &Candidate) -> Vec<DriveSpec> {
 /// By how much writes end later than modelled but for whole revolutions, ms: the median.
 fn phase(judge: &Judge, best: &Candidate) -> f64 {
     let period = 60e9 / best.drive.mechanics.rotation_rpm;
-    let both = judge.requests.iter().zip(&best.predicted).filter(|(r, _)| r.op == Op::Write);
+    let both = judge.requests.iter().zip(&best.assessment.predicted).filter(|(r, _)| r.op == Op::Write);
     let mut errors: Vec<f64> = both.map(|(r, p)| wrap((r.service - p.service) / period)).collect();
     if errors.is_empty() {
         return 0.0;
@@ -161,7 +168,7 @@ const AHEAD: [ReadAhead; 6] = [
 ];
 
 /// The drive with one of its rules changed.
-fn rules(drive: &DriveSpec) -> Vec<(String, DriveSpec)> {
+fn rules(drive: &DriveSpec, per_sector: Option<f64>) -> Vec<(String, DriveSpec)> {
     let mut out: Vec<(String, DriveSpec)> = Vec::new();
     let mut change = |name: String, f: &dyn Fn(&mut DriveSpec)| {
         let mut changed = drive.clone();
@@ -204,6 +211,13 @@ fn rules(drive: &DriveSpec) -> Vec<(String, DriveSpec)> {
     }
     for mark in [0.0, 0.5, 1.0] {
         change(format!("high water {mark}"), &|d| d.buffer.high_water = mark);
+    }
+    if let Some(ms) = per_sector.filter(|&ms| ms > 0.0) {
+        for mark in [0.0, 1.0] {
+            change(format!("high water {mark}, {ms:.3} ms a sector"), &|d| {
+                (d.buffer.high_water, d.bus.read_sector_ms) = (mark, ms);
+            });
+        }
     }
     change("ahead on hit".into(), &|d| d.read.ahead_on_hit ^= true);
     change("read immediate".into(), &|d| d.read.immediate ^= true);

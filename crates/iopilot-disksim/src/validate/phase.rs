@@ -14,10 +14,8 @@ const FROM_MEDIUM: f64 = 3.0;
 /// A read from the medium ends shortly after its last sector has passed. So from one to the next the spindle turns by
 /// the difference of their angles, but for a whole number of turns, if the clock is right.
 pub fn think_by_phase(mechanics: &Mechanics, records: &[ValidateRecord]) -> Option<ThinkTime> {
-    let (before, after) = (
-        coherence(mechanics, records, ThinkTime::Before),
-        coherence(mechanics, records, ThinkTime::After),
-    );
+    let (before, after) =
+        (coherence(mechanics, records, ThinkTime::Before), coherence(mechanics, records, ThinkTime::After));
     // Of a thousand random phases the mean is 0.03 long.
     if before.max(after) < 0.15 || (before - after).abs() < 0.1 {
         None

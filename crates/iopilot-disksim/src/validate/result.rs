@@ -112,12 +112,8 @@ mod tests {
     #[test]
     fn errors_are_counted_request_by_request() {
         let r = |op, measured_ms, model_ms| Replayed { op, measured_ms, model_ms };
-        let replayed = [
-            r(Op::Read, 10.0, 10.5),
-            r(Op::Read, 10.0, 9.9),
-            r(Op::Read, 20.0, 26.0),
-            r(Op::Write, 5.0, 5.0),
-        ];
+        let replayed =
+            [r(Op::Read, 10.0, 10.5), r(Op::Read, 10.0, 9.9), r(Op::Read, 20.0, 26.0), r(Op::Write, 5.0, 5.0)];
         let v = compare(&replayed, 10.0).expect("not empty");
         assert_eq!((v.requests, v.errors.within_half_ms, v.errors.off_half_rotation), (4, 0.75, 0.25));
         assert!((v.errors.median_ms - 0.1).abs() < 1e-9 && v.errors.p95_ms == 6.0, "{:?}", v.errors);

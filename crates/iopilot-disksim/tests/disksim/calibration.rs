@@ -1,5 +1,8 @@
 //! Calibration: on drives whose truth is known, and on measured ones.
 
+// The lint spares `#[test]` functions only, not what they share.
+#![allow(clippy::unwrap_used)]
+
 use super::data;
 use iopilot_block::{Lba, Nanos, Op, Sectors};
 use iopilot_device::{DeviceSpec, DiskSpec, DriveSpec, ThinkSide};
@@ -181,7 +184,8 @@ fn the_test_requests_are_never_looked_at() {
 fn a_calibrated_drive_predicts_the_same_after_a_round_trip_through_toml() {
     let records = measure(&true_drive(), 900);
     let c = calibrate(&file_drive(), &records, 0.5).unwrap();
-    let disk = DiskSpec { device: DeviceSpec::Drive(Box::new(c.drive.clone())), ..DiskSpec::from_toml(FILE, "f").unwrap() };
+    let disk =
+        DiskSpec { device: DeviceSpec::Drive(Box::new(c.drive.clone())), ..DiskSpec::from_toml(FILE, "f").unwrap() };
     let again = drive_of(DiskSpec::from_toml(&disk.to_toml(), "again").unwrap());
     let replayed = predict(&again, &records).unwrap().unwrap();
     let test = compare(&replayed[c.train_requests..], 60e3 / again.mechanics.rotation_rpm).unwrap();

@@ -118,9 +118,15 @@ fn table(c: &Calibration, context: &Context) -> String {
             let [of_file, common, own] = zones;
             let _ = writeln!(out, "think times   {side} their requests");
             let _ = writeln!(out, "revolution    {period_ms:.5} ms; the file says {file_period_ms:.5}");
-            let _ = writeln!(out, "phase         {reads} reads agree to {coherence:.3}, by the file's skews {file_coherence:.3}");
+            let _ = writeln!(
+                out,
+                "phase         {reads} reads agree to {coherence:.3}, by the file's skews {file_coherence:.3}"
+            );
             let _ = writeln!(out, "              half of them end within {spread_ms:.3} ms of where the spindle is");
-            let _ = writeln!(out, "skews         of zones: {common} common angles, {own} own angles, {of_file} as in the file");
+            let _ = writeln!(
+                out,
+                "skews         of zones: {common} common angles, {own} own angles, {of_file} as in the file"
+            );
         }
         None => {
             let _ = writeln!(out, "phase         none to be seen: angles and period stay those of the file");
