@@ -44,10 +44,17 @@ impl Machine {
     /// # Errors
     /// Where there is no such disk, or its description is wrong.
     pub fn for_disk(disk: &str) -> Result<Self, SimError> {
-        let spec = load_disk(disk)?;
+        Self::with_disk(disk, load_disk(disk)?)
+    }
+
+    /// The same around the disk that `spec` describes, called `name`.
+    ///
+    /// # Errors
+    /// Where the description contradicts itself.
+    pub fn with_disk(name: &str, spec: DiskSpec) -> Result<Self, SimError> {
         Ok(Self {
-            name: disk.to_owned(),
-            disk_name: disk.to_owned(),
+            name: name.to_owned(),
+            disk_name: name.to_owned(),
             pristine: spec.build()?,
             disk: spec,
             block: BlockConfig::default(),
@@ -55,14 +62,22 @@ impl Machine {
         })
     }
 
-    /// Reads a machine from a TOML file; a `disk` that ends in `.toml` is looked for beside it.
+    /// Reads a machine from a TOML file; a `disk` that is a file is looked for beside it.
     ///
     /// # Errors
     /// Where it cannot be read, and as [`Machine::from_toml`].
     pub fn load(path: &Path) -> Result<Self, SimError> {
+        Self::load_with(path, load_disk)
+    }
+
+    /// As [`Machine::load`]; `load_disk` finds the disk by its name or path.
+    ///
+    /// # Errors
+    /// As [`Machine::load`].
+    pub fn load_with(path: &Path, load_disk: impl Fn(&str) -> Result<DiskSpec, DeviceError>) -> Result<Self, SimError> {
         let text = std::fs::read_to_string(path)
             .map_err(|source| SimError::Io { path: path.display().to_string(), source })?;
-        Self::from_toml(&text, path)
+        Self::from_toml_with(&text, path, load_disk)
     }
 
     /// Reads the description `text` of the file at `path`.
@@ -70,10 +85,18 @@ impl Machine {
     /// # Errors
     /// Names the file, line and key that is wrong, and what was expected.
     pub fn from_toml(text: &str, path: &Path) -> Result<Self, SimError> {
+        Self::from_toml_with(text, path, load_disk)
+    }
+
+    fn from_toml_with(
+        text: &str,
+        path: &Path,
+        load_disk: impl Fn(&str) -> Result<DiskSpec, DeviceError>,
+    ) -> Result<Self, SimError> {
         let shown = path.display().to_string();
         let description: Description = parse_toml(text, &shown)?;
         let beside = path.with_file_name(&description.disk);
-        let is_file = description.disk.ends_with(".toml") && beside.exists();
+        let is_file = Path::new(&description.disk).extension().is_some() && beside.exists();
         let disk = if is_file { beside.display().to_string() } else { description.disk };
         let at = |e: InputError| {
             let key = e.field.rsplit('.').next().unwrap_or_default();
@@ -81,7 +104,8 @@ impl Machine {
             let e = e.in_file(&shown);
             line.map_or(e.clone(), |(_, number)| e.at_line(number))
         };
-        let on_disk = Self::for_disk(&disk).map_err(|e| match e {
+        let on_disk = load_disk(&disk).map_err(SimError::from).and_then(|spec| Self::with_disk(&disk, spec));
+        let on_disk = on_disk.map_err(|e| match e {
             SimError::Device(DeviceError::UnknownDisk { name, names, hint }) => {
                 let expected = format!("a TOML file or one of the catalogue's names: {names}{hint}");
                 SimError::Input(at(InputError::new("disk", name, expected)))

@@ -134,7 +134,7 @@ pub(crate) struct Simulate {
 /// On what to run.
 #[derive(Debug, Args)]
 pub(crate) struct MachineArgs {
-    /// A disk of the catalogue (`iopilot disk list`), or a TOML file that describes one.
+    /// A disk of the catalogue (`iopilot disk list`), a TOML file, or a DiskSim file (.diskspecs, .parv).
     #[arg(long, short, value_name = "NAME|FILE", conflicts_with = "machine", required_unless_present = "machine")]
     pub(crate) disk: Option<String>,
     /// A TOML file that describes a disk, the block layer and the host.
@@ -246,7 +246,7 @@ pub(crate) enum Disk {
     },
     /// Tell everything about a disk.
     Show {
-        /// A disk of the catalogue, or a TOML file.
+        /// A disk of the catalogue, a TOML file, or a DiskSim file (.diskspecs, .parv).
         disk: String,
         /// Print the model's parameters as JSON.
         #[arg(long, conflicts_with = "toml")]
@@ -254,6 +254,15 @@ pub(crate) enum Disk {
         /// Print the TOML, to be changed and given to --disk.
         #[arg(long)]
         toml: bool,
+    },
+    /// Turn a drive that DiskSim describes into a TOML file.
+    Convert {
+        /// A .diskspecs with one drive, or a .parv, of which the first disk is taken, with the times of its bus.
+        #[arg(value_hint = ValueHint::FilePath)]
+        spec: PathBuf,
+        /// The file to write; standard output where left out.
+        #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        output: Option<PathBuf>,
     },
     /// Fit a drive's model to times that were measured on the drive.
     Calibrate(Calibrate),

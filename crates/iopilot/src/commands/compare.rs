@@ -9,7 +9,7 @@ use iopilot_sim::RunOptions;
 pub(crate) fn run(args: &Compare, context: &Context) -> anyhow::Result<String> {
     session::check_writable("--report", args.output.report.as_ref())?;
     let schedulers = session::schedulers(&args.scheduler)?;
-    let machine = session::machine(&args.machine)?;
+    let machine = session::machine(&args.machine, context)?;
     let workload = session::workload(&args.workload, &args.replay, &machine)?;
     let options = RunOptions { seed: args.replay.seed, log: false };
     let comparison = session::run(&machine, &workload, &schedulers, &options, context)?;

@@ -1,13 +1,17 @@
 //! `iopilot disk`: the catalogue.
 
 use super::Context;
+use super::session::{self, load_disk};
 use crate::args::Disk;
 use crate::render::{self, Alignment, Table, number, wrap};
 use anyhow::Context as _;
-use iopilot_block::SECTOR_BYTES;
-use iopilot_device::{Catalogue, DeviceError, DeviceSpec, DiskSpec, MarkCounts, load_disk};
+use iopilot_block::{InputError, SECTOR_BYTES};
+use iopilot_device::{Catalogue, DeviceError, DeviceSpec, DiskSpec, MarkCounts};
+use iopilot_trace::Destination;
 use serde::Serialize;
 use std::fmt::Write;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 
 /// A disk as `list --json` tells it.
 #[derive(Serialize)]
@@ -31,15 +35,34 @@ pub(crate) fn run(command: &Disk, context: &Context) -> anyhow::Result<String> {
                 Catalogue::names().map(|name| entry(&Catalogue::get(name)?)).collect::<Result<Vec<_>, _>>()?;
             if *json { render::json(&entries) } else { Ok(list(&entries, context)) }
         }
-        Disk::Show { disk, json: true, .. } => render::json(&table(&load_disk(disk)?)?),
+        Disk::Show { disk, json: true, .. } => render::json(&table(&load_disk(disk, context)?)?),
         Disk::Show { disk, toml: true, .. } => match Catalogue::toml(disk) {
             // As it stands in the catalogue, with its comments.
             Some(text) => Ok(text.to_owned()),
-            None => Ok(load_disk(disk)?.to_toml()),
+            None => Ok(load_disk(disk, context)?.to_toml()),
         },
-        Disk::Show { disk, .. } => show(&load_disk(disk)?, context),
+        Disk::Show { disk, .. } => show(&load_disk(disk, context)?, context),
+        Disk::Convert { spec, output } => convert(spec, output.as_ref(), context),
         Disk::Calibrate(args) => super::calibrate::run(args, context),
     }
+}
+
+/// A drive of DiskSim as TOML; the text to print where no file is named.
+fn convert(spec: &Path, output: Option<&PathBuf>, context: &Context) -> anyhow::Result<String> {
+    if !iopilot_disksim::is_disksim_file(spec) {
+        return Err(InputError::new("spec", spec.display().to_string(), "a .diskspecs or .parv file").into());
+    }
+    session::check_writable("--output", output)?;
+    let text = load_disk(&spec.display().to_string(), context)?.to_toml();
+    let Some(output) = output else { return Ok(text) };
+    let written = || -> std::io::Result<()> {
+        let (destination, mut file) = Destination::create(output)?;
+        file.write_all(text.as_bytes())?;
+        destination.commit(&file)
+    };
+    written().with_context(|| format!("writing {}", output.display()))?;
+    context.note(format_args!("drive written to {}", output.display()));
+    Ok(String::new())
 }
 
 fn entry(spec: &DiskSpec) -> Result<Entry, DeviceError> {

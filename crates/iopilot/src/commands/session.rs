@@ -5,7 +5,7 @@ use crate::args::{self, MachineArgs, Mode, Replay};
 use crate::progress::watched;
 use crate::report;
 use iopilot_block::InputError;
-use iopilot_device::Device;
+use iopilot_device::{Device, DeviceError, DiskSpec};
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::workload::replay::ReplayMode;
 use iopilot_sim::workload::{Fit, TraceOptions, Workload, WorkloadOptions};
@@ -14,12 +14,24 @@ use iopilot_trace::Destination;
 use std::path::{Path, PathBuf};
 
 /// The machine that `--disk` or `--machine` names.
-pub(super) fn machine(args: &MachineArgs) -> Result<Machine, SimError> {
+pub(super) fn machine(args: &MachineArgs, context: &Context) -> Result<Machine, SimError> {
     match (&args.machine, &args.disk) {
-        (Some(path), _) => Machine::load(path),
-        (None, Some(disk)) => Machine::for_disk(disk),
+        (Some(path), _) => Machine::load_with(path, |disk| load_disk(disk, context)),
+        (None, Some(disk)) => Machine::with_disk(disk, load_disk(disk, context)?),
         (None, None) => unreachable!("the argument parser asks for one of them"),
     }
+}
+
+/// The disk called `name`: one of the catalogue, a TOML file, or one of DiskSim's files. What is suspicious in the latter
+/// is told on standard error.
+pub(super) fn load_disk(name: &str, context: &Context) -> Result<DiskSpec, DeviceError> {
+    let path = Path::new(name);
+    if !iopilot_disksim::is_disksim_file(path) {
+        return iopilot_device::load_disk(name);
+    }
+    let drive = iopilot_disksim::load_drive(path)?;
+    drive.warnings.iter().for_each(|warning| context.note(warning));
+    Ok(drive.spec)
 }
 
 /// The schedulers that the lists name.

@@ -20,7 +20,7 @@ pub(crate) fn run(args: &Simulate, context: &Context) -> anyhow::Result<String> 
         Some(path) => Some((path, super::trace::format_to_write(path, None)?)),
         None => None,
     };
-    let machine = session::machine(&args.machine)?;
+    let machine = session::machine(&args.machine, context)?;
     let workload = session::workload(&args.workload, &args.replay, &machine)?;
     let options = RunOptions { seed: args.replay.seed, log: false };
     let comparison = match out {
