@@ -63,18 +63,40 @@ pub fn seeds(name: &str) -> Vec<Vec<u8>> {
             let formats = ["blkparse", "blktrace", "disksim-validate", "hp-srt", "vscsi", "alibaba", "parquet", "spc"];
             formats.into_iter().flat_map(seeds).chain(packed()).collect()
         }
-        "disk" => Catalogue::names().filter_map(Catalogue::toml).map(|t| t.as_bytes().to_vec()).collect(),
+        "disk" => {
+            let catalogue = Catalogue::names().filter_map(Catalogue::toml).map(|t| t.as_bytes().to_vec());
+            catalogue.chain([complete_drive()]).collect()
+        }
         "machine" => shipped("examples/machines", "toml"),
         "fio-job" => shipped("examples/jobs", "fio"),
         "ganger" => shipped("examples/jobs", "toml"),
         "scheduler" => schedulers(),
-        "disksim-parameters" => text(&[PARAMETERS]),
+        "disksim-parameters" => [text(&[PARAMETERS]), vec![whole_system()]].concat(),
         format => written(format),
     }
 }
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Where the small files of the parser's tests are.
+const FILES: &str = "crates/iopilot-disksim/tests/files";
+
+/// A drive with every parameter, in TOML.
+fn complete_drive() -> Vec<u8> {
+    let drive = iopilot_disksim::load_drive(&root().join(FILES).join("tiny.diskspecs"));
+    drive.expect("it is part of the source tree").spec.to_toml().into_bytes()
+}
+
+/// A system without the files that it includes: they stand where they are named, and the seek curve is a formula.
+fn whole_system() -> Vec<u8> {
+    let read = |name: &str| std::fs::read_to_string(root().join(FILES).join(name)).expect("it is there");
+    let curve = "Seek type = hpl, HPL seek equation values = [ 10, 1.0, 0.5, 2.0, 0.1, -1.0 ],";
+    let model = read("tiny.model").replace("Seek type = extracted,", curve);
+    let model = model.replace("Full seek curve = tiny.seek,", "");
+    let disk = read("tiny.diskspecs").replace("source tiny.model", &model);
+    read("tiny.parv").replace("source tiny.diskspecs", &disk).into_bytes()
 }
 
 /// The files of a folder of the source tree whose names end in `ending`, in order of name.

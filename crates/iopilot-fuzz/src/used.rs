@@ -2,8 +2,9 @@
 
 use crate::target::refused;
 use iopilot_block::{Flags, Lba, Nanos, Op, ProcessId, Sectors};
-use iopilot_device::{AnyDevice, Device, DiskSpec};
-use iopilot_disksim::Spec;
+use iopilot_device::{AnyDevice, Device, DiskSpec, SingleDrive};
+use iopilot_disksim::params::{ComponentKind, System};
+use iopilot_disksim::{Spec, drive_model};
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::workload::replay::{Closed, Dependent, Open, ReplayRecord};
 use iopilot_sim::workload::{FioJobs, FioSource, GangerSource, GangerSpec};
@@ -179,13 +180,31 @@ pub(crate) fn scheduler(text: &str) -> String {
     }
 }
 
-/// A parameter file of DiskSim, with a parameter overridden.
+/// A parameter file of DiskSim, with a parameter overridden; its disks then serve some requests.
 pub(crate) fn disksim_parameters(text: &str) -> String {
-    match Spec::parse(text, "fuzz.parv", None) {
-        Err(e) => refused(&e),
-        Ok(mut spec) => match spec.override_parameter("disk*", "Max queue length", "4") {
-            Err(e) => format!("ok {}", refused(&e)),
-            Ok(()) => "ok".to_owned(),
-        },
+    let mut spec = match Spec::parse(text, "fuzz.parv", None) {
+        Ok(spec) => spec,
+        Err(e) => return refused(&e),
+    };
+    let overridden = match spec.override_parameter("disk*", "Max queue length", "4") {
+        Ok(()) => "ok".to_owned(),
+        Err(e) => format!("ok {}", refused(&e)),
+    };
+    match System::read(&spec) {
+        Err(e) => format!("{overridden}, {}", refused(&e)),
+        Ok(system) => {
+            for device in system.devices().take(2) {
+                let ComponentKind::Disk(disk) = &device.params else { continue };
+                match drive_model(&system.files, &device.block, disk) {
+                    Err(e) => return format!("{overridden}, {}", refused(&e)),
+                    Ok(model) => {
+                        let drive = AnyDevice::from(SingleDrive::new(model));
+                        let all = requests(drive.capacity());
+                        served(Closed::new(all, 4), drive, &under("none"), &RunConfig::default());
+                    }
+                }
+            }
+            format!("{overridden}, read")
+        }
     }
 }

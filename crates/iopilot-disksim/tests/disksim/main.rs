@@ -1,9 +1,11 @@
-//! The shipped files of DiskSim 4.0 and of the drives made later, read as they are.
+//! Parameter files, their drives and systems: small ones of our own in `tests/files`, and those that DiskSim 4.0 and its
+//! users ship, read as they are.
 //!
-//! They are not part of this repository: `IOPILOT_TEST_DATA` names the folder they are in.
+//! The latter are not part of this repository: `IOPILOT_TEST_DATA` names the folder they are in.
 
 mod calibration;
 mod drives;
+mod parameters;
 mod shipped_files;
 mod systems;
 
