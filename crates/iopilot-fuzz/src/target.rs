@@ -118,4 +118,11 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn the_disks_of_a_whole_system_serve_requests() {
+        let target = target("disksim-parameters").expect("the name of a target");
+        let system = seeds(target.name).pop().expect("there are some");
+        assert_eq!((target.check)(&system), "ok, read");
+    }
 }
