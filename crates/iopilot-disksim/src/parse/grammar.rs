@@ -1,9 +1,11 @@
 //! The grammar: tokens to a [`Spec`].
 
+mod take;
+
 use super::block::{Block, Node, Param, Value};
 use super::files::Place;
 use super::input::Input;
-use super::lexer::{Kind, Token};
+use super::lexer::Kind;
 use super::modules::{MODULES, module};
 use super::names::{expected_name, numbered};
 use super::spec::{Instance, Spec};
@@ -320,55 +322,5 @@ impl Grammar {
         }
         self.mark(b']', FIELD, "`,` and a component, or ]")?;
         Ok(Node { module, name: name.0, place, children })
-    }
-
-    fn is_reserved(&self, token: &Token) -> bool {
-        matches!(self.input.text(token), "instantiate" | "as" | "topology" | "source")
-    }
-
-    fn at_mark(&mut self, mark: u8) -> Result<bool, InputError> {
-        Ok(self.input.peek()?.is_some_and(|t| t.kind == Kind::Mark(mark)))
-    }
-
-    /// Takes a mark; where it stands.
-    fn mark(&mut self, mark: u8, field: &str, expected: &str) -> Result<Place, InputError> {
-        if !self.at_mark(mark)? {
-            return Err(self.input.unexpected(field, expected));
-        }
-        Ok(self.input.next()?.map(|t| t.place).unwrap_or_default())
-    }
-
-    /// Takes a word that is no number.
-    fn word(&mut self, field: &str, expected: &str) -> Result<Named, InputError> {
-        match self.input.peek()? {
-            Some(token) if token.kind == Kind::Word && !self.is_reserved(&token) => {
-                self.input.next()?;
-                let text = self.input.text(&token).to_owned();
-                Ok((self.keep(&text), token.place))
-            }
-            _ => Err(self.input.unexpected(field, expected)),
-        }
-    }
-
-    /// Takes a word or a number, as text.
-    fn any_word(&mut self, field: &str, expected: &str) -> Result<(String, Place), InputError> {
-        match self.input.peek()? {
-            Some(token) if !matches!(token.kind, Kind::Mark(_)) && !self.is_reserved(&token) => {
-                self.input.next()?;
-                Ok((self.input.text(&token).to_owned(), token.place))
-            }
-            _ => Err(self.input.unexpected(field, expected)),
-        }
-    }
-
-    fn keep(&mut self, word: &str) -> Arc<str> {
-        match self.words.get(word) {
-            Some(kept) => Arc::clone(kept),
-            None => {
-                let kept: Arc<str> = Arc::from(word);
-                self.words.insert(Arc::clone(&kept));
-                kept
-            }
-        }
     }
 }
