@@ -3,6 +3,7 @@
 //! A [`Target`] is a plain function of bytes. The fuzzer of this crate runs it on stable Rust, `fuzz/` under cargo-fuzz.
 //! A target panics where there is a fault; what it answers tells inputs apart that make a difference.
 
+mod faulty;
 mod mutate;
 mod seeds;
 mod target;

@@ -72,6 +72,7 @@ pub fn seeds(name: &str) -> Vec<Vec<u8>> {
         "ganger" => shipped("examples/jobs", "toml"),
         "scheduler" => schedulers(),
         "disksim-parameters" => [text(&[PARAMETERS]), vec![whole_system()]].concat(),
+        faulty if faulty.starts_with("faulty-") => text(&["0.5 0 8 16 1\n"]),
         format => written(format),
     }
 }

@@ -1,5 +1,6 @@
 //! [`TARGETS`]: what is fuzzed, by name.
 
+use crate::faulty::FAULTY;
 use crate::traces::{reordered, trace};
 use crate::used;
 
@@ -62,7 +63,7 @@ pub const TARGETS: &[Target] = &{
 
 /// The target called `name`.
 pub fn target(name: &str) -> Option<&'static Target> {
-    TARGETS.iter().find(|t| t.name == name)
+    TARGETS.iter().chain(&FAULTY).find(|t| t.name == name)
 }
 
 /// Gives `bytes` to the target called `name`.

@@ -1,0 +1,42 @@
+//! Targets with faults, to see that the fuzzer finds them. They are not among [`crate::TARGETS`].
+
+use crate::target::Target;
+
+/// One for each kind of fault.
+pub(crate) static FAULTY: [Target; 4] = [
+    Target { name: "faulty-panic", check: panics },
+    Target { name: "faulty-loop", check: loops },
+    Target { name: "faulty-memory", check: asks_for_memory },
+    Target { name: "faulty-recursion", check: recurses },
+];
+
+/// What most damaged inputs are not, and some are.
+fn is_bad(bytes: &[u8]) -> bool {
+    bytes.contains(&b'7')
+}
+
+fn panics(bytes: &[u8]) -> String {
+    assert!(!is_bad(bytes), "this input is bad");
+    "ok".to_owned()
+}
+
+fn loops(bytes: &[u8]) -> String {
+    while is_bad(bytes) {
+        std::thread::yield_now();
+    }
+    "ok".to_owned()
+}
+
+fn asks_for_memory(bytes: &[u8]) -> String {
+    let wanted = if is_bad(bytes) { 1 << 40 } else { 1 };
+    let memory: Vec<u8> = Vec::with_capacity(wanted);
+    format!("ok {}", memory.capacity() >= wanted)
+}
+
+fn recurses(bytes: &[u8]) -> String {
+    fn down(bytes: &[u8], depth: u64) -> u64 {
+        let frame = std::hint::black_box([depth; 64]);
+        if is_bad(bytes) { down(bytes, depth + 1) + frame[3] } else { frame[0] }
+    }
+    format!("ok {}", down(bytes, 0))
+}
