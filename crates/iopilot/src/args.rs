@@ -266,6 +266,9 @@ pub(crate) enum Disk {
     },
     /// Fit a drive's model to times that were measured on the drive.
     Calibrate(Calibrate),
+    /// Compare a drive's model with service times measured on the drive.
+    #[command(after_help = VALIDATE_EXAMPLES)]
+    Validate(DiskValidate),
 }
 
 /// `iopilot disk calibrate`
@@ -297,6 +300,55 @@ fn percentage(text: &str) -> Result<f64, String> {
         Ok(percent) if percent > 0.0 && percent < 100.0 => Ok(percent / 100.0),
         _ => Err("a percentage above 0 and below 100, as 50%".to_owned()),
     }
+}
+
+const VALIDATE_EXAMPLES: &str = "Examples:
+  iopilot disk validate atlas10k.parv atlas10k.trace
+  iopilot disk validate atlas10k.diskspecs atlas10k.trace --clock measured --json
+  iopilot disk validate mine.toml measured.trace --report cdf.html";
+
+/// `iopilot disk validate`
+#[derive(Debug, Args)]
+pub(crate) struct DiskValidate {
+    /// The drive: a parameter file of DiskSim (.parv, .diskspecs), a TOML file, or a disk of the catalogue.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) spec: String,
+    /// The trace, in DiskSim's validate format: `R|W Hit|Miss|Doub|Trip block blocks service(us) think(us)`.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) trace: PathBuf,
+    /// When the next request is issued.
+    #[arg(long, value_enum, default_value_t = ValidateClock::Model)]
+    pub(crate) clock: ValidateClock,
+    /// Which think time stands in a line of the trace. Default: after with the model's clock; found out by the phase
+    /// of the spindle with the measured one.
+    #[arg(long, value_enum)]
+    pub(crate) think: Option<ThinkPlace>,
+    /// Print JSON instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Also write a page with both distributions.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) report: Option<PathBuf>,
+}
+
+/// Whose completions the next request of a validation follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ValidateClock {
+    /// After the modelled completion, as DiskSim does.
+    Model,
+    /// After the measured completion: the phase of the spindle is kept, single requests can be predicted.
+    Measured,
+}
+
+/// Where a think time belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ThinkPlace {
+    /// After its request, as DiskSim takes it.
+    After,
+    /// Before its request.
+    Before,
+    /// Whichever makes the spindle turn evenly.
+    Auto,
 }
 
 /// `iopilot disksim`

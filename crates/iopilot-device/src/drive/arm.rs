@@ -15,7 +15,9 @@ impl Drive {
         let mut gate = Gate::OPEN;
         for &i in &self.live {
             let slot = &self.slots[i];
-            if slot.segment != Some(s) || slot.is_read() == write || slot.all_moved() {
+            // What is sent before its turn must hurry.
+            let early = !write && slot.media == Media::Waiting;
+            if slot.segment != Some(s) || slot.is_read() == write || slot.all_moved() || early {
                 continue;
             }
             // A write needs its data; a read must not overwrite what was not sent.
@@ -180,7 +182,7 @@ impl Drive {
         self.slots[i].service.cache_hit = hit == Hit::Full || joined;
         if hit == Hit::Miss {
             self.stop(t);
-            self.segments.all[s].clear(self.slots[i].first());
+            self.segments.all[s].clear(self.slots[i].unmoved());
         }
         let slot = self.slots[i];
         let limit = self.read_limit(&slot, s).max(self.segments.all[s].limit);

@@ -35,7 +35,7 @@ impl Drive {
             Hit::Partial => (read.partial_at_once || there >= self.high_water(&slot), read.sneaky_partial),
             Hit::Miss => (false, false),
         };
-        let allowed = sneaky || (turn && !self.asked);
+        let allowed = (sneaky && there > 0) || (turn && !self.asked);
         let stay = self.link.is_none() && (self.model.bus.never_disconnect || (ready && allowed));
         let overheads = &self.model.overheads;
         self.slots[i].stage = if stay {

@@ -32,10 +32,14 @@ impl Drive {
     /// clean one, one that is only being read ahead into. `None` where it has to wait: it needs what is not on the
     /// medium yet, or all are in use.
     pub(super) fn choose_read(&self, slot: &Slot, t: f64) -> Option<(usize, Hit)> {
+        // Some of it may have been sent before its turn.
+        let (first, end) = (slot.unmoved(), slot.end());
         if let Some(s) = slot.segment {
-            return Some((s, self.hit(&self.segments.all[s], slot.first(), slot.end())));
+            let segment = &self.segments.all[s];
+            let hit = if first == segment.end { Hit::Partial } else { self.hit(segment, first, end) };
+            // The rest has to wait for the others in there.
+            return (hit == Hit::Full || segment.users == 1).then_some((s, hit));
         }
-        let (first, end) = (slot.first(), slot.end());
         let mut collision = false;
         let best = self.segments.best(|s, segment| {
             if segment.is_dirty() {

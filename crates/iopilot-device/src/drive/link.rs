@@ -1,6 +1,7 @@
 //! What goes on between a drive and its controller.
 
 use super::Drive;
+use super::choice::Hit;
 use super::model::Preseek;
 use super::slot::{Media, Slot, Stage};
 use crate::{MessageKind, Signal};
@@ -70,9 +71,12 @@ impl Drive {
                 self.off_bus(i, out);
             }
             MessageKind::Complete => {
-                if self.slots[i].media == Media::Waiting && self.pending.contains(&i) {
+                let waits = self.slots[i].media == Media::Waiting && self.pending.contains(&i);
+                if waits && self.slots[i].request.op == Op::Write {
                     self.slots[i].stage = Stage::Gone;
                 } else {
+                    // A read may have been sent before its turn.
+                    self.pending.retain(|&j| j != i);
                     self.leave(i);
                 }
                 self.off_bus(i, out);
@@ -112,10 +116,13 @@ impl Drive {
                 continue;
             }
             if slot.is_read() && self.model.read.sneaky_intermediate {
-                if let Some((s, hit)) = self.choose_read(&slot, t).filter(|&(_, hit)| hit != super::choice::Hit::Miss) {
+                let enough = self.high_water(&slot).clamp(1, slot.count() - slot.moved);
+                let there = |s: usize| self.segments.all[s].end.saturating_sub(slot.unmoved());
+                let choice = self.choose_read(&slot, t).filter(|&(s, hit)| hit != Hit::Miss && there(s) >= enough);
+                if let Some((s, hit)) = choice {
                     self.slots[i].segment = Some(s);
                     self.segments.used(s, false);
-                    if hit == super::choice::Hit::Full {
+                    if hit == Hit::Full {
                         self.slots[i].media = Media::Begun;
                         self.slots[i].service.cache_hit = true;
                         self.pending.remove(at);
@@ -188,7 +195,9 @@ impl Drive {
         } else {
             let dirty = self.received_dirty(s);
             let most = self.low_water(slot).min(self.segments.size - 1);
-            if dirty <= most || slot.moved == 0 && dirty < self.segments.size {
+            // The medium may be waiting for more.
+            let starved = slot.moved == 0 || stream.is_some_and(|stream| stream.run_start() == f64::INFINITY);
+            if dirty <= most || (starved && dirty < self.segments.size) {
                 return Some(slot.bus_from);
             }
             let excess = dirty - most;
@@ -234,6 +243,11 @@ impl Drive {
         if self.may_stall(&slot) {
             self.slots[i].stage = Stage::Stalled;
             return;
+        }
+        if let Some(s) = slot.segment.filter(|_| slot.is_read() && slot.media == Media::Waiting) {
+            // It was not its turn: until then the segment is for others.
+            self.slots[i].segment = None;
+            self.let_go(s, &slot);
         }
         let overheads = &self.model.overheads;
         let overhead = match (slot.is_read(), self.model.write.extra_disconnect) {

@@ -74,6 +74,8 @@ pub(super) struct Stream {
     /// When `next` became the next one.
     at: f64,
     run: Run,
+    /// It was not known on arrival whether sectors could be taken out of order.
+    unsure: bool,
     /// What is done, or being done, out of order.
     beyond: Option<(u64, u64)>,
     /// When the first sector, of whatever use, began to pass after the arm had come to rest.
@@ -115,6 +117,7 @@ impl Stream {
             order: access.order,
             at: settled,
             run: Run { start: f64::INFINITY, ..Run::default() },
+            unsure: false,
             beyond: None,
             rolling: settled,
         };
@@ -236,6 +239,9 @@ impl Stream {
 
     /// Takes note of a gate that opened further, at `t`.
     fn reopen(&mut self, m: &Mechanics, gate: &Gate, t: f64) {
+        if self.unsure && t < self.run.start {
+            return self.land(m, gate, self.settled.max(t));
+        }
         if self.run.start == f64::INFINITY {
             if self.next < self.limit {
                 self.proceed(m, gate, self.at.max(t));
@@ -287,13 +293,18 @@ impl Stream {
         self.arrive(m, gate);
     }
 
-    /// The head has come onto the track: what is taken first?
+    /// The head has come onto the track.
     fn arrive(&mut self, m: &Mechanics, gate: &Gate) {
-        let from = self.settled;
         self.beyond = None;
+        self.land(m, gate, self.settled);
+    }
+
+    /// The head is over the track and nothing of it is done: what is taken first?
+    fn land(&mut self, m: &Mechanics, gate: &Gate, from: f64) {
         let bounds = m.geometry.bounds(&self.track);
         let within = self.next > bounds.start;
         let mut landed = None;
+        self.unsure = false;
         if self.order.immediate || (self.order.free && within) {
             let (landing, track) = self.landing(m, from, bounds.start, bounds.end);
             // Landing before the first block wanted is waiting for it.
@@ -301,16 +312,19 @@ impl Stream {
                 landed = Some(from + m.latency(from, track.angle_of(landing)));
                 let wanted = if self.next < self.asked { self.asked } else { self.limit };
                 let end = wanted.min(self.limit).min(bounds.end);
-                if landing < end && gate.time(end - 1) <= from && gate.time(self.next) <= from {
-                    self.beyond = Some((landing, end));
+                let open = gate.time(self.next) <= from && gate.time(end - 1) <= from;
+                if landing < end {
+                    self.unsure = !open;
+                    self.beyond = open.then_some((landing, end));
                 }
-                if self.order.keep && within && gate.time(self.next) <= from {
+                if self.order.keep && within && open {
                     self.begin_at(m, bounds.start);
                 }
             }
         }
         self.proceed(m, gate, from);
-        self.rolling = landed.unwrap_or(self.run.start);
+        let first = Some(self.run.start).filter(|start| *start < f64::INFINITY);
+        self.rolling = landed.or(first).unwrap_or(from);
     }
 
     /// Begins with `block` of this track instead.

@@ -39,7 +39,7 @@ pub fn replay<D: Device>(device: &mut D, records: &[ValidateRecord], clock: Cloc
             ThinkTime::Before => records.get(i + 1).map_or(Nanos::ZERO, |next| next.think),
         };
         if record.lba.0 + u64::from(record.sectors.0) > device.capacity() {
-            due = due + record.service + next_think;
+            due += record.service + next_think;
             continue;
         }
         let now = due.max(free);

@@ -8,6 +8,7 @@ mod drives;
 mod parameters;
 mod shipped_files;
 mod systems;
+mod validation;
 
 use std::path::{Path, PathBuf};
 

@@ -44,6 +44,7 @@ pub(crate) fn run(command: &Disk, context: &Context) -> anyhow::Result<String> {
         Disk::Show { disk, .. } => show(&load_disk(disk, context)?, context),
         Disk::Convert { spec, output } => convert(spec, output.as_ref(), context),
         Disk::Calibrate(args) => super::calibrate::run(args, context),
+        Disk::Validate(args) => super::disk_validate::run(args, context),
     }
 }
 

@@ -5,6 +5,7 @@ mod compare;
 mod completions;
 mod demo;
 mod disk;
+mod disk_validate;
 mod disksim;
 mod man;
 mod scheduler;

@@ -9,7 +9,7 @@ use iopilot_sim::{Comparison, RunReport};
 use std::fmt::Write;
 use std::path::Path;
 
-const STYLE: &str = include_str!("style.css");
+pub(super) const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
 /// Processes beyond which the table of processes would be wider than a screen.

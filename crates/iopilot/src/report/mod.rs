@@ -9,7 +9,9 @@ mod lines;
 mod scale;
 mod seeks;
 mod svg;
+mod validation;
 
+use iopilot_disksim::validate::{Replayed, Validation};
 use iopilot_sim::Comparison;
 use iopilot_trace::{Destination, TraceError};
 use std::io::Write;
@@ -20,9 +22,27 @@ use std::path::Path;
 /// # Errors
 /// Where the file cannot be written.
 pub(crate) fn write(path: &Path, comparison: &Comparison, command: &str) -> Result<(), TraceError> {
+    write_page(path, &html::page(comparison, command))
+}
+
+/// Writes the page of a validation to `path`, whole or not at all.
+///
+/// # Errors
+/// Where the file cannot be written.
+pub(crate) fn write_validation(
+    path: &Path,
+    title: &str,
+    validation: &Validation,
+    replayed: &[Replayed],
+    command: &str,
+) -> Result<(), TraceError> {
+    write_page(path, &validation::page(title, validation, replayed, command))
+}
+
+fn write_page(path: &Path, page: &str) -> Result<(), TraceError> {
     let whole_or_nothing = || {
         let (destination, mut file) = Destination::create(path)?;
-        file.write_all(html::page(comparison, command).as_bytes())?;
+        file.write_all(page.as_bytes())?;
         destination.commit(&file)
     };
     whole_or_nothing().map_err(|e| TraceError::io(path, e))

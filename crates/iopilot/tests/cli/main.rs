@@ -14,6 +14,7 @@ mod recording;
 mod report;
 mod results;
 mod traces;
+mod validation;
 
 use std::fmt::Write;
 use std::path::Path;

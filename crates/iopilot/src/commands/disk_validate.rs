@@ -1,0 +1,114 @@
+//! `iopilot disk validate`: a model against the times measured on the drive.
+
+use super::Context;
+use super::session::load_disk;
+use crate::args::{DiskValidate, ThinkPlace, ValidateClock};
+use crate::render::{self, Alignment, Table, number, wrap};
+use crate::report;
+use crate::terminal::Terminal;
+use iopilot_block::InputError;
+use iopilot_device::{AnyDevice, Mechanics};
+use iopilot_disksim::validate::{Clock, Part, Validation, compare, replay, think_by_phase};
+use iopilot_trace::{ThinkTime, ValidateRecord, read_validate};
+use std::fmt::Write;
+use std::path::Path;
+
+/// Runs the command; the text to print.
+pub(crate) fn run(args: &DiskValidate, context: &Context) -> anyhow::Result<String> {
+    let mut device = load_disk(&args.spec, context)?.build()?;
+    let Some(mechanics) = mechanics(&device) else {
+        return Err(InputError::new("disk", &*args.spec, "a disk that turns").into());
+    };
+    let records = read_validate(&args.trace)?;
+    let (think, rotation) = (think(args, mechanics, &records, context), mechanics.period / 1e6);
+    let clock = match args.clock {
+        ValidateClock::Model => Clock::Model,
+        ValidateClock::Measured => Clock::Measured,
+    };
+    let replayed = replay(&mut device, &records, clock, think);
+    if replayed.len() < records.len() {
+        let left_out = records.len() - replayed.len();
+        context.note(format_args!("note: {left_out} requests lie beyond the end of the drive and are left out"));
+    }
+    let Some(validation) = compare(&replayed, rotation) else {
+        let e = InputError::new("trace", "no request", "requests that lie on the drive");
+        return Err(e.in_file(args.trace.display()).into());
+    };
+    if let Some(path) = &args.report {
+        report::write_validation(path, &title(args), &validation, &replayed, &context.command_line)?;
+        context.note(format_args!("report: {}", path.display()));
+    }
+    if args.json { render::json(&validation) } else { Ok(table(&validation, context.terminal)) }
+}
+
+fn mechanics(device: &AnyDevice) -> Option<&Mechanics> {
+    match device {
+        AnyDevice::Mechanical(disk) => Some(&disk.model().mechanics),
+        AnyDevice::Drive(drive) => Some(&drive.drive().model().mechanics),
+        _ => None,
+    }
+}
+
+fn think(args: &DiskValidate, mechanics: &Mechanics, records: &[ValidateRecord], context: &Context) -> ThinkTime {
+    match (args.think, args.clock) {
+        (Some(ThinkPlace::After), _) | (None, ValidateClock::Model) => ThinkTime::After,
+        (Some(ThinkPlace::Before), _) => ThinkTime::Before,
+        (Some(ThinkPlace::Auto) | None, _) => {
+            let found = think_by_phase(mechanics, records);
+            let text = match found {
+                Some(ThinkTime::Before) => "think times are those before their requests, by the phase of the spindle",
+                Some(ThinkTime::After) => "think times are those after their requests, by the phase of the spindle",
+                None => "the spindle shows no phase; think times are taken as those after their requests",
+            };
+            context.note(format_args!("note: {text}"));
+            found.unwrap_or_default()
+        }
+    }
+}
+
+fn title(args: &DiskValidate) -> String {
+    let name = |path: &Path| path.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
+    format!("{} against {}", name(Path::new(&args.spec)), name(&args.trace))
+}
+
+fn table(v: &Validation, terminal: Terminal) -> String {
+    let right = |title| (title, Alignment::Right);
+    let mut table = Table::new(&[
+        ("", Alignment::Left),
+        right("requests"),
+        right("measured ms"),
+        right("model ms"),
+        right("demerit ms"),
+        right("demerit %"),
+    ]);
+    let all = Part {
+        requests: v.requests,
+        mean_measured_ms: v.mean_measured_ms,
+        mean_model_ms: v.mean_model_ms,
+        demerit_ms: v.demerit_ms,
+        demerit_percent: v.demerit_percent,
+    };
+    for (name, part) in [("all", Some(&all)), ("reads", v.reads.as_ref()), ("writes", v.writes.as_ref())] {
+        let Some(part) = part else { continue };
+        table.row(vec![
+            name.to_owned(),
+            part.requests.to_string(),
+            format!("{:.3}", part.mean_measured_ms),
+            format!("{:.3}", part.mean_model_ms),
+            format!("{:.3}", part.demerit_ms),
+            format!("{:.2}", part.demerit_percent),
+        ]);
+    }
+    let mut out = table.render(terminal);
+    let e = &v.errors;
+    let text = format!(
+        "request by request: half are off by no more than {:.3} ms, 95 % by no more than {:.3} ms; {} are within 0.5 ms, \
+         {} off by over half a rotation",
+        e.median_ms,
+        e.p95_ms,
+        number::percent(e.within_half_ms),
+        number::percent(e.off_half_rotation)
+    );
+    let _ = write!(out, "\n{}", wrap(&text, terminal.width));
+    out
+}
