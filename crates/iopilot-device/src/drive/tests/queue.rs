@@ -50,6 +50,7 @@ prop_compose! {
     fn reads()(
         ahead in prop::sample::select(vec![
             ReadAhead::None, ReadAhead::Track, ReadAhead::Cylinder, ReadAhead::Segment, ReadAhead::Adaptive,
+            ReadAhead::WholeTrack,
         ]),
         min_ahead in prop::sample::select(vec![0u32, 5, 60]), max_ahead in prop::sample::select(vec![0u32, 30, 300]),
         keep in prop::sample::select(vec![KeepRequested::Drop, KeepRequested::Keep, KeepRequested::Overwrite]),
