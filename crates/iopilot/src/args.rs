@@ -264,6 +264,17 @@ pub(crate) enum Disk {
         #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
         output: Option<PathBuf>,
     },
+    /// Draw the seek curve, the zones and the service times of a disk, each an SVG file.
+    Plot {
+        /// A disk of the catalogue, a TOML file, or a DiskSim file (.diskspecs, .parv).
+        disk: String,
+        /// The folder to write to; made where it does not exist.
+        #[arg(long, short, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
+        output: PathBuf,
+        /// The seed of the places that are read and written.
+        #[arg(long, value_name = "N", default_value_t = 0)]
+        seed: u64,
+    },
     /// Fit a drive's model to times that were measured on the drive.
     Calibrate(Calibrate),
     /// Compare a drive's model with service times measured on the drive.

@@ -1,5 +1,7 @@
 //! `iopilot disk`: the catalogue.
 
+mod plot;
+
 use super::Context;
 use super::session::{self, load_disk};
 use crate::args::Disk;
@@ -43,6 +45,7 @@ pub(crate) fn run(command: &Disk, context: &Context) -> anyhow::Result<String> {
         },
         Disk::Show { disk, .. } => show(&load_disk(disk, context)?, context),
         Disk::Convert { spec, output } => convert(spec, output.as_ref(), context),
+        Disk::Plot { disk, output, seed } => plot::run(disk, output, *seed, context),
         Disk::Calibrate(args) => super::calibrate::run(args, context),
         Disk::Validate(args) => super::disk_validate::run(args, context),
     }

@@ -6,6 +6,7 @@
 mod emphasis;
 mod html;
 mod lines;
+pub(crate) mod pictures;
 mod scale;
 mod seeks;
 mod svg;

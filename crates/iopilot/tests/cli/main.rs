@@ -10,6 +10,7 @@ mod errors;
 mod generated;
 mod listings;
 mod pipes;
+mod plot;
 mod recording;
 mod report;
 mod results;
