@@ -67,7 +67,7 @@ pub(crate) fn service_times(name: &str, mut reads: Vec<f64>, mut writes: Vec<f64
     let curves =
         [Curve { class: "reads", points: cdf(&mut reads) }, Curve { class: "writes", points: cdf(&mut writes) }];
     let longest = curves.iter().filter_map(|c| c.points.last()).map(|p| p.0).fold(0.0, f64::max);
-    let title = format!("{name}: share of requests served within a time, ms (8 KiB at random places, one at a time)");
+    let title = format!("{name}: random 8 KiB, one at a time: share served within, ms");
     draw(&title, (0.0, longest), 1.0, &curves, tick, |v| format!("{} %", tick(v * 100.0)))
 }
 
@@ -85,7 +85,7 @@ fn draw(
     y_label: impl Fn(f64) -> String,
 ) -> String {
     let frame = Frame::new(SIZE, 56.0, 34.0, 20.0, 34.0);
-    let (x, y) = (Scale::linear(x, frame.x_range()), Scale::linear((0.0, y_max), frame.y_range()));
+    let (x, y) = (Scale::linear(x, frame.x_range()), Scale::from_zero(y_max, frame.y_range()));
     let (w, h) = SIZE;
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{w}\" height=\"{h}\" viewBox=\"0 0 {w} {h}\" role=\"img\">\
