@@ -6,6 +6,7 @@
 mod convert;
 mod damaged;
 mod demo;
+mod disksim;
 mod errors;
 mod generated;
 mod listings;
