@@ -2,6 +2,7 @@
 //!
 //! Every key names its unit. What a data sheet does not say can be left out and is derived; see `docs/disks.md`.
 
+mod array;
 mod build;
 mod check;
 mod drive;
@@ -10,6 +11,7 @@ mod marks;
 mod rules;
 mod sections;
 
+pub use array::{ArraySpec, CopyChoiceSpec, FailureSpec, LevelSpec, MirrorSpec, RebuildSpec, RotationSpec};
 pub use drive::{
     BufferSpec, BusSpec, DriveMechanicsSpec, DriveSeekSpec, DriveSpec, ExtraDisconnectSpec, G1Spec, G1ZoneSpec, G2Spec,
     G2ZoneSpec, G4NodeSpec, G4Spec, HplSpec, MeasuredClock, OverheadsSpec, ReadSpec, ThinkSide, ThreePointSpec,

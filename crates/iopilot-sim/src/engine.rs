@@ -115,7 +115,9 @@ impl<S: Source, D: Device> Engine<S, D> {
                 first = i;
             }
         }
-        if due[first] == Nanos::MAX {
+        // What the device still does of itself (write back, rebuild) is nobody's concern once all requests are served.
+        let others = due[1..].iter().all(|&at| at == Nanos::MAX);
+        if due[first] == Nanos::MAX || (others && self.block.outstanding() == 0) {
             return false;
         }
         debug_assert!(due[first] >= self.now, "time goes back in slot {first}: {} < {}", due[first].0, self.now.0);

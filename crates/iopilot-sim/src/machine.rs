@@ -5,20 +5,22 @@ use crate::error::SimError;
 use crate::host::HostConfig;
 use crate::report::MachineSummary;
 use iopilot_block::{InputError, SECTOR_BYTES, parse_toml};
-use iopilot_device::{AnyDevice, Device, DeviceError, DeviceSpec, DiskSpec, load_disk};
+use iopilot_device::{AnyDevice, ArraySpec, Device, DeviceError, DeviceSpec, DiskSpec, load_disk};
 use serde::Deserialize;
 use std::path::Path;
 
-/// A machine with one disk.
+/// A machine with one disk, or one array of disks.
 #[derive(Clone, Debug)]
 pub struct Machine {
     /// Its name.
     pub name: String,
-    /// The disk's catalogue name or file.
+    /// The disk's catalogue name or file; of an array in a few words.
     pub disk_name: String,
-    /// The disk as described.
+    /// The disk as described; of an array its members.
     pub disk: DiskSpec,
-    /// The disk as it is before its first request.
+    /// The array, where it is one.
+    pub array: Option<ArraySpec>,
+    /// The disk or array as it is before its first request.
     pristine: AnyDevice,
     /// The block layer's settings.
     pub block: BlockConfig,
@@ -31,7 +33,8 @@ pub struct Machine {
 #[serde(deny_unknown_fields)]
 struct Description {
     name: Option<String>,
-    disk: String,
+    disk: Option<String>,
+    array: Option<ArraySpec>,
     #[serde(default)]
     block: BlockConfig,
     #[serde(default)]
@@ -57,6 +60,7 @@ impl Machine {
             disk_name: name.to_owned(),
             pristine: spec.build()?,
             disk: spec,
+            array: None,
             block: BlockConfig::default(),
             host: HostConfig::default(),
         })
@@ -95,23 +99,36 @@ impl Machine {
     ) -> Result<Self, SimError> {
         let shown = path.display().to_string();
         let description: Description = parse_toml(text, &shown)?;
-        let beside = path.with_file_name(&description.disk);
-        let is_file = Path::new(&description.disk).extension().is_some() && beside.exists();
-        let disk = if is_file { beside.display().to_string() } else { description.disk };
         let at = |e: InputError| {
-            let key = e.field.rsplit('.').next().unwrap_or_default();
-            let line = text.lines().zip(1..).find(|(line, _)| line.split('=').next().is_some_and(|k| k.trim() == key));
+            let line = line_of(text, &e.field);
             let e = e.in_file(&shown);
-            line.map_or(e.clone(), |(_, number)| e.at_line(number))
+            line.map_or(e.clone(), |number| e.at_line(number))
         };
+        let (key, disk) = match (&description.disk, &description.array) {
+            (Some(disk), None) => ("disk", disk),
+            (None, Some(array)) => ("array.disk", &array.disk),
+            (Some(disk), Some(_)) => {
+                let expected = "none beside an [array], which names its own";
+                return Err(at(InputError::new("disk", disk.as_str(), expected)).into());
+            }
+            (None, None) => return Err(at(InputError::new("disk", "", "a value for this key")).at_line(1).into()),
+        };
+        let beside = path.with_file_name(disk);
+        let is_file = Path::new(disk).extension().is_some() && beside.exists();
+        let disk = if is_file { beside.display().to_string() } else { disk.clone() };
         let on_disk = load_disk(&disk).map_err(SimError::from).and_then(|spec| Self::with_disk(&disk, spec));
-        let on_disk = on_disk.map_err(|e| match e {
+        let mut on_disk = on_disk.map_err(|e| match e {
             SimError::Device(DeviceError::UnknownDisk { name, names, hint }) => {
                 let expected = format!("a TOML file or one of the catalogue's names: {names}{hint}");
-                SimError::Input(at(InputError::new("disk", name, expected)))
+                SimError::Input(at(InputError::new(key, name, expected)))
             }
             e => e,
         })?;
+        if let Some(array) = description.array {
+            on_disk.pristine = array.build(&on_disk.pristine).map_err(at)?.into();
+            on_disk.disk_name = array.title();
+            on_disk.array = Some(array);
+        }
         let machine = Self {
             name: description.name.unwrap_or_else(|| shown.clone()),
             block: description.block,
@@ -141,7 +158,7 @@ impl Machine {
         self.pristine.capacity()
     }
 
-    /// Whether seeks cost time on its disk (`queue/rotational`).
+    /// Whether seeks cost time on its disk or disks (`queue/rotational`).
     pub fn is_rotational(&self) -> bool {
         matches!(self.disk.device, DeviceSpec::Mechanical(_) | DeviceSpec::Drive(_))
     }
@@ -157,6 +174,31 @@ impl Machine {
             cpus: self.host.cpus,
         }
     }
+}
+
+/// The line of a dotted key; of the deepest part of it that has a line of its own.
+fn line_of(text: &str, key: &str) -> Option<u64> {
+    let mut section = String::new();
+    let mut found: Option<(usize, u64)> = None;
+    for (line, number) in text.lines().zip(1..) {
+        let line = line.trim();
+        let name = match line.strip_prefix('[').and_then(|rest| rest.split(']').next()) {
+            Some(header) => {
+                section = header.trim().to_owned();
+                section.clone()
+            }
+            None => match line.split_once('=') {
+                Some((name, _)) if section.is_empty() => name.trim().to_owned(),
+                Some((name, _)) => format!("{section}.{}", name.trim()),
+                None => continue,
+            },
+        };
+        let fits = key == name || key.strip_prefix(&name).is_some_and(|rest| rest.starts_with('.'));
+        if fits && found.is_none_or(|(length, _)| length < name.len()) {
+            found = Some((name.len(), number));
+        }
+    }
+    found.map(|(_, number)| number)
 }
 
 #[cfg(test)]
@@ -178,5 +220,26 @@ mod tests {
         );
         assert!(error("disk = \"hd-500-16\"\n[host]\ncpu = 2\n").contains("m.toml:3: key: got cpu, expected"));
         assert_eq!(error("[host]\n"), "m.toml:1: disk: got nothing, expected a value for this key");
+    }
+
+    #[test]
+    fn an_array_takes_the_place_of_a_disk() {
+        let text = "name = \"m\"\n[array]\nlevel = \"raid5\"\ndisk = \"hd-500-16\"\nmembers = 4\n";
+        let machine = Machine::from_toml(text, Path::new("m.toml")).unwrap();
+        assert_eq!(machine.summary().disk, "RAID 5 of 4 x hd-500-16");
+        assert!(machine.is_rotational());
+        let disk = Machine::for_disk("hd-500-16").unwrap().capacity();
+        assert!(machine.capacity() <= 3 * disk && machine.capacity() > 3 * disk - 1000);
+        assert_eq!(
+            error(&text.replace("members = 4", "members = 2\nqueue_depth = 0\n[block]\nqueue_depth = 4")),
+            "m.toml:6: array.queue_depth: got 0, expected 1 to 65536"
+        );
+        assert_eq!(
+            error(&text.replace("members = 4", "members = 2\nrebuild = { rate_mb_s = 0.0 }")),
+            "m.toml:6: array.rebuild.rate_mb_s: got 0, expected 0.001 to 1000000000"
+        );
+        assert!(error(&text.replace("hd-500-16", "hd-5")).starts_with("m.toml:4: array.disk: got hd-5, expected"));
+        assert!(error(&format!("disk = \"hd-500-16\"\n{text}")).starts_with("m.toml:1: disk: got hd-500-16, expected"));
+        assert!(error(&text.replace("members = 4", "")).contains("members: got nothing"));
     }
 }

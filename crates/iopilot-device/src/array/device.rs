@@ -18,6 +18,7 @@ use crate::{AnyDevice, Completion, Device, DeviceRequest};
 use background::Background;
 use events::{Event, Events};
 use iopilot_block::{InputError, Nanos};
+use iopilot_sched::IoQueueConfig;
 use std::collections::VecDeque;
 
 /// An array of devices: a controller with a queue, stripe locks, perhaps a write-back cache, members that may fail, and
@@ -68,11 +69,17 @@ impl Array {
         }
         let spares = model.rebuild.map_or(0, |rebuild| rebuild.spares);
         let spare = (spares > 0).then(|| spare.or_else(|| members.first().cloned())).flatten();
+        let by_position = model.member_queue.as_ref().is_some_and(IoQueueConfig::needs_positions);
+        if by_position && members.iter().chain(&spare).any(|device| device.positions().is_none()) {
+            let expected = "one that goes by block: the members know no positions";
+            return Err(InputError::new("member_scheduler", "a policy by position", expected));
+        }
         let count = layout.members();
+        let member = |device| Member::new(device, model.member_queue_depth, model.member_queue.as_ref());
         let mut array = Self {
             mapper: Mapper::new(layout.clone(), model.rules),
             health: Health::whole(count),
-            members: members.into_iter().map(|device| Member::new(device, model.member_queue_depth)).collect(),
+            members: members.into_iter().map(member).collect(),
             clock: Clock::new(count),
             events: Events::default(),
             operations: Operations::default(),
@@ -183,7 +190,7 @@ impl Array {
         for completion in &done {
             let number = completion.id.index() as u32;
             let issued = self.issued.take(number);
-            self.members[member as usize].completed(&self.issued, now);
+            self.members[member as usize].completed(number, &issued.io, &self.issued, now);
             self.member_done(&issued, &completion.service, now, out);
         }
         done.clear();

@@ -2,6 +2,7 @@
 
 use crate::{AnyDevice, Device, DeviceRequest, ServiceBreakdown};
 use iopilot_block::{Flags, Nanos, Op, RequestId};
+use iopilot_sched::{IoQueue, IoQueueConfig, IoRequest};
 use std::collections::VecDeque;
 
 use super::copies::MemberView;
@@ -60,14 +61,65 @@ impl IssuedRequests {
     }
 }
 
+/// What waits for a member at the controller.
+#[derive(Clone, Debug)]
+enum Waiting {
+    /// In order of arrival.
+    Fifo(VecDeque<u32>),
+    /// In the order of a policy; flushes go before all others.
+    Ordered { queue: Box<IoQueue>, flushes: VecDeque<u32> },
+}
+
+impl Waiting {
+    fn new(policy: Option<&IoQueueConfig>) -> Self {
+        match policy {
+            None => Self::Fifo(VecDeque::new()),
+            Some(config) => Self::Ordered { queue: Box::new(IoQueue::new(config.clone())), flushes: VecDeque::new() },
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Fifo(queue) => queue.len(),
+            Self::Ordered { queue, flushes } => queue.len() + flushes.len(),
+        }
+    }
+
+    fn push(&mut self, at: u32, io: &MemberIo, now: Nanos) {
+        match self {
+            Self::Fifo(queue) => queue.push_back(at),
+            Self::Ordered { flushes, .. } if io.op == Op::Flush => flushes.push_back(at),
+            Self::Ordered { queue, .. } => {
+                queue.insert(IoRequest::new(RequestId::from_index(at as usize), io.op, io.lba, io.sectors), now);
+            }
+        }
+    }
+
+    fn pop(&mut self, device: &AnyDevice, now: Nanos) -> Option<u32> {
+        match self {
+            Self::Fifo(queue) => queue.pop_front(),
+            Self::Ordered { queue, flushes } => match flushes.pop_front() {
+                Some(at) => Some(at),
+                None => queue.pick(now, device.positions()).map(|pick| pick.id.index() as u32),
+            },
+        }
+    }
+
+    fn completed(&mut self, at: u32, io: &MemberIo, now: Nanos) {
+        if let (Self::Ordered { queue, .. }, true) = (self, io.op != Op::Flush) {
+            // Nothing completes with it: streams and overlaps are off.
+            queue.completed(RequestId::from_index(at as usize), now, &mut Vec::new());
+        }
+    }
+}
+
 /// A member, or the spare in its place.
 #[derive(Clone, Debug)]
 pub(super) struct Member {
     pub(super) device: AnyDevice,
     /// Whether there is a device to talk to.
     pub(super) present: bool,
-    /// What waits at the controller, in order of arrival.
-    queue: VecDeque<u32>,
+    waiting: Waiting,
     in_flight: u32,
     depth: u32,
     /// Where the last request to it ended.
@@ -75,26 +127,28 @@ pub(super) struct Member {
 }
 
 impl Member {
-    pub(super) fn new(device: AnyDevice, depth: u32) -> Self {
+    /// At most `depth` requests are given to it at once; the others wait in the order of `policy`.
+    pub(super) fn new(device: AnyDevice, depth: u32, policy: Option<&IoQueueConfig>) -> Self {
         let depth = depth.min(device.queue_depth());
-        Self { device, present: true, queue: VecDeque::new(), in_flight: 0, depth, last: 0 }
+        Self { device, present: true, waiting: Waiting::new(policy), in_flight: 0, depth, last: 0 }
     }
 
     /// Queues a request and gives the member what it can take.
     pub(super) fn submit(&mut self, at: u32, requests: &IssuedRequests, now: Nanos) {
-        self.queue.push_back(at);
+        self.waiting.push(at, &requests.get(at).io, now);
         self.pump(requests, now);
     }
 
     /// One of its requests is done.
-    pub(super) fn completed(&mut self, requests: &IssuedRequests, now: Nanos) {
+    pub(super) fn completed(&mut self, at: u32, io: &MemberIo, requests: &IssuedRequests, now: Nanos) {
         self.in_flight -= 1;
+        self.waiting.completed(at, io, now);
         self.pump(requests, now);
     }
 
     fn pump(&mut self, requests: &IssuedRequests, now: Nanos) {
         while self.in_flight < self.depth {
-            let Some(at) = self.queue.pop_front() else { return };
+            let Some(at) = self.waiting.pop(&self.device, now) else { return };
             let issued = requests.get(at);
             let io = &issued.io;
             self.in_flight += 1;
@@ -112,15 +166,18 @@ impl Member {
         }
     }
 
-    /// The member is gone; a spare may take its place.
-    pub(super) fn replace(&mut self, spare: Option<AnyDevice>) {
-        self.queue.clear();
+    /// The member is gone, with all that it was to do.
+    pub(super) fn remove(&mut self, policy: Option<&IoQueueConfig>) {
+        self.waiting = Waiting::new(policy);
         self.in_flight = 0;
         self.last = 0;
-        self.present = spare.is_some();
-        if let Some(spare) = spare {
-            self.device = spare;
-        }
+        self.present = false;
+    }
+
+    /// A spare takes its place.
+    pub(super) fn replace(&mut self, spare: AnyDevice) {
+        self.device = spare;
+        self.present = true;
     }
 }
 
@@ -130,7 +187,7 @@ pub(super) struct Members<'a>(pub(super) &'a [Member]);
 impl MemberView for Members<'_> {
     fn queued(&self, member: u32) -> u32 {
         let member = &self.0[member as usize];
-        member.in_flight + member.queue.len() as u32
+        member.in_flight + member.waiting.len() as u32
     }
 
     fn last(&self, member: u32) -> u64 {

@@ -3,6 +3,7 @@
 use super::layout::ArrayLayout;
 use super::mapper::MappingRules;
 use iopilot_block::{InputError, Nanos};
+use iopilot_sched::{IoQueueConfig, OverlapScheme};
 
 /// An array's controller, and what befalls its members.
 #[derive(Clone, Debug)]
@@ -15,6 +16,9 @@ pub struct ArrayModel {
     pub queue_depth: u32,
     /// Requests a member is given at once; at most what it takes.
     pub member_queue_depth: u32,
+    /// In which order requests beyond that are given to a member; `None`: as they came. Requests do not become one
+    /// there, and complete one by one.
+    pub member_queue: Option<IoQueueConfig>,
     /// Processing of a command before anything else happens; commands overlap.
     pub command: Nanos,
     /// Nanoseconds per byte between host and controller, one transfer at a time; 0 for none.
@@ -70,6 +74,7 @@ impl ArrayModel {
             rules,
             queue_depth: 256,
             member_queue_depth: u32::MAX,
+            member_queue: None,
             command: Nanos::ZERO,
             bus_ns_per_byte: 0.0,
             nvram: None,
@@ -110,6 +115,12 @@ impl ArrayModel {
             }
             if rebuild.rate.is_some_and(|rate| rate.is_nan() || rate <= 0.0) {
                 return wrong("rebuild.rate", format!("{:?}", rebuild.rate), "above 0".into());
+            }
+        }
+        if let Some(queue) = &self.member_queue {
+            if queue.max_concat.0 > 0 || queue.overlap != OverlapScheme::Off {
+                let got = "a queue that joins requests";
+                return wrong("member_queue", got.into(), "no concatenation, no overlap scheme".into());
             }
         }
         for (field, value) in [("queue_depth", self.queue_depth), ("member_queue_depth", self.member_queue_depth)] {

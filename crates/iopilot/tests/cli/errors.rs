@@ -36,6 +36,11 @@ fn an_unknown_key_of_a_description_is_named_with_its_file_and_line() {
     s.write("machine.toml", "disk = \"hd-250-32\"\n\n[block]\nnr_request = 64\n");
     let line = s.refused("compare small.trace --machine machine.toml");
     assert!(line.contains("machine.toml:4") && line.contains("nr_request"), "{line}");
+
+    let array = "[array]\nlevel = \"raid5\"\nmembers = 4\ndisk = \"hd-250-32\"\nfailed = [1, 2]\n";
+    s.write("array.toml", array);
+    let line = s.refused("compare small.trace --machine array.toml");
+    assert!(line.contains("array.toml:5: array.failed: got [1, 2]"), "{line}");
 }
 
 #[test]

@@ -106,13 +106,28 @@ fn a_machine_can_be_described() {
 }
 
 #[test]
+fn an_array_can_be_described() {
+    let s = Sandbox::new();
+    let array = "[array]\nlevel = \"raid5\"\nmembers = 4\ndisk = \"hd-250-32\"\n";
+    s.write("whole.toml", array);
+    s.write("degraded.toml", &format!("{array}failed = [1]\n"));
+    let json = |file: &str| -> Value {
+        serde_json::from_str(&s.ok(&format!("simulate -w small.trace -m {file} -s noop --json"))).unwrap()
+    };
+    let (whole, degraded) = (json("whole.toml"), json("degraded.toml"));
+    assert_eq!(whole["machine"]["disk"], "RAID 5 of 4 x hd-250-32");
+    assert_eq!(whole["runs"][0]["requests"], degraded["runs"][0]["requests"]);
+    assert_ne!(whole["runs"][0]["response_ms"]["mean"], degraded["runs"][0]["response_ms"]["mean"]);
+}
+
+#[test]
 fn the_example_machines_run() {
     let s = Sandbox::new();
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/machines");
     let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
     assert!(!files.is_empty());
     for file in files {
-        s.ok(&format!("compare small.trace --machine {} --scheduler noop,none,bfq", file.display()));
+        s.ok(&format!("compare small.trace --machine {} --scheduler noop,none,bfq --fit wrap", file.display()));
     }
 }
 

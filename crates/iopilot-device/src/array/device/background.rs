@@ -107,7 +107,7 @@ impl Array {
         self.health.lose(member);
         let spare = self.background.spare.clone().filter(|_| self.background.spares > 0);
         let lost: Vec<u32> = self.issued.at_member(member).collect();
-        self.members[member as usize].replace(None);
+        self.members[member as usize].remove(self.model.member_queue.as_ref());
         self.touch(member);
         for number in lost {
             let issued = self.issued.take(number);
@@ -119,7 +119,7 @@ impl Array {
         }
         if let (Some(spare), Some(rebuild)) = (spare, self.model.rebuild) {
             self.background.spares -= 1;
-            self.members[member as usize].replace(Some(spare));
+            self.members[member as usize].replace(spare);
             self.background.rebuilds.push_back(member);
             if self.background.rebuilds.len() == 1 {
                 self.background.next_row = 0;

@@ -25,6 +25,8 @@ const DIFFERENCE_SETS: [(u32, &[u32]); 8] = [
 
 /// The most tuples of a design.
 const MAX_TUPLES: u64 = 10_000;
+/// The most units of its full table, in which each tuple is there once for each place that the parity can have.
+const MAX_UNITS: u64 = 1 << 22;
 
 impl BlockDesign {
     /// A design from its table of tuples.
@@ -38,6 +40,12 @@ impl BlockDesign {
         if group < 2 || tuples.len() as u64 > MAX_TUPLES {
             let got = format!("{} tuples of {group}", tuples.len());
             return Err(InputError::new("design", got, format!("1 to {MAX_TUPLES} tuples of two members or more")));
+        }
+        let units = tuples.len() as u64 * (group as u64).pow(2);
+        if units > MAX_UNITS {
+            let got = format!("{} tuples of {group}", tuples.len());
+            let expected = format!("tuples times the square of their size to be at most {MAX_UNITS}");
+            return Err(InputError::new("design", got, expected));
         }
         let mut uses = vec![0u32; members as usize];
         for tuple in &tuples {
@@ -161,6 +169,8 @@ mod tests {
         assert!(error(3, &[&[0, 1], &[1, 3]]).contains("members from 0 to 2"));
         assert!(error(3, &[&[0, 1], &[1, 2]]).contains("got member 0 in 1 tuples, expected each member in the same"));
         assert!(error(3, &[&[0, 1], &[0, 1, 2]]).contains("2 members, as in the first tuple"));
+        let huge = BlockDesign::balanced(1024, 1023).unwrap_err().to_string();
+        assert!(huge.contains("design: got 1024 tuples of 1023"), "{huge}");
         assert!(BlockDesign::balanced(40, 10).unwrap_err().to_string().contains("4 of 13"));
     }
 }

@@ -6,6 +6,7 @@ use iopilot_device::{
     AnyDevice, Array, ArrayLayout, ArrayModel, Completion, ConstantDevice, ConstantModel, CopyChoice, Device,
     DeviceRequest, Failure, MappingRules, NvramModel, Organisation, RebuildModel, Redundancy,
 };
+use iopilot_sched::{IoQueueConfig, Policy};
 use proptest::prelude::*;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -16,6 +17,7 @@ struct Setting {
     copy_choice: CopyChoice,
     depth: u32,
     member_depth: u32,
+    policy: Option<Policy>,
     nvram: Option<NvramModel>,
     /// When the members fail that may.
     failing: Vec<u64>,
@@ -43,14 +45,15 @@ fn settings() -> impl Strategy<Value = Setting> {
         copy_choice,
         1u32..12,
         1u32..5,
+        prop::option::of(prop_oneof![Just(Policy::ElevatorLbn), Just(Policy::SstfLbn), Just(Policy::Fcfs)]),
         prop::option::of(nvram),
         failing,
         prop::option::of(rebuild),
         any::<u64>(),
     );
-    parts.prop_map(|(organisation, copy_choice, depth, member_depth, nvram, failing, rebuild, seed)| {
+    parts.prop_map(|(organisation, copy_choice, depth, member_depth, policy, nvram, failing, rebuild, seed)| {
         let rebuild = rebuild.filter(|_| organisation.redundancy != Redundancy::None);
-        Setting { organisation, copy_choice, depth, member_depth, nvram, failing, rebuild, seed }
+        Setting { organisation, copy_choice, depth, member_depth, policy, nvram, failing, rebuild, seed }
     })
 }
 
@@ -84,6 +87,7 @@ fn build(setting: &Setting) -> (Array, usize) {
     let model = ArrayModel {
         queue_depth: setting.depth,
         member_queue_depth: setting.member_depth,
+        member_queue: setting.policy.map(IoQueueConfig::with_policy),
         command: Nanos::from_micros(rng.random_range(0..200)),
         bus_ns_per_byte: rng.random_range(0.0..5.0),
         nvram: setting.nvram,

@@ -2,6 +2,7 @@
 
 mod contents;
 mod device;
+mod documentation;
 mod store;
 
 use iopilot_device::{BlockDesign, MirrorOrder, Organisation, Redundancy, Rotation};

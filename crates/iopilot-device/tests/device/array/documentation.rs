@@ -1,0 +1,42 @@
+//! The pictures in `docs/arrays.md` are what the layouts are. `IOPILOT_BLESS=1` rewrites them.
+
+use iopilot_device::{ArrayLayout, BlockDesign, MirrorOrder, Organisation, Redundancy, Rotation};
+use std::path::Path;
+
+fn draw(members: u32, redundancy: Redundancy, rows: u64) -> String {
+    let organisation =
+        Organisation { members, member_sectors: 8000, stripe_unit: Some(8), redundancy, use_remainder: false };
+    ArrayLayout::new(&organisation).expect("sound").draw(rows)
+}
+
+fn rotated(checks: u32, rotation: Rotation) -> Redundancy {
+    Redundancy::Rotated { checks, rotation, parity_unit: None }
+}
+
+#[test]
+fn the_pictures_in_the_documentation_are_the_layouts() {
+    let mirrored = Redundancy::Mirrored { copies: 2, order: MirrorOrder::Adjacent };
+    let design = BlockDesign::balanced(7, 3).expect("known");
+    let pictures = [
+        ("RAID 0", draw(5, Redundancy::None, 2)),
+        ("RAID 1+0, neighbours as copies", draw(6, mirrored, 2)),
+        ("RAID 4", draw(5, Redundancy::CheckDisks { checks: 1 }, 2)),
+        ("RAID 5, left-symmetric", draw(5, rotated(1, Rotation::LeftSymmetric), 5)),
+        ("RAID 5, left-asymmetric", draw(5, rotated(1, Rotation::LeftAsymmetric), 5)),
+        ("RAID 5, right-symmetric", draw(5, rotated(1, Rotation::RightSymmetric), 5)),
+        ("RAID 5, right-asymmetric", draw(5, rotated(1, Rotation::RightAsymmetric), 5)),
+        ("RAID 6, left-symmetric", draw(5, rotated(2, Rotation::LeftSymmetric), 5)),
+        ("Declustered parity, 3 of 7", draw(7, Redundancy::Declustered { checks: 1, design }, 9)),
+    ];
+    let drawn: String = pictures.iter().map(|(name, picture)| format!("{name}:\n\n```\n{picture}```\n\n")).collect();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/arrays.md");
+    let text = std::fs::read_to_string(&path).expect("docs/arrays.md");
+    let (before, rest) = text.split_once("<!-- layouts -->\n").expect("the mark");
+    let (written, after) = rest.split_once("<!-- /layouts -->").expect("the mark");
+    if std::env::var_os("IOPILOT_BLESS").is_some() {
+        let text = format!("{before}<!-- layouts -->\n{drawn}<!-- /layouts -->{after}");
+        std::fs::write(&path, text).expect("docs/arrays.md can be written");
+    } else {
+        assert_eq!(written, drawn, "run again with IOPILOT_BLESS=1 to rewrite docs/arrays.md");
+    }
+}
