@@ -163,9 +163,10 @@ impl Drive {
         let service = &mut self.slots[i].service;
         service.seek = Nanos((stream.settled - begin) as u64);
         service.cylinders = self.arm.cylinder.abs_diff(stream.arm().cylinder);
-        if stream.run_start() < f64::INFINITY {
-            service.rotation = Nanos((stream.run_start() - stream.settled).max(0.0) as u64);
-        }
+        // Of a write whose data are still to come it is not known yet when it begins: when its first sector passes.
+        let passes = || stream.settled + m.latency(stream.settled, m.geometry.track_of(first).angle_of(first));
+        let begun = if stream.run_start() < f64::INFINITY { stream.run_start() } else { passes() };
+        service.rotation = Nanos((begun - stream.settled).max(0.0) as u64);
         self.stream = Some(stream);
         self.note_progress();
     }

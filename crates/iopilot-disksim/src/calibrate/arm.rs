@@ -24,7 +24,8 @@ struct Clue {
 fn clues(judge: &Judge, predicted: &[Predicted], period: f64) -> Vec<Clue> {
     let mut out = Vec::new();
     for (r, p) in judge.requests.iter().zip(predicted) {
-        if p.hit || p.rotation <= 0.0 {
+        let unexpected_hit = r.op == Op::Read && r.service < 0.5 * period;
+        if p.hit || p.rotation <= 0.0 || unexpected_hit {
             continue;
         }
         let late = r.service - p.service;
@@ -110,13 +111,14 @@ fn distances(curve: &SeekCurve, cylinders: u32) -> Vec<u32> {
     out
 }
 
-/// The seek curve of `mechanics` as a table, with `change` ns added.
-fn seek_table(mechanics: &Mechanics, change: impl Fn(u32) -> f64) -> DriveSeekSpec {
+/// The seek curve of `mechanics` as a table, with `change` ns added, which is told whether it is for writes. These get a
+/// table of their own if they had one, or if `split`.
+fn seek_table(mechanics: &Mechanics, split: bool, change: impl Fn(u32, bool) -> f64) -> DriveSeekSpec {
     let table = |write: bool| {
-        let time = |d: u32| (d, (mechanics.seek.time_of(d, write) + change(d)).max(0.0) / 1e6);
+        let time = |d: u32| (d, (mechanics.seek.time_of(d, write) + change(d, write)).max(0.0) / 1e6);
         distances(&mechanics.seek, mechanics.geometry.cylinders()).into_iter().map(time).collect::<Vec<_>>()
     };
-    let differ = matches!(mechanics.seek, SeekCurve::Tables { .. });
+    let differ = split || matches!(mechanics.seek, SeekCurve::Tables { .. });
     let write_table_ms = if differ { table(true) } else { Vec::new() };
     DriveSeekSpec { table_ms: table(false), write_table_ms, ..Default::default() }
 }
@@ -133,8 +135,15 @@ pub(super) fn proposals(judge: &Judge, drive: &DriveSpec, predicted: &[Predicted
     let by_distance = corrections(reads.clone(), mechanics.period);
     for share in [1.0, 0.5] {
         let mut changed = drive.clone();
-        let change = |d: u32| share * between(&by_distance, f64::from(d).sqrt());
-        changed.mechanics.seek = seek_table(mechanics, change);
+        let change = |d: u32, _| share * between(&by_distance, f64::from(d).sqrt());
+        changed.mechanics.seek = seek_table(mechanics, false, change);
+        out.push(changed);
+    }
+    let of_writes = corrections(writes.clone(), mechanics.period);
+    if of_writes.iter().any(|&(_, change)| change != 0.0) {
+        let mut changed = drive.clone();
+        let change = |d: u32, write: bool| if write { between(&of_writes, f64::from(d).sqrt()) } else { 0.0 };
+        changed.mechanics.seek = seek_table(mechanics, true, change);
         out.push(changed);
     }
     out.extend(command_times(drive, mechanics, &clues));
@@ -177,7 +186,7 @@ fn command_times(drive: &DriveSpec, mechanics: &Mechanics, clues: &[Clue]) -> Ve
         let m = &mut changed.mechanics;
         m.head_switch_ms = (m.head_switch_ms - read).max(0.0);
         m.write_settle_ms -= write - read;
-        m.seek = seek_table(mechanics, |_| -read * 1e6);
+        m.seek = seek_table(mechanics, false, |_, _| -read * 1e6);
         out.push(changed);
     }
     out

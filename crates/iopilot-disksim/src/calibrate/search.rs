@@ -100,8 +100,8 @@ fn overheads(judge: &Judge, best: &Candidate) -> Vec<DriveSpec> {
     change(&|d| d.overheads.read_hit_after_write_ms = (d.overheads.read_hit_after_write_ms + after_write).max(0.0));
     let (after_read, after_write) = (median(w, Some(r), None), median(w, Some(w), None));
     if best.drive.write.fast == FastWrite::Off {
-        // A write ends some time behind its last sector, a read another; of the latter the angle of the spindle takes
-        // as much away as it adds, so that writes may end earlier.
+        // A write ends some time behind its last sector, a read another. Where writes are to end earlier, reads take
+        // longer behind their sectors, which pass as much earlier, and for which the arm starts as much earlier.
         let error = phase(judge, best);
         let shift = |d: &mut DriveSpec, by: f64| {
             let o = &mut d.overheads;
@@ -109,6 +109,8 @@ fn overheads(judge: &Judge, best: &Candidate) -> Vec<DriveSpec> {
             o.write_completion_ms = completion.max(0.0);
             if completion < 0.0 {
                 o.read_completion_ms -= completion;
+                o.read_miss_after_read_ms = (o.read_miss_after_read_ms + completion).max(0.0);
+                o.read_miss_after_write_ms = (o.read_miss_after_write_ms + completion).max(0.0);
                 o.read_hit_after_read_ms = (o.read_hit_after_read_ms + completion).max(0.0);
                 o.read_hit_after_write_ms = (o.read_hit_after_write_ms + completion).max(0.0);
                 let turns = -completion * d.mechanics.rotation_rpm / 60e3;

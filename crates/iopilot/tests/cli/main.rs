@@ -3,6 +3,7 @@
 // The lint spares `#[test]` functions only, not what they share.
 #![allow(clippy::unwrap_used)]
 
+mod calibration;
 mod convert;
 mod damaged;
 mod demo;
