@@ -12,6 +12,7 @@ mod by_block;
 mod by_cylinder;
 mod config;
 mod line;
+mod places;
 mod policy;
 mod request;
 mod shortest;
@@ -28,14 +29,12 @@ pub use request::{IoPick, IoRequest};
 use crate::Links;
 use iopilot_block::{Criticality, Nanos, Positions, RequestId};
 use line::{Line, cylinder_of};
+use places::SERVED;
 use policy::Order;
 use request::{Entry, Place};
 use shortest::Seen;
 use tour::Tour;
 use view::{Last, MayStart, View};
-
-/// The lines in the order in which they are served.
-const SERVED: [(Place, usize); 3] = [(Place::Priority, 0), (Place::Timeout, 1), (Place::Base, 2)];
 
 /// A queue of requests. See the [module](self) for what it is; nothing is allocated per request in the steady state.
 #[derive(Clone, Debug)]
@@ -94,10 +93,6 @@ impl IoQueue {
         for id in waiting {
             self.put(id, self.place_for(&self.entries[id.index()].request));
         }
-    }
-
-    fn place_for(&self, request: &IoRequest) -> Place {
-        if self.config.priorities && request.is_urgent() { Place::Priority } else { Place::Base }
     }
 
     /// Whether [`IoQueue::pick`] must be given the device's positions.
@@ -322,44 +317,5 @@ impl IoQueue {
         }
         finished.clear();
         self.finished = finished;
-    }
-
-    fn put(&mut self, id: RequestId, place: Place) {
-        self.entries[id.index()].place = place;
-        if let Some((_, index)) = SERVED.iter().find(|(at, _)| *at == place) {
-            self.lines[*index].insert(&mut self.links, &mut self.entries, id);
-        }
-    }
-
-    fn take_out(&mut self, id: RequestId) {
-        let place = self.entries[id.index()].place;
-        if let Some((_, index)) = SERVED.iter().find(|(at, _)| *at == place) {
-            self.lines[*index].remove(&mut self.links, &mut self.entries, id);
-        }
-    }
-
-    /// Moves what has waited too long. O(what is moved).
-    fn time_out(&mut self, now: Nanos) {
-        let (half, full) = match self.config.timeout_scheme {
-            TimeoutScheme::Off => return,
-            TimeoutScheme::Full if self.config.priorities => (None, Some(Place::Priority)),
-            TimeoutScheme::Full => (None, Some(Place::Timeout)),
-            TimeoutScheme::HalfAndFull => (Some(Place::Timeout), Some(Place::Priority)),
-        };
-        let timeout = self.config.timeout;
-        let moves = [(full, timeout, 1), (full, timeout, 2), (half, Nanos(timeout.0 / 2), 2)];
-        for (place, age, from) in moves {
-            let Some(place) = place else { continue };
-            if SERVED[from].0 == place {
-                continue;
-            }
-            while let Some(id) = self.lines[from].by_age.front() {
-                if now.since(self.entries[id.index()].arrived) <= age {
-                    break;
-                }
-                self.take_out(id);
-                self.put(id, place);
-            }
-        }
     }
 }

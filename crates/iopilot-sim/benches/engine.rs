@@ -7,8 +7,8 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use iopilot_block::{Lba, Nanos, Op, ProcessId, Sectors};
 use iopilot_device::{AnyDevice, Device, load_disk};
 use iopilot_sched::SchedulerSpec;
-use iopilot_sim::workload::replay::{Open, ReplayRecord};
-use iopilot_sim::{Progress, RunConfig, run};
+use iopilot_sim::workload::replay::{Closed, Open, ReplayRecord};
+use iopilot_sim::{BlockConfig, Progress, RunConfig, run};
 use iopilot_trace::TraceRecord;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -46,5 +46,26 @@ fn open_random(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, open_random);
+/// 128 requests always queued on a 10,000 rpm disk: what choosing by position costs, the simulation included.
+fn closed_positional(c: &mut Criterion) {
+    let disk = load_disk("savvio-10k4-600g").and_then(|d| d.build()).expect("the catalogue has it");
+    let records = random_load(&disk, Nanos::ZERO);
+    let block = BlockConfig { queue_depth: Some(1), nr_requests: Some(1024), ..BlockConfig::default() };
+    let config = RunConfig { rotational: true, block, ..RunConfig::default() };
+    let mut group = c.benchmark_group("closed-128");
+    group.throughput(Throughput::Elements(REQUESTS)).sample_size(10).measurement_time(Duration::from_secs(3));
+    for scheduler in ["fcfs", "sstf"]
+        .iter()
+        .map(|name| SchedulerSpec::parse(name))
+        .filter_map(Result::ok)
+        .chain(SchedulerSpec::positional())
+    {
+        group.bench_function(scheduler.name, |b| {
+            b.iter(|| run(Closed::new(&records[..], 129), disk.clone(), &scheduler, &config, &Progress::default()));
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, open_random, closed_positional);
 criterion_main!(benches);
