@@ -112,15 +112,22 @@ pub fn calibrate(drive: &DriveSpec, records: &[ValidateRecord], train: f64) -> R
 }
 
 /// The predictions of a whole trace at the measured clock, as `drive` was calibrated for it; `None` where it was not.
+/// Requests beyond the end of the drive are left out.
+///
+/// # Errors
+/// Where the drive contradicts itself.
 pub fn predict(drive: &DriveSpec, records: &[ValidateRecord]) -> Result<Option<Vec<Replayed>>, InputError> {
     let Some(measured) = drive.measured else { return Ok(None) };
     let think = match measured.think {
         ThinkSide::Before => ThinkTime::Before,
         ThinkSide::After => ThinkTime::After,
     };
-    let requests = timeline(records, think);
+    let model = drive.model()?;
+    let capacity = model.mechanics.geometry.capacity();
+    let mut requests = timeline(records, think);
+    requests.retain(|r| r.behind() <= capacity);
     let tracker = PhaseTracker { gain: measured.phase_gain, clip: measured.phase_clip_revolutions };
-    let predicted = replay(drive.model()?, &requests, tracker);
+    let predicted = replay(model, &requests, tracker);
     Ok(Some(replayed(&requests, &predicted)))
 }
 

@@ -7,25 +7,33 @@ use crate::render::{self, Alignment, Table, number, wrap};
 use crate::report;
 use crate::terminal::Terminal;
 use iopilot_block::InputError;
-use iopilot_device::{AnyDevice, Mechanics};
-use iopilot_disksim::validate::{Clock, Part, Validation, compare, replay, think_by_phase};
+use iopilot_device::{AnyDevice, DeviceSpec, DiskSpec, Mechanics};
+use iopilot_disksim::calibrate::predict;
+use iopilot_disksim::validate::{Clock, Part, Replayed, Validation, compare, replay, think_by_phase};
 use iopilot_trace::{ThinkTime, ValidateRecord, read_validate};
 use std::fmt::Write;
 use std::path::Path;
 
 /// Runs the command; the text to print.
 pub(crate) fn run(args: &DiskValidate, context: &Context) -> anyhow::Result<String> {
-    let mut device = load_disk(&args.spec, context)?.build()?;
+    let disk = load_disk(&args.spec, context)?;
+    let mut device = disk.build()?;
     let Some(mechanics) = mechanics(&device) else {
         return Err(InputError::new("disk", &*args.spec, "a disk that turns").into());
     };
     let records = read_validate(&args.trace)?;
-    let (think, rotation) = (think(args, mechanics, &records, context), mechanics.period / 1e6);
-    let clock = match args.clock {
-        ValidateClock::Model => Clock::Model,
-        ValidateClock::Measured => Clock::Measured,
+    let rotation = mechanics.period / 1e6;
+    let replayed = match as_calibrated(args, &disk, &records)? {
+        Some(replayed) => replayed,
+        None => {
+            let think = think(args, mechanics, &records, context);
+            let clock = match args.clock {
+                ValidateClock::Model => Clock::Model,
+                ValidateClock::Measured => Clock::Measured,
+            };
+            replay(&mut device, &records, clock, think)
+        }
     };
-    let replayed = replay(&mut device, &records, clock, think);
     if replayed.len() < records.len() {
         let left_out = records.len() - replayed.len();
         context.note(format_args!("note: {left_out} requests lie beyond the end of the drive and are left out"));
@@ -39,6 +47,20 @@ pub(crate) fn run(args: &DiskValidate, context: &Context) -> anyhow::Result<Stri
         context.note(format_args!("report: {}", path.display()));
     }
     if args.json { render::json(&validation) } else { Ok(table(&validation, context.terminal)) }
+}
+
+/// The predictions of a calibrated drive at the measured clock, its spindle followed as the calibration says; `None` for
+/// other drives, the other clock, or where the side of the think times is given.
+fn as_calibrated(
+    args: &DiskValidate,
+    disk: &DiskSpec,
+    records: &[ValidateRecord],
+) -> Result<Option<Vec<Replayed>>, InputError> {
+    let told = matches!(args.think, Some(ThinkPlace::Before | ThinkPlace::After));
+    match &disk.device {
+        DeviceSpec::Drive(drive) if args.clock == ValidateClock::Measured && !told => predict(drive, records),
+        _ => Ok(None),
+    }
 }
 
 fn mechanics(device: &AnyDevice) -> Option<&Mechanics> {

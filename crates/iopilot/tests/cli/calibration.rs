@@ -52,6 +52,9 @@ fn the_error_is_that_of_the_requests_that_were_not_fitted_to() {
         assert!(told["test"][key].as_f64().unwrap() >= 0.0, "{key}");
     }
     assert_eq!(told["phase"], Value::Null);
+    let whole: Value =
+        serde_json::from_str(&s.ok("--quiet disk validate model.toml measured.trace --clock measured --json")).unwrap();
+    assert_eq!(whole["requests"], 600);
     let shown: Value = serde_json::from_str(&s.ok("disk show model.toml --json")).unwrap();
     let drive = &shown["drive"];
     assert_eq!(drive["measured"]["think"], "after");
