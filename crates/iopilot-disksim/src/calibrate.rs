@@ -1,8 +1,8 @@
-//! [`calibrate`]: what a drive's file gets wrong, from times that were measured on the drive.
+//! `calibrate`: what a drive's file gets wrong, from times that were measured on the drive.
 //!
 //! The trace is cut in two. On its first part are fitted: which side of its request a think time lies on, the rotation
-//! period, where each zone and track starts ([`skews`], [`sync`]), the arm's times ([`arm`]), and what the firmware does
-//! and how long it takes ([`search`]). The second part is predicted, request by request, and never looked at before.
+//! period, where each zone and track starts (`skews`, `sync`), the arm's times (`arm`), and what the firmware does
+//! and how long it takes (`search`). The second part is predicted, request by request, and never looked at before.
 //!
 //! Nothing is known of any drive in here: everything starts from the drive's file, and what is changed in it has made
 //! the training requests come out better, on either half of them.

@@ -36,7 +36,7 @@ use shortest::Seen;
 use tour::Tour;
 use view::{Last, MayStart, View};
 
-/// A queue of requests. See the [module](self) for what it is; nothing is allocated per request in the steady state.
+/// A queue of requests. See the module for what it is; nothing is allocated per request in the steady state.
 #[derive(Clone, Debug)]
 pub struct IoQueue {
     config: IoQueueConfig,

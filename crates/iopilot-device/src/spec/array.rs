@@ -140,13 +140,13 @@ impl LevelSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RotationSpec {
-    /// See [`Rotation::LeftSymmetric`].
+    /// See [`crate::Rotation::LeftSymmetric`].
     LeftSymmetric,
-    /// See [`Rotation::LeftAsymmetric`].
+    /// See [`crate::Rotation::LeftAsymmetric`].
     LeftAsymmetric,
-    /// See [`Rotation::RightSymmetric`].
+    /// See [`crate::Rotation::RightSymmetric`].
     RightSymmetric,
-    /// See [`Rotation::RightAsymmetric`].
+    /// See [`crate::Rotation::RightAsymmetric`].
     RightAsymmetric,
 }
 
@@ -154,9 +154,9 @@ pub enum RotationSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MirrorSpec {
-    /// See [`MirrorOrder::Adjacent`].
+    /// See [`crate::MirrorOrder::Adjacent`].
     Adjacent,
-    /// See [`MirrorOrder::Halves`].
+    /// See [`crate::MirrorOrder::Halves`].
     Halves,
 }
 
@@ -164,17 +164,17 @@ pub enum MirrorSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CopyChoiceSpec {
-    /// See [`CopyChoice::First`].
+    /// See [`crate::CopyChoice::First`].
     First,
-    /// See [`CopyChoice::Random`].
+    /// See [`crate::CopyChoice::Random`].
     Random,
-    /// See [`CopyChoice::RoundRobin`].
+    /// See [`crate::CopyChoice::RoundRobin`].
     RoundRobin,
-    /// See [`CopyChoice::Nearest`].
+    /// See [`crate::CopyChoice::Nearest`].
     Nearest,
-    /// See [`CopyChoice::ShortestQueue`].
+    /// See [`crate::CopyChoice::ShortestQueue`].
     ShortestQueue,
-    /// See [`CopyChoice::ShortestThenNearest`].
+    /// See [`crate::CopyChoice::ShortestThenNearest`].
     ShortestThenNearest,
 }
 

@@ -110,7 +110,7 @@ fn an_array_can_be_described() {
     let s = Sandbox::new();
     let array = "[array]\nlevel = \"raid5\"\nmembers = 4\ndisk = \"hd-250-32\"\n";
     s.write("whole.toml", array);
-    s.write("degraded.toml", &format!("{array}failed = [1]\n"));
+    s.write("degraded.toml", format!("{array}failed = [1]\n"));
     let json = |file: &str| -> Value {
         serde_json::from_str(&s.ok(&format!("simulate -w small.trace -m {file} -s noop --json"))).unwrap()
     };
