@@ -28,7 +28,7 @@ struct Options {
     /// Where the sequence of inputs begins.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Seconds after which an input counts as an endless loop.
+    /// Seconds on a CPU after which an input counts as an endless loop.
     #[arg(long, value_name = "N", default_value_t = 20)]
     hang: u64,
     /// Where inputs that fail are put [default: fuzz in Cargo's target directory].

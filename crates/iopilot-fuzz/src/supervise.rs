@@ -61,15 +61,15 @@ fn fuzz(options: &Options, target: &Target, out: &Path) -> Result<bool> {
         .stderr(File::options().append(true).open(&log)?)
         .spawn()
         .context("starting a worker")?;
-    let (mut seen, mut since) = (None, Instant::now());
+    let (mut seen, mut since) = (None, Spent::by(worker.id()));
     let status = loop {
         if let Some(status) = worker.try_wait()? {
             break Some(status);
         }
         let number = current(&input).map(|(number, _)| number);
         if number != seen {
-            (seen, since) = (number, Instant::now());
-        } else if since.elapsed() > Duration::from_secs(options.hang) {
+            (seen, since) = (number, Spent::by(worker.id()));
+        } else if since.is_over(worker.id(), Duration::from_secs(options.hang)) {
             worker.kill()?;
             worker.wait()?;
             break None;
@@ -89,6 +89,38 @@ fn fuzz(options: &Options, target: &Target, out: &Path) -> Result<bool> {
     Ok(false)
 }
 
+/// What a process has used up.
+struct Spent {
+    /// Time on a CPU, where the system tells.
+    cpu: Option<Duration>,
+    at: Instant,
+}
+
+impl Spent {
+    fn by(process: u32) -> Self {
+        Self { cpu: cpu_time(process), at: Instant::now() }
+    }
+
+    /// Whether more than `limit` has gone by since: on a CPU, as a busy machine is no endless loop, but on no account
+    /// thirty times as much by the clock, as one may also wait for ever.
+    fn is_over(&self, process: u32, limit: Duration) -> bool {
+        let clock = self.at.elapsed();
+        match (self.cpu, cpu_time(process)) {
+            (Some(before), Some(now)) => now.saturating_sub(before) > limit || clock > limit * 30,
+            _ => clock > limit,
+        }
+    }
+}
+
+/// The time that a process has spent on a CPU: `/proc/PID/stat` of Linux.
+fn cpu_time(process: u32) -> Option<Duration> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // Behind the name in brackets, which may hold anything, the 12th and 13th word: in hundredths of a second.
+    let ticks = stat.rsplit_once(')')?.1.split_whitespace().skip(11).take(2);
+    let sum: u64 = ticks.map(|word| word.parse::<u64>().ok()).sum::<Option<u64>>()?;
+    Some(Duration::from_millis(sum * 10))
+}
+
 /// What a fault looks like, and how to see it again.
 fn report(
     options: &Options,
@@ -100,7 +132,7 @@ fn report(
 ) -> Result<String> {
     let what = match status {
         Some(status) => format!("{status}"),
-        None => format!("no answer in {} s", options.hang),
+        None => format!("no answer in {} s on a CPU", options.hang),
     };
     let Some((number, input)) = current(path) else {
         return Ok(format!("{name:<20} FAILED before its first input: {what}\n{said}"));
