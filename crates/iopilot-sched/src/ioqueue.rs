@@ -52,6 +52,8 @@ pub struct IoQueue {
     /// The batch of the youngest request, as long as more of it may come.
     open_batch: Option<u32>,
     seen: Seen,
+    /// For the policies with slack: positioning times, distances, names.
+    near: Vec<(f64, u32, RequestId)>,
     tour: Option<Box<Tour>>,
     /// For [`IoQueue::completed`].
     finished: Vec<RequestId>,
@@ -73,6 +75,7 @@ impl IoQueue {
             inserted: 0,
             open_batch: None,
             seen: Seen::default(),
+            near: Vec::new(),
             tour,
             finished: Vec::new(),
         }
@@ -251,7 +254,7 @@ impl IoQueue {
             Policy::PriVscanLbn => view.weighed_block(),
             Policy::SdfApprox => view.shortest_distance(view.last_cylinder()),
             Policy::SdfExact => view.shortest_distance(view.device().arm(now)),
-            Policy::SptfRotWeight | Policy::SptfSeekWeight => view.within_slack(),
+            Policy::SptfRotWeight | Policy::SptfSeekWeight => view.within_slack(&mut self.near),
             Policy::Tsps => {
                 let tour = self.tour.get_or_insert_with(|| Box::new(Tour::new()));
                 tour.next(&view)

@@ -127,40 +127,50 @@ impl View<'_> {
         if measure.aging == Aging::AgedUrgent && patient { 0.0 } else { self.age(id) }
     }
 
-    /// The request of the least score. `seen` is this pick's number.
+    /// The request of the least score. `seen` is this pick's.
     pub(super) fn shortest(&self, seen: &mut Seen) -> Option<RequestId> {
         let measure = Measure::of(self.line.policy);
         let mut best: Best = None;
         if measure.cache {
             self.consider_cached(measure, seen, &mut best);
         }
-        let ages = measure.aging != Aging::None;
-        let mark = ages || measure.cache;
+        if measure.aging != Aging::None {
+            self.walk_both_ways(measure, seen, &mut best);
+            return best.map(|(_, _, id)| id);
+        }
         let around = self.around();
-        let mut oldest = self.line.by_age.iter(self.links);
-        let mut age = f64::INFINITY;
         for (key, id) in Outwards::new(self, around.origin) {
             let bound = self.bound(&around, cylinder_of(key));
-            if ages {
-                // One step by age for each step outwards.
-                if let Some(id) = oldest.find(|&id| !seen.has(id)) {
-                    age = self.age(id);
-                    self.consider(measure, seen, id, &mut best);
-                }
-            }
-            let threshold = if ages { self.score(measure, bound, age) } else { bound };
-            if best.is_some_and(|(least, ..)| threshold > least) {
+            if best.is_some_and(|(least, ..)| bound > least) {
                 break;
             }
-            if !mark {
-                if self.is_candidate(id) {
-                    self.improve(&mut best, self.time(id, measure.access), id);
-                }
-            } else if !seen.has(id) {
-                self.consider(measure, seen, id, &mut best);
+            if self.is_candidate(id) && !(measure.cache && seen.has(id)) {
+                self.improve(&mut best, self.time(id, measure.access), id);
             }
         }
         best.map(|(_, _, id)| id)
+    }
+
+    /// Outwards, and where only age could make up for the distance by age as well.
+    fn walk_both_ways(&self, measure: Measure, seen: &mut Seen, best: &mut Best) {
+        let around = self.around();
+        let mut by_age = self.line.by_age.iter(self.links).peekable();
+        for (key, id) in Outwards::new(self, around.origin) {
+            let bound = self.bound(&around, cylinder_of(key));
+            while by_age.next_if(|&id| seen.has(id)).is_some() {}
+            let Some(&oldest) = by_age.peek() else { break };
+            if let Some((least, ..)) = *best {
+                if self.score(measure, bound, self.age(oldest)) > least {
+                    break;
+                }
+                if self.score(measure, bound, 0.0) > least {
+                    self.consider(measure, seen, oldest, best);
+                }
+            }
+            if !seen.has(id) {
+                self.consider(measure, seen, id, best);
+            }
+        }
     }
 
     fn consider(&self, measure: Measure, seen: &mut Seen, id: RequestId, best: &mut Best) {
@@ -189,32 +199,26 @@ impl View<'_> {
     }
 
     /// Of those whose positioning time is at most the slack above the shortest: the least seek, or the most rotation.
-    pub(super) fn within_slack(&self) -> Option<RequestId> {
+    pub(super) fn within_slack(&self, near: &mut Vec<(f64, u32, RequestId)>) -> Option<RequestId> {
         let around = self.around();
+        let slack = 1.0 + self.config.slack_percent / 100.0;
         let mut least = f64::INFINITY;
+        near.clear();
         for (key, id) in Outwards::new(self, around.origin) {
-            if self.bound(&around, cylinder_of(key)) > least {
+            if self.bound(&around, cylinder_of(key)) > least * slack {
                 break;
             }
             if self.is_candidate(id) {
-                least = least.min(self.time(id, false));
+                let time = self.time(id, false);
+                least = least.min(time);
+                near.push((time, cylinder_of(key).abs_diff(around.origin), id));
             }
         }
-        let limit = least * (1.0 + self.config.slack_percent / 100.0);
         let mut best = None;
-        for (key, id) in Outwards::new(self, around.origin) {
-            if self.bound(&around, cylinder_of(key)) > limit {
-                break;
-            }
-            if !self.is_candidate(id) {
-                continue;
-            }
-            let time = self.time(id, false);
-            if time <= limit {
-                let seek = self.device().seek_at_least(cylinder_of(key).abs_diff(around.origin));
-                let least_seek = self.line.policy == Policy::SptfSeekWeight;
-                self.improve(&mut best, if least_seek { seek } else { seek - time }, id);
-            }
+        for &(time, distance, id) in near.iter().filter(|(time, ..)| *time <= least * slack) {
+            let seek = self.device().seek_at_least(distance);
+            let least_seek = self.line.policy == Policy::SptfSeekWeight;
+            self.improve(&mut best, if least_seek { seek } else { seek - time }, id);
         }
         best.map(|(_, _, id)| id)
     }
