@@ -59,8 +59,11 @@ pub(super) fn extra_dependencies(records: &[TraceRecord], processes: &Processes,
             }
         }
     }
-    // What is recorded later causes nothing, however times are rounded: no cycles.
-    pairs.retain(|&(request, on)| on < request);
+    // What is recorded later causes nothing, however times are rounded: no cycles. Nor does what completed later: a
+    // process whose start is recorded as after its first request has elders that had not ended when it arrived.
+    pairs.retain(|&(request, on)| {
+        on < request && records[on as usize].completion <= Some(records[request as usize].arrival)
+    });
     pairs.sort_unstable();
     pairs.dedup();
     pairs

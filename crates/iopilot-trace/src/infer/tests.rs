@@ -166,6 +166,17 @@ fn without_a_start_there_is_no_parent_to_wait_for() {
 }
 
 #[test]
+fn a_process_whose_start_is_recorded_late_waits_for_no_elder_that_had_not_ended() {
+    // The first record of process 12 lacks its start; the second tells one that lies after the first.
+    let deps = inferred(&[born(read(11, 10, 100), 10, 5), read(12, 50, 60), born(read(12, 150, 200), 10, 120)]);
+    assert!(extra(&deps, 1).is_empty());
+    let mut child = born(read(12, 50, 60), 10, 120);
+    child.process_start = None;
+    let deps = inferred(&[read(10, 0, 130), child, born(read(12, 150, 200), 10, 120)]);
+    assert!(extra(&deps, 1).is_empty());
+}
+
+#[test]
 fn children_run_one_after_another_stay_so() {
     // xargs: the parent itself does no I/O.
     let deps = inferred(&[
