@@ -13,6 +13,7 @@ mod choice;
 mod gate;
 mod link;
 mod model;
+mod positions;
 mod round;
 mod segment;
 mod single;
@@ -20,6 +21,7 @@ mod slot;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod turn;
 
 pub use model::{
     After, BufferModel, BusPolicy, DriveModel, ExtraDisconnect, FastWrite, KeepRequested, Overheads, Preseek,
@@ -27,8 +29,9 @@ pub use model::{
 };
 pub use single::SingleDrive;
 
-use crate::{Arm, BlockTimes, DeviceRequest, Message, MessageKind, ServiceBreakdown, Signal, Target};
+use crate::{Arm, BlockTimes, DeviceRequest, Message, MessageKind, SeekFloor, ServiceBreakdown, Signal, Target};
 use iopilot_block::{Flags, Nanos, Op, RequestId};
+use iopilot_sched::IoQueue;
 use round::Round;
 use segment::Segments;
 use slot::{Media, Slot, Stage};
@@ -46,6 +49,11 @@ pub struct Drive {
     live: Vec<usize>,
     /// Those that wait for the arm, in order of arrival.
     pending: Vec<usize>,
+    /// Chooses among them, unless they are served as they came.
+    queue: Option<Box<IoQueue>>,
+    /// For [`IoQueue::completed`].
+    also: Vec<RequestId>,
+    seek_floor: SeekFloor,
     segments: Segments,
     /// What the arm does.
     stream: Option<Stream>,
@@ -77,12 +85,16 @@ impl Drive {
     /// costs the drive, until [`Target::set_block_times`] says otherwise.
     pub fn new(model: DriveModel) -> Self {
         let depth = model.queue_depth.max(1) as usize + 1;
+        let cylinders = model.mechanics.geometry.cylinders();
         Self {
             block: model.bus.block_times,
             slots: Vec::with_capacity(depth),
             vacant: Vec::with_capacity(depth),
             live: Vec::with_capacity(depth),
             pending: Vec::with_capacity(depth),
+            queue: turn::queue_for(&model.queue, model.queue_depth, model.mechanics.geometry.capacity()),
+            also: Vec::new(),
+            seek_floor: SeekFloor::new(cylinders, |distance| model.mechanics.least_move_time(distance)),
             segments: Segments::new(&model.buffer),
             stream: None,
             round: None,
@@ -126,6 +138,7 @@ impl Drive {
             number: self.arrivals,
             fast: self.model.write.fast != FastWrite::Off && !durable,
             extra: false,
+            picked: false,
             reselected: 0,
             service: ServiceBreakdown::default(),
             data_from: 0.0,
@@ -142,7 +155,8 @@ impl Drive {
     }
 
     /// Forgets a request.
-    fn leave(&mut self, i: usize) {
+    fn leave(&mut self, i: usize, t: f64) {
+        self.finish_in_queue(i, t);
         let slot = self.slots[i];
         if let Some(s) = slot.segment {
             self.let_go(s, &slot);
@@ -171,7 +185,7 @@ impl Drive {
 
     /// Gives arm and bus to who waits for them, and finds when to act next.
     fn settle(&mut self, t: f64, out: &mut Vec<Signal>) {
-        self.dispatch(t, out);
+        self.dispatch(t);
         self.arbitrate(t, out);
         self.next = self.next_time(t);
     }

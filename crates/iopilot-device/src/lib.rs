@@ -37,11 +37,11 @@ pub use drive::{
 };
 pub use error::DeviceError;
 pub use spec::{
-    ArraySpec, BufferSpec, BusSpec, CacheSpec, CopyChoiceSpec, DeviceSpec, DiskSpec, DriveMechanicsSpec, DriveSeekSpec,
-    DriveSpec, ExtraDisconnectSpec, FailureSpec, FlashSpec, G1Spec, G1ZoneSpec, G2Spec, G2ZoneSpec, G4NodeSpec, G4Spec,
-    GeometrySpec, HplSpec, InterfaceSpec, LayoutSpec, LevelSpec, MarkCounts, MeasuredClock, MechanicalSpec,
-    MechanicsSpec, MirrorSpec, OverheadsSpec, PolicySpec, ReadSpec, RebuildSpec, RotationSpec, SeekSpec,
-    SqrtLinearSpec, ThinkSide, ThreePointSpec, WriteSpec, ZoneSpec,
+    ArraySpec, BufferSpec, BusSpec, CacheSpec, CopyChoiceSpec, DeviceSpec, DiskSpec, DriveMechanicsSpec,
+    DriveQueueSpec, DriveSeekSpec, DriveSpec, ExtraDisconnectSpec, FailureSpec, FlashSpec, G1Spec, G1ZoneSpec, G2Spec,
+    G2ZoneSpec, G4NodeSpec, G4Spec, GeometrySpec, HplSpec, InterfaceSpec, LayoutSpec, LevelSpec, MarkCounts,
+    MeasuredClock, MechanicalSpec, MechanicsSpec, MirrorSpec, OverheadsSpec, PolicySpec, ReadSpec, RebuildSpec,
+    RotationSpec, SeekSpec, SqrtLinearSpec, ThinkSide, ThreePointSpec, WriteSpec, ZoneSpec,
 };
 pub use subsystem::{
     AllocationPolicy, Arbitration, BusIndex, BusModel, BusReport, CacheDeviceModel, CacheReport, ControllerCacheModel,

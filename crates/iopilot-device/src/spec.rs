@@ -13,9 +13,9 @@ mod sections;
 
 pub use array::{ArraySpec, CopyChoiceSpec, FailureSpec, LevelSpec, MirrorSpec, RebuildSpec, RotationSpec};
 pub use drive::{
-    BufferSpec, BusSpec, DriveMechanicsSpec, DriveSeekSpec, DriveSpec, ExtraDisconnectSpec, G1Spec, G1ZoneSpec, G2Spec,
-    G2ZoneSpec, G4NodeSpec, G4Spec, HplSpec, MeasuredClock, OverheadsSpec, ReadSpec, ThinkSide, ThreePointSpec,
-    WriteSpec,
+    BufferSpec, BusSpec, DriveMechanicsSpec, DriveQueueSpec, DriveSeekSpec, DriveSpec, ExtraDisconnectSpec, G1Spec,
+    G1ZoneSpec, G2Spec, G2ZoneSpec, G4NodeSpec, G4Spec, HplSpec, MeasuredClock, OverheadsSpec, ReadSpec, ThinkSide,
+    ThreePointSpec, WriteSpec,
 };
 pub use marks::MarkCounts;
 pub use sections::{

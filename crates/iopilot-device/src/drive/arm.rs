@@ -6,8 +6,8 @@ use super::gate::Gate;
 use super::model::Preseek;
 use super::slot::{Media, Stage};
 use super::stream::{Access, Order, Stay, Stream};
-use crate::{Arm, Signal};
-use iopilot_block::{Nanos, Op};
+use crate::Arm;
+use iopilot_block::Nanos;
 
 impl Drive {
     /// What holds blocks up between the medium and segment `s`.
@@ -231,67 +231,6 @@ impl Drive {
                 if segment.is_dirty() {
                     self.start(i, s, true, segment.written, segment.end, t);
                 }
-            }
-        }
-    }
-
-    /// Gives the arm to who waits for it, in order of arrival; who cannot go lets others pass.
-    pub(super) fn dispatch(&mut self, t: f64, out: &mut Vec<Signal>) {
-        let mut at = 0;
-        while at < self.pending.len() {
-            let i = self.pending[at];
-            if !self.try_turn(i, at, t) {
-                at += 1;
-                continue;
-            }
-            self.pending.remove(at);
-            if self.slots[i].stage == Stage::Gone {
-                self.leave(i);
-            }
-            at = 0;
-        }
-        let _ = out;
-    }
-
-    fn try_turn(&mut self, i: usize, place: usize, t: f64) -> bool {
-        let slot = self.slots[i];
-        match slot.request.op {
-            Op::Read => match self.choose_read(&slot, t) {
-                Some((s, hit)) if self.turn_of_read(i, s, hit, t) => {
-                    self.begin_read(i, s, hit, t);
-                    true
-                }
-                _ => false,
-            },
-            Op::Write => {
-                // With its data in the buffer already it may have been taken along by another.
-                let choice = match slot.segment {
-                    Some(s) => {
-                        let taken = self.segments.all[s].written >= slot.end()
-                            || (self.is_streaming(s) && self.stream.as_ref().is_some_and(|w| w.limit >= slot.end()));
-                        if taken {
-                            self.slots[i].media = Media::Begun;
-                            return true;
-                        }
-                        Some((s, if self.is_streaming(s) { Fit::Append } else { Fit::New }))
-                    }
-                    None => self.choose_write(&slot, t),
-                };
-                match choice {
-                    Some((s, fit)) if self.turn_of_write(i, s, fit, t) => {
-                        self.begin_write(i, s, fit, t);
-                        true
-                    }
-                    _ => false,
-                }
-            }
-            // What came before it has had its turn when it is first in line and nothing is being written.
-            Op::Flush | Op::Discard => {
-                let done = place == 0 && !self.stream.as_ref().is_some_and(|stream| stream.write);
-                if done {
-                    self.slots[i].media = Media::Begun;
-                }
-                done
             }
         }
     }

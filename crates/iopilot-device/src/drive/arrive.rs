@@ -47,13 +47,16 @@ impl Drive {
             Stage::Overhead { kind: MessageKind::Disconnect, until }
         };
         match choice {
-            Some((s, hit)) if turn => self.begin_read(i, s, hit, t),
+            Some((s, hit)) if turn => {
+                self.pass_queue(i, t);
+                self.begin_read(i, s, hit, t);
+            }
             Some((s, hit)) if stay && hit != Hit::Miss => {
                 self.slots[i].segment = Some(s);
                 self.segments.used(s, false);
-                self.pending.push(i);
+                self.wait(i, t);
             }
-            _ => self.pending.push(i),
+            _ => self.wait(i, t),
         }
     }
 
@@ -88,12 +91,15 @@ impl Drive {
         }
         self.slots[i] = slot;
         match choice {
-            Some((s, fit)) if turn => self.begin_write(i, s, fit, t),
+            Some((s, fit)) if turn => {
+                self.pass_queue(i, t);
+                self.begin_write(i, s, fit, t);
+            }
             Some((s, fit)) if stay && leaves.is_none() => {
                 self.take_for_write(i, s, fit, t);
-                self.pending.push(i);
+                self.wait(i, t);
             }
-            _ => self.pending.push(i),
+            _ => self.wait(i, t),
         }
     }
 
@@ -104,7 +110,7 @@ impl Drive {
             return self.complete(i, t);
         }
         self.slots[i].stage = Stage::Overhead { kind: MessageKind::Disconnect, until };
-        self.pending.push(i);
+        self.wait(i, t);
     }
 
     /// How many blocks must be ready for a read that disconnected to come back.

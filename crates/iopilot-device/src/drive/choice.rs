@@ -129,7 +129,9 @@ impl Drive {
             FastWrite::Alone => !others(),
             FastWrite::Always => true,
         };
-        fit == Fit::Append && level && slot.fast && self.is_streaming(s)
+        // A flush that waits must see the end of it.
+        let flushing = || self.pending.iter().any(|&i| !self.slots[i].request.op.transfers());
+        fit == Fit::Append && level && slot.fast && self.is_streaming(s) && !flushing()
     }
 
     /// Reserves segment `s` for a write.

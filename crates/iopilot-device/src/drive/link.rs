@@ -76,8 +76,8 @@ impl Drive {
                     self.slots[i].stage = Stage::Gone;
                 } else {
                     // A read may have been sent before its turn.
-                    self.pending.retain(|&j| j != i);
-                    self.leave(i);
+                    self.unwait(i);
+                    self.leave(i, t);
                 }
                 self.off_bus(i, out);
             }
@@ -125,7 +125,7 @@ impl Drive {
                     if hit == Hit::Full {
                         self.slots[i].media = Media::Begun;
                         self.slots[i].service.cache_hit = true;
-                        self.pending.remove(at);
+                        self.unwait(i);
                     }
                     return;
                 }

@@ -4,6 +4,7 @@
 
 use crate::{BlockTimes, Mechanics};
 use iopilot_block::Op;
+use iopilot_sched::IoQueueConfig;
 use serde::{Deserialize, Serialize};
 
 /// A drive: its mechanics, its buffer, what its firmware does and how long that takes.
@@ -25,6 +26,9 @@ pub struct DriveModel {
     pub preseek: Preseek,
     /// Commands taken at once; at least 1 ("Max queue length").
     pub queue_depth: u32,
+    /// The order in which they get the arm ("Scheduler"). What follows another request of a stream does not become one
+    /// with it here, and its capacity is the drive's.
+    pub queue: IoQueueConfig,
 }
 
 /// The buffer is cut into equal segments, each of which holds one run of consecutive blocks.
@@ -260,6 +264,7 @@ impl DriveModel {
             overheads: Overheads::default(),
             preseek: Preseek::Acknowledged,
             queue_depth: 1,
+            queue: IoQueueConfig::default(),
         }
     }
 }

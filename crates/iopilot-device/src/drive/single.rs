@@ -2,7 +2,7 @@
 
 use super::{Drive, DriveModel};
 use crate::{Completion, Device, DeviceRequest, MessageKind, Signal, Target};
-use iopilot_block::Nanos;
+use iopilot_block::{Nanos, Positions};
 use std::collections::VecDeque;
 
 /// A drive with a bus of its own: arbitration and messages take no time, a block what it costs on the slowest part of
@@ -111,5 +111,9 @@ impl Device for SingleDrive {
 
     fn queue_depth(&self) -> u32 {
         self.drive.queue_depth()
+    }
+
+    fn positions(&self) -> Option<&dyn Positions> {
+        Some(self.as_positions())
     }
 }

@@ -51,6 +51,8 @@ pub(super) struct Slot {
     pub(super) fast: bool,
     /// It left the bus before its data came (`ExtraDisconnect`).
     pub(super) extra: bool,
+    /// The queue chose it, and is to be told when it is done.
+    pub(super) picked: bool,
     /// How often it came back to the bus.
     pub(super) reselected: u32,
     pub(super) service: ServiceBreakdown,

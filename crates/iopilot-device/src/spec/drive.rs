@@ -7,9 +7,11 @@ mod build;
 mod defaults;
 mod entry;
 mod layouts;
+mod queue;
 mod sections;
 
 pub use layouts::{G1Spec, G1ZoneSpec, G2Spec, G2ZoneSpec, G4NodeSpec, G4Spec};
+pub use queue::DriveQueueSpec;
 pub use sections::{
     BufferSpec, BusSpec, DriveMechanicsSpec, DriveSeekSpec, DriveSpec, ExtraDisconnectSpec, HplSpec, MeasuredClock,
     OverheadsSpec, ReadSpec, ThinkSide, ThreePointSpec, WriteSpec,

@@ -3,8 +3,8 @@
 use super::{layout, seek};
 use crate::params::{ContinuousRead, Disk, DmDisk, DmLayout, FastWriteLevel, KeepRequested as Keep, PreseekingLevel};
 use iopilot_device::{
-    BufferSpec, BusSpec, DriveMechanicsSpec, DriveSpec, ExtraDisconnectSpec, FastWrite, KeepRequested, OverheadsSpec,
-    Preseek, ReadAhead, ReadSpec, WriteSpec,
+    BufferSpec, BusSpec, DriveMechanicsSpec, DriveQueueSpec, DriveSpec, ExtraDisconnectSpec, FastWrite, KeepRequested,
+    OverheadsSpec, Preseek, ReadAhead, ReadSpec, WriteSpec,
 };
 
 /// DiskSim 4.0 has these built in: with an extra disconnection, so many blocks are buffered before the medium is
@@ -24,6 +24,7 @@ pub(super) fn drive(disk: &Disk) -> DriveSpec {
         measured: None,
         // DiskSim's queue of no requests holds the one in service.
         queue_depth: disk.max_queue_length.max(1),
+        queue: queue(disk),
         preseek: match disk.preseeking_level {
             PreseekingLevel::None => Preseek::Acknowledged,
             PreseekingLevel::Sent => Preseek::Sent,
@@ -51,6 +52,31 @@ pub(super) fn drive(disk: &Disk) -> DriveSpec {
         layout_g1,
         layout_g2,
         layout_g4,
+    }
+}
+
+/// The queue, as far as it does something but serve in order.
+fn queue(disk: &Disk) -> DriveQueueSpec {
+    let q = &disk.scheduler;
+    let in_order = q.scheduling_policy == 1 && q.scheduling_timeout_scheme == 0 && q.overlapping_request_scheme == 0;
+    if in_order {
+        return DriveQueueSpec::default();
+    }
+    DriveQueueSpec {
+        policy: q.scheduling_policy.to_string(),
+        // 5 takes cylinders from a trace that says them; here the drive knows them.
+        cylinder_mapping: if q.cylinder_mapping_strategy == 5 { 4 } else { q.cylinder_mapping_strategy.into() },
+        sectors_per_cylinder: disk.avg_sectors_per_cylinder.max(1),
+        read_initiation_ms: q.read_initiation_delay,
+        write_initiation_ms: q.write_initiation_delay,
+        age_weight: q.timeout_time_weight as f64,
+        timeout_scheme: q.scheduling_timeout_scheme.into(),
+        timeout_s: q.timeout_time_weight as f64,
+        // DiskSim's files have 0 where there is no such queue.
+        timeout_policy: q.timeout_scheduling.max(1).to_string(),
+        overlap: q.overlapping_request_scheme.into(),
+        streams: q.sequential_stream_scheme.into(),
+        stream_gap_sectors: narrow(q.sequential_stream_diff_maximum),
     }
 }
 

@@ -89,9 +89,12 @@ fn finish(
         let path = ["Model", "Mechanical Model", "Access time type"];
         warn(&path, mechanics.access_time_type.code().to_owned(), expected.to_owned());
     }
-    if disk.scheduler.scheduling_policy != 1 && drive.queue_depth > 1 {
-        let got = disk.scheduler.scheduling_policy.to_string();
-        warn(&["Scheduler", "Scheduling policy"], got, "1: the drive serves its queue in order".to_owned());
+    if disk.scheduler.scheduling_priority_scheme {
+        warn(
+            &["Scheduler", "Scheduling priority scheme"],
+            "1".to_owned(),
+            "0: a drive is told no priorities".to_owned(),
+        );
     }
     let geometry = &model.mechanics.geometry;
     let (capacity, cylinders) = (geometry.capacity(), geometry.cylinders());

@@ -36,6 +36,7 @@ impl DriveSpec {
             overheads: self.overheads.model()?,
             preseek: self.preseek,
             queue_depth: self.queue_depth,
+            queue: self.queue.config()?,
         })
     }
 

@@ -1,6 +1,7 @@
 //! The tables of `[drive]` but for the layouts.
 
 use super::layouts::{G1Spec, G2Spec, G4Spec};
+use super::queue::DriveQueueSpec;
 use crate::{FastWrite, KeepRequested, Preseek, ReadAhead};
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +12,9 @@ pub struct DriveSpec {
     /// Commands taken at once.
     #[serde(default = "one")]
     pub queue_depth: u32,
+    /// The order in which they are served.
+    #[serde(default, skip_serializing_if = "DriveQueueSpec::is_default")]
+    pub queue: DriveQueueSpec,
     /// From when the arm may turn to the next request.
     #[serde(default = "acknowledged")]
     pub preseek: Preseek,

@@ -1,0 +1,120 @@
+//! What schedulers, and the drive's own queue, may ask of a drive: [`Positions`].
+
+use super::gate::Gate;
+use super::model::FastWrite;
+use super::stream::{Access, Order, Stay, Stream};
+use super::{Drive, SingleDrive};
+use crate::Arm;
+use iopilot_block::{Cached, Lba, Nanos, Op, Positions, Sectors};
+
+impl Drive {
+    /// Where the arm can be sent from at `at` or later, and from when, ns.
+    fn free_arm(&self, at: Nanos) -> (Arm, f64) {
+        let at = at.0 as f64;
+        let Some(stream) = &self.stream else { return (self.arm, at.max(self.arm_free)) };
+        let m = &self.model.mechanics;
+        if self.can_stop(at) {
+            let mut stream = stream.clone();
+            let free = stream.stop(m, &Gate::OPEN, at, self.model.read.stop_in_sector);
+            return (stream.arm(), free);
+        }
+        let mut rest = stream.clone();
+        rest.sync(m, &Gate::OPEN, f64::MAX);
+        (rest.arm(), at.max(rest.at()))
+    }
+
+    /// An access with the arm sent at `start`.
+    fn approach(&self, arm: Arm, start: f64, lba: Lba, sectors: Sectors, op: Op) -> Stream {
+        let write = op != Op::Read;
+        let limit = lba.0 + u64::from(sectors.0).max(1);
+        let immediate = if write { self.model.write.immediate } else { self.model.read.immediate };
+        let access = Access {
+            segment: usize::MAX,
+            write,
+            first: lba.0,
+            limit,
+            asked: limit,
+            stay: Stay::Anywhere,
+            order: Order { immediate, ..Order::default() },
+            direct: true,
+        };
+        let least = if write { self.model.write.min_seek_delay } else { 0.0 };
+        Stream::start(&self.model.mechanics, &Gate::OPEN, access, arm, start, least)
+    }
+
+    fn whole_access(&self, arm: Arm, start: f64, lba: Lba, sectors: Sectors, op: Op) -> f64 {
+        let mut stream = self.approach(arm, start, lba, sectors, op);
+        stream.sync(&self.model.mechanics, &Gate::OPEN, f64::MAX);
+        stream.at() - start
+    }
+}
+
+impl Positions for Drive {
+    fn cylinders(&self) -> u32 {
+        self.model.mechanics.geometry.cylinders()
+    }
+
+    fn cylinder(&self, lba: Lba) -> u32 {
+        self.model.mechanics.geometry.track_of(lba.0).cylinder
+    }
+
+    fn arm(&self, at: Nanos) -> u32 {
+        self.free_arm(at).0.cylinder
+    }
+
+    fn seek_at_least(&self, distance: u32) -> f64 {
+        self.seek_floor.at_least(distance)
+    }
+
+    fn initiation(&self, op: Op) -> f64 {
+        let overheads = &self.model.overheads;
+        let before = match op {
+            Op::Read => overheads.read_miss,
+            _ if self.model.write.fast == FastWrite::Off => overheads.write_miss,
+            _ => overheads.write_hit,
+        };
+        overheads.per_request + before.of(self.last)
+    }
+
+    fn positioning(&self, lba: Lba, sectors: Sectors, op: Op, at: Nanos) -> f64 {
+        let (arm, start) = self.free_arm(at);
+        self.approach(arm, start, lba, sectors, op).run_start() - start
+    }
+
+    fn access(&self, lba: Lba, sectors: Sectors, op: Op, at: Nanos) -> f64 {
+        let (arm, start) = self.free_arm(at);
+        self.whole_access(arm, start, lba, sectors, op)
+    }
+
+    fn access_after(&self, after: Lba, lba: Lba, sectors: Sectors, op: Op, at: Nanos) -> f64 {
+        let track = self.model.mechanics.geometry.track_of(after.0.saturating_sub(1));
+        let arm = Arm { cylinder: track.cylinder, head: track.head };
+        self.whole_access(arm, at.0 as f64, lba, sectors, op)
+    }
+
+    fn cached(&self, lba: Lba, sectors: Sectors, op: Op) -> Cached {
+        let (first, end) = (lba.0, lba.0 + u64::from(sectors.0));
+        if op != Op::Read {
+            let continues = |s: usize| self.segments.all[s].is_dirty() && self.segments.all[s].end == first;
+            let joins = self.model.write.combine && (0..self.segments.all.len()).any(continues);
+            let room = self.segments.may_dirty();
+            let buffered = self.model.write.fast != FastWrite::Off && (joins || room);
+            return if buffered { Cached::Full } else { Cached::None };
+        }
+        let held = self.segments.all.iter().enumerate().filter(|(s, segment)| {
+            let readable = !segment.is_dirty() || self.model.read.hits_on_written;
+            readable && self.segments.serves_reads(*s) && segment.holds(first)
+        });
+        match held.map(|(_, segment)| segment.end).max() {
+            Some(held) if end <= held => Cached::Full,
+            Some(_) => Cached::Partial,
+            None => Cached::None,
+        }
+    }
+}
+
+impl SingleDrive {
+    pub(super) fn as_positions(&self) -> &dyn Positions {
+        self.drive()
+    }
+}

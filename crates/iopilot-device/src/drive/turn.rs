@@ -1,0 +1,150 @@
+//! Who has the arm next: the on-board queue.
+//!
+//! Requests that wait are kept in order of arrival. With another policy, an [`IoQueue`] holds the same requests and
+//! chooses among those that could start.
+
+use super::Drive;
+use super::choice::{Fit, Hit};
+use super::slot::{Media, Stage};
+use iopilot_block::{Nanos, Op, Positions, RequestId};
+use iopilot_sched::{IoQueue, IoQueueConfig, IoRequest, OverlapScheme, Policy, TimeoutScheme};
+
+/// What a request would do with its turn.
+#[derive(Clone, Copy, Debug)]
+enum Turn {
+    Read(usize, Hit),
+    Write(usize, Fit),
+    /// Nothing: what it needs is done, or done with that of another.
+    Over,
+}
+
+/// The queue for a configuration; `None` where requests are served as they come.
+pub(super) fn queue_for(config: &IoQueueConfig, depth: u32, capacity: u64) -> Option<Box<IoQueue>> {
+    let as_they_come = config.policy == Policy::Fcfs
+        && config.timeout_scheme == TimeoutScheme::Off
+        && config.overlap == OverlapScheme::Off
+        && !config.priorities;
+    (depth > 1 && !as_they_come).then(|| Box::new(IoQueue::new(IoQueueConfig { capacity, ..config.clone() })))
+}
+
+impl Drive {
+    /// Request `i` waits for its turn from `t` on.
+    pub(super) fn wait(&mut self, i: usize, t: f64) {
+        self.pending.push(i);
+        let request = self.slots[i].request;
+        if let Some(queue) = self.queue.as_mut().filter(|_| request.op.transfers()) {
+            let id = RequestId::from_index(i);
+            let request = IoRequest { joinable: false, ..IoRequest::new(id, request.op, request.lba, request.sectors) };
+            queue.insert(request, moment(t));
+        }
+    }
+
+    /// Request `i` has its turn without having waited: the queue is to know where the arm goes.
+    pub(super) fn pass_queue(&mut self, i: usize, t: f64) {
+        let request = self.slots[i].request;
+        let Some(mut queue) = self.queue.take() else { return };
+        let id = RequestId::from_index(i);
+        queue.insert(IoRequest::new(id, request.op, request.lba, request.sectors), moment(t));
+        let only = |other: &IoRequest| other.id == id;
+        self.slots[i].picked = queue.pick_where(moment(t), Some(&*self as &dyn Positions), &only).is_some();
+        self.queue = Some(queue);
+    }
+
+    /// Request `i` does not wait any longer.
+    pub(super) fn unwait(&mut self, i: usize) {
+        self.pending.retain(|&j| j != i);
+        if let Some(queue) = &mut self.queue {
+            queue.remove(RequestId::from_index(i));
+        }
+    }
+
+    /// Gives the arm to who waits for it; who cannot go lets others pass.
+    pub(super) fn dispatch(&mut self, t: f64) {
+        while let Some((i, turn)) = self.next_turn(t) {
+            self.pending.retain(|&j| j != i);
+            match turn {
+                Turn::Read(s, hit) => self.begin_read(i, s, hit, t),
+                Turn::Write(s, fit) => self.begin_write(i, s, fit, t),
+                Turn::Over => self.slots[i].media = Media::Begun,
+            }
+            if self.slots[i].stage == Stage::Gone {
+                self.leave(i, t);
+            }
+        }
+    }
+
+    fn next_turn(&mut self, t: f64) -> Option<(usize, Turn)> {
+        let first = *self.pending.first()?;
+        let Some(mut queue) = self.queue.take() else {
+            return (0..self.pending.len()).find_map(|at| Some((self.pending[at], self.turn(at, t)?)));
+        };
+        let drive = &*self;
+        // What came before a flush has had its turn when it is first in line.
+        let mut next =
+            (!drive.slots[first].request.op.transfers()).then(|| drive.turn(0, t).map(|turn| (first, turn))).flatten();
+        if next.is_none() {
+            let place = |i: usize| drive.pending.iter().position(|&j| j == i);
+            let turn = |i: usize| place(i).and_then(|at| drive.turn(at, t));
+            let may_start = |request: &IoRequest| turn(request.id.index()).is_some();
+            let pick = queue.pick_where(moment(t), Some(drive as &dyn Positions), &may_start);
+            next = pick.and_then(|pick| Some((pick.id.index(), turn(pick.id.index())?)));
+            if let Some((i, _)) = next {
+                self.slots[i].picked = true;
+            }
+        }
+        self.queue = Some(queue);
+        next
+    }
+
+    /// The queue learns that request `i` is done, and finishes with it what it is told to.
+    pub(super) fn finish_in_queue(&mut self, i: usize, t: f64) {
+        let Some(queue) = self.queue.as_mut().filter(|_| self.slots[i].picked) else { return };
+        let mut also = std::mem::take(&mut self.also);
+        queue.completed(RequestId::from_index(i), moment(t), &mut also);
+        for id in also.drain(..) {
+            let other = id.index();
+            self.pending.retain(|&j| j != other);
+            let slot = &mut self.slots[other];
+            (slot.moved, slot.fast, slot.media) = (slot.count(), true, Media::Begun);
+            slot.service.cache_hit = true;
+        }
+        self.also = also;
+    }
+
+    /// What the request at `place` in the line would do now; `None` where it cannot go.
+    fn turn(&self, place: usize, t: f64) -> Option<Turn> {
+        let i = self.pending[place];
+        let slot = &self.slots[i];
+        match slot.request.op {
+            Op::Read => {
+                let (s, hit) = self.choose_read(slot, t)?;
+                self.turn_of_read(i, s, hit, t).then_some(Turn::Read(s, hit))
+            }
+            Op::Write => {
+                let (s, fit) = match slot.segment {
+                    // With its data in the buffer already it may have been taken along by another.
+                    Some(s) => {
+                        let streamed = self.stream.as_ref().filter(|stream| stream.segment == s);
+                        let taken = self.segments.all[s].written >= slot.end()
+                            || streamed.is_some_and(|stream| stream.limit >= slot.end());
+                        if taken {
+                            return Some(Turn::Over);
+                        }
+                        (s, if streamed.is_some() { Fit::Append } else { Fit::New })
+                    }
+                    None => self.choose_write(slot, t)?,
+                };
+                self.turn_of_write(i, s, fit, t).then_some(Turn::Write(s, fit))
+            }
+            // What came before it has had its turn when it is first in line and nothing is being written.
+            Op::Flush | Op::Discard => {
+                let done = place == 0 && !self.stream.as_ref().is_some_and(|stream| stream.write);
+                done.then_some(Turn::Over)
+            }
+        }
+    }
+}
+
+fn moment(t: f64) -> Nanos {
+    Nanos(t as u64)
+}
