@@ -15,6 +15,7 @@ mod error;
 mod spec;
 mod subsystem;
 mod target;
+mod timed;
 
 pub use any::AnyDevice;
 pub use any_target::AnyTarget;
@@ -50,3 +51,4 @@ pub use subsystem::{
     WriteScheme,
 };
 pub use target::{BlockTimes, Message, MessageKind, Signal, Target};
+pub use timed::{Synchronous, TimedDevice};

@@ -2,6 +2,7 @@
 
 mod args;
 mod commands;
+mod experiments;
 mod failure;
 #[cfg(test)]
 mod fixture;

@@ -7,6 +7,7 @@ mod demo;
 mod disk;
 mod disk_validate;
 mod disksim;
+mod experiment;
 mod man;
 mod scheduler;
 mod session;
@@ -46,6 +47,7 @@ pub(crate) fn run(command: &Command, context: &Context) -> anyhow::Result<String
         Command::Simulate(args) => simulate::run(args, context),
         Command::Disk(args) => disk::run(args, context),
         Command::Disksim(args) => disksim::run(args, context),
+        Command::Experiment(args) => experiment::run(args, context),
         Command::Scheduler(args) => scheduler::run(args, context),
         Command::Trace(args) => trace::run(args, context),
         Command::Completions { shell } => completions::run(*shell),

@@ -9,6 +9,7 @@ mod damaged;
 mod demo;
 mod disksim;
 mod errors;
+mod experiments;
 mod generated;
 mod listings;
 mod pipes;

@@ -1,0 +1,107 @@
+//! [`TimedDevice`]: what serves a request and tells how long it took. Training and probing need no more, so that they
+//! work on a model and on a real disk alike.
+
+use crate::{Completion, Device, DeviceRequest};
+use iopilot_block::{Flags, Lba, Nanos, Op, RequestId, Sectors};
+use std::convert::Infallible;
+
+/// A device that one process uses, one request at a time (GF 3.2.5).
+pub trait TimedDevice {
+    /// Why a request was not served.
+    type Error: std::error::Error + Send + Sync + 'static;
+
+    /// The device's size in sectors.
+    fn capacity(&self) -> u64;
+
+    /// Serves a request of at least one sector within the device; how long it took, from its issue to its completion.
+    ///
+    /// # Errors
+    /// Where the device fails.
+    fn serve(&mut self, op: Op, lba: Lba, sectors: Sectors) -> Result<Nanos, Self::Error>;
+
+    /// Forgets all that requests left behind in the device's cache, as a restart does (GF 4.3.6).
+    ///
+    /// # Errors
+    /// Where the device fails.
+    fn restart(&mut self) -> Result<(), Self::Error>;
+}
+
+/// A model as a [`TimedDevice`], in virtual time. The next request follows at once on a completion.
+#[derive(Clone, Debug)]
+pub struct Synchronous<D> {
+    pristine: D,
+    device: D,
+    now: Nanos,
+    done: Vec<Completion>,
+}
+
+impl<D: Device + Clone> Synchronous<D> {
+    /// `device` has not been used, and is what a restart returns to.
+    pub fn new(device: D) -> Self {
+        Self { pristine: device.clone(), device, now: Nanos::ZERO, done: Vec::new() }
+    }
+
+    /// The device lets `time` pass without a request.
+    pub fn pause(&mut self, time: Nanos) {
+        let until = self.now + time;
+        while let Some(next) = self.device.next_event().filter(|&next| next <= until) {
+            self.device.advance(next, &mut self.done);
+        }
+        self.done.clear();
+        self.now = until;
+    }
+}
+
+impl<D: Device + Clone> TimedDevice for Synchronous<D> {
+    type Error = Infallible;
+
+    fn capacity(&self) -> u64 {
+        self.device.capacity()
+    }
+
+    /// # Panics
+    /// Where the model never completes the request: a fault in it.
+    fn serve(&mut self, op: Op, lba: Lba, sectors: Sectors) -> Result<Nanos, Infallible> {
+        let request = DeviceRequest { id: RequestId::from_index(0), op, lba, sectors, flags: Flags::empty() };
+        let issued = self.now;
+        self.device.submit(request, issued);
+        while self.done.is_empty() {
+            let next = self.device.next_event().expect("a model completes every request");
+            self.device.advance(next, &mut self.done);
+        }
+        self.now = self.done.drain(..).map(|done| done.at).fold(issued, Nanos::max);
+        Ok(self.now - issued)
+    }
+
+    fn restart(&mut self) -> Result<(), Infallible> {
+        self.device.clone_from(&self.pristine);
+        self.now = Nanos::ZERO;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Catalogue, ConstantDevice};
+
+    #[test]
+    fn a_request_takes_what_the_model_says() {
+        let mut device = Synchronous::new(ConstantDevice::simple(1000, 1, Nanos(100), 1.0));
+        for _ in 0..3 {
+            assert_eq!(device.serve(Op::Read, Lba(8), Sectors(1)), Ok(Nanos(612)));
+            device.pause(Nanos(5));
+        }
+        assert_eq!(device.capacity(), 1000);
+    }
+
+    #[test]
+    fn a_restart_forgets_what_was_read() {
+        let mut disk = Synchronous::new(Catalogue::get("hd-250-32").unwrap().build().unwrap());
+        let read = |disk: &mut Synchronous<_>| disk.serve(Op::Read, Lba(1_000_000), Sectors(8)).unwrap();
+        let (first, again) = (read(&mut disk), read(&mut disk));
+        assert!(again < first && again < Nanos::from_millis(1), "{first:?} {again:?}");
+        disk.restart().unwrap();
+        assert_eq!(read(&mut disk), first);
+    }
+}

@@ -1,0 +1,58 @@
+//! `iopilot experiment`: the literature, reproduced.
+
+use super::Context;
+use crate::args::{Experiment, ExperimentRun};
+use crate::experiments::{self, Setup};
+use crate::progress::watched;
+use crate::render::{self, Alignment, Table};
+use anyhow::Context as _;
+use serde::Serialize;
+
+/// An experiment as `list --json` tells it.
+#[derive(Serialize)]
+struct Entry {
+    name: &'static str,
+    source: &'static str,
+    title: &'static str,
+}
+
+/// Runs the command; the text to print.
+pub(super) fn run(command: &Experiment, context: &Context) -> anyhow::Result<String> {
+    match command {
+        Experiment::List { json } => {
+            let entries: Vec<Entry> = experiments::ALL
+                .iter()
+                .map(|&experiments::Experiment { name, source, title, .. }| Entry { name, source, title })
+                .collect();
+            if *json { render::json(&entries) } else { Ok(list(&entries, context)) }
+        }
+        Experiment::Run(args) => run_one(args, context),
+    }
+}
+
+fn list(entries: &[Entry], context: &Context) -> String {
+    let left = |title| (title, Alignment::Left);
+    let mut table = Table::new(&[left("name"), left("source"), left("title")]);
+    for e in entries {
+        table.row([e.name, e.source, e.title].map(str::to_owned).to_vec());
+    }
+    table.render(context.terminal)
+}
+
+fn run_one(args: &ExperimentRun, context: &Context) -> anyhow::Result<String> {
+    let experiment = experiments::find(&args.name)?;
+    if let Some(folder) = &args.out {
+        std::fs::create_dir_all(folder).with_context(|| format!("making the folder {}", folder.display()))?;
+    }
+    let outcome = watched(context.quiet, None, |progress| {
+        (experiment.run)(&Setup { quick: args.quick, seed: args.seed, progress })
+    })?;
+    let result = experiments::Told::new(experiment, args.quick, args.seed, &outcome);
+    let json = render::json(&result)?;
+    if let Some(folder) = &args.out {
+        for path in experiments::write(folder, experiment.name, &json, &outcome)? {
+            context.note(format_args!("{} written", path.display()));
+        }
+    }
+    Ok(if args.json { json } else { experiments::text(experiment, &outcome, context.terminal) })
+}

@@ -1,0 +1,64 @@
+//! Experiments of the literature, and what they claimed.
+//!
+//! An experiment is a function from a [`Setup`] to an [`Outcome`]: tables, and for each claim of the source whether it
+//! holds here, and if not, why. It is a pure function: the number of threads changes nothing. Each has a file of its
+//! own, and a line in [`ALL`].
+
+mod gf_cache_times;
+mod outcome;
+mod text;
+mod write;
+
+pub(crate) use outcome::{Claim, Outcome, ResultTable, Told};
+pub(crate) use text::text;
+pub(crate) use write::write;
+
+use iopilot_block::{InputError, suggest};
+use iopilot_sim::Progress;
+
+/// An experiment that can be run.
+pub(crate) struct Experiment {
+    /// What `iopilot experiment run` calls it: the source's short name first.
+    pub(crate) name: &'static str,
+    /// Where it is described: `GF 3.5.1`, `Carroll 5.2`.
+    pub(crate) source: &'static str,
+    /// What it is about, in a line.
+    pub(crate) title: &'static str,
+    /// Runs it.
+    pub(crate) run: fn(&Setup<'_>) -> anyhow::Result<Outcome>,
+}
+
+/// What an experiment is told.
+pub(crate) struct Setup<'a> {
+    /// Whether seconds have to do, at the price of rougher figures.
+    pub(crate) quick: bool,
+    /// The random seed.
+    pub(crate) seed: u64,
+    /// To be handed to simulations, for the progress bar.
+    #[allow(dead_code)] // Used by those that run whole machines.
+    pub(crate) progress: &'a Progress,
+}
+
+/// All experiments, sorted by name.
+pub(crate) const ALL: &[Experiment] = &[gf_cache_times::EXPERIMENT];
+
+/// The experiment called `name`.
+pub(crate) fn find(name: &str) -> Result<&'static Experiment, InputError> {
+    ALL.iter().find(|e| e.name == name).ok_or_else(|| {
+        let names = || ALL.iter().map(|e| e.name);
+        let near = suggest(name, names()).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+        InputError::new("experiment", name, format!("one of {}{near}", names().collect::<Vec<_>>().join(", ")))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_sorted_and_an_unknown_one_is_answered_with_the_nearest() {
+        assert!(ALL.windows(2).all(|w| w[0].name < w[1].name));
+        let line = find("gf-cache-time").err().map(|e| e.to_string()).unwrap_or_default();
+        assert!(line.contains("did you mean `gf-cache-times`?"), "{line}");
+    }
+}
