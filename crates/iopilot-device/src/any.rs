@@ -1,6 +1,6 @@
 //! [`AnyDevice`]: one of the models, dispatched without a table.
 
-use crate::{Array, Completion, ConstantDevice, Device, DeviceRequest, MechanicalDisk, SingleDrive};
+use crate::{Array, Completion, ConstantDevice, Device, DeviceRequest, MechanicalDisk, SingleDrive, TableDisk};
 use iopilot_block::{Nanos, Positions};
 
 /// One of the device models.
@@ -14,6 +14,14 @@ pub enum AnyDevice {
     Array(Box<Array>),
     /// A drive with everything that DiskSim describes one with, on a bus of its own.
     Drive(Box<SingleDrive>),
+    /// Times from tables.
+    Table(Box<TableDisk>),
+}
+
+impl From<TableDisk> for AnyDevice {
+    fn from(disk: TableDisk) -> Self {
+        Self::Table(Box::new(disk))
+    }
 }
 
 impl From<MechanicalDisk> for AnyDevice {
@@ -47,6 +55,7 @@ macro_rules! each {
             AnyDevice::Constant($device) => $call,
             AnyDevice::Array($device) => $call,
             AnyDevice::Drive($device) => $call,
+            AnyDevice::Table($device) => $call,
         }
     };
 }

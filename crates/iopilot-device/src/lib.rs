@@ -14,6 +14,7 @@ mod drive;
 mod error;
 mod spec;
 mod subsystem;
+mod table;
 mod target;
 mod timed;
 
@@ -42,13 +43,19 @@ pub use spec::{
     DriveQueueSpec, DriveSeekSpec, DriveSpec, ExtraDisconnectSpec, FailureSpec, FlashSpec, G1Spec, G1ZoneSpec, G2Spec,
     G2ZoneSpec, G4NodeSpec, G4Spec, GeometrySpec, HplSpec, InterfaceSpec, LayoutSpec, LevelSpec, MarkCounts,
     MeasuredClock, MechanicalSpec, MechanicsSpec, MirrorSpec, OverheadsSpec, PolicySpec, ReadSpec, RebuildSpec,
-    RotationSpec, SeekSpec, SqrtLinearSpec, ThinkSide, ThreePointSpec, WriteSpec, ZoneSpec,
+    RotationSpec, SeekSpec, SqrtLinearSpec, TableCacheSpec, TableRowSpec, TableSpec, ThinkSide, ThreePointSpec,
+    WriteSpec, ZoneSpec,
 };
 pub use subsystem::{
     AllocationPolicy, Arbitration, BusIndex, BusModel, BusReport, CacheDeviceModel, CacheReport, ControllerCacheModel,
     ControllerIndex, ControllerModel, DeviceLimits, FlushPolicy, MemoryCacheModel, Ownership, Prefetch,
     ReplacementPolicy, SimpleDisk, SimpleDiskModel, SmartModel, Subsystem, SubsystemBuilder, SubsystemFault,
     WriteScheme,
+};
+pub use table::Lookup as TableLookup;
+pub use table::{
+    CacheProbe, Coverage, HitLimit, ProbedCache, ROWS as TABLE_ROWS, SimulatedCache, SimulatedCacheModel, TableDisk,
+    TableForm, TableModel, TableShape, TimeTable, TimeTables, Trained, Training, probe_cache, sequential_sector_time,
 };
 pub use target::{BlockTimes, Message, MessageKind, Signal, Target};
 pub use timed::{Synchronous, TimedDevice};

@@ -10,6 +10,7 @@ mod load;
 mod marks;
 mod rules;
 mod sections;
+mod table;
 
 pub use array::{ArraySpec, CopyChoiceSpec, FailureSpec, LevelSpec, MirrorSpec, RebuildSpec, RotationSpec};
 pub use drive::{
@@ -22,3 +23,4 @@ pub use sections::{
     CacheSpec, DeviceSpec, DiskSpec, FlashSpec, GeometrySpec, InterfaceSpec, LayoutSpec, MechanicalSpec, MechanicsSpec,
     PolicySpec, SeekSpec, SqrtLinearSpec, ZoneSpec,
 };
+pub use table::{TableCacheSpec, TableRowSpec, TableSpec};

@@ -24,6 +24,12 @@ pub trait TimedDevice {
     /// # Errors
     /// Where the device fails.
     fn restart(&mut self) -> Result<(), Self::Error>;
+
+    /// Lets the device alone for `time`, in which it may read ahead or write back.
+    ///
+    /// # Errors
+    /// Where the device fails.
+    fn pause(&mut self, time: Nanos) -> Result<(), Self::Error>;
 }
 
 /// A model as a [`TimedDevice`], in virtual time. The next request follows at once on a completion.
@@ -39,16 +45,6 @@ impl<D: Device + Clone> Synchronous<D> {
     /// `device` has not been used, and is what a restart returns to.
     pub fn new(device: D) -> Self {
         Self { pristine: device.clone(), device, now: Nanos::ZERO, done: Vec::new() }
-    }
-
-    /// The device lets `time` pass without a request.
-    pub fn pause(&mut self, time: Nanos) {
-        let until = self.now + time;
-        while let Some(next) = self.device.next_event().filter(|&next| next <= until) {
-            self.device.advance(next, &mut self.done);
-        }
-        self.done.clear();
-        self.now = until;
     }
 }
 
@@ -78,6 +74,16 @@ impl<D: Device + Clone> TimedDevice for Synchronous<D> {
         self.now = Nanos::ZERO;
         Ok(())
     }
+
+    fn pause(&mut self, time: Nanos) -> Result<(), Infallible> {
+        let until = self.now + time;
+        while let Some(next) = self.device.next_event().filter(|&next| next <= until) {
+            self.device.advance(next, &mut self.done);
+        }
+        self.done.clear();
+        self.now = until;
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -90,7 +96,7 @@ mod tests {
         let mut device = Synchronous::new(ConstantDevice::simple(1000, 1, Nanos(100), 1.0));
         for _ in 0..3 {
             assert_eq!(device.serve(Op::Read, Lba(8), Sectors(1)), Ok(Nanos(612)));
-            device.pause(Nanos(5));
+            device.pause(Nanos(5)).unwrap();
         }
         assert_eq!(device.capacity(), 1000);
     }

@@ -160,7 +160,11 @@ impl Machine {
 
     /// Whether seeks cost time on its disk or disks (`queue/rotational`).
     pub fn is_rotational(&self) -> bool {
-        matches!(self.disk.device, DeviceSpec::Mechanical(_) | DeviceSpec::Drive(_))
+        match &self.disk.device {
+            DeviceSpec::Mechanical(_) | DeviceSpec::Drive(_) => true,
+            DeviceSpec::Table(table) => table.rotational,
+            DeviceSpec::Flash(_) => false,
+        }
     }
 
     /// The machine in a few words.

@@ -39,7 +39,8 @@ impl Progress {
         self.done.load(Ordering::Relaxed)
     }
 
-    fn add(&self, n: u64) {
+    /// Adds `n` requests that were completed otherwise than by a run.
+    pub fn add(&self, n: u64) {
         self.done.fetch_add(n, Ordering::Relaxed);
     }
 }

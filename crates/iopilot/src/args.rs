@@ -280,6 +280,9 @@ pub(crate) enum Disk {
     },
     /// Fit a drive's model to times that were measured on the drive.
     Calibrate(Calibrate),
+    /// Turn a disk into tables of times by direction, size and distance.
+    #[command(after_help = TRAIN_EXAMPLES)]
+    Train(DiskTrain),
     /// Compare a drive's model with service times measured on the drive.
     #[command(after_help = VALIDATE_EXAMPLES)]
     Validate(DiskValidate),
@@ -302,6 +305,42 @@ pub(crate) struct Calibrate {
     /// The first requests that are fitted to, as a percentage of all.
     #[arg(long, value_name = "PERCENT", default_value = "50%", value_parser = percentage)]
     pub(crate) train: f64,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const TRAIN_EXAMPLES: &str = "Examples:
+  iopilot disk train hd-250-32 -o hd-250-32-table.toml
+  iopilot disk train atlas10k.diskspecs -o atlas10k.toml --form 2 --samples 16
+  iopilot compare trace.parquet --disk hd-250-32-table.toml";
+
+/// `iopilot disk train`
+///
+/// Random requests over all sizes and distances fill the tables; the file is a disk for --disk.
+#[derive(Debug, Args)]
+pub(crate) struct DiskTrain {
+    /// A disk of the catalogue, a TOML file, or a DiskSim file (.diskspecs, .parv).
+    pub(crate) disk: String,
+    /// The TOML file to write.
+    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: PathBuf,
+    /// 2: a table of reads and one of writes. 3: one of reads that hit the disk's cache, one of those that miss it, one
+    /// of writes, and a simulated cache.
+    #[arg(long, value_name = "2|3", default_value_t = 3, value_parser = clap::value_parser!(u8).range(2..=3))]
+    pub(crate) form: u8,
+    /// Samples for each cell, and how many a cell keeps as it goes on learning.
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub(crate) samples: u32,
+    /// The size of the disk's cache, where its description does not tell; with --form 3.
+    #[arg(long, value_name = "KIB")]
+    pub(crate) cache_kib: Option<u32>,
+    /// A read of 4 kB that takes longer missed the disk's cache, µs; with --form 3.
+    #[arg(long, value_name = "US", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) hit_limit_us: u32,
+    /// The seed of the requests.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

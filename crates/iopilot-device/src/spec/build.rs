@@ -6,7 +6,7 @@ use super::sections::{
 };
 use crate::{
     AnyDevice, CacheModel, ConstantDevice, ConstantModel, DeviceError, DiskModel, Geometry, InterfaceModel, Layout,
-    MechanicalDisk, Mechanics, QueuePolicy, SeekCurve, SingleDrive, Zone,
+    MechanicalDisk, Mechanics, QueuePolicy, SeekCurve, SingleDrive, TableDisk, Zone,
 };
 use iopilot_block::{Nanos, SECTOR_BYTES};
 
@@ -23,6 +23,7 @@ impl DiskSpec {
             DeviceSpec::Flash(flash) => ConstantDevice::new(constant(flash)).into(),
             DeviceSpec::Mechanical(m) => MechanicalDisk::new(m.model()).into(),
             DeviceSpec::Drive(drive) => SingleDrive::new(drive.model()?).into(),
+            DeviceSpec::Table(table) => TableDisk::new(table.model()?).into(),
         })
     }
 
@@ -36,6 +37,7 @@ impl DiskSpec {
             DeviceSpec::Flash(flash) => flash.capacity_sectors,
             DeviceSpec::Mechanical(m) => m.model().mechanics.geometry.capacity(),
             DeviceSpec::Drive(drive) => drive.model()?.mechanics.geometry.capacity(),
+            DeviceSpec::Table(table) => table.capacity_sectors,
         })
     }
 

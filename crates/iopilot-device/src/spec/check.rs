@@ -22,6 +22,7 @@ impl DiskSpec {
                 check_cache(&m.cache)
             }
             DeviceSpec::Drive(drive) => drive.model().map(drop),
+            DeviceSpec::Table(table) => table.model().map(drop),
         }
     }
 }

@@ -41,6 +41,7 @@ impl DiskSpec {
             cache: None,
             flash: None,
             drive: None,
+            table: None,
             provenance: self.provenance.clone(),
         };
         match &self.device {
@@ -48,6 +49,10 @@ impl DiskSpec {
             DeviceSpec::Drive(drive) => {
                 file.kind = Kind::Drive;
                 file.drive = Some((**drive).clone());
+            }
+            DeviceSpec::Table(table) => {
+                file.kind = Kind::Table;
+                file.table = Some((**table).clone());
             }
             DeviceSpec::Mechanical(m) => {
                 file.kind = Kind::Mechanical;
@@ -100,6 +105,7 @@ fn from_file(file: File) -> Result<DiskSpec, InputError> {
         Kind::Mechanical => &["geometry", "mechanics", "interface", "cache"],
         Kind::FlashSimple => &["flash"],
         Kind::Drive => &["drive"],
+        Kind::Table => &["table"],
     };
     for (section, given) in [
         ("geometry", file.geometry.is_some()),
@@ -108,6 +114,7 @@ fn from_file(file: File) -> Result<DiskSpec, InputError> {
         ("cache", file.cache.is_some()),
         ("flash", file.flash.is_some()),
         ("drive", file.drive.is_some()),
+        ("table", file.table.is_some()),
     ] {
         if given && !own.contains(&section) {
             return Err(InputError::new(section, "a section", format!("no [{section}] for this type")));
@@ -122,6 +129,7 @@ fn from_file(file: File) -> Result<DiskSpec, InputError> {
         })),
         Kind::FlashSimple => DeviceSpec::Flash(file.flash.ok_or_else(|| missing("flash"))?),
         Kind::Drive => DeviceSpec::Drive(Box::new(file.drive.ok_or_else(|| missing("drive"))?)),
+        Kind::Table => DeviceSpec::Table(Box::new(file.table.ok_or_else(|| missing("table"))?)),
     };
     Ok(DiskSpec { name: file.name, model: file.model, sources: file.sources, device, provenance: file.provenance })
 }

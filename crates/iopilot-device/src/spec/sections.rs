@@ -1,6 +1,7 @@
 //! The sections of a drive's description, as they stand in the file.
 
 use super::drive::DriveSpec;
+use super::table::TableSpec;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -30,6 +31,8 @@ pub enum DeviceSpec {
     Flash(FlashSpec),
     /// `type = "drive"`
     Drive(Box<DriveSpec>),
+    /// `type = "table"`
+    Table(Box<TableSpec>),
 }
 
 /// A hard disk drive.
@@ -274,6 +277,7 @@ pub(super) struct File {
     pub(super) cache: Option<CacheSpec>,
     pub(super) flash: Option<FlashSpec>,
     pub(super) drive: Option<DriveSpec>,
+    pub(super) table: Option<TableSpec>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) provenance: BTreeMap<String, String>,
 }
@@ -286,4 +290,6 @@ pub(super) enum Kind {
     FlashSimple,
     #[serde(rename = "drive")]
     Drive,
+    #[serde(rename = "table")]
+    Table,
 }

@@ -7,3 +7,4 @@ mod positions;
 mod properties;
 mod provenance;
 mod rig;
+mod table;

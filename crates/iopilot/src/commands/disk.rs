@@ -1,6 +1,7 @@
 //! `iopilot disk`: the catalogue.
 
 mod plot;
+mod train;
 
 use super::Context;
 use super::session::{self, load_disk};
@@ -46,6 +47,7 @@ pub(crate) fn run(command: &Disk, context: &Context) -> anyhow::Result<String> {
         Disk::Show { disk, .. } => show(&load_disk(disk, context)?, context),
         Disk::Convert { spec, output } => convert(spec, output.as_ref(), context),
         Disk::Plot { disk, output, seed } => plot::run(disk, output, *seed, context),
+        Disk::Train(args) => train::run(args, context),
         Disk::Calibrate(args) => super::calibrate::run(args, context),
         Disk::Validate(args) => super::disk_validate::run(args, context),
     }
@@ -78,6 +80,7 @@ fn entry(spec: &DiskSpec) -> Result<Entry, DeviceError> {
             Some(m.cache.size_kib),
         ),
         DeviceSpec::Flash(f) => (f.queue_depth, None, None, None),
+        DeviceSpec::Table(t) => (t.queue_depth, None, None, None),
         DeviceSpec::Drive(d) => {
             let sectors = u64::from(d.buffer.segments) * u64::from(d.buffer.segment_sectors);
             (d.queue_depth, Some(d.mechanics.rotation_rpm), None, Some(sectors / 2))

@@ -18,6 +18,7 @@ mod recording;
 mod report;
 mod results;
 mod traces;
+mod training;
 mod validation;
 
 use std::fmt::Write;

@@ -1,0 +1,197 @@
+//! [`probe_cache`]: finds out what a disk's cache does, from outside (GF 4.3.6).
+
+use crate::TimedDevice;
+use iopilot_block::{Lba, Nanos, Op, Sectors};
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+/// Sectors in a block of 4 kB.
+const BLOCK: u64 = 8;
+/// Sectors between two places that share no segment (400 MB), where the disk is large enough.
+const APART: u64 = 400 << 11;
+/// Segments to begin with, and the most.
+const SEGMENTS: (u64, u64) = (32, 2048);
+/// Blocks of read-ahead to begin with (128 kB), and the most (8 MB).
+const AHEAD: (u64, u64) = (32, 2048);
+
+/// How to probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CacheProbe {
+    /// A read that takes longer misses.
+    pub limit: Nanos,
+    /// How often each value is tried, each time elsewhere; it holds where it does in most of them.
+    pub tests: u32,
+    /// How long the disk is left alone after each read, at least, so that it can read ahead; up to twice that, so that
+    /// the platters do not stand the same each time.
+    pub pause: Nanos,
+    /// Seed of the places.
+    pub seed: u64,
+}
+
+/// What was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProbedCache {
+    /// Segments that hold reads at the same time.
+    pub segments: u32,
+    /// Sectors read ahead after three contiguous reads.
+    pub read_ahead_sequential: u32,
+    /// Sectors read ahead after a read at a random place.
+    pub read_ahead_random: u32,
+}
+
+/// Finds the number of segments and both sizes of read-ahead. The disk is restarted before each test.
+///
+/// GF 4.3.6 takes a quarter of a revolution for a miss, and one test that hits, or one read of many, for a hit. But one
+/// miss in four finds its sector within a quarter of a revolution; so the limit is to be well below, and most have to
+/// agree.
+///
+/// # Errors
+/// Those of the device.
+pub fn probe_cache<D: TimedDevice>(device: &mut D, probe: &CacheProbe) -> Result<ProbedCache, D::Error> {
+    let mut prober = Prober { device, probe, random: Pcg64Mcg::seed_from_u64(probe.seed) };
+    let segments = largest(SEGMENTS, |n| prober.mostly(|p| p.segments_hold(n)))?;
+    let sequential = largest(AHEAD, |blocks| prober.mostly(|p| p.sequential_reaches(blocks)))?;
+    let random = match segments {
+        0 => 0,
+        n => largest(AHEAD, |blocks| prober.mostly(|p| p.random_reaches(n, blocks)))?,
+    };
+    let sectors = |blocks: u64| (blocks * BLOCK) as u32;
+    Ok(ProbedCache {
+        segments: segments as u32,
+        read_ahead_sequential: sectors(sequential),
+        read_ahead_random: sectors(random),
+    })
+}
+
+struct Prober<'a, D> {
+    device: &'a mut D,
+    probe: &'a CacheProbe,
+    random: Pcg64Mcg,
+}
+
+impl<D: TimedDevice> Prober<'_, D> {
+    /// Whether `test` holds in most of as many as are to be tried.
+    fn mostly(&mut self, mut test: impl FnMut(&mut Self) -> Result<bool, D::Error>) -> Result<bool, D::Error> {
+        let mut held = 0;
+        for _ in 0..self.probe.tests {
+            self.device.restart()?;
+            held += u32::from(test(self)?);
+        }
+        Ok(2 * held > self.probe.tests)
+    }
+
+    /// Reads `n` blocks far from each other, then those behind them: whether all of these hit.
+    fn segments_hold(&mut self, n: u64) -> Result<bool, D::Error> {
+        let Some((first, apart)) = self.places(n, 2 * BLOCK) else { return Ok(false) };
+        for k in 0..n {
+            self.read(first + k * apart)?;
+        }
+        let mut all = true;
+        for k in 0..n {
+            all &= self.read(first + k * apart + BLOCK)?;
+        }
+        Ok(all)
+    }
+
+    /// Reads three contiguous blocks, then the one `blocks` behind them: whether it hits.
+    fn sequential_reaches(&mut self, blocks: u64) -> Result<bool, D::Error> {
+        let Some((first, _)) = self.places(1, (3 + blocks) * BLOCK) else { return Ok(false) };
+        for k in 0..3 {
+            self.read(first + k * BLOCK)?;
+        }
+        self.read(first + (2 + blocks) * BLOCK)
+    }
+
+    /// Reads `n` blocks far from each other, then what lies `blocks` behind them: whether most of these hit.
+    fn random_reaches(&mut self, n: u64, blocks: u64) -> Result<bool, D::Error> {
+        let Some((first, apart)) = self.places(n, (1 + blocks) * BLOCK) else { return Ok(false) };
+        for k in 0..n {
+            self.read(first + k * apart)?;
+        }
+        let mut hits = 0;
+        for k in 0..n {
+            hits += u64::from(self.read(first + k * apart + blocks * BLOCK)?);
+        }
+        Ok(2 * hits > n)
+    }
+
+    /// The first of `n` places at random, each followed by `room` sectors, and how far they are apart.
+    fn places(&mut self, n: u64, room: u64) -> Option<(u64, u64)> {
+        let capacity = self.device.capacity();
+        let apart = APART.min(capacity / n) / BLOCK * BLOCK;
+        let last = capacity.checked_sub((n - 1) * apart + room)?;
+        (apart > room).then(|| (self.random.random_range(0..=last / BLOCK) * BLOCK, apart))
+    }
+
+    /// Reads a block; whether it hits.
+    fn read(&mut self, lba: u64) -> Result<bool, D::Error> {
+        let time = self.device.serve(Op::Read, Lba(lba), Sectors(BLOCK as u32))?;
+        let jitter = self.random.random_range(0..=self.probe.pause.0);
+        self.device.pause(self.probe.pause + Nanos(jitter))?;
+        Ok(time <= self.probe.limit)
+    }
+}
+
+/// The largest value up to `most` for which `holds`, which holds for all smaller ones; 0 where for none.
+fn largest<E>((first, most): (u64, u64), mut holds: impl FnMut(u64) -> Result<bool, E>) -> Result<u64, E> {
+    let (mut low, mut high) = (0, first);
+    while holds(high)? {
+        low = high;
+        if high == most {
+            return Ok(most);
+        }
+        high = (2 * high).min(most);
+    }
+    // `low` holds (or is 0), `high` does not.
+    while high - low > 1 {
+        let middle = low.midpoint(high);
+        if holds(middle)? {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    Ok(low)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Catalogue, Synchronous};
+
+    fn probe() -> CacheProbe {
+        CacheProbe { limit: Nanos::from_millis(1), tests: 5, pause: Nanos::from_millis(20), seed: 0 }
+    }
+
+    #[test]
+    fn the_largest_value_is_found_on_either_side_of_the_first() {
+        for limit in [0, 1, 31, 32, 33, 500, 2048] {
+            let found: Result<u64, std::convert::Infallible> = largest(SEGMENTS, |n| Ok(n <= limit));
+            assert_eq!(found, Ok(limit));
+        }
+    }
+
+    #[test]
+    fn segments_and_read_ahead_are_those_of_the_disk() {
+        for name in ["hd-250-32", "hd-320-16", "hd-500-16", "hd-500-32"] {
+            let spec = Catalogue::get(name).unwrap();
+            let crate::DeviceSpec::Mechanical(m) = &spec.device else { panic!("{name}") };
+            let found = probe_cache(&mut Synchronous::new(spec.build().unwrap()), &probe()).unwrap();
+            let cache = &m.cache;
+            assert_eq!(found.segments, cache.segments - cache.write_segments, "{name}");
+            // A sequential reader is read ahead for a little further.
+            let near = |found: u32, given: u32| found.abs_diff(given) <= 16;
+            assert!(near(found.read_ahead_sequential, cache.read_ahead_sequential_sectors), "{name}: {found:?}");
+            assert!(near(found.read_ahead_random, cache.read_ahead_random_sectors), "{name}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn an_ssd_has_no_such_cache_to_be_seen() {
+        // All its reads are faster than a quarter of a revolution; half its own latency tells none from another.
+        let device = Catalogue::get("ssd-160").unwrap().build().unwrap();
+        let probe = CacheProbe { limit: Nanos::from_micros(30), ..probe() };
+        let found = probe_cache(&mut Synchronous::new(device), &probe).unwrap();
+        assert_eq!(found, ProbedCache { segments: 0, read_ahead_sequential: 0, read_ahead_random: 0 });
+    }
+}

@@ -1,0 +1,224 @@
+//! [`TimeTables`]: two or three tables, and which of them a request asks.
+
+use super::cells::TimeTable;
+use super::shape::{TableShape, distance};
+use iopilot_block::{Lba, Nanos, Op, Sectors};
+
+/// Which tables there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableForm {
+    /// One of reads and one of writes; what the disk's cache does is in the times (GF 3.2.1).
+    Two,
+    /// One of reads that miss the disk's cache, one of reads that hit it, one of writes (GF 4.3.1).
+    Three(HitLimit),
+}
+
+/// What tells a hit from a miss: a read that was measured to take longer was a miss. GF 4.3.1 has 1000 µs whatever the
+/// size; but a large read that only follows the heads takes longer than that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HitLimit {
+    /// For any read. Zero where every read is a miss, as those of an SSD.
+    pub base: Nanos,
+    /// More for each sector beyond the first 4 kB: what a sector takes in a long sequential read.
+    pub per_sector: Nanos,
+}
+
+impl HitLimit {
+    /// Whether a read of `sectors` that took `measured` was a hit.
+    pub fn is_hit(self, sectors: u32, measured: Nanos) -> bool {
+        let more = u64::from(sectors.saturating_sub(8)) * self.per_sector.0;
+        measured.0 <= if self.base == Nanos::ZERO { 0 } else { self.base.0 + more }
+    }
+}
+
+/// What a time is looked up by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lookup {
+    /// A read, or anything else.
+    pub op: Op,
+    /// Length.
+    pub sectors: Sectors,
+    /// Sectors from the end of the request before to the beginning of this one.
+    pub distance: u64,
+    /// Whether a read hits the disk's cache; only three tables ask.
+    pub hit: bool,
+}
+
+impl Lookup {
+    /// Of a request that follows one which ended before `previous_end`; no hit.
+    pub fn new(op: Op, lba: Lba, sectors: Sectors, previous_end: Lba) -> Self {
+        Self { op, sectors, distance: distance(previous_end.0, lba.0), hit: false }
+    }
+}
+
+/// What has been learnt of a device.
+#[derive(Clone, Debug)]
+pub struct TimeTables {
+    form: TableForm,
+    shape: TableShape,
+    /// All reads, or those that miss.
+    reads: TimeTable,
+    /// Of the form with three tables.
+    hits: Option<TimeTable>,
+    writes: TimeTable,
+    by_size: bool,
+}
+
+impl TimeTables {
+    /// Empty tables for a disk of `capacity` sectors, whose cells keep the last `samples` times.
+    pub fn new(form: TableForm, capacity: u64, samples: u32) -> Self {
+        let shape = TableShape::new(capacity);
+        let table = || TimeTable::new(shape, samples);
+        let hits = matches!(form, TableForm::Three(_)).then(table);
+        Self { form, shape, reads: table(), hits, writes: table(), by_size: true }
+    }
+
+    /// Empty tables whose cells average all they are given: what training fills.
+    pub fn averaging(form: TableForm, capacity: u64) -> Self {
+        let shape = TableShape::new(capacity);
+        let hits = matches!(form, TableForm::Three(_)).then(|| TimeTable::averaging(shape));
+        let (reads, writes) = (TimeTable::averaging(shape), TimeTable::averaging(shape));
+        Self { form, shape, reads, hits, writes, by_size: true }
+    }
+
+    /// Tables with the same means, each as a single sample, whose cells keep the last `samples` times (GF 3.2.5).
+    #[must_use]
+    pub fn averaged(&self, samples: u32) -> Self {
+        Self {
+            reads: self.reads.averaged(samples),
+            hits: self.hits.as_ref().map(|hits| hits.averaged(samples)),
+            writes: self.writes.averaged(samples),
+            ..*self
+        }
+    }
+
+    /// The same without the size of requests: the time is the mean over all sizes (GF 3.5.1).
+    #[must_use]
+    pub fn without_size(mut self) -> Self {
+        self.by_size = false;
+        self
+    }
+
+    /// Two tables or three.
+    pub fn form(&self) -> TableForm {
+        self.form
+    }
+
+    /// Rows and columns.
+    pub fn shape(&self) -> TableShape {
+        self.shape
+    }
+
+    /// The table of reads; of those that miss, where there are three.
+    pub fn reads(&self) -> &TimeTable {
+        &self.reads
+    }
+
+    /// The table of reads that hit, where there are three.
+    pub fn hits(&self) -> Option<&TimeTable> {
+        self.hits.as_ref()
+    }
+
+    /// The table of writes.
+    pub fn writes(&self) -> &TimeTable {
+        &self.writes
+    }
+
+    /// How long such a request takes, by what was learnt. Where its table is empty, the other table of reads answers,
+    /// then that of the other direction; `None` where nothing was learnt at all.
+    pub fn time(&self, lookup: &Lookup) -> Option<Nanos> {
+        let (row, column) = self.place(lookup);
+        let time = |table: &TimeTable| {
+            if self.by_size { table.time(row, column) } else { table.column_mean(column) }
+        };
+        let hits = || self.hits.as_ref().and_then(time);
+        let (reads, writes) = (|| time(&self.reads), || time(&self.writes));
+        match (lookup.op, lookup.hit) {
+            (Op::Read, true) => hits().or_else(reads).or_else(writes),
+            (Op::Read, false) => reads().or_else(hits).or_else(writes),
+            _ => writes().or_else(reads).or_else(hits),
+        }
+    }
+
+    /// Learns that such a request took `measured`. Whether it was a hit the time itself tells (GF 4.3.1).
+    pub fn observe(&mut self, lookup: &Lookup, measured: Nanos) {
+        let (row, column) = self.place(lookup);
+        self.table_for(lookup, measured).add(row, column, measured);
+    }
+
+    /// Samples in the cell that [`TimeTables::observe`] would add to.
+    pub(super) fn samples(&mut self, lookup: &Lookup, measured: Nanos) -> u32 {
+        let (row, column) = self.place(lookup);
+        self.table_for(lookup, measured).count(row, column)
+    }
+
+    /// The tables with their names: `read` and `write`, or `read_miss`, `read_hit` and `write`.
+    pub fn named(&self) -> impl Iterator<Item = (&'static str, &TimeTable)> {
+        let reads = if self.hits.is_some() { "read_miss" } else { "read" };
+        let hits = self.hits.as_ref().map(|hits| ("read_hit", hits));
+        [(reads, &self.reads)].into_iter().chain(hits).chain([("write", &self.writes)])
+    }
+
+    /// All tables, to be filled from a file: reads, hits, writes.
+    pub(crate) fn tables_mut(&mut self) -> (&mut TimeTable, Option<&mut TimeTable>, &mut TimeTable) {
+        (&mut self.reads, self.hits.as_mut(), &mut self.writes)
+    }
+
+    fn place(&self, lookup: &Lookup) -> (usize, usize) {
+        let column = self.shape.column(lookup.distance).min(self.shape.columns() - 1);
+        (self.shape.row(lookup.sectors.0), column)
+    }
+
+    fn table_for(&mut self, lookup: &Lookup, measured: Nanos) -> &mut TimeTable {
+        match (lookup.op, self.form, &mut self.hits) {
+            (Op::Read, TableForm::Three(limit), Some(hits)) if limit.is_hit(lookup.sectors.0, measured) => hits,
+            (Op::Read, ..) => &mut self.reads,
+            _ => &mut self.writes,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CAPACITY: u64 = 100 << 21;
+
+    fn lookup(op: Op, sectors: u32, lba: u64) -> Lookup {
+        Lookup::new(op, Lba(lba), Sectors(sectors), Lba(1000))
+    }
+
+    #[test]
+    fn type_size_and_distance_choose_the_cell() {
+        let mut t = TimeTables::new(TableForm::Two, CAPACITY, 64);
+        t.observe(&lookup(Op::Read, 8, 1000), Nanos(1));
+        t.observe(&lookup(Op::Read, 16, 1000), Nanos(2));
+        t.observe(&lookup(Op::Read, 8, 2000), Nanos(3));
+        t.observe(&lookup(Op::Write, 8, 1000), Nanos(4));
+        for (op, sectors, lba, time) in
+            [(Op::Read, 8, 1000, 1), (Op::Read, 16, 1000, 2), (Op::Read, 8, 2000, 3), (Op::Write, 8, 1000, 4)]
+        {
+            assert_eq!(t.time(&lookup(op, sectors, lba)), Some(Nanos(time)));
+        }
+        // The distance has no direction.
+        assert_eq!(t.time(&lookup(Op::Read, 8, 0)), Some(Nanos(3)));
+        assert_eq!(t.without_size().time(&lookup(Op::Read, 8, 1000)), Some(Nanos(2)), "1 and 2, rounded");
+    }
+
+    #[test]
+    fn the_time_tells_hits_from_misses() {
+        let form = TableForm::Three(HitLimit { base: Nanos::from_millis(1), per_sector: Nanos(5000) });
+        let mut t = TimeTables::new(form, CAPACITY, 64);
+        t.observe(&lookup(Op::Read, 8, 1000), Nanos::from_micros(1000));
+        t.observe(&lookup(Op::Read, 8, 1000), Nanos::from_micros(1001));
+        let at = |hit| Lookup { hit, ..lookup(Op::Read, 8, 1000) };
+        assert_eq!(t.time(&at(true)), Some(Nanos::from_micros(1000)));
+        assert_eq!(t.time(&at(false)), Some(Nanos::from_micros(1001)));
+        t.observe(&lookup(Op::Read, 256, 1000), Nanos::from_micros(1000 + 248 * 5));
+        assert_eq!(t.hits().map(|h| h.count(31, 0)), Some(1));
+        let never = HitLimit { base: Nanos::ZERO, per_sector: Nanos(5000) };
+        assert!(!never.is_hit(256, Nanos(1)));
+        assert_eq!(t.hits().map(|h| h.coverage().filled), Some(2));
+        assert!(TimeTables::new(form, CAPACITY, 64).time(&at(true)).is_none());
+    }
+}

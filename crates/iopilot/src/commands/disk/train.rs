@@ -1,0 +1,203 @@
+//! `iopilot disk train`: a disk as tables of times.
+
+use crate::args::DiskTrain;
+use crate::commands::Context;
+use crate::commands::session::{self, load_disk};
+use crate::progress::watched;
+use crate::render::{self, Alignment, Table, number, wrap};
+use anyhow::Context as _;
+use iopilot_block::{InputError, Nanos};
+use iopilot_device::{
+    AnyDevice, CacheProbe, DeviceSpec, DiskSpec, HitLimit, ProbedCache, SimulatedCacheModel, Synchronous, TableForm,
+    TableModel, TableSpec, TimedDevice, Trained, Training, probe_cache, sequential_sector_time,
+};
+use iopilot_trace::Destination;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::io::Write as _;
+
+/// Tests of each value of a cache's.
+const TESTS: u32 = 5;
+/// Long enough for a disk to read ahead all it wants to.
+const PAUSE: Nanos = Nanos::from_millis(50);
+/// Segments for writes: GF 4.3.1 has some and does not say how many.
+const WRITE_SEGMENTS: u32 = 1;
+
+/// What `--json` tells.
+#[derive(Serialize)]
+struct Told {
+    requests: u64,
+    device_s: f64,
+    cache: Option<CacheTold>,
+    tables: Vec<TableTold>,
+}
+
+/// The cache as it was found to be.
+#[derive(Serialize)]
+struct CacheTold {
+    segments: u32,
+    read_ahead_sequential_sectors: u32,
+    read_ahead_random_sectors: u32,
+}
+
+/// How well a table is filled.
+#[derive(Serialize)]
+struct TableTold {
+    table: &'static str,
+    cells: usize,
+    filled: usize,
+    samples: u64,
+    mean_us: f64,
+}
+
+/// Runs the command; the text to print.
+pub(super) fn run(args: &DiskTrain, context: &Context) -> anyhow::Result<String> {
+    session::check_writable("--output", Some(&args.output))?;
+    let spec = load_disk(&args.disk, context)?;
+    let mut device = Synchronous::new(spec.build()?);
+    let (form, probed, cache) = form(args, &spec, &mut device)?;
+    let training = Training { form, samples: args.samples, seed: args.seed };
+    let total = training.requests(device.capacity());
+    device.restart()?;
+    let trained = watched(context.quiet, Some(total), |progress| training.run(&mut device, || progress.add(1)))?;
+
+    let model = TableModel { tables: trained.tables.averaged(args.samples), cache, queue_depth: 1 };
+    let table = DiskSpec {
+        name: format!("{}-table", spec.name),
+        model: format!("{}, as tables", spec.model),
+        sources: vec![format!("trained on {}: {} samples a cell, seed {}", spec.name, args.samples, args.seed)],
+        device: DeviceSpec::Table(Box::new(TableSpec::new(&model, rotational(&spec), args.samples))),
+        provenance: BTreeMap::new(),
+    };
+    let written = || -> std::io::Result<()> {
+        let (destination, mut file) = Destination::create(&args.output)?;
+        file.write_all(table.to_toml().as_bytes())?;
+        destination.commit(&file)
+    };
+    written().with_context(|| format!("writing {}", args.output.display()))?;
+    context.note(format_args!("tables written to {}", args.output.display()));
+    let told = told(&trained, probed);
+    if args.json { render::json(&told) } else { Ok(text(&told, &spec.name, context)) }
+}
+
+/// What to train, what was found of the disk's cache, and the cache that will be simulated.
+fn form(
+    args: &DiskTrain,
+    spec: &DiskSpec,
+    device: &mut Synchronous<AnyDevice>,
+) -> anyhow::Result<(TableForm, Option<ProbedCache>, SimulatedCacheModel)> {
+    if args.form == 2 {
+        return Ok((TableForm::Two, None, SimulatedCacheModel::NONE));
+    }
+    let kib = match args.cache_kib.map(u64::from).or_else(|| cache_kib(&spec.device)) {
+        // A disk that is not seen to have one: every read is a miss, as an SSD's are (GF 4.3.1).
+        None if !rotational(spec) => 0,
+        Some(kib) => kib,
+        None => {
+            let expected = "the size of the disk's cache in KiB, which its description does not tell";
+            return Err(InputError::new("--cache-kib", "", expected).into());
+        }
+    };
+    if kib == 0 {
+        let never = HitLimit { base: Nanos::ZERO, per_sector: Nanos::ZERO };
+        return Ok((TableForm::Three(never), None, SimulatedCacheModel::NONE));
+    }
+    let base = Nanos::from_micros(args.hit_limit_us.into());
+    let probe = CacheProbe { limit: base, tests: TESTS, pause: PAUSE, seed: args.seed };
+    let found = probe_cache(device, &probe)?;
+    let segment_sectors = kib * 2 / u64::from(found.segments + WRITE_SEGMENTS);
+    let within = |sectors: u32| sectors.min(u32::try_from(segment_sectors).unwrap_or(u32::MAX));
+    let sequential = within(found.read_ahead_sequential.max(found.read_ahead_random));
+    let cache = SimulatedCacheModel {
+        read_segments: found.segments,
+        write_segments: WRITE_SEGMENTS,
+        segment_sectors,
+        read_ahead_sequential: sequential,
+        read_ahead_random: found.read_ahead_random.min(sequential),
+    };
+    device.restart()?;
+    let limit = HitLimit { base, per_sector: sequential_sector_time(device)? };
+    Ok((TableForm::Three(limit), Some(found), cache))
+}
+
+fn rotational(spec: &DiskSpec) -> bool {
+    match &spec.device {
+        DeviceSpec::Mechanical(_) | DeviceSpec::Drive(_) => true,
+        DeviceSpec::Table(table) => table.rotational,
+        DeviceSpec::Flash(_) => false,
+    }
+}
+
+/// The cache's size as the maker tells it (GF 4.3.6).
+fn cache_kib(device: &DeviceSpec) -> Option<u64> {
+    match device {
+        DeviceSpec::Mechanical(m) => Some(if m.cache.segments == 0 { 0 } else { m.cache.size_kib }),
+        DeviceSpec::Drive(d) => Some(u64::from(d.buffer.segments) * u64::from(d.buffer.segment_sectors) / 2),
+        DeviceSpec::Table(table) => {
+            let cache = table.cache.as_ref()?;
+            Some(u64::from(cache.read_segments + cache.write_segments) * cache.segment_sectors / 2)
+        }
+        DeviceSpec::Flash(_) => None,
+    }
+}
+
+fn told(trained: &Trained, probed: Option<ProbedCache>) -> Told {
+    let table = |(name, table): (&'static str, &iopilot_device::TimeTable)| {
+        let coverage = table.coverage();
+        let shape = table.shape();
+        let cells = (0..shape.columns()).flat_map(|c| (0..iopilot_device::TABLE_ROWS).map(move |r| (r, c)));
+        let times = cells.filter_map(|(row, column)| table.cell(row, column)).map(Nanos::as_micros_f64);
+        TableTold {
+            table: name,
+            cells: coverage.cells,
+            filled: coverage.filled,
+            samples: coverage.samples,
+            mean_us: times.sum::<f64>() / coverage.filled as f64,
+        }
+    };
+    Told {
+        requests: trained.requests,
+        device_s: trained.time.as_secs_f64(),
+        cache: probed.map(|p| CacheTold {
+            segments: p.segments,
+            read_ahead_sequential_sectors: p.read_ahead_sequential,
+            read_ahead_random_sectors: p.read_ahead_random,
+        }),
+        tables: trained.tables.named().map(table).collect(),
+    }
+}
+
+fn text(told: &Told, name: &str, context: &Context) -> String {
+    let minutes = told.device_s / 60.0;
+    let requests = number::short_count(told.requests as f64);
+    let line = format!("{requests} requests, which took {name} {} minutes of its own time", number::plain(minutes));
+    let mut out = wrap(&line, context.terminal.width);
+    if let Some(c) = &told.cache {
+        let line = format!(
+            "the cache as found: {} segments, read-ahead of {} sectors behind a sequential read and {} around another",
+            c.segments, c.read_ahead_sequential_sectors, c.read_ahead_random_sectors
+        );
+        out.push_str(&wrap(&line, context.terminal.width));
+    }
+    let right = |title| (title, Alignment::Right);
+    let mut rows = Table::new(&[
+        ("table", Alignment::Left),
+        right("cells"),
+        right("filled"),
+        right("samples a cell"),
+        right("mean of its cells, µs"),
+    ]);
+    for t in &told.tables {
+        let share = t.filled as f64 / t.cells as f64;
+        rows.row(vec![
+            t.table.to_owned(),
+            t.cells.to_string(),
+            number::percent(share),
+            number::plain(t.samples as f64 / t.filled as f64),
+            number::plain(t.mean_us),
+        ]);
+    }
+    let _ = write!(out, "\n{}", rows.render(context.terminal));
+    out
+}
