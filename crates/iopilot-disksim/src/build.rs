@@ -7,6 +7,7 @@ mod convert;
 mod layout;
 mod load;
 mod locate;
+mod rules;
 mod seek;
 
-pub use load::{DriveFromDiskSim, drive_model, is_disksim_file, load_drive};
+pub use load::{DriveFromDiskSim, Reading, drive_model, is_disksim_file, load_drive, load_drive_as};

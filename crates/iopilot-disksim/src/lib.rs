@@ -12,5 +12,5 @@ mod parse;
 pub mod system;
 pub mod validate;
 
-pub use build::{DriveFromDiskSim, drive_model, is_disksim_file, load_drive};
+pub use build::{DriveFromDiskSim, Reading, drive_model, is_disksim_file, load_drive, load_drive_as};
 pub use parse::{Block, Files, Instance, MODULES, Node, Param, Place, Spec, Value};

@@ -9,7 +9,7 @@ mod phase;
 mod replay;
 mod result;
 
-pub use demerit::demerit;
+pub use demerit::{demerit, demerit_of_quantiles};
 pub use phase::think_by_phase;
 pub use replay::{Clock, Replayed, replay};
 pub use result::{Errors, Part, Validation, compare};

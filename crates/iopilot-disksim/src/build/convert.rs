@@ -11,7 +11,7 @@ use iopilot_device::{
 /// written, for requests of less than 45 blocks and for others.
 const BUFFERED_FIRST: [u32; 2] = [10, 15];
 
-/// The drive as our own files describe it.
+/// The drive as our own files describe it, with every parameter at its word.
 pub(super) fn drive(disk: &Disk) -> DriveSpec {
     let DmDisk { layout_model, mechanical_model: mechanics, .. } = &disk.model;
     let (mut layout_g1, mut layout_g2, mut layout_g4) = (None, None, None);
@@ -116,9 +116,7 @@ fn read(disk: &Disk) -> ReadSpec {
             Keep::Replace => KeepRequested::Overwrite,
         },
         ahead_on_hit: disk.read_ahead_on_idle_hit,
-        // "Immediate buffer read" is not heeded: DiskSim 4.0's figure for the one drive where that tells (RZ26) is that
-        // of reading in order, and such files were validated with DiskSim.
-        immediate: false,
+        immediate: disk.immediate_buffer_read > 0,
         free_blocks: disk.read_any_free_blocks,
         stop_in_sector: disk.stop_prefetch_in_sector,
         almost_hits: disk.allow_almost_read_hits,

@@ -1,7 +1,7 @@
 //! [`load_drive`]: the drive of a file.
 
-use super::convert;
 use super::locate::locate;
+use super::{convert, rules};
 use crate::params::{AccessTimeType, Bus, Choice, Component, ComponentKind, CtlrType, Disk, Module, System};
 use crate::parse::{Block, Files, Node, Place, Spec, Value};
 use iopilot_block::InputError;
@@ -26,15 +26,33 @@ pub fn is_disksim_file(path: &Path) -> bool {
     path.extension().is_some_and(|e| e == "diskspecs" || e == "parv")
 }
 
+/// Whose reading of a drive's file is meant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reading {
+    /// The drive that it describes: parameters at their word, and what cannot be meant is mended.
+    #[default]
+    Drive,
+    /// What DiskSim 4.0 makes of it.
+    DiskSim,
+}
+
 /// The drive of a `.diskspecs`, which has to hold one; or of a `.parv`, the first disk that is instantiated, and then
 /// sectors take what they take on its bus.
 ///
 /// # Errors
 /// Names file, line and parameter.
 pub fn load_drive(path: &Path) -> Result<DriveFromDiskSim, InputError> {
+    load_drive_as(path, Reading::Drive)
+}
+
+/// As [`load_drive`], with a reading of the file.
+///
+/// # Errors
+/// As [`load_drive`].
+pub fn load_drive_as(path: &Path, reading: Reading) -> Result<DriveFromDiskSim, InputError> {
     let spec = Spec::load(path)?;
     if spec.instances.is_empty() {
-        return alone(&spec, path);
+        return alone(&spec, path, reading);
     }
     let system = System::read(&spec)?;
     let first = system.components.iter().find_map(|component| match &component.params {
@@ -47,11 +65,11 @@ pub fn load_drive(path: &Path) -> Result<DriveFromDiskSim, InputError> {
     let mut drive = convert::drive(disk);
     let mut warnings = Vec::new();
     on_its_bus(&system, component, &mut drive, &mut warnings);
-    finish(&spec.files, &component.block, disk, drive, path, warnings)
+    finish(&spec.files, &component.block, disk, (drive, reading), path, warnings)
 }
 
 /// The only drive of a file that instantiates nothing.
-fn alone(spec: &Spec, path: &Path) -> Result<DriveFromDiskSim, InputError> {
+fn alone(spec: &Spec, path: &Path, reading: Reading) -> Result<DriveFromDiskSim, InputError> {
     let disks: Vec<_> = spec.blocks_of(Disk::MODULE).collect();
     let [block] = disks.as_slice() else {
         let names: Vec<_> = disks.iter().filter_map(|b| b.name.as_deref()).collect();
@@ -59,25 +77,31 @@ fn alone(spec: &Spec, path: &Path) -> Result<DriveFromDiskSim, InputError> {
         return Err(InputError::new("disksim_disk", got, "one disk").in_file(path.display()));
     };
     let disk = Disk::read(&spec.files, block)?;
-    finish(&spec.files, block, &disk, convert::drive(&disk), path, Vec::new())
+    finish(&spec.files, block, &disk, (convert::drive(&disk), reading), path, Vec::new())
 }
 
-/// The model of a drive, on a bus that takes no time.
+/// The model of a drive as DiskSim 4.0 reads its file, on a bus that takes no time.
 ///
 /// # Errors
 /// Where the layout contradicts itself; `block` is what the drive was read from.
 pub fn drive_model(files: &Files, block: &Block, disk: &Disk) -> Result<DriveModel, InputError> {
-    convert::drive(disk).model().map_err(|e| locate(files, block, e))
+    let mut drive = convert::drive(disk);
+    rules::as_in_disksim(&mut drive);
+    drive.model().map_err(|e| locate(files, block, e))
 }
 
 fn finish(
     files: &Files,
     block: &Arc<Block>,
     disk: &Disk,
-    drive: DriveSpec,
+    (mut drive, reading): (DriveSpec, Reading),
     path: &Path,
     mut warnings: Vec<InputError>,
 ) -> Result<DriveFromDiskSim, InputError> {
+    match reading {
+        Reading::Drive => rules::as_it_is(&mut drive).map_err(|e| locate(files, block, e))?,
+        Reading::DiskSim => rules::as_in_disksim(&mut drive),
+    }
     let model = drive.model().map_err(|e| locate(files, block, e))?;
     let mut warn = |path: &[&str], got: String, expected: String| {
         let name = path.last().copied().unwrap_or_default();

@@ -1,6 +1,6 @@
 //! [`Validation`]: how well a model agrees with the drive.
 
-use super::demerit::demerit;
+use super::demerit::{demerit, demerit_of_quantiles};
 use super::replay::Replayed;
 use iopilot_block::Op;
 use serde::Serialize;
@@ -14,7 +14,7 @@ pub struct Validation {
     pub mean_measured_ms: f64,
     /// The mean of the model's.
     pub mean_model_ms: f64,
-    /// How far the two distributions are apart, see [`demerit`].
+    /// How far the two distributions are apart, as DiskSim 4.0 reckons, see [`demerit`].
     pub demerit_ms: f64,
     /// The same as a part of the measured mean.
     pub demerit_percent: f64,
@@ -26,7 +26,7 @@ pub struct Validation {
     pub errors: Errors,
 }
 
-/// The comparison of the reads or the writes. As in [`Validation`].
+/// The comparison of the reads or the writes. As in [`Validation`], but for the demerit figure.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Part {
     /// Requests compared.
@@ -35,10 +35,12 @@ pub struct Part {
     pub mean_measured_ms: f64,
     /// The mean of the model's.
     pub mean_model_ms: f64,
-    /// How far the two distributions are apart.
+    /// How far the two distributions are apart, see [`demerit_of_quantiles`].
     pub demerit_ms: f64,
     /// The same as a part of the measured mean.
     pub demerit_percent: f64,
+    /// How far they are apart by DiskSim's histograms, see [`demerit`].
+    pub histogram_demerit_ms: f64,
 }
 
 /// The differences between model and drive, request by request, without their sign.
@@ -68,8 +70,8 @@ pub fn compare(replayed: &[Replayed], rotation_ms: f64) -> Option<Validation> {
         requests: all.requests,
         mean_measured_ms: all.mean_measured_ms,
         mean_model_ms: all.mean_model_ms,
-        demerit_ms: all.demerit_ms,
-        demerit_percent: all.demerit_percent,
+        demerit_ms: all.histogram_demerit_ms,
+        demerit_percent: percent(all.histogram_demerit_ms, all.mean_measured_ms),
         reads: of(Op::Read),
         writes: of(Op::Write),
         errors: errors(replayed, rotation_ms),
@@ -84,9 +86,19 @@ fn part(replayed: &[Replayed]) -> Option<Part> {
     let model: Vec<f64> = replayed.iter().map(|r| r.model_ms).collect();
     let mean = |times: &[f64]| times.iter().sum::<f64>() / times.len() as f64;
     let (mean_measured_ms, mean_model_ms) = (mean(&measured), mean(&model));
-    let demerit_ms = demerit(&measured, &model);
-    let demerit_percent = if mean_measured_ms > 0.0 { 100.0 * demerit_ms / mean_measured_ms } else { 0.0 };
-    Some(Part { requests: replayed.len(), mean_measured_ms, mean_model_ms, demerit_ms, demerit_percent })
+    let demerit_ms = demerit_of_quantiles(&measured, &model);
+    Some(Part {
+        requests: replayed.len(),
+        mean_measured_ms,
+        mean_model_ms,
+        demerit_ms,
+        demerit_percent: percent(demerit_ms, mean_measured_ms),
+        histogram_demerit_ms: demerit(&measured, &model),
+    })
+}
+
+fn percent(of: f64, mean: f64) -> f64 {
+    if mean > 0.0 { 100.0 * of / mean } else { 0.0 }
 }
 
 fn errors(replayed: &[Replayed], rotation_ms: f64) -> Errors {

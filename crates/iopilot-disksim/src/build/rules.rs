@@ -1,0 +1,52 @@
+//! What a drive does that DiskSim 4.0 does not make of its file, and what DiskSim makes of it.
+//!
+//! A file is taken at its word, and mended where it cannot be meant. Each rule holds for any drive: it needs nothing but the
+//! file. What speaks for them on measured drives stands in `docs/validation.md`.
+
+use iopilot_device::{DriveSpec, FastWrite, KeepRequested};
+use iopilot_block::InputError;
+
+/// The drive as it is in DiskSim 4.0, where two parameters change nothing on any of the drives it was validated with:
+/// reads are in order, and what passes before the first block asked for is lost.
+pub(super) fn as_in_disksim(drive: &mut DriveSpec) {
+    drive.read.immediate = false;
+    drive.read.free_blocks = false;
+}
+
+/// The drive as it is.
+///
+/// # Errors
+/// Where it contradicts itself.
+pub(super) fn as_it_is(drive: &mut DriveSpec) -> Result<(), InputError> {
+    // Blocks that read-ahead may overwrite are given up as soon as they have been sent.
+    if drive.read.keep == KeepRequested::Overwrite {
+        drive.read.keep = KeepRequested::Drop;
+    }
+    if let Some(settle) = write_settle(drive)? {
+        drive.mechanics.write_settle_ms = drive.mechanics.write_settle_ms.max(settle);
+    }
+    Ok(())
+}
+
+/// How long a head must settle to write, by the skew of the tracks, ms.
+///
+/// A track is skewed for a write that goes on to it to find its first sector: by the head switch and the settling, rounded
+/// up to whole sectors, half a sector in the mean. What is extracted from service times instead is what *most* writes take;
+/// those that settle late and lose a revolution for it are missing in it, and it may even come out negative.
+///
+/// Only where writes are reported from the medium: elsewhere their settling shows in no service time. And no more than
+/// the shortest seek, which ends with settling as well.
+fn write_settle(drive: &DriveSpec) -> Result<Option<f64>, InputError> {
+    let Some(layout) = drive.layout_g1.as_ref().filter(|g| g.heads > 1 && drive.write.fast == FastWrite::Off) else {
+        return Ok(None);
+    };
+    let period = 60e3 / drive.mechanics.rotation_rpm;
+    let skew = |zone: &iopilot_device::G1ZoneSpec| {
+        let sector = period / f64::from(zone.sectors_per_track.max(1));
+        zone.track_skew_sectors.map(|sectors| (sectors - 0.5) * sector)
+    };
+    // The zone with the least of it bounds what the drive needs.
+    let Some(least) = layout.zone.iter().filter_map(skew).min_by(f64::total_cmp) else { return Ok(None) };
+    let shortest_seek = drive.model()?.mechanics.seek.time(1) / 1e6;
+    Ok(Some((least - drive.mechanics.head_switch_ms).min(shortest_seek)))
+}
