@@ -358,6 +358,7 @@ fn percentage(text: &str) -> Result<f64, String> {
 const VALIDATE_EXAMPLES: &str = "Examples:
   iopilot disk validate atlas10k.parv atlas10k.trace
   iopilot disk validate atlas10k.diskspecs atlas10k.trace --clock measured --json
+  iopilot disk validate atlas10k.parv atlas10k.trace --calibrate --part test
   iopilot disk validate mine.toml measured.trace --report cdf.html";
 
 /// `iopilot disk validate`
@@ -372,16 +373,39 @@ pub(crate) struct DiskValidate {
     /// When the next request is issued.
     #[arg(long, value_enum, default_value_t = ValidateClock::Model)]
     pub(crate) clock: ValidateClock,
-    /// Which think time stands in a line of the trace. Default: after with the model's clock; found out by the phase
-    /// of the spindle with the measured one.
+    /// Which think time stands in a line of the trace. Default: what a calibration found; else after with the model's
+    /// clock, and with the measured one what the phase of the spindle tells.
     #[arg(long, value_enum)]
     pub(crate) think: Option<ThinkPlace>,
+    /// The requests that are compared; the others are replayed as well.
+    #[arg(long, value_enum, default_value_t = ValidatePart::All)]
+    pub(crate) part: ValidatePart,
+    /// Where the trace is cut, for `--part` and `--calibrate`, as a percentage of all requests.
+    #[arg(long, value_name = "PERCENT", default_value = "50%", value_parser = percentage)]
+    pub(crate) train: f64,
+    /// Calibrate the drive on the first part of the trace before.
+    #[arg(long)]
+    pub(crate) calibrate: bool,
+    /// Read a DiskSim file as DiskSim 4.0 does, not as the drive it describes.
+    #[arg(long)]
+    pub(crate) as_disksim: bool,
     /// Print JSON instead of a table.
     #[arg(long)]
     pub(crate) json: bool,
     /// Also write a page with both distributions.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) report: Option<PathBuf>,
+}
+
+/// What part of a trace is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ValidatePart {
+    /// The whole.
+    All,
+    /// What a calibration is fitted to.
+    Train,
+    /// The rest.
+    Test,
 }
 
 /// Whose completions the next request of a validation follows.

@@ -3,8 +3,8 @@
 //! A file is taken at its word, and mended where it cannot be meant. Each rule holds for any drive: it needs nothing but the
 //! file. What speaks for them on measured drives stands in `docs/validation.md`.
 
-use iopilot_device::{DriveSpec, FastWrite, KeepRequested};
 use iopilot_block::InputError;
+use iopilot_device::{DriveSpec, FastWrite, KeepRequested};
 
 /// The drive as it is in DiskSim 4.0, where two parameters change nothing on any of the drives it was validated with:
 /// reads are in order, and what passes before the first block asked for is lost.

@@ -40,8 +40,9 @@ fn clues(judge: &Judge, predicted: &[Predicted], period: f64) -> Vec<Clue> {
     out
 }
 
-/// Where most of the intervals `(latest - period, latest]` overlap: the middle of that place, if it is not 0; and how
-/// many more they are than at 0.
+/// Where most of the intervals `(latest - period, latest]` overlap: the middle of that place, and how many more they are
+/// than at 0. 0 where chance may have put it there: between there and 0 as many begin and end as not, but for twice the
+/// square root of their number.
 fn deepest(latest: &[f64], period: f64) -> (f64, usize) {
     let mut edges: Vec<(f64, i32)> = latest.iter().flat_map(|&x| [(x - period, 1), (x, -1)]).collect();
     edges.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
@@ -57,15 +58,20 @@ fn deepest(latest: &[f64], period: f64) -> (f64, usize) {
     }
     let at_zero = covers(0.0);
     let middle = 0.5 * (span.0 + span.1);
-    if best as usize <= at_zero { (0.0, 0) } else { (middle, best as usize - at_zero) }
+    let gain = (best as usize).saturating_sub(at_zero);
+    let (low, high) = (middle.min(0.0), middle.max(0.0));
+    let between = edges.iter().filter(|edge| low < edge.0 && edge.0 < high).count();
+    if gain == 0 || (gain as f64) < 2.0 * (between as f64).sqrt() { (0.0, 0) } else { (middle, gain) }
 }
 
-/// The middle of each class of distances and what seeks over it take longer than modelled, ns.
-fn corrections(mut clues: Vec<Clue>, period: f64) -> Vec<(f64, f64)> {
+/// The middle of each class of distances, of which there are at most so many, and what seeks over it take longer than
+/// modelled, ns.
+fn corrections(clues: &[Clue], most: usize, period: f64) -> Vec<(f64, f64)> {
     const CLASS: usize = 60;
+    let mut clues = clues.to_vec();
     clues.retain(|c| c.distance > 0);
     clues.sort_by_key(|c| c.distance);
-    let classes = (clues.len() / CLASS).clamp(1, 16);
+    let classes = (clues.len() / CLASS).clamp(1, most);
     let mut out = Vec::new();
     for k in 0..classes {
         let class = &clues[k * clues.len() / classes..(k + 1) * clues.len() / classes];
@@ -132,19 +138,22 @@ pub(super) fn proposals(judge: &Judge, drive: &DriveSpec, predicted: &[Predicted
     let (writes, reads): (Vec<Clue>, Vec<Clue>) = moving.partition(|c| c.write);
     let mut out = Vec::new();
 
-    let by_distance = corrections(reads.clone(), mechanics.period);
-    for share in [1.0, 0.5] {
-        let mut changed = drive.clone();
-        let change = |d: u32, _| share * between(&by_distance, f64::from(d).sqrt());
-        changed.mechanics.seek = seek_table(mechanics, false, change);
-        out.push(changed);
-    }
-    let of_writes = corrections(writes.clone(), mechanics.period);
-    if of_writes.iter().any(|&(_, change)| change != 0.0) {
-        let mut changed = drive.clone();
-        let change = |d: u32, write: bool| if write { between(&of_writes, f64::from(d).sqrt()) } else { 0.0 };
-        changed.mechanics.seek = seek_table(mechanics, true, change);
-        out.push(changed);
+    // The finer the classes, the fewer clues each has: what no class shows by itself all together may.
+    for classes in [16, 4, 1] {
+        let by_distance = corrections(&reads, classes, mechanics.period);
+        for share in [1.0, 0.5] {
+            let mut changed = drive.clone();
+            let change = |d: u32, _| share * between(&by_distance, f64::from(d).sqrt());
+            changed.mechanics.seek = seek_table(mechanics, false, change);
+            out.push(changed);
+        }
+        let of_writes = corrections(&writes, classes, mechanics.period);
+        if of_writes.iter().any(|&(_, change)| change != 0.0) {
+            let mut changed = drive.clone();
+            let change = |d: u32, write: bool| if write { between(&of_writes, f64::from(d).sqrt()) } else { 0.0 };
+            changed.mechanics.seek = seek_table(mechanics, true, change);
+            out.push(changed);
+        }
     }
     out.extend(command_times(drive, mechanics, &clues));
     let switches: Vec<f64> = reads.iter().filter(|c| c.distance == 0 && c.moved).map(|c| c.latest).collect();

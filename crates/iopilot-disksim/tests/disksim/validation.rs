@@ -1,55 +1,84 @@
 //! The drives whose times were measured: our figures against DiskSim's, and what another clock makes of them.
 
 use crate::data;
-use iopilot_device::SingleDrive;
-use iopilot_disksim::load_drive;
-use iopilot_disksim::validate::{Clock, Validation, compare, replay, think_by_phase};
-use iopilot_trace::{ThinkTime, read_validate};
+use iopilot_block::{Lba, Nanos, Op, Sectors};
+use iopilot_device::{DriveModel, SingleDrive};
+use iopilot_disksim::validate::{Clock, Part, Validation, compare, replay, think_by_phase};
+use iopilot_disksim::{Reading, load_drive, load_drive_as};
+use iopilot_trace::{CacheOutcome, ThinkTime, ValidateRecord, read_validate};
 use std::path::Path;
 
-fn validate(data: &Path, name: &str, clock: Clock, think: ThinkTime) -> Validation {
+fn validate(data: &Path, name: &str, reading: Reading) -> Validation {
     let disks = data.join("disks");
-    let drive = load_drive(&disks.join(format!("{name}.parv"))).unwrap_or_else(|e| panic!("{e}"));
+    let drive = load_drive_as(&disks.join(format!("{name}.parv")), reading).unwrap_or_else(|e| panic!("{e}"));
     let records = read_validate(&disks.join(format!("{name}.trace"))).unwrap_or_else(|e| panic!("{e}"));
     let rotation = drive.model.mechanics.period / 1e6;
-    let replayed = replay(&mut SingleDrive::new(drive.model), &records, clock, think);
+    let replayed = replay(&mut SingleDrive::new(drive.model), &records, Clock::Model, ThinkTime::After);
     assert_eq!(replayed.len(), records.len(), "{name}");
     compare(&replayed, rotation).expect("the trace is not empty")
 }
 
-/// Demerit figures of DiskSim 4.0, ms (Atlas 10K and C2247A also the mean): the same within 2 %, or better.
-#[test]
-fn demerit_figures_are_those_of_disksim_or_better() {
-    let Some(data) = data() else { return };
-    for (name, disksim, same) in [
-        ("atlas10k", 0.2677, false),
-        ("cheetah9LP", 0.107, true),
-        ("barracuda", 0.348, true),
-        ("hp_c2247a", 0.090, true),
-        ("hp_c3323a", 0.306, true),
-        ("dec_rz26", 0.340, true),
-    ] {
-        let v = validate(&data, name, Clock::Model, ThinkTime::After);
-        let of_disksim = v.demerit_ms / disksim;
-        eprintln!("{name}: {:.4} ms of {:.3} ms, {:.3} of DiskSim's", v.demerit_ms, v.mean_measured_ms, of_disksim);
-        assert!(of_disksim < 1.02, "{name}: {v:?}");
-        assert!(!same || of_disksim > 0.98, "{name}: {v:?}");
-    }
-    let mean = validate(&data, "hp_c2247a", Clock::Model, ThinkTime::After).mean_model_ms;
-    assert!((mean - 15.315).abs() < 0.002, "{mean}");
+/// Demerit figures of DiskSim 4.0: ms, and of reads and of writes in percent of their own mean.
+const OF_DISKSIM: [(&str, f64, f64, f64); 6] = [
+    ("atlas10k", 0.2677, 7.0, 14.9),
+    ("cheetah9LP", 0.107, 2.1, 8.5),
+    ("barracuda", 0.348, 5.4, 13.9),
+    ("hp_c2247a", 0.090, 1.0, 0.8),
+    ("hp_c3323a", 0.306, 1.4, 4.6),
+    ("dec_rz26", 0.340, 1.8, 5.9),
+];
+
+fn percent(part: Option<&Part>) -> f64 {
+    part.map_or(f64::NAN, |part| part.demerit_percent)
 }
 
-/// What changing one parameter does to demerit figure and mean, in DiskSim 4.0 and here. Without free blocks, whose
-/// parameter does nothing in 4.0.
+#[test]
+fn read_as_disksim_reads_it_a_file_gives_disksims_figures() {
+    let Some(data) = data() else { return };
+    for (name, all, reads, writes) in OF_DISKSIM {
+        let v = validate(&data, name, Reading::DiskSim);
+        let (r, w) = (percent(v.reads.as_ref()), percent(v.writes.as_ref()));
+        eprintln!("{name}: {:.4} ms of {:.3} ms, reads {r:.2} %, writes {w:.2} %", v.demerit_ms, v.mean_measured_ms);
+        assert!((v.demerit_ms / all - 1.0).abs() < 0.01, "{name}: {v:?}");
+        // To the digit that is known of DiskSim's.
+        assert!((r - reads).abs() < 0.051 && (w - writes).abs() < 0.051, "{name}: {v:?}");
+    }
+    for (name, mean) in [("hp_c2247a", 15.315), ("atlas10k", 3.971)] {
+        let ours = validate(&data, name, Reading::DiskSim).mean_model_ms;
+        assert!((ours - mean).abs() < 0.002, "{name}: {ours}");
+    }
+}
+
+/// Nowhere worse than DiskSim, as a whole and for reads and writes apart, and better where the drive does what DiskSim
+/// does not.
+#[test]
+fn read_as_the_drive_it_describes_a_file_comes_nearer_to_the_drive() {
+    let Some(data) = data() else { return };
+    let mut better = [0; 3];
+    for (name, all, reads, writes) in OF_DISKSIM {
+        let v = validate(&data, name, Reading::Drive);
+        let (r, w) = (percent(v.reads.as_ref()), percent(v.writes.as_ref()));
+        eprintln!("{name}: {:.4} ms of {:.3} ms, reads {r:.2} %, writes {w:.2} %", v.demerit_ms, v.mean_measured_ms);
+        for (i, (ours, disksim, rounding)) in
+            [(v.demerit_ms, all, 0.0005), (r, reads, 0.05), (w, writes, 0.05)].into_iter().enumerate()
+        {
+            assert!(ours < 1.02 * (disksim + rounding), "{name}: {v:?}");
+            better[i] += usize::from(ours < 0.95 * disksim);
+        }
+    }
+    assert!(better[0] >= 5 && better[1] >= 4 && better[2] >= 2, "{better:?}");
+}
+
+/// What changing one parameter does to demerit figure and mean, in DiskSim 4.0 and here.
 #[test]
 fn parameters_act_as_in_disksim() {
     let Some(data) = data() else { return };
     let disks = data.join("disks");
-    let run = |name: &str, change: &dyn Fn(&mut iopilot_device::DriveModel)| {
-        let drive = load_drive(&disks.join(format!("{name}.parv"))).unwrap_or_else(|e| panic!("{e}"));
+    let run = |name: &str, change: &dyn Fn(&mut DriveModel)| {
+        let path = disks.join(format!("{name}.parv"));
+        let drive = load_drive_as(&path, Reading::DiskSim).unwrap_or_else(|e| panic!("{e}"));
         let records = read_validate(&disks.join(format!("{name}.trace"))).unwrap_or_else(|e| panic!("{e}"));
         let mut model = drive.model;
-        model.read.free_blocks = false;
         change(&mut model);
         let replayed = replay(&mut SingleDrive::new(model), &records, Clock::Model, ThinkTime::After);
         let v = compare(&replayed, 10.0).expect("the trace is not empty");
@@ -96,12 +125,88 @@ fn the_spindle_tells_which_think_time_a_trace_has() {
     }
 }
 
+/// What the rules for buffers rest on, seen in the traces alone: of reads of blocks that had been read just before, or of
+/// others closely before those on the disk, how many came from the buffer. Where "Read-ahead over requested" lets
+/// read-ahead overwrite them they are gone; where "Read any free blocks" keeps what passes before a request, it is there.
 #[test]
-fn at_the_measured_clock_every_request_is_compared_too() {
+fn repeated_reads_tell_what_a_buffer_keeps() {
     let Some(data) = data() else { return };
-    for name in ["atlas10k", "hp_c2247a"] {
-        let v = validate(&data, name, Clock::Measured, ThinkTime::After);
-        eprintln!("{name}: {v:?}");
-        assert!(v.errors.p95_ms >= v.errors.median_ms && v.errors.within_half_ms <= 1.0);
+    for (name, repeated, behind) in [
+        ("atlas10k", 0.95..=1.0, 0.85..=1.0),
+        ("cheetah9LP", 0.0..=0.2, 0.0..=0.25),
+        ("barracuda", 0.0..=0.2, 0.0..=0.05),
+    ] {
+        let drive = load_drive(&data.join(format!("disks/{name}.parv"))).unwrap_or_else(|e| panic!("{e}"));
+        let records = read_validate(&data.join(format!("disks/{name}.trace"))).unwrap_or_else(|e| panic!("{e}"));
+        let model = drive.model;
+        let end = |r: &ValidateRecord| r.lba.0 + u64::from(r.sectors.0);
+        // A quarter of a revolution and the transfer: few reads from the medium are as fast.
+        let from_buffer = |r: &ValidateRecord| {
+            let transfer = f64::from(r.sectors.0) * model.bus.block_times.read;
+            (r.service.0 as f64) < 0.25 * model.mechanics.period + transfer
+        };
+        let share = |like: &dyn Fn(&ValidateRecord, &ValidateRecord) -> bool| {
+            let reads = records.windows(2).filter(|pair| pair.iter().all(|r| r.op == Op::Read));
+            let those: Vec<_> = reads.filter(|pair| like(&pair[0], &pair[1])).collect();
+            let hits = those.iter().filter(|pair| from_buffer(&pair[1])).count();
+            (hits, those.len())
+        };
+        let again = share(&|a, b| b.lba >= a.lba && end(b) <= end(a));
+        let before = share(&|a, b| b.lba < a.lba && end(b) <= a.lba.0 && a.lba.0 - b.lba.0 <= 64);
+        eprintln!("{name}: {} of {} repeated, {} of {} before the last", again.0, again.1, before.0, before.1);
+        for ((hits, of), expected) in [(again, repeated), (before, behind)] {
+            assert!(of > 30 && expected.contains(&(hits as f64 / of as f64)), "{name}: {hits} of {of}");
+        }
     }
+}
+
+fn tiny() -> DriveModel {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files/tiny.diskspecs");
+    load_drive(&path).unwrap_or_else(|e| panic!("{e}")).model
+}
+
+/// Reads of single blocks all over the tiny drive, measured on `truth`.
+fn measured_on(truth: DriveModel) -> Vec<ValidateRecord> {
+    let capacity = truth.mechanics.geometry.capacity();
+    let record = |i: u64| ValidateRecord {
+        op: Op::Read,
+        lba: Lba(i * 7919 % (capacity - 8)),
+        sectors: Sectors(1),
+        cache: CacheOutcome::Hit,
+        service: Nanos::ZERO,
+        think: Nanos(3_000_000 + i * 100_003 % 20_000_000),
+    };
+    let mut records: Vec<_> = (0..300).map(record).collect();
+    let times = replay(&mut SingleDrive::new(truth), &records, Clock::Model, ThinkTime::After);
+    for (record, time) in records.iter_mut().zip(times) {
+        record.service = Nanos((time.model_ms * 1e6).round() as u64);
+    }
+    records
+}
+
+/// Of a drive that is like the model but tells a millisecond later that it is done, every request is a millisecond off if
+/// each is issued when it was: the spindle is where it was. After the modelled completions it is not.
+#[test]
+fn at_the_measured_clock_the_spindle_stays_where_it_was() {
+    let mut truth = tiny();
+    truth.overheads.read_completion += 1e6;
+    let records = measured_on(truth);
+    let off = |clock| {
+        let replayed = replay(&mut SingleDrive::new(tiny()), &records, clock, ThinkTime::After);
+        replayed.iter().filter(|r| (r.measured_ms - r.model_ms - 1.0).abs() > 1e-5).count()
+    };
+    assert_eq!(off(Clock::Measured), 0);
+    assert!(off(Clock::Model) > 200, "{}", off(Clock::Model));
+}
+
+/// The think time of a line is spent after its request, or before it.
+#[test]
+fn think_times_are_read_as_told() {
+    let records = measured_on(tiny());
+    let wrong = |think| {
+        let replayed = replay(&mut SingleDrive::new(tiny()), &records, Clock::Model, think);
+        replayed.iter().filter(|r| (r.measured_ms - r.model_ms).abs() > 1e-5).count()
+    };
+    assert_eq!(wrong(ThinkTime::After), 0);
+    assert!(wrong(ThinkTime::Before) > 200, "{}", wrong(ThinkTime::Before));
 }

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use iopilot_block::InputError;
 use iopilot_device::{DeviceSpec, DiskSpec, DriveSpec, ThinkSide};
 use iopilot_disksim::calibrate::{Calibration, PhaseFit, calibrate};
-use iopilot_disksim::validate::Validation;
+use iopilot_disksim::validate::{Part, Validation};
 use iopilot_trace::Destination;
 use serde::Serialize;
 use std::fmt::Write;
@@ -31,7 +31,11 @@ struct Told<'a> {
 /// How far predictions are off; the shares are of all test requests.
 #[derive(Serialize)]
 struct Errors {
+    mean_measured_ms: f64,
+    mean_model_ms: f64,
     demerit_ms: f64,
+    reads: Option<Part>,
+    writes: Option<Part>,
     rmse_ms: f64,
     within_half_ms: f64,
     off_half_rotation: f64,
@@ -40,7 +44,11 @@ struct Errors {
 impl From<&Validation> for Errors {
     fn from(v: &Validation) -> Self {
         Self {
+            mean_measured_ms: v.mean_measured_ms,
+            mean_model_ms: v.mean_model_ms,
             demerit_ms: v.demerit_ms,
+            reads: v.reads.clone(),
+            writes: v.writes.clone(),
             rmse_ms: v.errors.rmse_ms,
             within_half_ms: v.errors.within_half_ms,
             off_half_rotation: v.errors.off_half_rotation,
@@ -144,7 +152,7 @@ fn table(c: &Calibration, context: &Context) -> String {
         rows.row(vec![name.to_owned(), value(&c.before), value(&c.test)]);
     };
     let percent = |share: f64| format!("{:.2} %", 100.0 * share);
-    let demerit = |part: Option<&iopilot_disksim::validate::Part>| {
+    let demerit = |part: Option<&Part>| {
         part.map_or_else(|| "-".to_owned(), |p| format!("{:.3} ({:.1} %)", p.demerit_ms, p.demerit_percent))
     };
     row("mean service time, ms (measured)", &|v| format!("{:.3} ({:.3})", v.mean_model_ms, v.mean_measured_ms));

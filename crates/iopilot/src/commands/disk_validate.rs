@@ -2,31 +2,36 @@
 
 use super::Context;
 use super::session::load_disk;
-use crate::args::{DiskValidate, ThinkPlace, ValidateClock};
+use crate::args::{DiskValidate, ThinkPlace, ValidateClock, ValidatePart};
 use crate::render::{self, Alignment, Table, number, wrap};
 use crate::report;
 use crate::terminal::Terminal;
 use iopilot_block::InputError;
-use iopilot_device::{AnyDevice, DeviceSpec, DiskSpec, Mechanics};
+use iopilot_device::{AnyDevice, Device, DeviceSpec, DiskSpec, Mechanics, ThinkSide};
 use iopilot_disksim::calibrate::predict;
 use iopilot_disksim::validate::{Clock, Part, Replayed, Validation, compare, replay, think_by_phase};
+use iopilot_disksim::{Reading, is_disksim_file, load_drive_as};
 use iopilot_trace::{ThinkTime, ValidateRecord, read_validate};
 use std::fmt::Write;
 use std::path::Path;
 
 /// Runs the command; the text to print.
 pub(crate) fn run(args: &DiskValidate, context: &Context) -> anyhow::Result<String> {
-    let disk = load_disk(&args.spec, context)?;
+    let mut disk = load(args, context)?;
+    let records = read_validate(&args.trace)?;
+    let cut = (records.len() as f64 * args.train).round() as usize;
+    if args.calibrate {
+        calibrate(args, &mut disk, &records)?;
+    }
     let mut device = disk.build()?;
     let Some(mechanics) = mechanics(&device) else {
         return Err(InputError::new("disk", &*args.spec, "a disk that turns").into());
     };
-    let records = read_validate(&args.trace)?;
     let rotation = mechanics.period / 1e6;
     let replayed = match as_calibrated(args, &disk, &records)? {
         Some(replayed) => replayed,
         None => {
-            let think = think(args, mechanics, &records, context);
+            let think = think(args, &disk, mechanics, &records, context);
             let clock = match args.clock {
                 ValidateClock::Model => Clock::Model,
                 ValidateClock::Measured => Clock::Measured,
@@ -38,15 +43,47 @@ pub(crate) fn run(args: &DiskValidate, context: &Context) -> anyhow::Result<Stri
         let left_out = records.len() - replayed.len();
         context.note(format_args!("note: {left_out} requests lie beyond the end of the drive and are left out"));
     }
-    let Some(validation) = compare(&replayed, rotation) else {
+    let on_drive = |r: &&ValidateRecord| r.lba.0 + u64::from(r.sectors.0) <= device.capacity();
+    let cut = records[..cut].iter().filter(on_drive).count();
+    let replayed = match args.part {
+        ValidatePart::All => &replayed[..],
+        ValidatePart::Train => &replayed[..cut],
+        ValidatePart::Test => &replayed[cut..],
+    };
+    let Some(validation) = compare(replayed, rotation) else {
         let e = InputError::new("trace", "no request", "requests that lie on the drive");
         return Err(e.in_file(args.trace.display()).into());
     };
     if let Some(path) = &args.report {
-        report::write_validation(path, &title(args), &validation, &replayed, &context.command_line)?;
+        report::write_validation(path, &title(args), &validation, replayed, &context.command_line)?;
         context.note(format_args!("report: {}", path.display()));
     }
     if args.json { render::json(&validation) } else { Ok(table(&validation, context.terminal)) }
+}
+
+fn load(args: &DiskValidate, context: &Context) -> anyhow::Result<DiskSpec> {
+    let path = Path::new(&args.spec);
+    if !args.as_disksim {
+        return Ok(load_disk(&args.spec, context)?);
+    }
+    if !is_disksim_file(path) {
+        let e = InputError::new("--as-disksim", &*args.spec, "a file of DiskSim's, .parv or .diskspecs");
+        return Err(e.into());
+    }
+    let drive = load_drive_as(path, Reading::DiskSim)?;
+    drive.warnings.iter().for_each(|warning| context.note(warning));
+    Ok(drive.spec)
+}
+
+/// Fits the drive to the first part of the trace.
+fn calibrate(args: &DiskValidate, disk: &mut DiskSpec, records: &[ValidateRecord]) -> Result<(), InputError> {
+    let DeviceSpec::Drive(drive) = &mut disk.device else {
+        let expected = "a drive with all its parameters (type = \"drive\", or a DiskSim file)";
+        return Err(InputError::new("--calibrate", "another kind of device", expected).in_file(&args.spec));
+    };
+    let fitted = iopilot_disksim::calibrate::calibrate(drive, records, args.train);
+    **drive = fitted.map_err(|e| e.in_file(args.trace.display()))?.drive;
+    Ok(())
 }
 
 /// The predictions of a calibrated drive at the measured clock, its spindle followed as the calibration says; `None` for
@@ -71,11 +108,22 @@ fn mechanics(device: &AnyDevice) -> Option<&Mechanics> {
     }
 }
 
-fn think(args: &DiskValidate, mechanics: &Mechanics, records: &[ValidateRecord], context: &Context) -> ThinkTime {
-    match (args.think, args.clock) {
-        (Some(ThinkPlace::After), _) | (None, ValidateClock::Model) => ThinkTime::After,
-        (Some(ThinkPlace::Before), _) => ThinkTime::Before,
-        (Some(ThinkPlace::Auto) | None, _) => {
+fn think(
+    args: &DiskValidate,
+    disk: &DiskSpec,
+    mechanics: &Mechanics,
+    records: &[ValidateRecord],
+    context: &Context,
+) -> ThinkTime {
+    let calibrated = match &disk.device {
+        DeviceSpec::Drive(drive) => drive.measured.map(|measured| measured.think),
+        _ => None,
+    };
+    match (args.think, calibrated, args.clock) {
+        (Some(ThinkPlace::After), ..) | (None, Some(ThinkSide::After), _) => ThinkTime::After,
+        (Some(ThinkPlace::Before), ..) | (None, Some(ThinkSide::Before), _) => ThinkTime::Before,
+        (None, None, ValidateClock::Model) => ThinkTime::After,
+        (Some(ThinkPlace::Auto) | None, ..) => {
             let found = think_by_phase(mechanics, records);
             let text = match found {
                 Some(ThinkTime::Before) => "think times are those before their requests, by the phase of the spindle",
@@ -109,6 +157,7 @@ fn table(v: &Validation, terminal: Terminal) -> String {
         mean_model_ms: v.mean_model_ms,
         demerit_ms: v.demerit_ms,
         demerit_percent: v.demerit_percent,
+        histogram_demerit_ms: v.demerit_ms,
     };
     for (name, part) in [("all", Some(&all)), ("reads", v.reads.as_ref()), ("writes", v.writes.as_ref())] {
         let Some(part) = part else { continue };

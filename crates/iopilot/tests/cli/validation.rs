@@ -44,6 +44,59 @@ fn the_clocks_differ_and_the_page_has_the_curves() {
     s.holds_nothing_but(&["small.trace", "measured.trace", "page.html"]);
 }
 
+const DRIVE: &str = r#"
+name = "made-up"
+model = "a drive that does not exist"
+type = "drive"
+sources = ["made up"]
+[drive.mechanics]
+rotation_rpm = 10000.0
+head_switch_ms = 0.8
+[drive.mechanics.seek]
+table_ms = [[1, 1.2], [100, 3.0], [399, 5.0]]
+[drive.layout_g1]
+heads = 4
+cylinders = 400
+[[drive.layout_g1.zone]]
+first_cylinder = 0
+last_cylinder = 399
+sectors_per_track = 200
+track_skew_sectors = 30.0
+cylinder_skew_sectors = 40.0
+"#;
+
+#[test]
+fn parts_of_a_trace_are_compared_as_a_calibration_cuts_it() {
+    let s = Sandbox::new();
+    s.write("drive.toml", DRIVE);
+    let mut trace = String::new();
+    for i in 0..600u64 {
+        let service = 2_000 + i * 37 % 9_000;
+        writeln!(trace, "{} Hit {} 8 {service}.0 20000.0", if i % 3 == 2 { "W" } else { "R" }, i * 7919 % 300_000)
+            .unwrap();
+    }
+    s.write("measured.trace", trace);
+    let compared = |options: &str| -> serde_json::Value {
+        let command = format!("--quiet disk validate drive.toml measured.trace --train 40% --json {options}");
+        serde_json::from_str(&s.ok(&command)).expect("JSON")
+    };
+    let count = |part: &str| compared(part)["requests"].as_u64().expect("a count");
+    assert_eq!((count("--part train"), count("--part test"), count("")), (240, 360, 600));
+    // What a calibration says of its test requests is what comes out here.
+    let told = s.ok("disk calibrate drive.toml measured.trace --train 40% --json");
+    let told: serde_json::Value = serde_json::from_str(&told).expect("JSON");
+    let test = compared("--calibrate --part test --clock measured");
+    for key in ["demerit_ms", "mean_model_ms"] {
+        assert_eq!(told["test"][key], test[key], "{key}");
+    }
+    assert_eq!(told["test"]["writes"], test["writes"]);
+    assert_ne!(compared("--part test"), compared("--part test --calibrate"));
+    let line = s.refused("disk validate drive.toml measured.trace --as-disksim");
+    assert!(line.contains("--as-disksim") && line.contains("drive.toml"), "{line}");
+    let line = s.refused("disk validate hd-500-32 measured.trace --calibrate");
+    assert!(line.contains("--calibrate") && line.contains("type = \"drive\""), "{line}");
+}
+
 #[test]
 fn what_cannot_be_compared_is_refused_in_one_line() {
     let s = Sandbox::new();
