@@ -1,6 +1,8 @@
 //! [`AnyDevice`]: one of the models, dispatched without a table.
 
-use crate::{Array, Completion, ConstantDevice, Device, DeviceRequest, MechanicalDisk, SingleDrive, TableDisk};
+use crate::{
+    Array, Completion, ConstantDevice, Device, DeviceRequest, FlashDrive, MechanicalDisk, SingleDrive, TableDisk,
+};
 use iopilot_block::{Nanos, Positions};
 
 /// One of the device models.
@@ -16,6 +18,8 @@ pub enum AnyDevice {
     Drive(Box<SingleDrive>),
     /// Times from tables.
     Table(Box<TableDisk>),
+    /// A solid-state drive.
+    Flash(Box<FlashDrive>),
 }
 
 impl From<TableDisk> for AnyDevice {
@@ -33,6 +37,12 @@ impl From<MechanicalDisk> for AnyDevice {
 impl From<SingleDrive> for AnyDevice {
     fn from(drive: SingleDrive) -> Self {
         Self::Drive(Box::new(drive))
+    }
+}
+
+impl From<FlashDrive> for AnyDevice {
+    fn from(drive: FlashDrive) -> Self {
+        Self::Flash(Box::new(drive))
     }
 }
 
@@ -56,6 +66,7 @@ macro_rules! each {
             AnyDevice::Array($device) => $call,
             AnyDevice::Drive($device) => $call,
             AnyDevice::Table($device) => $call,
+            AnyDevice::Flash($device) => $call,
         }
     };
 }

@@ -12,6 +12,7 @@ mod device;
 mod disk;
 mod drive;
 mod error;
+mod flash;
 mod spec;
 mod subsystem;
 mod table;
@@ -38,13 +39,17 @@ pub use drive::{
     ReadAhead, ReadModel, SingleDrive, WriteModel,
 };
 pub use error::DeviceError;
+pub use flash::{
+    FlashBufferModel, FlashDrive, FlashHostModel, FlashModel, FlashStats, FtlModel, NandModel, Precondition,
+    StripeOrder, steady_victim_share, steady_write_amplification,
+};
 pub use spec::{
-    ArraySpec, BufferSpec, BusSpec, CacheSpec, CopyChoiceSpec, DeviceSpec, DiskSpec, DriveMechanicsSpec,
+    ArraySpec, BufferSpec, BusSpec, CacheSpec, CellSpec, CopyChoiceSpec, DeviceSpec, DiskSpec, DriveMechanicsSpec,
     DriveQueueSpec, DriveSeekSpec, DriveSpec, ExtraDisconnectSpec, FailureSpec, FlashSpec, G1Spec, G1ZoneSpec, G2Spec,
     G2ZoneSpec, G4NodeSpec, G4Spec, GeometrySpec, HplSpec, InterfaceSpec, LayoutSpec, LevelSpec, MarkCounts,
-    MeasuredClock, MechanicalSpec, MechanicsSpec, MirrorSpec, OverheadsSpec, PolicySpec, ReadSpec, RebuildSpec,
-    RotationSpec, SeekSpec, SqrtLinearSpec, TableCacheSpec, TableRowSpec, TableSpec, ThinkSide, ThreePointSpec,
-    WriteSpec, ZoneSpec,
+    MeasuredClock, MechanicalSpec, MechanicsSpec, MirrorSpec, OverheadsSpec, PolicySpec, PreconditionSpec, ReadSpec,
+    RebuildSpec, RotationSpec, SeekSpec, SqrtLinearSpec, SsdBufferSpec, SsdFtlSpec, SsdHostSpec, SsdNandSpec, SsdSpec,
+    StripeSpec, TableCacheSpec, TableRowSpec, TableSpec, ThinkSide, ThreePointSpec, WriteSpec, ZoneSpec,
 };
 pub use subsystem::{
     AllocationPolicy, Arbitration, BusIndex, BusModel, BusReport, CacheDeviceModel, CacheReport, ControllerCacheModel,

@@ -10,6 +10,7 @@ mod load;
 mod marks;
 mod rules;
 mod sections;
+mod ssd;
 mod table;
 
 pub use array::{ArraySpec, CopyChoiceSpec, FailureSpec, LevelSpec, MirrorSpec, RebuildSpec, RotationSpec};
@@ -23,4 +24,5 @@ pub use sections::{
     CacheSpec, DeviceSpec, DiskSpec, FlashSpec, GeometrySpec, InterfaceSpec, LayoutSpec, MechanicalSpec, MechanicsSpec,
     PolicySpec, SeekSpec, SqrtLinearSpec, ZoneSpec,
 };
+pub use ssd::{CellSpec, PreconditionSpec, SsdBufferSpec, SsdFtlSpec, SsdHostSpec, SsdNandSpec, SsdSpec, StripeSpec};
 pub use table::{TableCacheSpec, TableRowSpec, TableSpec};

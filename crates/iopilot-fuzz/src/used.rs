@@ -55,7 +55,7 @@ impl<S: Source> Source for Bounded<S> {
 
 /// A disk without an arm: quick to make.
 fn any_disk() -> AnyDevice {
-    let spec = iopilot_device::load_disk("ssd-160").expect("the catalogue has it");
+    let spec = iopilot_device::load_disk("ssd-160-simple").expect("the catalogue has it");
     spec.build().expect("the catalogue's disks can be built")
 }
 

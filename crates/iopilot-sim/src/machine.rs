@@ -163,7 +163,7 @@ impl Machine {
         match &self.disk.device {
             DeviceSpec::Mechanical(_) | DeviceSpec::Drive(_) => true,
             DeviceSpec::Table(table) => table.rotational,
-            DeviceSpec::Flash(_) => false,
+            DeviceSpec::Flash(_) | DeviceSpec::Ssd(_) => false,
         }
     }
 

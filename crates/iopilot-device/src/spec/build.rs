@@ -5,8 +5,8 @@ use super::sections::{
     PolicySpec, SeekSpec, ZoneSpec,
 };
 use crate::{
-    AnyDevice, CacheModel, ConstantDevice, ConstantModel, DeviceError, DiskModel, Geometry, InterfaceModel, Layout,
-    MechanicalDisk, Mechanics, QueuePolicy, SeekCurve, SingleDrive, TableDisk, Zone,
+    AnyDevice, CacheModel, ConstantDevice, ConstantModel, DeviceError, DiskModel, FlashDrive, Geometry, InterfaceModel,
+    Layout, MechanicalDisk, Mechanics, QueuePolicy, SeekCurve, SingleDrive, TableDisk, Zone,
 };
 use iopilot_block::{Nanos, SECTOR_BYTES};
 
@@ -24,6 +24,7 @@ impl DiskSpec {
             DeviceSpec::Mechanical(m) => MechanicalDisk::new(m.model()).into(),
             DeviceSpec::Drive(drive) => SingleDrive::new(drive.model()?).into(),
             DeviceSpec::Table(table) => TableDisk::new(table.model()?).into(),
+            DeviceSpec::Ssd(ssd) => FlashDrive::new(&ssd.model()).into(),
         })
     }
 
@@ -38,6 +39,7 @@ impl DiskSpec {
             DeviceSpec::Mechanical(m) => m.model().mechanics.geometry.capacity(),
             DeviceSpec::Drive(drive) => drive.model()?.mechanics.geometry.capacity(),
             DeviceSpec::Table(table) => table.capacity_sectors,
+            DeviceSpec::Ssd(ssd) => ssd.capacity_sectors,
         })
     }
 

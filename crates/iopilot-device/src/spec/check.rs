@@ -7,7 +7,7 @@ use super::sections::{
 use crate::SeekCurve;
 use iopilot_block::InputError;
 
-type Check = Result<(), InputError>;
+pub(super) type Check = Result<(), InputError>;
 
 impl DiskSpec {
     /// Checks the values against each other.
@@ -23,11 +23,12 @@ impl DiskSpec {
             }
             DeviceSpec::Drive(drive) => drive.model().map(drop),
             DeviceSpec::Table(table) => table.model().map(drop),
+            DeviceSpec::Ssd(ssd) => ssd.check(),
         }
     }
 }
 
-fn within(key: &str, value: f64, low: f64, high: f64, what: &str) -> Check {
+pub(super) fn within(key: &str, value: f64, low: f64, high: f64, what: &str) -> Check {
     if value >= low && value <= high {
         return Ok(());
     }

@@ -42,6 +42,7 @@ impl DiskSpec {
             flash: None,
             drive: None,
             table: None,
+            ssd: None,
             provenance: self.provenance.clone(),
         };
         match &self.device {
@@ -53,6 +54,10 @@ impl DiskSpec {
             DeviceSpec::Table(table) => {
                 file.kind = Kind::Table;
                 file.table = Some((**table).clone());
+            }
+            DeviceSpec::Ssd(ssd) => {
+                file.kind = Kind::Ssd;
+                file.ssd = Some((**ssd).clone());
             }
             DeviceSpec::Mechanical(m) => {
                 file.kind = Kind::Mechanical;
@@ -106,6 +111,7 @@ fn from_file(file: File) -> Result<DiskSpec, InputError> {
         Kind::FlashSimple => &["flash"],
         Kind::Drive => &["drive"],
         Kind::Table => &["table"],
+        Kind::Ssd => &["ssd"],
     };
     for (section, given) in [
         ("geometry", file.geometry.is_some()),
@@ -115,6 +121,7 @@ fn from_file(file: File) -> Result<DiskSpec, InputError> {
         ("flash", file.flash.is_some()),
         ("drive", file.drive.is_some()),
         ("table", file.table.is_some()),
+        ("ssd", file.ssd.is_some()),
     ] {
         if given && !own.contains(&section) {
             return Err(InputError::new(section, "a section", format!("no [{section}] for this type")));
@@ -130,6 +137,7 @@ fn from_file(file: File) -> Result<DiskSpec, InputError> {
         Kind::FlashSimple => DeviceSpec::Flash(file.flash.ok_or_else(|| missing("flash"))?),
         Kind::Drive => DeviceSpec::Drive(Box::new(file.drive.ok_or_else(|| missing("drive"))?)),
         Kind::Table => DeviceSpec::Table(Box::new(file.table.ok_or_else(|| missing("table"))?)),
+        Kind::Ssd => DeviceSpec::Ssd(Box::new(file.ssd.ok_or_else(|| missing("ssd"))?)),
     };
     Ok(DiskSpec { name: file.name, model: file.model, sources: file.sources, device, provenance: file.provenance })
 }

@@ -96,7 +96,7 @@ mod tests {
             let counts = spec.mark_counts();
             assert_eq!(counts.data_sheet + counts.paper + counts.derived, spec.parameters().len(), "{name}");
         }
-        let mut spec = Catalogue::get("ssd-64").unwrap();
+        let mut spec = Catalogue::get("ssd-64-simple").unwrap();
         assert_eq!((spec.mark_counts().paper, spec.mark_counts().derived), (4, 3));
         spec.provenance.clear();
         assert_eq!(spec.mark_counts(), super::MarkCounts::default());

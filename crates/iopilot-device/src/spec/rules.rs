@@ -5,7 +5,7 @@ use super::sections::{DeviceSpec, DiskSpec, GeometrySpec, MechanicalSpec};
 use iopilot_block::SECTOR_BYTES;
 
 /// The names of the rules, sorted.
-pub(super) const RULES: [&str; 20] = [
+pub(super) const RULES: [&str; 21] = [
     "age-limit",
     "cache-size",
     "capacity",
@@ -21,6 +21,7 @@ pub(super) const RULES: [&str; 20] = [
     "queue-policy",
     "read-ahead",
     "segments",
+    "spare-blocks",
     "surface-rate",
     "track-change",
     "write-cache",

@@ -1,6 +1,7 @@
 //! The sections of a drive's description, as they stand in the file.
 
 use super::drive::DriveSpec;
+use super::ssd::SsdSpec;
 use super::table::TableSpec;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -33,6 +34,8 @@ pub enum DeviceSpec {
     Drive(Box<DriveSpec>),
     /// `type = "table"`
     Table(Box<TableSpec>),
+    /// `type = "ssd"`
+    Ssd(Box<SsdSpec>),
 }
 
 /// A hard disk drive.
@@ -257,7 +260,7 @@ pub struct FlashSpec {
 }
 
 /// Left out of the file where it is the default.
-fn is_zero(value: &f64) -> bool {
+pub(super) fn is_zero(value: &f64) -> bool {
     *value == 0.0
 }
 
@@ -278,6 +281,7 @@ pub(super) struct File {
     pub(super) flash: Option<FlashSpec>,
     pub(super) drive: Option<DriveSpec>,
     pub(super) table: Option<TableSpec>,
+    pub(super) ssd: Option<SsdSpec>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) provenance: BTreeMap<String, String>,
 }
@@ -292,4 +296,6 @@ pub(super) enum Kind {
     Drive,
     #[serde(rename = "table")]
     Table,
+    #[serde(rename = "ssd")]
+    Ssd,
 }

@@ -287,7 +287,7 @@ fn geometry_derived_from_capacity_and_rates_is_the_manuals() {
 
 #[test]
 fn flash_is_a_latency_and_a_bandwidth() {
-    let mut rig = Rig::new(&Catalogue::get("ssd-160").unwrap());
+    let mut rig = Rig::new(&Catalogue::get("ssd-160-simple").unwrap());
     let (_, time) = rig.read(12_345, 8);
     assert!((time.as_micros_f64() - (65.0 + 4096.0 / 250.0)).abs() < 0.01, "{time}");
     let rate = {

@@ -24,6 +24,7 @@ fn row(name: &str, spec: &DiskSpec) -> String {
             format!("{} | {heads} | {seek} | {cache} | {}", m.mechanics.rotation_rpm, m.interface.queue_depth)
         }
         (DeviceSpec::Flash(f), _) => format!("– | – | – | – | {}", f.queue_depth),
+        (DeviceSpec::Ssd(s), _) => format!("– | – | – | {} / – | {}", s.buffer.size_kib, s.host.queue_depth),
         _ => unreachable!("a mechanical description builds a mechanical disk"),
     };
     format!("{text}{parts} | {random:.2} | {stream:.1} |")

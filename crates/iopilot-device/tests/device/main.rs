@@ -3,6 +3,7 @@
 mod array;
 mod claims;
 mod documentation;
+mod flash;
 mod positions;
 mod properties;
 mod provenance;

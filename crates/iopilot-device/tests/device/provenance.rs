@@ -13,7 +13,7 @@ fn specs() -> impl Iterator<Item = DiskSpec> {
 fn mechanical() -> impl Iterator<Item = (DiskSpec, Box<MechanicalSpec>)> {
     specs().filter_map(|spec| match &spec.device {
         DeviceSpec::Mechanical(m) => Some((spec.clone(), m.clone())),
-        DeviceSpec::Flash(_) | DeviceSpec::Drive(_) | DeviceSpec::Table(_) => None,
+        DeviceSpec::Flash(_) | DeviceSpec::Drive(_) | DeviceSpec::Table(_) | DeviceSpec::Ssd(_) => None,
     })
 }
 
@@ -29,7 +29,8 @@ fn gb_of_a_surface(m: &MechanicalSpec) -> f64 {
 fn capacities_are_the_count_that_makers_agreed_on() {
     let mut checked = 0;
     for spec in specs() {
-        let key = if spec.provenance.contains_key("flash.capacity_sectors") { "flash" } else { "geometry" };
+        let given = |key: &&str| spec.provenance.contains_key(&format!("{key}.capacity_sectors"));
+        let key = ["flash", "ssd"].into_iter().find(given).unwrap_or("geometry");
         if follows(&spec, &format!("{key}.capacity_sectors"), "capacity") {
             let capacity = spec.capacity().unwrap();
             let expected = |gb: u64| match gb {
@@ -38,7 +39,11 @@ fn capacities_are_the_count_that_makers_agreed_on() {
             };
             // What is on the label is the largest round number below.
             let gb = (capacity as f64 * 512.0 / 1e9).floor() as u64;
-            let label = if gb > 8000 { gb / 1000 * 1000 } else { gb };
+            let label = match gb {
+                0..=1000 => gb,
+                1001..=8000 => gb / 100 * 100,
+                _ => gb / 1000 * 1000,
+            };
             assert_eq!(capacity, expected(label), "{}", spec.name);
             checked += 1;
         }

@@ -81,6 +81,7 @@ fn entry(spec: &DiskSpec) -> Result<Entry, DeviceError> {
         ),
         DeviceSpec::Flash(f) => (f.queue_depth, None, None, None),
         DeviceSpec::Table(t) => (t.queue_depth, None, None, None),
+        DeviceSpec::Ssd(s) => (s.host.queue_depth, None, None, Some(s.buffer.size_kib)),
         DeviceSpec::Drive(d) => {
             let sectors = u64::from(d.buffer.segments) * u64::from(d.buffer.segment_sectors);
             (d.queue_depth, Some(d.mechanics.rotation_rpm), None, Some(sectors / 2))

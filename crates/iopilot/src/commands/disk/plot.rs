@@ -50,7 +50,7 @@ fn mechanics(device: &AnyDevice) -> Option<&Mechanics> {
     match device {
         AnyDevice::Mechanical(disk) => Some(&disk.model().mechanics),
         AnyDevice::Drive(drive) => Some(&drive.drive().model().mechanics),
-        AnyDevice::Constant(_) | AnyDevice::Array(_) | AnyDevice::Table(_) => None,
+        AnyDevice::Constant(_) | AnyDevice::Array(_) | AnyDevice::Table(_) | AnyDevice::Flash(_) => None,
     }
 }
 

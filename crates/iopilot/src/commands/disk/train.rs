@@ -125,7 +125,7 @@ fn rotational(spec: &DiskSpec) -> bool {
     match &spec.device {
         DeviceSpec::Mechanical(_) | DeviceSpec::Drive(_) => true,
         DeviceSpec::Table(table) => table.rotational,
-        DeviceSpec::Flash(_) => false,
+        DeviceSpec::Flash(_) | DeviceSpec::Ssd(_) => false,
     }
 }
 
@@ -138,7 +138,7 @@ fn cache_kib(device: &DeviceSpec) -> Option<u64> {
             let cache = table.cache.as_ref()?;
             Some(u64::from(cache.read_segments + cache.write_segments) * cache.segment_sectors / 2)
         }
-        DeviceSpec::Flash(_) => None,
+        DeviceSpec::Flash(_) | DeviceSpec::Ssd(_) => None,
     }
 }
 

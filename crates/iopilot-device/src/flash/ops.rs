@@ -1,0 +1,111 @@
+//! [`Ops`]: what dies are asked to do, in a slab, and queues of it.
+
+use super::NONE;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Reads for request `owner`.
+    Read,
+    /// Reads the rest of the buffer's entry `owner`.
+    Fill,
+    /// Programs a row with the buffer's entries from `owner` on.
+    Program,
+    /// Moves units of a block.
+    Move,
+    /// Erases block `owner`.
+    Erase,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Op {
+    pub(super) kind: Kind,
+    pub(super) die: u32,
+    /// Where it is read, among all lanes.
+    pub(super) lane: u32,
+    pub(super) owner: u32,
+    /// On the channel.
+    pub(super) bytes: u32,
+    /// On the link.
+    pub(super) host_bytes: u32,
+    /// Time in the array before the channel.
+    pub(super) before: u64,
+    /// Time in the array after it.
+    pub(super) after: u64,
+    /// In its queue.
+    pub(super) next: u32,
+}
+
+impl Op {
+    pub(super) fn new(kind: Kind, die: u32, owner: u32) -> Self {
+        Self { kind, die, lane: 0, owner, bytes: 0, host_bytes: 0, before: 0, after: 0, next: NONE }
+    }
+}
+
+/// First in, first out.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Queue {
+    first: u32,
+    last: u32,
+    pub(super) len: u32,
+}
+
+impl Queue {
+    pub(super) const EMPTY: Self = Self { first: NONE, last: NONE, len: 0 };
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Ops {
+    ops: Vec<Op>,
+    free: Vec<u32>,
+}
+
+impl Ops {
+    pub(super) fn new() -> Self {
+        Self { ops: Vec::new(), free: Vec::new() }
+    }
+
+    pub(super) fn add(&mut self, op: Op) -> u32 {
+        match self.free.pop() {
+            Some(at) => {
+                self.ops[at as usize] = op;
+                at
+            }
+            None => {
+                self.ops.push(op);
+                self.ops.len() as u32 - 1
+            }
+        }
+    }
+
+    pub(super) fn get(&self, at: u32) -> &Op {
+        &self.ops[at as usize]
+    }
+
+    pub(super) fn remove(&mut self, at: u32) -> Op {
+        self.free.push(at);
+        self.ops[at as usize]
+    }
+
+    pub(super) fn push(&mut self, queue: &mut Queue, at: u32) {
+        self.ops[at as usize].next = NONE;
+        match queue.last {
+            NONE => queue.first = at,
+            last => self.ops[last as usize].next = at,
+        }
+        queue.last = at;
+        queue.len += 1;
+    }
+
+    pub(super) fn pop(&mut self, queue: &mut Queue) -> Option<u32> {
+        let at = queue.first;
+        if at == NONE {
+            return None;
+        }
+        queue.first = self.ops[at as usize].next;
+        if queue.first == NONE {
+            queue.last = NONE;
+        }
+        queue.len -= 1;
+        Some(at)
+    }
+}
