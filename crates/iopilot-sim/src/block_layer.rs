@@ -14,7 +14,7 @@ use iopilot_sched::{AnyScheduler, Dispatch, MergeLimits, Merged, Scheduler};
 use std::collections::{HashMap, VecDeque};
 
 /// What the block layer wants its engine to do, beyond what the call itself did.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Effects {
     /// Tasks that went to sleep within a submission.
     pub(crate) blocked: Vec<ProcessId>,
@@ -26,8 +26,17 @@ pub(crate) struct Effects {
     pub(crate) wake: usize,
 }
 
+/// A change of scheduler: what comes after it, and when, if that is known.
+#[derive(Clone, Debug)]
+struct Change {
+    queue: Queue,
+    scheduler: AnyScheduler,
+    latency: Nanos,
+    at: Option<Nanos>,
+}
+
 /// The block layer of one device.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct BlockLayer {
     queue: Queue,
     limits: MergeLimits,
@@ -49,6 +58,8 @@ pub(crate) struct BlockLayer {
     in_flight: u32,
     /// When the scheduler asked to be asked again.
     timer: Option<Nanos>,
+    /// A change of scheduler under way: nothing enters.
+    change: Option<Box<Change>>,
     pub(crate) recorder: Recorder,
     pub(crate) effects: Effects,
 }
@@ -69,6 +80,7 @@ impl BlockLayer {
             issuing: None,
             in_flight: 0,
             timer: None,
+            change: None,
             recorder,
             effects: Effects::default(),
             queue,
@@ -87,10 +99,48 @@ impl BlockLayer {
 
     /// When to call [`BlockLayer::timer`].
     pub(crate) fn next_timer(&self) -> Option<Nanos> {
-        match (self.timer, self.plug.unplug_at()) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
+        let change = self.change.as_ref().and_then(|change| change.at);
+        [self.timer, self.plug.unplug_at(), change].into_iter().flatten().min()
+    }
+
+    /// Begins to change the scheduler, as the kernel does: what is inside is served, what comes meanwhile sleeps, and
+    /// `latency` after the last completion the new one starts, with a queue of its own settings. (2.6.24 lets what comes
+    /// meanwhile pass in order of arrival instead.) A change that is under way already goes to the new aim.
+    pub(crate) fn switch(&mut self, queue: Queue, scheduler: AnyScheduler, latency: Nanos, now: Nanos) {
+        debug_assert_eq!(queue.tag_rule, self.queue.tag_rule, "schedulers of one kernel");
+        let at = self.change.take().and_then(|change| change.at);
+        self.change = Some(Box::new(Change { queue, scheduler, latency, at }));
+        self.plug.unplug();
+        self.flush_plug(now);
+        self.drained(now);
+    }
+
+    /// Whether a change of scheduler is under way.
+    pub(crate) fn is_switching(&self) -> bool {
+        self.change.is_some()
+    }
+
+    /// Sets the time of the change where nothing is inside any more.
+    fn drained(&mut self, now: Nanos) {
+        if let Some(change) = self.change.as_mut().filter(|change| change.at.is_none()) {
+            if self.tags.all_free() && self.in_flight == 0 {
+                change.at = Some(now + change.latency);
+            }
         }
+    }
+
+    /// Puts the new scheduler in place.
+    fn finish_change(&mut self) {
+        let Some(change) = self.change.take() else { return };
+        let Change { queue, scheduler, .. } = *change;
+        let tags = std::mem::replace(&mut self.tags, Tags::new(queue.tag_rule, 0));
+        self.tags = tags.resized(queue.nr_requests);
+        self.limits = MergeLimits { max_sectors: queue.max_sectors, nomerges: queue.nomerges };
+        self.plug = Plug::new(queue.plugging);
+        self.scheduler = scheduler;
+        self.timer = None;
+        self.queue = queue;
+        self.effects.wake += self.tags.asleep();
     }
 
     /// A task submits a request, as part of a batch that [`BlockLayer::end_batch`] ends.
@@ -128,7 +178,8 @@ impl BlockLayer {
     pub(crate) fn complete<D: Device>(&mut self, done: &Completion, now: Nanos, device: &mut D) {
         let id = done.id;
         self.in_flight -= 1;
-        self.recorder.served(&self.rqs[id], &done.service, now);
+        let tag = self.ios.tag(self.rqs[id].tag);
+        self.recorder.served(&self.rqs[id], tag, &done.service, now);
         if self.rqs[id].op != Op::Flush {
             self.scheduler.completed(&mut self.rqs, id, now);
         }
@@ -146,6 +197,7 @@ impl BlockLayer {
             self.rqs.remove(part);
         }
         self.pump(now, device);
+        self.drained(now);
     }
 
     /// The request on its way has reached the device.
@@ -164,11 +216,17 @@ impl BlockLayer {
         if self.plug.unplug_at().is_some_and(|at| at <= now) {
             self.plug.unplug();
         }
+        if self.change.as_ref().and_then(|change| change.at).is_some_and(|at| at <= now) {
+            self.finish_change();
+        }
         self.pump(now, device);
     }
 
     /// One sleeper looks for a tag; it may find that another task was faster.
     pub(crate) fn wake<D: Device>(&mut self, now: Nanos, device: &mut D) {
+        if self.is_switching() {
+            return;
+        }
         for (class, id) in self.tags.sleepers().into_iter().flatten() {
             // A task asleep does not look for a merge again, but what it submits next does. Where requests sleep one by
             // one, each stands for such a next one.
@@ -232,12 +290,14 @@ impl BlockLayer {
 
     /// Merges, or takes a tag and goes on, or sleeps; false where it sleeps.
     fn try_submit(&mut self, id: RequestId, now: Nanos) -> bool {
-        if self.try_merge(id, now) {
-            return true;
-        }
-        if self.take_tag(id) {
-            self.admit(id, now);
-            return true;
+        if !self.is_switching() {
+            if self.try_merge(id, now) {
+                return true;
+            }
+            if self.take_tag(id) {
+                self.admit(id, now);
+                return true;
+            }
         }
         self.flush_plug(now);
         let rq = &self.rqs[id];

@@ -39,6 +39,7 @@ fn config(machine: &Machine, options: &RunOptions) -> RunConfig {
         rotational: machine.is_rotational(),
         seed: options.seed,
         log: options.log,
+        outcomes: false,
     }
 }
 

@@ -9,6 +9,7 @@ use crate::block_config::Queue;
 use crate::block_layer::BlockLayer;
 use crate::host::HostConfig;
 use crate::metrics::Recorder;
+use crate::run::RunConfig;
 use crate::source::{Source, Step};
 use iopilot_block::{Nanos, ProcessId};
 use iopilot_device::{Completion, Device};
@@ -31,12 +32,13 @@ enum Delayed {
 }
 
 /// A workload, a block layer and a device, run to the end of the workload.
+#[derive(Clone)]
 pub(crate) struct Engine<S, D> {
     source: S,
-    block: BlockLayer,
-    device: D,
+    pub(crate) block: BlockLayer,
+    pub(crate) device: D,
     host: HostConfig,
-    now: Nanos,
+    pub(crate) now: Nanos,
     /// Ordered by time, then by order of insertion.
     delays: BinaryHeap<Reverse<(Nanos, u64, Delayed)>>,
     next_delay: u64,
@@ -61,10 +63,10 @@ impl<S: Source, D: Device> Engine<S, D> {
         device: D,
         host: &HostConfig,
         seed: u64,
-        log: bool,
+        record: &RunConfig,
     ) -> Self {
         Self {
-            block: BlockLayer::new(queue, scheduler, source.is_serial(), Recorder::new(log)),
+            block: BlockLayer::new(queue, scheduler, source.is_serial(), Recorder::new(record.log, record.outcomes)),
             source,
             device,
             host: host.clone(),
@@ -99,8 +101,48 @@ impl<S: Source, D: Device> Engine<S, D> {
         }
     }
 
+    /// Does everything that is due by `until`; false once the workload is over.
+    ///
+    /// # Errors
+    /// Where requests wait that nobody serves.
+    pub(crate) fn run_until(&mut self, until: Nanos) -> Result<bool, Stuck> {
+        loop {
+            match self.due() {
+                Some((_, at)) if at > until => return Ok(true),
+                Some((what, at)) => self.act(what, at),
+                None => {
+                    return match self.block.outstanding() {
+                        0 => Ok(false),
+                        outstanding => Err(Stuck { at: self.now, outstanding }),
+                    };
+                }
+            }
+        }
+    }
+
+    /// Begins to change the scheduler: see [`BlockLayer::switch`].
+    pub(crate) fn switch(&mut self, queue: Queue, scheduler: AnyScheduler, now: Nanos) {
+        // What the device did of itself after the workload's end, which was nobody's concern until now.
+        while let Some(at) = self.device.next_event().filter(|&at| at <= now) {
+            self.act(0, at);
+        }
+        self.now = self.now.max(now);
+        self.block.switch(queue, scheduler, self.host.switch(), self.now);
+    }
+
     /// Does what is due next; false where nothing is.
     fn step(&mut self) -> bool {
+        match self.due() {
+            Some((what, at)) => {
+                self.act(what, at);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// What is due next, and when; `None` once nothing is.
+    fn due(&self) -> Option<(usize, Nanos)> {
         let due = [
             self.device.next_event(),
             self.block.next_issue(),
@@ -117,13 +159,15 @@ impl<S: Source, D: Device> Engine<S, D> {
         }
         // What the device still does of itself (write back, rebuild) is nobody's concern once all requests are served.
         let others = due[1..].iter().all(|&at| at == Nanos::MAX);
-        if due[first] == Nanos::MAX || (others && self.block.outstanding() == 0) {
-            return false;
-        }
-        debug_assert!(due[first] >= self.now, "time goes back in slot {first}: {} < {}", due[first].0, self.now.0);
-        self.now = due[first].max(self.now);
+        let over = due[first] == Nanos::MAX || (others && self.block.outstanding() == 0);
+        (!over).then_some((first, due[first]))
+    }
+
+    fn act(&mut self, what: usize, at: Nanos) {
+        debug_assert!(at >= self.now, "time goes back in slot {what}: {} < {}", at.0, self.now.0);
+        self.now = at.max(self.now);
         let now = self.now;
-        match first {
+        match what {
             0 => self.advance_device(),
             1 => self.block.issue(now, &mut self.device),
             2 => match self.delays.pop() {
@@ -135,7 +179,6 @@ impl<S: Source, D: Device> Engine<S, D> {
             _ => self.block.timer(now, &mut self.device),
         }
         self.apply_effects();
-        true
     }
 
     fn advance_device(&mut self) {

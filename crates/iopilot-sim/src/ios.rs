@@ -16,7 +16,7 @@ pub(crate) struct Io {
 }
 
 /// All of them, in a slab.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Ios {
     slots: Vec<Io>,
     free: Vec<u64>,
@@ -35,6 +35,11 @@ impl Ios {
                 self.slots.len() as u64 - 1
             }
         }
+    }
+
+    /// The source's handle of the request at `index`.
+    pub(crate) fn tag(&self, index: u64) -> u64 {
+        self.slots[index as usize].tag
     }
 
     /// One part is done; the whole, where it was the last.

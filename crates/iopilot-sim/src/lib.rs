@@ -13,6 +13,7 @@ mod plug;
 mod report;
 mod request_log;
 mod run;
+mod session;
 mod source;
 mod tags;
 mod verdict;
@@ -23,6 +24,9 @@ pub use compare::{RunOptions, compare, simulate, simulate_logged};
 pub use error::SimError;
 pub use host::HostConfig;
 pub use machine::Machine;
-pub use report::{Comparison, MachineSummary, ProcessReport, RunReport, SeekPoint, Series, Verdict, WorkloadSummary};
+pub use report::{
+    Comparison, MachineSummary, Outcome, ProcessReport, RunReport, SeekPoint, Series, Verdict, WorkloadSummary,
+};
 pub use run::{LogSink, Progress, RunConfig, run, run_logged};
+pub use session::Session;
 pub use source::{Arrival, Source, Step};

@@ -1,7 +1,7 @@
 //! [`Recorder`]: measures a run as it goes, in bounded memory.
 
 use crate::ios::Io;
-use crate::report::{ProcessReport, RunReport, SeekPoint, Series};
+use crate::report::{Outcome, ProcessReport, RunReport, SeekPoint, Series};
 use crate::request_log::RequestLog;
 use iopilot_block::{Criticality, Histogram, Lba, Nanos, Op, ProcessId, Request, jain_index};
 use iopilot_device::ServiceBreakdown;
@@ -12,7 +12,7 @@ use std::collections::HashMap;
 const POINTS: usize = 2048;
 
 /// Measures a run as it goes. O(1) a request; memory grows with the number of processes only.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Recorder {
     response: [Histogram; 2],
     critical: Histogram,
@@ -37,9 +37,10 @@ pub(crate) struct Recorder {
     seeks: Vec<SeekPoint>,
     seek_stride: u64,
     pub(crate) log: Option<RequestLog>,
+    outcomes: Option<Vec<Outcome>>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Process {
     id: ProcessId,
     requests: u64,
@@ -50,7 +51,7 @@ struct Process {
 }
 
 /// Bytes and queue length over time, in equal intervals that double when there are too many.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Intervals {
     width: u64,
     bytes: Vec<u64>,
@@ -100,8 +101,8 @@ impl Intervals {
 }
 
 impl Recorder {
-    /// Tells of every request where `log` is set.
-    pub(crate) fn new(log: bool) -> Self {
+    /// Tells of every request where `log` is set, and what became of each of the source's where `outcomes` is.
+    pub(crate) fn new(log: bool, outcomes: bool) -> Self {
         Self {
             response: Default::default(),
             critical: Histogram::new(),
@@ -126,6 +127,7 @@ impl Recorder {
             seeks: Vec::new(),
             seek_stride: 1,
             log: log.then(RequestLog::default),
+            outcomes: outcomes.then(Vec::new),
         }
     }
 
@@ -170,8 +172,11 @@ impl Recorder {
         }
     }
 
-    /// The device finished a request.
-    pub(crate) fn served(&mut self, rq: &Request, service: &ServiceBreakdown, now: Nanos) {
+    /// The device finished a request, the first part of which is of the source's request `tag`.
+    pub(crate) fn served(&mut self, rq: &Request, tag: u64, service: &ServiceBreakdown, now: Nanos) {
+        if let Some(outcome) = self.outcome(tag) {
+            outcome.service += now.since(rq.issued);
+        }
         self.in_device -= 1;
         if self.in_device == 0 {
             self.busy += now.since(self.busy_since);
@@ -195,6 +200,10 @@ impl Recorder {
         }
         let (op, process, bytes, arrived) = (rq.op, rq.process, io.sectors.bytes(), rq.arrived);
         let response = now.since(arrived);
+        let criticality = rq.criticality;
+        if let Some(outcome) = self.outcome(io.tag) {
+            (outcome.response, outcome.criticality) = (response, criticality);
+        }
         match op {
             Op::Read => self.requests[0] += 1,
             Op::Write => self.requests[1] += 1,
@@ -219,6 +228,14 @@ impl Recorder {
         p.first = p.first.min(arrived);
         p.last = p.last.max(now);
         p.response += u128::from(response.0);
+    }
+
+    fn outcome(&mut self, tag: u64) -> Option<&mut Outcome> {
+        let outcomes = self.outcomes.as_mut()?;
+        if outcomes.len() as u64 <= tag {
+            outcomes.resize(tag as usize + 1, Outcome::default());
+        }
+        outcomes.get_mut(tag as usize)
     }
 
     /// How many requests are complete.
@@ -295,6 +312,7 @@ impl Recorder {
                 seeks: self.seeks,
             },
             log: None,
+            outcomes: self.outcomes,
         }
     }
 }
@@ -306,7 +324,7 @@ mod tests {
 
     #[test]
     fn intervals_double_and_keep_their_sums() {
-        let mut r = Recorder::new(false);
+        let mut r = Recorder::new(false, false);
         for s in 0..10 {
             r.arrived(Nanos::from_secs(s));
             let mut rq = Request::new(Op::Read, Lba(0), Sectors(8), ProcessId(1));
@@ -324,7 +342,7 @@ mod tests {
 
     #[test]
     fn an_empty_run_reports_zeros() {
-        let report = Recorder::new(false).finish("noop".into());
+        let report = Recorder::new(false, false).finish("noop".into());
         assert_eq!((report.requests, report.iops, report.jain), (0, 0.0, 1.0));
     }
 }

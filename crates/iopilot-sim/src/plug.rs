@@ -29,7 +29,7 @@ pub(crate) enum Plugging {
 }
 
 /// The state of either kind of plug.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Plug {
     kind: Plugging,
     /// What the present task holds.

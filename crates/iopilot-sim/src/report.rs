@@ -2,7 +2,7 @@
 //!
 //! The serialised form is documented in `docs/report.md` and stable: fields are added, never renamed.
 
-use iopilot_block::{Distribution, Histogram};
+use iopilot_block::{Criticality, Distribution, Histogram, Nanos};
 use iopilot_trace::TraceRecord;
 use serde::Serialize;
 
@@ -120,6 +120,21 @@ pub struct RunReport {
     /// Every request in order of arrival, where the run was asked to keep them: a trace of the simulation.
     #[serde(skip)]
     pub log: Option<Vec<TraceRecord>>,
+    /// What became of each of the source's requests, by the tag the source gave it, where the run was asked for it. For
+    /// replays this is the request's place in the trace, so that runs can be compared request by request.
+    #[serde(skip)]
+    pub outcomes: Option<Vec<Outcome>>,
+}
+
+/// What became of one request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// From arrival at the block layer to completion.
+    pub response: Nanos,
+    /// From issue to completion of what the device served under its name: zero where it joined another request.
+    pub service: Nanos,
+    /// Who waited for it.
+    pub criticality: Criticality,
 }
 
 /// What one process received.

@@ -9,7 +9,7 @@ const NONE: u32 = u32::MAX;
 /// Puts requests, which complete in any order, into order of arrival; those of one moment stay in order of completion.
 /// It holds what arrived behind a request that has not completed, and nothing else. O(log n) a request, where n is the
 /// number of moments held; nothing is allocated once that has peaked.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct RequestLog {
     /// The moments of arrival, from the earliest that is not over.
     moments: VecDeque<Moment>,
@@ -21,7 +21,7 @@ pub(crate) struct RequestLog {
 }
 
 /// The requests that arrived at one time.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Moment {
     arrival: Nanos,
     /// How many of them have not completed.

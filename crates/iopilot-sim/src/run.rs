@@ -1,6 +1,6 @@
 //! [`run`]: any source on any device, under one scheduler.
 
-use crate::block_config::BlockConfig;
+use crate::block_config::{BlockConfig, Queue};
 use crate::engine::{Engine, Stuck};
 use crate::error::SimError;
 use crate::host::HostConfig;
@@ -8,7 +8,7 @@ use crate::report::RunReport;
 use crate::source::Source;
 use iopilot_block::InputError;
 use iopilot_device::Device;
-use iopilot_sched::{Environment, Scheduler, SchedulerSpec};
+use iopilot_sched::{AnyScheduler, Environment, Scheduler, SchedulerSpec};
 use iopilot_trace::{TraceError, TraceRecord};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -25,6 +25,8 @@ pub struct RunConfig {
     pub seed: u64,
     /// Whether the report is to hold every request; [`run_logged`] needs no memory for them.
     pub log: bool,
+    /// Whether the report is to tell what became of each of the source's requests ([`RunReport::outcomes`]).
+    pub outcomes: bool,
 }
 
 /// How far runs have come, for another thread to read.
@@ -82,6 +84,31 @@ pub fn run_logged<S: Source, D: Device>(
     progress: &Progress,
     mut log: Option<LogSink<'_>>,
 ) -> Result<RunReport, SimError> {
+    let (queue, built) = built(&device, scheduler, config)?;
+    let recorded = RunConfig { log: log.is_some(), ..config.clone() };
+    let engine = Engine::new(source, queue, built, device, &config.host, config.seed, &recorded);
+    let done = engine.run(|n, recorder| {
+        progress.add(n);
+        match (&mut log, &mut recorder.log) {
+            (Some(sink), Some(log)) => log.ready().try_for_each(|record| sink(&record)).map_err(End::Log),
+            _ => Ok(()),
+        }
+    });
+    match done {
+        Ok(recorder) => Ok(recorder.finish(scheduler.to_string())),
+        Err(End::Log(e)) => Err(e.into()),
+        Err(End::Stuck(Stuck { at, outstanding })) => {
+            Err(SimError::Stuck { scheduler: scheduler.to_string(), at, outstanding })
+        }
+    }
+}
+
+/// The scheduler that `scheduler` describes for `device`, and the queue it gets.
+pub(crate) fn built<D: Device>(
+    device: &D,
+    scheduler: &SchedulerSpec,
+    config: &RunConfig,
+) -> Result<(Queue, AnyScheduler), SimError> {
     let queue = config.block.resolve(scheduler.name, scheduler.lineage(), device.queue_depth(), &config.host);
     let environment = Environment {
         cpus: queue.cpus,
@@ -101,21 +128,7 @@ pub fn run_logged<S: Source, D: Device>(
         )
         .into());
     }
-    let engine = Engine::new(source, queue, built, device, &config.host, config.seed, log.is_some());
-    let done = engine.run(|n, recorder| {
-        progress.add(n);
-        match (&mut log, &mut recorder.log) {
-            (Some(sink), Some(log)) => log.ready().try_for_each(|record| sink(&record)).map_err(End::Log),
-            _ => Ok(()),
-        }
-    });
-    match done {
-        Ok(recorder) => Ok(recorder.finish(scheduler.to_string())),
-        Err(End::Log(e)) => Err(e.into()),
-        Err(End::Stuck(Stuck { at, outstanding })) => {
-            Err(SimError::Stuck { scheduler: scheduler.to_string(), at, outstanding })
-        }
-    }
+    Ok((queue, built))
 }
 
 /// Why a run ended early.

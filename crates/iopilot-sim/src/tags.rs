@@ -14,7 +14,7 @@ pub(crate) enum TagRule {
 }
 
 /// The tags of one queue.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Tags {
     rule: TagRule,
     nr_requests: u32,
@@ -36,6 +36,17 @@ impl Tags {
             TagRule::Shared => (nr_requests / 8).clamp(1, 8),
         };
         Self { rule, nr_requests, used: [0; 2], waiting: Default::default(), next_place: 0, frees: 0, wake_batch }
+    }
+
+    /// The same sleepers before another number of tags, none of which is taken.
+    pub(crate) fn resized(self, nr_requests: u32) -> Self {
+        debug_assert_eq!(self.used, [0; 2], "tags change hands when none is in use");
+        Self { waiting: self.waiting, next_place: self.next_place, ..Self::new(self.rule, nr_requests) }
+    }
+
+    /// Whether no tag is taken.
+    pub(crate) fn all_free(&self) -> bool {
+        self.used == [0; 2]
     }
 
     pub(crate) fn nr_requests(&self) -> u32 {

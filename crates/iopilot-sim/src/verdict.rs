@@ -128,7 +128,7 @@ mod tests {
     use crate::metrics::Recorder;
 
     fn run(name: &str, throughput_mb_s: f64, response: f64) -> RunReport {
-        let mut run = Recorder::new(false).finish(name.to_owned());
+        let mut run = Recorder::new(false, false).finish(name.to_owned());
         run.throughput_mb_s = throughput_mb_s;
         run.response_ms.mean = response;
         run

@@ -77,7 +77,7 @@ fn engine<S: Source>(source: S, scheduler: &str, device: Fixed, config: &BlockCo
     let spec = SchedulerSpec::parse(scheduler).unwrap();
     let queue = config.resolve(spec.name, spec.lineage(), device.depth, &HostConfig::default());
     let built = spec.build(&Environment { nr_requests: queue.nr_requests, ..Environment::default() }).unwrap();
-    Engine::new(source, queue, built, device, &HostConfig::default(), 1, false)
+    Engine::new(source, queue, built, device, &HostConfig::default(), 1, &RunConfig::default())
 }
 
 #[test]

@@ -1,0 +1,100 @@
+//! [`Session`]: a run that can be stopped at any moment, looked at, and given another scheduler.
+
+use crate::engine::{Engine, Stuck};
+use crate::error::SimError;
+use crate::report::RunReport;
+use crate::run::{RunConfig, built};
+use crate::source::Source;
+use iopilot_block::{InputError, Nanos};
+use iopilot_device::Device;
+use iopilot_sched::SchedulerSpec;
+use iopilot_trace::TraceRecord;
+
+/// A run under way. It does what [`crate::run`] does, in steps, and its scheduler can be changed as the kernel changes
+/// it: under load.
+#[derive(Clone)]
+pub struct Session<S, D> {
+    engine: Engine<S, D>,
+    config: RunConfig,
+    scheduler: SchedulerSpec,
+}
+
+impl<S: Source, D: Device> Session<S, D> {
+    /// Before the first event of `source` on `device`.
+    ///
+    /// # Errors
+    /// Where a setting is not accepted.
+    pub fn new(source: S, device: D, scheduler: &SchedulerSpec, config: &RunConfig) -> Result<Self, SimError> {
+        let (queue, scheduler_built) = built(&device, scheduler, config)?;
+        let engine = Engine::new(source, queue, scheduler_built, device, &config.host, config.seed, config);
+        Ok(Self { engine, config: config.clone(), scheduler: scheduler.clone() })
+    }
+
+    /// Does everything that is due by `until`; false once the workload is over.
+    ///
+    /// # Errors
+    /// Where the run gets stuck.
+    pub fn run_until(&mut self, until: Nanos) -> Result<bool, SimError> {
+        self.engine.run_until(until).map_err(|Stuck { at, outstanding }| SimError::Stuck {
+            scheduler: self.scheduler.to_string(),
+            at,
+            outstanding,
+        })
+    }
+
+    /// When something last happened.
+    pub fn now(&self) -> Nanos {
+        self.engine.now
+    }
+
+    /// The scheduler in use, or that a change under way will put in use.
+    pub fn scheduler(&self) -> &SchedulerSpec {
+        &self.scheduler
+    }
+
+    /// Requests submitted and not complete.
+    pub fn outstanding(&self) -> usize {
+        self.engine.block.outstanding()
+    }
+
+    /// Requests submitted and complete.
+    pub fn completed(&self) -> u64 {
+        self.engine.block.recorder.count()
+    }
+
+    /// Whether a change of scheduler is under way.
+    pub fn is_switching(&self) -> bool {
+        self.engine.block.is_switching()
+    }
+
+    /// Begins to change the scheduler at `now`: the queue is drained while newcomers sleep, and stands still for
+    /// [`crate::HostConfig::switch_us`] more.
+    ///
+    /// # Errors
+    /// Where a setting is not accepted, or the scheduler belongs to another kernel than the one in use.
+    pub fn switch(&mut self, scheduler: &SchedulerSpec, now: Nanos) -> Result<(), SimError> {
+        if scheduler.lineage() != self.scheduler.lineage() {
+            let expected = format!("a scheduler of the kernel that has {}", self.scheduler.name);
+            return Err(InputError::new("scheduler", scheduler.to_string(), expected).into());
+        }
+        let (queue, scheduler_built) = built(&self.engine.device, scheduler, &self.config)?;
+        self.engine.switch(queue, scheduler_built, now);
+        self.scheduler = scheduler.clone();
+        Ok(())
+    }
+
+    /// Takes the requests that are complete and were not taken before, in order of arrival; one that arrived behind a
+    /// request under way comes later. Nothing where [`RunConfig::log`] is not set.
+    pub fn take_log(&mut self) -> Vec<TraceRecord> {
+        self.engine.block.recorder.log.as_mut().map_or(Vec::new(), |log| log.ready().collect())
+    }
+
+    /// Ends the run where it is: what it came to, and the device in its present state.
+    pub fn finish(self) -> (RunReport, D) {
+        let scheduler = self.scheduler.to_string();
+        (self.engine.block.recorder.finish(scheduler), self.engine.device)
+    }
+}
+
+#[cfg(test)]
+mod tests;
