@@ -32,6 +32,7 @@ struct Change {
     queue: Queue,
     scheduler: AnyScheduler,
     latency: Nanos,
+    began: Nanos,
     at: Option<Nanos>,
 }
 
@@ -60,6 +61,8 @@ pub(crate) struct BlockLayer {
     timer: Option<Nanos>,
     /// A change of scheduler under way: nothing enters.
     change: Option<Box<Change>>,
+    /// How long the last change took, until somebody asks.
+    pub(crate) changed: Option<Nanos>,
     pub(crate) recorder: Recorder,
     pub(crate) effects: Effects,
 }
@@ -81,6 +84,7 @@ impl BlockLayer {
             in_flight: 0,
             timer: None,
             change: None,
+            changed: None,
             recorder,
             effects: Effects::default(),
             queue,
@@ -108,8 +112,10 @@ impl BlockLayer {
     /// meanwhile pass in order of arrival instead.) A change that is under way already goes to the new aim.
     pub(crate) fn switch(&mut self, queue: Queue, scheduler: AnyScheduler, latency: Nanos, now: Nanos) {
         debug_assert_eq!(queue.tag_rule, self.queue.tag_rule, "schedulers of one kernel");
-        let at = self.change.take().and_then(|change| change.at);
-        self.change = Some(Box::new(Change { queue, scheduler, latency, at }));
+        let under_way = self.change.take();
+        let began = under_way.as_ref().map_or(now, |change| change.began);
+        let at = under_way.and_then(|change| change.at);
+        self.change = Some(Box::new(Change { queue, scheduler, latency, began, at }));
         self.plug.unplug();
         self.flush_plug(now);
         self.drained(now);
@@ -130,9 +136,10 @@ impl BlockLayer {
     }
 
     /// Puts the new scheduler in place.
-    fn finish_change(&mut self) {
+    fn finish_change(&mut self, now: Nanos) {
         let Some(change) = self.change.take() else { return };
-        let Change { queue, scheduler, .. } = *change;
+        let Change { queue, scheduler, began, .. } = *change;
+        self.changed = Some(now.since(began));
         let tags = std::mem::replace(&mut self.tags, Tags::new(queue.tag_rule, 0));
         self.tags = tags.resized(queue.nr_requests);
         self.limits = MergeLimits { max_sectors: queue.max_sectors, nomerges: queue.nomerges };
@@ -217,7 +224,7 @@ impl BlockLayer {
             self.plug.unplug();
         }
         if self.change.as_ref().and_then(|change| change.at).is_some_and(|at| at <= now) {
-            self.finish_change();
+            self.finish_change(now);
         }
         self.pump(now, device);
     }

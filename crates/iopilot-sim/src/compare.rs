@@ -4,7 +4,10 @@ use crate::error::SimError;
 use crate::machine::Machine;
 use crate::report::{Comparison, RunReport, Verdict};
 use crate::run::{LogSink, Progress, RunConfig, run, run_logged};
+use crate::session::Session;
+use crate::source::Source;
 use crate::workload::Workload;
+use iopilot_device::AnyDevice;
 use iopilot_sched::SchedulerSpec;
 use rayon::prelude::*;
 
@@ -29,18 +32,21 @@ pub fn simulate(
     progress: &Progress,
 ) -> Result<RunReport, SimError> {
     let source = workload.source(machine.capacity(), options.seed)?;
-    run(source, machine.device(), scheduler, &config(machine, options), progress)
+    run(source, machine.device(), scheduler, &machine.run_config(options), progress)
 }
 
-fn config(machine: &Machine, options: &RunOptions) -> RunConfig {
-    RunConfig {
-        block: machine.block.clone(),
-        host: machine.host.clone(),
-        rotational: machine.is_rotational(),
-        seed: options.seed,
-        log: options.log,
-        outcomes: false,
-    }
+/// `workload` on `machine` under `scheduler`, before anything has happened; `config` is mostly [`Machine::run_config`].
+///
+/// # Errors
+/// Where a setting is not accepted, or the workload does not fit the disk.
+pub fn begin<'w>(
+    machine: &Machine,
+    workload: &'w Workload,
+    scheduler: &SchedulerSpec,
+    config: &RunConfig,
+) -> Result<Session<impl Source + Clone + Send + Sync + use<'w>, AnyDevice>, SimError> {
+    let source = workload.source(machine.capacity(), config.seed)?;
+    Session::new(source, machine.device(), scheduler, config)
 }
 
 /// Runs `workload` on `machine` under `scheduler`, as a comparison of one, and sends every request to `log` in order of
@@ -57,7 +63,7 @@ pub fn simulate_logged(
     log: LogSink<'_>,
 ) -> Result<Comparison, SimError> {
     let source = workload.source(machine.capacity(), options.seed)?;
-    let config = config(machine, options);
+    let config = machine.run_config(options);
     let report = run_logged(source, machine.device(), scheduler, &config, progress, Some(log))?;
     Ok(comparison(machine, workload, options, vec![report]))
 }
@@ -80,7 +86,8 @@ pub fn compare(
     Ok(comparison(machine, workload, options, runs))
 }
 
-fn comparison(machine: &Machine, workload: &Workload, options: &RunOptions, runs: Vec<RunReport>) -> Comparison {
+/// Several runs of one workload on one machine, as [`compare`] tells them.
+pub fn comparison(machine: &Machine, workload: &Workload, options: &RunOptions, runs: Vec<RunReport>) -> Comparison {
     let verdict = Verdict::of(&runs, workload.measure());
     Comparison { machine: machine.summary(), workload: workload.summary(options.seed), runs, verdict }
 }

@@ -20,7 +20,7 @@ mod verdict;
 pub mod workload;
 
 pub use block_config::BlockConfig;
-pub use compare::{RunOptions, compare, simulate, simulate_logged};
+pub use compare::{RunOptions, begin, compare, comparison, simulate, simulate_logged};
 pub use error::SimError;
 pub use host::HostConfig;
 pub use machine::Machine;

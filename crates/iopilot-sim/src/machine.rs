@@ -1,9 +1,11 @@
 //! [`Machine`]: a disk, the block layer above it and the CPUs above that.
 
 use crate::block_config::BlockConfig;
+use crate::compare::RunOptions;
 use crate::error::SimError;
 use crate::host::HostConfig;
 use crate::report::MachineSummary;
+use crate::run::RunConfig;
 use iopilot_block::{InputError, SECTOR_BYTES, parse_toml};
 use iopilot_device::{AnyDevice, ArraySpec, Device, DeviceError, DeviceSpec, DiskSpec, load_disk};
 use serde::Deserialize;
@@ -151,6 +153,18 @@ impl Machine {
     /// A device of this machine, new and idle.
     pub fn device(&self) -> AnyDevice {
         self.pristine.clone()
+    }
+
+    /// What a run on it is to know.
+    pub fn run_config(&self, options: &RunOptions) -> RunConfig {
+        RunConfig {
+            block: self.block.clone(),
+            host: self.host.clone(),
+            rotational: self.is_rotational(),
+            seed: options.seed,
+            log: options.log,
+            outcomes: false,
+        }
     }
 
     /// The disk's size in sectors.

@@ -67,6 +67,11 @@ impl<S: Source, D: Device> Session<S, D> {
         self.engine.block.is_switching()
     }
 
+    /// How long a change took that is over, if no one asked since.
+    pub fn take_changed(&mut self) -> Option<Nanos> {
+        self.engine.block.changed.take()
+    }
+
     /// Begins to change the scheduler at `now`: the queue is drained while newcomers sleep, and stands still for
     /// [`crate::HostConfig::switch_us`] more.
     ///

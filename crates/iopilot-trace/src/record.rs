@@ -1,6 +1,6 @@
 //! [`TraceRecord`]: one request of a trace, whatever format it came from.
 
-use iopilot_block::{Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors};
+use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors};
 
 /// One request as a trace tells it. What the format does not hold is `None`, never a made-up value.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,6 +50,15 @@ impl TraceRecord {
             process_start: None,
             priority: IoPriority::default(),
             cpu: None,
+        }
+    }
+
+    /// How its process depends on it, as far as a trace tells (Ganger 3.1).
+    pub fn criticality(&self) -> Criticality {
+        match (self.blocks_process(), self.op) {
+            (true, _) => Criticality::TimeCritical,
+            (false, Op::Read) => Criticality::TimeLimited,
+            (false, _) => Criticality::TimeNonCritical,
         }
     }
 

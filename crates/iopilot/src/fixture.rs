@@ -114,5 +114,6 @@ fn run(index: usize) -> RunReport {
             .collect(),
         series: Series { response, interval_s: 0.5, bytes, queue_length, seeks },
         log: None,
+        outcomes: None,
     }
 }

@@ -73,11 +73,6 @@ pub struct ReplayRecord {
 
 impl From<&TraceRecord> for ReplayRecord {
     fn from(r: &TraceRecord) -> Self {
-        let criticality = match (r.blocks_process(), r.op) {
-            (true, _) => Criticality::TimeCritical,
-            (false, Op::Read) => Criticality::TimeLimited,
-            (false, _) => Criticality::TimeNonCritical,
-        };
         Self {
             arrival: r.arrival,
             lba: r.lba,
@@ -87,7 +82,7 @@ impl From<&TraceRecord> for ReplayRecord {
             cpu: r.cpu.unwrap_or(0),
             priority: r.priority,
             op: r.op,
-            criticality,
+            criticality: r.criticality(),
         }
     }
 }

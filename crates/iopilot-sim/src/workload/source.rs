@@ -8,6 +8,7 @@ use iopilot_block::{Nanos, ProcessId};
 use iopilot_trace::Dependencies;
 
 /// Any source, as one concrete type, so that the engine is compiled once and no request costs a virtual call.
+#[derive(Clone)]
 #[allow(clippy::large_enum_variant)]
 pub(crate) enum AnySource<'a> {
     Open(Open<&'a [ReplayRecord]>),

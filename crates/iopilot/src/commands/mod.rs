@@ -3,6 +3,7 @@
 mod calibrate;
 mod compare;
 mod completions;
+mod dads;
 mod demo;
 mod disk;
 mod disk_validate;
@@ -45,6 +46,7 @@ pub(crate) fn run(command: &Command, context: &Context) -> anyhow::Result<String
         Command::Demo(args) => demo::run(args, context),
         Command::Compare(args) => compare::run(args, context),
         Command::Simulate(args) => simulate::run(args, context),
+        Command::Dads(args) => dads::run(args, context),
         Command::Disk(args) => disk::run(args, context),
         Command::Disksim(args) => disksim::run(args, context),
         Command::Experiment(args) => experiment::run(args, context),

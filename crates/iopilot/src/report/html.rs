@@ -16,7 +16,12 @@ const SCRIPT: &str = include_str!("script.js");
 const PROCESSES: usize = 12;
 
 /// The whole page. `command` is what made it.
-pub(crate) fn page(comparison: &Comparison, command: &str) -> String {
+pub(super) fn page(comparison: &Comparison, command: &str) -> String {
+    page_of("I/O scheduler comparison", comparison, "", command)
+}
+
+/// The page of a comparison of some `kind`, with `first` above its tables and charts.
+pub(super) fn page_of(kind: &str, comparison: &Comparison, first: &str, command: &str) -> String {
     let emphasis = emphasis::of(comparison);
     let file =
         Path::new(&comparison.workload.name).file_name().map_or_else(String::new, |n| n.to_string_lossy().into());
@@ -27,11 +32,12 @@ pub(crate) fn page(comparison: &Comparison, command: &str) -> String {
          <meta name=\"color-scheme\" content=\"light dark\">\n<title>{}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n",
         escape(&title)
     );
-    let _ = write!(out, "<header><p class=\"kind\">I/O scheduler comparison</p><h1>{}</h1>", escape(&title));
+    let _ = write!(out, "<header><p class=\"kind\">{kind}</p><h1>{}</h1>", escape(&title));
     if comparison.runs.len() > 1 {
         let _ = write!(out, "<p class=\"verdict\">{}</p>", escape(&comparison.verdict.text));
     }
     let _ = writeln!(out, "</header>\n{}{}", facts(comparison), notes(comparison));
+    out.push_str(first);
     let _ = writeln!(out, "<section><h2>All numbers</h2>{}</section>", table(comparison, &emphasis));
     let _ = writeln!(out, "{}", chips(comparison, &emphasis));
     let mut section = |title: &str, what: &str, body: &str| {

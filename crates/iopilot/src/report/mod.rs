@@ -4,6 +4,7 @@
 //! which schedulers are in colour.
 
 mod emphasis;
+mod flight;
 mod html;
 mod lines;
 pub(crate) mod pictures;
@@ -12,6 +13,7 @@ mod seeks;
 mod svg;
 mod validation;
 
+use iopilot_dads::Check;
 use iopilot_disksim::validate::{Replayed, Validation};
 use iopilot_sim::Comparison;
 use iopilot_trace::{Destination, TraceError};
@@ -24,6 +26,19 @@ use std::path::Path;
 /// Where the file cannot be written.
 pub(crate) fn write(path: &Path, comparison: &Comparison, command: &str) -> Result<(), TraceError> {
     write_page(path, &html::page(comparison, command))
+}
+
+/// Writes the page of a flight, whole or not at all: the comparison with each scheduler alone, and what was decided when.
+///
+/// # Errors
+/// Where the file cannot be written.
+pub(crate) fn write_flight(
+    path: &Path,
+    comparison: &Comparison,
+    checks: &[Check],
+    command: &str,
+) -> Result<(), TraceError> {
+    write_page(path, &html::page_of("Flight of the autopilot", comparison, &flight::section(checks), command))
 }
 
 /// Writes the page of a validation to `path`, whole or not at all.

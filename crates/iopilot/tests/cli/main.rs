@@ -5,6 +5,7 @@
 
 mod calibration;
 mod convert;
+mod dads;
 mod damaged;
 mod demo;
 mod disksim;

@@ -16,6 +16,8 @@ pub struct Dependent<R, D> {
     request_of: HashMap<ProcessId, u32>,
     due: Vec<u32>,
     exits: Vec<ProcessId>,
+    /// Whether processes live on after their last request.
+    lasting: bool,
     /// When the last of `exits` happened.
     exited: Nanos,
 }
@@ -34,8 +36,14 @@ impl<R: Borrow<[ReplayRecord]>, D: Borrow<Dependencies>> Dependent<R, D> {
             request_of,
             due: Vec::new(),
             exits: Vec::new(),
+            lasting: false,
             exited: Nanos::ZERO,
         }
+    }
+
+    /// The records are a part of what the processes do: none exits after its last.
+    pub fn lasting(self) -> Self {
+        Self { lasting: true, ..self }
     }
 }
 
@@ -56,7 +64,7 @@ impl<R: Borrow<[ReplayRecord]>, D: Borrow<Dependencies>> Source for Dependent<R,
     }
 
     fn completed(&mut self, tag: u64, now: Nanos) {
-        if let Some(process) = self.simulator.completed(tag as u32, now) {
+        if let Some(process) = self.simulator.completed(tag as u32, now).filter(|_| !self.lasting) {
             self.exits.push(process);
             self.exited = now;
         }

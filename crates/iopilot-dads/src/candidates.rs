@@ -1,0 +1,114 @@
+//! Candidates: schedulers, and grids of their tunables.
+
+use iopilot_block::InputError;
+use iopilot_sched::{SCHEDULERS, SchedulerSpec};
+
+/// More would be a slip of the pen: each is simulated at each check.
+const MOST: usize = 4096;
+
+/// Reads a list of candidates, separated by commas: schedulers as `--scheduler` takes them, and grids, where a tunable
+/// has several values. `none,mq-deadline:fifo_batch=1,16,64:writes_starved=1,2` are seven.
+///
+/// # Errors
+/// Names the unknown scheduler or tunable, the value out of range, or what is there twice.
+pub fn parse_candidates(lists: &[impl AsRef<str>]) -> Result<Vec<SchedulerSpec>, InputError> {
+    let mut specs: Vec<SchedulerSpec> = Vec::new();
+    for list in lists {
+        for text in entries(list.as_ref()) {
+            for point in points(&text)? {
+                for spec in SchedulerSpec::parse_list(&point)? {
+                    if specs.contains(&spec) {
+                        return Err(InputError::new("candidates", format!("{spec} twice"), "each candidate once"));
+                    }
+                    specs.push(spec);
+                }
+            }
+        }
+    }
+    Ok(specs)
+}
+
+/// Cuts a list at its commas, but not between the values of one tunable.
+fn entries(list: &str) -> Vec<String> {
+    let mut entries: Vec<String> = Vec::new();
+    for part in list.split(',').map(str::trim) {
+        let first = part.split(':').next().unwrap_or_default().trim();
+        let known = SCHEDULERS.iter().any(|s| s.name == first) || ["all", "positional"].contains(&first);
+        match entries.last_mut() {
+            Some(entry) if !known && entry.contains('=') && is_value(first) => {
+                entry.push(',');
+                entry.push_str(part);
+            }
+            _ => entries.push(part.to_owned()),
+        }
+    }
+    entries
+}
+
+fn is_value(text: &str) -> bool {
+    text.parse::<f64>().is_ok() || ["true", "false", "on", "off", "yes", "no"].contains(&text)
+}
+
+/// The points of a grid, the last tunable running fastest.
+fn points(entry: &str) -> Result<Vec<String>, InputError> {
+    let mut parts = entry.split(':');
+    let mut points = vec![parts.next().unwrap_or_default().to_owned()];
+    for part in parts {
+        let (key, values) = match part.split_once('=') {
+            Some((key, values)) => (key, values.split(',').collect::<Vec<_>>()),
+            None => (part, Vec::new()),
+        };
+        points = match values[..] {
+            // The parser of schedulers says what is wrong.
+            [] => points.into_iter().map(|point| format!("{point}:{key}")).collect(),
+            _ => points.iter().flat_map(|point| values.iter().map(move |v| format!("{point}:{key}={v}"))).collect(),
+        };
+        if points.len() > MOST {
+            return Err(InputError::new("candidates", entry, format!("at most {MOST} settings")));
+        }
+    }
+    Ok(points)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(list: &str) -> Vec<String> {
+        parse_candidates(&[list]).unwrap().iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_tunable_with_several_values_is_a_grid() {
+        assert_eq!(
+            names("none, mq-deadline:fifo_batch=1,16:writes_starved=1,2, bfq:low_latency=off,on,kyber"),
+            [
+                "none",
+                "mq-deadline:fifo_batch=1:writes_starved=1",
+                "mq-deadline:fifo_batch=1:writes_starved=2",
+                "mq-deadline:fifo_batch=16:writes_starved=1",
+                "mq-deadline:fifo_batch=16:writes_starved=2",
+                "bfq:low_latency=0",
+                "bfq:low_latency=1",
+                "kyber",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let error = |list: &str| parse_candidates(&[list]).unwrap_err().to_string();
+        assert!(error("none,16").contains("got 16"), "{}", error("none,16"));
+        assert!(error("mq-deadline:fifo_bach=1,2").contains("did you mean `fifo_batch`"));
+        assert_eq!(error("bfq,none,bfq"), "candidates: got bfq twice, expected each candidate once");
+        assert_eq!(
+            error("bfq:low_latency=0,0"),
+            "candidates: got bfq:low_latency=0 twice, expected each candidate once"
+        );
+        let huge = format!(
+            "bfq:slice_idle={0}:timeout_sync={0}",
+            (1..100).map(|n| n.to_string()).collect::<Vec<_>>().join(",")
+        );
+        assert!(error(&huge).ends_with("expected at most 4096 settings"));
+    }
+}

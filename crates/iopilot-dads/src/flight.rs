@@ -1,0 +1,69 @@
+//! [`fly`]: the autopilot on a simulated disk, in virtual time.
+
+use crate::pilot::{Check, Pilot, PilotConfig};
+use iopilot_block::Nanos;
+use iopilot_sim::workload::Workload;
+use iopilot_sim::{Machine, RunOptions, RunReport, SimError, begin};
+
+/// How to fly.
+#[derive(Clone, Debug)]
+pub struct FlightPlan {
+    /// What the pilot is told.
+    pub pilot: PilotConfig,
+    /// From one check to the next.
+    pub interval: Nanos,
+    /// Seed of all random choices.
+    pub seed: u64,
+}
+
+/// A flight that is over.
+#[derive(Clone, Debug)]
+pub struct Flight {
+    /// Every check, in order.
+    pub checks: Vec<Check>,
+    /// How long changes of scheduler took in all, draining included.
+    pub changing: Nanos,
+    /// What the disk did, with the pilot at the controls.
+    pub report: RunReport,
+}
+
+/// Runs `workload` on `machine` with the autopilot: every interval it tries its candidates on what completed in it, and
+/// changes the scheduler where that pays. `told` sees each check as it is made.
+///
+/// # Errors
+/// Where the plan or the workload do not fit the machine, a run gets stuck, or `told` fails.
+pub fn fly<E: From<SimError>>(
+    machine: &Machine,
+    workload: &Workload,
+    plan: &FlightPlan,
+    mut told: impl FnMut(&Check) -> Result<(), E>,
+) -> Result<Flight, E> {
+    let config = machine.run_config(&RunOptions { seed: plan.seed, log: true });
+    let mut pilot = Pilot::new(plan.pilot.clone(), machine.device(), &config).map_err(SimError::from)?;
+    let mut session = begin(machine, workload, pilot.current(), &config)?;
+    let (mut checks, mut window, mut changing, mut pending) = (Vec::new(), Vec::new(), Nanos::ZERO, 0);
+    let mut now = plan.interval;
+    while session.run_until(now)? {
+        window.append(&mut session.take_log());
+        if let Some(took) = session.take_changed() {
+            pilot.changed(pending, took);
+            changing += took;
+        }
+        // The rest of a change belongs to it: what completes in it says nothing of either scheduler.
+        if !session.is_switching() {
+            let check = pilot.check(&window, session.outstanding(), now)?;
+            told(&check)?;
+            window.clear();
+            if check.changes() {
+                pending = session.outstanding();
+                session.switch(pilot.current(), now)?;
+            }
+            checks.push(check);
+        }
+        now += plan.interval;
+    }
+    changing += session.take_changed().unwrap_or_default();
+    let (mut report, _) = session.finish();
+    report.scheduler = "dads".to_owned();
+    Ok(Flight { checks, changing, report })
+}

@@ -1,0 +1,242 @@
+//! [`Judge`]: whether another scheduler is worth the change (GF 4.4.3).
+
+use crate::limiter::{Limit, Limiter};
+use serde::Serialize;
+
+/// When to change.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rule {
+    /// By what share of the present cost a candidate, with the cost of the change, must be better.
+    pub margin: f64,
+    /// So many changes in a row pin the default.
+    pub changes_in_a_row: u32,
+    /// So many checks in a row that would not change release it.
+    pub quiet_checks: u32,
+    /// How sure the gain must be, from 0 to 1; `None` asks nothing.
+    pub confidence: Option<f64>,
+    /// By what share predicted and measured cost may differ for a change to be made; `None` asks nothing.
+    pub max_error: Option<f64>,
+}
+
+impl Rule {
+    /// The thesis' rule, exactly: 5 %, 5 changes, 7 checks (GF 4.4.3).
+    pub const THESIS: Self =
+        Self { margin: 0.05, changes_in_a_row: 5, quiet_checks: 7, confidence: None, max_error: None };
+
+    /// The same, and a change only where the gain is 95 % sure and the model has been right to 20 %.
+    pub const GUARDED: Self = Self { confidence: Some(0.95), max_error: Some(0.20), ..Self::THESIS };
+}
+
+/// What is known at a check.
+pub struct Situation<'a> {
+    /// What each candidate would have cost; less is better.
+    pub costs: &'a [f64],
+    /// The one in use.
+    pub current: usize,
+    /// The administrator's.
+    pub default: usize,
+    /// What a change would add to the cost.
+    pub change: f64,
+    /// How sure it is that a candidate costs less than `1 - margin` of the present; asked only where the rule does.
+    pub confidence: &'a dyn Fn(usize) -> Option<f64>,
+    /// By what share of the measured cost the predicted one of the present scheduler is off.
+    pub error: Option<f64>,
+}
+
+/// Why a decision was made.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "reason", rename_all = "kebab-case")]
+pub enum Reason {
+    /// Nothing was served: there is nothing to compare.
+    Idle,
+    /// No candidate is better.
+    Best,
+    /// One is better, but not by the margin and the cost of the change.
+    TooSmall {
+        /// By what share of the present cost it is better, before the change is paid for.
+        gain: f64,
+    },
+    /// The gain may be noise.
+    NotSure {
+        /// By what share it seems to be better.
+        gain: f64,
+        /// How sure that is; `None` where there were too few requests to tell.
+        confidence: Option<f64>,
+    },
+    /// The model's times are not those measured: it is not trusted.
+    ModelOff {
+        /// By what share.
+        error: Option<f64>,
+    },
+    /// It is better by more than the margin and the cost of the change.
+    Better {
+        /// By what share.
+        gain: f64,
+    },
+    /// Schedulers were changed too often in a row.
+    TooManyChanges,
+    /// The default is pinned.
+    Pinned {
+        /// So many checks in a row that would not change are wanted still.
+        left: u32,
+    },
+}
+
+/// What to do, and why.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Decision {
+    /// The scheduler stays.
+    Keep(Reason),
+    /// Another takes its place.
+    Change {
+        /// Which candidate.
+        to: usize,
+        /// Why.
+        reason: Reason,
+    },
+}
+
+/// Decides, check after check.
+#[derive(Clone, Debug)]
+pub struct Judge {
+    rule: Rule,
+    limiter: Limiter,
+}
+
+impl Judge {
+    /// Before the first check.
+    pub fn new(rule: Rule) -> Self {
+        Self { rule, limiter: Limiter::new(rule.changes_in_a_row, rule.quiet_checks) }
+    }
+
+    /// The rule in force.
+    pub fn rule(&self) -> &Rule {
+        &self.rule
+    }
+
+    /// Decides: a change where `cost + change < (1 - margin) · present cost`, and the limits allow it. Of equals the first
+    /// candidate is best. A check without requests counts for nothing.
+    pub fn check(&mut self, situation: &Situation<'_>) -> Decision {
+        let Some(&present) = situation.costs.get(situation.current).filter(|cost| **cost > 0.0) else {
+            return Decision::Keep(Reason::Idle);
+        };
+        let best = (0..situation.costs.len())
+            .min_by(|&a, &b| situation.costs[a].total_cmp(&situation.costs[b]))
+            .unwrap_or(situation.current);
+        let wish = self.wish(situation, best, present);
+        match self.limiter.check(wish.is_ok()) {
+            Limit::Free => match wish {
+                Ok(reason) => Decision::Change { to: best, reason },
+                Err(reason) => Decision::Keep(reason),
+            },
+            Limit::Pin if situation.default == situation.current => Decision::Keep(Reason::TooManyChanges),
+            Limit::Pin => Decision::Change { to: situation.default, reason: Reason::TooManyChanges },
+            // Something else than the default may be in use: another hand, or a change that failed.
+            Limit::Pinned { left } if situation.default != situation.current => {
+                Decision::Change { to: situation.default, reason: Reason::Pinned { left } }
+            }
+            Limit::Pinned { left } => Decision::Keep(Reason::Pinned { left }),
+        }
+    }
+
+    /// Whether the rule would change to `best`, apart from how often it has; and why, or why not.
+    fn wish(&self, situation: &Situation<'_>, best: usize, present: f64) -> Result<Reason, Reason> {
+        let cost = situation.costs[best];
+        let gain = 1.0 - cost / present;
+        if best == situation.current || gain <= 0.0 {
+            return Err(Reason::Best);
+        }
+        if cost + situation.change >= (1.0 - self.rule.margin) * present {
+            return Err(Reason::TooSmall { gain });
+        }
+        if let Some(bound) = self.rule.max_error {
+            if situation.error.is_none_or(|error| error.abs() > bound) {
+                return Err(Reason::ModelOff { error: situation.error });
+            }
+        }
+        if let Some(wanted) = self.rule.confidence {
+            let confidence = (situation.confidence)(best);
+            if confidence.is_none_or(|sure| sure < wanted) {
+                return Err(Reason::NotSure { gain, confidence });
+            }
+        }
+        Ok(Reason::Better { gain })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn situation<'a>(costs: &'a [f64], current: usize, change: f64) -> Situation<'a> {
+        Situation { costs, current, default: 0, change, confidence: &|_| Some(1.0), error: Some(0.0) }
+    }
+
+    fn check(rule: Rule, situation: &Situation<'_>) -> Decision {
+        Judge::new(rule).check(situation)
+    }
+
+    #[test]
+    fn equation_4_2() {
+        let decide = |new: f64, change: f64| check(Rule::THESIS, &situation(&[1.0, new], 0, change));
+        assert!(matches!(decide(0.94, 0.0), Decision::Change { to: 1, reason: Reason::Better { .. } }));
+        assert!(matches!(decide(0.95, 0.0), Decision::Keep(Reason::TooSmall { .. })), "less, not equal");
+        assert!(matches!(decide(0.90, 0.05), Decision::Keep(Reason::TooSmall { .. })));
+        assert!(matches!(decide(0.90, 0.04), Decision::Change { to: 1, .. }));
+        assert_eq!(decide(1.2, 0.0), Decision::Keep(Reason::Best));
+    }
+
+    #[test]
+    fn the_best_of_many_is_taken() {
+        let decision = check(Rule::THESIS, &situation(&[5.0, 4.0, 3.0, 3.0, 6.0], 0, 0.0));
+        assert!(matches!(decision, Decision::Change { to: 2, .. }), "{decision:?}");
+    }
+
+    #[test]
+    fn an_idle_disk_decides_nothing() {
+        let mut judge = Judge::new(Rule { changes_in_a_row: 2, ..Rule::THESIS });
+        assert!(matches!(judge.check(&situation(&[2.0, 1.0], 0, 0.0)), Decision::Change { .. }));
+        assert_eq!(judge.check(&situation(&[0.0, 0.0], 1, 0.0)), Decision::Keep(Reason::Idle));
+        // The row of changes goes on.
+        let pin = judge.check(&situation(&[1.0, 2.0], 1, 0.0));
+        assert_eq!(pin, Decision::Change { to: 0, reason: Reason::TooManyChanges });
+    }
+
+    #[test]
+    fn after_five_changes_in_a_row_the_default_stays_until_seven_checks_agree() {
+        let mut judge = Judge::new(Rule::THESIS);
+        let mut current = 1;
+        for _ in 0..4 {
+            let mut costs = [2.0, 2.0, 2.0];
+            let better = if current == 1 { 2 } else { 1 };
+            costs[better] = 1.0;
+            assert_eq!(
+                judge.check(&situation(&costs, current, 0.0)),
+                Decision::Change { to: better, reason: Reason::Better { gain: 0.5 } }
+            );
+            current = better;
+        }
+        let change = situation(&[2.0, 2.0, 1.0], 1, 0.0);
+        assert_eq!(judge.check(&change), Decision::Change { to: 0, reason: Reason::TooManyChanges });
+        let tempting = situation(&[2.0, 1.0, 1.0], 0, 0.0);
+        assert_eq!(judge.check(&tempting), Decision::Keep(Reason::Pinned { left: 7 }));
+        for left in (0..7).rev() {
+            assert_eq!(judge.check(&situation(&[1.0, 1.0, 1.0], 0, 0.0)), Decision::Keep(Reason::Pinned { left }));
+        }
+        assert!(matches!(judge.check(&tempting), Decision::Change { to: 1, .. }));
+    }
+
+    #[test]
+    fn guarded_asks_for_a_sure_gain_and_a_healthy_model() {
+        let with = |confidence: Option<f64>, error| {
+            let confidence = |_| confidence;
+            let situation = Situation { confidence: &confidence, error, ..situation(&[2.0, 1.0], 0, 0.0) };
+            check(Rule::GUARDED, &situation)
+        };
+        assert!(matches!(with(Some(0.97), Some(-0.1)), Decision::Change { .. }));
+        assert!(matches!(with(Some(0.90), Some(0.1)), Decision::Keep(Reason::NotSure { .. })));
+        assert!(matches!(with(None, Some(0.1)), Decision::Keep(Reason::NotSure { confidence: None, .. })));
+        assert!(matches!(with(Some(1.0), Some(-0.3)), Decision::Keep(Reason::ModelOff { .. })));
+        assert!(matches!(with(Some(1.0), None), Decision::Keep(Reason::ModelOff { error: None })));
+    }
+}

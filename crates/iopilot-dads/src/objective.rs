@@ -1,0 +1,166 @@
+//! [`Objective`]: what makes one scheduler better than another.
+
+use iopilot_block::{Criticality, Histogram, InputError, Nanos, ProcessId, jain_index, suggest};
+use iopilot_sim::{Outcome, RunReport};
+use iopilot_trace::TraceRecord;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+/// What makes one scheduler better than another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Objective {
+    /// The time the disk is busy with the requests: the thesis' total service time (GF 4.4.3).
+    #[default]
+    ServiceTime,
+    /// The 99th percentile of the response time.
+    P99,
+    /// Bytes served per second of the whole, from first arrival to last completion.
+    Throughput,
+    /// Jain's index of the processes' throughput.
+    Fairness,
+    /// The time that processes wait: each response weighted by the criticality of the request (Ganger ch. 2 and 7: a mean
+    /// over all requests misleads).
+    BlockedTime,
+}
+
+impl Objective {
+    /// All of them, by name.
+    pub const NAMES: [&'static str; 5] = ["service-time", "p99", "throughput", "fairness", "blocked-time"];
+
+    /// What `report` costs by this objective; less is better.
+    pub fn cost(self, report: &RunReport) -> f64 {
+        match self {
+            Self::ServiceTime => report.utilization * report.elapsed_s,
+            Self::P99 => report.response_ms.p99 / 1e3,
+            Self::Throughput => report.elapsed_s,
+            Self::Fairness => 1.0 / report.jain.max(1e-9),
+            Self::BlockedTime => {
+                let outcomes = report.outcomes.as_deref().unwrap_or_default();
+                outcomes.iter().map(|o| weight(o.criticality) * o.response.as_secs_f64()).sum()
+            }
+        }
+    }
+
+    /// What `records`, in order of arrival, did cost by this objective, where they tell: the times of issue and completion
+    /// that were measured. O(n log n).
+    pub fn measured(self, records: &[TraceRecord]) -> Option<f64> {
+        let spans = || records.iter().filter_map(|r| Some((r, r.completion?)));
+        let start = records.first()?.arrival;
+        match self {
+            Self::ServiceTime => {
+                let mut served: Vec<(Nanos, Nanos)> =
+                    records.iter().map(|r| Some((r.issue?, r.completion?))).collect::<Option<_>>()?;
+                served.sort_unstable();
+                let (mut busy, mut until) = (Nanos::ZERO, Nanos::ZERO);
+                for (from, to) in served {
+                    busy += to.since(from.max(until).min(to));
+                    until = until.max(to);
+                }
+                Some(busy.as_secs_f64())
+            }
+            Self::P99 => {
+                let mut responses = Histogram::new();
+                spans().for_each(|(r, end)| responses.record(end.since(r.arrival)));
+                Some(responses.distribution().p99 / 1e3)
+            }
+            Self::Throughput => spans().map(|(_, end)| end.since(start).as_secs_f64()).max_by(f64::total_cmp),
+            Self::Fairness => {
+                let mut processes: BTreeMap<Option<ProcessId>, (u64, Nanos, Nanos)> = BTreeMap::new();
+                for (r, end) in spans() {
+                    let p = processes.entry(r.process).or_insert((0, r.arrival, end));
+                    *p = (p.0 + r.sectors.bytes(), p.1.min(r.arrival), p.2.max(end));
+                }
+                let rates = processes.values().map(|&(bytes, from, to)| bytes as f64 / to.since(from).as_secs_f64());
+                Some(1.0 / jain_index(rates.filter(|rate| rate.is_finite())).max(1e-9))
+            }
+            Self::BlockedTime => {
+                Some(spans().map(|(r, end)| weight(r.criticality()) * end.since(r.arrival).as_secs_f64()).sum())
+            }
+        }
+    }
+
+    /// The part of the cost that one request stands for, in seconds, where the cost is a sum over requests.
+    pub fn share(self, outcome: &Outcome) -> Option<f64> {
+        match self {
+            Self::ServiceTime => Some(outcome.service.as_secs_f64()),
+            Self::BlockedTime => Some(weight(outcome.criticality) * outcome.response.as_secs_f64()),
+            // Those of the slowest decide; of the others, the response times are the nearest there is to a share.
+            Self::P99 | Self::Throughput => Some(outcome.response.as_secs_f64()),
+            Self::Fairness => None,
+        }
+    }
+
+    /// Whether the cost is a time of the disk's or of processes', to which the time of a change can be added.
+    pub fn is_time(self) -> bool {
+        matches!(self, Self::ServiceTime | Self::BlockedTime | Self::Throughput)
+    }
+}
+
+/// How much of a response somebody waits (Ganger 3.1): all of it, some of it, none. What is time-limited holds its
+/// process up where it is late only; how often that is depends on think times, of which half is the middle.
+fn weight(criticality: Criticality) -> f64 {
+    match criticality {
+        Criticality::TimeCritical => 1.0,
+        Criticality::TimeLimited => 0.5,
+        Criticality::TimeNonCritical => 0.0,
+    }
+}
+
+impl fmt::Display for Objective {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(Self::NAMES[*self as usize])
+    }
+}
+
+impl FromStr for Objective {
+    type Err = InputError;
+
+    fn from_str(name: &str) -> Result<Self, InputError> {
+        match name {
+            "service-time" => Ok(Self::ServiceTime),
+            "p99" => Ok(Self::P99),
+            "throughput" => Ok(Self::Throughput),
+            "fairness" => Ok(Self::Fairness),
+            "blocked-time" => Ok(Self::BlockedTime),
+            _ => {
+                let near = suggest(name, Self::NAMES).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
+                Err(InputError::new("objective", name, format!("one of {}{near}", Self::NAMES.join(", "))))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iopilot_block::{Lba, Op, Sectors};
+
+    #[test]
+    fn what_was_measured_is_judged_as_what_was_simulated() {
+        let record = |op, arrival: u64, issue: u64, end: u64| TraceRecord {
+            issue: Some(Nanos::from_secs(issue)),
+            completion: Some(Nanos::from_secs(end)),
+            ..TraceRecord::new(Nanos::from_secs(arrival), op, Lba(0), Sectors(8))
+        };
+        // Busy from 1 to 4 and from 6 to 7: the second request overlaps the first, the third is a background write.
+        let records = [record(Op::Read, 0, 1, 3), record(Op::Read, 0, 2, 4), record(Op::Write, 5, 6, 7)];
+        assert_eq!(Objective::ServiceTime.measured(&records), Some(4.0));
+        assert_eq!(Objective::BlockedTime.measured(&records), Some(7.0), "nobody waits for the write");
+        assert_eq!(Objective::Throughput.measured(&records), Some(7.0));
+        assert_eq!(Objective::ServiceTime.measured(&[]), None);
+        let unissued = TraceRecord { issue: None, ..records[0].clone() };
+        assert_eq!(Objective::ServiceTime.measured(&[unissued]), None, "a guess would be no measurement");
+    }
+
+    #[test]
+    fn names_are_read_as_written() {
+        for name in Objective::NAMES {
+            assert_eq!(name.parse::<Objective>().unwrap().to_string(), name);
+        }
+        let e = "blocked".parse::<Objective>().unwrap_err().to_string();
+        assert!(e.starts_with("objective: got blocked, expected one of service-time, p99"), "{e}");
+    }
+}

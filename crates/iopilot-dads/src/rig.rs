@@ -1,0 +1,139 @@
+//! [`Rig`]: the virtual disk on which the candidates are tried.
+
+use crate::objective::Objective;
+use iopilot_block::{InputError, Nanos, ProcessId};
+use iopilot_device::Device;
+use iopilot_sched::SchedulerSpec;
+use iopilot_sim::workload::replay::{Dependent, ReplayRecord};
+use iopilot_sim::{RunConfig, RunReport, Session, SimError, Source, Step};
+use iopilot_trace::{InferOptions, TraceRecord, infer};
+use rayon::prelude::*;
+
+/// The virtual disk, which every candidate starts on as the scheduler in use left it at the last check: what its cache
+/// holds and where its arm stands carry over, alike for all.
+///
+/// Candidates start afresh each time. Letting them keep what they learned would not be nearer to the truth: between two
+/// windows each would see its processes stop until the last of them is through, and bfq would draw conclusions from that
+/// for good.
+#[derive(Clone, Debug)]
+pub struct Rig<D> {
+    device: D,
+    config: RunConfig,
+    /// How far the device is in virtual time, which does not go back.
+    clock: Nanos,
+    /// When the last request tried so far completed on the real disk.
+    last_completion: Nanos,
+}
+
+/// A candidate on the requests of a window.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    /// What happened, with what became of each request.
+    pub report: RunReport,
+    /// What that costs by the objective.
+    pub cost: f64,
+}
+
+impl<D: Device + Clone + Send + Sync> Rig<D> {
+    /// A disk that has served nothing yet.
+    pub fn new(device: D, config: &RunConfig) -> Self {
+        let config = RunConfig { log: false, outcomes: true, ..config.clone() };
+        Self { device, config, clock: Nanos::ZERO, last_completion: Nanos::ZERO }
+    }
+
+    /// Tries each candidate on `records`, in order of arrival: processes wait for what they waited for, and think as long
+    /// as they thought (GF 4.3.3 and 4.4.1). In parallel on rayon's threads; the result does not depend on their number.
+    ///
+    /// # Errors
+    /// Where the records do not tell what depends on what, a setting is not accepted, or a run gets stuck. The rig is as
+    /// before then.
+    pub fn try_all(
+        &mut self,
+        records: &[TraceRecord],
+        candidates: &[SchedulerSpec],
+        current: usize,
+        objective: Objective,
+    ) -> Result<Vec<Trial>, SimError> {
+        let Some(first) = records.first() else { return Ok(Vec::new()) };
+        let window = from_zero(records, first.arrival);
+        let dependencies = infer(&window, &InferOptions::default())
+            .map_err(|e| InputError::new("requests", e.to_string(), "requests that tell what they waited for"))?;
+        let requests: Vec<ReplayRecord> = window.iter().map(ReplayRecord::from).collect();
+        // Between two windows the real disk may have been idle; so is the virtual one then.
+        let start = self.clock + Nanos(first.arrival.0.saturating_sub(self.last_completion.0));
+        let runs: Vec<Result<_, SimError>> = candidates
+            .par_iter()
+            .enumerate()
+            .map(|(i, candidate)| {
+                let source = Dependent::new(&requests[..], &dependencies, 1.0).lasting();
+                let source = Delayed { source, by: start };
+                let mut session = Session::new(source, self.device.clone(), candidate, &self.config)?;
+                session.run_until(Nanos::MAX)?;
+                let clock = session.now();
+                let (report, device) = session.finish();
+                let cost = objective.cost(&report);
+                Ok((Trial { report, cost }, (i == current).then_some((device, clock))))
+            })
+            .collect();
+        let runs = runs.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let mut trials = Vec::with_capacity(runs.len());
+        for (trial, state) in runs {
+            if let Some((device, clock)) = state {
+                (self.device, self.clock) = (device, clock);
+            }
+            trials.push(trial);
+        }
+        self.last_completion = records.iter().filter_map(|r| r.completion).max().unwrap_or(first.arrival);
+        Ok(trials)
+    }
+}
+
+/// `records` as if the first, which came at `start`, had come at the beginning of time.
+fn from_zero(records: &[TraceRecord], start: Nanos) -> Vec<TraceRecord> {
+    let at = |time: Nanos| Nanos(time.0.saturating_sub(start.0));
+    let moved = |r: &TraceRecord| TraceRecord {
+        arrival: at(r.arrival),
+        issue: r.issue.map(at),
+        completion: r.completion.map(at),
+        // Of processes that are older, all that matters is that they are.
+        process_start: r.process_start.map(at),
+        ..r.clone()
+    };
+    records.iter().map(moved).collect()
+}
+
+/// A source that begins later.
+struct Delayed<S> {
+    source: S,
+    by: Nanos,
+}
+
+impl<S: Source> Source for Delayed<S> {
+    fn next_event(&self) -> Option<Nanos> {
+        self.source.next_event().map(|at| at + self.by)
+    }
+
+    fn advance(&mut self, now: Nanos, out: &mut Vec<Step>) {
+        self.source.advance(now - self.by, out);
+    }
+
+    fn completed(&mut self, tag: u64, now: Nanos) {
+        self.source.completed(tag, now - self.by);
+    }
+
+    fn blocked(&mut self, process: ProcessId, now: Nanos) {
+        self.source.blocked(process, now - self.by);
+    }
+
+    fn unblocked(&mut self, process: ProcessId, now: Nanos) {
+        self.source.unblocked(process, now - self.by);
+    }
+
+    fn is_serial(&self) -> bool {
+        self.source.is_serial()
+    }
+
+    fn thinks_from_block_layer(&self) -> bool {
+        self.source.thinks_from_block_layer()
+    }
+}

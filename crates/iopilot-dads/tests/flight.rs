@@ -1,0 +1,134 @@
+//! The autopilot on simulated disks.
+
+#![allow(clippy::unwrap_used)] // helpers of tests, too
+
+use iopilot_block::Nanos;
+use iopilot_dads::{Flight, FlightPlan, Objective, PilotConfig, Reason, Rule, fly, oracle, parse_candidates};
+use iopilot_sim::workload::{Workload, WorkloadOptions};
+use iopilot_sim::{Machine, Progress, RunOptions, SimError, compare};
+use std::io::Write;
+
+/// Two readers of 40 MB each in pieces of 64 KiB, then random reads: bfq without `low_latency` is best at first.
+const JOBS: &str = "[global]\ndirect=1\n\n[streams]\nioengine=sync\nrw=read\nbs=64k\nnumjobs=2\noffset_increment=20g\n\
+                    size=10g\nio_size=40m\n\n[lookups]\nstonewall\nioengine=libaio\nrw=randread\nbs=4k\niodepth=16\n\
+                    number_ios=600\n";
+
+fn workload(machine: &Machine, jobs: &str) -> Workload {
+    let mut file = tempfile();
+    file.1.write_all(jobs.as_bytes()).unwrap();
+    let load = Workload::load(&file.0, &WorkloadOptions::default(), machine.capacity()).unwrap();
+    std::fs::remove_file(&file.0).unwrap();
+    load
+}
+
+/// A fresh job file.
+fn tempfile() -> (std::path::PathBuf, std::fs::File) {
+    static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+    let n = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let path = std::env::temp_dir().join(format!("iopilot-dads-{}-{n}.fio", std::process::id()));
+    (path.clone(), std::fs::File::create(path).unwrap())
+}
+
+fn plan(candidates: &str, objective: Objective, rule: Rule) -> FlightPlan {
+    let pilot = PilotConfig {
+        candidates: parse_candidates(&[candidates]).unwrap(),
+        initial: 0,
+        default: 0,
+        objective,
+        rule,
+        change_fixed: Nanos::from_millis(22),
+    };
+    FlightPlan { pilot, interval: Nanos::from_secs(1), seed: 0 }
+}
+
+fn flight(machine: &Machine, load: &Workload, plan: &FlightPlan) -> Flight {
+    fly(machine, load, plan, |_| Ok::<(), SimError>(())).unwrap()
+}
+
+#[test]
+fn finds_the_scheduler_that_is_best_and_comes_near_to_it() {
+    let machine = Machine::for_disk("hd-500-16").unwrap();
+    let load = workload(&machine, JOBS);
+    for candidates in ["none,bfq:low_latency=0", "bfq:low_latency=0,none"] {
+        let plan = plan(candidates, Objective::ServiceTime, Rule::THESIS);
+        let flight = flight(&machine, &load, &plan);
+        let alone =
+            compare(&machine, &load, &plan.pilot.candidates, &RunOptions::default(), &Progress::default()).unwrap();
+        let times: Vec<f64> = alone.runs.iter().map(|r| r.elapsed_s).collect();
+        let (best, worst) = (times[0].min(times[1]), times[0].max(times[1]));
+        let time = flight.report.elapsed_s;
+        assert_eq!(flight.report.bytes, alone.runs[0].bytes);
+        // It loses the first interval at most, and what changes take.
+        assert!(time <= best + 1.5 && time < worst, "{candidates}: {time} of {times:?}");
+        let (foreseen, choices) = oracle(&machine, &load, &plan.pilot.candidates, plan.interval, 0).unwrap();
+        assert!(foreseen.elapsed_s <= best + 0.1, "{} of {times:?}", foreseen.elapsed_s);
+        assert_eq!(choices[0], "bfq:low_latency=0");
+        assert_eq!(foreseen.bytes, alone.runs[0].bytes);
+    }
+}
+
+#[test]
+fn what_it_predicts_is_what_is_measured_where_the_model_is_the_disk() {
+    let machine = Machine::for_disk("hd-500-16").unwrap();
+    let load = workload(&machine, JOBS);
+    let flight = flight(&machine, &load, &plan("mq-deadline,kyber", Objective::ServiceTime, Rule::THESIS));
+    // None of these remembers processes, so that a trial is the run again but for the edges of the window, at which equal
+    // readers may fall out of step.
+    let mut errors: Vec<f64> = flight.checks.iter().filter_map(|c| c.model_error_percent).map(f64::abs).collect();
+    errors.sort_by(f64::total_cmp);
+    assert!(errors.len() > 5 && errors[errors.len() / 2] < 7.0, "{errors:?}");
+}
+
+#[test]
+fn a_change_is_told_with_what_it_gained() {
+    let machine = Machine::for_disk("hd-500-16").unwrap();
+    let load = workload(&machine, JOBS);
+    let flight = flight(&machine, &load, &plan("none,bfq:low_latency=0", Objective::ServiceTime, Rule::THESIS));
+    let change = flight.checks.iter().position(|c| c.changes()).unwrap();
+    let (made, after) = (&flight.checks[change], &flight.checks[change + 1]);
+    let Reason::Better { gain } = made.reason else { panic!("{made:?}") };
+    assert!(made.why.contains("bfq:low_latency=0 would have saved") && made.decision == after.scheduler);
+    assert!((after.predicted_gain_percent.unwrap() - 100.0 * gain).abs() < 1e-9);
+    // What was measured against what the old one would have cost on the same requests.
+    let old = after.candidates[0].cost;
+    let gained = 100.0 * (1.0 - after.measured_cost.unwrap() / old);
+    assert!((after.measured_gain_percent.unwrap() - gained).abs() < 1e-9 && gained > 50.0, "{after:?}");
+}
+
+#[test]
+fn guarded_and_every_objective_serve_everything() {
+    let machine = Machine::for_disk("hd-250-32").unwrap();
+    let load = workload(&machine, JOBS);
+    for name in Objective::NAMES {
+        for rule in [Rule::THESIS, Rule::GUARDED] {
+            let flight = flight(&machine, &load, &plan("none,mq-deadline,kyber,bfq", name.parse().unwrap(), rule));
+            assert_eq!(flight.report.bytes, (2 * 40 << 20) + 600 * 4096, "{name}");
+            assert!(flight.checks.iter().all(|c| c.candidates.iter().all(|c| c.cost > 0.0)), "{name}");
+        }
+    }
+}
+
+#[test]
+fn the_same_on_any_number_of_threads() {
+    let machine = Machine::for_disk("hd-500-16").unwrap();
+    let load = workload(&machine, JOBS);
+    let plan = plan("none,mq-deadline,bfq:low_latency=0", Objective::BlockedTime, Rule::GUARDED);
+    let on = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let (flight, foreseen) = pool.install(|| {
+            let foreseen = oracle(&machine, &load, &plan.pilot.candidates, plan.interval, plan.seed).unwrap();
+            (flight(&machine, &load, &plan), foreseen)
+        });
+        (flight.checks, flight.report.elapsed_s, foreseen.0.elapsed_s, foreseen.1)
+    };
+    assert_eq!(on(1), on(4));
+}
+
+#[test]
+fn candidates_of_two_kernels_are_refused() {
+    let machine = Machine::for_disk("hd-500-16").unwrap();
+    let load = workload(&machine, JOBS);
+    let plan = plan("none,cfq", Objective::ServiceTime, Rule::THESIS);
+    let e = fly(&machine, &load, &plan, |_| Ok::<(), SimError>(())).unwrap_err().to_string();
+    assert_eq!(e, "candidates: got cfq, expected schedulers of one kernel, as none is");
+}

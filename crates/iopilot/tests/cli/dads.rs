@@ -1,0 +1,88 @@
+//! `dads replay`: the autopilot on a simulated disk.
+
+use crate::Sandbox;
+use serde_json::Value;
+
+const JOBS: &str = "[global]\ndirect=1\n\n[streams]\nioengine=sync\nrw=read\nbs=64k\nnumjobs=2\noffset_increment=20g\n\
+                    size=10g\nio_size=30m\n\n[lookups]\nstonewall\nioengine=libaio\nrw=randread\nbs=4k\niodepth=16\n\
+                    number_ios=300\n";
+const REPLAY: &str =
+    "dads replay load.fio --disk hd-500-16 --interval 1 --candidates none,mq-deadline,bfq:low_latency=0";
+
+fn sandbox() -> Sandbox {
+    let s = Sandbox::new();
+    s.write("load.fio", JOBS);
+    s
+}
+
+#[test]
+fn tells_what_was_decided_and_compares() {
+    let s = sandbox();
+    let text = s.ok(REPLAY);
+    assert!(text.contains("bfq:low_latency=0 would have saved"), "{text}");
+    for name in ["dads", "oracle", "none", "mq-deadline"] {
+        assert!(text.lines().any(|l| l.trim_start_matches(['*', ' ']).starts_with(name)), "{name}: {text}");
+    }
+    assert!(text.contains("with foresight of each interval"), "{text}");
+    assert!(text.lines().all(|l| l.chars().count() <= 120), "{text}");
+}
+
+#[test]
+fn json_audit_and_page_tell_the_same_checks() {
+    let s = sandbox();
+    let json: Value =
+        serde_json::from_str(&s.ok(&format!("{REPLAY} --json --audit audit.jsonl --report page.html"))).unwrap();
+    let checks = json["checks"].as_array().unwrap();
+    let audit = std::fs::read_to_string(s.path().join("audit.jsonl")).unwrap();
+    let lines: Vec<Value> = audit.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    assert_eq!(checks, &lines);
+    let documented = include_str!("../../../../docs/dads.md");
+    for section in [&json, &checks[0], &checks[0]["candidates"][0]] {
+        for key in section.as_object().unwrap().keys() {
+            let known = ["machine", "workload", "runs", "verdict"].contains(&key.as_str());
+            assert!(known || documented.contains(&format!("`{key}`")), "{key}");
+        }
+    }
+    let page = std::fs::read_to_string(s.path().join("page.html")).unwrap();
+    assert_eq!(page.matches("<circle").count(), checks.iter().filter(|c| c["candidates"][0].is_object()).count());
+    let runs: Vec<&str> = json["runs"].as_array().unwrap().iter().map(|r| r["scheduler"].as_str().unwrap()).collect();
+    assert_eq!(runs, ["dads", "none", "mq-deadline", "bfq:low_latency=0", "oracle"]);
+    assert_eq!(json["changes"], checks.iter().filter(|c| c["decision"] != c["scheduler"]).count());
+    // Every run served the same.
+    assert!(json["runs"].as_array().unwrap().iter().all(|r| r["bytes"] == json["runs"][0]["bytes"]));
+}
+
+#[test]
+fn the_number_of_threads_changes_nothing() {
+    let s = sandbox();
+    let on = |n| s.ok(&format!("{REPLAY} --json --objective p99 --policy guarded --threads {n}"));
+    assert!(on(1) == on(2));
+}
+
+#[test]
+fn a_grid_of_tunables_is_as_many_candidates() {
+    let s = sandbox();
+    let line = "dads replay load.fio --disk hd-500-16 --json --no-oracle --candidate mq-deadline:fifo_batch=1,16,64 \
+                --candidate kyber --initial mq-deadline:fifo_batch=16";
+    let json: Value = serde_json::from_str(&s.ok(line)).unwrap();
+    assert_eq!(json["runs"].as_array().unwrap().len(), 5);
+    assert_eq!(json["checks"][0]["scheduler"], "mq-deadline:fifo_batch=16");
+}
+
+#[test]
+fn bad_input_is_one_line() {
+    let s = sandbox();
+    let replay = "dads replay load.fio --disk hd-500-16";
+    for (options, expected) in [
+        ("--candidates none,cfq", "candidates: got cfq, expected schedulers of one kernel, as none is"),
+        ("--candidates none,bfq --initial kyber", "--initial: got kyber, expected one of the candidates: none, bfq"),
+        ("--candidates none,none", "candidates: got none twice"),
+        ("--interval 0", "--interval: got 0, expected 0.001 to 86400 seconds"),
+        ("--interval -1", "--interval: got -1"),
+        ("--objective speed", "objective: got speed, expected one of service-time, p99"),
+        ("--audit nowhere/a.jsonl", "--audit: got nowhere/a.jsonl"),
+    ] {
+        let e = s.refused(&format!("{replay} {options}"));
+        assert!(e.contains(expected), "{options}: {e}");
+    }
+}
