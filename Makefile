@@ -1,6 +1,7 @@
 # make demo    see it at work: compare every scheduler on a recorded workload, and write a page with charts
 # make test    everything a change must pass: format, lints, tests, documentation
 # make bench   how fast it is
+# make soak    the property tests with SOAK_CASES inputs each, other ones each time
 # make fuzz    every parser of what users write, for FUZZ_SECONDS each (`make test` does it briefly)
 # make doc     the documentation of the crates, in target/doc
 # make install the command, its man pages and completions, under PREFIX
@@ -9,10 +10,14 @@ CARGO ?= cargo
 PREFIX ?= $(HOME)/.local
 REPORT ?= iopilot-demo.html
 FUZZ_SECONDS ?= 20
+SOAK_CASES ?= 2000
 FUZZ = $(CARGO) run --locked --quiet --package iopilot-fuzz --
 IOPILOT = $(or $(CARGO_TARGET_DIR),target)/release/iopilot
 
-.PHONY: help demo test bench fuzz doc build install clean toolchain
+# Property tests try the same inputs each time, so that a change is not refused for what it did not do; `make soak` others.
+test: export PROPTEST_RNG_SEED = 20080624
+
+.PHONY: help demo test bench soak fuzz doc build install clean toolchain
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -40,6 +45,9 @@ test: toolchain
 
 bench: toolchain
 	$(CARGO) bench --workspace --locked --benches
+
+soak: toolchain
+	PROPTEST_CASES=$(SOAK_CASES) $(CARGO) test --workspace --locked --quiet --no-fail-fast
 
 # Other inputs each time; the same with FUZZ_SEED=1.
 fuzz: toolchain

@@ -102,7 +102,7 @@ fn guarded_and_every_objective_serve_everything() {
     for name in Objective::NAMES {
         for rule in [Rule::THESIS, Rule::GUARDED] {
             let flight = flight(&machine, &load, &plan("none,mq-deadline,kyber,bfq", name.parse().unwrap(), rule));
-            assert_eq!(flight.report.bytes, (2 * 40 << 20) + 600 * 4096, "{name}");
+            assert_eq!(flight.report.bytes, 2 * (40 << 20) + 600 * 4096, "{name}");
             assert!(flight.checks.iter().all(|c| c.candidates.iter().all(|c| c.cost > 0.0)), "{name}");
         }
     }
