@@ -61,6 +61,7 @@ pub use table::Lookup as TableLookup;
 pub use table::{
     CacheProbe, Coverage, HitLimit, ProbedCache, ROWS as TABLE_ROWS, SimulatedCache, SimulatedCacheModel, TableDisk,
     TableForm, TableModel, TableShape, TimeTable, TimeTables, Trained, Training, probe_cache, sequential_sector_time,
+    three_tables,
 };
 pub use target::{BlockTimes, Message, MessageKind, Signal, Target};
 pub use timed::{Synchronous, TimedDevice};

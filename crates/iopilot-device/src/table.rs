@@ -7,6 +7,7 @@
 
 mod cells;
 mod device;
+mod form;
 mod probe;
 mod shape;
 mod simulated_cache;
@@ -15,6 +16,7 @@ mod train;
 
 pub use cells::{Coverage, TimeTable};
 pub use device::{TableDisk, TableModel};
+pub use form::three_tables;
 pub use probe::{CacheProbe, ProbedCache, probe_cache};
 pub use shape::{ROWS, TableShape};
 pub use simulated_cache::{SimulatedCache, SimulatedCacheModel};

@@ -5,6 +5,7 @@ mod any;
 mod error;
 pub mod fio;
 pub mod ganger;
+mod gf;
 pub mod replay;
 mod source;
 #[cfg(test)]
@@ -15,5 +16,6 @@ pub use any::{Workload, WorkloadOptions};
 pub use error::WorkloadError;
 pub use fio::{FioJobs, FioSource};
 pub use ganger::{GangerSource, GangerSpec};
+pub use gf::{GfBenchmark, InARow};
 pub(crate) use source::AnySource;
 pub use trace::{Fit, TraceOptions, TraceWorkload};

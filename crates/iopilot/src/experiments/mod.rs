@@ -5,6 +5,7 @@
 //! own, and a line in [`ALL`].
 
 mod gf_cache_times;
+mod gf_table_accuracy;
 mod outcome;
 mod text;
 mod write;
@@ -35,12 +36,11 @@ pub(crate) struct Setup<'a> {
     /// The random seed.
     pub(crate) seed: u64,
     /// To be handed to simulations, for the progress bar.
-    #[allow(dead_code)] // Used by those that run whole machines.
     pub(crate) progress: &'a Progress,
 }
 
 /// All experiments, sorted by name.
-pub(crate) const ALL: &[Experiment] = &[gf_cache_times::EXPERIMENT];
+pub(crate) const ALL: &[Experiment] = &[gf_cache_times::EXPERIMENT, gf_table_accuracy::EXPERIMENT];
 
 /// The experiment called `name`.
 pub(crate) fn find(name: &str) -> Result<&'static Experiment, InputError> {

@@ -8,21 +8,14 @@ use crate::render::{self, Alignment, Table, number, wrap};
 use anyhow::Context as _;
 use iopilot_block::{InputError, Nanos};
 use iopilot_device::{
-    AnyDevice, CacheProbe, DeviceSpec, DiskSpec, HitLimit, ProbedCache, SimulatedCacheModel, Synchronous, TableForm,
-    TableModel, TableSpec, TimedDevice, Trained, Training, probe_cache, sequential_sector_time,
+    AnyDevice, DeviceSpec, DiskSpec, ProbedCache, SimulatedCacheModel, Synchronous, TableForm, TableModel, TableSpec,
+    TimedDevice, Trained, Training, three_tables,
 };
 use iopilot_trace::Destination;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::io::Write as _;
-
-/// Tests of each value of a cache's.
-const TESTS: u32 = 5;
-/// Long enough for a disk to read ahead all it wants to.
-const PAUSE: Nanos = Nanos::from_millis(50);
-/// Segments for writes: GF 4.3.1 has some and does not say how many.
-const WRITE_SEGMENTS: u32 = 1;
 
 /// What `--json` tells.
 #[derive(Serialize)]
@@ -99,26 +92,8 @@ fn form(
             return Err(InputError::new("--cache-kib", "", expected).into());
         }
     };
-    if kib == 0 {
-        let never = HitLimit { base: Nanos::ZERO, per_sector: Nanos::ZERO };
-        return Ok((TableForm::Three(never), None, SimulatedCacheModel::NONE));
-    }
-    let base = Nanos::from_micros(args.hit_limit_us.into());
-    let probe = CacheProbe { limit: base, tests: TESTS, pause: PAUSE, seed: args.seed };
-    let found = probe_cache(device, &probe)?;
-    let segment_sectors = kib * 2 / u64::from(found.segments + WRITE_SEGMENTS);
-    let within = |sectors: u32| sectors.min(u32::try_from(segment_sectors).unwrap_or(u32::MAX));
-    let sequential = within(found.read_ahead_sequential.max(found.read_ahead_random));
-    let cache = SimulatedCacheModel {
-        read_segments: found.segments,
-        write_segments: WRITE_SEGMENTS,
-        segment_sectors,
-        read_ahead_sequential: sequential,
-        read_ahead_random: found.read_ahead_random.min(sequential),
-    };
-    device.restart()?;
-    let limit = HitLimit { base, per_sector: sequential_sector_time(device)? };
-    Ok((TableForm::Three(limit), Some(found), cache))
+    let limit = Nanos::from_micros(args.hit_limit_us.into());
+    Ok(three_tables(device, kib, limit, args.seed)?)
 }
 
 fn rotational(spec: &DiskSpec) -> bool {

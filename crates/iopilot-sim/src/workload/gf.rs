@@ -1,0 +1,46 @@
+//! The I/O-bound benchmarks of GF 2.4.3 and 3.4.2, as the block layer sees them.
+//!
+//! What reaches the block layer is not what a program reads: the kernel reads ahead where it sees a sequential access.
+//! The windows are those of Linux 2.6.23: the first of a file four pages, then twice as large each, up to 128 kB; the
+//! second is asked for when the first is there, and each further one while the process waits for the one before.
+
+mod pattern;
+mod source;
+mod tree;
+
+pub use source::InARow;
+
+use std::fmt;
+
+/// One of the benchmarks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GfBenchmark {
+    /// `tac`: a file of 1 GB is read backwards, 8 kB at a time.
+    Tac,
+    /// 512 kB Strided Read: 4 kB are read and 512 kB left out, to the end of the file; four times, each beginning 4 kB
+    /// further on.
+    Strided512,
+    /// 8 kB Strided Read: 4 kB are read and 8 kB left out.
+    Strided8,
+    /// Linux Kernel Read: `cat` of every file of a source tree, found by `find`.
+    KernelRead,
+    /// IOR Read: a file of 1 GB is read from its beginning, 64 kB at a time.
+    Ior,
+}
+
+impl GfBenchmark {
+    /// In the order in which they are run on the clean file system (GF 3.4.2).
+    pub const ALL: [Self; 5] = [Self::Tac, Self::Strided512, Self::Strided8, Self::KernelRead, Self::Ior];
+}
+
+impl fmt::Display for GfBenchmark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Tac => "TAC",
+            Self::Strided512 => "512k-SR",
+            Self::Strided8 => "8k-SR",
+            Self::KernelRead => "LKR",
+            Self::Ior => "IOR",
+        })
+    }
+}
