@@ -25,8 +25,7 @@ pub(super) fn outcome(cases: &[Case], quick: bool) -> Outcome {
          order: it serves what the disk served, in that order; off line: it learns nothing while it runs; three tables: \
          with a simulated cache (GF 4.3.1)"
             .to_owned(),
-        "the source's disks and files are not at hand: the disk is the catalogue's st3400620as, the SSD its ssd-160, a \
-         latency and a bandwidth"
+        "the source's disks and files are not at hand: the disk is the catalogue's st3400620as, the SSD its ssd-160"
             .to_owned(),
         format!("up to {too_large:.1} % of the requests are larger than the last row of the tables, as in the source"),
     ];
