@@ -30,7 +30,7 @@ pub use model::{
 pub use single::SingleDrive;
 
 use crate::{Arm, BlockTimes, DeviceRequest, Message, MessageKind, SeekFloor, ServiceBreakdown, Signal, Target};
-use iopilot_block::{Flags, Nanos, Op, RequestId};
+use iopilot_block::{Flags, Nanos, Op, Positions, RequestId};
 use iopilot_sched::IoQueue;
 use round::Round;
 use segment::Segments;
@@ -257,6 +257,10 @@ impl Target for Drive {
 
     fn capacity(&self) -> u64 {
         self.model.mechanics.geometry.capacity()
+    }
+
+    fn positions(&self) -> Option<&dyn Positions> {
+        Some(self)
     }
 
     fn queue_depth(&self) -> u32 {

@@ -206,3 +206,46 @@ fn overrides_reach_nested_blocks() {
     let e = set("driver0:Scheduler:Scheduling polici=1").unwrap_err().to_string();
     assert!(e.contains("Scheduling polici"), "{e}");
 }
+
+/// Ganger A.1.2.1: a queue with any policy may stand at the driver and in the drive. (DiskSim 4.0 aborts with some, and
+/// leaves requests behind with others.)
+#[test]
+fn every_policy_at_the_driver_and_on_board_serves_everything() {
+    let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files");
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["statdefs", "tiny.diskspecs", "tiny.model", "tiny.seek"] {
+        std::fs::copy(files.join(name), folder.path().join(name)).unwrap();
+    }
+    // Thirty processes, each of which waits for its own request.
+    let text = std::fs::read_to_string(files.join("tiny.parv")).unwrap();
+    let (before, rest) = text.split_once("Generators = [").unwrap();
+    let generator = rest.trim().trim_end_matches('}').trim().trim_end_matches(']').trim();
+    let text = format!("{before}Generators = [ {} ]\n}}\n", vec![generator; 30].join(", "));
+    let path = folder.path().join("tiny.parv");
+    std::fs::write(&path, text).unwrap();
+    let with = |settings: &[String]| {
+        let pressed = ["Synthio:Number of I/O requests to generate=700", "Proc:Number of processors=30"];
+        let all = pressed.iter().map(|&s| s.to_owned()).chain(settings.iter().cloned());
+        let overrides: Vec<Override> = all.map(|o| o.parse().unwrap()).collect();
+        run_system(&path, &overrides, None, &RunOptions::default()).unwrap().report
+    };
+    let at_driver = |policy: u32| {
+        with(&["driver0:Use queueing in subsystem=0".into(), format!("driver0:Scheduler:Scheduling policy={policy}")])
+    };
+    let on_board = |policy: u32| {
+        with(&["disk*:Max queue length=16".into(), format!("disk*:Scheduler:Scheduling policy={policy}")])
+    };
+    let fcfs = (at_driver(1), on_board(1));
+    assert!(fcfs.0.queue_ms.mean > fcfs.0.access_ms.mean, "there is something to choose from");
+    for policy in 2..=28 {
+        for (report, first) in [(at_driver(policy), &fcfs.0), (on_board(policy), &fcfs.1)] {
+            assert_eq!(report.ended, first.ended, "policy {policy}");
+            assert!(report.requests + report.outstanding >= 700, "policy {policy}: {}", report.requests);
+            // SPTF and its kin know where the heads are, and gain by it.
+            if matches!(policy, 8 | 10 | 24) {
+                let (gained, of) = (report.response_ms.mean, first.response_ms.mean);
+                assert!(gained < 0.9 * of, "policy {policy}: {gained} of {of}");
+            }
+        }
+    }
+}
