@@ -4,6 +4,7 @@
 //! holds here, and if not, why. It is a pure function: the number of threads changes nothing. Each has a file of its
 //! own, and a line in [`ALL`].
 
+mod carroll;
 mod gf_cache_times;
 mod gf_table_accuracy;
 mod outcome;
@@ -40,7 +41,16 @@ pub(crate) struct Setup<'a> {
 }
 
 /// All experiments, sorted by name.
-pub(crate) const ALL: &[Experiment] = &[gf_cache_times::EXPERIMENT, gf_table_accuracy::EXPERIMENT];
+pub(crate) const ALL: &[Experiment] = &[
+    carroll::ANTICIPATION,
+    carroll::CFQ_IDLING,
+    carroll::DEADLINE,
+    carroll::DEEP_QUEUE,
+    carroll::RANDOM,
+    carroll::SEQUENTIAL,
+    gf_cache_times::EXPERIMENT,
+    gf_table_accuracy::EXPERIMENT,
+];
 
 /// The experiment called `name`.
 pub(crate) fn find(name: &str) -> Result<&'static Experiment, InputError> {

@@ -8,9 +8,9 @@ mod flight;
 mod html;
 mod lines;
 pub(crate) mod pictures;
-mod scale;
+pub(crate) mod scale;
 mod seeks;
-mod svg;
+pub(crate) mod svg;
 mod validation;
 
 use iopilot_dads::Check;

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod calibration;
+mod carroll;
 mod convert;
 mod dads;
 mod damaged;
