@@ -1,6 +1,10 @@
 //! [`seeds`]: small inputs that are right, to begin with: what is shipped, cut short, and one or two of every format.
 
-use iopilot_device::Catalogue;
+use iopilot_block::Nanos;
+use iopilot_device::{
+    Catalogue, ConstantDevice, DeviceSpec, DiskSpec, HitLimit, SimulatedCacheModel, Synchronous, TableForm, TableModel,
+    TableSpec, Training,
+};
 use iopilot_sched::SchedulerSpec;
 use iopilot_trace::{Format, ReadOptions, TraceReader, TraceRecord, TraceWriter};
 use std::path::{Path, PathBuf};
@@ -65,7 +69,7 @@ pub fn seeds(name: &str) -> Vec<Vec<u8>> {
         }
         "disk" => {
             let catalogue = Catalogue::names().filter_map(Catalogue::toml).map(|t| t.as_bytes().to_vec());
-            catalogue.chain([complete_drive()]).collect()
+            catalogue.chain([complete_drive(), tables()]).collect()
         }
         "machine" => shipped("examples/machines", "toml"),
         "fio-job" => shipped("examples/jobs", "fio"),
@@ -88,6 +92,31 @@ const FILES: &str = "crates/iopilot-disksim/tests/files";
 fn complete_drive() -> Vec<u8> {
     let drive = iopilot_disksim::load_drive(&root().join(FILES).join("tiny.diskspecs"));
     drive.expect("it is part of the source tree").spec.to_toml().into_bytes()
+}
+
+/// A table-based disk with three tables.
+fn tables() -> Vec<u8> {
+    let mut disk = Synchronous::new(ConstantDevice::simple(100_000, 1, Nanos(100_000), 3.0));
+    let per_sector = Nanos(2000);
+    let form = TableForm::Three(HitLimit { base: Nanos::from_millis(1), per_sector });
+    let Ok(trained) = Training { form, samples: 1, seed: 0 }.run(&mut disk, || {});
+    let cache = SimulatedCacheModel {
+        read_segments: 3,
+        write_segments: 1,
+        segment_sectors: 512,
+        read_ahead_sequential: 256,
+        read_ahead_random: 32,
+        read_ahead_on_hit: true,
+    };
+    let model = TableModel { tables: trained.tables.averaged(8), cache, queue_depth: 1 };
+    let spec = DiskSpec {
+        name: "tables".into(),
+        model: "a latency and a bandwidth, as tables".into(),
+        sources: Vec::new(),
+        device: DeviceSpec::Table(Box::new(TableSpec::new(&model, false, 8))),
+        provenance: Default::default(),
+    };
+    spec.to_toml().into_bytes()
 }
 
 /// A system without the files that it includes: they stand where they are named, and the seek curve is a formula.

@@ -46,6 +46,9 @@ pub struct TableCacheSpec {
     pub read_ahead_sequential_sectors: u32,
     /// Read-ahead around another read.
     pub read_ahead_random_sectors: u32,
+    /// Whether hits of a sequential reader keep the read-ahead going.
+    #[serde(default)]
+    pub read_ahead_on_hit: bool,
 }
 
 /// One `[[table.row]]`: the mean time of each column, from contiguous requests to the farthest; 0 where none was
@@ -102,6 +105,7 @@ impl TableSpec {
                 segment_sectors: c.segment_sectors,
                 read_ahead_sequential_sectors: c.read_ahead_sequential,
                 read_ahead_random_sectors: c.read_ahead_random,
+                read_ahead_on_hit: c.read_ahead_on_hit,
             }),
             row: (0..ROWS).map(row).collect(),
         }
@@ -112,7 +116,7 @@ impl TableSpec {
     /// # Errors
     /// Names the value that cannot be.
     pub fn model(&self) -> Result<TableModel, InputError> {
-        within("capacity_sectors", self.capacity_sectors as f64, 1.0, 1e12)?;
+        within("capacity_sectors", self.capacity_sectors as f64, 1.0, TableShape::LARGEST as f64)?;
         within("queue_depth", self.queue_depth.into(), 1.0, 65_536.0)?;
         within("samples", self.samples.into(), 1.0, 4096.0)?;
         let form = self.form()?;
@@ -171,6 +175,7 @@ impl TableSpec {
             segment_sectors: c.segment_sectors,
             read_ahead_sequential: c.read_ahead_sequential_sectors,
             read_ahead_random: c.read_ahead_random_sectors,
+            read_ahead_on_hit: c.read_ahead_on_hit,
         })
     }
 }
@@ -234,6 +239,7 @@ mod tests {
                 segment_sectors: 512,
                 read_ahead_sequential: 256,
                 read_ahead_random: 32,
+                read_ahead_on_hit: true,
             },
         };
         let model = TableModel { tables: trained.tables.averaged(64), cache, queue_depth: 1 };

@@ -40,6 +40,7 @@ pub fn three_tables<D: TimedDevice>(
         segment_sectors,
         read_ahead_sequential: sequential,
         read_ahead_random: found.read_ahead_random.min(sequential),
+        read_ahead_on_hit: found.read_ahead_on_hit,
     };
     device.restart()?;
     let limit = HitLimit { base: limit, per_sector: sequential_sector_time(device)? };

@@ -37,6 +37,8 @@ pub struct ProbedCache {
     pub read_ahead_sequential: u32,
     /// Sectors read ahead after a read at a random place.
     pub read_ahead_random: u32,
+    /// Whether hits of a sequential reader keep the read-ahead going: it then never misses.
+    pub read_ahead_on_hit: bool,
 }
 
 /// Finds the number of segments and both sizes of read-ahead. The disk is restarted before each test.
@@ -55,11 +57,13 @@ pub fn probe_cache<D: TimedDevice>(device: &mut D, probe: &CacheProbe) -> Result
         0 => 0,
         n => largest(AHEAD, |blocks| prober.mostly(|p| p.random_reaches(n, blocks)))?,
     };
+    let on_hit = sequential > 0 && prober.mostly(|p| p.never_misses(4 * sequential))?;
     let sectors = |blocks: u64| (blocks * BLOCK) as u32;
     Ok(ProbedCache {
         segments: segments as u32,
         read_ahead_sequential: sectors(sequential),
         read_ahead_random: sectors(random),
+        read_ahead_on_hit: on_hit,
     })
 }
 
@@ -100,6 +104,17 @@ impl<D: TimedDevice> Prober<'_, D> {
             self.read(first + k * BLOCK)?;
         }
         self.read(first + (2 + blocks) * BLOCK)
+    }
+
+    /// Reads as many contiguous blocks: whether all but the first hit.
+    fn never_misses(&mut self, blocks: u64) -> Result<bool, D::Error> {
+        let Some((first, _)) = self.places(1, blocks * BLOCK) else { return Ok(false) };
+        self.read(first)?;
+        let mut all = true;
+        for k in 1..blocks {
+            all &= self.read(first + k * BLOCK)?;
+        }
+        Ok(all)
     }
 
     /// Reads `n` blocks far from each other, then what lies `blocks` behind them: whether most of these hit.
@@ -183,6 +198,7 @@ mod tests {
             let near = |found: u32, given: u32| found.abs_diff(given) <= 16;
             assert!(near(found.read_ahead_sequential, cache.read_ahead_sequential_sectors), "{name}: {found:?}");
             assert!(near(found.read_ahead_random, cache.read_ahead_random_sectors), "{name}: {found:?}");
+            assert_eq!(found.read_ahead_on_hit, cache.read_ahead_on_hit, "{name}");
         }
     }
 
@@ -192,6 +208,7 @@ mod tests {
         let device = Catalogue::get("ssd-160").unwrap().build().unwrap();
         let probe = CacheProbe { limit: Nanos::from_micros(30), ..probe() };
         let found = probe_cache(&mut Synchronous::new(device), &probe).unwrap();
-        assert_eq!(found, ProbedCache { segments: 0, read_ahead_sequential: 0, read_ahead_random: 0 });
+        assert_eq!((found.segments, found.read_ahead_sequential, found.read_ahead_random), (0, 0, 0));
+        assert!(!found.read_ahead_on_hit);
     }
 }

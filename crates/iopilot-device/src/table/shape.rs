@@ -19,6 +19,9 @@ pub struct TableShape {
 }
 
 impl TableShape {
+    /// The largest disk that tables are made of, in sectors: 51 TB, for which they take 100 MB.
+    pub const LARGEST: u64 = 100_000_000_000;
+
     /// The shape for a disk of `capacity` sectors.
     pub fn new(capacity: u64) -> Self {
         Self { capacity }

@@ -16,6 +16,9 @@ pub struct SimulatedCacheModel {
     pub read_ahead_sequential: u32,
     /// Sectors read ahead around another access.
     pub read_ahead_random: u32,
+    /// Whether hits of a sequential reader keep the read-ahead going. Not so in GF 4.3.1, where it follows misses only;
+    /// but drives do.
+    pub read_ahead_on_hit: bool,
 }
 
 impl SimulatedCacheModel {
@@ -26,6 +29,7 @@ impl SimulatedCacheModel {
         segment_sectors: 0,
         read_ahead_sequential: 0,
         read_ahead_random: 0,
+        read_ahead_on_hit: false,
     };
 }
 
@@ -37,12 +41,19 @@ struct Segment {
     /// Sectors to read ahead at the next miss.
     read_ahead: u64,
     was_hit: bool,
+    /// Behind the last block that was asked for.
+    consumed: u64,
     used: u64,
 }
 
 impl Segment {
     fn is_empty(&self) -> bool {
         self.start == self.end
+    }
+
+    /// Whether the blocks from `start` to before `end` go on from those asked for last.
+    fn follows(&self, start: u64, end: u64) -> bool {
+        self.consumed <= end && start.abs_diff(self.consumed) < SEQUENTIAL
     }
 
     /// How far the blocks from `start` to before `end` are from it; 0 where they overlap or touch.
@@ -79,15 +90,23 @@ impl SimulatedCache {
     pub fn read(&mut self, start: u64, end: u64, previous_end: u64) -> bool {
         self.clock += 1;
         let clock = self.clock;
-        let holds = |s: &&mut Segment| !s.is_empty() && s.start <= start && end <= s.end;
+        let on_hit = self.model.read_ahead_on_hit;
+        // Where the read-ahead goes on, a reader in sequence finds it under way: a partial hit, which counts as one.
+        let holds = |s: &&mut Segment| {
+            let reaches = end <= s.end || on_hit && start <= s.end && s.follows(start, end);
+            !s.is_empty() && s.start <= start && reaches
+        };
         if let Some(segment) = self.reads.iter_mut().chain(&mut self.writes).find(holds) {
             (segment.was_hit, segment.used) = (true, clock);
+            if on_hit {
+                go_on(segment, start, end, &self.model);
+            }
             return true;
         }
         let near = |s: &&mut Segment| !s.is_empty() && s.gap(start, end) < SEQUENTIAL;
         if let Some(segment) = self.reads.iter_mut().filter(near).min_by_key(|s| s.gap(start, end)) {
             miss_again(segment, start, end, &self.model);
-            segment.used = clock;
+            (segment.consumed, segment.used) = (end, clock);
         } else if let Some(segment) = self.reads.iter_mut().min_by_key(|s| s.used) {
             let sequential = previous_end.abs_diff(start) < SEQUENTIAL;
             let ahead = match sequential {
@@ -102,6 +121,7 @@ impl SimulatedCache {
                 end: end + (ahead - ahead / 2),
                 read_ahead: ahead,
                 was_hit: false,
+                consumed: end,
                 used: clock,
             };
             let over = (segment.end - segment.start).saturating_sub(self.model.segment_sectors);
@@ -126,6 +146,16 @@ impl SimulatedCache {
             let start = start.max(end.saturating_sub(limit));
             *segment = Segment { start, end, used: self.clock, ..Segment::default() };
         }
+    }
+}
+
+/// A hit of a sequential reader: the read-ahead stays ahead of it.
+fn go_on(segment: &mut Segment, start: u64, end: u64, model: &SimulatedCacheModel) {
+    let in_sequence = segment.follows(start, end);
+    segment.consumed = end;
+    if in_sequence {
+        segment.end = segment.end.max(end + u64::from(model.read_ahead_sequential));
+        segment.start = segment.start.max(segment.end.saturating_sub(model.segment_sectors).min(start));
     }
 }
 
@@ -171,6 +201,7 @@ mod tests {
             segment_sectors: 512,
             read_ahead_sequential: 256,
             read_ahead_random: 32,
+            read_ahead_on_hit: false,
         })
     }
 
@@ -213,6 +244,18 @@ mod tests {
         // 16 sectors ahead, then 64, 128, 256, 256 ...
         let gaps: Vec<usize> = misses.windows(2).map(|w| w[1] - w[0]).collect();
         assert_eq!(gaps[..5], [3, 9, 17, 33, 33]);
+    }
+
+    #[test]
+    fn read_ahead_that_goes_on_with_hits_never_ends() {
+        let mut c = cache(4);
+        c.model.read_ahead_on_hit = true;
+        let hits = reads(&mut c, 10_000, 8, 400);
+        assert!(!hits[0] && hits[1..].iter().all(|hit| *hit));
+        assert!(c.read(13_200, 13_700, 13_200), "the rest of it is on its way");
+        let mut c = cache(4);
+        c.model.read_ahead_on_hit = true;
+        assert!(reads(&mut c, 10_000, 400, 100).iter().all(|hit| !hit), "this is not sequential");
     }
 
     #[test]

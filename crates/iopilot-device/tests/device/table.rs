@@ -56,6 +56,7 @@ proptest! {
             segment_sectors: 512,
             read_ahead_sequential: 256,
             read_ahead_random: 64,
+            read_ahead_on_hit: false,
         };
         let mut disk = TableDisk::new(TableModel { tables, cache, queue_depth: 64 });
         let (mut now, mut done) = (0, Vec::new());

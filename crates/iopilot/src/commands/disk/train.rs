@@ -8,8 +8,8 @@ use crate::render::{self, Alignment, Table, number, wrap};
 use anyhow::Context as _;
 use iopilot_block::{InputError, Nanos};
 use iopilot_device::{
-    AnyDevice, DeviceSpec, DiskSpec, ProbedCache, SimulatedCacheModel, Synchronous, TableForm, TableModel, TableSpec,
-    TimedDevice, Trained, Training, three_tables,
+    AnyDevice, DeviceSpec, DiskSpec, ProbedCache, SimulatedCacheModel, Synchronous, TableForm, TableModel, TableShape,
+    TableSpec, TimedDevice, Trained, Training, three_tables,
 };
 use iopilot_trace::Destination;
 use serde::Serialize;
@@ -32,6 +32,7 @@ struct CacheTold {
     segments: u32,
     read_ahead_sequential_sectors: u32,
     read_ahead_random_sectors: u32,
+    read_ahead_on_hit: bool,
 }
 
 /// How well a table is filled.
@@ -49,6 +50,10 @@ pub(super) fn run(args: &DiskTrain, context: &Context) -> anyhow::Result<String>
     session::check_writable("--output", Some(&args.output))?;
     let spec = load_disk(&args.disk, context)?;
     let mut device = Synchronous::new(spec.build()?);
+    if device.capacity() > TableShape::LARGEST {
+        let expected = format!("a disk of at most {} sectors", TableShape::LARGEST);
+        return Err(InputError::new("disk", format!("{} sectors", device.capacity()), expected).into());
+    }
     let (form, probed, cache) = form(args, &spec, &mut device)?;
     let training = Training { form, samples: args.samples, seed: args.seed };
     let total = training.requests(device.capacity());
@@ -138,6 +143,7 @@ fn told(trained: &Trained, probed: Option<ProbedCache>) -> Told {
             segments: p.segments,
             read_ahead_sequential_sectors: p.read_ahead_sequential,
             read_ahead_random_sectors: p.read_ahead_random,
+            read_ahead_on_hit: p.read_ahead_on_hit,
         }),
         tables: trained.tables.named().map(table).collect(),
     }
@@ -149,8 +155,10 @@ fn text(told: &Told, name: &str, context: &Context) -> String {
     let line = format!("{requests} requests, which took {name} {} minutes of its own time", number::plain(minutes));
     let mut out = wrap(&line, context.terminal.width);
     if let Some(c) = &told.cache {
+        let follows = if c.read_ahead_on_hit { "hits and misses" } else { "misses" };
         let line = format!(
-            "the cache as found: {} segments, read-ahead of {} sectors behind a sequential read and {} around another",
+            "the cache as found: {} segments, read-ahead of {} sectors behind a sequential read and {} around another, \
+             after {follows}",
             c.segments, c.read_ahead_sequential_sectors, c.read_ahead_random_sectors
         );
         out.push_str(&wrap(&line, context.terminal.width));
