@@ -1,7 +1,8 @@
 //! [`AnyDevice`]: one of the models, dispatched without a table.
 
 use crate::{
-    Array, Completion, ConstantDevice, Device, DeviceRequest, FlashDrive, MechanicalDisk, SingleDrive, TableDisk,
+    Array, Completion, ConstantDevice, Device, DeviceReport, DeviceRequest, FlashDrive, MechanicalDisk, SingleDrive,
+    TableDisk,
 };
 use iopilot_block::{Nanos, Positions};
 
@@ -94,5 +95,9 @@ impl Device for AnyDevice {
 
     fn positions(&self) -> Option<&dyn Positions> {
         each!(self, device => device.positions())
+    }
+
+    fn report(&self) -> Option<DeviceReport> {
+        each!(self, device => device.report())
     }
 }

@@ -1,5 +1,6 @@
 //! The [`Device`] trait: what the simulator and a virtual disk see of any model.
 
+use crate::DeviceReport;
 use iopilot_block::{Flags, Lba, Nanos, Op, Positions, RequestId, Sectors};
 
 /// A request as a device sees it.
@@ -71,6 +72,11 @@ pub trait Device {
 
     /// Where its data and its arm are, for schedulers that order by that; `None` where it has no such thing.
     fn positions(&self) -> Option<&dyn Positions> {
+        None
+    }
+
+    /// What it tells of itself beyond the times of requests; `None` where that is nothing.
+    fn report(&self) -> Option<DeviceReport> {
         None
     }
 }

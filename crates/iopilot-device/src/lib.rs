@@ -13,6 +13,7 @@ mod disk;
 mod drive;
 mod error;
 mod flash;
+mod report;
 mod spec;
 mod subsystem;
 mod table;
@@ -43,6 +44,7 @@ pub use flash::{
     FlashBufferModel, FlashDrive, FlashHostModel, FlashModel, FlashStats, FtlModel, NandModel, Precondition,
     StripeOrder, steady_victim_share, steady_write_amplification,
 };
+pub use report::{ArrayReport, DeviceReport, MemberReport};
 pub use spec::{
     ArraySpec, BufferSpec, BusSpec, CacheSpec, CellSpec, CopyChoiceSpec, DeviceSpec, DiskSpec, DriveMechanicsSpec,
     DriveQueueSpec, DriveSeekSpec, DriveSpec, ExtraDisconnectSpec, FailureSpec, FlashSpec, G1Spec, G1ZoneSpec, G2Spec,

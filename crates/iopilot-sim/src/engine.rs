@@ -95,6 +95,7 @@ impl<S: Source, D: Device> Engine<S, D> {
         }
         let count = self.block.recorder.count();
         tick(count - ticked, &mut self.block.recorder)?;
+        self.block.recorder.device = self.device.report();
         match self.block.outstanding() {
             0 => Ok(self.block.recorder),
             outstanding => Err(Stuck { at: self.now, outstanding }.into()),

@@ -4,7 +4,7 @@ use crate::ios::Io;
 use crate::report::{Outcome, ProcessReport, RunReport, SeekPoint, Series};
 use crate::request_log::RequestLog;
 use iopilot_block::{Criticality, Histogram, Lba, Nanos, Op, ProcessId, Request, jain_index};
-use iopilot_device::ServiceBreakdown;
+use iopilot_device::{DeviceReport, ServiceBreakdown};
 use iopilot_trace::TraceRecord;
 use std::collections::HashMap;
 
@@ -38,6 +38,8 @@ pub(crate) struct Recorder {
     seek_stride: u64,
     pub(crate) log: Option<RequestLog>,
     outcomes: Option<Vec<Outcome>>,
+    /// What the device told of itself at the end.
+    pub(crate) device: Option<DeviceReport>,
 }
 
 #[derive(Clone, Debug)]
@@ -128,6 +130,7 @@ impl Recorder {
             seek_stride: 1,
             log: log.then(RequestLog::default),
             outcomes: outcomes.then(Vec::new),
+            device: None,
         }
     }
 
@@ -304,6 +307,7 @@ impl Recorder {
             cache_hit_share: share(self.cache_hits),
             jain: jain_index(rates),
             processes,
+            device: self.device,
             series: Series {
                 response,
                 interval_s: width / 1e9,

@@ -3,6 +3,7 @@
 //! The serialised form is documented in `docs/report.md` and stable: fields are added, never renamed.
 
 use iopilot_block::{Criticality, Distribution, Histogram, Nanos};
+use iopilot_device::DeviceReport;
 use iopilot_trace::TraceRecord;
 use serde::Serialize;
 
@@ -114,6 +115,9 @@ pub struct RunReport {
     pub jain: f64,
     /// Each process, in order of its id.
     pub processes: Vec<ProcessReport>,
+    /// What the device tells of itself, where it does: arrays and solid-state drives.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<DeviceReport>,
     /// For plots; not part of the JSON.
     #[serde(skip)]
     pub series: Series,

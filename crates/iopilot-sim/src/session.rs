@@ -95,7 +95,8 @@ impl<S: Source, D: Device> Session<S, D> {
     }
 
     /// Ends the run where it is: what it came to, and the device in its present state.
-    pub fn finish(self) -> (RunReport, D) {
+    pub fn finish(mut self) -> (RunReport, D) {
+        self.engine.block.recorder.device = self.engine.device.report();
         let scheduler = self.scheduler.to_string();
         (self.engine.block.recorder.finish(scheduler), self.engine.device)
     }

@@ -113,6 +113,7 @@ fn run(index: usize) -> RunReport {
             })
             .collect(),
         series: Series { response, interval_s: 0.5, bytes, queue_length, seeks },
+        device: None,
         log: None,
         outcomes: None,
     }

@@ -14,7 +14,7 @@ use super::member::{IssuedRequests, Member};
 use super::model::ArrayModel;
 use super::nvram::Nvram;
 use super::operation::{Operations, Task};
-use crate::{AnyDevice, Completion, Device, DeviceRequest};
+use crate::{AnyDevice, ArrayReport, Completion, Device, DeviceReport, DeviceRequest};
 use background::Background;
 use events::{Event, Events};
 use iopilot_block::{InputError, Nanos};
@@ -165,6 +165,12 @@ impl Device for Array {
 
     fn queue_depth(&self) -> u32 {
         self.model.queue_depth
+    }
+
+    fn report(&self) -> Option<DeviceReport> {
+        let members = self.members.iter().map(Member::report).collect();
+        let lost = self.health.lost().collect();
+        Some(DeviceReport::Array(ArrayReport::new(lost, self.rebuilt_at(), self.dirty_sectors(), members)))
     }
 }
 

@@ -1,6 +1,6 @@
 //! [`Member`]: one member and what waits for it.
 
-use crate::{AnyDevice, Device, DeviceRequest, ServiceBreakdown};
+use crate::{AnyDevice, Device, DeviceRequest, MemberReport, ServiceBreakdown};
 use iopilot_block::{Flags, Nanos, Op, RequestId};
 use iopilot_sched::{IoQueue, IoQueueConfig, IoRequest};
 use std::collections::VecDeque;
@@ -124,13 +124,32 @@ pub(super) struct Member {
     depth: u32,
     /// Where the last request to it ended.
     last: u64,
+    /// Reads and writes given to it.
+    given: [u64; 2],
+    busy: Nanos,
+    busy_since: Nanos,
 }
 
 impl Member {
     /// At most `depth` requests are given to it at once; the others wait in the order of `policy`.
     pub(super) fn new(device: AnyDevice, depth: u32, policy: Option<&IoQueueConfig>) -> Self {
         let depth = depth.min(device.queue_depth());
-        Self { device, present: true, waiting: Waiting::new(policy), in_flight: 0, depth, last: 0 }
+        Self {
+            device,
+            present: true,
+            waiting: Waiting::new(policy),
+            in_flight: 0,
+            depth,
+            last: 0,
+            given: [0; 2],
+            busy: Nanos::ZERO,
+            busy_since: Nanos::ZERO,
+        }
+    }
+
+    /// What it did so far; a spare goes on with the counts of the member it stands for.
+    pub(super) fn report(&self) -> MemberReport {
+        MemberReport { reads: self.given[0], writes: self.given[1], busy_s: self.busy.as_secs_f64() }
     }
 
     /// Queues a request and gives the member what it can take.
@@ -142,8 +161,16 @@ impl Member {
     /// One of its requests is done.
     pub(super) fn completed(&mut self, at: u32, io: &MemberIo, requests: &IssuedRequests, now: Nanos) {
         self.in_flight -= 1;
+        self.rest(now);
         self.waiting.completed(at, io, now);
         self.pump(requests, now);
+    }
+
+    /// Ends the time that it was busy, where nothing is inside.
+    fn rest(&mut self, now: Nanos) {
+        if self.in_flight == 0 {
+            self.busy += now.since(self.busy_since);
+        }
     }
 
     fn pump(&mut self, requests: &IssuedRequests, now: Nanos) {
@@ -151,7 +178,13 @@ impl Member {
             let Some(at) = self.waiting.pop(&self.device, now) else { return };
             let issued = requests.get(at);
             let io = &issued.io;
+            if self.in_flight == 0 {
+                self.busy_since = now;
+            }
             self.in_flight += 1;
+            if let Some(count) = [Op::Read, Op::Write].iter().position(|op| *op == io.op) {
+                self.given[count] += 1;
+            }
             if io.op != Op::Flush {
                 self.last = io.end();
             }
@@ -167,9 +200,11 @@ impl Member {
     }
 
     /// The member is gone, with all that it was to do.
-    pub(super) fn remove(&mut self, policy: Option<&IoQueueConfig>) {
+    pub(super) fn remove(&mut self, policy: Option<&IoQueueConfig>, now: Nanos) {
         self.waiting = Waiting::new(policy);
-        self.in_flight = 0;
+        if std::mem::take(&mut self.in_flight) > 0 {
+            self.rest(now);
+        }
         self.last = 0;
         self.present = false;
     }

@@ -10,7 +10,7 @@ use super::link::Link;
 use super::model::FlashModel;
 use super::ops::Ops;
 use super::stats::FlashStats;
-use crate::{Completion, Device, DeviceRequest};
+use crate::{Completion, Device, DeviceReport, DeviceRequest};
 use iopilot_block::Nanos;
 use std::collections::VecDeque;
 
@@ -175,5 +175,9 @@ impl Device for FlashDrive {
 
     fn queue_depth(&self) -> u32 {
         self.queue_depth
+    }
+
+    fn report(&self) -> Option<DeviceReport> {
+        Some(DeviceReport::Ssd(self.stats()))
     }
 }

@@ -4,6 +4,7 @@ use super::number::{bytes, percent, plain, short_count};
 use super::{Alignment, Table};
 use crate::terminal::Terminal;
 use iopilot_block::Distribution;
+use iopilot_device::DeviceReport;
 use iopilot_sim::RunReport;
 use std::fmt::Write;
 
@@ -25,6 +26,36 @@ pub(crate) fn details(run: &RunReport, terminal: Terminal) -> String {
     fact("device busy", percent(run.utilization));
     fact("cache hits", percent(run.cache_hit_share));
     fact("Jain's index", format!("{:.3}", run.jain));
+    match &run.device {
+        Some(DeviceReport::Ssd(ssd)) => {
+            fact(
+                "flash written",
+                format!("{}, {:.2} times what was asked", bytes(ssd.flash_written_bytes), ssd.write_amplification),
+            );
+            let erases = format!("{} to {} a block, {:.2} on average", ssd.erases_min, ssd.erases_max, ssd.erases_mean);
+            fact("blocks erased", format!("{} ({erases})", ssd.erases));
+            fact("moved", format!("{} units by garbage collection and wear levelling", ssd.units_moved));
+        }
+        Some(DeviceReport::Array(array)) => {
+            let lost: Vec<String> = array.lost_members.iter().map(ToString::to_string).collect();
+            let rebuilt = array.rebuilt_at_s.map(|at| format!("whole again after {} s", plain(at)));
+            fact(
+                "array",
+                match (lost.is_empty(), rebuilt) {
+                    (false, _) => format!("degraded: without member {}", lost.join(", ")),
+                    (true, Some(rebuilt)) => rebuilt,
+                    (true, None) => "whole".to_owned(),
+                },
+            );
+            if array.dirty_bytes > 0 {
+                fact("write cache", format!("{} not yet on the members", bytes(array.dirty_bytes)));
+            }
+            let requests: Vec<u64> = array.members.iter().map(|m| m.reads + m.writes).collect();
+            let ends = (requests.iter().min().unwrap_or(&0), requests.iter().max().unwrap_or(&0));
+            fact("members", format!("{} with {} to {} requests each", requests.len(), ends.0, ends.1));
+        }
+        None => {}
+    }
 
     let right = |title| (title, Alignment::Right);
     let mut times = Table::new(&[

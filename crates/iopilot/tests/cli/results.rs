@@ -145,3 +145,29 @@ fn shortest_positioning_time_first_serves_random_reads_best() {
     assert_eq!(rate(2), rate(3));
     assert_eq!(comparison["verdict"]["best"], "sptf");
 }
+
+#[test]
+fn an_array_tells_what_its_members_did() {
+    let s = Sandbox::new();
+    s.write(
+        "raid5.toml",
+        "[array]\nlevel = \"raid5\"\nmembers = 4\nstripe_unit_kib = 64\ndisk = \"hd-250-32\"\nfailed = [2]\n",
+    );
+    let line = "simulate --workload small.trace --machine raid5.toml --scheduler none";
+    let json: Value = serde_json::from_str(&s.ok(&format!("{line} --json"))).unwrap();
+    let device = &json["runs"][0]["device"];
+    assert_eq!(device["kind"], "array");
+    assert_eq!(device["lost_members"], serde_json::json!([2]));
+    let members = device["members"].as_array().unwrap();
+    assert_eq!(members.len(), 4);
+    let count = |m: &Value| m["reads"].as_u64().unwrap() + m["writes"].as_u64().unwrap();
+    assert_eq!(count(&members[2]), 0, "it is not there");
+    // A request is served by one member at least, what is lost by all others.
+    assert!(members.iter().map(count).sum::<u64>() > json["runs"][0]["dispatched"].as_u64().unwrap());
+    let elapsed = json["runs"][0]["elapsed_s"].as_f64().unwrap();
+    assert!(members.iter().all(|m| m["busy_s"].as_f64().unwrap() <= elapsed + 1.0));
+    let text = s.ok(line);
+    assert!(text.contains("degraded: without member 2") && text.contains("4 with 0 to"), "{text}");
+    let disk: Value = serde_json::from_str(&s.ok(&format!("{COMPARE} --scheduler none --json"))).unwrap();
+    assert!(disk["runs"][0].get("device").is_none(), "a disk has nothing to add");
+}

@@ -107,7 +107,7 @@ impl Array {
         self.health.lose(member);
         let spare = self.background.spare.clone().filter(|_| self.background.spares > 0);
         let lost: Vec<u32> = self.issued.at_member(member).collect();
-        self.members[member as usize].remove(self.model.member_queue.as_ref());
+        self.members[member as usize].remove(self.model.member_queue.as_ref(), now);
         self.touch(member);
         for number in lost {
             let issued = self.issued.take(number);

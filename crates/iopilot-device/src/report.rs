@@ -1,0 +1,55 @@
+//! [`DeviceReport`]: what a device tells of itself after a run.
+
+use crate::FlashStats;
+use iopilot_block::{Nanos, SECTOR_BYTES};
+use serde::Serialize;
+
+/// What a device tells of itself after a run, beyond the times of requests.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum DeviceReport {
+    /// A solid-state drive.
+    Ssd(FlashStats),
+    /// An array.
+    Array(ArrayReport),
+}
+
+/// How an array ended.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ArrayReport {
+    /// Members that are lost, or not yet rebuilt, from 0.
+    pub lost_members: Vec<u32>,
+    /// When the last rebuild was complete, in seconds; `None` where none was, or one is under way.
+    pub rebuilt_at_s: Option<f64>,
+    /// Bytes in its write cache that are not on the members.
+    pub dirty_bytes: u64,
+    /// What each member did, in order.
+    pub members: Vec<MemberReport>,
+}
+
+/// What a member of an array did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct MemberReport {
+    /// Reads that it served, for the host or for redundancy.
+    pub reads: u64,
+    /// Writes.
+    pub writes: u64,
+    /// Seconds in which it had at least one request.
+    pub busy_s: f64,
+}
+
+impl ArrayReport {
+    pub(crate) fn new(
+        lost_members: Vec<u32>,
+        rebuilt_at: Option<Nanos>,
+        dirty_sectors: u64,
+        members: Vec<MemberReport>,
+    ) -> Self {
+        Self {
+            lost_members,
+            rebuilt_at_s: rebuilt_at.map(|at| at.as_secs_f64()),
+            dirty_bytes: dirty_sectors * SECTOR_BYTES,
+            members,
+        }
+    }
+}
