@@ -1,8 +1,8 @@
 //! [`AnyDevice`]: one of the models, dispatched without a table.
 
 use crate::{
-    Array, Completion, ConstantDevice, Device, DeviceReport, DeviceRequest, FlashDrive, MechanicalDisk, SingleDrive,
-    TableDisk,
+    Array, Completion, ConstantDevice, Device, DeviceReport, DeviceRequest, FlashDrive, HybridDisk, MechanicalDisk,
+    SingleDrive, TableDisk,
 };
 use iopilot_block::{Nanos, Positions};
 
@@ -21,6 +21,8 @@ pub enum AnyDevice {
     Table(Box<TableDisk>),
     /// A solid-state drive.
     Flash(Box<FlashDrive>),
+    /// A hard disk drive with a flash cache.
+    Hybrid(Box<HybridDisk>),
 }
 
 impl From<TableDisk> for AnyDevice {
@@ -38,6 +40,12 @@ impl From<MechanicalDisk> for AnyDevice {
 impl From<SingleDrive> for AnyDevice {
     fn from(drive: SingleDrive) -> Self {
         Self::Drive(Box::new(drive))
+    }
+}
+
+impl From<HybridDisk> for AnyDevice {
+    fn from(disk: HybridDisk) -> Self {
+        Self::Hybrid(Box::new(disk))
     }
 }
 
@@ -68,6 +76,7 @@ macro_rules! each {
             AnyDevice::Drive($device) => $call,
             AnyDevice::Table($device) => $call,
             AnyDevice::Flash($device) => $call,
+            AnyDevice::Hybrid($device) => $call,
         }
     };
 }

@@ -22,6 +22,7 @@ const DRIVES: &[(&str, &str)] = catalogue![
     "hd-500-32",
     "hp-c2247",
     "micron-7600-max-6t4",
+    "momentus-xt-750g",
     "savvio-10k4-600g",
     "ssd-160",
     "ssd-160-simple",

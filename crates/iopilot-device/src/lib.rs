@@ -13,6 +13,7 @@ mod disk;
 mod drive;
 mod error;
 mod flash;
+mod hybrid;
 mod report;
 mod spec;
 mod subsystem;
@@ -44,14 +45,16 @@ pub use flash::{
     FlashBufferModel, FlashDrive, FlashHostModel, FlashModel, FlashStats, FtlModel, NandModel, Precondition,
     StripeOrder, steady_victim_share, steady_write_amplification,
 };
-pub use report::{ArrayReport, DeviceReport, MemberReport};
+pub use hybrid::{HybridDisk, HybridModel, HybridStats, HybridWrite};
+pub use report::{ArrayReport, DeviceReport, HybridReport, MemberReport};
 pub use spec::{
     ArraySpec, BufferSpec, BusSpec, CacheSpec, CellSpec, CopyChoiceSpec, DeviceSpec, DiskSpec, DriveMechanicsSpec,
     DriveQueueSpec, DriveSeekSpec, DriveSpec, ExtraDisconnectSpec, FailureSpec, FlashSpec, G1Spec, G1ZoneSpec, G2Spec,
-    G2ZoneSpec, G4NodeSpec, G4Spec, GeometrySpec, HplSpec, InterfaceSpec, LayoutSpec, LevelSpec, MarkCounts,
-    MeasuredClock, MechanicalSpec, MechanicsSpec, MirrorSpec, OverheadsSpec, PolicySpec, PreconditionSpec, ReadSpec,
-    RebuildSpec, RotationSpec, SeekSpec, SqrtLinearSpec, SsdBufferSpec, SsdFtlSpec, SsdHostSpec, SsdNandSpec, SsdSpec,
-    StripeSpec, TableCacheSpec, TableRowSpec, TableSpec, ThinkSide, ThreePointSpec, WriteSpec, ZoneSpec,
+    G2ZoneSpec, G4NodeSpec, G4Spec, GeometrySpec, HplSpec, HybridCacheSpec, HybridFlashSpec, HybridSpec,
+    HybridWriteSpec, InterfaceSpec, LayoutSpec, LevelSpec, MarkCounts, MeasuredClock, MechanicalSpec, MechanicsSpec,
+    MirrorSpec, OverheadsSpec, PolicySpec, PreconditionSpec, ReadSpec, RebuildSpec, RotationSpec, SeekSpec,
+    SqrtLinearSpec, SsdBufferSpec, SsdFtlSpec, SsdHostSpec, SsdNandSpec, SsdSpec, StripeSpec, TableCacheSpec,
+    TableRowSpec, TableSpec, ThinkSide, ThreePointSpec, WriteSpec, ZoneSpec,
 };
 pub use subsystem::{
     AllocationPolicy, Arbitration, BusIndex, BusModel, BusReport, CacheDeviceModel, CacheReport, ControllerCacheModel,

@@ -1,6 +1,6 @@
 //! [`DeviceReport`]: what a device tells of itself after a run.
 
-use crate::FlashStats;
+use crate::{FlashStats, HybridStats};
 use iopilot_block::{Nanos, SECTOR_BYTES};
 use serde::Serialize;
 
@@ -10,8 +10,20 @@ use serde::Serialize;
 pub enum DeviceReport {
     /// A solid-state drive.
     Ssd(FlashStats),
+    /// A hybrid drive.
+    Hybrid(HybridReport),
     /// An array.
     Array(ArrayReport),
+}
+
+/// What a hybrid drive did.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct HybridReport {
+    /// Its cache.
+    pub cache: HybridStats,
+    /// Its flash; left out where that counts nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ssd: Option<FlashStats>,
 }
 
 /// How an array ended.

@@ -6,6 +6,7 @@ mod array;
 mod build;
 mod check;
 mod drive;
+mod hybrid;
 mod load;
 mod marks;
 mod rules;
@@ -19,6 +20,7 @@ pub use drive::{
     G1ZoneSpec, G2Spec, G2ZoneSpec, G4NodeSpec, G4Spec, HplSpec, MeasuredClock, OverheadsSpec, ReadSpec, ThinkSide,
     ThreePointSpec, WriteSpec,
 };
+pub use hybrid::{HybridCacheSpec, HybridFlashSpec, HybridSpec, HybridWriteSpec};
 pub use marks::MarkCounts;
 pub use sections::{
     CacheSpec, DeviceSpec, DiskSpec, FlashSpec, GeometrySpec, InterfaceSpec, LayoutSpec, MechanicalSpec, MechanicsSpec,

@@ -175,7 +175,7 @@ impl Machine {
     /// Whether seeks cost time on its disk or disks (`queue/rotational`).
     pub fn is_rotational(&self) -> bool {
         match &self.disk.device {
-            DeviceSpec::Mechanical(_) | DeviceSpec::Drive(_) => true,
+            DeviceSpec::Mechanical(_) | DeviceSpec::Drive(_) | DeviceSpec::Hybrid(_) => true,
             DeviceSpec::Table(table) => table.rotational,
             DeviceSpec::Flash(_) | DeviceSpec::Ssd(_) => false,
         }

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
     /// A request's command is processed.
     Command(u32),
@@ -21,17 +21,45 @@ pub(super) enum Event {
     Complete(u32),
 }
 
-/// A heap by time, then by order of insertion.
+impl Event {
+    /// Kind in the lowest three bits; there are fewer than 2^29 of anything.
+    fn pack(self) -> u32 {
+        match self {
+            Self::Command(i) => i << 3,
+            Self::Received(i) => i << 3 | 1,
+            Self::Read(i) => i << 3 | 2,
+            Self::Array(i) => i << 3 | 3,
+            Self::Channel(i) => i << 3 | 4,
+            Self::Place => 5,
+            Self::Complete(i) => i << 3 | 6,
+        }
+    }
+
+    fn unpack(packed: u32) -> Self {
+        let i = packed >> 3;
+        match packed & 7 {
+            0 => Self::Command(i),
+            1 => Self::Received(i),
+            2 => Self::Read(i),
+            3 => Self::Array(i),
+            4 => Self::Channel(i),
+            5 => Self::Place,
+            _ => Self::Complete(i),
+        }
+    }
+}
+
+/// A heap by time, then by order of insertion (which is counted modulo 2^32).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Agenda {
-    heap: BinaryHeap<Reverse<(u64, u64, Event)>>,
-    inserted: u64,
+    heap: BinaryHeap<Reverse<(u64, u32, u32)>>,
+    inserted: u32,
 }
 
 impl Agenda {
     pub(super) fn push(&mut self, at: u64, event: Event) {
-        self.heap.push(Reverse((at, self.inserted, event)));
-        self.inserted += 1;
+        self.heap.push(Reverse((at, self.inserted, event.pack())));
+        self.inserted = self.inserted.wrapping_add(1);
     }
 
     pub(super) fn first(&self) -> Option<u64> {
@@ -39,6 +67,33 @@ impl Agenda {
     }
 
     pub(super) fn pop(&mut self) -> Option<(u64, Event)> {
-        self.heap.pop().map(|Reverse((at, _, event))| (at, event))
+        self.heap.pop().map(|Reverse((at, _, event))| (at, Event::unpack(event)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_come_by_time_then_by_insertion_as_they_went() {
+        let all = [
+            Event::Command(7),
+            Event::Received(1),
+            Event::Read(1 << 28),
+            Event::Array(0),
+            Event::Channel(3),
+            Event::Place,
+            Event::Complete(9),
+        ];
+        let mut agenda = Agenda::default();
+        agenda.push(9, Event::Place);
+        for event in all {
+            agenda.push(5, event);
+        }
+        for event in all {
+            assert_eq!(agenda.pop(), Some((5, event)));
+        }
+        assert_eq!((agenda.first(), agenda.pop(), agenda.pop()), (Some(9), Some((9, Event::Place)), None));
     }
 }

@@ -232,7 +232,7 @@ impl Ftl {
             let slot = first + next;
             next += 1;
             let unit = self.blocks.owner(slot, self.map.initial(), &self.shape);
-            if unit == NONE || self.slot(unit) != slot {
+            if unit == NONE || !self.map.is_still_in(unit, slot) {
                 continue;
             }
             units.push(unit);

@@ -93,6 +93,17 @@ impl UnitMap {
         }
     }
 
+    /// Whether a unit is still in a slot that it was put into, or that it was in at time 0.
+    pub(super) fn is_still_in(&self, unit: u32, slot: u32) -> bool {
+        match &self.table {
+            Table::Dense(slots) => slots[unit as usize] == slot,
+            Table::Sparse(sparse) => match sparse.entries[sparse.find(unit)] {
+                FREE => true,
+                entry => entry as u32 == slot,
+            },
+        }
+    }
+
     pub(super) fn set(&mut self, unit: u32, slot: u32, shape: &Shape) {
         match &mut self.table {
             Table::Dense(slots) => slots[unit as usize] = slot,

@@ -1,12 +1,13 @@
 //! From a description to a device: what the data sheet does not say is derived here.
 
+use super::hybrid::HybridFlashSpec;
 use super::sections::{
     CacheSpec, DeviceSpec, DiskSpec, FlashSpec, GeometrySpec, InterfaceSpec, LayoutSpec, MechanicalSpec, MechanicsSpec,
     PolicySpec, SeekSpec, ZoneSpec,
 };
 use crate::{
-    AnyDevice, CacheModel, ConstantDevice, ConstantModel, DeviceError, DiskModel, FlashDrive, Geometry, InterfaceModel,
-    Layout, MechanicalDisk, Mechanics, QueuePolicy, SeekCurve, SingleDrive, TableDisk, Zone,
+    AnyDevice, CacheModel, ConstantDevice, ConstantModel, DeviceError, DiskModel, FlashDrive, Geometry, HybridDisk,
+    InterfaceModel, Layout, MechanicalDisk, Mechanics, QueuePolicy, SeekCurve, SingleDrive, TableDisk, Zone,
 };
 use iopilot_block::{Nanos, SECTOR_BYTES};
 
@@ -25,6 +26,13 @@ impl DiskSpec {
             DeviceSpec::Drive(drive) => SingleDrive::new(drive.model()?).into(),
             DeviceSpec::Table(table) => TableDisk::new(table.model()?).into(),
             DeviceSpec::Ssd(ssd) => FlashDrive::new(&ssd.model()).into(),
+            DeviceSpec::Hybrid(h) => {
+                let flash: AnyDevice = match &h.flash {
+                    HybridFlashSpec::Simple(flash) => ConstantDevice::new(constant(flash)).into(),
+                    HybridFlashSpec::Ssd(ssd) => FlashDrive::new(&ssd.model()).into(),
+                };
+                HybridDisk::new(MechanicalDisk::new(h.disk.model()).into(), flash, h.model()).into()
+            }
         })
     }
 
@@ -40,6 +48,7 @@ impl DiskSpec {
             DeviceSpec::Drive(drive) => drive.model()?.mechanics.geometry.capacity(),
             DeviceSpec::Table(table) => table.capacity_sectors,
             DeviceSpec::Ssd(ssd) => ssd.capacity_sectors,
+            DeviceSpec::Hybrid(h) => h.disk.model().mechanics.geometry.capacity(),
         })
     }
 

@@ -1,8 +1,9 @@
 //! Whether the values of a description make a drive.
 
+use super::hybrid::HybridFlashSpec;
 use super::sections::{
-    CacheSpec, DeviceSpec, DiskSpec, FlashSpec, GeometrySpec, InterfaceSpec, LayoutSpec, MechanicsSpec, PolicySpec,
-    SeekSpec, ZoneSpec,
+    CacheSpec, DeviceSpec, DiskSpec, FlashSpec, GeometrySpec, InterfaceSpec, LayoutSpec, MechanicalSpec, MechanicsSpec,
+    PolicySpec, SeekSpec, ZoneSpec,
 };
 use crate::SeekCurve;
 use iopilot_block::InputError;
@@ -15,17 +16,27 @@ impl DiskSpec {
         self.check_marks()?;
         match &self.device {
             DeviceSpec::Flash(flash) => check_flash(flash),
-            DeviceSpec::Mechanical(m) => {
-                check_mechanics(&m.mechanics)?;
-                check_geometry(&m.geometry)?;
-                check_interface(&m.interface)?;
-                check_cache(&m.cache)
+            DeviceSpec::Mechanical(m) => check_mechanical(m),
+            DeviceSpec::Hybrid(h) => {
+                check_mechanical(&h.disk)?;
+                match &h.flash {
+                    HybridFlashSpec::Simple(flash) => check_flash(flash)?,
+                    HybridFlashSpec::Ssd(ssd) => ssd.check()?,
+                }
+                h.check()
             }
             DeviceSpec::Drive(drive) => drive.model().map(drop),
             DeviceSpec::Table(table) => table.model().map(drop),
             DeviceSpec::Ssd(ssd) => ssd.check(),
         }
     }
+}
+
+fn check_mechanical(m: &MechanicalSpec) -> Check {
+    check_mechanics(&m.mechanics)?;
+    check_geometry(&m.geometry)?;
+    check_interface(&m.interface)?;
+    check_cache(&m.cache)
 }
 
 pub(super) fn within(key: &str, value: f64, low: f64, high: f64, what: &str) -> Check {
@@ -234,7 +245,7 @@ mod tests {
     use super::*;
     use crate::{Catalogue, DiskSpec};
 
-    fn refused(name: &str, change: impl Fn(&mut crate::MechanicalSpec)) -> String {
+    fn refused(name: &str, change: impl Fn(&mut MechanicalSpec)) -> String {
         let mut spec = Catalogue::get(name).unwrap();
         let DeviceSpec::Mechanical(m) = &mut spec.device else { panic!("{name} is mechanical") };
         change(m);

@@ -1,5 +1,6 @@
 //! Reading and writing the TOML, with errors that name file, line, key and what was expected.
 
+use super::hybrid::{HybridFlashSpec, HybridSpec};
 use super::sections::{DeviceSpec, DiskSpec, File, Kind, MechanicalSpec};
 use crate::DeviceError;
 use iopilot_block::{InputError, parse_toml};
@@ -43,6 +44,7 @@ impl DiskSpec {
             drive: None,
             table: None,
             ssd: None,
+            hybrid: None,
             provenance: self.provenance.clone(),
         };
         match &self.device {
@@ -58,6 +60,18 @@ impl DiskSpec {
             DeviceSpec::Ssd(ssd) => {
                 file.kind = Kind::Ssd;
                 file.ssd = Some((**ssd).clone());
+            }
+            DeviceSpec::Hybrid(h) => {
+                file.kind = Kind::Hybrid;
+                file.geometry = Some(h.disk.geometry.clone());
+                file.mechanics = Some(h.disk.mechanics.clone());
+                file.interface = Some(h.disk.interface.clone());
+                file.cache = Some(h.disk.cache.clone());
+                match &h.flash {
+                    HybridFlashSpec::Simple(flash) => file.flash = Some(flash.clone()),
+                    HybridFlashSpec::Ssd(ssd) => file.ssd = Some((**ssd).clone()),
+                }
+                file.hybrid = Some(h.hybrid.clone());
             }
             DeviceSpec::Mechanical(m) => {
                 file.kind = Kind::Mechanical;
@@ -112,6 +126,7 @@ fn from_file(file: File) -> Result<DiskSpec, InputError> {
         Kind::Drive => &["drive"],
         Kind::Table => &["table"],
         Kind::Ssd => &["ssd"],
+        Kind::Hybrid => &["geometry", "mechanics", "interface", "cache", "flash", "ssd", "hybrid"],
     };
     for (section, given) in [
         ("geometry", file.geometry.is_some()),
@@ -122,6 +137,7 @@ fn from_file(file: File) -> Result<DiskSpec, InputError> {
         ("drive", file.drive.is_some()),
         ("table", file.table.is_some()),
         ("ssd", file.ssd.is_some()),
+        ("hybrid", file.hybrid.is_some()),
     ] {
         if given && !own.contains(&section) {
             return Err(InputError::new(section, "a section", format!("no [{section}] for this type")));
@@ -138,6 +154,21 @@ fn from_file(file: File) -> Result<DiskSpec, InputError> {
         Kind::Drive => DeviceSpec::Drive(Box::new(file.drive.ok_or_else(|| missing("drive"))?)),
         Kind::Table => DeviceSpec::Table(Box::new(file.table.ok_or_else(|| missing("table"))?)),
         Kind::Ssd => DeviceSpec::Ssd(Box::new(file.ssd.ok_or_else(|| missing("ssd"))?)),
+        Kind::Hybrid => DeviceSpec::Hybrid(Box::new(HybridSpec {
+            disk: MechanicalSpec {
+                geometry: file.geometry.ok_or_else(|| missing("geometry"))?,
+                mechanics: file.mechanics.ok_or_else(|| missing("mechanics"))?,
+                interface: file.interface.ok_or_else(|| missing("interface"))?,
+                cache: file.cache.ok_or_else(|| missing("cache"))?,
+            },
+            flash: match (file.flash, file.ssd) {
+                (Some(flash), None) => HybridFlashSpec::Simple(flash),
+                (None, Some(ssd)) => HybridFlashSpec::Ssd(Box::new(ssd)),
+                (None, None) => return Err(InputError::new("ssd", "", "a section [ssd] or [flash] for this type")),
+                _ => return Err(InputError::new("flash", "a section", "[ssd] or [flash], not both")),
+            },
+            hybrid: file.hybrid.ok_or_else(|| missing("hybrid"))?,
+        })),
     };
     Ok(DiskSpec { name: file.name, model: file.model, sources: file.sources, device, provenance: file.provenance })
 }

@@ -63,7 +63,11 @@ fn zones(capacity_sectors: u64, heads: u32) -> u32 {
 impl DiskSpec {
     /// Fills in what rules give for keys that were left out, with its mark where the description has marks at all.
     pub(super) fn fill(&mut self) {
-        let DeviceSpec::Mechanical(m) = &mut self.device else { return };
+        let m = match &mut self.device {
+            DeviceSpec::Mechanical(m) => &mut **m,
+            DeviceSpec::Hybrid(h) => &mut h.disk,
+            _ => return,
+        };
         for (key, rule) in m.fill() {
             if !self.provenance.is_empty() {
                 self.provenance.insert(key.to_owned(), format!("derived: rule {rule}"));

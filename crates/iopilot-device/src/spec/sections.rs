@@ -1,6 +1,7 @@
 //! The sections of a drive's description, as they stand in the file.
 
 use super::drive::DriveSpec;
+use super::hybrid::{HybridCacheSpec, HybridSpec};
 use super::ssd::SsdSpec;
 use super::table::TableSpec;
 use serde::{Deserialize, Serialize};
@@ -36,6 +37,8 @@ pub enum DeviceSpec {
     Table(Box<TableSpec>),
     /// `type = "ssd"`
     Ssd(Box<SsdSpec>),
+    /// `type = "hybrid"`
+    Hybrid(Box<HybridSpec>),
 }
 
 /// A hard disk drive.
@@ -282,6 +285,7 @@ pub(super) struct File {
     pub(super) drive: Option<DriveSpec>,
     pub(super) table: Option<TableSpec>,
     pub(super) ssd: Option<SsdSpec>,
+    pub(super) hybrid: Option<HybridCacheSpec>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) provenance: BTreeMap<String, String>,
 }
@@ -298,4 +302,6 @@ pub(super) enum Kind {
     Table,
     #[serde(rename = "ssd")]
     Ssd,
+    #[serde(rename = "hybrid")]
+    Hybrid,
 }

@@ -24,6 +24,12 @@ fn row(name: &str, spec: &DiskSpec) -> String {
             format!("{} | {heads} | {seek} | {cache} | {}", m.mechanics.rotation_rpm, m.interface.queue_depth)
         }
         (DeviceSpec::Flash(f), _) => format!("– | – | – | – | {}", f.queue_depth),
+        (DeviceSpec::Hybrid(h), _) => {
+            let seek = h.disk.mechanics.seek.average_ms.map_or("table".to_owned(), |ms| format!("{ms}"));
+            let cache = format!("{} / {}", h.disk.cache.size_kib, h.disk.cache.segments);
+            let (rpm, heads) = (h.disk.mechanics.rotation_rpm, h.disk.geometry.heads);
+            format!("{rpm} | {heads} × – | {seek} | {cache} | {}", h.disk.interface.queue_depth)
+        }
         (DeviceSpec::Ssd(s), _) => format!("– | – | – | {} / – | {}", s.buffer.size_kib, s.host.queue_depth),
         _ => unreachable!("a mechanical description builds a mechanical disk"),
     };

@@ -4,6 +4,7 @@ mod array;
 mod claims;
 mod documentation;
 mod flash;
+mod hybrid;
 mod positions;
 mod properties;
 mod provenance;

@@ -84,7 +84,7 @@ fn what_was_read_and_what_can_be_buffered_is_cached() {
 fn only_what_has_an_arm_has_positions() {
     for name in Catalogue::names() {
         let spec = Catalogue::get(name).expect("in the catalogue");
-        let mechanical = matches!(spec.device, DeviceSpec::Mechanical(_));
+        let mechanical = matches!(spec.device, DeviceSpec::Mechanical(_) | DeviceSpec::Hybrid(_));
         assert_eq!(spec.build().expect("sound").positions().is_some(), mechanical, "{name}");
     }
 }

@@ -13,7 +13,11 @@ fn specs() -> impl Iterator<Item = DiskSpec> {
 fn mechanical() -> impl Iterator<Item = (DiskSpec, Box<MechanicalSpec>)> {
     specs().filter_map(|spec| match &spec.device {
         DeviceSpec::Mechanical(m) => Some((spec.clone(), m.clone())),
-        DeviceSpec::Flash(_) | DeviceSpec::Drive(_) | DeviceSpec::Table(_) | DeviceSpec::Ssd(_) => None,
+        DeviceSpec::Flash(_)
+        | DeviceSpec::Drive(_)
+        | DeviceSpec::Table(_)
+        | DeviceSpec::Ssd(_)
+        | DeviceSpec::Hybrid(_) => None,
     })
 }
 

@@ -86,7 +86,11 @@ impl Rig {
         match &self.device {
             AnyDevice::Mechanical(disk) => disk.dirty_sectors(),
             AnyDevice::Array(array) => array.dirty_sectors(),
-            AnyDevice::Constant(_) | AnyDevice::Drive(_) | AnyDevice::Table(_) | AnyDevice::Flash(_) => 0,
+            AnyDevice::Constant(_)
+            | AnyDevice::Drive(_)
+            | AnyDevice::Table(_)
+            | AnyDevice::Flash(_)
+            | AnyDevice::Hybrid(_) => 0,
         }
     }
 

@@ -1,5 +1,6 @@
 //! `iopilot disk`: the catalogue.
 
+mod cliff;
 mod plot;
 mod train;
 
@@ -81,6 +82,12 @@ fn entry(spec: &DiskSpec) -> Result<Entry, DeviceError> {
         ),
         DeviceSpec::Flash(f) => (f.queue_depth, None, None, None),
         DeviceSpec::Table(t) => (t.queue_depth, None, None, None),
+        DeviceSpec::Hybrid(h) => (
+            h.disk.interface.queue_depth,
+            Some(h.disk.mechanics.rotation_rpm),
+            h.disk.mechanics.seek.average_ms,
+            Some(h.disk.cache.size_kib),
+        ),
         DeviceSpec::Ssd(s) => (s.host.queue_depth, None, None, Some(s.buffer.size_kib)),
         DeviceSpec::Drive(d) => {
             let sectors = u64::from(d.buffer.segments) * u64::from(d.buffer.segment_sectors);

@@ -3,7 +3,7 @@
 use super::number::{bytes, percent, plain, short_count};
 use super::{Alignment, Table};
 use crate::terminal::Terminal;
-use iopilot_block::Distribution;
+use iopilot_block::{Distribution, SECTOR_BYTES};
 use iopilot_device::DeviceReport;
 use iopilot_sim::RunReport;
 use std::fmt::Write;
@@ -35,6 +35,12 @@ pub(crate) fn details(run: &RunReport, terminal: Terminal) -> String {
             let erases = format!("{} to {} a block, {:.2} on average", ssd.erases_min, ssd.erases_max, ssd.erases_mean);
             fact("blocks erased", format!("{} ({erases})", ssd.erases));
             fact("moved", format!("{} units by garbage collection and wear levelling", ssd.units_moved));
+        }
+        Some(DeviceReport::Hybrid(hybrid)) => {
+            let cache = &hybrid.cache;
+            let read = (cache.read_hit_sectors + cache.read_miss_sectors).max(1);
+            fact("from flash", format!("{} of what was read", percent(cache.read_hit_sectors as f64 / read as f64)));
+            fact("copied to flash", bytes(cache.promoted_sectors * SECTOR_BYTES));
         }
         Some(DeviceReport::Array(array)) => {
             let lost: Vec<String> = array.lost_members.iter().map(ToString::to_string).collect();

@@ -71,6 +71,15 @@ pub(crate) fn service_times(name: &str, mut reads: Vec<f64>, mut writes: Vec<f64
     draw(&title, (0.0, longest), 1.0, &curves, tick, |v| format!("{} %", tick(v * 100.0)))
 }
 
+/// MB/s of random writes over what has been written, in capacities of the drive.
+pub(crate) fn write_cliff(name: &str, points: Vec<(f64, f64)>) -> String {
+    let end = points.last().map_or(1.0, |p| p.0.ceil());
+    let curves = [Curve { class: "writes", points }];
+    let y = top(&curves);
+    let title = format!("{name}: random 4 KiB writes, MB/s, over capacities written, from empty");
+    draw(&title, (0.0, end), y, &curves, tick, tick)
+}
+
 fn top(curves: &[Curve]) -> f64 {
     curves.iter().flat_map(|c| &c.points).map(|p| p.1).fold(0.0, f64::max)
 }

@@ -1,11 +1,12 @@
 //! `iopilot disk plot`: what a model is, in pictures.
 
+use super::cliff::write_cliff;
 use crate::commands::Context;
 use crate::commands::session::load_disk;
 use crate::report::pictures;
 use anyhow::Context as _;
 use iopilot_block::{Flags, InputError, Lba, Nanos, Op, RequestId, Sectors};
-use iopilot_device::{AnyDevice, Device, DeviceRequest, Mechanics};
+use iopilot_device::{AnyDevice, Device, DeviceRequest, DeviceSpec, Mechanics};
 use iopilot_trace::Destination;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -26,6 +27,9 @@ pub(super) fn run(disk: &str, folder: &Path, seed: u64, context: &Context) -> an
         let [reads, writes] = [Op::Read, Op::Write].map(|op| service_times(&device, op, seed));
         pictures::service_times(name, reads?, writes?)
     })];
+    if let DeviceSpec::Ssd(ssd) = &spec.device {
+        pictures.push(("cliff", pictures::write_cliff(name, write_cliff(&spec, ssd, seed)?)));
+    }
     if let Some(mechanics) = mechanics(&device) {
         pictures.push(("seek", pictures::seek_curve(name, mechanics)));
         pictures.push(("zones", pictures::zones(name, mechanics)));
@@ -50,7 +54,11 @@ fn mechanics(device: &AnyDevice) -> Option<&Mechanics> {
     match device {
         AnyDevice::Mechanical(disk) => Some(&disk.model().mechanics),
         AnyDevice::Drive(drive) => Some(&drive.drive().model().mechanics),
-        AnyDevice::Constant(_) | AnyDevice::Array(_) | AnyDevice::Table(_) | AnyDevice::Flash(_) => None,
+        AnyDevice::Constant(_)
+        | AnyDevice::Array(_)
+        | AnyDevice::Table(_)
+        | AnyDevice::Flash(_)
+        | AnyDevice::Hybrid(_) => None,
     }
 }
 

@@ -103,7 +103,7 @@ fn form(
 
 fn rotational(spec: &DiskSpec) -> bool {
     match &spec.device {
-        DeviceSpec::Mechanical(_) | DeviceSpec::Drive(_) => true,
+        DeviceSpec::Mechanical(_) | DeviceSpec::Drive(_) | DeviceSpec::Hybrid(_) => true,
         DeviceSpec::Table(table) => table.rotational,
         DeviceSpec::Flash(_) | DeviceSpec::Ssd(_) => false,
     }
@@ -113,6 +113,7 @@ fn rotational(spec: &DiskSpec) -> bool {
 fn cache_kib(device: &DeviceSpec) -> Option<u64> {
     match device {
         DeviceSpec::Mechanical(m) => Some(if m.cache.segments == 0 { 0 } else { m.cache.size_kib }),
+        DeviceSpec::Hybrid(h) => Some(if h.disk.cache.segments == 0 { 0 } else { h.disk.cache.size_kib }),
         DeviceSpec::Drive(d) => Some(u64::from(d.buffer.segments) * u64::from(d.buffer.segment_sectors) / 2),
         DeviceSpec::Table(table) => {
             let cache = table.cache.as_ref()?;

@@ -1,0 +1,371 @@
+//! [`HybridDisk`] as a [`Device`]: requests, reads, and the work of its own.
+
+use super::cache::Cache;
+use super::model::HybridModel;
+use super::parts::{Owner, Part, Piece, Side};
+use super::stats::HybridStats;
+use crate::{AnyDevice, Completion, Device, DeviceReport, DeviceRequest, HybridReport, ServiceBreakdown};
+use iopilot_block::{Flags, Nanos, Op, Positions};
+use std::ops::Range;
+
+/// Lines destaged at once.
+const DESTAGES: u32 = 8;
+/// Pieces of the drive's own work in a device while the host has some there.
+const BESIDE: u32 = 4;
+
+/// A request in the drive.
+#[derive(Clone, Copy, Debug)]
+struct Active {
+    request: DeviceRequest,
+    /// Pieces it waits for.
+    pending: u32,
+    /// Still to be done after the flush that came with it.
+    preflush: bool,
+    /// All of a read came from flash.
+    hit: bool,
+    service: ServiceBreakdown,
+}
+
+/// A hard disk drive with a flash cache.
+#[derive(Clone, Debug)]
+pub struct HybridDisk {
+    pub(super) model: HybridModel,
+    disk: Part,
+    flash: Part,
+    pub(super) cache: Cache,
+    pub(super) pieces: Vec<Piece>,
+    free: Vec<u32>,
+    requests: Vec<Option<Active>>,
+    outstanding: u32,
+    destages: u32,
+    /// Since when no request is in the drive.
+    idle_since: Nanos,
+    pub(super) stats: HybridStats,
+    done: Vec<Completion>,
+    completions: Vec<Completion>,
+}
+
+impl HybridDisk {
+    /// A drive of two idle devices. The flash must hold the lines of the model.
+    pub fn new(disk: AnyDevice, flash: AnyDevice, model: HybridModel) -> Self {
+        Self {
+            cache: Cache::new(&model),
+            model,
+            disk: Part::new(disk),
+            flash: Part::new(flash),
+            pieces: Vec::new(),
+            free: Vec::new(),
+            requests: Vec::new(),
+            outstanding: 0,
+            destages: 0,
+            idle_since: Nanos::ZERO,
+            stats: HybridStats::default(),
+            done: Vec::new(),
+            completions: Vec::new(),
+        }
+    }
+
+    /// What its cache did since time 0.
+    pub fn stats(&self) -> HybridStats {
+        HybridStats {
+            evicted_lines: self.cache.evicted,
+            refused_lines: self.cache.refused,
+            lines_used: self.cache.used(),
+            lines_dirty: self.cache.dirty_lines,
+            ..self.stats
+        }
+    }
+
+    /// Sectors that are in flash only.
+    pub fn dirty_lines(&self) -> u32 {
+        self.cache.dirty_lines + self.destages
+    }
+
+    pub(super) fn add(&mut self, side: Side, owner: Owner, op: Op, sectors: Range<u64>, flags: Flags) {
+        let length = sectors.end - sectors.start;
+        let piece = Piece { side, owner, op, lba: sectors.start, sectors: length, flags, overtaken: false };
+        let index = match self.free.pop() {
+            Some(index) => {
+                self.pieces[index as usize] = piece;
+                index
+            }
+            None => {
+                self.pieces.push(piece);
+                self.pieces.len() as u32 - 1
+            }
+        };
+        if let Owner::Request(request) = owner {
+            if let Some(active) = &mut self.requests[request as usize] {
+                active.pending += 1;
+            }
+        }
+        match side {
+            Side::Disk => self.disk.push(index, &piece),
+            Side::Flash => self.flash.push(index, &piece),
+        }
+    }
+
+    /// The sectors of a line in flash.
+    pub(super) fn in_flash(&self, line: u32, within: Range<u64>) -> Range<u64> {
+        let start = u64::from(line) * self.cache.division.line;
+        start + within.start..start + within.end
+    }
+
+    /// Divides a request into pieces.
+    fn start(&mut self, index: u32) {
+        let Some(active) = self.requests[index as usize] else { return };
+        let request = active.request;
+        let sectors = request.lba.0..request.lba.0 + u64::from(request.sectors.0);
+        let owner = Owner::Request(index);
+        if active.preflush || request.op == Op::Flush {
+            for side in [Side::Disk, Side::Flash] {
+                self.add(side, owner, Op::Flush, 0..0, Flags::empty());
+            }
+            return;
+        }
+        let flags = request.flags - Flags::PREFLUSH;
+        match request.op {
+            Op::Read => self.read(index, sectors, flags),
+            Op::Write => self.write(owner, sectors, flags),
+            _ => self.discard(owner, sectors),
+        }
+    }
+
+    fn read(&mut self, index: u32, sectors: Range<u64>, flags: Flags) {
+        let owner = Owner::Request(index);
+        let size = self.cache.division.line;
+        let mut from_disk: Option<Range<u64>> = None;
+        let mut hit = true;
+        for tag in sectors.start / size..sectors.end.div_ceil(size) {
+            let (touched, _) = self.cache.division.masks(tag, &sectors);
+            let first = tag * size;
+            let here = sectors.start.max(first)..sectors.end.min(first + size);
+            let line = self.cache.find(tag);
+            let (valid, only) = line.map_or((0, 0), |at| {
+                let line = self.cache.line(at);
+                (line.valid & touched, (line.dirty | line.destaging) & touched)
+            });
+            if valid != touched {
+                hit = false;
+                self.cache.remember(tag);
+                if only == 0 {
+                    match &mut from_disk {
+                        Some(run) if run.end == here.start => run.end = here.end,
+                        run => {
+                            if let Some(before) = run.replace(here) {
+                                self.add(Side::Disk, owner, Op::Read, before, flags);
+                            }
+                        }
+                    }
+                    continue;
+                }
+                // What the disk does not have comes from flash, the rest from the disk.
+                for run in self.cache.division.runs(touched & !only) {
+                    let run = (first + run.start).max(here.start)..(first + run.end).min(here.end);
+                    self.add(Side::Disk, owner, Op::Read, run, flags);
+                }
+            }
+            if let Some(at) = line {
+                self.cache.touch(at);
+                let parts = if valid == touched { touched } else { only };
+                for run in self.cache.division.runs(parts) {
+                    let from = (first + run.start).max(here.start) - first;
+                    let to = (first + run.end).min(here.end) - first;
+                    self.stats.read_hit_sectors += to - from;
+                    let place = self.in_flash(at, from..to);
+                    self.add(Side::Flash, owner, Op::Read, place, flags);
+                }
+            }
+        }
+        if let Some(run) = from_disk {
+            self.add(Side::Disk, owner, Op::Read, run, flags);
+        }
+        if let Some(active) = &mut self.requests[index as usize] {
+            active.hit = hit;
+        }
+    }
+
+    /// The disk has read sectors for the host: lines read often enough are copied to flash.
+    fn promote(&mut self, piece: &Piece) {
+        self.stats.read_miss_sectors += piece.sectors;
+        if piece.overtaken || piece.sectors > u64::from(self.model.promote_max_sectors) {
+            return;
+        }
+        let sectors = piece.lba..piece.lba + piece.sectors;
+        let size = self.cache.division.line;
+        for tag in sectors.start / size..sectors.end.div_ceil(size) {
+            let (_, covered) = self.cache.division.masks(tag, &sectors);
+            if covered == 0 || !self.cache.deserves(tag) {
+                continue;
+            }
+            let Some(line) = self.cache.admit(tag) else { continue };
+            let new = covered & !self.cache.line(line).valid;
+            self.cache.line_mut(line).valid |= new;
+            for run in self.cache.division.runs(new) {
+                self.stats.promoted_sectors += run.end - run.start;
+                self.cache.line_mut(line).busy += 1;
+                let place = self.in_flash(line, run);
+                self.add(Side::Flash, Owner::Promote { line }, Op::Write, place, Flags::empty());
+            }
+        }
+    }
+
+    /// Starts to destage where it is time to.
+    fn destage(&mut self, now: Nanos) {
+        let idle = self.outstanding == 0 && now >= self.idle_since + self.model.destage_idle;
+        while self.destages < DESTAGES && (idle || self.cache.dirty_lines > self.model.dirty_limit_lines) {
+            let Some((line, mask)) = self.cache.next_dirty() else { return };
+            self.destages += 1;
+            for run in self.cache.division.runs(mask) {
+                self.cache.line_mut(line).busy += 1;
+                let place = self.in_flash(line, run.clone());
+                let owner = Owner::DestageRead { line, mask };
+                self.add(Side::Flash, owner, Op::Read, place, Flags::empty());
+            }
+            // One for the line as a whole was counted when it was taken.
+            self.release(line, mask);
+        }
+    }
+
+    /// One piece of work on a line is done; with the last its parts are on the disk.
+    fn release(&mut self, line: u32, mask: u64) {
+        let l = self.cache.line_mut(line);
+        l.busy -= 1;
+        if l.busy == 0 && l.destaging != 0 && mask != 0 {
+            l.destaging = 0;
+            self.destages -= 1;
+        }
+    }
+
+    fn piece_done(&mut self, index: u32, completion: &Completion) {
+        let piece = self.pieces[index as usize];
+        self.free.push(index);
+        match piece.side {
+            Side::Disk => self.disk.completed(&piece),
+            Side::Flash => self.flash.completed(&piece),
+        }
+        match piece.owner {
+            Owner::Request(request) => {
+                if piece.op == Op::Read && piece.side == Side::Disk {
+                    self.promote(&piece);
+                }
+                self.answer(request, &piece, completion);
+            }
+            Owner::Promote { line } => {
+                let mask = self.cache.line(line).destaging;
+                self.release(line, mask);
+            }
+            Owner::DestageRead { line, mask } => {
+                let start = self.cache.tag(line) * self.cache.division.line;
+                let offset = piece.lba - self.in_flash(line, 0..0).start;
+                let place = start + offset..start + offset + piece.sectors;
+                self.stats.destaged_sectors += piece.sectors;
+                self.add(Side::Disk, Owner::DestageWrite { line, mask }, Op::Write, place, Flags::empty());
+            }
+            Owner::DestageWrite { line, mask } => self.release(line, mask),
+        }
+    }
+
+    fn answer(&mut self, index: u32, piece: &Piece, completion: &Completion) {
+        let Some(active) = &mut self.requests[index as usize] else { return };
+        active.pending -= 1;
+        active.service = completion.service;
+        if active.pending > 0 {
+            return;
+        }
+        if active.preflush && piece.op == Op::Flush {
+            active.preflush = false;
+            self.start(index);
+            return;
+        }
+        let mut service = active.service;
+        service.cache_hit |= active.hit && active.request.op == Op::Read;
+        let completion = Completion { id: active.request.id, at: completion.at, service };
+        self.requests[index as usize] = None;
+        self.outstanding -= 1;
+        self.idle_since = completion.at;
+        self.done.push(completion);
+    }
+
+    fn send(&mut self, now: Nanos) {
+        self.destage(now);
+        let pressed = self.cache.dirty_lines > self.model.dirty_limit_lines;
+        self.disk.send(&self.pieces, if pressed { BESIDE } else { 0 }, now);
+        self.flash.send(&self.pieces, BESIDE, now);
+    }
+
+    /// When the drive has been idle long enough to destage.
+    fn idle_event(&self) -> Option<Nanos> {
+        let waits = self.outstanding == 0 && self.cache.dirty_lines > 0 && self.destages == 0;
+        waits.then(|| self.idle_since + self.model.destage_idle)
+    }
+
+    fn next_inside(&self) -> Option<Nanos> {
+        [self.disk.next_event(), self.flash.next_event(), self.idle_event()].into_iter().flatten().min()
+    }
+
+    fn run_to(&mut self, now: Nanos) {
+        while let Some(at) = self.next_inside().filter(|&at| at <= now) {
+            let mut completions = std::mem::take(&mut self.completions);
+            self.disk.advance(at, &mut completions);
+            self.flash.advance(at, &mut completions);
+            for completion in completions.drain(..) {
+                self.piece_done(completion.id.index() as u32, &completion);
+            }
+            self.completions = completions;
+            self.send(at);
+        }
+    }
+}
+
+impl Device for HybridDisk {
+    fn submit(&mut self, request: DeviceRequest, now: Nanos) {
+        self.run_to(now);
+        let index = request.id.index();
+        if index >= self.requests.len() {
+            self.requests.resize(index + 1, None);
+        }
+        self.requests[index] = Some(Active {
+            request,
+            pending: 0,
+            preflush: request.op != Op::Flush && request.flags.contains(Flags::PREFLUSH),
+            hit: false,
+            service: ServiceBreakdown::default(),
+        });
+        self.outstanding += 1;
+        self.start(index as u32);
+        self.send(now);
+    }
+
+    fn next_event(&self) -> Option<Nanos> {
+        match self.done.first() {
+            Some(completion) => Some(completion.at),
+            None => self.next_inside(),
+        }
+    }
+
+    fn advance(&mut self, now: Nanos, out: &mut Vec<Completion>) {
+        self.run_to(now);
+        out.append(&mut self.done);
+    }
+
+    fn capacity(&self) -> u64 {
+        self.disk.device.capacity()
+    }
+
+    fn queue_depth(&self) -> u32 {
+        self.disk.device.queue_depth()
+    }
+
+    fn positions(&self) -> Option<&dyn Positions> {
+        self.disk.device.positions()
+    }
+
+    fn report(&self) -> Option<DeviceReport> {
+        let ssd = match self.flash.device.report() {
+            Some(DeviceReport::Ssd(ssd)) => Some(ssd),
+            _ => None,
+        };
+        Some(DeviceReport::Hybrid(HybridReport { cache: self.stats(), ssd }))
+    }
+}

@@ -1,0 +1,95 @@
+//! The two devices, each with what waits for it.
+
+use crate::{AnyDevice, Completion, Device, DeviceRequest};
+use iopilot_block::{Flags, Lba, Nanos, Op, RequestId, Sectors};
+use std::collections::VecDeque;
+
+/// Which of the two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Disk,
+    Flash,
+}
+
+/// Whose a piece of work is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// Of a request, by its index.
+    Request(u32),
+    /// Copies to flash what was read.
+    Promote { line: u32 },
+    /// Reads from flash what the disk is to have.
+    DestageRead { line: u32, mask: u64 },
+    /// Writes it to the disk.
+    DestageWrite { line: u32, mask: u64 },
+}
+
+/// What is asked of one device.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Piece {
+    pub(super) side: Side,
+    pub(super) owner: Owner,
+    pub(super) op: Op,
+    pub(super) lba: u64,
+    pub(super) sectors: u64,
+    pub(super) flags: Flags,
+    /// A read whose sectors were written before it was complete.
+    pub(super) overtaken: bool,
+}
+
+/// A device, and what waits for it: first what the host waits for.
+#[derive(Clone, Debug)]
+pub(super) struct Part {
+    pub(super) device: AnyDevice,
+    waiting: [VecDeque<u32>; 2],
+    inside: [u32; 2],
+}
+
+impl Part {
+    pub(super) fn new(device: AnyDevice) -> Self {
+        Self { device, waiting: [VecDeque::new(), VecDeque::new()], inside: [0; 2] }
+    }
+
+    fn rank(piece: &Piece) -> usize {
+        usize::from(!matches!(piece.owner, Owner::Request(_)))
+    }
+
+    pub(super) fn push(&mut self, index: u32, piece: &Piece) {
+        self.waiting[Self::rank(piece)].push_back(index);
+    }
+
+    /// Sends what the device takes; its own work while nothing of the host is there, and `beside` pieces of it always.
+    pub(super) fn send(&mut self, pieces: &[Piece], beside: u32, now: Nanos) {
+        for rank in 0..2 {
+            while self.inside[0] + self.inside[1] < self.device.queue_depth() {
+                if rank == 1 && self.inside[0] > 0 && self.inside[1] >= beside {
+                    return;
+                }
+                let Some(index) = self.waiting[rank].pop_front() else { break };
+                let piece = &pieces[index as usize];
+                let request = DeviceRequest {
+                    id: RequestId::from_index(index as usize),
+                    op: piece.op,
+                    lba: Lba(piece.lba),
+                    // Pieces are no longer than requests.
+                    sectors: Sectors(piece.sectors as u32),
+                    flags: piece.flags,
+                };
+                self.inside[rank] += 1;
+                self.device.submit(request, now);
+            }
+        }
+    }
+
+    pub(super) fn next_event(&self) -> Option<Nanos> {
+        self.device.next_event()
+    }
+
+    pub(super) fn advance(&mut self, now: Nanos, out: &mut Vec<Completion>) {
+        self.device.advance(now, out);
+    }
+
+    pub(super) fn completed(&mut self, piece: &Piece) {
+        self.inside[Self::rank(piece)] -= 1;
+    }
+}
