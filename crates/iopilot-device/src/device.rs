@@ -28,7 +28,7 @@ pub struct ServiceBreakdown {
     pub rotation: Nanos,
     /// Reading or writing the medium, and moving data over the bus.
     pub transfer: Nanos,
-    /// Command processing.
+    /// Command processing; it may go on while the arm moves.
     pub overhead: Nanos,
     /// How far the arm moved.
     pub cylinders: u32,

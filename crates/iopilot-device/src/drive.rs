@@ -201,6 +201,7 @@ impl Target for Drive {
         self.sync(t);
         let until = t + self.model.overheads.per_request;
         let i = self.enter(request, Stage::Command { until });
+        self.slots[i].service.overhead = Nanos(self.model.overheads.per_request as u64);
         if until <= t {
             self.arrive(i, t, out);
         }

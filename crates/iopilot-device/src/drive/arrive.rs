@@ -2,7 +2,7 @@
 
 use super::Drive;
 use super::choice::Hit;
-use super::slot::{Slot, Stage};
+use super::slot::Slot;
 use crate::{MessageKind, Signal};
 use iopilot_block::Op;
 
@@ -38,14 +38,14 @@ impl Drive {
         let allowed = (sneaky && there > 0) || (turn && !self.asked);
         let stay = self.link.is_none() && (self.model.bus.never_disconnect || (ready && allowed));
         let overheads = &self.model.overheads;
-        self.slots[i].stage = if stay {
+        if stay {
             self.link = Some(i);
             let first = if hit == Hit::Miss { miss } else { overheads.read_hit.of(self.last) };
-            Stage::Overhead { kind: MessageKind::Ready, until: t + first + overheads.data_preparation }
+            self.slots[i].prepare(MessageKind::Ready, t, t + first + overheads.data_preparation);
         } else {
             let until = t + miss + overheads.read_disconnect.of(self.last);
-            Stage::Overhead { kind: MessageKind::Disconnect, until }
-        };
+            self.slots[i].prepare(MessageKind::Disconnect, t, until);
+        }
         match choice {
             Some((s, hit)) if turn => {
                 self.pass_queue(i, t);
@@ -80,14 +80,14 @@ impl Drive {
             slot.extra = true;
             slot.arm_from = t + extra.command + extra.seek_delta;
             let until = t + extra.command + extra.disconnect;
-            slot.stage = Stage::Overhead { kind: MessageKind::Disconnect, until };
+            slot.prepare(MessageKind::Disconnect, t, until);
         } else if stay {
             self.link = Some(i);
             let until = t + first + overheads.data_preparation;
-            slot.stage = Stage::Overhead { kind: MessageKind::Ready, until };
+            slot.prepare(MessageKind::Ready, t, until);
         } else {
             let until = t + first + overheads.write_disconnect;
-            slot.stage = Stage::Overhead { kind: MessageKind::Disconnect, until };
+            slot.prepare(MessageKind::Disconnect, t, until);
         }
         self.slots[i] = slot;
         match choice {
@@ -109,7 +109,7 @@ impl Drive {
         if !self.segments.any_dirty() {
             return self.complete(i, t);
         }
-        self.slots[i].stage = Stage::Overhead { kind: MessageKind::Disconnect, until };
+        self.slots[i].prepare(MessageKind::Disconnect, t, until);
         self.wait(i, t);
     }
 

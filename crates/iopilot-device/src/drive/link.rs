@@ -156,7 +156,7 @@ impl Drive {
             until += overheads.data_preparation;
         }
         self.slots[i].reselected += 1;
-        self.slots[i].stage = Stage::Overhead { kind: MessageKind::Reconnect, until };
+        self.slots[i].prepare(MessageKind::Reconnect, t, until);
         self.fire_if_due(i, t, out);
     }
 
@@ -255,7 +255,7 @@ impl Drive {
             (false, Some(extra)) if slot.extra => extra.second_disconnect,
             (false, _) => overheads.write_disconnect,
         };
-        self.slots[i].stage = Stage::Overhead { kind: MessageKind::Disconnect, until: t + overhead };
+        self.slots[i].prepare(MessageKind::Disconnect, t, t + overhead);
     }
 
     /// Whether a request may keep the bus while it waits for the medium: its parameters say so, and nobody else could
@@ -312,7 +312,7 @@ impl Drive {
         let slot = &mut self.slots[i];
         let overhead = if slot.is_read() { overheads.read_completion } else { overheads.write_completion };
         slot.service.transfer = Nanos((t - slot.data_from).max(0.0) as u64);
-        slot.stage = Stage::Overhead { kind: MessageKind::Complete, until: t + overhead };
+        slot.prepare(MessageKind::Complete, t, t + overhead);
     }
 
     /// When the drive next acts.

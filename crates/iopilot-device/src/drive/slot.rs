@@ -2,7 +2,7 @@
 
 use super::stream::Stream;
 use crate::{DeviceRequest, MessageKind, ServiceBreakdown};
-use iopilot_block::{Op, RequestId};
+use iopilot_block::{Nanos, Op, RequestId};
 
 /// What a request does on the bus.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -61,6 +61,12 @@ pub(super) struct Slot {
 }
 
 impl Slot {
+    /// The firmware prepares a message from `t` to `until`.
+    pub(super) fn prepare(&mut self, kind: MessageKind, t: f64, until: f64) {
+        self.stage = Stage::Overhead { kind, until };
+        self.service.overhead += Nanos((until - t) as u64);
+    }
+
     pub(super) fn id(&self) -> RequestId {
         self.request.id
     }

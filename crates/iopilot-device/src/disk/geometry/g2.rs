@@ -295,4 +295,88 @@ mod tests {
         assert!(refused(|l| l.extents[0].head = 2).contains("a head below 2"));
         assert!(refused(|l| l.zones[0].last_cylinder = 2).starts_with("zone 0: last cylinder: got 2"));
     }
+
+    /// Tracks one after another, of each the sector that is bad and passed over, if it has that many.
+    fn mapped(heads: u32, zones: &[(u32, Vec<u8>)], skews: [f64; 3]) -> G2Layout {
+        let mut layout = G2Layout { heads, ..G2Layout::default() };
+        let mut block = 0;
+        for (per_track, bad) in zones {
+            let first = (layout.cylinders, block);
+            for (track, bad) in bad.iter().enumerate() {
+                let (cylinder, head) = (first.0 + track as u32 / heads, track as u32 % heads);
+                // What lies before the bad sector and what lies behind it; one of them may be empty.
+                let bad = u32::from(*bad) % (per_track + 1);
+                for (sector, blocks) in [(0, bad.min(*per_track)), (bad + 1, per_track.saturating_sub(bad + 1))] {
+                    if blocks > 0 {
+                        layout.extents.push(extent(block, blocks, cylinder, head, sector));
+                        block += u64::from(blocks);
+                    }
+                }
+            }
+            if block == first.1 {
+                continue;
+            }
+            layout.cylinders = first.0 + (bad.len() as u32).div_ceil(heads);
+            layout.zones.push(G2Zone {
+                first_cylinder: first.0,
+                last_cylinder: layout.cylinders - 1,
+                first_block: first.1,
+                last_block: block - 1,
+                blocks_per_track: *per_track,
+                offset: skews[0],
+                track_skew: skews[1],
+                cylinder_skew: skews[2],
+            });
+        }
+        layout.capacity = block;
+        layout
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn every_block_is_in_its_extent_and_every_other_place_is_empty(
+            heads in 1u32..4,
+            zones in proptest::collection::vec((2u32..9, proptest::collection::vec(0u8..30, 1..8)), 1..4),
+            skews in proptest::array::uniform3(0.0..1.0f64),
+        ) {
+            use proptest::{prop_assert, prop_assert_eq};
+            let layout = mapped(heads, &zones, skews);
+            let g = Geometry::g2(&layout).map_err(|e| proptest::test_runner::TestCaseError::fail(e.to_string()))?;
+            prop_assert_eq!(g.capacity(), layout.capacity);
+            let mut held = HashMap::new();
+            let mut starts = HashMap::new();
+            for e in &layout.extents {
+                let zone = layout.zones.iter().find(|z| z.last_block >= e.first).unwrap();
+                for k in 0..e.blocks {
+                    let (lba, sector) = (e.first + u64::from(k), e.sector + k);
+                    let place = g.place_of(lba);
+                    prop_assert_eq!((place.cylinder, place.head, place.sector), (e.cylinder, e.head, sector));
+                    // All sectors of a track agree on where it starts.
+                    let start = (place.angle - f64::from(sector) / f64::from(zone.blocks_per_track)).rem_euclid(1.0);
+                    let known = *starts.entry((e.cylinder, e.head)).or_insert(start);
+                    let off = (start - known).abs();
+                    prop_assert!(off.min(1.0 - off) < 1e-9, "{} {}", start, known);
+                    prop_assert_eq!(held.insert((e.cylinder, e.head, sector), lba), None);
+                    prop_assert!(g.bounds(&g.track_of(lba)).contains(&lba));
+                }
+            }
+            for cylinder in 0..layout.cylinders + 1 {
+                for (head, sector) in (0..heads + 1).flat_map(|h| (0..10).map(move |s| (h, s))) {
+                    let expected = held.get(&(cylinder, head, sector)).copied();
+                    prop_assert_eq!(g.block_at(cylinder, head, sector), expected);
+                }
+            }
+            // Walking the parts is finding each.
+            let (mut track, mut next) = (g.track_of(0), 0);
+            loop {
+                prop_assert_eq!((track.first, g.track_of(track.end() - 1)), (next, track));
+                next = track.end();
+                match g.next_track(&track) {
+                    Some(after) => track = after,
+                    None => break,
+                }
+            }
+            prop_assert_eq!(next, g.capacity());
+        }
+    }
 }

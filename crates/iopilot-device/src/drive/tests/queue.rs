@@ -14,16 +14,18 @@ fn requests_are_served_in_order_and_the_arm_is_released_by_the_preseeking_level(
             m.overheads.read_completion = 3.0 * MS;
         });
         let first = rig.send(Op::Read, 50, 10, 0.0);
-        let second = rig.send(Op::Read, 200, 1, 0.0);
+        let second = rig.send(Op::Read, 260, 1, 0.0);
         (rig.end(first), rig.end(second))
     };
-    // The first: medium until 6.0, bus from 5.1 to 7.1, done at 10.1. The second passes at 13.0, 23.0 ... and takes 2 ms
+    // The first: medium until 6.0, bus from 5.1 to 7.1, done at 10.1. The second passes at 9.0, 19.0 ... and takes 2 ms
     // of seek.
     let (first, second) = ends(Preseek::Acknowledged);
     assert_ms!(first, 10.1);
-    assert_ms!(second, 13.1 + 0.2 + 3.0);
-    assert_ms!(ends(Preseek::Media).0, 10.1);
-    assert!(ends(Preseek::Media).1 <= ends(Preseek::Acknowledged).1);
+    assert_ms!(second, 19.1 + 0.2 + 3.0);
+    // The arm leaves at 6.0; its block, read at 9.1, waits for the bus.
+    let (first, second) = ends(Preseek::Media);
+    assert_ms!(first, 10.1);
+    assert_ms!(second, 10.1 + 0.2 + 3.0);
 }
 
 #[test]
@@ -43,8 +45,9 @@ fn the_queue_has_its_own_policy() {
     assert_eq!(order(Policy::Fcfs), [0, 1, 2, 3]);
     assert_eq!(order(Policy::SstfLbn), [0, 2, 3, 1]);
     assert_eq!(order(Policy::ElevatorLbn), [0, 2, 3, 1]);
-    // 400: cylinder 2, 3.1 ms and angle 0.6; 1000: cylinder 5 and 0.5; 1800: cylinder 9 and 0.7.
-    assert_eq!(order(Policy::Sptf).len(), 4);
+    // At 5.1 on cylinder 0: 400 is there at 7.475 and passes at 16, 1000 at 8.6 and 15, 1800 at 10.1 and 17. At 15.1 on
+    // cylinder 5: 400 at 17.85 and 26, 1800 at 18.225 and 27.
+    assert_eq!(order(Policy::Sptf), [0, 3, 2, 1]);
 }
 
 #[test]
