@@ -45,10 +45,13 @@ pub struct Drive {
     block: BlockTimes,
     slots: Vec<Slot>,
     vacant: Vec<usize>,
-    /// The slots in use, in order of arrival.
+    /// The slots in use, in order of arrival, without those that doze.
     live: Vec<usize>,
-    /// Those that wait for the arm, in order of arrival.
+    /// How many doze.
+    dozing: usize,
+    /// Those that wait for the arm, in order of arrival; how many of them are writes.
     pending: Vec<usize>,
+    waiting_writes: usize,
     /// Chooses among them, unless they are served as they came.
     queue: Option<Box<IoQueue>>,
     /// For [`IoQueue::completed`].
@@ -91,7 +94,9 @@ impl Drive {
             slots: Vec::with_capacity(depth),
             vacant: Vec::with_capacity(depth),
             live: Vec::with_capacity(depth),
+            dozing: 0,
             pending: Vec::with_capacity(depth),
+            waiting_writes: 0,
             queue: turn::queue_for(&model.queue, model.queue_depth, model.mechanics.geometry.capacity()),
             also: Vec::new(),
             seek_floor: SeekFloor::new(cylinders, |distance| model.mechanics.least_move_time(distance)),
@@ -135,6 +140,7 @@ impl Drive {
             moved: 0,
             arm_from: 0.0,
             bus_from: 0.0,
+            dozes: false,
             number: self.arrivals,
             fast: self.model.write.fast != FastWrite::Off && !durable,
             extra: false,
@@ -152,6 +158,27 @@ impl Drive {
         self.live.push(i);
         self.on_bus += 1;
         i
+    }
+
+    /// Takes request `i` off the list of those to whom something can happen, if that is so.
+    fn doze(&mut self, i: usize) {
+        let slot = &mut self.slots[i];
+        let waits = slot.stage == Stage::Off && slot.media == Media::Waiting && slot.segment.is_none();
+        if waits && slot.request.op.transfers() {
+            slot.dozes = true;
+            self.dozing += 1;
+            self.live.retain(|&j| j != i);
+        }
+    }
+
+    /// Puts request `i` back on it.
+    fn rouse(&mut self, i: usize) {
+        if std::mem::take(&mut self.slots[i].dozes) {
+            self.dozing -= 1;
+            let number = self.slots[i].number;
+            let place = self.live.partition_point(|&j| self.slots[j].number < number);
+            self.live.insert(place, i);
+        }
     }
 
     /// Forgets a request.

@@ -98,7 +98,7 @@ impl Drive {
     }
 
     /// Whether all that was asked for of what the arm does is done.
-    fn is_read_ahead(&self) -> bool {
+    pub(super) fn is_read_ahead(&self) -> bool {
         self.stream.as_ref().is_some_and(|stream| {
             let wanted = |i: &usize| {
                 let slot = &self.slots[*i];

@@ -119,10 +119,14 @@ impl Drive {
     /// Whether a write may join the one that is on its way to the medium in segment `s`.
     pub(super) fn may_join(&self, slot: &Slot, s: usize, fit: Fit) -> bool {
         let others = || {
-            self.live.iter().any(|&i| {
-                let other = &self.slots[i];
-                other.number != slot.number && other.stage != Stage::Gone && !other.is_streamed_by(self.stream.as_ref())
-            })
+            let dozing = self.dozing - usize::from(slot.dozes);
+            dozing > 0
+                || self.live.iter().any(|&i| {
+                    let other = &self.slots[i];
+                    other.number != slot.number
+                        && other.stage != Stage::Gone
+                        && !other.is_streamed_by(self.stream.as_ref())
+                })
         };
         let level = match self.model.write.fast {
             FastWrite::Off => false,
@@ -136,6 +140,7 @@ impl Drive {
 
     /// Reserves segment `s` for a write.
     pub(super) fn take_for_write(&mut self, i: usize, s: usize, fit: Fit, t: f64) {
+        self.rouse(i);
         let (first, end) = (self.slots[i].first(), self.slots[i].end());
         if fit == Fit::New && self.is_streaming(s) {
             self.stop(t);

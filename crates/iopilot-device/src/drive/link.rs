@@ -68,6 +68,7 @@ impl Drive {
                         self.slots[i].bus_from = t + extra.away;
                     }
                 }
+                self.doze(i);
                 self.off_bus(i, out);
             }
             MessageKind::Complete => {
@@ -120,6 +121,7 @@ impl Drive {
                 let there = |s: usize| self.segments.all[s].end.saturating_sub(slot.unmoved());
                 let choice = self.choose_read(&slot, t).filter(|&(s, hit)| hit != Hit::Miss && there(s) >= enough);
                 if let Some((s, hit)) = choice {
+                    self.rouse(i);
                     self.slots[i].segment = Some(s);
                     self.segments.used(s, false);
                     if hit == Hit::Full {
@@ -263,9 +265,9 @@ impl Drive {
     fn may_stall(&self, slot: &Slot) -> bool {
         let bus = &self.model.bus;
         let hold = if slot.is_read() { bus.hold_read } else { bus.hold_write && !slot.all_moved() };
-        let alone = || self.live.iter().filter(|&&i| self.slots[i].stage != Stage::Gone).count() == 1;
+        let inside = || self.dozing + self.live.iter().filter(|&&i| self.slots[i].stage != Stage::Gone).count();
         let its_turn = slot.media == Media::Begun && slot.segment.is_some_and(|s| self.segments.all[s].users == 1);
-        (hold || bus.never_disconnect) && (its_turn || alone())
+        (hold || bus.never_disconnect) && (its_turn || inside() == 1)
     }
 
     /// What a read sends next: from when, how long a block, how many. All that is in the buffer, and what comes in

@@ -5,7 +5,7 @@ use super::model::FastWrite;
 use super::stream::{Access, Order, Stay, Stream};
 use super::{Drive, SingleDrive};
 use crate::Arm;
-use iopilot_block::{Cached, Lba, Nanos, Op, Positions, Sectors};
+use iopilot_block::{Cached, Knowledge, Lba, Nanos, Op, Positions, Sectors};
 
 impl Drive {
     /// Where the arm can be sent from at `at` or later, and from when, ns.
@@ -40,6 +40,10 @@ impl Drive {
         };
         let least = if write { self.model.write.min_seek_delay } else { 0.0 };
         Stream::start(&self.model.mechanics, &Gate::OPEN, access, arm, start, least)
+    }
+
+    fn positioning_from(&self, (arm, start): (Arm, f64), lba: Lba, sectors: Sectors, op: Op) -> f64 {
+        self.approach(arm, start, lba, sectors, op).run_start() - start
     }
 
     fn whole_access(&self, arm: Arm, start: f64, lba: Lba, sectors: Sectors, op: Op) -> f64 {
@@ -77,8 +81,7 @@ impl Positions for Drive {
     }
 
     fn positioning(&self, lba: Lba, sectors: Sectors, op: Op, at: Nanos) -> f64 {
-        let (arm, start) = self.free_arm(at);
-        self.approach(arm, start, lba, sectors, op).run_start() - start
+        self.positioning_from(self.free_arm(at), lba, sectors, op)
     }
 
     fn access(&self, lba: Lba, sectors: Sectors, op: Op, at: Nanos) -> f64 {
@@ -110,6 +113,71 @@ impl Positions for Drive {
             Some(_) => Cached::Partial,
             None => Cached::None,
         }
+    }
+}
+
+/// The positions of a drive for one choice of its own queue: where the arm will be is found once, not for every request.
+pub(super) struct Standing<'a> {
+    drive: &'a Drive,
+    /// For reads, for writes and for now: when they would move the arm, from where, and from when on.
+    free: [(Nanos, (Arm, f64)); 3],
+}
+
+impl<'a> Standing<'a> {
+    pub(super) fn new(drive: &'a Drive, now: Nanos) -> Self {
+        let after = |delay: f64| {
+            let at = now.saturating_add(Nanos(delay.round() as u64));
+            (at, drive.free_arm(at))
+        };
+        Self { drive, free: [drive.initiation(Op::Read), drive.initiation(Op::Write), 0.0].map(after) }
+    }
+
+    fn free_arm(&self, at: Nanos) -> (Arm, f64) {
+        let known = self.free.iter().find(|(then, _)| *then == at);
+        known.map_or_else(|| self.drive.free_arm(at), |&(_, free)| free)
+    }
+}
+
+impl Positions for Standing<'_> {
+    fn cylinders(&self) -> u32 {
+        self.drive.cylinders()
+    }
+
+    fn cylinder(&self, lba: Lba) -> u32 {
+        self.drive.cylinder(lba)
+    }
+
+    fn cylinder_known(&self, lba: Lba, knowledge: Knowledge) -> u32 {
+        self.drive.cylinder_known(lba, knowledge)
+    }
+
+    fn arm(&self, at: Nanos) -> u32 {
+        self.free_arm(at).0.cylinder
+    }
+
+    fn seek_at_least(&self, distance: u32) -> f64 {
+        self.drive.seek_at_least(distance)
+    }
+
+    fn initiation(&self, op: Op) -> f64 {
+        self.drive.initiation(op)
+    }
+
+    fn positioning(&self, lba: Lba, sectors: Sectors, op: Op, at: Nanos) -> f64 {
+        self.drive.positioning_from(self.free_arm(at), lba, sectors, op)
+    }
+
+    fn access(&self, lba: Lba, sectors: Sectors, op: Op, at: Nanos) -> f64 {
+        let (arm, start) = self.free_arm(at);
+        self.drive.whole_access(arm, start, lba, sectors, op)
+    }
+
+    fn access_after(&self, after: Lba, lba: Lba, sectors: Sectors, op: Op, at: Nanos) -> f64 {
+        self.drive.access_after(after, lba, sectors, op, at)
+    }
+
+    fn cached(&self, lba: Lba, sectors: Sectors, op: Op) -> Cached {
+        self.drive.cached(lba, sectors, op)
     }
 }
 

@@ -45,6 +45,8 @@ pub(super) struct Slot {
     pub(super) arm_from: f64,
     /// It does not go back to the bus earlier, ns.
     pub(super) bus_from: f64,
+    /// It waits for its turn, off the bus and without a segment: nothing can happen to it before.
+    pub(super) dozes: bool,
     /// In order of arrival.
     pub(super) number: u64,
     /// Reported when in the buffer.

@@ -3,10 +3,11 @@
 //! Requests that wait are kept in order of arrival. With another policy, an [`IoQueue`] holds the same requests and
 //! chooses among those that could start.
 
-use super::Drive;
 use super::choice::{Fit, Hit};
+use super::positions::Standing;
 use super::slot::{Media, Stage};
-use iopilot_block::{Nanos, Op, Positions, RequestId};
+use super::{Drive, Preseek};
+use iopilot_block::{Nanos, Op, RequestId};
 use iopilot_sched::{IoQueue, IoQueueConfig, IoRequest, OverlapScheme, Policy, TimeoutScheme};
 
 /// What a request would do with its turn.
@@ -32,6 +33,7 @@ impl Drive {
     pub(super) fn wait(&mut self, i: usize, t: f64) {
         self.pending.push(i);
         let request = self.slots[i].request;
+        self.waiting_writes += usize::from(request.op == Op::Write);
         if let Some(queue) = self.queue.as_mut().filter(|_| request.op.transfers()) {
             let id = RequestId::from_index(i);
             let request = IoRequest { joinable: false, ..IoRequest::new(id, request.op, request.lba, request.sectors) };
@@ -46,22 +48,30 @@ impl Drive {
         let id = RequestId::from_index(i);
         queue.insert(IoRequest::new(id, request.op, request.lba, request.sectors), moment(t));
         let only = |other: &IoRequest| other.id == id;
-        self.slots[i].picked = queue.pick_where(moment(t), Some(&*self as &dyn Positions), &only).is_some();
+        let standing = Standing::new(self, moment(t));
+        self.slots[i].picked = queue.pick_where(moment(t), Some(&standing), &only).is_some();
         self.queue = Some(queue);
     }
 
     /// Request `i` does not wait any longer.
     pub(super) fn unwait(&mut self, i: usize) {
-        self.pending.retain(|&j| j != i);
+        self.take_off(i);
         if let Some(queue) = &mut self.queue {
             queue.remove(RequestId::from_index(i));
         }
     }
 
+    fn take_off(&mut self, i: usize) {
+        let Some(place) = self.pending.iter().position(|&j| j == i) else { return };
+        self.pending.remove(place);
+        self.waiting_writes -= usize::from(self.slots[i].request.op == Op::Write);
+        self.rouse(i);
+    }
+
     /// Gives the arm to who waits for it; who cannot go lets others pass.
     pub(super) fn dispatch(&mut self, t: f64) {
         while let Some((i, turn)) = self.next_turn(t) {
-            self.pending.retain(|&j| j != i);
+            self.take_off(i);
             match turn {
                 Turn::Read(s, hit) => self.begin_read(i, s, hit, t),
                 Turn::Write(s, fit) => self.begin_write(i, s, fit, t),
@@ -75,18 +85,21 @@ impl Drive {
 
     fn next_turn(&mut self, t: f64) -> Option<(usize, Turn)> {
         let first = *self.pending.first()?;
+        if !self.anybody_may_go(first, t) {
+            return None;
+        }
         let Some(mut queue) = self.queue.take() else {
-            return (0..self.pending.len()).find_map(|at| Some((self.pending[at], self.turn(at, t)?)));
+            return self.pending.iter().find_map(|&i| Some((i, self.turn(i, i == first, t)?)));
         };
         let drive = &*self;
         // What came before a flush has had its turn when it is first in line.
-        let mut next =
-            (!drive.slots[first].request.op.transfers()).then(|| drive.turn(0, t).map(|turn| (first, turn))).flatten();
+        let flush = !drive.slots[first].request.op.transfers();
+        let mut next = if flush { drive.turn(first, true, t).map(|turn| (first, turn)) } else { None };
         if next.is_none() {
-            let place = |i: usize| drive.pending.iter().position(|&j| j == i);
-            let turn = |i: usize| place(i).and_then(|at| drive.turn(at, t));
+            let turn = |i: usize| drive.turn(i, i == first, t);
             let may_start = |request: &IoRequest| turn(request.id.index()).is_some();
-            let pick = queue.pick_where(moment(t), Some(drive as &dyn Positions), &may_start);
+            let standing = Standing::new(drive, moment(t));
+            let pick = queue.pick_where(moment(t), Some(&standing), &may_start);
             next = pick.and_then(|pick| Some((pick.id.index(), turn(pick.id.index())?)));
             if let Some((i, _)) = next {
                 self.slots[i].picked = true;
@@ -96,6 +109,24 @@ impl Drive {
         next
     }
 
+    /// Whether one of those that wait, of which `first` came first, may have its turn. Mostly the arm is busy and the
+    /// answer is no, which is found in less time than asking each of them takes.
+    fn anybody_may_go(&self, first: usize, t: f64) -> bool {
+        // Whoever holds the arm has had his turn: it is for all that wait or for none.
+        let holds = |h: usize| self.slots[h].media == Media::Begun;
+        let held = self.model.preseek != Preseek::Media && self.holder.is_some_and(holds);
+        if (!held && self.can_stop(t)) || self.waiting_writes > 0 || !self.slots[first].request.op.transfers() {
+            return true;
+        }
+        // A read that finds its first block among what is being read ahead joins that.
+        let Some(stream) = self.stream.as_ref().filter(|_| self.is_read_ahead()) else { return false };
+        let segment = &self.segments.all[stream.segment];
+        self.pending.iter().map(|&i| &self.slots[i]).any(|slot| {
+            let block = slot.unmoved();
+            slot.segment == Some(stream.segment) || (segment.start <= block && block <= segment.end)
+        })
+    }
+
     /// The queue learns that request `i` is done, and finishes with it what it is told to.
     pub(super) fn finish_in_queue(&mut self, i: usize, t: f64) {
         let Some(queue) = self.queue.as_mut().filter(|_| self.slots[i].picked) else { return };
@@ -103,7 +134,7 @@ impl Drive {
         queue.completed(RequestId::from_index(i), moment(t), &mut also);
         for id in also.drain(..) {
             let other = id.index();
-            self.pending.retain(|&j| j != other);
+            self.take_off(other);
             let slot = &mut self.slots[other];
             (slot.moved, slot.fast, slot.media) = (slot.count(), true, Media::Begun);
             slot.service.cache_hit = true;
@@ -111,9 +142,9 @@ impl Drive {
         self.also = also;
     }
 
-    /// What the request at `place` in the line would do now; `None` where it cannot go.
-    fn turn(&self, place: usize, t: f64) -> Option<Turn> {
-        let i = self.pending[place];
+    /// What request `i` would do with its turn now; `None` where it cannot go. The `first` in line knows that what came
+    /// before it has had its turn.
+    fn turn(&self, i: usize, first: bool, t: f64) -> Option<Turn> {
         let slot = &self.slots[i];
         match slot.request.op {
             Op::Read => {
@@ -138,7 +169,7 @@ impl Drive {
             }
             // What came before it has had its turn when it is first in line and nothing is being written.
             Op::Flush | Op::Discard => {
-                let done = place == 0 && !self.stream.as_ref().is_some_and(|stream| stream.write);
+                let done = first && !self.stream.as_ref().is_some_and(|stream| stream.write);
                 done.then_some(Turn::Over)
             }
         }
