@@ -283,6 +283,31 @@ mod tests {
     }
 
     #[test]
+    fn what_the_device_fails_with_ends_the_training() {
+        struct Broken(u32);
+        impl TimedDevice for Broken {
+            type Error = std::io::Error;
+            fn capacity(&self) -> u64 {
+                1 << 24
+            }
+            fn serve(&mut self, _: Op, _: Lba, _: Sectors) -> std::io::Result<Nanos> {
+                self.0 = self.0.checked_sub(1).ok_or_else(|| std::io::Error::other("head crash"))?;
+                Ok(Nanos(1))
+            }
+            fn restart(&mut self) -> std::io::Result<()> {
+                Ok(())
+            }
+            fn pause(&mut self, _: Nanos) -> std::io::Result<()> {
+                Ok(())
+            }
+        }
+        let training = Training { form: TableForm::Two, samples: 1, seed: 1 };
+        let mut served = 0;
+        let error = training.run(&mut Broken(100), || served += 1).unwrap_err();
+        assert_eq!((served, error.to_string().as_str()), (100, "head crash"));
+    }
+
+    #[test]
     fn a_disk_smaller_than_a_request_is_left_alone() {
         let trained = train(ConstantDevice::simple(16, 1, Nanos(1000), 2.0), TableForm::Two, 2);
         assert!(trained.tables.reads().coverage().filled <= 4);

@@ -7,6 +7,7 @@
 
 mod judge;
 mod measure;
+mod picture;
 mod shadow;
 mod source;
 mod tables;

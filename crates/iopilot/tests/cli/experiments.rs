@@ -40,7 +40,11 @@ fn an_experiment_tells_its_claims_and_writes_the_same_to_files() {
 #[test]
 fn the_table_based_disk_follows_a_disk() {
     let s = Sandbox::new();
-    let one = s.ok("experiment run gf-table-accuracy --quick --json --threads 1");
+    let one = s.ok("experiment run gf-table-accuracy --quick --json --threads 1 --out results");
+    for picture in ["disk-1", "disk-cache-off-8", "ssd-32"] {
+        let svg = std::fs::read_to_string(s.path().join(format!("results/gf-table-accuracy-{picture}.svg"))).unwrap();
+        assert!(svg.contains("VD 64") && svg.ends_with("</svg>\n") && !svg.contains("NaN"), "{picture}");
+    }
     assert!(one == s.ok("experiment run gf-table-accuracy --quick --json --threads 2"), "threads change nothing");
     let told: Value = serde_json::from_str(&one).unwrap();
     let rows = told["tables"]["differences"].as_array().unwrap();

@@ -82,6 +82,15 @@ pub(super) struct Case {
     /// The disk itself.
     pub(super) real: Means,
     pub(super) virtual_disks: Vec<(Variant, Means)>,
+    /// Of each virtual disk with a scheduler of its own: after so many requests the difference over the last
+    /// [`Case::window`] of them, in percent.
+    pub(super) along: Vec<(Variant, Vec<(f64, f64)>)>,
+    /// Requests a point of [`Case::along`] is over.
+    pub(super) window: usize,
+    /// How many requests the disk had served at the end of each benchmark.
+    pub(super) ends: [usize; BENCHMARKS],
+    /// Share of requests that hit the disk's cache, and the simulated one, in percent.
+    pub(super) hits_percent: Option<(f64, f64)>,
     /// Cells of the table of reads that were updated, and all there are.
     pub(super) cells: (usize, usize),
     /// Requests that are larger than the last row, in percent.
@@ -131,9 +140,10 @@ fn case(subject: Subject, processes: u32, trained: &Trained, setup: &Setup<'_>) 
     let source = InARow::new(&GfBenchmark::ALL, processes, requests / processes, device.capacity(), setup.seed);
     let of = source.clone();
     let benchmark = |process| of.benchmark(process);
-    let log = served(source, device.clone(), subject, setup)?;
+    let (log, hits) = served(source, device.clone(), subject, setup)?;
     let services = services(&log, benchmark);
-    let mut virtual_disks = Vec::new();
+    let window = if setup.quick { 100 } else { 1000 };
+    let (mut virtual_disks, mut along, mut hits_percent) = (Vec::new(), Vec::new(), None);
     for variant in variants(subject) {
         let (tables, cache) = match &trained.three {
             Some((tables, cache)) if variant.three => (tables, *cache),
@@ -145,24 +155,41 @@ fn case(subject: Subject, processes: u32, trained: &Trained, setup: &Setup<'_>) 
             in_the_same_order(tables, &services)
         } else {
             let lessons: &[Service] = if variant.on_line { &services } else { &[] };
-            let log = served(Shadow::new(&log), VirtualDisk::new(tables, cache, lessons), subject, setup)?;
-            Means::over(&self::services(&log, benchmark))
+            let disk = VirtualDisk::new(tables, cache, lessons);
+            let (log, simulated) = served(Shadow::new(&log), disk, subject, setup)?;
+            let copies = self::services(&log, benchmark);
+            along.push((variant, differences(&services, &copies, window)));
+            if variant.three {
+                hits_percent = Some((100.0 * hits, 100.0 * simulated));
+            }
+            Means::over(&copies)
         };
         virtual_disks.push((variant, means));
     }
     let too_large = services.iter().filter(|s| s.sectors.0 > 256).count();
     let too_large_percent = 100.0 * too_large as f64 / services.len() as f64;
     let cells = cells(device.capacity(), &services);
-    Ok(Case { subject, processes, real: Means::over(&services), virtual_disks, cells, too_large_percent })
+    let mut ends = [0; BENCHMARKS];
+    services.iter().enumerate().for_each(|(i, s)| ends[s.benchmark] = i + 1);
+    let real = Means::over(&services);
+    Ok(Case { subject, processes, real, virtual_disks, along, window, ends, hits_percent, cells, too_large_percent })
 }
 
-/// Runs `source` to its end; the requests in order of arrival.
+/// After every so many requests, by how many percent the last `window` took longer in `copies` than in `services`.
+fn differences(services: &[Service], copies: &[Service], window: usize) -> Vec<(f64, f64)> {
+    let both = services.len().min(copies.len());
+    let sum = |of: &[Service], end: usize| -> f64 { of[end - window..end].iter().map(|s| s.time().0 as f64).sum() };
+    let ends = (window..=both).step_by(window / 5);
+    ends.map(|end| (end as f64, 100.0 * (sum(copies, end) / sum(services, end) - 1.0))).collect()
+}
+
+/// Runs `source` to its end; the requests in order of arrival, and the share that hit a cache.
 fn served<S: Source, D: Device>(
     source: S,
     device: D,
     subject: Subject,
     setup: &Setup<'_>,
-) -> anyhow::Result<Vec<TraceRecord>> {
+) -> anyhow::Result<(Vec<TraceRecord>, f64)> {
     let config = RunConfig {
         // The tables tell how long one request takes, not how several overlap.
         block: BlockConfig { queue_depth: Some(1), ..BlockConfig::default() },
@@ -172,7 +199,7 @@ fn served<S: Source, D: Device>(
         ..RunConfig::default()
     };
     let report = run(source, device, &SchedulerSpec::parse(SCHEDULER)?, &config, setup.progress)?;
-    Ok(report.log.unwrap_or_default())
+    Ok((report.log.unwrap_or_default(), report.cache_hit_share))
 }
 
 /// What the device served, in order: the requests of one issue were merged into one.
