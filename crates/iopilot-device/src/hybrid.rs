@@ -11,6 +11,7 @@ mod line;
 mod lru;
 mod model;
 mod parts;
+mod read;
 mod stats;
 mod write;
 

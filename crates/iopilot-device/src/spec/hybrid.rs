@@ -7,6 +7,9 @@ use crate::{HybridModel, HybridWrite};
 use iopilot_block::{InputError, Nanos};
 use serde::{Deserialize, Serialize};
 
+/// Lines that can be pinned.
+const PINNED: u64 = 1 << 20;
+
 /// A hard disk drive with a flash cache.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HybridSpec {
@@ -123,8 +126,9 @@ impl HybridSpec {
             };
             pinned += end.div_ceil(line) - first / line;
         }
-        if pinned > lines / 2 {
-            let want = format!("at most half of the {lines} lines of flash");
+        let most = (lines / 2).min(PINNED);
+        if pinned > most {
+            let want = format!("at most {most}, half of those in flash");
             return Err(InputError::new("hybrid.pinned", format!("{pinned} lines"), want));
         }
         Ok(())

@@ -271,7 +271,8 @@ fn run(spec: &DiskSpec, seed: u64, count: usize) -> (Vec<Completion>, FlashStats
             all.append(&mut rig.out);
         }
         let sectors = if random.random_bool(0.6) { 8 } else { random.random_range(1..200) };
-        let lba = random.random_range(0..capacity - u64::from(sectors));
+        let sectors = sectors.min(capacity as u32);
+        let lba = random.random_range(0..=capacity - u64::from(sectors));
         let lba = if random.random_bool(0.7) { lba / 8 * 8 } else { lba };
         let (op, flags) = match random.random_range(0..40) {
             0 => (Op::Flush, Flags::empty()),
@@ -314,6 +315,60 @@ proptest! {
         let left = stats.units_buffered - stats.units_coalesced - stats.units_programmed;
         prop_assert!(left <= 64 / 4 + stats.units_trimmed + 200, "{:?}", stats);
         prop_assert!(stats.units_programmed + stats.units_coalesced <= stats.units_buffered);
+    }
+}
+
+/// Drives as small and as odd as they are accepted.
+fn odd() -> impl Strategy<Value = DiskSpec> {
+    let geometry = (1u32..4, 1u32..3, 1u32..3, 1u32..5, 8u32..24, 2u32..20);
+    // Page, unit, word of the error correction.
+    let sizes = [(1u32, 1, 1), (4, 4, 8), (4, 2, 4), (6, 3, 2), (16, 4, 8), (16, 16, 1), (64, 32, 64)];
+    let sizes = proptest::sample::select(sizes.to_vec());
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    let rest = (2u32..5, 0u32..4, 0.0f64..1.0, 0u64..4, 0u8..6);
+    (geometry, sizes, flags, rest).prop_map(|(geometry, sizes, flags, rest)| {
+        ssd("ssd-64", |d| {
+            let n = &mut d.nand;
+            (
+                n.channels,
+                n.chips_per_channel,
+                n.dies_per_chip,
+                n.planes_per_die,
+                n.blocks_per_plane,
+                n.pages_per_block,
+            ) = geometry;
+            (n.page_kib, d.ftl.unit_kib, n.codeword_sectors) = sizes;
+            (n.multi_plane, n.independent_plane_reads, d.ftl.copy_back, d.buffer.write_back, _) = flags;
+            d.ftl.copy_back &= n.page_kib == d.ftl.unit_kib;
+            n.suspend_us = flags.4.then_some(5.0);
+            let (low, more, fill, keep, state) = rest;
+            (d.ftl.gc_low_blocks, d.ftl.gc_high_blocks) = (low, low + more);
+            d.ftl.wear_spread = (state > 2).then_some(1 + more);
+            d.ftl.placement_us = fill;
+            let row = if n.multi_plane { n.planes_per_die } else { 1 } * n.page_kib;
+            d.buffer.size_kib = u64::from(row) * (2 + keep);
+            d.buffer.keep_kib = u64::from(row) * keep;
+            d.precondition = [PreconditionSpec::Empty, PreconditionSpec::Sequential, PreconditionSpec::Random]
+                [usize::from(state % 3)];
+            // All that is accepted, or a part of it.
+            let blocks = u64::from(n.blocks_per_plane * n.planes_per_die * n.page_kib / row);
+            let used = blocks.saturating_sub(u64::from(low + more) + 2) * u64::from((n.pages_per_block - 1) * row);
+            let dies = u64::from(n.channels * n.chips_per_channel * n.dies_per_chip);
+            d.capacity_sectors = ((dies * used * 2) as f64 * if fill < 0.5 { 1.0 } else { fill }) as u64;
+        })
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn what_is_accepted_serves(spec in odd(), seed in any::<u64>()) {
+        let read = DiskSpec::from_toml(&spec.to_toml(), "odd");
+        prop_assume!(read.is_ok());
+        let (completions, stats) = run(&read.unwrap(), seed, 400);
+        prop_assert_eq!(completions.len(), 400);
+        prop_assert!(stats.erases_max >= stats.erases_min);
     }
 }
 

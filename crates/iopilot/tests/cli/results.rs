@@ -171,3 +171,23 @@ fn an_array_tells_what_its_members_did() {
     let disk: Value = serde_json::from_str(&s.ok(&format!("{COMPARE} --scheduler none --json"))).unwrap();
     assert!(disk["runs"][0].get("device").is_none(), "a disk has nothing to add");
 }
+
+#[test]
+fn solid_state_and_hybrid_drives_tell_what_their_flash_did() {
+    let s = Sandbox::new();
+    s.write("job.fio", "[j]\nrw=randrw\nbs=4k\nsize=64m\nio_size=8m\niodepth=8\nioengine=libaio\ndirect=1\n");
+    let device = |disk: &str| {
+        let line = format!("simulate --workload job.fio --disk {disk} --scheduler none");
+        let json: Value = serde_json::from_str(&s.ok(&format!("{line} --json"))).unwrap();
+        (json["runs"][0]["device"].clone(), s.ok(&line))
+    };
+    let (ssd, text) = device("ssd-160");
+    assert_eq!(ssd["kind"], "ssd");
+    let written = ssd["host_written_bytes"].as_u64().unwrap();
+    assert!(written > 2_000_000 && ssd["host_read_bytes"].as_u64().unwrap() + written == 8 << 20);
+    assert!(text.contains("flash written"), "{text}");
+    let (hybrid, text) = device("momentus-xt-750g");
+    assert_eq!((&hybrid["kind"], &hybrid["ssd"]["kind"]), (&Value::from("hybrid"), &Value::Null));
+    assert!(hybrid["cache"]["read_miss_sectors"].as_u64().unwrap() > 0);
+    assert!(text.contains("from flash") && text.contains("copied to flash"), "{text}");
+}

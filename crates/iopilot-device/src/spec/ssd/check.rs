@@ -87,7 +87,7 @@ impl SsdSpec {
     fn check_buffer(&self, b: &SsdBufferSpec) -> Check {
         let (_, pages) = self.blocks_and_pages();
         let rows = 2 * u64::from(pages) * u64::from(self.nand.page_kib);
-        within("ssd.buffer.size_kib", b.size_kib as f64, rows as f64, 4_194_304.0, "KiB, two rows of pages at least")?;
+        within("ssd.buffer.size_kib", b.size_kib as f64, rows as f64, 1_048_576.0, "KiB, two rows of pages at least")?;
         let most = b.size_kib - rows;
         within(
             "ssd.buffer.keep_kib",
