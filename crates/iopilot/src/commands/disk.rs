@@ -174,6 +174,10 @@ fn leaves(prefix: &str, table: &toml::Table, each: &mut impl FnMut(&str, String)
         let key = format!("{prefix}.{key}");
         match value {
             toml::Value::Table(inner) => leaves(&key, inner, each),
+            // Few numbers are shown, such as the times of a cell's pages.
+            toml::Value::Array(items) if items.len() <= 4 && items.iter().all(|i| i.is_float() || i.is_integer()) => {
+                each(&key, items.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "));
+            }
             toml::Value::Array(items) => each(&key, format!("{} entries (--toml lists them)", items.len())),
             toml::Value::String(text) => each(&key, text.clone()),
             other => each(&key, other.to_string()),
