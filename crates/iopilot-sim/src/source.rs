@@ -68,3 +68,34 @@ pub trait Source {
         false
     }
 }
+
+/// A source that is looked at after its run.
+impl<S: Source> Source for &mut S {
+    fn next_event(&self) -> Option<Nanos> {
+        (**self).next_event()
+    }
+
+    fn advance(&mut self, now: Nanos, out: &mut Vec<Step>) {
+        (**self).advance(now, out);
+    }
+
+    fn completed(&mut self, tag: u64, now: Nanos) {
+        (**self).completed(tag, now);
+    }
+
+    fn blocked(&mut self, process: ProcessId, now: Nanos) {
+        (**self).blocked(process, now);
+    }
+
+    fn unblocked(&mut self, process: ProcessId, now: Nanos) {
+        (**self).unblocked(process, now);
+    }
+
+    fn is_serial(&self) -> bool {
+        (**self).is_serial()
+    }
+
+    fn thinks_from_block_layer(&self) -> bool {
+        (**self).thinks_from_block_layer()
+    }
+}

@@ -46,6 +46,7 @@ pub(crate) const ALL: &[Experiment] = &[
     carroll::CFQ_IDLING,
     carroll::DEADLINE,
     carroll::DEEP_QUEUE,
+    carroll::POSTMARK,
     carroll::RANDOM,
     carroll::SEQUENTIAL,
     gf_cache_times::EXPERIMENT,

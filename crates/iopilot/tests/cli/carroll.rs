@@ -119,3 +119,13 @@ fn the_number_of_threads_changes_nothing() {
     let run = |threads: u32| s.ok(&format!("experiment run carroll-sequential --quick --json -q --threads {threads}"));
     assert_eq!(run(1), run(3));
 }
+
+#[test]
+fn merging_pays_where_files_are_written_page_by_page() {
+    let quick = Quick::run("carroll-postmark", "postmark");
+    assert_eq!(quick.rows().len(), 4 * 2);
+    let of = |system: &str, key: &str| quick.number(&[("machine", "disk".into()), ("system", system.into())], key);
+    assert!(of("ext2", "noop") > 2.0 * of("ext2", "fifo"), "{} {}", of("ext2", "noop"), of("ext2", "fifo"));
+    assert!(of("xfs", "noop") < 1.2 * of("xfs", "fifo"), "{} {}", of("xfs", "noop"), of("xfs", "fifo"));
+    assert!(quick.rows().iter().all(|row| row["deadline"].as_f64().unwrap() > 0.0));
+}

@@ -25,7 +25,7 @@ pub(super) struct Shape {
 
 macro_rules! shapes {
     ($($name:ident = $key:literal, $title:literal, $disks:literal;)*) => {
-        $(#[allow(dead_code)] pub(super) const $name: Shape = Shape {
+        $(pub(super) const $name: Shape = Shape {
             key: $key,
             title: $title,
             disks: $disks,
