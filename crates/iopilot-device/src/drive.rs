@@ -198,6 +198,11 @@ impl Drive {
     /// All that is due at `t`, in an order that does not depend on how the calls came.
     fn run(&mut self, t: f64, out: &mut Vec<Signal>) {
         self.sync(t);
+        self.go_on(t, out);
+    }
+
+    /// The same where the access under way has been brought up to `t`.
+    fn go_on(&mut self, t: f64, out: &mut Vec<Signal>) {
         let mut at = 0;
         while at < self.live.len() {
             let i = self.live[at];
@@ -232,7 +237,7 @@ impl Target for Drive {
         if until <= t {
             self.arrive(i, t, out);
         }
-        self.run(t, out);
+        self.go_on(t, out);
     }
 
     fn granted(&mut self, now: Nanos, out: &mut Vec<Signal>) {
@@ -240,7 +245,7 @@ impl Target for Drive {
         self.sync(t);
         self.asked = false;
         self.reselect(t, out);
-        self.run(t, out);
+        self.go_on(t, out);
     }
 
     fn acknowledged(&mut self, message: Message, now: Nanos, out: &mut Vec<Signal>) {
@@ -251,7 +256,7 @@ impl Target for Drive {
                 self.heard(i, message.kind, t, out);
             }
         }
-        self.run(t, out);
+        self.go_on(t, out);
     }
 
     fn next_event(&self) -> Option<Nanos> {
