@@ -65,7 +65,7 @@ pub use subsystem::{
 pub use table::Lookup as TableLookup;
 pub use table::{
     CacheProbe, Coverage, HitLimit, ProbedCache, ROWS as TABLE_ROWS, SimulatedCache, SimulatedCacheModel, TableDisk,
-    TableForm, TableModel, TableShape, TimeTable, TimeTables, Trained, Training, probe_cache, sequential_sector_time,
+    TableForm, TableModel, TableShape, TimeTable, TimeTables, Trained, Training, further_sector_time, probe_cache,
     three_tables,
 };
 pub use target::{BlockTimes, Message, MessageKind, Signal, Target};

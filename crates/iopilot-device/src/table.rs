@@ -21,4 +21,4 @@ pub use probe::{CacheProbe, ProbedCache, probe_cache};
 pub use shape::{ROWS, TableShape};
 pub use simulated_cache::{SimulatedCache, SimulatedCacheModel};
 pub use tables::{HitLimit, Lookup, TableForm, TimeTables};
-pub use train::{Trained, Training, sequential_sector_time};
+pub use train::{Trained, Training, further_sector_time};

@@ -3,7 +3,7 @@
 use super::probe::{CacheProbe, ProbedCache, probe_cache};
 use super::simulated_cache::SimulatedCacheModel;
 use super::tables::{HitLimit, TableForm};
-use super::train::sequential_sector_time;
+use super::train::further_sector_time;
 use crate::TimedDevice;
 use iopilot_block::Nanos;
 
@@ -11,6 +11,8 @@ use iopilot_block::Nanos;
 const TESTS: u32 = 5;
 /// Long enough for a disk to read ahead all it wants to.
 const PAUSE: Nanos = Nanos::from_millis(50);
+/// A tenth more: no hit shall miss its limit by what the average of some thousand reads is off.
+const MARGIN: u64 = 10;
 /// Segments for writes: GF 4.3.1 has some and does not say how many.
 const WRITE_SEGMENTS: u32 = 1;
 
@@ -43,7 +45,8 @@ pub fn three_tables<D: TimedDevice>(
         read_ahead_on_hit: found.read_ahead_on_hit,
     };
     device.restart()?;
-    let limit = HitLimit { base: limit, per_sector: sequential_sector_time(device)? };
+    let per_sector = further_sector_time(device, seed)?;
+    let limit = HitLimit { base: limit, per_sector: per_sector + Nanos(per_sector.0 / MARGIN) };
     device.restart()?;
     Ok((TableForm::Three(limit), Some(found), cache))
 }

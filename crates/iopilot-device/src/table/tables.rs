@@ -19,7 +19,7 @@ pub enum TableForm {
 pub struct HitLimit {
     /// For any read. Zero where every read is a miss, as those of an SSD.
     pub base: Nanos,
-    /// More for each sector beyond the first 4 kB: what a sector takes in a long sequential read.
+    /// More for each sector beyond the first 4 kB, as it comes off the medium.
     pub per_sector: Nanos,
 }
 

@@ -17,8 +17,11 @@ const STREAMS: usize = 4;
 /// Groups of such readers for each size, each group elsewhere.
 const GROUPS: usize = 4;
 
-/// Reads of 128 kB in a long sequential read: 32 MB.
-const SEQUENTIAL_READS: u64 = 256;
+/// Reads of 4 kB and as many of [`LARGER`] that are compared: seek and rotation average out to some hundredths of a
+/// millisecond.
+const RANDOM_READS: u64 = 10_000;
+/// 64 kB: what the segments of small caches hold, so that no drive has to interrupt a read for want of room.
+const LARGER: u64 = 16 * BLOCK;
 
 /// How to train: one process issues one request at a time, at random and uniformly over all cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,21 +80,25 @@ impl Training {
     }
 }
 
-/// What a sector takes in a long sequential read in the middle of the disk, for [`HitLimit::per_sector`].
+/// What each sector beyond the first 4 kB adds to a random read on average, for [`HitLimit::per_sector`]: the medium's
+/// rate, whatever the cache does.
 ///
 /// # Errors
 /// Those of the device.
 ///
 /// [`HitLimit::per_sector`]: crate::HitLimit::per_sector
-pub fn sequential_sector_time<D: TimedDevice>(device: &mut D) -> Result<Nanos, D::Error> {
-    let size = (ROWS as u64 * BLOCK).min(device.capacity());
-    let reads = (device.capacity() / 2 / size.max(1)).min(SEQUENTIAL_READS);
-    let first = device.capacity() / 2 / BLOCK * BLOCK;
-    let mut time = Nanos::ZERO;
-    for i in 0..reads {
-        time += device.serve(Op::Read, Lba(first + i * size), Sectors(size as u32))?;
+pub fn further_sector_time<D: TimedDevice>(device: &mut D, seed: u64) -> Result<Nanos, D::Error> {
+    let sizes = [BLOCK, LARGER];
+    let Some(last) = device.capacity().checked_sub(sizes[1]) else { return Ok(Nanos::ZERO) };
+    let mut random = Pcg64Mcg::seed_from_u64(seed);
+    let mut sums = [Nanos::ZERO; 2];
+    for _ in 0..RANDOM_READS {
+        for (size, sum) in sizes.into_iter().zip(&mut sums) {
+            let lba = random.random_range(0..=last / BLOCK) * BLOCK;
+            *sum += device.serve(Op::Read, Lba(lba), Sectors(size as u32))?;
+        }
     }
-    Ok(Nanos(time.0 / (reads * size).max(1)))
+    Ok(Nanos(sums[1].saturating_sub(sums[0]).0 / (RANDOM_READS * (sizes[1] - sizes[0]))))
 }
 
 /// A training under way.
@@ -277,9 +284,15 @@ mod tests {
     }
 
     #[test]
-    fn a_sector_of_a_long_sequential_read_takes_what_the_device_says() {
-        let mut device = Synchronous::new(ConstantDevice::simple(1 << 24, 1, Nanos(256), 2.0));
-        assert_eq!(sequential_sector_time(&mut device).unwrap(), Nanos(1025));
+    fn a_further_sector_takes_what_the_medium_needs() {
+        let mut constant = Synchronous::new(ConstantDevice::simple(1 << 24, 1, Nanos(256), 2.0));
+        assert_eq!(further_sector_time(&mut constant, 1).unwrap(), Nanos(1024));
+        // 78 MB/s outside, about half inside.
+        let mut disk = Synchronous::new(Catalogue::get("st3400620as").unwrap().build().unwrap());
+        let time = further_sector_time(&mut disk, 1).unwrap().0;
+        assert!((5500..10_000).contains(&time), "{time}");
+        let mut tiny = Synchronous::new(ConstantDevice::simple(64, 1, Nanos(256), 2.0));
+        assert_eq!(further_sector_time(&mut tiny, 1).unwrap(), Nanos::ZERO);
     }
 
     #[test]
