@@ -124,6 +124,7 @@ fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
         tables: vec![table(&rows)],
         claims: claims(&rows),
         notes: vec![
+            by_cut(&rows),
             format!("{seconds} simulated seconds a run; he had 200"),
             "the last two loads are not his".to_owned(),
         ],
@@ -153,14 +154,7 @@ fn table(rows: &[Row]) -> ResultTable {
 }
 
 fn claims(rows: &[Row]) -> Vec<Claim> {
-    vec![
-        never_better(rows),
-        bimodal(rows),
-        depends_on_the_cut(rows),
-        detection(rows),
-        costs_arrays(rows),
-        no_harm(rows),
-    ]
+    vec![never_better(rows), bimodal(rows), detection(rows), costs_arrays(rows), no_harm(rows)]
 }
 
 fn shares(rows: &[Row], of: impl Fn(&Row) -> bool) -> (f64, f64) {
@@ -192,16 +186,14 @@ fn bimodal(rows: &[Row]) -> Claim {
     )
 }
 
-fn depends_on_the_cut(rows: &[Row]) -> Claim {
+/// What the two modes hang on here. He found no clear correlation (5.1.2), so that there is nothing to be reproduced.
+fn by_cut(rows: &[Row]) -> String {
     let two = shares(rows, |r| r.load == Load::TwoHalves);
     let three = shares(rows, |r| r.load == Load::ThreeParts);
-    Claim::new(
-        "Carroll 5.1.2",
-        "no clear correlation between the benchmarks and the two modes was found",
-        "found here: reads in two requests at most 0.92, the same reads in three at least 0.95",
-        format!("{:.2} to {:.2} in two, {:.2} to {:.2} in three", two.0, two.1, three.0, three.1),
-        two.1 <= 0.92 && three.0 >= 0.95,
-        "the cut does not tell them apart",
+    format!(
+        "he found no clear correlation between the benchmarks and the two modes; here the share is {:.2} to {:.2} where a \
+         read is cut in two, {:.2} to {:.2} where the same read is cut in three",
+        two.0, two.1, three.0, three.1
     )
 }
 
@@ -271,9 +263,9 @@ mod tests {
             Load::TwoHalves => 0.6,
             _ => 1.0,
         });
-        assert_eq!(held(&his), [true; 6]);
-        assert_eq!(held(&rows(|_, _| 1.0)), [true, false, false, false, false, true]);
-        assert_eq!(held(&rows(|_, _| 2.0)), [false; 6]);
+        assert_eq!(held(&his), [true; 5]);
+        assert_eq!(held(&rows(|_, _| 1.0)), [true, false, false, false, true]);
+        assert_eq!(held(&rows(|_, _| 2.0)), [false; 5]);
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub(super) struct Line {
 const PANEL: (f64, f64) = (330.0, 220.0);
 const HEAD: f64 = 62.0;
 /// Distance of the legend's entries.
-const ENTRY: f64 = 108.0;
+const ENTRY: f64 = 118.0;
 /// Ten that most eyes tell apart; dashes help the rest.
 const COLOURS: [&str; 10] =
     ["#7f7f7f", "#000000", "#d55e00", "#0072b2", "#009e73", "#56b4e9", "#cc79a7", "#8c5aa8", "#e69f00", "#b8860b"];
