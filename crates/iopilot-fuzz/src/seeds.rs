@@ -97,8 +97,7 @@ fn complete_drive() -> Vec<u8> {
 /// A table-based disk with three tables.
 fn tables() -> Vec<u8> {
     let mut disk = Synchronous::new(ConstantDevice::simple(100_000, 1, Nanos(100_000), 3.0));
-    let per_sector = Nanos(2000);
-    let form = TableForm::Three(HitLimit { base: Nanos::from_millis(1), per_sector });
+    let form = TableForm::Three(HitLimit { base: Nanos(50_000), per_sector: Nanos::ZERO });
     let Ok(trained) = Training { form, samples: 1, seed: 0 }.run(&mut disk, || {});
     let cache = SimulatedCacheModel {
         read_segments: 3,
