@@ -34,7 +34,7 @@ fn the_example_jobs_run() {
         assert!(log.requests.len() > 1000, "{}", path.display());
         seen += 1;
     }
-    assert_eq!(seen, 11);
+    assert_eq!(seen, 12);
 }
 
 #[test]
