@@ -1,0 +1,59 @@
+//! [`LiveError`]: why something could not be done to a live device.
+
+use std::io;
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// Why something could not be done to a live device.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum LiveError {
+    /// This user may not.
+    #[error("{}: permission denied; this needs root", .0.display())]
+    NotPermitted(PathBuf),
+    /// The device is not there, or not of the kind that is needed.
+    #[error("{}: {reason}", path.display())]
+    Device {
+        /// The device.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The device is gone.
+    #[error("{0} was unplugged")]
+    Unplugged(String),
+    /// The kernel does not offer it.
+    #[error("{device}: scheduler {scheduler} is not offered, expected one of {}", offered.join(", "))]
+    Scheduler {
+        /// The device.
+        device: String,
+        /// What was asked for.
+        scheduler: String,
+        /// What there is.
+        offered: Vec<String>,
+    },
+    /// A file could not be read or written.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+impl LiveError {
+    /// `source` happened to `path`.
+    pub fn io(path: impl Into<PathBuf>, source: io::Error) -> Self {
+        let path = path.into();
+        match source.kind() {
+            io::ErrorKind::PermissionDenied => Self::NotPermitted(path),
+            _ => Self::Io { path, source },
+        }
+    }
+
+    /// Whether the user asked for what cannot be, rather than something failing.
+    pub fn is_bad_input(&self) -> bool {
+        matches!(self, Self::Device { .. } | Self::Scheduler { .. } | Self::NotPermitted(_))
+    }
+}

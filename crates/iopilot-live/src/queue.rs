@@ -1,0 +1,245 @@
+//! [`BlockQueue`]: the request queue of a disk, as `/sys/block/*/queue` shows it.
+
+use crate::LiveError;
+use rustix::fs::{major, minor};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// The request queue of a disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockQueue {
+    name: String,
+    sysfs: PathBuf,
+}
+
+/// What a scheduler change may change: what to return to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueueState {
+    /// The scheduler in use.
+    pub scheduler: String,
+    /// Its tunables, by name, in the kernel's units.
+    pub tunables: BTreeMap<String, String>,
+}
+
+impl BlockQueue {
+    /// The queue of the disk at `path`, such as `/dev/sda`.
+    ///
+    /// # Errors
+    /// Where there is no such disk, or it is a partition or has no requests to schedule.
+    pub fn open(path: &Path) -> Result<Self, LiveError> {
+        let wrong = |reason: &str| LiveError::Device { path: path.to_owned(), reason: reason.to_owned() };
+        let metadata = fs::metadata(path).map_err(|e| wrong(&e.to_string()))?;
+        if !metadata.file_type().is_block_device() {
+            return Err(wrong("not a block device, expected a disk such as /dev/sda"));
+        }
+        let link = PathBuf::from(format!("/sys/dev/block/{}:{}", major(metadata.rdev()), minor(metadata.rdev())));
+        let sysfs = fs::canonicalize(&link).map_err(|e| LiveError::io(&link, e))?;
+        let name = |path: &Path| path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        if sysfs.join("partition").exists() {
+            let disk = sysfs.parent().map(name).unwrap_or_default();
+            return Err(wrong(&format!("a partition, expected its disk, /dev/{disk}")));
+        }
+        let queue = Self { name: name(&sysfs), sysfs };
+        match queue.read("scheduler") {
+            Ok(text) if text != "none" => Ok(queue),
+            _ if queue.sysfs.join("mq").exists() => Ok(queue),
+            _ => Err(wrong("its driver has no request queue, so that there is nothing to schedule")),
+        }
+    }
+
+    /// The kernel's name of the disk, such as `sda`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The disk's number in the kernel's encoding, `major << 20 | minor`, as trace events have it.
+    ///
+    /// # Errors
+    /// Where the disk is gone.
+    pub fn device_number(&self) -> Result<u32, LiveError> {
+        let path = self.sysfs.join("dev");
+        let text = fs::read_to_string(&path).map_err(|e| self.failed(path.clone(), e))?;
+        let parts =
+            text.trim().split_once(':').and_then(|(a, b)| Some((a.parse::<u32>().ok()?, b.parse::<u32>().ok()?)));
+        let (major, minor) = parts.ok_or_else(|| LiveError::io(path, io::ErrorKind::InvalidData.into()))?;
+        Ok(major << 20 | minor)
+    }
+
+    /// Whether the disk is still there.
+    pub fn is_present(&self) -> bool {
+        self.sysfs.join("queue").exists()
+    }
+
+    /// Reads an attribute of the queue, such as `nr_requests` or `iosched/fifo_batch`, without its line end.
+    ///
+    /// # Errors
+    /// Where the kernel has no such attribute, or the disk is gone.
+    pub fn read(&self, attribute: &str) -> Result<String, LiveError> {
+        let path = self.sysfs.join("queue").join(attribute);
+        let text = fs::read_to_string(&path).map_err(|e| self.failed(path, e))?;
+        Ok(text.trim_end().to_owned())
+    }
+
+    /// Writes an attribute of the queue.
+    ///
+    /// # Errors
+    /// Where the kernel has no such attribute or does not take the value, the user may not, or the disk is gone.
+    pub fn write(&self, attribute: &str, value: &str) -> Result<(), LiveError> {
+        let path = self.sysfs.join("queue").join(attribute);
+        // Opened without creating, and written in one call: sysfs takes each write as a value.
+        let file = fs::OpenOptions::new().write(true).open(&path);
+        file.and_then(|mut file| file.write_all(value.as_bytes())).map_err(|e| self.failed(path, e))
+    }
+
+    /// The schedulers that the kernel offers for the disk.
+    ///
+    /// # Errors
+    /// Where the disk is gone.
+    pub fn schedulers(&self) -> Result<Vec<String>, LiveError> {
+        let text = self.read("scheduler")?;
+        Ok(text.split_whitespace().map(|word| word.trim_matches(['[', ']']).to_owned()).collect())
+    }
+
+    /// The scheduler in use.
+    ///
+    /// # Errors
+    /// Where the disk is gone.
+    pub fn scheduler(&self) -> Result<String, LiveError> {
+        let text = self.read("scheduler")?;
+        let chosen = text.split_whitespace().find_map(|word| word.strip_prefix('[')?.strip_suffix(']'));
+        Ok(chosen.unwrap_or(&text).to_owned())
+    }
+
+    /// Puts `scheduler` in place; its tunables are then the kernel's defaults. Returns when all requests that were queued
+    /// are through.
+    ///
+    /// # Errors
+    /// Where the kernel does not offer it, the user may not, or the disk is gone.
+    pub fn set_scheduler(&self, scheduler: &str) -> Result<(), LiveError> {
+        let offered = self.schedulers()?;
+        if !offered.iter().any(|name| name == scheduler) {
+            return Err(LiveError::Scheduler { device: self.name.clone(), scheduler: scheduler.to_owned(), offered });
+        }
+        self.write("scheduler", scheduler)
+    }
+
+    /// The tunables of the scheduler in use.
+    ///
+    /// # Errors
+    /// Where the disk is gone.
+    pub fn tunables(&self) -> Result<BTreeMap<String, String>, LiveError> {
+        let folder = self.sysfs.join("queue/iosched");
+        let entries = match fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            // `none` has no tunables.
+            Err(e) if e.kind() == io::ErrorKind::NotFound && self.is_present() => return Ok(BTreeMap::new()),
+            Err(e) => return Err(self.failed(folder, e)),
+        };
+        let mut tunables = BTreeMap::new();
+        for entry in entries {
+            let name = entry.map_err(|e| self.failed(folder.clone(), e))?.file_name().to_string_lossy().into_owned();
+            let value = self.read(&format!("iosched/{name}"))?;
+            tunables.insert(name, value);
+        }
+        Ok(tunables)
+    }
+
+    /// Sets a tunable of the scheduler in use.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn set_tunable(&self, name: &str, value: &str) -> Result<(), LiveError> {
+        self.write(&format!("iosched/{name}"), value)
+    }
+
+    /// What is to be returned to later.
+    ///
+    /// # Errors
+    /// Where the disk is gone.
+    pub fn state(&self) -> Result<QueueState, LiveError> {
+        Ok(QueueState { scheduler: self.scheduler()?, tunables: self.tunables()? })
+    }
+
+    /// Puts everything back as it was in `state`. What is so already is not touched.
+    ///
+    /// # Errors
+    /// As [`set_scheduler`](Self::set_scheduler) and [`set_tunable`](Self::set_tunable).
+    pub fn restore(&self, state: &QueueState) -> Result<(), LiveError> {
+        if self.scheduler()? != state.scheduler {
+            self.set_scheduler(&state.scheduler)?;
+        }
+        let present = self.tunables()?;
+        for (name, value) in &state.tunables {
+            // Statistics and the like, which another kernel may have, are not there to be set.
+            if present.get(name).is_some_and(|now| now != value) {
+                self.set_tunable(name, value)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn failed(&self, path: PathBuf, source: io::Error) -> LiveError {
+        if self.is_present() { LiveError::io(path, source) } else { LiveError::Unplugged(self.name.clone()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A queue whose attributes are plain files.
+    fn plain(scheduler: &str, tunables: &[(&str, &str)]) -> (tempfile::TempDir, BlockQueue) {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder.path().join("queue/iosched")).unwrap();
+        fs::write(folder.path().join("queue/scheduler"), scheduler).unwrap();
+        for (name, value) in tunables {
+            fs::write(folder.path().join("queue/iosched").join(name), format!("{value}\n")).unwrap();
+        }
+        let queue = BlockQueue { name: "sda".to_owned(), sysfs: folder.path().to_owned() };
+        (folder, queue)
+    }
+
+    #[test]
+    fn the_scheduler_in_use_stands_in_brackets() {
+        let (_folder, queue) = plain("none [mq-deadline] kyber bfq\n", &[("fifo_batch", "16")]);
+        assert_eq!(queue.schedulers().unwrap(), ["none", "mq-deadline", "kyber", "bfq"]);
+        assert_eq!(queue.scheduler().unwrap(), "mq-deadline");
+        let state = queue.state().unwrap();
+        assert_eq!(state.tunables, BTreeMap::from([("fifo_batch".to_owned(), "16".to_owned())]));
+    }
+
+    #[test]
+    fn what_is_not_offered_is_told_with_what_is() {
+        let (_folder, queue) = plain("[none] kyber\n", &[]);
+        let message = queue.set_scheduler("cfq").unwrap_err().to_string();
+        assert_eq!(message, "sda: scheduler cfq is not offered, expected one of none, kyber");
+    }
+
+    #[test]
+    fn only_what_differs_is_put_back() {
+        let (folder, queue) = plain("[mq-deadline]\n", &[("fifo_batch", "16"), ("front_merges", "1")]);
+        let state = queue.state().unwrap();
+        queue.set_tunable("fifo_batch", "4").unwrap();
+        fs::remove_file(folder.path().join("queue/iosched/front_merges")).unwrap();
+        queue.restore(&state).unwrap();
+        assert_eq!(queue.tunables().unwrap(), BTreeMap::from([("fifo_batch".to_owned(), "16".to_owned())]));
+    }
+
+    #[test]
+    fn a_disk_that_is_gone_is_told_as_unplugged() {
+        let (folder, queue) = plain("[none]\n", &[]);
+        fs::remove_dir_all(folder.path().join("queue")).unwrap();
+        assert_eq!(queue.scheduler().unwrap_err().to_string(), "sda was unplugged");
+    }
+
+    #[test]
+    fn what_is_no_disk_is_refused_in_a_line() {
+        let message = |path: &str| BlockQueue::open(Path::new(path)).unwrap_err().to_string();
+        assert_eq!(message("/dev/null"), "/dev/null: not a block device, expected a disk such as /dev/sda");
+        assert!(message("/dev/no-such").starts_with("/dev/no-such: No such file"));
+    }
+}

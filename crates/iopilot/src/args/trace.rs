@@ -1,0 +1,87 @@
+//! The arguments of `iopilot trace`.
+
+use super::Order;
+use clap::{Args, Subcommand, ValueHint};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// `iopilot trace`
+#[derive(Debug, Subcommand)]
+pub(crate) enum Trace {
+    /// Requests, span, read share, sizes, inter-arrival times, sequentiality, footprint, seeks, processes.
+    Stat(Stat),
+    /// Write a trace in another format.
+    Convert(Convert),
+    /// Record what reaches a block device (needs root).
+    ///
+    /// The kernel's own trace events are read through a tracefs instance: nothing is installed, and nothing remains.
+    /// Without a command or --duration the recording ends at ctrl-C. What a command leaves in the page cache is written
+    /// back later and not recorded: let the command end with `sync` where that matters. The exit code is the command's.
+    Record(Record),
+    /// List the formats that can be read and written.
+    Formats,
+}
+
+/// `iopilot trace stat`
+#[derive(Debug, Args)]
+pub(crate) struct Stat {
+    /// The trace.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) trace: PathBuf,
+    /// Its format, where it cannot be told from the content: `iopilot trace formats`.
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Option<String>,
+    /// Only this device of a trace of several.
+    #[arg(long, value_name = "N")]
+    pub(crate) device: Option<u32>,
+    #[command(flatten)]
+    pub(crate) order: Order,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `iopilot trace convert`
+#[derive(Debug, Args)]
+pub(crate) struct Convert {
+    /// The trace.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) input: PathBuf,
+    /// The file to write; text is packed where the name ends in .gz or .zst.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) output: PathBuf,
+    /// The input's format, where it cannot be told from the content: `iopilot trace formats`.
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Option<String>,
+    /// The output's format, where the name's ending does not tell it.
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) to: Option<String>,
+    /// Only this device of a trace of several.
+    #[arg(long, value_name = "N")]
+    pub(crate) device: Option<u32>,
+    #[command(flatten)]
+    pub(crate) order: Order,
+}
+
+/// `iopilot trace record`
+#[derive(Debug, Args)]
+pub(crate) struct Record {
+    /// The block device or partition.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) device: PathBuf,
+    /// The file to write.
+    #[arg(long, short, value_name = "FILE", default_value = "trace.parquet", value_hint = ValueHint::FilePath)]
+    pub(crate) output: PathBuf,
+    /// The output's format, where the name's ending does not tell it.
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) to: Option<String>,
+    /// Stop after so many seconds; a command still running is then sent SIGTERM.
+    #[arg(long, short = 't', value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) duration: Option<u64>,
+    /// Ring buffer of each CPU in KiB: more loses fewer events under heavy load.
+    #[arg(long, value_name = "KIB", default_value_t = 8192, value_parser = clap::value_parser!(u32).range(8..))]
+    pub(crate) buffer_kb: u32,
+    /// The command to run while recording, with its arguments.
+    #[arg(last = true, num_args = 1.., value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
