@@ -32,6 +32,36 @@ pub enum LiveError {
         /// What there is.
         offered: Vec<String>,
     },
+    /// tracefs is not mounted.
+    #[error("tracefs is not mounted: expected it at /sys/kernel/tracing; mount -t tracefs tracefs /sys/kernel/tracing")]
+    NoTracefs,
+    /// The kernel does not take the BPF programs.
+    #[error("BPF: {0}")]
+    Bpf(String),
+    /// The kernel lacks, or describes unexpectedly, a trace event.
+    #[error("trace event {event}: {reason}")]
+    Event {
+        /// Its name.
+        event: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The ring buffer holds what its documented format does not allow.
+    #[error("ring buffer of CPU {cpu}: {reason}")]
+    Page {
+        /// The CPU.
+        cpu: u16,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// The command to record could not be started.
+    #[error("{command}: {source}")]
+    Command {
+        /// Its name.
+        command: String,
+        /// Why.
+        source: io::Error,
+    },
     /// A file could not be read or written.
     #[error("{}: {source}", path.display())]
     Io {
@@ -54,6 +84,6 @@ impl LiveError {
 
     /// Whether the user asked for what cannot be, rather than something failing.
     pub fn is_bad_input(&self) -> bool {
-        matches!(self, Self::Device { .. } | Self::Scheduler { .. } | Self::NotPermitted(_))
+        matches!(self, Self::Device { .. } | Self::Scheduler { .. } | Self::Command { .. })
     }
 }

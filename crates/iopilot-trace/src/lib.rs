@@ -14,8 +14,6 @@ mod reorder;
 mod side;
 mod source;
 mod stats;
-#[cfg(target_os = "linux")]
-mod tracefs;
 mod writer;
 
 pub use destination::Destination;
@@ -27,6 +25,4 @@ pub use reader::{ReadOptions, TraceReader, detect, read_all};
 pub use record::TraceRecord;
 pub use side::ReadNotes;
 pub use stats::{Bin, Counts, DeviceSummary, ProcessSummary, Spread, TraceStats, TraceSummary};
-#[cfg(target_os = "linux")]
-pub use tracefs::{RecordError, RecordOptions, RecordSummary, record};
 pub use writer::TraceWriter;

@@ -3,8 +3,9 @@
 use clap::error::{ContextKind, ContextValue};
 use iopilot_block::InputError;
 use iopilot_device::DeviceError;
+use iopilot_live::LiveError;
 use iopilot_sim::SimError;
-use iopilot_trace::{RecordError, TraceError};
+use iopilot_trace::TraceError;
 use std::fmt;
 use std::io::ErrorKind;
 use std::os::unix::process::ExitStatusExt;
@@ -45,13 +46,12 @@ pub(crate) fn exit_code(error: &anyhow::Error) -> u8 {
     if let Some(&CommandFailed(code)) = error.downcast_ref() {
         return code;
     }
-    let names_nothing = |e: &RecordError| matches!(e, RecordError::Device { .. } | RecordError::Command { .. });
     let bad_input = |cause: &(dyn std::error::Error + 'static)| {
         cause.is::<InputError>()
             || cause.is::<DeviceError>()
             || cause.is::<TraceError>()
             || cause.downcast_ref::<SimError>().is_some_and(SimError::is_bad_input)
-            || cause.downcast_ref::<RecordError>().is_some_and(names_nothing)
+            || cause.downcast_ref::<LiveError>().is_some_and(LiveError::is_bad_input)
     };
     if error.chain().any(bad_input) { BAD_INPUT } else { FAILED }
 }

@@ -78,7 +78,10 @@ pub(crate) struct Record {
     /// Stop after so many seconds; a command still running is then sent SIGTERM.
     #[arg(long, short = 't', value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) duration: Option<u64>,
-    /// Ring buffer of each CPU in KiB: more loses fewer events under heavy load.
+    /// How: with programs in the kernel (ebpf), with its trace events (tracefs), or whichever of them is possible.
+    #[arg(long, value_name = "BACKEND", default_value = "auto", value_parser = ["auto", "ebpf", "tracefs"])]
+    pub(crate) backend: String,
+    /// The kernel's buffer in KiB (of each CPU with tracefs): more loses fewer events under heavy load.
     #[arg(long, value_name = "KIB", default_value_t = 8192, value_parser = clap::value_parser!(u32).range(8..))]
     pub(crate) buffer_kb: u32,
     /// The command to run while recording, with its arguments.

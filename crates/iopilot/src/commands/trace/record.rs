@@ -4,7 +4,8 @@ use super::format_to_write;
 use crate::args::Record;
 use crate::commands::{Context, session};
 use crate::failure::CommandFailed;
-use iopilot_trace::{RecordOptions, TraceError, TraceWriter, record};
+use iopilot_live::{RecordOptions, record};
+use iopilot_trace::{TraceError, TraceWriter};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -15,7 +16,8 @@ pub(super) fn run(args: &Record, context: &Context) -> anyhow::Result<String> {
     let mut options = RecordOptions::new(&args.device);
     options.command = (!args.command.is_empty()).then(|| args.command.clone());
     options.duration = args.duration.map(Duration::from_secs);
-    options.buffer_kb = args.buffer_kb;
+    options.capture.backend = args.backend.parse()?;
+    options.capture.buffer_kb = args.buffer_kb;
     let mut writer = TraceWriter::create(&args.output, format)?;
     let mut failure: Option<TraceError> = None;
     if options.command.is_none() && options.duration.is_none() {
@@ -30,6 +32,9 @@ pub(super) fn run(args: &Record, context: &Context) -> anyhow::Result<String> {
     })?;
     if let Some(e) = failure {
         return Err(anyhow::Error::from(e).context("recording ended early"));
+    }
+    if let Some(note) = &summary.note {
+        context.note(note);
     }
     writer.set_process_names(&summary.process_names);
     writer.finish()?;

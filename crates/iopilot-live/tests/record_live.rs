@@ -1,9 +1,9 @@
 //! Records a real block device: a loop device on a temporary file. Needs root, loop devices and tracefs.
-#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
 
 use iopilot_block::{Flags, Lba, Op, Sectors};
-use iopilot_trace::{InferOptions, RecordError, RecordOptions, infer, record};
+use iopilot_live::{LiveError, RecordOptions, record};
+use iopilot_trace::{InferOptions, infer};
 use std::ffi::OsString;
 use std::fs;
 use std::ops::ControlFlow;
@@ -116,7 +116,7 @@ fn records_what_a_program_did_to_a_device() {
     // A command that cannot be started leaves nothing, either.
     options.command = Some(vec!["/no/such/program".into()]);
     let error = record(&options, &mut |_| ControlFlow::Continue(())).unwrap_err();
-    assert!(matches!(error, RecordError::Command { .. }), "{error}");
+    assert!(matches!(error, LiveError::Command { .. }), "{error}");
     assert!(error.to_string().starts_with("/no/such/program: No such file"));
     assert_eq!(our_instances(), 0);
 

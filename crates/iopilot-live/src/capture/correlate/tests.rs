@@ -2,6 +2,8 @@
 
 use super::*;
 
+const GIVE_UP: Nanos = Nanos::from_secs(120);
+
 struct Script {
     correlator: Correlator,
     out: Vec<TraceRecord>,
@@ -12,7 +14,7 @@ type Seen = (u64, Option<u64>, Option<u64>, u64, u32);
 
 impl Script {
     fn new() -> Self {
-        Self { correlator: Correlator::new(Tasks::default(), true), out: Vec::new() }
+        Self { correlator: Correlator::new(Tasks::default(), true, GIVE_UP), out: Vec::new() }
     }
 
     fn event(mut self, time: u64, what: What) -> Self {
@@ -42,7 +44,7 @@ impl Script {
 }
 
 fn io(rwbs: &str, lba: u64, sectors: u32) -> Io {
-    let (op, flags) = super::super::event::parse_rwbs(rwbs.as_bytes()).unwrap();
+    let (op, flags) = crate::capture::event::parse_rwbs(rwbs.as_bytes()).unwrap();
     Io { op, flags, lba: Lba(lba), sectors: Sectors(sectors), priority: None }
 }
 
@@ -137,7 +139,7 @@ fn a_lost_completion_does_not_hold_up_the_rest_for_ever() {
         .issue(2, "R", 8, 8)
         .complete(3, "R", 8, 8)
         .complete(GIVE_UP.0 + 1, "R", 900, 8);
-    assert_eq!((script.out.len(), script.correlator.incomplete), (2, 1));
+    assert_eq!((script.out.len(), script.out[0].completion, script.correlator.pending()), (2, None, 0));
     // The late completion of what was given up finds nothing.
     assert_eq!(
         script.complete(GIVE_UP.0 + 2, "R", 0, 8).records(),
@@ -155,6 +157,15 @@ fn times_count_from_the_first_request_and_tasks_have_parents() {
     let seen: Vec<_> =
         script.out.iter().map(|r| (r.arrival.0, r.parent.unwrap().0, r.process_start.unwrap().0)).collect();
     assert_eq!(seen, [(0, 7, 0), (30, 8, 20)], "the one after closing is not recorded");
-    assert!(script.correlator.is_idle());
+    assert_eq!(script.correlator.pending(), 0);
     assert_eq!(script.correlator.names(), BTreeMap::from([(u32::MAX, "reader".to_owned())]));
+}
+
+#[test]
+fn what_never_became_a_request_is_not_told() {
+    let mut script = Script::new().queue(0, "R", 0, 8).queue(1, "R", 0, 8).queue(2, "FWS", u64::MAX, 0);
+    script = script.event(3, What::Refused(io("R", 0, 8))).event(4, What::Refused(io("FF", 0, 0)));
+    assert_eq!(script.correlator.pending(), 1);
+    let script = script.issue(5, "R", 0, 8).complete(9, "R", 0, 8);
+    assert_eq!(script.records(), [(0, Some(5), Some(9), 0, 8)], "the younger one was refused");
 }

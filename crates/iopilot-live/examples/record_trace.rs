@@ -1,11 +1,11 @@
 //! Records a trace of a block device while a command runs: `record_trace /dev/X -o FILE.parquet -- COMMAND...`, as
 //! `iopilot trace record` does, for those who build this crate alone.
 
-#[cfg(target_os = "linux")]
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    use iopilot_trace::{Format, RecordOptions, RecordSummary, TraceWriter, record};
-    use std::ops::ControlFlow;
+use iopilot_live::{RecordOptions, RecordSummary, record};
+use iopilot_trace::{Format, TraceWriter};
+use std::ops::ControlFlow;
 
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
     let [device, option, file, separator, command @ ..] = arguments.as_slice() else {
         return Err("usage: record_trace /dev/X -o FILE.parquet -- COMMAND...".into());
@@ -36,9 +36,4 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Some(status) if !status.success() => Err(format!("the command ended with {status}").into()),
         _ => Ok(()),
     }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn main() {
-    eprintln!("recording needs Linux");
 }

@@ -1,8 +1,8 @@
 //! [`Layouts`]: where in its events the running kernel keeps what, from its own `format` files.
 
-use super::RecordError;
-use super::event::{Event, Io, What, parse_rwbs};
 use super::instance::Instance;
+use crate::LiveError;
+use crate::capture::event::{Event, Io, What, parse_rwbs};
 use iopilot_block::{IoPriority, Lba, Nanos, Sectors};
 
 /// What an event means to the recorder.
@@ -12,6 +12,8 @@ pub(super) enum Kind {
     Split,
     Issue,
     Complete,
+    /// A bio ends without a request.
+    Refuse,
     Fork,
     Exit,
 }
@@ -20,6 +22,7 @@ pub(super) enum Kind {
 type Field = (usize, usize);
 
 /// One event: its number and the fields that its kind needs, in the order of [`Layout::parse`].
+#[derive(Debug)]
 struct Layout {
     id: u16,
     kind: Kind,
@@ -27,15 +30,15 @@ struct Layout {
 }
 
 /// The layouts of all events recorded.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct Layouts(Vec<Layout>);
 
 impl Layouts {
     /// Learns the event `system/name`.
-    pub(super) fn add(&mut self, instance: &Instance, event: &str, kind: Kind) -> Result<(), RecordError> {
+    pub(super) fn add(&mut self, instance: &Instance, event: &str, kind: Kind) -> Result<(), LiveError> {
         let format = instance.read(&format!("events/{event}/format"))?;
         let layout = Layout::parse(&format, kind)
-            .map_err(|reason| RecordError::Event { event: event.to_owned(), reason: reason.to_owned() })?;
+            .map_err(|reason| LiveError::Event { event: event.to_owned(), reason: reason.to_owned() })?;
         self.0.push(layout);
         Ok(())
     }
@@ -62,6 +65,7 @@ impl Layouts {
                     match kind {
                         Kind::Queue => What::Queued(io),
                         Kind::Issue => What::Issued(io),
+                        Kind::Refuse => What::Refused(io),
                         _ => What::Completed(io),
                     }
                 }
@@ -77,7 +81,7 @@ impl Layout {
         let id = format.lines().find_map(|l| l.strip_prefix("ID: ")).and_then(|id| id.trim().parse().ok());
         let find = |name: &str| format.lines().find_map(|line| parse_field(line).filter(|f| f.0 == name)).map(|f| f.1);
         let (needed, wanted): (&[&str], &str) = match kind {
-            Kind::Queue | Kind::Issue | Kind::Complete => (&["sector", "nr_sector", "rwbs"], "ioprio"),
+            Kind::Queue | Kind::Issue | Kind::Complete | Kind::Refuse => (&["sector", "nr_sector", "rwbs"], "ioprio"),
             Kind::Split => (&["sector", "new_sector", "rwbs"], ""),
             Kind::Fork => (&["parent_pid", "child_pid"], ""),
             Kind::Exit => (&["pid"], ""),

@@ -1,6 +1,6 @@
 //! [`Running`]: the command that a recording is of.
 
-use super::RecordError;
+use crate::LiveError;
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::SIGINT;
 use std::ffi::OsString;
@@ -15,8 +15,8 @@ pub(super) struct Running {
 }
 
 impl Running {
-    pub(super) fn start(command: &[OsString]) -> Result<Self, RecordError> {
-        let failed = |name: &str, source| RecordError::Command { command: name.to_owned(), source };
+    pub(super) fn start(command: &[OsString]) -> Result<Self, LiveError> {
+        let failed = |name: &str, source| LiveError::Command { command: name.to_owned(), source };
         let Some((program, arguments)) = command.split_first() else {
             return Err(failed("command", io::Error::new(io::ErrorKind::InvalidInput, "is empty, expected a program")));
         };
@@ -26,19 +26,19 @@ impl Running {
     }
 
     /// How it ended, if it has.
-    pub(super) fn exited(&mut self) -> Result<Option<ExitStatus>, RecordError> {
+    pub(super) fn exited(&mut self) -> Result<Option<ExitStatus>, LiveError> {
         let status = self.child.try_wait();
-        let status = status.map_err(|source| RecordError::Command { command: self.name.clone(), source })?;
+        let status = status.map_err(|source| LiveError::Command { command: self.name.clone(), source })?;
         self.reaped |= status.is_some();
         Ok(status)
     }
 
     /// Passes `signal` on, or ends the command kindly, and waits for it.
-    pub(super) fn end(mut self, signal: Option<i32>) -> Result<ExitStatus, RecordError> {
+    pub(super) fn end(mut self, signal: Option<i32>) -> Result<ExitStatus, LiveError> {
         self.signal(if signal == Some(SIGINT) { Signal::INT } else { Signal::TERM });
         let status = self.child.wait();
         self.reaped = true;
-        status.map_err(|source| RecordError::Command { command: self.name.clone(), source })
+        status.map_err(|source| LiveError::Command { command: self.name.clone(), source })
     }
 
     fn signal(&self, signal: Signal) {

@@ -1,16 +1,17 @@
 //! [`Reader`]: the raw ring buffer of one CPU.
 
-use super::RecordError;
-use super::event::Event;
 use super::instance::Instance;
 use super::layout::Layouts;
 use super::page::each_event;
+use crate::LiveError;
+use crate::capture::event::Event;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
 /// The ring buffer of one CPU.
+#[derive(Debug)]
 pub(super) struct Reader {
     cpu: u16,
     file: File,
@@ -20,10 +21,10 @@ pub(super) struct Reader {
 }
 
 /// All ring buffers of `instance`.
-pub(super) fn open_readers(instance: &Instance) -> Result<Vec<Reader>, RecordError> {
+pub(super) fn open_readers(instance: &Instance) -> Result<Vec<Reader>, LiveError> {
     // Older kernels describe their pages only outside of instances.
     let header = instance.read("events/header_page").or_else(|_| instance.read("../../events/header_page"))?;
-    let (data_offset, size) = page_size(&header).ok_or_else(|| RecordError::Event {
+    let (data_offset, size) = page_size(&header).ok_or_else(|| LiveError::Event {
         event: "header_page".to_owned(),
         reason: "expected a field named data".to_owned(),
     })?;
@@ -32,7 +33,7 @@ pub(super) fn open_readers(instance: &Instance) -> Result<Vec<Reader>, RecordErr
         let path = instance.path(&format!("per_cpu/cpu{cpu}/trace_pipe_raw"));
         let nonblocking = rustix::fs::OFlags::NONBLOCK.bits() as i32;
         let file = File::options().read(true).custom_flags(nonblocking).open(&path);
-        let file = file.map_err(|e| RecordError::io(&path, e))?;
+        let file = file.map_err(|e| LiveError::io(&path, e))?;
         readers.push(Reader { cpu, file, path, page: vec![0; data_offset + size], data_offset });
     }
     Ok(readers)
@@ -47,17 +48,17 @@ fn page_size(header: &str) -> Option<(usize, usize)> {
 
 impl Reader {
     /// Decodes all that can be read without waiting.
-    pub(super) fn drain(&mut self, layouts: &Layouts, out: &mut Vec<Event>) -> Result<(), RecordError> {
+    pub(super) fn drain(&mut self, layouts: &Layouts, out: &mut Vec<Event>) -> Result<(), LiveError> {
         loop {
             match self.file.read(&mut self.page) {
                 Ok(0) => return Ok(()),
                 Ok(n) => each_event(&self.page[..n], self.data_offset, |time, data| {
                     out.extend(layouts.decode(data, time, self.cpu));
                 })
-                .map_err(|reason| RecordError::Page { cpu: self.cpu, reason })?,
+                .map_err(|reason| LiveError::Page { cpu: self.cpu, reason })?,
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(RecordError::io(&self.path, e)),
+                Err(e) => return Err(LiveError::io(&self.path, e)),
             }
         }
     }

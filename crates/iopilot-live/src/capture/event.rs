@@ -27,6 +27,8 @@ pub(super) enum What {
     Issued(Io),
     /// A request, or a part of one, completed.
     Completed(Io),
+    /// A bio ended without ever becoming a request: it may not wait and there was no room, or it was refused.
+    Refused(Io),
     /// A task was born.
     Fork { parent: u32, child: u32 },
     /// A task ended.

@@ -1,6 +1,6 @@
 //! [`Device`]: what must be known of a block device before it is traced.
 
-use super::RecordError;
+use crate::LiveError;
 use rustix::fs::{major, minor};
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -9,6 +9,10 @@ use std::path::{Path, PathBuf};
 /// A block device or a partition of one.
 #[derive(Debug)]
 pub(super) struct Device {
+    /// The kernel's name, such as `sda1`.
+    pub(super) name: String,
+    /// Its directory in sysfs, which is there as long as it is.
+    sysfs: PathBuf,
     /// Devices whose bios are recorded, in the kernel's encoding. A bio keeps the number of the partition that it was
     /// sent to, though its sectors already count from the start of the disk.
     pub(super) bios: Vec<u32>,
@@ -21,8 +25,8 @@ pub(super) struct Device {
 }
 
 impl Device {
-    pub(super) fn of(path: &Path) -> Result<Self, RecordError> {
-        let wrong = |reason: &str| RecordError::Device { path: path.to_owned(), reason: reason.to_owned() };
+    pub(super) fn of(path: &Path) -> Result<Self, LiveError> {
+        let wrong = |reason: &str| LiveError::Device { path: path.to_owned(), reason: reason.to_owned() };
         let metadata = fs::metadata(path).map_err(|e| wrong(&e.to_string()))?;
         if !metadata.file_type().is_block_device() {
             return Err(wrong("not a block device, expected one such as /dev/sda"));
@@ -30,24 +34,32 @@ impl Device {
         let (major, minor) = (major(metadata.rdev()), minor(metadata.rdev()));
         let sysfs = PathBuf::from(format!("/sys/dev/block/{major}:{minor}"));
         let own = major << 20 | minor;
+        let real = fs::canonicalize(&sysfs).map_err(|e| LiveError::io(&sysfs, e))?;
+        let name = real.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
         let (disk_sysfs, disk, bios) = if sysfs.join("partition").exists() {
-            let parent = fs::canonicalize(&sysfs).ok().and_then(|p| p.parent().map(Path::to_owned));
+            let parent = real.parent().map(Path::to_owned);
             let parent = parent.ok_or_else(|| wrong("a partition without a disk in sysfs"))?;
             let disk = number(&parent).ok_or_else(|| wrong("a partition without a disk in sysfs"))?;
             (parent, disk, vec![own])
         } else {
             let mut bios = vec![own];
-            for entry in fs::read_dir(&sysfs).map_err(|e| RecordError::io(&sysfs, e))?.flatten() {
+            for entry in fs::read_dir(&sysfs).map_err(|e| LiveError::io(&sysfs, e))?.flatten() {
                 if entry.path().join("partition").exists() {
                     bios.extend(number(&entry.path()));
                 }
             }
             bios.sort_unstable();
-            (sysfs, own, bios)
+            (real.clone(), own, bios)
         };
         let queue = |file: &str| fs::read_to_string(disk_sysfs.join("queue").join(file)).unwrap_or_default();
         let flushes_after_fua = queue("write_cache").trim() == "write back" && queue("fua").trim() == "0";
-        Ok(Self { bios, disk, has_requests: disk_sysfs.join("mq").exists(), flushes_after_fua })
+        let has_requests = disk_sysfs.join("mq").exists();
+        Ok(Self { name, sysfs: real, bios, disk, has_requests, flushes_after_fua })
+    }
+
+    /// Whether it has not been unplugged.
+    pub(super) fn is_present(&self) -> bool {
+        self.sysfs.join("dev").exists()
     }
 
     /// An event filter that lets the device's bios pass.

@@ -9,12 +9,9 @@
 
 use super::event::{Event, Io, What};
 use super::tasks::{Task, Tasks};
-use crate::TraceRecord;
 use iopilot_block::{Flags, Lba, Nanos, Op, ProcessId, Sectors};
+use iopilot_trace::TraceRecord;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-
-/// A request still incomplete after this is given up: its completion was lost.
-const GIVE_UP: Nanos = Nanos::from_secs(120);
 
 /// A bio on its way; times are on the monotonic clock.
 #[derive(Debug)]
@@ -25,12 +22,15 @@ struct Flight {
     next: u64,
     end: u64,
     done: bool,
+    /// It never became a request, and is not to be told.
+    refused: bool,
 }
 
 /// Bios by (first sector not done, number).
 type BySector = BTreeSet<(u64, u64)>;
 
 /// Turns events in order of time into records in order of arrival.
+#[derive(Debug)]
 pub(super) struct Correlator {
     tasks: Tasks,
     /// All since the oldest that is incomplete, by number; `first` is the number of the front one.
@@ -43,19 +43,20 @@ pub(super) struct Correlator {
     /// Writes that are on the medium once the flush after them is done.
     flushing: Vec<u64>,
     flushes_after_fua: bool,
+    /// A request still incomplete after this is given up: its completion was lost.
+    patience: Nanos,
     /// The arrival of the first request.
     origin: Option<Nanos>,
     /// What arrives later is not recorded.
     closed: Option<Nanos>,
-    /// Records given out, and those of them without a completion.
-    pub(super) emitted: u64,
-    pub(super) incomplete: u64,
+    /// Of the flights, those that are done.
+    finished: usize,
     /// The names of those who issued them.
     names: BTreeMap<u32, [u8; 16]>,
 }
 
 impl Correlator {
-    pub(super) fn new(tasks: Tasks, flushes_after_fua: bool) -> Self {
+    pub(super) fn new(tasks: Tasks, flushes_after_fua: bool, patience: Nanos) -> Self {
         Self {
             tasks,
             flights: VecDeque::new(),
@@ -65,10 +66,10 @@ impl Correlator {
             flushes: Vec::new(),
             flushing: Vec::new(),
             flushes_after_fua,
+            patience,
             origin: None,
             closed: None,
-            emitted: 0,
-            incomplete: 0,
+            finished: 0,
             names: BTreeMap::new(),
         }
     }
@@ -87,9 +88,14 @@ impl Correlator {
         self.names.iter().map(|(&pid, comm)| (pid, text(comm))).filter(|(_, name)| !name.is_empty()).collect()
     }
 
-    /// Whether nothing is in flight.
-    pub(super) fn is_idle(&self) -> bool {
-        self.flights.is_empty()
+    /// How many are in flight.
+    pub(super) fn pending(&self) -> usize {
+        self.flights.len() - self.finished
+    }
+
+    /// When the first one arrived.
+    pub(super) fn origin(&self) -> Option<Nanos> {
+        self.origin
     }
 
     /// Takes in `event`, which is no earlier than the ones before it.
@@ -101,12 +107,13 @@ impl Correlator {
             What::Split { op, lba, at } => self.split(op, lba, at, event.time),
             What::Issued(io) => self.issue(&io, event.time),
             What::Completed(io) => self.complete(&io, event.time),
+            What::Refused(io) => self.refuse(&io, event.time),
         }
     }
 
     /// Gives out what has completed, as far as nothing that arrived earlier has not.
     pub(super) fn emit(&mut self, now: Nanos, mut sink: impl FnMut(TraceRecord)) {
-        while self.flights.front().is_some_and(|f| f.done || now.since(f.record.arrival) > GIVE_UP) {
+        while self.flights.front().is_some_and(|f| f.done || now.since(f.record.arrival) > self.patience) {
             self.emit_front(&mut sink);
         }
     }
@@ -128,9 +135,12 @@ impl Correlator {
             }
             self.flushes.retain(|&n| n != number);
             self.flushing.retain(|&n| n != number);
-            self.incomplete += 1;
+        } else {
+            self.finished -= 1;
         }
-        self.emitted += 1;
+        if flight.refused {
+            return;
+        }
         let mut record = flight.record;
         record.arrival = record.arrival.since(origin);
         record.issue = record.issue.map(|t| t.since(origin));
@@ -166,7 +176,7 @@ impl Correlator {
         record.cpu = Some(event.cpu);
         record.priority = io.priority.unwrap_or_default();
         let end = lba.0 + u64::from(io.sectors.0);
-        let number = self.push(Flight { record, start, next: lba.0, end, done: false });
+        let number = self.push(Flight { record, start, next: lba.0, end, done: false, refused: false });
         if flush {
             self.flushes.push(number);
         } else {
@@ -187,7 +197,7 @@ impl Correlator {
         record.arrival = time;
         record.lba = at;
         record.sectors = Sectors((end - at.0) as u32);
-        let rest = self.push(Flight { record, start, next: at.0, end, done: false });
+        let rest = self.push(Flight { record, start, next: at.0, end, done: false, refused: false });
         self.queued[class(op)].insert((at.0, rest));
     }
 
@@ -263,6 +273,24 @@ impl Correlator {
         let flight = self.flight(number);
         flight.record.completion = Some(time);
         flight.done = true;
+        self.finished += 1;
+    }
+
+    /// The youngest that waits there: it is refused in the call that queued it.
+    fn refuse(&mut self, io: &Io, time: Nanos) {
+        let number = if io.sectors == Sectors(0) {
+            let waiting =
+                self.flushes.iter().rposition(|&n| self.flights[(n - self.first) as usize].record.issue.is_none());
+            waiting.map(|at| self.flushes.remove(at))
+        } else {
+            let set = &mut self.queued[class(io.op)];
+            let found = set.range((io.lba.0, 0)..(io.lba.0 + 1, 0)).next_back().copied();
+            found.filter(|key| set.remove(key)).map(|(_, number)| number)
+        };
+        if let Some(number) = number {
+            self.flight(number).refused = true;
+            self.done(number, time);
+        }
     }
 }
 

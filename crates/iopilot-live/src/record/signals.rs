@@ -1,6 +1,6 @@
 //! [`Signals`]: lets a recording end in order.
 
-use super::RecordError;
+use crate::LiveError;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -19,10 +19,10 @@ struct Handlers {
 pub(super) struct Signals(&'static Handlers);
 
 impl Signals {
-    pub(super) fn catch() -> Result<Self, RecordError> {
+    pub(super) fn catch() -> Result<Self, LiveError> {
         static HANDLERS: OnceLock<Result<Handlers, io::ErrorKind>> = OnceLock::new();
         let handlers = HANDLERS.get_or_init(|| install().map_err(|e| e.kind())).as_ref();
-        let handlers = handlers.map_err(|&kind| RecordError::io("signal handlers", kind.into()))?;
+        let handlers = handlers.map_err(|&kind| LiveError::io("signal handlers", kind.into()))?;
         if handlers.recordings.fetch_add(1, Ordering::SeqCst) == 0 {
             handlers.caught.store(0, Ordering::SeqCst);
         }

@@ -1,6 +1,6 @@
 //! [`Instance`]: a private tracing instance, removed when dropped.
 
-use super::RecordError;
+use crate::LiveError;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -11,19 +11,20 @@ const MOUNTS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 const PREFIX: &str = "iopilot-";
 
 /// A directory of tracefs with its own ring buffers, events and filters.
+#[derive(Debug)]
 pub(super) struct Instance {
     path: PathBuf,
 }
 
 impl Instance {
     /// Makes one, named after this process, and removes those of processes that are gone.
-    pub(super) fn create() -> Result<Self, RecordError> {
+    pub(super) fn create() -> Result<Self, LiveError> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let instances = find_instances()?;
         remove_leftovers(&instances);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = instances.join(format!("{PREFIX}{}-{number}", std::process::id()));
-        fs::create_dir(&path).map_err(|e| RecordError::io(&path, e))?;
+        fs::create_dir(&path).map_err(|e| LiveError::io(&path, e))?;
         Ok(Self { path })
     }
 
@@ -31,22 +32,22 @@ impl Instance {
         self.path.join(file)
     }
 
-    pub(super) fn read(&self, file: &str) -> Result<String, RecordError> {
+    pub(super) fn read(&self, file: &str) -> Result<String, LiveError> {
         let path = self.path(file);
-        read_whole(&path).map_err(|e| RecordError::io(path, e))
+        read_whole(&path).map_err(|e| LiveError::io(path, e))
     }
 
-    pub(super) fn write(&self, file: &str, value: &str) -> Result<(), RecordError> {
+    pub(super) fn write(&self, file: &str, value: &str) -> Result<(), LiveError> {
         let path = self.path(file);
-        fs::write(&path, value).map_err(|e| RecordError::io(path, e))
+        fs::write(&path, value).map_err(|e| LiveError::io(path, e))
     }
 
     /// The numbers of the CPUs that have a ring buffer, ascending.
-    pub(super) fn cpus(&self) -> Result<Vec<u16>, RecordError> {
+    pub(super) fn cpus(&self) -> Result<Vec<u16>, LiveError> {
         let path = self.path("per_cpu");
         let mut cpus = Vec::new();
-        for entry in fs::read_dir(&path).map_err(|e| RecordError::io(&path, e))? {
-            let name = entry.map_err(|e| RecordError::io(&path, e))?.file_name();
+        for entry in fs::read_dir(&path).map_err(|e| LiveError::io(&path, e))? {
+            let name = entry.map_err(|e| LiveError::io(&path, e))?.file_name();
             cpus.extend(name.to_string_lossy().strip_prefix("cpu").and_then(|n| n.parse::<u16>().ok()));
         }
         cpus.sort_unstable();
@@ -54,7 +55,7 @@ impl Instance {
     }
 
     /// Events that never reached a reader, on all CPUs.
-    pub(super) fn lost_events(&self) -> Result<u64, RecordError> {
+    pub(super) fn lost_events(&self) -> Result<u64, LiveError> {
         let mut lost = 0;
         for cpu in self.cpus()? {
             let stats = self.read(&format!("per_cpu/cpu{cpu}/stats"))?;
@@ -95,16 +96,16 @@ fn remove(instance: &Path) {
     let _ = fs::remove_dir(instance);
 }
 
-fn find_instances() -> Result<PathBuf, RecordError> {
+fn find_instances() -> Result<PathBuf, LiveError> {
     for mount in MOUNTS {
         let instances = Path::new(mount).join("instances");
         match fs::read_dir(&instances) {
             Ok(_) => return Ok(instances),
             Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-            Err(e) => return Err(RecordError::io(instances, e)),
+            Err(e) => return Err(LiveError::io(instances, e)),
         }
     }
-    Err(RecordError::NoTracefs)
+    Err(LiveError::NoTracefs)
 }
 
 fn remove_leftovers(instances: &Path) {

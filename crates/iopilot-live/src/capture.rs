@@ -1,0 +1,160 @@
+//! [`Capture`]: the requests that reach a live block device.
+//!
+//! Two ways lead there. The *BPF* one counts in the kernel and hands over one record a request; the *tracefs* one reads
+//! the kernel's own trace events from a private instance, and works where programs may not be loaded. Both need root,
+//! neither needs anything installed, and both tell the same: a request is a bio, as it was before merging; it arrives
+//! with `block_bio_queue`, which is there under every scheduler.
+
+mod correlate;
+mod device;
+mod event;
+mod options;
+mod tasks;
+mod tracefs;
+
+pub use options::{Backend, CaptureOptions};
+
+use crate::LiveError;
+use device::Device;
+use iopilot_block::Nanos;
+use iopilot_trace::TraceRecord;
+use rustix::time::{ClockId, clock_gettime};
+use std::collections::BTreeMap;
+use tracefs::Tracefs;
+
+/// A request that holds up those behind it for longer is no longer waited for.
+const PATIENCE: Nanos = Nanos::from_secs(2);
+
+/// What reaches a block device, as it happens.
+///
+/// Everything is removed from the kernel when it is dropped, also by a panic. What a killed process left of a tracefs
+/// instance is removed by the next capture; BPF programs end with their process.
+#[derive(Debug)]
+pub struct Capture {
+    source: Source,
+    device: Device,
+    note: Option<String>,
+    /// Requests that were handed out without a completion, or not at all.
+    given_up: u64,
+}
+
+#[derive(Debug)]
+enum Source {
+    Tracefs(Box<Tracefs>),
+}
+
+impl Capture {
+    /// Begins at once.
+    ///
+    /// # Errors
+    /// Without root, for what is no block device, where the kernel offers neither way, or not the one asked for.
+    pub fn start(options: &CaptureOptions) -> Result<Self, LiveError> {
+        Self::with_patience(options, PATIENCE)
+    }
+
+    /// Gives up requests that have not completed after `patience`.
+    pub(crate) fn with_patience(options: &CaptureOptions, patience: Nanos) -> Result<Self, LiveError> {
+        let device = Device::of(&options.device)?;
+        if options.backend == Backend::Ebpf {
+            return Err(LiveError::Bpf("this build has no programs".to_owned()));
+        }
+        let source = Source::Tracefs(Box::new(Tracefs::start(&device, options.buffer_kb, patience)?));
+        Ok(Self { source, device, note: None, given_up: 0 })
+    }
+
+    /// The way it went: never [`Backend::Auto`].
+    pub fn backend(&self) -> Backend {
+        match &self.source {
+            Source::Tracefs(_) => Backend::Tracefs,
+        }
+    }
+
+    /// Why the better way could not be gone.
+    pub fn note(&self) -> Option<&str> {
+        self.note.as_deref()
+    }
+
+    /// Appends the requests that have completed to `out`, in order of arrival, each once all before it have completed
+    /// as well, or been given up after 2 s. Their times count from the first request ever. Does not wait: to be called
+    /// every 10 to 100 ms, lest the kernel's buffers overflow.
+    ///
+    /// # Errors
+    /// [`LiveError::Unplugged`] where the device is gone; others where the kernel's buffers cannot be read.
+    pub fn poll(&mut self, out: &mut Vec<TraceRecord>) -> Result<(), LiveError> {
+        let (from, mut kept) = (out.len(), out.len());
+        self.poll_all(out)?;
+        for n in from..out.len() {
+            if out[n].completion.is_some() {
+                out.swap(kept, n);
+                kept += 1;
+            }
+        }
+        self.given_up += (out.len() - kept) as u64;
+        out.truncate(kept);
+        if self.device.is_present() { Ok(()) } else { Err(LiveError::Unplugged(self.device.name.clone())) }
+    }
+
+    /// The same, with those given up: they have no completion.
+    pub(crate) fn poll_all(&mut self, out: &mut Vec<TraceRecord>) -> Result<(), LiveError> {
+        match &mut self.source {
+            Source::Tracefs(tracefs) => tracefs.poll(out),
+        }
+    }
+
+    /// Takes in nothing that arrives from now on.
+    pub(crate) fn close(&mut self) -> Result<(), LiveError> {
+        match &mut self.source {
+            Source::Tracefs(tracefs) => {
+                tracefs.close(now());
+                Ok(())
+            }
+        }
+    }
+
+    /// Appends what is left, complete or not; nothing comes after that.
+    pub(crate) fn finish(&mut self, out: &mut Vec<TraceRecord>) -> Result<(), LiveError> {
+        match &mut self.source {
+            Source::Tracefs(tracefs) => tracefs.finish(out),
+        }
+    }
+
+    /// Requests that have arrived and not completed, as far as is known.
+    pub fn pending(&self) -> usize {
+        match &self.source {
+            Source::Tracefs(tracefs) => tracefs.pending(),
+        }
+    }
+
+    /// Requests that [`Capture::poll`] no longer waited for, so far.
+    pub fn given_up(&self) -> u64 {
+        self.given_up
+    }
+
+    /// Events that the kernel's buffers had no room for, so far. What was captured around them is not to be trusted:
+    /// requests are missing, or their completions.
+    pub fn lost_events(&self) -> u64 {
+        match &self.source {
+            Source::Tracefs(tracefs) => tracefs.lost_events(),
+        }
+    }
+
+    /// The names of the tasks that issued something, by number, as they were at each one's last request.
+    pub fn process_names(&self) -> BTreeMap<u32, String> {
+        match &self.source {
+            Source::Tracefs(tracefs) => tracefs.process_names(),
+        }
+    }
+
+    /// When the first request arrived, on the monotonic clock: what all times count from.
+    pub fn origin(&self) -> Option<Nanos> {
+        match &self.source {
+            Source::Tracefs(tracefs) => tracefs.origin(),
+        }
+    }
+}
+
+/// The clock that events are stamped with.
+fn now() -> Nanos {
+    let t = clock_gettime(ClockId::Monotonic);
+    Nanos(t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64)
+}

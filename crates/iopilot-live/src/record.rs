@@ -1,0 +1,144 @@
+//! [`record`]: a recording of a live device from start to end.
+//!
+//! What was put into the kernel is removed at the end, also after an error, a panic, SIGINT or SIGTERM.
+
+mod command;
+mod signals;
+
+use crate::{Backend, Capture, CaptureOptions, LiveError};
+use command::Running;
+use iopilot_block::Nanos;
+use iopilot_trace::TraceRecord;
+use signals::Signals;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::process::ExitStatus;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// Between two looks at the kernel's buffers.
+const PERIOD: Duration = Duration::from_millis(10);
+/// How long the end of a recording waits for what is in flight.
+const SETTLE: Duration = Duration::from_secs(2);
+/// A request still incomplete after this is given up: its completion was lost.
+const PATIENCE: Nanos = Nanos::from_secs(120);
+
+/// What to record.
+#[derive(Clone, Debug)]
+pub struct RecordOptions {
+    /// The device, and how it is watched.
+    pub capture: CaptureOptions,
+    /// A program with its arguments: the recording begins before it starts and ends when it exits. It inherits standard
+    /// input, output and error. What it leaves in the page cache is written back later, and not recorded; let the command
+    /// end with `sync` where that matters.
+    pub command: Option<Vec<OsString>>,
+    /// The recording ends after this at the latest; the command is then sent SIGTERM. Without command and duration it
+    /// ends at SIGINT or SIGTERM.
+    pub duration: Option<Duration>,
+}
+
+impl RecordOptions {
+    /// All of what happens on `device`, until a signal.
+    pub fn new(device: impl Into<PathBuf>) -> Self {
+        Self { capture: CaptureOptions::new(device), command: None, duration: None }
+    }
+}
+
+/// How a recording went.
+#[derive(Clone, Debug)]
+pub struct RecordSummary {
+    /// How the device was watched: never [`Backend::Auto`].
+    pub backend: Backend,
+    /// Why not in the better way.
+    pub note: Option<String>,
+    /// Requests recorded.
+    pub requests: u64,
+    /// Those of them whose completion was not seen.
+    pub incomplete: u64,
+    /// The names of the tasks that issued them, as the kernel knew them at each one's last request.
+    pub process_names: BTreeMap<u32, String>,
+    /// Events that were lost because the kernel's buffers were full.
+    pub lost_events: u64,
+    /// How long the recording took.
+    pub elapsed: Duration,
+    /// How the command ended.
+    pub exit_status: Option<ExitStatus>,
+    /// The signal that ended the recording, if one did.
+    pub signal: Option<i32>,
+}
+
+/// Records the requests of a device and hands each to `sink`, in order of arrival, once it and all before it have
+/// completed. `sink` may end the recording with [`ControlFlow::Break`].
+///
+/// # Errors
+/// Without root, for what is no block device, where the kernel cannot be asked, and where the command cannot be started:
+/// each one line. Nothing of the recording remains in the kernel in any case.
+pub fn record(
+    options: &RecordOptions,
+    sink: &mut dyn FnMut(TraceRecord) -> ControlFlow<()>,
+) -> Result<RecordSummary, LiveError> {
+    let signals = Signals::catch()?;
+    let mut capture = Capture::with_patience(&options.capture, PATIENCE)?;
+    let mut drain = Drain { records: Vec::new(), sink, refused: false, requests: 0, incomplete: 0 };
+    let began = Instant::now();
+    let mut command = options.command.as_deref().map(Running::start).transpose()?;
+    let exit_status = loop {
+        sleep(PERIOD);
+        capture.poll_all(&mut drain.records)?;
+        drain.hand_over();
+        let exited = command.as_mut().map(Running::exited).transpose()?.flatten();
+        let over =
+            drain.refused || signals.caught().is_some() || options.duration.is_some_and(|d| began.elapsed() >= d);
+        if exited.is_some() || over {
+            break exited;
+        }
+    };
+    capture.close()?;
+    let exit_status = match command {
+        Some(command) if exit_status.is_none() => Some(command.end(signals.caught())?),
+        _ => exit_status,
+    };
+    let closed = Instant::now();
+    while !drain.refused && closed.elapsed() < SETTLE {
+        capture.poll_all(&mut drain.records)?;
+        drain.hand_over();
+        if capture.pending() == 0 && closed.elapsed() > PERIOD {
+            break;
+        }
+        sleep(PERIOD);
+    }
+    capture.finish(&mut drain.records)?;
+    drain.hand_over();
+    Ok(RecordSummary {
+        backend: capture.backend(),
+        note: capture.note().map(str::to_owned),
+        requests: drain.requests,
+        incomplete: drain.incomplete,
+        process_names: capture.process_names(),
+        lost_events: capture.lost_events(),
+        elapsed: began.elapsed(),
+        exit_status,
+        signal: signals.caught(),
+    })
+}
+
+/// From the capture to the sink.
+struct Drain<'a> {
+    records: Vec<TraceRecord>,
+    sink: &'a mut dyn FnMut(TraceRecord) -> ControlFlow<()>,
+    refused: bool,
+    requests: u64,
+    incomplete: u64,
+}
+
+impl Drain<'_> {
+    fn hand_over(&mut self) {
+        for record in self.records.drain(..) {
+            self.requests += 1;
+            self.incomplete += u64::from(record.completion.is_none());
+            self.refused = self.refused || (self.sink)(record).is_break();
+        }
+    }
+}
