@@ -1,5 +1,6 @@
 //! [`LiveError`]: why something could not be done to a live device.
 
+use iopilot_block::InputError;
 use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
@@ -18,6 +19,17 @@ pub enum LiveError {
         path: PathBuf,
         /// What is wrong with it.
         reason: String,
+    },
+    /// What was asked for is wrong.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// A server does not do what it was asked.
+    #[error("{message}")]
+    Refused {
+        /// Why.
+        message: String,
+        /// Whether what was asked for cannot be, rather than something having failed.
+        bad_input: bool,
     },
     /// The device is gone.
     #[error("{0} was unplugged")]
@@ -84,6 +96,10 @@ impl LiveError {
 
     /// Whether the user asked for what cannot be, rather than something failing.
     pub fn is_bad_input(&self) -> bool {
-        matches!(self, Self::Device { .. } | Self::Scheduler { .. } | Self::Command { .. })
+        match self {
+            Self::Device { .. } | Self::Scheduler { .. } | Self::Command { .. } | Self::Input(_) => true,
+            Self::Refused { bad_input, .. } => *bad_input,
+            _ => false,
+        }
     }
 }

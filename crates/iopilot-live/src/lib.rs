@@ -5,6 +5,7 @@ mod capture;
 mod error;
 mod queue;
 mod record;
+pub mod vdisk;
 
 pub use capture::{Backend, Capture, CaptureOptions};
 pub use error::LiveError;

@@ -5,12 +5,14 @@ mod disk;
 mod disksim;
 mod experiment;
 mod trace;
+mod vdisk;
 
 pub(crate) use dads::{Dads, DadsReplay, Policy};
 pub(crate) use disk::{Calibrate, Disk, DiskTrain, DiskValidate, ThinkPlace, ValidateClock, ValidatePart};
 pub(crate) use disksim::{Disksim, DisksimRun};
 pub(crate) use experiment::{Experiment, ExperimentRun};
 pub(crate) use trace::{Convert, Record, Stat, Trace};
+pub(crate) use vdisk::{Vdisk, VdiskAttach};
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
 use std::path::PathBuf;
@@ -18,7 +20,8 @@ use std::path::PathBuf;
 /// Simulate real traffic under every I/O scheduler, and say which is best.
 ///
 /// iopilot replays a recorded trace, a fio job file or a synthetic workload on a modelled disk, under any of the
-/// kernel's I/O schedulers, and compares them. Nothing here needs root but `iopilot trace record`.
+/// kernel's I/O schedulers, and compares them. Nothing here needs root but `iopilot trace record` and
+/// `iopilot vdisk`.
 #[derive(Debug, Parser)]
 #[command(name = "iopilot", version, max_term_width = 100, arg_required_else_help = true, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
@@ -74,6 +77,9 @@ pub(crate) enum Command {
     /// Describe, convert and record traces.
     #[command(subcommand)]
     Trace(Trace),
+    /// Virtual disks: block devices that take the time of a model, on data that are stored.
+    #[command(subcommand)]
+    Vdisk(Vdisk),
     /// Print the completion script of a shell.
     Completions {
         /// The shell.

@@ -14,6 +14,7 @@ mod scheduler;
 mod session;
 mod simulate;
 mod trace;
+mod vdisk;
 
 use crate::args::Command;
 use crate::terminal::Terminal;
@@ -52,6 +53,7 @@ pub(crate) fn run(command: &Command, context: &Context) -> anyhow::Result<String
         Command::Experiment(args) => experiment::run(args, context),
         Command::Scheduler(args) => scheduler::run(args, context),
         Command::Trace(args) => trace::run(args, context),
+        Command::Vdisk(args) => vdisk::run(args, context),
         Command::Completions { shell } => completions::run(*shell),
         Command::Man { out } => man::run(out.as_deref()),
     }

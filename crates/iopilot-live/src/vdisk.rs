@@ -1,0 +1,159 @@
+//! Virtual disks: real block devices whose requests take the time that a device model says, on data that is stored.
+//!
+//! A process ([`VdiskServer`]) serves a file over FUSE, and a loop device makes that file a disk. A request enters the
+//! model when the server reads it; its data are moved to or from the backing file meanwhile; and its answer leaves when
+//! the model has it done. See `docs/vdisk.md`.
+
+mod clock;
+mod control;
+mod desk;
+mod engine;
+mod filesystem;
+mod image;
+mod loop_device;
+mod parts;
+mod queue_depth;
+mod request_log;
+mod server;
+mod state;
+mod stats;
+mod sys;
+
+pub use server::VdiskServer;
+pub use stats::{OpCounts, VdiskStats};
+
+use crate::LiveError;
+use control::Command;
+use iopilot_block::InputError;
+use iopilot_device::AnyDevice;
+use serde::{Deserialize, Serialize};
+use state::StateFolder;
+use std::path::{Path, PathBuf};
+
+/// The folder in which virtual disks are noted where no other is asked for.
+pub const VDISK_STATE: &str = "/run/iopilot/vdisk";
+/// The folder for the data of virtual disks where no file is asked for.
+pub const VDISK_DATA: &str = "/var/lib/iopilot/vdisk";
+
+/// What virtual disk is wanted.
+#[derive(Clone, Debug)]
+pub struct VdiskOptions {
+    /// What the disk is called: a name of the catalogue, a file, `none`.
+    pub disk: String,
+    /// The model; `None` for answers that wait for nothing.
+    pub device: Option<AnyDevice>,
+    /// Bytes: a multiple of 512, at most the model's. Default: as the backing file, else the model's.
+    pub size: Option<u64>,
+    /// Requests that the kernel keeps in the device, 4 to 128. Default: the model's, as near as there can be.
+    pub depth: Option<u32>,
+    /// Where the data are.
+    pub backing: Backing,
+    /// Its name. Default: the first of vd0, vd1, ... that is free.
+    pub name: Option<String>,
+    /// The I/O scheduler. Default: as the kernel has it.
+    pub scheduler: Option<String>,
+    /// Seconds of the model in a real one: above 1 is faster than life.
+    pub speed: f64,
+    /// A file for a line on every request.
+    pub log: Option<PathBuf>,
+    /// The folder in which it is noted.
+    pub state: PathBuf,
+}
+
+impl VdiskOptions {
+    /// The disk called `disk`, of the model `device`, and nothing special.
+    pub fn new(disk: impl Into<String>, device: Option<AnyDevice>) -> Self {
+        Self {
+            disk: disk.into(),
+            device,
+            size: None,
+            depth: None,
+            backing: Backing::In(VDISK_DATA.into()),
+            name: None,
+            scheduler: None,
+            speed: 1.0,
+            log: None,
+            state: VDISK_STATE.into(),
+        }
+    }
+}
+
+/// Where the data of a virtual disk are. The file stays when the disk is detached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Backing {
+    /// In this file; made, sparse, where it does not exist.
+    File(PathBuf),
+    /// In this folder, in a file called after disk and size: the same disk finds the same data again.
+    In(PathBuf),
+}
+
+/// A virtual disk that is there.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Attachment {
+    /// The block device, such as `/dev/loop0`.
+    pub device: PathBuf,
+    /// Its name among virtual disks.
+    pub name: String,
+    /// What it is a model of.
+    pub disk: String,
+    /// Bytes.
+    pub size: u64,
+    /// Requests that the kernel keeps in it.
+    pub depth: u32,
+    /// The I/O scheduler that it began with.
+    pub scheduler: String,
+    /// The file that holds its data.
+    pub backing: PathBuf,
+    /// Seconds of the model in a real one.
+    pub time_scale: f64,
+    /// Whether the kernel lets its server be in time (`SCHED_FIFO`).
+    pub real_time: bool,
+    /// The process that serves it.
+    pub pid: u32,
+}
+
+/// The virtual disks noted in `state`, by name. What dead servers left is cleared away.
+///
+/// # Errors
+/// Where the folder cannot be made or read, or what a dead server left cannot be cleared away.
+pub fn list(state: &Path) -> Result<Vec<Attachment>, LiveError> {
+    server::check_user()?;
+    StateFolder::open(state)?.attached()
+}
+
+/// What the disk called `which`, by name or device, did so far.
+///
+/// # Errors
+/// Where there is no such disk, or its server does not answer.
+pub fn stats(state: &Path, which: &str) -> Result<(Attachment, VdiskStats), LiveError> {
+    let (folder, attachment) = find(state, which)?;
+    Ok((attachment, control::ask(&folder, Command::Stats)?))
+}
+
+/// Detaches the disk called `which`, by name or device; done on return. What was written stays in its backing file.
+///
+/// # Errors
+/// Where there is no such disk, its server does not answer, or somebody uses it (unless `force`: they then get I/O
+/// errors).
+pub fn detach(state: &Path, which: &str, force: bool) -> Result<Attachment, LiveError> {
+    let (folder, attachment) = find(state, which)?;
+    control::ask::<()>(&folder, Command::Detach { force })?;
+    Ok(attachment)
+}
+
+fn find(state: &Path, which: &str) -> Result<(PathBuf, Attachment), LiveError> {
+    server::check_user()?;
+    let state = StateFolder::open(state)?;
+    let attached = state.attached()?;
+    let known: Vec<String> = attached.iter().map(|a| format!("{} ({})", a.name, a.device.display())).collect();
+    match attached.into_iter().find(|a| a.name == which || a.device == Path::new(which)) {
+        Some(attachment) => Ok((state.folder(&attachment.name), attachment)),
+        None => {
+            let expected = match known.is_empty() {
+                true => "a virtual disk; there is none".to_owned(),
+                false => format!("one of {}", known.join(", ")),
+            };
+            Err(InputError::new("virtual disk", which, expected).into())
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! [`Clock`]: what time it is for the model.
+
+use iopilot_block::Nanos;
+use rustix::time::{ClockId, clock_gettime};
+
+/// Turns real time, in nanoseconds of `CLOCK_MONOTONIC`, to the model's and back.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Clock {
+    origin: u64,
+    /// Seconds of the model in a real one.
+    speed: f64,
+}
+
+impl Clock {
+    /// A clock of the model that stands at zero at the real time `origin`.
+    pub(super) fn new(origin: u64, speed: f64) -> Self {
+        Self { origin, speed }
+    }
+
+    /// The model's time at the real time `real`.
+    pub(super) fn model(&self, real: u64) -> Nanos {
+        let passed = real.saturating_sub(self.origin);
+        Nanos(if self.speed == 1.0 { passed } else { (passed as f64 * self.speed) as u64 })
+    }
+
+    /// The first real time at which it is `model` for the model.
+    pub(super) fn real(&self, model: Nanos) -> u64 {
+        if self.speed == 1.0 {
+            return self.origin.saturating_add(model.0);
+        }
+        // Rounded up and one more, for the rounding of the way back.
+        self.origin.saturating_add((model.0 as f64 / self.speed).ceil() as u64).saturating_add(1)
+    }
+}
+
+/// Real time: nanoseconds of `CLOCK_MONOTONIC`.
+pub(super) fn monotonic() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn ten_times_faster_than_life() {
+        let clock = Clock::new(1_000, 10.0);
+        assert_eq!(clock.model(2_000), Nanos(10_000));
+        assert_eq!(clock.model(900), Nanos(0));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_due_is_due_when_its_real_time_has_come(
+            origin in 0..1u64 << 50, model in 0..1u64 << 50, speed in 0.01..1000.0f64,
+        ) {
+            let clock = Clock::new(origin, speed);
+            prop_assert!(clock.model(clock.real(Nanos(model))) >= Nanos(model));
+            let exact = Clock::new(origin, 1.0);
+            prop_assert_eq!(exact.model(exact.real(Nanos(model))), Nanos(model));
+        }
+    }
+}

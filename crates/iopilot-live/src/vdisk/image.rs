@@ -1,0 +1,157 @@
+//! [`Image`]: the file that holds the data of a virtual disk.
+
+use crate::LiveError;
+use iopilot_block::InputError;
+use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock};
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// The file that holds the data of a virtual disk; no other one uses it meanwhile.
+#[derive(Debug)]
+pub(super) struct Image {
+    file: File,
+    path: PathBuf,
+    size: u64,
+}
+
+impl Image {
+    /// Opens the file at `path`, or makes a sparse one of `size` bytes. Without a size it has to be there.
+    pub(super) fn open(path: &Path, size: Option<u64>) -> Result<Self, LiveError> {
+        let reason = || "in use by another virtual disk".to_owned();
+        Self::open_unused(path, size)?.ok_or_else(|| LiveError::Device { path: path.to_owned(), reason: reason() })
+    }
+
+    /// The first file in `folder`, called `name`, that no other virtual disk uses.
+    pub(super) fn open_in(folder: &Path, name: &str, size: u64) -> Result<Self, LiveError> {
+        fs::create_dir_all(folder).map_err(|e| LiveError::io(folder, e))?;
+        for n in 1.. {
+            let file = if n == 1 { format!("{name}.img") } else { format!("{name}-{n}.img") };
+            if let Some(image) = Self::open_unused(&folder.join(file), Some(size))? {
+                return Ok(image);
+            }
+        }
+        Err(LiveError::io(folder, io::ErrorKind::QuotaExceeded.into()))
+    }
+
+    /// As [`open`](Self::open); `None` where it is in use.
+    fn open_unused(path: &Path, size: Option<u64>) -> Result<Option<Self>, LiveError> {
+        let name = || path.display().to_string();
+        let failed = |e| LiveError::io(path, e);
+        let known = fs::metadata(path).ok();
+        if known.as_ref().is_some_and(|m| !m.is_file()) {
+            return Err(InputError::new("--backing", name(), "a file").into());
+        }
+        let made = known.is_none();
+        if made && size.is_none() {
+            return Err(InputError::new("--size", "", "a size such as 8G, as there is no backing file yet").into());
+        }
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path);
+        let file = file.map_err(failed)?;
+        // Kept as long as the file is open: of two virtual disks on one file each would see the other's writes.
+        if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+            return Ok(None);
+        }
+        let length = file.metadata().map_err(failed)?.len();
+        let size = size.unwrap_or(length);
+        if made || length == 0 {
+            if let Err(e) = file.set_len(size) {
+                // Nothing half-made stays.
+                let _ = fs::remove_file(path);
+                return Err(failed(e));
+            }
+        } else if length != size {
+            let expected = format!("{length}, the size of {}, or another --backing", path.display());
+            return Err(InputError::new("--size", size.to_string(), expected).into());
+        }
+        let path = fs::canonicalize(path).map_err(failed)?;
+        Ok(Some(Self { file, path, size }))
+    }
+
+    /// Where it is.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Bytes.
+    pub(super) fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Reads up to the end; what was read of `data`.
+    pub(super) fn read<'a>(&self, data: &'a mut [u8], offset: u64) -> io::Result<&'a [u8]> {
+        let length = self.within(offset, data.len());
+        self.file.read_exact_at(&mut data[..length], offset)?;
+        Ok(&data[..length])
+    }
+
+    /// Writes all of `data`.
+    pub(super) fn write(&self, data: &[u8], offset: u64) -> io::Result<()> {
+        if self.within(offset, data.len()) < data.len() {
+            return Err(io::Error::from_raw_os_error(libc::ENOSPC));
+        }
+        self.file.write_all_at(data, offset)
+    }
+
+    /// Makes durable what was written.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
+    /// Makes `length` bytes zero, and gives back their room.
+    pub(super) fn discard(&self, offset: u64, length: u64) -> io::Result<()> {
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        Ok(fallocate(&self.file, flags, offset, length)?)
+    }
+
+    fn within(&self, offset: u64, length: usize) -> usize {
+        usize::try_from(self.size.saturating_sub(offset)).map_or(length, |rest| rest.min(length))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_after_it_was_closed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.img");
+        let image = Image::open(&path, Some(8192)).unwrap();
+        image.write(b"here", 4094).unwrap();
+        image.sync().unwrap();
+        drop(image);
+        let image = Image::open(&path, None).unwrap();
+        assert_eq!(image.size(), 8192);
+        let mut data = [1; 8];
+        assert_eq!(image.read(&mut data, 4092).unwrap(), b"\0\0here\0\0");
+        image.discard(0, 8192).unwrap();
+        assert_eq!(image.read(&mut data, 4092).unwrap(), [0; 8]);
+    }
+
+    #[test]
+    fn the_end_is_the_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let image = Image::open(&folder.path().join("a.img"), Some(4096)).unwrap();
+        let mut data = [1; 8];
+        assert_eq!(image.read(&mut data, 4092).unwrap(), [0; 4]);
+        assert_eq!(image.read(&mut data, 1 << 40).unwrap(), [0u8; 0]);
+        assert!(image.write(&data, 4092).is_err());
+    }
+
+    #[test]
+    fn another_size_or_a_second_user_is_refused_in_a_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.img");
+        let message = |size| Image::open(&path, size).unwrap_err().to_string();
+        assert_eq!(message(None), "--size: got nothing, expected a size such as 8G, as there is no backing file yet");
+        let first = Image::open(&path, Some(4096)).unwrap();
+        assert!(message(Some(4096)).ends_with("in use by another virtual disk"));
+        let second = Image::open_in(folder.path(), "a", 4096).unwrap();
+        assert!(second.path().ends_with("a-2.img"));
+        drop(first);
+        assert!(message(Some(8192)).starts_with("--size: got 8192, expected 4096, the size of "));
+        assert_eq!(fs::metadata(&path).unwrap().len(), 4096);
+    }
+}

@@ -1,0 +1,158 @@
+//! [`Parts`]: what a virtual disk is made of while it is there, and how it goes.
+
+use super::engine::Engine;
+use super::filesystem::{FILE, FuseAnswer, ImageFileSystem, Timing};
+use super::image::Image;
+use super::loop_device::LoopDevice;
+use super::state::Claim;
+use super::stats::Tally;
+use super::{queue_depth, sys};
+use crate::{BlockQueue, LiveError};
+use fuser::{BackgroundSession, Config, MountOption, Session};
+use rustix::mount::{UnmountFlags, unmount};
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle, sleep};
+use std::time::Duration;
+
+/// The priority of the threads that move data: below the one that keeps time.
+const PRIORITY: i32 = 10;
+/// How long others may hold the device open before it is left to go when they close it.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What a virtual disk is made of. Whatever is there of it goes in order when it is dropped.
+pub(super) struct Parts {
+    pub(super) claim: Claim,
+    pub(super) image: Arc<Image>,
+    pub(super) tally: Arc<Mutex<Tally>>,
+    pub(super) engine: Option<Arc<Engine<FuseAnswer>>>,
+    pub(super) threads: Vec<JoinHandle<()>>,
+    pub(super) log: Option<JoinHandle<io::Result<()>>>,
+    pub(super) session: Option<BackgroundSession>,
+    pub(super) device: Option<LoopDevice>,
+    pub(super) gone: bool,
+}
+
+impl Parts {
+    /// Mounts the file system that `threads` threads serve.
+    pub(super) fn mount(&mut self, threads: usize) -> Result<(), LiveError> {
+        let timing = match &self.engine {
+            Some(engine) => Timing::Model(Arc::clone(engine)),
+            None => Timing::None(Arc::clone(&self.tally)),
+        };
+        // Where requests wait for nothing, these threads could keep a CPU for themselves for good.
+        let punctual = self.engine.is_some();
+        let file_system = ImageFileSystem::new(Arc::clone(&self.image), timing);
+        let mount_point = self.claim.mount_point();
+        let mut config = Config::default();
+        config.mount_options = vec![
+            MountOption::FSName("iopilot-vdisk".to_owned()),
+            MountOption::NoDev,
+            MountOption::NoSuid,
+            MountOption::NoExec,
+        ];
+        config.n_threads = Some(threads);
+        // The session's threads are what the one is that starts them.
+        let starter = thread::spawn(move || {
+            if punctual {
+                sys::become_real_time(PRIORITY);
+            }
+            sys::become_io_flusher();
+            Session::new(file_system, mount_point, &config)?.spawn()
+        });
+        let started = starter.join().unwrap_or_else(|_| Err(io::Error::other("the file system's server panicked")));
+        self.session = Some(started.map_err(|e| LiveError::io("/dev/fuse", e))?);
+        Ok(())
+    }
+
+    /// Makes the file a block device of `depth` requests.
+    pub(super) fn attach(&mut self, depth: u32, rotational: bool) -> Result<BlockQueue, LiveError> {
+        let device = LoopDevice::attach(&self.claim.mount_point().join(FILE))?;
+        let device = self.device.insert(device);
+        let queue = BlockQueue::open(device.path())?;
+        queue.write("rotational", if rotational { "1" } else { "0" })?;
+        queue_depth::set(&queue, depth)?;
+        Ok(queue)
+    }
+
+    /// Takes everything down. Where somebody uses the device nothing is done, unless `force`.
+    pub(super) fn take_down(&mut self, force: bool) -> Result<(), LiveError> {
+        if self.gone {
+            return Ok(());
+        }
+        if let Some(device) = &self.device {
+            if !force && device.in_use() {
+                let reason = "in use, by a file system that is mounted, say".to_owned();
+                return Err(LiveError::Device { path: device.path().to_owned(), reason });
+            }
+        }
+        self.gone = true;
+        // What is still to be written need not take the model's time.
+        if let Some(engine) = &self.engine {
+            engine.hurry();
+        }
+        // Each step is tried, whatever became of those before it.
+        let mut results = Vec::new();
+        if let Some(device) = self.device.take() {
+            results.push(device.flush().map_err(|e| LiveError::io(device.path(), e)));
+            let queue = BlockQueue::open(device.path());
+            results.push(queue.and_then(|queue| queue_depth::set(&queue, queue_depth::MOST)));
+            results.push(device.detach(PATIENCE).map(drop));
+        }
+        if let Some(session) = self.session.take() {
+            match unmount_patiently(&self.claim.mount_point()) {
+                Ok(true) => {
+                    let joined = session.join();
+                    results.push(joined.map_err(|e| LiveError::io("/dev/fuse", e)));
+                }
+                // Its threads end when the last user has gone.
+                Ok(false) => {}
+                Err(e) => results.push(Err(LiveError::io(self.claim.mount_point(), e))),
+            }
+        }
+        if let Some(engine) = self.engine.take() {
+            engine.stop();
+        }
+        for thread in self.threads.drain(..) {
+            // It has told of its panic.
+            let _ = thread.join();
+        }
+        if let Some(Ok(result)) = self.log.take().map(JoinHandle::join) {
+            results.push(result.map_err(|e| LiveError::io("the log of requests", e)));
+        }
+        results.push(self.image.sync().map_err(|e| LiveError::io(self.image.path(), e)));
+        results.push(self.claim.release());
+        results.into_iter().collect()
+    }
+
+    /// Requests on their way.
+    pub(super) fn in_flight(&self) -> u64 {
+        self.engine.as_ref().map_or(0, |engine| engine.in_flight() as u64)
+    }
+
+    /// What was counted.
+    pub(super) fn tally(&self) -> Tally {
+        self.tally.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Drop for Parts {
+    fn drop(&mut self) {
+        // Nobody is left to be told.
+        let _ = self.take_down(true);
+    }
+}
+
+/// Unmounts; the kernel lets go of the file a moment after the device has. False where somebody still has it open: it
+/// is then out of sight, and gone when they close it.
+fn unmount_patiently(mount_point: &Path) -> io::Result<bool> {
+    for _ in 0..200 {
+        match unmount(mount_point, UnmountFlags::empty()) {
+            Err(rustix::io::Errno::BUSY) => sleep(Duration::from_millis(5)),
+            result => return Ok(result.map(|()| true)?),
+        }
+    }
+    unmount(mount_point, UnmountFlags::DETACH)?;
+    Ok(false)
+}

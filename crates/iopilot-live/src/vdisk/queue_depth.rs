@@ -1,0 +1,28 @@
+//! How many requests a loop device takes at once.
+
+use crate::{BlockQueue, LiveError};
+
+/// What loop devices have by themselves, and the most they can have.
+pub(super) const MOST: u32 = 128;
+/// The least that the kernel accepts.
+pub(super) const LEAST: u32 = 4;
+
+/// Makes the device of `queue` take `depth` requests at once, whatever scheduler it then has.
+///
+/// Under `none` the attribute `nr_requests` is the number of the driver's tags, and what is set there stays when a
+/// scheduler is put in place, and beyond the device's being detached. Under a scheduler it is another number: the
+/// requests that the scheduler may hold.
+pub(super) fn set(queue: &BlockQueue, depth: u32) -> Result<(), LiveError> {
+    let scheduler = queue.scheduler()?;
+    if scheduler != "none" {
+        queue.set_scheduler("none")?;
+    }
+    // Writing what is shown does nothing, and what is shown need not be what is so.
+    let other = if depth == 64 { 65 } else { 64 };
+    queue.write("nr_requests", &other.to_string())?;
+    queue.write("nr_requests", &depth.to_string())?;
+    if scheduler != "none" {
+        queue.set_scheduler(&scheduler)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,50 @@
+//! [`RequestLog`]: a line for every request, written aside.
+
+use super::desk::Order;
+use crate::LiveError;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+use std::sync::mpsc::{self, Sender};
+use std::thread::{self, JoinHandle};
+
+/// A request that has been answered; times in ns of `CLOCK_MONOTONIC`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LoggedRequest {
+    pub(super) order: Order,
+    /// When it came.
+    pub(super) arrived: u64,
+    /// When the model had it done.
+    pub(super) due: u64,
+    /// When its answer left.
+    pub(super) left: u64,
+}
+
+/// Writes a line of CSV for every request, in order of departure, from a thread of its own.
+pub(super) struct RequestLog {
+    lines: Sender<LoggedRequest>,
+}
+
+impl RequestLog {
+    /// Makes the file at `path`. The thread ends when the log is dropped and everything is written.
+    pub(super) fn create(path: &Path) -> Result<(Self, JoinHandle<std::io::Result<()>>), LiveError> {
+        let failed = |e| LiveError::io(path, e);
+        let mut file = BufWriter::new(File::create(path).map_err(failed)?);
+        file.write_all(b"op,lba,sectors,arrived_ns,due_ns,left_ns\n").map_err(failed)?;
+        let (lines, receiver) = mpsc::channel::<LoggedRequest>();
+        let thread = thread::Builder::new().name("vdisk-log".to_owned()).spawn(move || {
+            for LoggedRequest { order, arrived, due, left } in receiver {
+                let (op, lba, sectors) = (order.op, order.lba, order.sectors);
+                writeln!(file, "{op},{lba},{sectors},{arrived},{due},{left}")?;
+            }
+            file.flush()
+        });
+        Ok((Self { lines }, thread.map_err(failed)?))
+    }
+
+    /// Writes a line, soon.
+    pub(super) fn record(&self, request: LoggedRequest) {
+        // A log that cannot be written does not stop the disk; its thread tells at the end.
+        let _ = self.lines.send(request);
+    }
+}

@@ -1,0 +1,388 @@
+//! [`VdiskServer`]: a virtual disk that this process serves.
+
+use super::control::{self, Command};
+use super::engine::Engine;
+use super::image::Image;
+use super::parts::Parts;
+use super::queue_depth;
+use super::request_log::RequestLog;
+use super::state::StateFolder;
+use super::stats::Tally;
+use super::{Attachment, Backing, VdiskOptions, VdiskStats, sys};
+use crate::LiveError;
+use iopilot_block::{InputError, SECTOR_BYTES};
+use iopilot_device::{AnyDevice, Device};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::geteuid;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::low_level::{pipe, unregister};
+use std::fs;
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+
+/// Threads that read requests and move data. While one waits for a flush to be durable, others go on.
+const THREADS: usize = 4;
+
+/// A virtual disk that this process serves until [`detach`](Self::detach), or until it is dropped.
+///
+/// Requests should come from other processes: one that dies with writes to its own disk pending waits for itself.
+pub struct VdiskServer {
+    attachment: Attachment,
+    parts: Arc<Mutex<Parts>>,
+    /// The thread that does what comes over the socket, until the other is closed.
+    control: Option<(JoinHandle<()>, UnixStream)>,
+    /// A byte comes when the disk was detached from outside.
+    detached: UnixStream,
+}
+
+impl VdiskServer {
+    /// Makes the block device. It is ready on return.
+    ///
+    /// # Errors
+    /// Where the options are wrong, the user is not root, or the kernel lacks FUSE or loop devices; nothing is left
+    /// behind then.
+    pub fn start(options: VdiskOptions) -> Result<Self, LiveError> {
+        check_system()?;
+        let depth = depth(&options)?;
+        if !(options.speed > 0.0 && options.speed.is_finite()) {
+            let expected = "a number above 0";
+            return Err(InputError::new("--time-scale", options.speed.to_string(), expected).into());
+        }
+        if let Some(name) = &options.name {
+            check_name(name)?;
+        }
+        let state = StateFolder::open(&options.state)?;
+        // What dead ones left may hold the backing file.
+        state.attached()?;
+        let image = Arc::new(open_image(&options)?);
+        let log = options.log.as_deref().map(RequestLog::create).transpose()?;
+        let (log, log_thread) = log.map_or((None, None), |(log, thread)| (Some(log), Some(thread)));
+        let claim = state.claim(options.name.as_deref())?;
+        let rotational = options.device.as_ref().is_some_and(is_rotational);
+        let mut parts = Parts {
+            claim,
+            image: Arc::clone(&image),
+            tally: Arc::new(Mutex::new(Tally::new(options.speed))),
+            engine: None,
+            threads: Vec::new(),
+            log: log_thread,
+            session: None,
+            device: None,
+            gone: false,
+        };
+        let mut real_time = false;
+        if let Some(device) = options.device {
+            let started = Engine::start(device, options.speed, Arc::clone(&parts.tally), log);
+            let (engine, thread, punctual) = started.map_err(|e| LiveError::io("a thread", e))?;
+            parts.engine = Some(engine);
+            parts.threads.push(thread);
+            real_time = punctual;
+        }
+        parts.mount(THREADS)?;
+        let queue = parts.attach(depth, rotational)?;
+        if let Some(scheduler) = &options.scheduler {
+            queue.set_scheduler(scheduler)?;
+        }
+        let attachment = Attachment {
+            name: parts.claim.name(),
+            device: Path::new("/dev").join(queue.name()),
+            disk: options.disk,
+            size: image.size(),
+            depth,
+            scheduler: queue.scheduler()?,
+            backing: image.path().to_owned(),
+            time_scale: options.speed,
+            real_time,
+            pid: std::process::id(),
+        };
+        let listener = control::listen(parts.claim.folder())?;
+        parts.claim.served(attachment.clone())?;
+        let parts = Arc::new(Mutex::new(parts));
+        let pair = || UnixStream::pair().map_err(|e| LiveError::io("a socket", e));
+        let ((detached, tell), (stopped, stop)) = (pair()?, pair()?);
+        let thread = {
+            let parts = Arc::clone(&parts);
+            let serve = move || obey(&listener, &stopped, tell, &parts);
+            thread::Builder::new().name("vdisk-control".to_owned()).spawn(serve)
+        };
+        let control = Some((thread.map_err(|e| LiveError::io("a thread", e))?, stop));
+        Ok(Self { attachment, parts, control, detached })
+    }
+
+    /// What there is to know of it.
+    pub fn attachment(&self) -> &Attachment {
+        &self.attachment
+    }
+
+    /// The block device, such as `/dev/loop0`.
+    pub fn device(&self) -> &Path {
+        &self.attachment.device
+    }
+
+    /// What it did so far.
+    pub fn stats(&self) -> VdiskStats {
+        stats(&self.parts)
+    }
+
+    /// Writes what the kernel still holds, and takes everything down.
+    ///
+    /// # Errors
+    /// Where somebody uses the device (unless `force`: they then get I/O errors), or a step failed; the others are
+    /// taken nevertheless.
+    pub fn detach(mut self, force: bool) -> Result<(), LiveError> {
+        self.take_down(force)
+    }
+
+    /// Leaves the terminal and the folder that this process was started from; what it has to tell goes to a file in the
+    /// disk's folder.
+    ///
+    /// # Errors
+    /// Where that file cannot be made.
+    pub fn leave_terminal(&self) -> Result<(), LiveError> {
+        let path = lock(&self.parts).claim.folder().join("log");
+        sys::leave_terminal(&path).map_err(|e| LiveError::io(path, e))
+    }
+
+    /// Serves until a signal (SIGINT, SIGTERM, SIGHUP) or [`vdisk::detach`](super::detach) ends it, and takes everything
+    /// down.
+    ///
+    /// # Errors
+    /// Where a step of that failed; the others are taken nevertheless.
+    pub fn serve(mut self) -> Result<(), LiveError> {
+        let failed = |e| LiveError::io("a signal handler", e);
+        let (signalled, signal) = UnixStream::pair().map_err(failed)?;
+        let mut handlers = Vec::new();
+        for number in [SIGINT, SIGTERM, SIGHUP] {
+            handlers.push(pipe::register(number, signal.try_clone().map_err(failed)?).map_err(failed)?);
+        }
+        let woken = wait_for_either(&self.detached, &signalled).map_err(failed);
+        let result = self.take_down(true);
+        handlers.into_iter().for_each(|handler| {
+            unregister(handler);
+        });
+        woken.and(result)
+    }
+
+    fn take_down(&mut self, force: bool) -> Result<(), LiveError> {
+        let (result, gone) = {
+            let mut parts = lock(&self.parts);
+            (parts.take_down(force), parts.gone)
+        };
+        if let Some((thread, stop)) = self.control.take_if(|_| gone) {
+            drop(stop);
+            // It has told of its panic.
+            let _ = thread.join();
+        }
+        result
+    }
+}
+
+impl Drop for VdiskServer {
+    fn drop(&mut self) {
+        // Nobody is left to be told.
+        let _ = self.take_down(true);
+    }
+}
+
+/// Does what comes over the socket, until `stopped` is closed or the disk is detached, which is told to `tell`.
+fn obey(listener: &UnixListener, stopped: &UnixStream, mut tell: UnixStream, parts: &Mutex<Parts>) {
+    while matches!(wait_for_either(listener, stopped), Ok(Either::First)) {
+        let Ok((stream, _)) = listener.accept() else { continue };
+        // A client that says nothing, or nothing that is understood, gets no answer.
+        let Ok(command) = control::receive(&stream) else { continue };
+        // Nor does one that does not wait for it.
+        let _ = match command {
+            Command::Stats => control::answer(&stream, Ok(stats(parts))),
+            Command::Detach { force } => {
+                let (result, gone) = {
+                    let mut parts = lock(parts);
+                    (parts.take_down(force), parts.gone)
+                };
+                let answered = control::answer(&stream, result);
+                if gone {
+                    // It is read, or nobody waits for it.
+                    let _ = tell.write_all(&[0]);
+                    return;
+                }
+                answered
+            }
+        };
+    }
+}
+
+fn stats(parts: &Mutex<Parts>) -> VdiskStats {
+    let (tally, in_flight) = {
+        let parts = lock(parts);
+        (parts.tally(), parts.in_flight())
+    };
+    tally.stats(in_flight)
+}
+
+fn lock(parts: &Mutex<Parts>) -> MutexGuard<'_, Parts> {
+    parts.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Which of two there is something to read from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Either {
+    First,
+    Second,
+}
+
+/// Waits until there is something to read, or the end of it. The second counts more.
+fn wait_for_either(first: &impl AsFd, second: &impl AsFd) -> io::Result<Either> {
+    let mut both = [PollFd::new(first, PollFlags::IN), PollFd::new(second, PollFlags::IN)];
+    loop {
+        match poll(&mut both, None) {
+            Err(rustix::io::Errno::INTR) => {}
+            Err(e) => return Err(e.into()),
+            Ok(_) => return Ok(if both[1].revents().is_empty() { Either::First } else { Either::Second }),
+        }
+    }
+}
+
+/// Whether this user may have to do with virtual disks.
+pub(super) fn check_user() -> Result<(), LiveError> {
+    match geteuid().is_root() {
+        true => Ok(()),
+        false => {
+            Err(InputError::new("user", geteuid().as_raw().to_string(), "root, who alone may mount and attach").into())
+        }
+    }
+}
+
+/// Whether there can be virtual disks at all.
+fn check_system() -> Result<(), LiveError> {
+    check_user()?;
+    for (path, module) in [("/dev/fuse", "fuse"), ("/dev/loop-control", "loop")] {
+        if !Path::new(path).exists() {
+            let reason = format!("not there; the kernel needs its module {module}: modprobe {module}");
+            return Err(LiveError::Device { path: path.into(), reason });
+        }
+    }
+    Ok(())
+}
+
+/// The depth that is asked for, else the nearest that there can be to the model's.
+fn depth(options: &VdiskOptions) -> Result<u32, LiveError> {
+    let possible = queue_depth::LEAST..=queue_depth::MOST;
+    match options.depth {
+        None => {
+            let device = options.device.as_ref().map_or(queue_depth::MOST, Device::queue_depth);
+            Ok(device.clamp(queue_depth::LEAST, queue_depth::MOST))
+        }
+        Some(depth) if possible.contains(&depth) => Ok(depth),
+        Some(depth) => {
+            let expected = format!("{} to {}, as loop devices have it", possible.start(), possible.end());
+            Err(InputError::new("--depth", depth.to_string(), expected).into())
+        }
+    }
+}
+
+/// The backing file, with a size that the disk can have.
+fn open_image(options: &VdiskOptions) -> Result<Image, LiveError> {
+    let capacity = options.device.as_ref().map(|device| device.capacity() * SECTOR_BYTES);
+    let check = |size: u64, field: &str| {
+        if size == 0 || size % SECTOR_BYTES != 0 {
+            let expected = format!("a multiple of {SECTOR_BYTES}, above 0");
+            return Err(InputError::new(field, size.to_string(), expected));
+        }
+        if let Some(capacity) = capacity.filter(|&capacity| size > capacity) {
+            let expected = format!("at most {capacity}, the size of {}", options.disk);
+            return Err(InputError::new(field, size.to_string(), expected));
+        }
+        Ok(())
+    };
+    if let Some(size) = options.size {
+        check(size, "--size")?;
+    }
+    match &options.backing {
+        Backing::File(path) => {
+            let there = fs::metadata(path).map(|file| file.len()).ok().filter(|&length| length > 0);
+            if let (None, Some(length)) = (options.size, there) {
+                check(length, "--backing")?;
+            }
+            Image::open(path, options.size.or(there).or(capacity))
+        }
+        Backing::In(folder) => {
+            let Some(size) = options.size.or(capacity) else {
+                return Err(InputError::new("--size", "", "a size such as 8G, as no disk tells it").into());
+            };
+            let disk: String = options
+                .disk
+                .chars()
+                .map(|c| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '_' })
+                .collect();
+            Image::open_in(folder, &format!("{disk}-{size}"), size)
+        }
+    }
+}
+
+/// A name becomes that of a folder.
+fn check_name(name: &str) -> Result<(), InputError> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    match !name.is_empty() && name.len() <= 64 && name.chars().all(plain) && !name.starts_with('.') && name != "lock" {
+        true => Ok(()),
+        false => Err(InputError::new("--name", name, "up to 64 letters, digits, -, _ and ., the first no .")),
+    }
+}
+
+/// Whether the kernel is to treat it as a disk with an arm.
+fn is_rotational(device: &AnyDevice) -> bool {
+    !matches!(device, AnyDevice::Constant(_) | AnyDevice::Flash(_))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iopilot_block::Nanos;
+    use iopilot_device::ConstantDevice;
+
+    fn options(folder: &Path) -> VdiskOptions {
+        let device = ConstantDevice::simple(1000, 32, Nanos(1000), 0.0);
+        VdiskOptions { backing: Backing::In(folder.to_owned()), ..VdiskOptions::new("c", Some(device.into())) }
+    }
+
+    #[test]
+    fn the_size_is_the_disks_where_none_is_asked_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let image = open_image(&options(folder.path())).unwrap();
+        assert_eq!(image.size(), 512_000);
+        assert!(image.path().ends_with("c-512000.img"));
+    }
+
+    #[test]
+    fn a_size_that_cannot_be_is_refused_in_a_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let of = |size, device: bool| {
+            let mut options = VdiskOptions { size, ..options(folder.path()) };
+            options.device = options.device.filter(|_| device);
+            open_image(&options).unwrap_err().to_string()
+        };
+        assert_eq!(of(Some(0), true), "--size: got 0, expected a multiple of 512, above 0");
+        assert_eq!(of(Some(700), true), "--size: got 700, expected a multiple of 512, above 0");
+        assert_eq!(of(Some(1 << 20), true), "--size: got 1048576, expected at most 512000, the size of c");
+        assert_eq!(of(None, false), "--size: got nothing, expected a size such as 8G, as no disk tells it");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn the_depth_is_the_models_as_far_as_it_can_be() {
+        let folder = tempfile::tempdir().unwrap();
+        let of = |asked| depth(&VdiskOptions { depth: asked, ..options(folder.path()) });
+        assert_eq!((of(None).unwrap(), of(Some(4)).unwrap()), (32, 4));
+        assert_eq!(of(Some(3)).unwrap_err().to_string(), "--depth: got 3, expected 4 to 128, as loop devices have it");
+    }
+
+    #[test]
+    fn names_are_those_of_files() {
+        assert!(check_name("disk-1.a_b").is_ok());
+        for name in ["", "..", "a/b", "lock", "a b"] {
+            assert!(check_name(name).is_err(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! Where virtual disks are noted, so that every process finds them, and what dead ones left.
+
+use super::Attachment;
+use super::filesystem::FILE;
+use super::loop_device::LoopDevice;
+use super::queue_depth;
+use crate::{BlockQueue, LiveError};
+use iopilot_block::InputError;
+use rustix::fs::{FlockOperation, flock};
+use rustix::mount::{UnmountFlags, unmount};
+use serde::{Deserialize, Serialize};
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process;
+use std::time::Duration;
+
+/// How long a dead disk's device may be held open by others before it is left to go when they close it.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The folder of all virtual disks.
+#[derive(Clone, Debug)]
+pub(super) struct StateFolder {
+    path: PathBuf,
+}
+
+/// The folder of one virtual disk, noted as this process'.
+#[derive(Debug)]
+pub(super) struct Claim {
+    folder: PathBuf,
+    note: Note,
+}
+
+/// What stands in `state.json`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Note {
+    /// The process that serves the disk.
+    pid: u32,
+    /// When that started, in the kernel's ticks since boot: a number is given to another process one day.
+    started: u64,
+    /// Once it is served.
+    attachment: Option<Attachment>,
+}
+
+impl StateFolder {
+    /// The folder at `path`, made where it does not exist.
+    pub(super) fn open(path: &Path) -> Result<Self, LiveError> {
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
+        // Mounts are told by their real paths.
+        let real = made.and_then(|()| fs::canonicalize(path));
+        Ok(Self { path: real.map_err(|e| LiveError::io(path, e))? })
+    }
+
+    /// The virtual disks that are served, by name. What dead ones left is cleared away.
+    pub(super) fn attached(&self) -> Result<Vec<Attachment>, LiveError> {
+        let _lock = self.lock()?;
+        let mut attached = Vec::new();
+        for folder in self.folders()? {
+            match note(&folder) {
+                Some(note) if note.is_alive() => attached.extend(note.attachment),
+                _ => clear(&folder)?,
+            }
+        }
+        attached.sort_by(|a: &Attachment, b| a.name.cmp(&b.name));
+        Ok(attached)
+    }
+
+    /// Notes this process as the one that serves the disk `name`; where that is `None`, the first of vd0, vd1, ... that
+    /// is free.
+    pub(super) fn claim(&self, name: Option<&str>) -> Result<Claim, LiveError> {
+        let _lock = self.lock()?;
+        let folder = match name {
+            Some(name) => {
+                let folder = self.path.join(name);
+                if folder.exists() {
+                    return Err(InputError::new("--name", name, "a name that no virtual disk has").into());
+                }
+                folder
+            }
+            None => {
+                let mut free = (0..).map(|n| self.path.join(format!("vd{n}"))).filter(|folder| !folder.exists());
+                free.next().ok_or_else(|| LiveError::io(&self.path, io::ErrorKind::QuotaExceeded.into()))?
+            }
+        };
+        let pid = process::id();
+        let started =
+            start_of(pid).ok_or_else(|| LiveError::io("/proc/self/stat", io::ErrorKind::InvalidData.into()))?;
+        let claim = Claim { folder, note: Note { pid, started, attachment: None } };
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(claim.mount_point());
+        made.map_err(|e| LiveError::io(claim.mount_point(), e))?;
+        claim.write()?;
+        Ok(claim)
+    }
+
+    /// The folder of the disk `name`.
+    pub(super) fn folder(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    fn folders(&self) -> Result<Vec<PathBuf>, LiveError> {
+        let failed = |e| LiveError::io(&self.path, e);
+        let mut folders = Vec::new();
+        for entry in fs::read_dir(&self.path).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            if entry.file_type().map_err(failed)?.is_dir() {
+                folders.push(entry.path());
+            }
+        }
+        Ok(folders)
+    }
+
+    fn lock(&self) -> Result<File, LiveError> {
+        let path = self.path.join("lock");
+        let file = File::create(&path).map_err(|e| LiveError::io(&path, e))?;
+        flock(&file, FlockOperation::LockExclusive).map_err(|e| LiveError::io(&path, e.into()))?;
+        Ok(file)
+    }
+}
+
+impl Claim {
+    /// The disk's name.
+    pub(super) fn name(&self) -> String {
+        self.folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
+    }
+
+    /// Where its file system is to be mounted.
+    pub(super) fn mount_point(&self) -> PathBuf {
+        self.folder.join("mnt")
+    }
+
+    /// Its folder.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Notes that the disk is served.
+    pub(super) fn served(&mut self, attachment: Attachment) -> Result<(), LiveError> {
+        self.note.attachment = Some(attachment);
+        self.write()
+    }
+
+    /// Forgets it; its file system is unmounted.
+    pub(super) fn release(&self) -> Result<(), LiveError> {
+        remove(&self.folder)
+    }
+
+    fn write(&self) -> Result<(), LiveError> {
+        let (path, new) = (self.folder.join("state.json"), self.folder.join("state.json.new"));
+        let text = serde_json::to_string_pretty(&self.note).map_err(|e| LiveError::io(&path, e.into()))?;
+        fs::write(&new, text).and_then(|()| fs::rename(&new, &path)).map_err(|e| LiveError::io(&path, e))
+    }
+}
+
+impl Note {
+    fn is_alive(&self) -> bool {
+        start_of(self.pid) == Some(self.started)
+    }
+}
+
+fn note(folder: &Path) -> Option<Note> {
+    serde_json::from_str(&fs::read_to_string(folder.join("state.json")).ok()?).ok()
+}
+
+/// When process `pid` started, in ticks since boot; `None` where there is none, or only what remains of one.
+fn start_of(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name, in brackets, may hold anything.
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    let state = fields.next()?;
+    // The state is field 3, the start field 22.
+    fields.nth(18)?.parse().ok().filter(|_| state != "Z" && state != "X")
+}
+
+/// Clears away what a disk left whose process is dead.
+fn clear(folder: &Path) -> Result<(), LiveError> {
+    let mount_point = folder.join("mnt");
+    for device in loop_devices_on(&mount_point.join(FILE)) {
+        // Its requests fail at once: nothing is waited for.
+        if let Ok(queue) = BlockQueue::open(device.path()) {
+            // A device that is going away may refuse; it is then none that another disk would get.
+            let _ = queue_depth::set(&queue, queue_depth::MOST);
+        }
+        device.detach(PATIENCE)?;
+    }
+    // Several, where one was mounted over another.
+    while unmount(&mount_point, UnmountFlags::DETACH).is_ok() {}
+    remove(folder)
+}
+
+/// Removes the folder of a disk. Not what is mounted there, should that be so still.
+fn remove(folder: &Path) -> Result<(), LiveError> {
+    let gone = |result: io::Result<()>| match result {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(LiveError::io(folder, e)),
+        _ => Ok(()),
+    };
+    gone(fs::remove_dir(folder.join("mnt")))?;
+    gone(fs::remove_dir_all(folder))
+}
+
+/// The loop devices that are attached to `file`.
+fn loop_devices_on(file: &Path) -> Vec<LoopDevice> {
+    let Ok(entries) = fs::read_dir("/sys/block") else { return Vec::new() };
+    let names = entries.flatten().map(|entry| entry.file_name());
+    let devices = names.filter(|name| name.to_string_lossy().starts_with("loop"));
+    let devices = devices.map(|name| LoopDevice::at(&Path::new("/dev").join(name)));
+    devices.filter(|device| device.backing().as_deref() == Some(file)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state() -> (tempfile::TempDir, StateFolder) {
+        let folder = tempfile::tempdir().unwrap();
+        let state = StateFolder::open(&folder.path().join("state")).unwrap();
+        (folder, state)
+    }
+
+    #[test]
+    fn names_are_given_in_order_and_once() {
+        let (_folder, state) = state();
+        let first = state.claim(None).unwrap();
+        let named = state.claim(Some("vd1")).unwrap();
+        assert_eq!((first.name().as_str(), state.claim(None).unwrap().name().as_str()), ("vd0", "vd2"));
+        assert_eq!(
+            state.claim(Some("vd1")).unwrap_err().to_string(),
+            "--name: got vd1, expected a name that no virtual disk has"
+        );
+        named.release().unwrap();
+        assert_eq!(state.claim(None).unwrap().name(), "vd1");
+    }
+
+    #[test]
+    fn what_the_dead_left_goes_and_the_living_stay() {
+        let (_folder, state) = state();
+        let living = state.claim(Some("living")).unwrap();
+        let mut dead = state.claim(Some("dead")).unwrap();
+        dead.note.started -= 1;
+        dead.write().unwrap();
+        fs::create_dir(state.folder("damaged")).unwrap();
+        // None of them is served yet.
+        assert!(state.attached().unwrap().is_empty());
+        assert!(living.folder().exists() && !state.folder("dead").exists() && !state.folder("damaged").exists());
+    }
+
+    #[test]
+    fn a_process_is_known_by_its_start() {
+        assert!(start_of(process::id()).is_some_and(|t| t > 0));
+        assert_eq!(start_of(u32::MAX), None);
+    }
+}

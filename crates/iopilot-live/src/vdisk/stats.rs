@@ -1,0 +1,142 @@
+//! [`VdiskStats`]: what a virtual disk did, and how well it kept time.
+
+use iopilot_block::{Distribution, Histogram, Nanos, Op, Sectors};
+use serde::{Deserialize, Serialize};
+
+/// An answer that left later after its time than this is counted as late, ns.
+const LATE: u64 = 100_000;
+
+/// What a virtual disk did since it was attached, and how well it kept time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct VdiskStats {
+    /// Requests answered, of each kind.
+    pub requests: OpCounts,
+    /// Bytes of them.
+    pub bytes: OpCounts,
+    /// Requests on their way.
+    pub in_flight: u64,
+    /// Answers that left more than 100 µs after the time that the model gave.
+    pub late: u64,
+    /// How long after the time that the model gave answers left, µs.
+    pub lateness_us: Distribution,
+    /// From arrival to the time that the model gave, in milliseconds of the clock on the wall.
+    pub modelled_ms: Distribution,
+    /// From arrival to departure, ms.
+    pub real_ms: Distribution,
+}
+
+/// A number for each kind of request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpCounts {
+    /// Of reads.
+    pub read: u64,
+    /// Of writes.
+    pub write: u64,
+    /// Of flushes.
+    pub flush: u64,
+    /// Of discards, and of ranges made zero.
+    pub discard: u64,
+}
+
+impl OpCounts {
+    fn of(&mut self, op: Op) -> &mut u64 {
+        match op {
+            Op::Read => &mut self.read,
+            Op::Write => &mut self.write,
+            Op::Flush => &mut self.flush,
+            Op::Discard => &mut self.discard,
+        }
+    }
+
+    /// The sum.
+    pub fn total(&self) -> u64 {
+        self.read + self.write + self.flush + self.discard
+    }
+}
+
+/// An answer, as it is counted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Counted {
+    pub(super) op: Op,
+    pub(super) sectors: Sectors,
+    /// How long after its time it left, ns.
+    pub(super) late: u64,
+    /// How long after its request came it left, ns.
+    pub(super) took: u64,
+    /// How long after its request came it was due, in the model's time.
+    pub(super) modelled: Nanos,
+}
+
+/// What has been counted.
+#[derive(Clone, Debug)]
+pub(super) struct Tally {
+    requests: OpCounts,
+    bytes: OpCounts,
+    late: u64,
+    lateness: Histogram,
+    modelled: Histogram,
+    real: Histogram,
+    /// Seconds of the model in a real one.
+    speed: f64,
+}
+
+impl Tally {
+    /// Nothing yet; the model runs at `speed`.
+    pub(super) fn new(speed: f64) -> Self {
+        Self {
+            requests: OpCounts::default(),
+            bytes: OpCounts::default(),
+            late: 0,
+            lateness: Histogram::new(),
+            modelled: Histogram::new(),
+            real: Histogram::new(),
+            speed,
+        }
+    }
+
+    /// Counts an answer.
+    pub(super) fn count(&mut self, one: &Counted) {
+        *self.requests.of(one.op) += 1;
+        *self.bytes.of(one.op) += one.sectors.bytes();
+        self.late += u64::from(one.late > LATE);
+        self.lateness.record(Nanos(one.late));
+        self.real.record(Nanos(one.took));
+        self.modelled.record(Nanos((one.modelled.0 as f64 / self.speed) as u64));
+    }
+
+    /// What is told of it, with `in_flight` on their way.
+    pub(super) fn stats(&self, in_flight: u64) -> VdiskStats {
+        VdiskStats {
+            requests: self.requests,
+            bytes: self.bytes,
+            in_flight,
+            late: self.late,
+            lateness_us: micros(&self.lateness),
+            modelled_ms: self.modelled.distribution(),
+            real_ms: self.real.distribution(),
+        }
+    }
+}
+
+fn micros(histogram: &Histogram) -> Distribution {
+    let d = histogram.distribution();
+    Distribution { mean: d.mean * 1e3, p50: d.p50 * 1e3, p95: d.p95 * 1e3, p99: d.p99 * 1e3, max: d.max * 1e3 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_those_of_the_clock_on_the_wall() {
+        let mut tally = Tally::new(10.0);
+        let modelled = Nanos(10_000_000);
+        tally.count(&Counted { op: Op::Read, sectors: Sectors(8), late: 500, took: 1_000_500, modelled });
+        tally.count(&Counted { op: Op::Flush, sectors: Sectors(0), late: 100_001, took: 1_100_001, modelled });
+        let stats = tally.stats(3);
+        assert_eq!((stats.requests.read, stats.requests.flush, stats.requests.total()), (1, 1, 2));
+        assert_eq!((stats.bytes.read, stats.bytes.total()), (4096, 4096));
+        assert_eq!((stats.late, stats.in_flight), (1, 3));
+        assert_eq!((stats.lateness_us.max, stats.modelled_ms.mean), (100.001, 1.0));
+    }
+}

@@ -1,0 +1,40 @@
+//! What Linux lets a thread and a process be.
+
+use rustix::process::{chdir, setsid};
+use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+/// Lets the calling thread, and those it starts, run before all ordinary ones as soon as they can. Whether the kernel
+/// allowed it.
+pub(super) fn become_real_time(priority: i32) -> bool {
+    let parameters = libc::sched_param { sched_priority: priority };
+    // SAFETY: the kernel reads the structure, which outlives the call; 0 is the calling thread.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) == 0 }
+}
+
+/// Tells the kernel that the calling thread, and those it starts, serve a disk: memory that they ask for is not made
+/// free by writing to that very disk, for which they would wait. Whether the kernel allowed it.
+pub(super) fn become_io_flusher() -> bool {
+    // From include/uapi/linux/prctl.h.
+    const PR_SET_IO_FLUSHER: libc::c_int = 57;
+    const ON: libc::c_ulong = 1;
+    const UNUSED: libc::c_ulong = 0;
+    // SAFETY: takes numbers only.
+    unsafe { libc::prctl(PR_SET_IO_FLUSHER, ON, UNUSED, UNUSED, UNUSED) == 0 }
+}
+
+/// Lets go of the terminal, of the standard streams and of the folder that this process was started from. What goes to
+/// standard error is then in the file `log`.
+pub(super) fn leave_terminal(log: &Path) -> io::Result<()> {
+    let log = File::create(log)?;
+    let nothing = File::options().read(true).write(true).open("/dev/null")?;
+    // The leader of a group has none to leave.
+    let _ = setsid();
+    chdir("/")?;
+    dup2_stdin(&nothing)?;
+    dup2_stdout(&nothing)?;
+    dup2_stderr(&log)?;
+    Ok(())
+}

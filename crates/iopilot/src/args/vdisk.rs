@@ -1,0 +1,136 @@
+//! The arguments of `iopilot vdisk`.
+
+use clap::{Args, Subcommand, ValueHint};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// `iopilot vdisk`
+#[derive(Debug, Subcommand)]
+pub(crate) enum Vdisk {
+    /// Make a block device of a model, and print its path.
+    #[command(after_help = ATTACH_EXAMPLES)]
+    Attach(VdiskAttach),
+    /// List the virtual disks that are attached, and clear away what crashed ones left.
+    List {
+        #[command(flatten)]
+        state: VdiskState,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Detach virtual disks; what was written stays in their backing files.
+    Detach {
+        /// Names or devices, as `list` tells them.
+        #[arg(required_unless_present = "all")]
+        disks: Vec<String>,
+        /// Detach all.
+        #[arg(long, conflicts_with = "disks")]
+        all: bool,
+        /// Also where somebody uses it; they get I/O errors from then on.
+        #[arg(long)]
+        force: bool,
+        #[command(flatten)]
+        state: VdiskState,
+    },
+    /// Tell what a virtual disk did, and how well it kept time.
+    Stats {
+        /// Its name or device.
+        disk: String,
+        #[command(flatten)]
+        state: VdiskState,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Serve what `attach` wants, which comes on standard input.
+    #[command(hide = true)]
+    Serve,
+}
+
+const ATTACH_EXAMPLES: &str = "Examples:
+  iopilot vdisk attach --disk hd-500-16 --size 8G --depth 4
+  iopilot vdisk attach --disk exos-x18-18t --size 100G --backing /data/disk.img --scheduler mq-deadline --json
+  iopilot vdisk attach --disk none --size 1G
+
+The data are in a sparse file that stays when the disk is detached: the same command finds them again.";
+
+/// `iopilot vdisk attach`
+#[derive(Clone, Debug, Args, Serialize, Deserialize)]
+pub(crate) struct VdiskAttach {
+    /// A disk of the catalogue (`iopilot disk list`), a TOML file, or a DiskSim file (.diskspecs, .parv); `none` answers
+    /// as soon as the data are moved.
+    #[arg(long, short, value_name = "NAME|FILE")]
+    pub(crate) disk: String,
+    /// Its size, in bytes or with a unit of 1024: 512M, 8G, 1T. Default: that of the backing file, else of the model.
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) size: Option<u64>,
+    /// Requests that the kernel keeps in the device, 4 to 128. Default: the model's, as near as there can be.
+    #[arg(long, value_name = "N")]
+    pub(crate) depth: Option<u32>,
+    /// The file that holds its data; made, sparse, where it does not exist. Default: one in /var/lib/iopilot/vdisk,
+    /// called after disk and size.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) backing: Option<PathBuf>,
+    /// Its name. Default: the first of vd0, vd1, ... that is free.
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+    /// The I/O scheduler. Default: what the kernel gives loop devices.
+    #[arg(long, short)]
+    pub(crate) scheduler: Option<String>,
+    /// How much faster than life the model's clock runs: at 10 a request of 10 ms takes 1 ms.
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, allow_negative_numbers = true)]
+    pub(crate) time_scale: f64,
+    /// Write a line of CSV for every request: when it came, when it was due, when its answer left.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) requests_out: Option<PathBuf>,
+    /// Serve it until a signal comes, rather than in the background.
+    #[arg(long)]
+    pub(crate) foreground: bool,
+    #[command(flatten)]
+    pub(crate) state: VdiskState,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Where virtual disks are noted.
+#[derive(Clone, Debug, Args, Serialize, Deserialize)]
+pub(crate) struct VdiskState {
+    /// The folder in which virtual disks are noted.
+    #[arg(long, value_name = "DIR", default_value = iopilot_live::vdisk::VDISK_STATE, value_hint = ValueHint::DirPath)]
+    pub(crate) state_dir: PathBuf,
+}
+
+/// Bytes: `8589934592`, `8192M`, `8G`, `8GiB`.
+fn size(text: &str) -> Result<u64, String> {
+    let lower = text.trim().to_ascii_lowercase();
+    let digits = lower.find(|c: char| !c.is_ascii_digit()).unwrap_or(lower.len());
+    let (number, unit) = lower.split_at(digits);
+    let shift = match unit.trim_end_matches("ib").trim_end_matches('b') {
+        "" => 0,
+        "k" => 10,
+        "m" => 20,
+        "g" => 30,
+        "t" => 40,
+        _ => return Err("with a unit of K, M, G or T".to_owned()),
+    };
+    let number: u64 = number.parse().map_err(|_| "such as 8G".to_owned())?;
+    number.checked_mul(1 << shift).ok_or_else(|| "of at most 64 bits".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_units_of_1024() {
+        for (text, bytes) in
+            [("512", 512), ("4k", 4096), ("512M", 1 << 29), ("8G", 8 << 30), ("1TiB", 1 << 40), ("0", 0)]
+        {
+            assert_eq!(size(text), Ok(bytes), "{text}");
+        }
+        for text in ["", "G", "8X", "-1", "8.5G", "99999999999T"] {
+            assert!(size(text).is_err(), "{text}");
+        }
+    }
+}
