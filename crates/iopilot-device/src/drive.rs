@@ -73,6 +73,8 @@ pub struct Drive {
     wrote: (f64, u64),
     /// What the request was whose completion was sent last.
     last: Op,
+    /// Behind its last block.
+    last_end: u64,
     /// Requests that are on the bus or hold it: commands, messages, bursts.
     on_bus: u32,
     /// The one that moves data or is about to.
@@ -109,6 +111,7 @@ impl Drive {
             hold_to: 0,
             wrote: (f64::NEG_INFINITY, 0),
             last: Op::Read,
+            last_end: 0,
             on_bus: 0,
             link: None,
             asked: false,

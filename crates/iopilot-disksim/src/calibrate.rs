@@ -9,6 +9,7 @@
 
 mod apply;
 mod arm;
+mod fast;
 mod judge;
 mod media;
 mod replay;

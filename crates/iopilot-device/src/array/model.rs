@@ -38,6 +38,8 @@ pub struct NvramModel {
     pub sectors: u64,
     /// Share that must be in use before destaging begins.
     pub destage_above: f64,
+    /// Share that is in use when it ends; at most the other. Writes gather meanwhile, so that runs are longer.
+    pub destage_to: f64,
     /// How long the host must have no requests outstanding before all is destaged.
     pub destage_idle: Nanos,
     /// Destages at once.
@@ -107,6 +109,10 @@ impl ArrayModel {
             }
             if !(0.0..=1.0).contains(&nvram.destage_above) {
                 return wrong("destage_above", nvram.destage_above.to_string(), "0 to 1".into());
+            }
+            if !(0.0..=nvram.destage_above).contains(&nvram.destage_to) {
+                let expected = format!("0 to the {} of destage_above", nvram.destage_above);
+                return wrong("destage_to", nvram.destage_to.to_string(), expected);
             }
         }
         if let Some(rebuild) = &self.rebuild {

@@ -1,11 +1,13 @@
 //! [`Nvram`]: the controller's write-back cache.
 
+use iopilot_block::{Lba, RequestId};
+use iopilot_sched::SortedIndex;
 use std::collections::HashMap;
 
 /// Sectors of a line: one bit each in a word.
 const LINE: u64 = 64;
-/// No line.
-const NIL: u32 = u32::MAX;
+/// How many stripes ahead are looked at for a whole one.
+const AHEAD: usize = 8;
 
 #[derive(Clone, Copy, Debug)]
 struct Line {
@@ -14,22 +16,41 @@ struct Line {
     dirty: u64,
     /// Sectors that are being written to the members; may be dirty again.
     writing: u64,
-    /// Neighbours in the list of lines that can be destaged.
-    older: u32,
-    newer: u32,
+    /// In the index of lines that can be destaged.
     listed: bool,
 }
 
-/// Sectors that were acknowledged and are not on the members yet, by lines of 64; the least recently written are
-/// destaged first, together with what touches them. All steps are O(lines concerned).
+/// What one destage may cover around a sector.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Region {
+    /// First sector.
+    pub(super) first: u64,
+    /// The one behind the last.
+    pub(super) behind: u64,
+    /// Whether writing all of it is cheaper a sector than a part: a stripe with redundancy, whose rest need not be read.
+    pub(super) better_whole: bool,
+}
+
+/// A run of sectors that can be destaged, and whether it fills its region.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    lo: u64,
+    hi: u64,
+    region: Region,
+}
+
+/// Sectors that were acknowledged and are not on the members yet, by lines of 64. They are destaged in sweeps from low
+/// addresses to high ones, runs as long as they are. All steps are O(lines concerned) and a search.
 #[derive(Clone, Debug)]
 pub(super) struct Nvram {
     lines: Vec<Line>,
     free: Vec<u32>,
     /// Never iterated: its order does not matter.
     by_number: HashMap<u64, u32>,
-    oldest: u32,
-    newest: u32,
+    /// Lines of which something can be destaged: number, place in `lines`.
+    ready: SortedIndex,
+    /// Where the sweep is, a sector.
+    sweep: u64,
     used: u64,
 }
 
@@ -47,7 +68,14 @@ fn pieces(lba: u64, sectors: u64) -> impl Iterator<Item = (u64, u64)> {
 
 impl Nvram {
     pub(super) fn new() -> Self {
-        Self { lines: Vec::new(), free: Vec::new(), by_number: HashMap::new(), oldest: NIL, newest: NIL, used: 0 }
+        Self {
+            lines: Vec::new(),
+            free: Vec::new(),
+            by_number: HashMap::new(),
+            ready: SortedIndex::new(),
+            sweep: 0,
+            used: 0,
+        }
     }
 
     /// Sectors that it holds.
@@ -70,7 +98,7 @@ impl Nvram {
         pieces(lba, sectors).all(|(number, bits)| self.line(number).is_some_and(|l| bits & !(l.dirty | l.writing) == 0))
     }
 
-    /// Takes sectors in; they are the newest.
+    /// Takes sectors in.
     pub(super) fn insert(&mut self, lba: u64, sectors: u64) {
         for (number, bits) in pieces(lba, sectors) {
             let at = match self.by_number.get(&number) {
@@ -80,8 +108,7 @@ impl Nvram {
             let line = &mut self.lines[at as usize];
             self.used += u64::from((bits & !(line.dirty | line.writing)).count_ones());
             line.dirty |= bits;
-            self.unlist(at);
-            self.list(at);
+            self.settle(at);
         }
     }
 
@@ -96,16 +123,27 @@ impl Nvram {
         }
     }
 
-    /// Chooses what to destage next: a run of sectors around the least recently written, within the region of the array
-    /// that `region` gives for a sector (first, and the one behind the last). They count as being written.
-    pub(super) fn pick(&mut self, region: impl Fn(u64) -> (u64, u64)) -> Option<(u64, u64)> {
-        if self.oldest == NIL {
-            return None;
+    /// Chooses what to destage next: the run of sectors that the sweep comes to, within the region that `region` gives
+    /// for a sector of the array. Where whole regions are better, the first whole one of those ahead, or else the longest
+    /// run. They count as being written.
+    pub(super) fn pick(&mut self, region: impl Fn(u64) -> Region) -> Option<(u64, u64)> {
+        let mut best = self.next_run(self.sweep, &region)?;
+        let first = best.lo;
+        let mut run = best;
+        for _ in 1..AHEAD {
+            if !run.region.better_whole || run.is_whole() {
+                best = run;
+                break;
+            }
+            run = match self.next_run(run.region.behind, &region) {
+                Some(next) if next.lo != first => next,
+                _ => break,
+            };
+            if run.is_whole() || run.hi - run.lo > best.hi - best.lo {
+                best = run;
+            }
         }
-        let line = self.lines[self.oldest as usize];
-        let seed = line.number * LINE + u64::from((line.dirty & !line.writing).trailing_zeros());
-        let (first, behind) = region(seed);
-        let (lo, hi) = (self.reach_down(seed, first), self.reach_up(seed, behind));
+        let Run { lo, hi, .. } = best;
         for (number, bits) in pieces(lo, hi - lo) {
             let Some(&at) = self.by_number.get(&number) else { continue };
             let line = &mut self.lines[at as usize];
@@ -113,7 +151,23 @@ impl Nvram {
             line.dirty &= !bits;
             self.settle(at);
         }
+        self.sweep = hi;
         Some((lo, hi - lo))
+    }
+
+    /// The run at or above `from`, or the lowest where there is none.
+    fn next_run(&self, from: u64, region: impl Fn(u64) -> Region) -> Option<Run> {
+        let number = from / LINE;
+        let here = self.ready(number) & (u64::MAX << (from % LINE));
+        let seed = if here != 0 {
+            number * LINE + u64::from(here.trailing_zeros())
+        } else {
+            let above = self.ready.at_or_after(Lba(number + 1)).or_else(|| self.ready.first())?;
+            let line = &self.lines[above.index()];
+            line.number * LINE + u64::from((line.dirty & !line.writing).trailing_zeros())
+        };
+        let region = region(seed);
+        Some(Run { lo: self.reach_down(seed, region.first), hi: self.reach_up(seed, region.behind), region })
     }
 
     /// What was picked has been written.
@@ -160,7 +214,7 @@ impl Nvram {
     }
 
     fn add(&mut self, number: u64) -> u32 {
-        let line = Line { number, dirty: 0, writing: 0, older: NIL, newer: NIL, listed: false };
+        let line = Line { number, dirty: 0, writing: 0, listed: false };
         let at = match self.free.pop() {
             Some(at) => {
                 self.lines[at as usize] = line;
@@ -175,48 +229,29 @@ impl Nvram {
         at
     }
 
-    /// Puts a line where it belongs after a change: on the list, off it, or away.
+    /// Puts a line where it belongs after a change: into the index, out of it, or away.
     fn settle(&mut self, at: u32) {
-        let line = self.lines[at as usize];
-        match (line.dirty & !line.writing != 0, line.listed) {
-            (true, false) => self.list(at),
-            (false, true) => self.unlist(at),
-            _ => {}
+        let line = &mut self.lines[at as usize];
+        let (key, id) = (Lba(line.number), RequestId::from_index(at as usize));
+        let ready = line.dirty & !line.writing != 0;
+        if ready != line.listed {
+            line.listed = ready;
+            if ready {
+                self.ready.insert(key, id);
+            } else {
+                self.ready.remove(key, id);
+            }
         }
         if line.dirty | line.writing == 0 {
-            self.by_number.remove(&line.number);
+            self.by_number.remove(&key.0);
             self.free.push(at);
         }
     }
+}
 
-    /// Appends a line to the list as the newest, where something of it can be destaged.
-    fn list(&mut self, at: u32) {
-        let line = &mut self.lines[at as usize];
-        if line.dirty & !line.writing == 0 {
-            return;
-        }
-        (line.older, line.newer, line.listed) = (self.newest, NIL, true);
-        match self.newest {
-            NIL => self.oldest = at,
-            newest => self.lines[newest as usize].newer = at,
-        }
-        self.newest = at;
-    }
-
-    fn unlist(&mut self, at: u32) {
-        let line = self.lines[at as usize];
-        if !line.listed {
-            return;
-        }
-        match line.older {
-            NIL => self.oldest = line.newer,
-            older => self.lines[older as usize].newer = line.newer,
-        }
-        match line.newer {
-            NIL => self.newest = line.older,
-            newer => self.lines[newer as usize].older = line.older,
-        }
-        self.lines[at as usize].listed = false;
+impl Run {
+    fn is_whole(&self) -> bool {
+        (self.lo, self.hi) == (self.region.first, self.region.behind)
     }
 }
 
@@ -226,26 +261,50 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    fn all(_: u64) -> (u64, u64) {
-        (0, 1 << 40)
+    fn region(first: u64, behind: u64) -> Region {
+        Region { first, behind, better_whole: false }
+    }
+
+    fn all(_: u64) -> Region {
+        region(0, 1 << 40)
     }
 
     #[test]
-    fn the_least_recently_written_goes_first_with_what_touches_it() {
+    fn a_sweep_goes_up_in_whole_runs_and_begins_again() {
         let mut cache = Nvram::new();
-        cache.insert(100, 8);
         cache.insert(1000, 100);
+        cache.insert(100, 8);
         cache.insert(108, 40);
         assert_eq!(cache.used(), 148);
-        assert_eq!(cache.pick(all), Some((1000, 100)), "108 lies in the line of 100 and made it the newest");
+        assert_eq!(cache.pick(|_| region(64, 128)), Some((100, 28)), "no further than the region");
+        assert_eq!(cache.pick(all), Some((128, 20)));
+        cache.insert(90, 4);
+        assert_eq!(cache.pick(all), Some((1000, 100)), "what lies behind the sweep waits for the next");
         cache.insert(1050, 2);
         cache.written(1000, 100);
         assert!(cache.contains(1050, 2) && !cache.contains(1049, 2), "written again while it was being written");
-        assert_eq!(cache.pick(|_| (64, 128)), Some((100, 28)), "no further than the region");
-        assert_eq!(cache.pick(all), Some((128, 20)));
+        assert_eq!(cache.pick(all), Some((90, 4)));
         assert_eq!(cache.pick(all), Some((1050, 2)));
         assert_eq!(cache.pick(all), None);
-        assert_eq!(cache.used(), 50);
+        assert_eq!(cache.used(), 54);
+    }
+
+    #[test]
+    fn whole_stripes_go_before_parts_of_others_and_fuller_parts_before_emptier() {
+        let stripes = |at: u64| Region { first: at / 256 * 256, behind: at / 256 * 256 + 256, better_whole: true };
+        let mut cache = Nvram::new();
+        cache.insert(0, 8);
+        cache.insert(256 + 100, 100);
+        for part in 0..4 {
+            cache.insert(512 + part * 64, 64);
+        }
+        assert_eq!(cache.pick(stripes), Some((512, 256)));
+        assert_eq!(cache.pick(stripes), Some((356, 100)));
+        assert_eq!(cache.pick(stripes), Some((0, 8)));
+        // A whole stripe beyond those looked at is not waited for.
+        (0..20).for_each(|i| cache.insert(1024 + i * 256, 8));
+        cache.insert(1024 + 20 * 256, 256);
+        assert_eq!(cache.pick(stripes), Some((1024, 8)));
     }
 
     proptest! {
@@ -268,7 +327,9 @@ mod tests {
                         dirty.extend(range);
                     }
                     2 => {
-                        if let Some((lba, sectors)) = cache.pick(|at| (at / 128 * 128, at / 128 * 128 + 128)) {
+                        if let Some((lba, sectors)) = cache.pick(|at| Region {
+                            first: at / 128 * 128, behind: at / 128 * 128 + 128, better_whole: lba % 2 == 0,
+                        }) {
                             for at in lba..lba + sectors {
                                 prop_assert!(dirty.remove(&at));
                                 let twice = flying.iter().any(|&(lba, n)| (lba..lba + n).contains(&at));

@@ -62,7 +62,12 @@ impl Drive {
 
     fn arrive_write(&mut self, i: usize, mut slot: Slot, t: f64) {
         let overheads = &self.model.overheads;
-        let first = if slot.fast { overheads.write_hit } else { overheads.write_miss }.of(self.last);
+        let first = if slot.fast {
+            let new_place = self.model.write.sequential_overhead && self.last_end != slot.first();
+            overheads.write_hit.of(if new_place { Op::Read } else { self.last })
+        } else {
+            overheads.write_miss.of(self.last)
+        };
         slot.arm_from = t + first;
         let choice = self.choose_write(&slot, t);
         let turn = self.pending.is_empty() && choice.is_some_and(|(s, fit)| self.turn_of_write(i, s, fit, t));

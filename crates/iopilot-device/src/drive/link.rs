@@ -34,6 +34,7 @@ impl Drive {
                 out.push(slot.message(kind));
                 if kind == MessageKind::Complete {
                     self.last = if slot.is_read() { Op::Read } else { Op::Write };
+                    self.last_end = slot.first() + slot.count();
                     if self.model.preseek == Preseek::Sent && self.holder == Some(i) {
                         self.holder = None;
                     }

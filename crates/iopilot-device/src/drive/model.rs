@@ -147,6 +147,9 @@ pub struct WriteModel {
     pub combine: bool,
     /// A write takes its data before it is its turn ("Allow write prebuffering").
     pub prebuffering: bool,
+    /// A fast write has the overhead of a write after a write only where it goes on where that ended; any other
+    /// claims a new place in the buffer, as after a read, and has that overhead.
+    pub sequential_overhead: bool,
     /// The least time from the start of the arm's movement to its end, for writes that do not continue the one before,
     /// ns ("Minimum seek delay").
     pub min_seek_delay: f64,
@@ -316,6 +319,7 @@ impl Default for WriteModel {
             immediate: false,
             combine: false,
             prebuffering: false,
+            sequential_overhead: false,
             min_seek_delay: 0.0,
             stops_prefetch: true,
             waits_for_prefetch: false,

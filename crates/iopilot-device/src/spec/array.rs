@@ -57,6 +57,8 @@ pub struct ArraySpec {
     /// Share of the cache in use above which it is destaged.
     #[serde(default = "default_destage_above")]
     pub destage_above: f64,
+    /// Share of the cache in use at which that ends; nine tenths of `destage_above` where not given.
+    pub destage_to: Option<f64>,
     /// How long the host idles before all of the cache is destaged.
     #[serde(default = "default_destage_idle_ms")]
     pub destage_idle_ms: f64,

@@ -139,6 +139,8 @@ fn write(disk: &Disk) -> WriteSpec {
         immediate: disk.immediate_buffer_write > 0,
         combine: disk.combine_seq_writes,
         prebuffering: disk.allow_write_prebuffering,
+        // Not a parameter of DiskSim's.
+        sequential_overhead: false,
         min_seek_delay_ms: disk.minimum_seek_delay,
         stops_prefetch: disk.write_hit_stop_prefetch,
         waits_for_prefetch: disk.disconnect_write_if_seek,

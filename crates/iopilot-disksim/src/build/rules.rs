@@ -22,10 +22,24 @@ pub(super) fn as_it_is(drive: &mut DriveSpec) -> Result<(), InputError> {
     if drive.read.keep == KeepRequested::Overwrite {
         drive.read.keep = KeepRequested::Drop;
     }
+    let bus = &mut drive.bus;
+    (bus.read_sector_ms, bus.write_sector_ms) = (agreed(bus.read_sector_ms), agreed(bus.write_sector_ms));
     if let Some(settle) = write_settle(drive)? {
         drive.mechanics.write_settle_ms = drive.mechanics.write_settle_ms.max(settle);
     }
     Ok(())
+}
+
+/// What a sector takes on the bus, ms, by what was extracted.
+///
+/// Initiator and drive agree on a rate, and parallel SCSI has few: 5 MB/s, and 2, 4, 8 ... times as much with Fast, Wide
+/// and Ultra. An extracted time that is as near to one as extraction is exact means that one; others are
+/// asynchronous transfers or the speed of a host, and stay.
+fn agreed(sector_ms: f64) -> f64 {
+    const EXACT: f64 = 0.05;
+    let slowest = 512.0 / 5e3;
+    let rates = (0..7).map(|doubled| slowest / f64::from(1 << doubled));
+    rates.into_iter().find(|rate| (sector_ms / rate - 1.0).abs() <= EXACT).unwrap_or(sector_ms)
 }
 
 /// How long a head must settle to write, by the skew of the tracks, ms.

@@ -1,6 +1,7 @@
 //! Everything of a drive but its angles: proposals, each of which stands or falls by the error on the training requests.
 
 use super::arm;
+use super::fast;
 use super::judge::{Assessment, Judge};
 use super::spectrum::wrap;
 use iopilot_block::Op;
@@ -63,7 +64,7 @@ pub(super) fn improve(judge: &Judge, best: &mut Candidate, per_sector: Option<f6
         }
         for (name, drive) in rules(&best.drive, per_sector) {
             if best.offer(judge, drive) {
-                changed.push(name);
+                note(&mut changed, name);
             }
         }
         if best.loss() > 0.998 * before {
@@ -71,6 +72,42 @@ pub(super) fn improve(judge: &Judge, best: &mut Candidate, per_sector: Option<f6
         }
     }
     changed
+}
+
+/// Notes that a rule was changed: none is named twice, none with a value that it has no more, and a switch that was
+/// turned back not at all.
+fn note(changed: &mut Vec<String>, name: String) {
+    let opposite = match (name.strip_suffix(" on"), name.strip_suffix(" off")) {
+        (Some(rule), _) => Some(format!("{rule} off")),
+        (_, Some(rule)) => Some(format!("{rule} on")),
+        _ => None,
+    };
+    let before = changed.len();
+    changed.retain(|other| Some(other) != opposite.as_ref());
+    if changed.len() < before {
+        return;
+    }
+    let now = settings(&name);
+    changed.retain(|other| *other != name && (settings(other).is_empty() || !settings(other).all_in(&now)));
+    changed.push(name);
+}
+
+/// What a rule sets, each without its value: nothing where it multiplies what was there.
+struct Settings<'a>(Vec<&'a str>);
+
+fn settings(name: &str) -> Settings<'_> {
+    let parts = name.split(", ").filter(|part| !part.contains(" x "));
+    Settings(parts.filter_map(|part| part.rsplit_once(' ')).map(|(rule, _)| rule).collect())
+}
+
+impl Settings<'_> {
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn all_in(&self, other: &Self) -> bool {
+        self.0.iter().all(|rule| other.0.contains(rule))
+    }
 }
 
 /// The drive with overheads moved by the medians of what they are off.
@@ -132,6 +169,9 @@ fn overheads(judge: &Judge, best: &Candidate) -> Vec<DriveSpec> {
         let (a, b) = (o.write_hit_after_read_ms + after_read, o.write_hit_after_write_ms + after_write);
         change(&|d| d.overheads.write_hit_after_read_ms = a.max(0.0));
         change(&|d| d.overheads.write_hit_after_write_ms = b.max(0.0));
+        fast::proposals(judge, &best.drive, &best.assessment.predicted)
+            .iter()
+            .for_each(|d| change(&|x| x.clone_from(d)));
     }
     for factor in [0.8, 0.9, 0.95, 1.05, 1.1, 1.25] {
         change(&|d| d.bus.read_sector_ms *= factor);
@@ -221,24 +261,55 @@ fn rules(drive: &DriveSpec, per_sector: Option<f64>) -> Vec<(String, DriveSpec)>
             });
         }
     }
-    change("ahead on hit".into(), &|d| d.read.ahead_on_hit ^= true);
-    change("read immediate".into(), &|d| d.read.immediate ^= true);
-    change("free blocks".into(), &|d| d.read.free_blocks ^= true);
-    change("stop in sector".into(), &|d| d.read.stop_in_sector ^= true);
-    change("almost hits".into(), &|d| d.read.almost_hits ^= true);
-    change("partial at once".into(), &|d| d.read.partial_at_once ^= true);
-    change("hits on written".into(), &|d| d.read.hits_on_written ^= true);
-    change("water by request".into(), &|d| d.buffer.water_by_request ^= true);
-    change("direct".into(), &|d| d.buffer.direct ^= true);
-    change("separate write segment".into(), &|d| d.buffer.separate_write_segment ^= true);
-    change("write immediate".into(), &|d| d.write.immediate ^= true);
-    change("combine".into(), &|d| d.write.combine ^= true);
-    change("stops prefetch".into(), &|d| d.write.stops_prefetch ^= true);
-    change("waits for prefetch".into(), &|d| d.write.waits_for_prefetch ^= true);
+    type Switch = fn(&mut DriveSpec) -> &mut bool;
+    let switches: [(&str, Switch); 15] = [
+        ("ahead on hit", |d| &mut d.read.ahead_on_hit),
+        ("read immediate", |d| &mut d.read.immediate),
+        ("free blocks", |d| &mut d.read.free_blocks),
+        ("stop in sector", |d| &mut d.read.stop_in_sector),
+        ("almost hits", |d| &mut d.read.almost_hits),
+        ("partial at once", |d| &mut d.read.partial_at_once),
+        ("hits on written", |d| &mut d.read.hits_on_written),
+        ("water by request", |d| &mut d.buffer.water_by_request),
+        ("direct", |d| &mut d.buffer.direct),
+        ("separate write segment", |d| &mut d.buffer.separate_write_segment),
+        ("write immediate", |d| &mut d.write.immediate),
+        ("combine", |d| &mut d.write.combine),
+        ("stops prefetch", |d| &mut d.write.stops_prefetch),
+        ("waits for prefetch", |d| &mut d.write.waits_for_prefetch),
+        ("sequential overhead", |d| &mut d.write.sequential_overhead),
+    ];
+    for (name, switch) in switches {
+        let mut flipped = drive.clone();
+        let state = switch(&mut flipped);
+        *state = !*state;
+        let name = format!("{name} {}", if *state { "on" } else { "off" });
+        change(name, &|d| d.clone_from(&flipped));
+    }
     change("no min seek delay".into(), &|d| d.write.min_seek_delay_ms = 0.0);
     change("no extra disconnect".into(), &|d| d.write.extra_disconnect = None);
     for fast in [FastWrite::Off, FastWrite::Alone, FastWrite::Always] {
         change(format!("fast write {fast:?}"), &|d| d.write.fast = fast);
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::note;
+
+    #[test]
+    fn a_rule_is_named_once_and_not_at_all_if_it_is_as_before() {
+        let mut changed = Vec::new();
+        for name in
+            ["combine off", "segments x 2/1", "direct on", "combine on", "segments x 2/1", "direct off", "direct on"]
+        {
+            note(&mut changed, name.to_owned());
+        }
+        assert_eq!(changed, ["segments x 2/1", "direct on"]);
+        for name in ["ahead Track", "keep Drop", "keep Keep, ahead WholeTrack", "min ahead 8", "min ahead 32"] {
+            note(&mut changed, name.to_owned());
+        }
+        assert_eq!(changed, ["segments x 2/1", "direct on", "keep Keep, ahead WholeTrack", "min ahead 32"]);
+    }
 }

@@ -2,12 +2,14 @@
 
 use super::Array;
 use super::events::Event;
+use crate::array::layout::ArrayLayout;
+use crate::array::nvram::Region;
 use crate::array::operation::Task;
 use crate::{AnyDevice, Completion, ServiceBreakdown};
 use iopilot_block::{Lba, Nanos, Op, SECTOR_BYTES};
 use std::collections::VecDeque;
 
-/// A destage is at most this long where stripes are longer.
+/// A destage is at most this long where stripes are longer, or where they do not matter: 1 MiB.
 const LONGEST_DESTAGE: u64 = 2048;
 
 /// How far the work in the background is.
@@ -20,6 +22,8 @@ pub(super) struct Background {
     next_row: u64,
     rebuilt_at: Option<Nanos>,
     destages: u32,
+    /// Whether the cache was fuller than it may be, and is not yet as empty as it is to be.
+    relieving: bool,
     /// Whether the host is idle and the whole cache is being destaged.
     draining: bool,
     /// Changes with each request of the host.
@@ -35,6 +39,7 @@ impl Background {
             next_row: 0,
             rebuilt_at: None,
             destages: 0,
+            relieving: false,
             draining: false,
             idle_token: 0,
         }
@@ -68,26 +73,20 @@ impl Array {
         }
     }
 
-    /// Starts destages while the cache is too full, a write waits for room, or the host is idle.
+    /// Starts destages from when the cache is too full until it is as empty as it is to be, while a write waits for room,
+    /// and while the host is idle.
     pub(super) fn destage(&mut self, now: Nanos, out: &mut Vec<Completion>) {
         let Some(nvram) = self.model.nvram else { return };
-        let high = (nvram.sectors as f64 * nvram.destage_above) as u64;
+        let share = |share: f64| (nvram.sectors as f64 * share) as u64;
+        let (high, low) = (share(nvram.destage_above), share(nvram.destage_to));
         while self.background.destages < nvram.destage_depth {
-            let wanted = self.nvram.used() > high || !self.unbuffered.is_empty() || self.background.draining;
-            if !wanted {
+            let used = self.nvram.used();
+            self.background.relieving = used > if self.background.relieving { low } else { high };
+            if !self.background.relieving && self.unbuffered.is_empty() && !self.background.draining {
                 return;
             }
             let layout = self.mapper.layout();
-            let picked = self.nvram.pick(|sector| {
-                let stripe = layout.address(Lba(sector)).stripe;
-                let (first, behind) = (layout.first_lba(stripe).0, layout.first_lba(stripe + 1).0);
-                if behind - first <= 2 * LONGEST_DESTAGE && behind > sector {
-                    return (first, behind);
-                }
-                let window = sector / LONGEST_DESTAGE * LONGEST_DESTAGE;
-                (window, (window + LONGEST_DESTAGE).min(layout.capacity()))
-            });
-            let Some((lba, sectors)) = picked else { return };
+            let Some((lba, sectors)) = self.nvram.pick(|sector| region(layout, sector)) else { return };
             self.background.destages += 1;
             let operation = self.operations.add(Task::Destage { lba, sectors: sectors as u32 });
             self.launch(operation, now, out);
@@ -171,4 +170,19 @@ impl Array {
         }
         self.events.add((begun + Nanos(pace as u64)).max(now), Event::Rebuild);
     }
+}
+
+/// What one destage may cover around a sector: its stripe where there is redundancy to bring up to date, and a window
+/// where there is none or stripes are very long.
+fn region(layout: &ArrayLayout, sector: u64) -> Region {
+    if layout.check_units() > 0 {
+        let stripe = layout.address(Lba(sector)).stripe;
+        let (first, behind) = (layout.first_lba(stripe).0, layout.first_lba(stripe + 1).0);
+        if behind - first <= 2 * LONGEST_DESTAGE && behind > sector {
+            return Region { first, behind, better_whole: true };
+        }
+        let first = sector / LONGEST_DESTAGE * LONGEST_DESTAGE;
+        return Region { first, behind: (first + LONGEST_DESTAGE).min(layout.capacity()), better_whole: false };
+    }
+    Region { first: sector, behind: (sector + LONGEST_DESTAGE).min(layout.capacity()), better_whole: false }
 }

@@ -85,7 +85,13 @@ fn the_controller_adds_its_overhead_and_the_bus_is_shared() {
 #[test]
 fn the_write_cache_answers_at_once_and_destages_full_stripes() {
     let mut model = raid5(5);
-    let nvram = NvramModel { sectors: 512, destage_above: 0.5, destage_idle: Nanos(10 * MS), destage_depth: 1 };
+    let nvram = NvramModel {
+        sectors: 512,
+        destage_above: 0.5,
+        destage_to: 0.5,
+        destage_idle: Nanos(10 * MS),
+        destage_depth: 1,
+    };
     model.nvram = Some(nvram);
     let mut a = array(model);
     let mut out = Vec::new();
@@ -108,7 +114,13 @@ fn the_write_cache_answers_at_once_and_destages_full_stripes() {
 #[test]
 fn writes_wait_for_room_in_the_cache() {
     let mut model = raid5(5);
-    let nvram = NvramModel { sectors: 256, destage_above: 1.0, destage_idle: Nanos(10 * MS), destage_depth: 1 };
+    let nvram = NvramModel {
+        sectors: 256,
+        destage_above: 1.0,
+        destage_to: 0.5,
+        destage_idle: Nanos(10 * MS),
+        destage_depth: 1,
+    };
     model.nvram = Some(nvram);
     let mut a = array(model);
     submit(&mut a, 0, Op::Write, 0, 256, 0);

@@ -138,16 +138,17 @@ prop_compose! {
 prop_compose! {
     fn writes()(
         fast in prop::sample::select(vec![FastWrite::Off, FastWrite::Alone, FastWrite::Always]),
-        flags in prop::array::uniform6(any::<bool>()), least in 0u8..4,
+        flags in prop::array::uniform7(any::<bool>()), least in 0u8..4,
     ) -> WriteModel {
-        let [immediate, combine, prebuffering, stops_prefetch, waits_for_prefetch, extra] = flags;
+        let [immediate, combine, prebuffering, stops_prefetch, waits_for_prefetch, extra, sequential_overhead] =
+            flags;
         let extra_disconnect = extra.then_some(ExtraDisconnect {
             command: 0.6 * MS, disconnect: 0.1 * MS, away: MS, second_disconnect: 0.2 * MS, seek_delta: 0.3 * MS,
             buffered_first: [10, 15],
         });
         let min_seek_delay = f64::from(least) * MS;
         WriteModel {
-            fast, immediate, combine, prebuffering, min_seek_delay, stops_prefetch, waits_for_prefetch,
+            fast, immediate, combine, prebuffering, sequential_overhead, min_seek_delay, stops_prefetch, waits_for_prefetch,
             extra_disconnect,
         }
     }

@@ -73,6 +73,24 @@ fn a_fast_write_is_done_when_it_is_in_the_buffer() {
 }
 
 #[test]
+fn only_a_write_that_goes_on_has_the_overhead_after_a_write() {
+    let ends = |sequential_overhead, first| {
+        let mut rig = Rig::new(|m| {
+            m.write.fast = FastWrite::Always;
+            m.write.sequential_overhead = sequential_overhead;
+            m.buffer.segments = 4;
+            m.overheads.write_hit = After { read: 0.7 * MS, write: 0.4 * MS };
+        });
+        assert_ms!(rig.write(50, 10, 0.0), 0.7);
+        rig.write(first, 10, 20.0)
+    };
+    assert_ms!(ends(false, 60), 20.4);
+    assert_ms!(ends(false, 300), 20.4);
+    assert_ms!(ends(true, 60), 20.4);
+    assert_ms!(ends(true, 300), 20.7);
+}
+
+#[test]
 fn a_write_behind_the_one_in_progress_joins_it() {
     let ends = |fast, combine| {
         let mut rig = Rig::new(|m| (m.write.fast, m.write.combine) = (fast, combine));

@@ -185,6 +185,7 @@ impl ArraySpec {
             nvram: cached.then(|| NvramModel {
                 sectors: u64::from(self.nvram_mib) * 1024 * KIB,
                 destage_above: self.destage_above,
+                destage_to: self.destage_to.unwrap_or(0.9 * self.destage_above),
                 destage_idle: seconds(self.destage_idle_ms / 1e3),
                 destage_depth: self.destage_depth.unwrap_or(2 * self.members),
             }),

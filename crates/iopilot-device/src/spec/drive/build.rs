@@ -242,6 +242,7 @@ impl WriteSpec {
             immediate: self.immediate,
             combine: self.combine,
             prebuffering: self.prebuffering,
+            sequential_overhead: self.sequential_overhead,
             min_seek_delay: ns("write.min_seek_delay_ms", self.min_seek_delay_ms)?,
             stops_prefetch: self.stops_prefetch,
             waits_for_prefetch: self.waits_for_prefetch,

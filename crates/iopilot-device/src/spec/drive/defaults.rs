@@ -50,6 +50,7 @@ impl Default for WriteSpec {
             immediate: m.immediate,
             combine: m.combine,
             prebuffering: m.prebuffering,
+            sequential_overhead: m.sequential_overhead,
             min_seek_delay_ms: m.min_seek_delay / 1e6,
             stops_prefetch: m.stops_prefetch,
             waits_for_prefetch: m.waits_for_prefetch,

@@ -218,6 +218,9 @@ pub struct WriteSpec {
     pub combine: bool,
     /// Whether a write takes its data before it is its turn.
     pub prebuffering: bool,
+    /// Whether a fast write has the overhead after a write only where it goes on where that ended, and that after a
+    /// read otherwise.
+    pub sequential_overhead: bool,
     /// The least time to be on the track, for writes that do not continue the one before.
     pub min_seek_delay_ms: f64,
     /// Whether a write into what is being read ahead ends that.

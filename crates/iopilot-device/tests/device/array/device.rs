@@ -32,9 +32,16 @@ fn settings() -> impl Strategy<Value = Setting> {
         Just(CopyChoice::Nearest),
         Just(CopyChoice::ShortestThenNearest),
     ];
-    let nvram = (1u64..400, 0.0..1.0f64, 0u64..20_000, 1u32..5).prop_map(|(sectors, destage_above, idle, depth)| {
-        NvramModel { sectors, destage_above, destage_idle: Nanos::from_micros(idle), destage_depth: depth }
-    });
+    let nvram =
+        (1u64..400, 0.0..1.0f64, 0.0..1.0f64, 0u64..20_000, 1u32..5).prop_map(|(sectors, above, to, idle, depth)| {
+            NvramModel {
+                sectors,
+                destage_above: above,
+                destage_to: above * to,
+                destage_idle: Nanos::from_micros(idle),
+                destage_depth: depth,
+            }
+        });
     let rebuild =
         (0u32..3, prop::option::of(1e5..1e8f64), 1u64..64, 0u64..9000).prop_map(|(spares, rate, chunk, delay)| {
             RebuildModel { spares, rate, chunk, delay: Nanos::from_micros(delay) }
