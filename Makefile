@@ -4,6 +4,7 @@
 # make soak    the property tests with SOAK_CASES inputs each, other ones each time
 # make fuzz    every parser of what users write, for FUZZ_SECONDS each (`make test` does it briefly)
 # make doc     the documentation of the crates, in target/doc
+# make bpf     the programs that watch a live disk, from their C source (needs clang, llvm-strip, libbpf's headers)
 # make install the command, its man pages and completions, under PREFIX
 
 CARGO ?= cargo
@@ -17,7 +18,9 @@ IOPILOT = $(or $(CARGO_TARGET_DIR),target)/release/iopilot
 # Property tests try the same inputs each time, so that a change is not refused for what it did not do; `make soak` others.
 test: export PROPTEST_RNG_SEED = 20080624
 
-.PHONY: help demo test bench soak fuzz doc build install clean toolchain
+BPF = crates/iopilot-live/bpf
+
+.PHONY: help bpf demo test bench soak fuzz doc build install clean toolchain
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -55,6 +58,11 @@ fuzz: toolchain
 
 doc: toolchain
 	$(CARGO) doc --workspace --no-deps --locked
+
+# What it makes is committed: users need no clang. A test compares the checksums.
+bpf:
+	cd $(BPF) && clang -O2 -g -mcpu=v3 -Wall -Werror -target bpfel -fdebug-compilation-dir=. -c capture.bpf.c -o capture.bpf.o
+	cd $(BPF) && llvm-strip -g capture.bpf.o && cksum capture.bpf.c capture.bpf.o > checksums
 
 install: build
 	install -Dm755 $(IOPILOT) $(DESTDIR)$(PREFIX)/bin/iopilot

@@ -7,6 +7,7 @@
 
 mod correlate;
 mod device;
+mod ebpf;
 mod event;
 mod options;
 mod tasks;
@@ -16,6 +17,7 @@ pub use options::{Backend, CaptureOptions};
 
 use crate::LiveError;
 use device::Device;
+use ebpf::Ebpf;
 use iopilot_block::Nanos;
 use iopilot_trace::TraceRecord;
 use rustix::time::{ClockId, clock_gettime};
@@ -34,12 +36,13 @@ pub struct Capture {
     source: Source,
     device: Device,
     note: Option<String>,
-    /// Requests that were handed out without a completion, or not at all.
+    /// Requests without a completion that [`Capture::poll`] kept back.
     given_up: u64,
 }
 
 #[derive(Debug)]
 enum Source {
+    Ebpf(Box<Ebpf>),
     Tracefs(Box<Tracefs>),
 }
 
@@ -55,16 +58,29 @@ impl Capture {
     /// Gives up requests that have not completed after `patience`.
     pub(crate) fn with_patience(options: &CaptureOptions, patience: Nanos) -> Result<Self, LiveError> {
         let device = Device::of(&options.device)?;
-        if options.backend == Backend::Ebpf {
-            return Err(LiveError::Bpf("this build has no programs".to_owned()));
-        }
-        let source = Source::Tracefs(Box::new(Tracefs::start(&device, options.buffer_kb, patience)?));
-        Ok(Self { source, device, note: None, given_up: 0 })
+        let kb = options.buffer_kb;
+        let tracefs = || Tracefs::start(&device, kb, patience).map(|tracefs| Source::Tracefs(Box::new(tracefs)));
+        let (source, note) = match options.backend {
+            Backend::Tracefs => (tracefs()?, None),
+            asked => match Ebpf::start(&device, kb, patience) {
+                Ok(ebpf) => (Source::Ebpf(Box::new(ebpf)), None),
+                Err(e) if asked == Backend::Ebpf => return Err(e),
+                Err(LiveError::Bpf(why)) => match tracefs() {
+                    Ok(source) => (source, Some(format!("no BPF: {why}; tracefs is used"))),
+                    // What root lacks here it lacks there.
+                    Err(e @ LiveError::NotPermitted(_)) => return Err(e),
+                    Err(e) => return Err(LiveError::Bpf(format!("{why}; and {e}"))),
+                },
+                Err(e) => return Err(e),
+            },
+        };
+        Ok(Self { source, device, note, given_up: 0 })
     }
 
     /// The way it went: never [`Backend::Auto`].
     pub fn backend(&self) -> Backend {
         match &self.source {
+            Source::Ebpf(_) => Backend::Ebpf,
             Source::Tracefs(_) => Backend::Tracefs,
         }
     }
@@ -97,6 +113,10 @@ impl Capture {
     /// The same, with those given up: they have no completion.
     pub(crate) fn poll_all(&mut self, out: &mut Vec<TraceRecord>) -> Result<(), LiveError> {
         match &mut self.source {
+            Source::Ebpf(ebpf) => {
+                ebpf.poll(out);
+                Ok(())
+            }
             Source::Tracefs(tracefs) => tracefs.poll(out),
         }
     }
@@ -104,6 +124,7 @@ impl Capture {
     /// Takes in nothing that arrives from now on.
     pub(crate) fn close(&mut self) -> Result<(), LiveError> {
         match &mut self.source {
+            Source::Ebpf(ebpf) => ebpf.close(),
             Source::Tracefs(tracefs) => {
                 tracefs.close(now());
                 Ok(())
@@ -114,6 +135,7 @@ impl Capture {
     /// Appends what is left, complete or not; nothing comes after that.
     pub(crate) fn finish(&mut self, out: &mut Vec<TraceRecord>) -> Result<(), LiveError> {
         match &mut self.source {
+            Source::Ebpf(ebpf) => ebpf.finish(out),
             Source::Tracefs(tracefs) => tracefs.finish(out),
         }
     }
@@ -121,19 +143,25 @@ impl Capture {
     /// Requests that have arrived and not completed, as far as is known.
     pub fn pending(&self) -> usize {
         match &self.source {
+            Source::Ebpf(ebpf) => ebpf.pending(),
             Source::Tracefs(tracefs) => tracefs.pending(),
         }
     }
 
     /// Requests that [`Capture::poll`] no longer waited for, so far.
     pub fn given_up(&self) -> u64 {
-        self.given_up
+        let skipped = match &self.source {
+            Source::Ebpf(ebpf) => ebpf.given_up(),
+            Source::Tracefs(_) => 0,
+        };
+        self.given_up + skipped
     }
 
     /// Events that the kernel's buffers had no room for, so far. What was captured around them is not to be trusted:
     /// requests are missing, or their completions.
     pub fn lost_events(&self) -> u64 {
         match &self.source {
+            Source::Ebpf(ebpf) => ebpf.lost_events(),
             Source::Tracefs(tracefs) => tracefs.lost_events(),
         }
     }
@@ -141,6 +169,7 @@ impl Capture {
     /// The names of the tasks that issued something, by number, as they were at each one's last request.
     pub fn process_names(&self) -> BTreeMap<u32, String> {
         match &self.source {
+            Source::Ebpf(ebpf) => ebpf.process_names(),
             Source::Tracefs(tracefs) => tracefs.process_names(),
         }
     }
@@ -148,6 +177,7 @@ impl Capture {
     /// When the first request arrived, on the monotonic clock: what all times count from.
     pub fn origin(&self) -> Option<Nanos> {
         match &self.source {
+            Source::Ebpf(ebpf) => ebpf.origin(),
             Source::Tracefs(tracefs) => tracefs.origin(),
         }
     }

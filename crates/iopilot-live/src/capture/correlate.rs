@@ -8,7 +8,7 @@
 //! requests carry no sectors: one serves all flushes that wait when it is issued.
 
 use super::event::{Event, Io, What};
-use super::tasks::{Task, Tasks};
+use super::tasks::{Task, Tasks, comm_text};
 use iopilot_block::{Flags, Lba, Nanos, Op, ProcessId, Sectors};
 use iopilot_trace::TraceRecord;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -81,11 +81,7 @@ impl Correlator {
 
     /// The names of the tasks that issued something.
     pub(super) fn names(&self) -> BTreeMap<u32, String> {
-        let text = |comm: &[u8; 16]| {
-            let end = comm.iter().position(|&c| c == 0).unwrap_or(comm.len());
-            String::from_utf8_lossy(&comm[..end]).into_owned()
-        };
-        self.names.iter().map(|(&pid, comm)| (pid, text(comm))).filter(|(_, name)| !name.is_empty()).collect()
+        self.names.iter().map(|(&pid, comm)| (pid, comm_text(comm))).filter(|(_, name)| !name.is_empty()).collect()
     }
 
     /// How many are in flight.
@@ -188,6 +184,11 @@ impl Correlator {
         // The youngest that begins there: splitting follows queueing at once.
         let Some(&(_, number)) = self.queued[class(op)].range((lba.0, 0)..(lba.0 + 1, 0)).next_back() else { return };
         let flight = self.flight(number);
+        // The kernel's event has 32 bits of it only: what is missing is as where the bio begins, or one more.
+        let mut at = Lba(at.0 & 0xffff_ffff | flight.next & !0xffff_ffff);
+        if at.0 < flight.next {
+            at.0 += 1 << 32;
+        }
         if at.0 <= flight.next || at.0 >= flight.end {
             return;
         }

@@ -18,8 +18,13 @@ pub(super) struct Device {
     pub(super) bios: Vec<u32>,
     /// The disk, which requests are counted for.
     pub(super) disk: u32,
+    /// The number of the one partition that is meant; `None` for the whole disk.
+    pub(super) partition: Option<u32>,
     /// Whether there are requests at all: without, as on device-mapper volumes, a bio's own completion is what counts.
     pub(super) has_requests: bool,
+    /// Whether the disk has a volatile cache of writes, and whether it knows `FUA`.
+    pub(super) write_back: bool,
+    pub(super) knows_fua: bool,
     /// Whether a write with `FUA` is followed by a flush of the device's cache before it completes.
     pub(super) flushes_after_fua: bool,
 }
@@ -52,9 +57,11 @@ impl Device {
             (real.clone(), own, bios)
         };
         let queue = |file: &str| fs::read_to_string(disk_sysfs.join("queue").join(file)).unwrap_or_default();
-        let flushes_after_fua = queue("write_cache").trim() == "write back" && queue("fua").trim() == "0";
+        let (write_back, knows_fua) = (queue("write_cache").trim() == "write back", queue("fua").trim() == "1");
         let has_requests = disk_sysfs.join("mq").exists();
-        Ok(Self { name, sysfs: real, bios, disk, has_requests, flushes_after_fua })
+        let partition = (disk != own).then_some(own);
+        let flushes_after_fua = write_back && !knows_fua;
+        Ok(Self { name, sysfs: real, bios, disk, partition, has_requests, write_back, knows_fua, flushes_after_fua })
     }
 
     /// Whether it has not been unplugged.

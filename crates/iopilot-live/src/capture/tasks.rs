@@ -47,6 +47,12 @@ impl Tasks {
     }
 }
 
+/// The name of a task, which the kernel pads with zeros.
+pub(super) fn comm_text(comm: &[u8; 16]) -> String {
+    let end = comm.iter().position(|&c| c == 0).unwrap_or(comm.len());
+    String::from_utf8_lossy(&comm[..end]).into_owned()
+}
+
 /// The parent in the contents of `/proc/PID/stat`: the second field after the name, which may itself hold anything.
 fn parent_in(stat: &str) -> Option<u32> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()

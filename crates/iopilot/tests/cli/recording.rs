@@ -48,7 +48,10 @@ fn instance(pid: u32) -> bool {
 
 /// Starts a recording without end, and waits until it runs.
 fn start(s: &Sandbox, device: &str, output: &str) -> Child {
-    let mut child = s.command().args(["trace", "record", device, "-o", output]).stderr(Stdio::null()).spawn().unwrap();
+    let mut command = s.command();
+    // What BPF leaves cannot be seen: there is nothing.
+    command.args(["trace", "record", device, "-o", output, "--backend", "tracefs"]);
+    let mut child = command.stderr(Stdio::null()).spawn().unwrap();
     let on = Path::new(INSTANCES).join(format!("iopilot-{}-0/tracing_on", child.id()));
     for _ in 0..1000 {
         if fs::read_to_string(&on).is_ok_and(|t| t.trim() == "1") {
@@ -104,8 +107,43 @@ fn records_what_a_command_does_and_leaves_nothing() {
     signal("-KILL", &child);
     child.wait().unwrap();
     assert!(instance(child.id()) && !s.path().join("lost.parquet").exists());
-    assert_eq!(record("next.parquet", "true").status.code(), Some(0));
+    let next = s.run(&format!("trace record {device} -o next.parquet --backend tracefs -- true"));
+    assert_eq!(next.code, 0, "{}", next.stderr);
     assert!(!instance(child.id()));
+
+    // Where programs may not be loaded, trace events do; but not where programs were asked for.
+    let without_bpf = |backend: &str| {
+        let mut command = Command::new("setpriv");
+        command.args(["--bounding-set=-sys_admin,-bpf,-perfmon", "--inh-caps=-sys_admin,-bpf,-perfmon", "--"]);
+        command.arg(env!("CARGO_BIN_EXE_iopilot")).current_dir(s.path());
+        command.args(["trace", "record", device, "-o", "denied.parquet", "--backend", backend, "--"]);
+        command.args([
+            "dd",
+            &format!("if={device}"),
+            "of=/dev/null",
+            "bs=4k",
+            "count=5",
+            "iflag=direct",
+            "status=none",
+        ]);
+        command.output()
+    };
+    match without_bpf("auto") {
+        Err(e) => skipped(&format!("recording without BPF: setpriv: {e}")),
+        Ok(out) => {
+            let told = String::from_utf8(out.stderr).unwrap();
+            assert_eq!(out.status.code(), Some(0), "{told}");
+            assert!(told.contains("no BPF: ") && told.contains("; tracefs is used"), "{told}");
+            let stat: Value = serde_json::from_str(&s.ok("trace stat denied.parquet --json")).unwrap();
+            assert!(stat["reads"].as_u64().unwrap() >= 5, "{stat}");
+            fs::remove_file(s.path().join("denied.parquet")).unwrap();
+            let out = without_bpf("ebpf").unwrap();
+            let told = String::from_utf8(out.stderr).unwrap();
+            assert_eq!(out.status.code(), Some(1), "{told}");
+            assert!(told.lines().count() == 1 && told.contains("BPF: "), "{told}");
+            assert!(!s.path().join("denied.parquet").exists());
+        }
+    }
     assert!(!s.path().join("none.parquet").exists());
 }
 

@@ -169,3 +169,11 @@ fn what_never_became_a_request_is_not_told() {
     let script = script.issue(5, "R", 0, 8).complete(9, "R", 0, 8);
     assert_eq!(script.records(), [(0, Some(5), Some(9), 0, 8)], "the younger one was refused");
 }
+
+#[test]
+fn a_split_beyond_2_tib_is_told_by_its_low_half() {
+    let far = (5 << 32) - 10;
+    let split = What::Split { op: Op::Write, lba: Lba(far), at: Lba(6) };
+    let script = Script::new().queue(0, "W", far, 40).event(1, split).issue(2, "W", far, 16);
+    assert_eq!(script.records(), [(0, Some(2), None, far, 16), (1, None, None, far + 16, 24)]);
+}

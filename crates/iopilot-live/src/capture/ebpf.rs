@@ -1,0 +1,159 @@
+//! [`Ebpf`]: a capture by programs in the kernel, which `bpf/capture.bpf.c` explains.
+//!
+//! The kernel counts arrivals, and hands over a record when a request completes. Numbers without a record are what is
+//! still under way. The programs are bound to this process: when it ends, however it ends, they are gone.
+
+mod programs;
+mod sequence;
+mod told;
+
+use super::device::Device;
+use super::tasks::{Tasks, comm_text};
+use crate::LiveError;
+use iopilot_block::{Nanos, ProcessId};
+use iopilot_trace::TraceRecord;
+use programs::Programs;
+use sequence::Sequence;
+use std::collections::{BTreeMap, HashMap};
+use told::{FlagBits, Told, ToldRequest, ToldTask};
+
+/// Tasks that are remembered; those forgotten are asked for in `/proc`.
+const MOST_TASKS: usize = 1 << 16;
+
+/// From the kernel's ring buffer to requests.
+#[derive(Debug)]
+pub(super) struct Ebpf {
+    programs: Programs,
+    flags: FlagBits,
+    tasks: HashMap<u32, ToldTask>,
+    older: Tasks,
+    sequence: Sequence<ToldRequest>,
+    patience: Nanos,
+    origin: Option<Nanos>,
+    /// The latest arrival that was handed out.
+    latest: Nanos,
+    /// What could not be read, or came after it had been given up.
+    strange: u64,
+}
+
+impl Ebpf {
+    pub(super) fn start(device: &Device, buffer_kb: u32, patience: Nanos) -> Result<Self, LiveError> {
+        Ok(Self {
+            programs: Programs::start(device, buffer_kb)?,
+            flags: FlagBits::default(),
+            tasks: HashMap::new(),
+            older: Tasks::default(),
+            sequence: Sequence::default(),
+            patience,
+            origin: None,
+            latest: Nanos::ZERO,
+            strange: 0,
+        })
+    }
+
+    pub(super) fn poll(&mut self, out: &mut Vec<TraceRecord>) {
+        self.drain();
+        self.hand_out(out);
+        let oldest = Nanos(super::now().0.saturating_sub(self.patience.0));
+        // Who arrived before that, and is not here yet, is not waited for.
+        while self.sequence.skip_where(|next| next.arrival < oldest) {
+            self.hand_out(out);
+        }
+    }
+
+    /// Takes in nothing that arrives from now on.
+    pub(super) fn close(&mut self) -> Result<(), LiveError> {
+        self.programs.close()
+    }
+
+    pub(super) fn finish(&mut self, out: &mut Vec<TraceRecord>) -> Result<(), LiveError> {
+        self.close()?;
+        self.drain();
+        self.hand_out(out);
+        for request in self.programs.under_way()? {
+            self.take(request.number, Some(request));
+        }
+        self.hand_out(out);
+        while self.sequence.skip_where(|_| true) {
+            self.hand_out(out);
+        }
+        Ok(())
+    }
+
+    pub(super) fn pending(&self) -> usize {
+        let counts = self.programs.counts();
+        usize::try_from(counts.arrived.saturating_sub(counts.over)).unwrap_or(usize::MAX)
+    }
+
+    pub(super) fn given_up(&self) -> u64 {
+        self.sequence.skipped()
+    }
+
+    pub(super) fn lost_events(&self) -> u64 {
+        self.programs.counts().lost + self.strange
+    }
+
+    pub(super) fn process_names(&self) -> BTreeMap<u32, String> {
+        let named = self.tasks.values().filter(|task| task.issued);
+        named.map(|task| (task.pid, comm_text(&task.comm))).filter(|(_, name)| !name.is_empty()).collect()
+    }
+
+    pub(super) fn origin(&self) -> Option<Nanos> {
+        self.origin
+    }
+
+    fn drain(&mut self) {
+        if !self.flags.known() {
+            self.flags = self.programs.flag_bits();
+        }
+        while let Some(told) = self.programs.next() {
+            match told {
+                Some(Told::Request(request)) => self.take(request.number, Some(request)),
+                Some(Told::Refused(number)) => self.take(number, None),
+                Some(Told::Task(task)) => {
+                    if self.tasks.len() >= MOST_TASKS {
+                        self.tasks.clear();
+                    }
+                    self.tasks.insert(task.pid, task);
+                }
+                None => self.strange += 1,
+            }
+        }
+    }
+
+    fn take(&mut self, number: u64, request: Option<ToldRequest>) {
+        if !self.sequence.put(number, request) {
+            self.strange += 1;
+        }
+    }
+
+    fn hand_out(&mut self, out: &mut Vec<TraceRecord>) {
+        while let Some(request) = self.sequence.next() {
+            out.extend(self.record(&request));
+        }
+    }
+
+    fn record(&mut self, request: &ToldRequest) -> Option<TraceRecord> {
+        // Numbers are given some nanoseconds after the time is taken: two CPUs may do it crosswise.
+        let arrival = request.arrival.max(self.latest);
+        self.latest = arrival;
+        let origin = *self.origin.get_or_insert(arrival);
+        let mut record = request.record(self.flags)?;
+        record.arrival = arrival.since(origin);
+        record.issue = request.issued.map(|t| t.max(arrival).since(origin));
+        record.completion = request.completed.map(|t| t.max(arrival).since(origin));
+        let (parent, start) = match self.tasks.get_mut(&request.pid) {
+            Some(task) => {
+                task.issued = true;
+                (Some(task.parent), task.start)
+            }
+            None => {
+                let task = self.older.get(request.pid);
+                (task.parent, task.start)
+            }
+        };
+        record.parent = parent.map(ProcessId);
+        record.process_start = Some(start.since(origin));
+        Some(record)
+    }
+}

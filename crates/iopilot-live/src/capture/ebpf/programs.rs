@@ -1,0 +1,190 @@
+//! [`Programs`]: the programs of `bpf/capture.bpf.c` in the kernel.
+
+use super::told::{FlagBits, Told, ToldRequest};
+use crate::LiveError;
+use crate::capture::device::Device;
+use aya::maps::{Array, MapData, RingBuf};
+use aya::programs::BtfTracePoint;
+use aya::programs::tp_btf::BtfTracePointLinkId;
+use aya::{Btf, Ebpf, EbpfLoader};
+use std::fmt;
+
+/// As `make bpf` builds it.
+static OBJECT: &[u8] = aya::include_bytes_aligned!("../../../bpf/capture.bpf.o");
+
+/// The programs and their trace points. That of arrivals is the last: what follows it is then already there.
+const PROGRAMS: [(&str, &str); 9] = [
+    ("on_complete", "block_rq_complete"),
+    ("on_bio_complete", "block_bio_complete"),
+    ("on_issue", "block_rq_issue"),
+    ("on_insert", "block_rq_insert"),
+    ("on_back_merge", "block_bio_backmerge"),
+    ("on_front_merge", "block_bio_frontmerge"),
+    ("on_request_merge", "block_rq_merge"),
+    ("on_split", "block_split"),
+    (ARRIVALS, "block_bio_queue"),
+];
+const ARRIVALS: &str = "on_bio";
+/// In the programs' table of requests under way.
+const SLOTS: u32 = 65536;
+
+/// What the programs have counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    /// Requests that arrived, and those of them that are over.
+    pub(super) arrived: u64,
+    pub(super) over: u64,
+    /// What there was no room for.
+    pub(super) lost: u64,
+}
+
+/// The programs, attached; they go with this.
+pub(super) struct Programs {
+    ring: RingBuf<MapData>,
+    state: Array<MapData, [u64; 8]>,
+    slots: Array<MapData, [u64; 8]>,
+    arrivals: Option<BtfTracePointLinkId>,
+    programs: Ebpf,
+}
+
+impl fmt::Debug for Programs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Programs").field("counts", &self.counts()).finish_non_exhaustive()
+    }
+}
+
+/// What the kernel says, in one line: its verifier can say a lot, and says what counts at the end.
+fn refused(error: &(dyn std::error::Error + 'static)) -> LiveError {
+    let mut causes = Vec::new();
+    let mut next = Some(error);
+    while let Some(cause) = next {
+        let text = cause.to_string();
+        let text: String = text.lines().next().unwrap_or_default().chars().take(200).collect();
+        if causes.last() != Some(&text) {
+            causes.push(text);
+        }
+        next = cause.source();
+    }
+    LiveError::Bpf(causes.join(": "))
+}
+
+impl Programs {
+    /// Loads and attaches them. The buffer is as large as asked for, or the next power of two that the kernel takes.
+    pub(super) fn start(device: &Device, buffer_kb: u32) -> Result<Self, LiveError> {
+        let btf = Btf::from_sys_fs().map_err(|e| refused(&e))?;
+        let (major, minor) = (device.disk >> 20, device.disk & 0xf_ffff);
+        let partition = device.partition.unwrap_or_default();
+        let flag = u8::from;
+        let (requests, write_back, fua) = (flag(device.has_requests), flag(device.write_back), flag(device.knows_fua));
+        let page = rustix::param::page_size() as u32;
+        let ring = buffer_kb.min(1 << 20).saturating_mul(1024).next_power_of_two().max(page);
+        let mut programs = EbpfLoader::new()
+            .btf(Some(&btf))
+            .set_global("disk_major", &major, true)
+            .set_global("disk_minor", &minor, true)
+            .set_global("partition", &partition, true)
+            .set_global("has_requests", &requests, true)
+            .set_global("write_back", &write_back, true)
+            .set_global("knows_fua", &fua, true)
+            .set_max_entries("ring", ring)
+            .load(OBJECT)
+            .map_err(|e| refused(&e))?;
+        let mut arrivals = None;
+        for (name, trace_point) in PROGRAMS {
+            let missing = || LiveError::Bpf(format!("the object lacks {name}"));
+            let program = programs.program_mut(name).ok_or_else(missing)?;
+            let program: &mut BtfTracePoint =
+                program.try_into().map_err(|e: aya::programs::ProgramError| refused(&e))?;
+            program.load(trace_point, &btf).map_err(|e| refused(&e))?;
+            arrivals = Some(program.attach().map_err(|e| refused(&e))?);
+        }
+        let mut take = |name: &str| {
+            let missing = || LiveError::Bpf(format!("the object lacks {name}"));
+            programs.take_map(name).ok_or_else(missing)
+        };
+        Ok(Self {
+            ring: RingBuf::try_from(take("ring")?).map_err(|e| refused(&e))?,
+            state: Array::try_from(take("state")?).map_err(|e| refused(&e))?,
+            slots: Array::try_from(take("slots")?).map_err(|e| refused(&e))?,
+            arrivals,
+            programs,
+        })
+    }
+
+    /// The next record, if there is one; `Some(None)` for one that cannot be read.
+    pub(super) fn next(&mut self) -> Option<Option<Told>> {
+        self.ring.next().map(|data| Told::decode(&data))
+    }
+
+    /// Nothing arrives from now on; what has arrived is seen to its end.
+    pub(super) fn close(&mut self) -> Result<(), LiveError> {
+        let Some(link) = self.arrivals.take() else { return Ok(()) };
+        let Some(Ok(program)) = self.programs.program_mut(ARRIVALS).map(<&mut BtfTracePoint>::try_from) else {
+            return Ok(());
+        };
+        program.detach(link).map_err(|e| refused(&e))
+    }
+
+    /// The requests that have not completed.
+    pub(super) fn under_way(&self) -> Result<Vec<ToldRequest>, LiveError> {
+        let counts = self.counts();
+        let mut found = Vec::new();
+        for slot in 0..SLOTS {
+            // The table is large, and there are few or none.
+            if found.len() as u64 >= counts.arrived.saturating_sub(counts.over) {
+                break;
+            }
+            found.extend(ToldRequest::in_slot(&self.slots.get(&slot, 0).map_err(|e| refused(&e))?));
+        }
+        Ok(found)
+    }
+
+    /// The counters are the beginning of the programs' state; a map of ours can always be read.
+    pub(super) fn counts(&self) -> Counts {
+        let [arrived, over, lost, ..] = self.words();
+        Counts { arrived, over, lost }
+    }
+
+    /// Where the kernel has the flags of requests; known as soon as one has arrived.
+    pub(super) fn flag_bits(&self) -> FlagBits {
+        let [.., low, high] = self.words();
+        FlagBits::new([low, high])
+    }
+
+    fn words(&self) -> [u64; 8] {
+        self.state.get(&0, 0).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As POSIX' `cksum` has it.
+    fn cksum(data: &[u8]) -> u32 {
+        let length = data.len().to_le_bytes();
+        let significant = length.iter().rposition(|&b| b != 0).map_or(0, |at| at + 1);
+        let step =
+            |crc: u32, &byte: &u8| {
+                (0..8).fold(crc ^ u32::from(byte) << 24, |crc, _| {
+                    if crc & 1 << 31 != 0 { crc << 1 ^ 0x04c1_1db7 } else { crc << 1 }
+                })
+            };
+        !data.iter().chain(&length[..significant]).fold(0, step)
+    }
+
+    #[test]
+    fn the_object_was_built_from_the_source_beside_it() {
+        assert_eq!(cksum(b"123456789"), 930_766_865);
+        let source = include_bytes!("../../../bpf/capture.bpf.c");
+        let line = |data: &[u8], name: &str| format!("{} {} {name}\n", cksum(data), data.len());
+        let expected = line(source, "capture.bpf.c") + &line(OBJECT, "capture.bpf.o");
+        assert_eq!(include_str!("../../../bpf/checksums"), expected, "`make bpf` was forgotten");
+    }
+
+    #[test]
+    fn what_bpf_refuses_is_told_in_a_line() {
+        let verifier = std::io::Error::other("invalid access\n12: (85) call\nprocessed 12 insns");
+        assert_eq!(refused(&verifier).to_string(), "BPF: invalid access");
+    }
+}

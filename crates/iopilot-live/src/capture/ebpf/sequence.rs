@@ -1,0 +1,137 @@
+//! [`Sequence`]: what comes in any order, in the order of its numbers.
+
+use std::collections::VecDeque;
+
+/// A number this far ahead of the one awaited is no number.
+const FURTHEST: u64 = 1 << 22;
+
+/// What has come of a number.
+#[derive(Debug)]
+enum Place<T> {
+    /// Nothing yet.
+    Awaited,
+    /// That nothing will.
+    Void,
+    Here(T),
+}
+
+/// What waits for those with lower numbers. Numbers count from 0, and each is to come once.
+#[derive(Debug)]
+pub(super) struct Sequence<T> {
+    /// The number of the front one.
+    first: u64,
+    waiting: VecDeque<Place<T>>,
+    skipped: u64,
+}
+
+impl<T> Default for Sequence<T> {
+    fn default() -> Self {
+        Self { first: 0, waiting: VecDeque::new(), skipped: 0 }
+    }
+}
+
+impl<T> Sequence<T> {
+    /// Takes in what has this number, or that nothing has it. `false` where that comes too late, or cannot be.
+    pub(super) fn put(&mut self, number: u64, what: Option<T>) -> bool {
+        let Some(at) = number.checked_sub(self.first).filter(|&at| at < FURTHEST) else { return false };
+        let at = at as usize;
+        if at >= self.waiting.len() {
+            self.waiting.resize_with(at + 1, || Place::Awaited);
+        }
+        let free = matches!(self.waiting[at], Place::Awaited);
+        if free {
+            self.waiting[at] = what.map_or(Place::Void, Place::Here);
+        }
+        free
+    }
+
+    /// The next in order, if it is there.
+    pub(super) fn next(&mut self) -> Option<T> {
+        while !matches!(self.waiting.front()?, Place::Awaited) {
+            self.first += 1;
+            if let Some(Place::Here(what)) = self.waiting.pop_front() {
+                return Some(what);
+            }
+        }
+        None
+    }
+
+    /// No longer waits for those before the next one that is there, if `enough` holds of it; whether there were any.
+    pub(super) fn skip_where(&mut self, enough: impl Fn(&T) -> bool) -> bool {
+        let here = self.waiting.iter().position(|place| match place {
+            Place::Here(_) => true,
+            Place::Awaited | Place::Void => false,
+        });
+        let Some(here) = here.filter(|&at| at > 0) else { return false };
+        if !matches!(&self.waiting[here], Place::Here(what) if enough(what)) {
+            return false;
+        }
+        let skipped = self.waiting.drain(..here).filter(|place| matches!(place, Place::Awaited)).count();
+        self.skipped += skipped as u64;
+        self.first += here as u64;
+        true
+    }
+
+    /// How many were no longer waited for.
+    pub(super) fn skipped(&self) -> u64 {
+        self.skipped
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn all(sequence: &mut Sequence<u64>) -> Vec<u64> {
+        std::iter::from_fn(|| sequence.next()).collect()
+    }
+
+    #[test]
+    fn hands_out_in_order_what_comes_in_any() {
+        let mut s = Sequence::default();
+        assert!(s.put(2, Some(20)) && s.put(1, None));
+        assert!(all(&mut s).is_empty());
+        assert!(s.put(0, Some(0)));
+        assert_eq!(all(&mut s), [0, 20]);
+        assert!(!s.put(1, Some(10)), "too late");
+        assert!(s.put(3, Some(30)) && !s.put(3, Some(31)), "each comes once");
+        assert_eq!(all(&mut s), [30]);
+    }
+
+    #[test]
+    fn one_that_never_comes_does_not_hold_up_the_others_for_ever() {
+        let mut s = Sequence::default();
+        s.put(3, Some(30));
+        s.put(2, None);
+        s.put(6, Some(60));
+        assert!(!s.skip_where(|&n| n < 30), "not long enough");
+        assert!(s.skip_where(|&n| n < 60));
+        assert_eq!((all(&mut s), s.skipped()), (vec![30], 2));
+        assert!(!s.skip_where(|&n| n < 60));
+        assert!(s.put(4, Some(40)));
+        assert_eq!(all(&mut s), [40]);
+        assert!(s.skip_where(|_| true));
+        assert_eq!((all(&mut s), s.skipped()), (vec![60], 3));
+    }
+
+    #[test]
+    fn what_is_no_number_takes_no_memory() {
+        let mut s = Sequence::default();
+        assert!(!s.put(u64::MAX, Some(0)) && !s.put(FURTHEST, Some(0)));
+        assert_eq!(s.waiting.len(), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn all_come_once_and_in_order(order in Just((0u64..300).collect::<Vec<_>>()).prop_shuffle()) {
+            let (mut s, mut out) = (Sequence::default(), Vec::new());
+            for number in order {
+                prop_assert!(s.put(number, (number % 7 != 0).then_some(number)));
+                out.extend(all(&mut s));
+            }
+            prop_assert_eq!(out, (0..300).filter(|n| n % 7 != 0).collect::<Vec<_>>());
+            prop_assert_eq!(s.waiting.len(), 0);
+        }
+    }
+}
