@@ -9,6 +9,7 @@ mod control;
 mod desk;
 mod engine;
 mod filesystem;
+mod fuse;
 mod image;
 mod loop_device;
 mod parts;

@@ -14,6 +14,7 @@ pub(super) struct Image {
     file: File,
     path: PathBuf,
     size: u64,
+    made: bool,
 }
 
 impl Image {
@@ -66,7 +67,7 @@ impl Image {
             return Err(InputError::new("--size", size.to_string(), expected).into());
         }
         let path = fs::canonicalize(path).map_err(failed)?;
-        Ok(Some(Self { file, path, size }))
+        Ok(Some(Self { file, path, size, made }))
     }
 
     /// Where it is.
@@ -77,6 +78,14 @@ impl Image {
     /// Bytes.
     pub(super) fn size(&self) -> u64 {
         self.size
+    }
+
+    /// Removes the file if it was not there before: what it was for has failed.
+    pub(super) fn abandon(&self) {
+        if self.made {
+            // It is empty: where it stays nothing is lost.
+            let _ = fs::remove_file(&self.path);
+        }
     }
 
     /// Reads up to the end; what was read of `data`.

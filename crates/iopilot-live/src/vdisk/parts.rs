@@ -2,18 +2,18 @@
 
 use super::engine::Engine;
 use super::filesystem::{FILE, FuseAnswer, ImageFileSystem, Timing};
+use super::fuse::Fuse;
 use super::image::Image;
 use super::loop_device::LoopDevice;
 use super::state::Claim;
 use super::stats::Tally;
 use super::{queue_depth, sys};
 use crate::{BlockQueue, LiveError};
-use fuser::{BackgroundSession, Config, MountOption, Session};
 use rustix::mount::{UnmountFlags, unmount};
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, JoinHandle, sleep};
+use std::thread::{JoinHandle, sleep};
 use std::time::Duration;
 
 /// The priority of the threads that move data: below the one that keeps time.
@@ -29,7 +29,7 @@ pub(super) struct Parts {
     pub(super) engine: Option<Arc<Engine<FuseAnswer>>>,
     pub(super) threads: Vec<JoinHandle<()>>,
     pub(super) log: Option<JoinHandle<io::Result<()>>>,
-    pub(super) session: Option<BackgroundSession>,
+    pub(super) fuse: Option<Fuse>,
     pub(super) device: Option<LoopDevice>,
     pub(super) gone: bool,
 }
@@ -44,25 +44,13 @@ impl Parts {
         // Where requests wait for nothing, these threads could keep a CPU for themselves for good.
         let punctual = self.engine.is_some();
         let file_system = ImageFileSystem::new(Arc::clone(&self.image), timing);
-        let mount_point = self.claim.mount_point();
-        let mut config = Config::default();
-        config.mount_options = vec![
-            MountOption::FSName("iopilot-vdisk".to_owned()),
-            MountOption::NoDev,
-            MountOption::NoSuid,
-            MountOption::NoExec,
-        ];
-        config.n_threads = Some(threads);
-        // The session's threads are what the one is that starts them.
-        let starter = thread::spawn(move || {
+        let prepare = move || {
             if punctual {
                 sys::become_real_time(PRIORITY);
             }
             sys::become_io_flusher();
-            Session::new(file_system, mount_point, &config)?.spawn()
-        });
-        let started = starter.join().unwrap_or_else(|_| Err(io::Error::other("the file system's server panicked")));
-        self.session = Some(started.map_err(|e| LiveError::io("/dev/fuse", e))?);
+        };
+        self.fuse = Some(Fuse::mount(file_system, &self.claim.mount_point(), threads, prepare)?);
         Ok(())
     }
 
@@ -88,6 +76,9 @@ impl Parts {
             }
         }
         self.gone = true;
+        if let Some(device) = &self.device {
+            device.sync_file_systems();
+        }
         // What is still to be written need not take the model's time.
         if let Some(engine) = &self.engine {
             engine.hurry();
@@ -100,10 +91,10 @@ impl Parts {
             results.push(queue.and_then(|queue| queue_depth::set(&queue, queue_depth::MOST)));
             results.push(device.detach(PATIENCE).map(drop));
         }
-        if let Some(session) = self.session.take() {
+        if let Some(fuse) = self.fuse.take() {
             match unmount_patiently(&self.claim.mount_point()) {
                 Ok(true) => {
-                    let joined = session.join();
+                    let joined = fuse.join();
                     results.push(joined.map_err(|e| LiveError::io("/dev/fuse", e)));
                 }
                 // Its threads end when the last user has gone.

@@ -59,18 +59,22 @@ impl VdiskServer {
         // What dead ones left may hold the backing file.
         state.attached()?;
         let image = Arc::new(open_image(&options)?);
+        Self::start_on(&image, &state, depth, options).inspect_err(|_| image.abandon())
+    }
+
+    fn start_on(image: &Arc<Image>, state: &StateFolder, depth: u32, options: VdiskOptions) -> Result<Self, LiveError> {
         let log = options.log.as_deref().map(RequestLog::create).transpose()?;
         let (log, log_thread) = log.map_or((None, None), |(log, thread)| (Some(log), Some(thread)));
         let claim = state.claim(options.name.as_deref())?;
         let rotational = options.device.as_ref().is_some_and(is_rotational);
         let mut parts = Parts {
             claim,
-            image: Arc::clone(&image),
+            image: Arc::clone(image),
             tally: Arc::new(Mutex::new(Tally::new(options.speed))),
             engine: None,
             threads: Vec::new(),
             log: log_thread,
-            session: None,
+            fuse: None,
             device: None,
             gone: false,
         };

@@ -22,6 +22,7 @@ mod results;
 mod traces;
 mod training;
 mod validation;
+mod vdisks;
 
 use std::fmt::Write;
 use std::path::Path;

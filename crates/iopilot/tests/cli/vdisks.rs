@@ -1,0 +1,279 @@
+//! `iopilot vdisk` with real block devices. Needs root, FUSE and loop devices, and says so where they are missing.
+#![cfg(target_os = "linux")]
+
+use crate::{Sandbox, skipped};
+use serde_json::Value;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread::sleep;
+use std::time::Duration;
+
+/// A folder for virtual disks that are of no other test; whatever is left there goes at the end.
+struct Disks {
+    sandbox: Sandbox,
+}
+
+impl Disks {
+    /// `None`, having said why, where there can be none.
+    fn new(test: &str) -> Option<Self> {
+        let root = fs::metadata("/proc/self").is_ok_and(|m| m.uid() == 0);
+        let there = ["/dev/fuse", "/dev/loop-control"].iter().all(|path| Path::new(path).exists());
+        if !root || !there {
+            skipped(&format!("{test}: needs root, /dev/fuse and /dev/loop-control"));
+            return None;
+        }
+        Some(Self { sandbox: Sandbox::new() })
+    }
+
+    /// Runs `iopilot vdisk`, which must succeed; what it prints.
+    fn ok(&self, line: &str) -> String {
+        self.sandbox.ok(&format!("vdisk {line} --state-dir state"))
+    }
+
+    /// Runs `iopilot vdisk`, which must refuse its input; the line it says so with.
+    fn refused(&self, line: &str) -> String {
+        self.sandbox.refused(&format!("vdisk {line} --state-dir state"))
+    }
+
+    /// Attaches a disk; what is printed of it.
+    fn attach(&self, options: &str) -> Value {
+        serde_json::from_str(&self.ok(&format!("attach --json --backing disk.img {options}"))).unwrap()
+    }
+
+    fn list(&self) -> Vec<Value> {
+        serde_json::from_str(&self.ok("list --json")).unwrap()
+    }
+
+    /// Nothing is attached, mounted or noted.
+    fn are_gone(&self) {
+        assert!(self.list().is_empty());
+        assert_eq!(self.attached(), Vec::<PathBuf>::new());
+        assert!(!fs::read_to_string("/proc/mounts").unwrap().contains(&*self.folder().to_string_lossy()));
+        let noted = fs::read_dir(self.sandbox.path().join("state")).unwrap().map(|e| e.unwrap().file_name());
+        assert_eq!(noted.collect::<Vec<_>>(), ["lock"]);
+    }
+
+    fn folder(&self) -> PathBuf {
+        fs::canonicalize(self.sandbox.path()).unwrap()
+    }
+
+    /// The loop devices that are attached to files of the sandbox.
+    fn attached(&self) -> Vec<PathBuf> {
+        let devices = fs::read_dir("/sys/block").unwrap().map(|e| e.unwrap().path());
+        let of_us = |device: &PathBuf| {
+            let backing = fs::read_to_string(device.join("loop/backing_file")).unwrap_or_default();
+            Path::new(&backing).starts_with(self.folder())
+        };
+        devices.filter(of_us).collect()
+    }
+
+    /// Runs a program, which must succeed; what it prints.
+    fn tool(&self, line: &str) -> String {
+        let mut words = line.split_whitespace();
+        let mut command = Command::new(words.next().unwrap());
+        let out = command.args(words).current_dir(self.sandbox.path()).output().unwrap();
+        assert!(out.status.success(), "{line}: {}", String::from_utf8_lossy(&out.stderr));
+        String::from_utf8(out.stdout).unwrap()
+    }
+
+    /// Unmounts what a test has mounted, once no process holds it that was just being started.
+    fn unmount(&self) {
+        let mounted = self.sandbox.path().join("mounted");
+        wait_until("unmounting", || Command::new("umount").arg("-q").arg(&mounted).status().unwrap().success());
+    }
+
+    /// Whether these programs are there; says so where not.
+    fn have(&self, test: &str, programs: &[&str]) -> bool {
+        let missing = programs.iter().find(|program| {
+            !["/usr/sbin", "/sbin", "/usr/bin", "/bin"].iter().any(|folder| Path::new(folder).join(program).exists())
+        });
+        if let Some(program) = missing {
+            skipped(&format!("{test}: needs {program}"));
+        }
+        missing.is_none()
+    }
+}
+
+impl Drop for Disks {
+    fn drop(&mut self) {
+        let mounted = self.sandbox.path().join("mounted");
+        if mounted.exists() {
+            let _ = Command::new("umount").args(["-q", "-l"]).arg(mounted).status();
+        }
+        let _ = self.sandbox.run("vdisk detach --all --force --state-dir state");
+    }
+}
+
+fn device(attachment: &Value) -> &str {
+    attachment["device"].as_str().unwrap()
+}
+
+fn queue(attachment: &Value, attribute: &str) -> String {
+    let name = Path::new(device(attachment)).file_name().unwrap();
+    let path = Path::new("/sys/block").join(name).join("queue").join(attribute);
+    fs::read_to_string(path).unwrap().trim().to_owned()
+}
+
+/// Waits until `done`; the time it takes is not asserted, but it ends.
+fn wait_until(what: &str, done: impl Fn() -> bool) {
+    for _ in 0..3000 {
+        if done() {
+            return;
+        }
+        sleep(Duration::from_millis(10));
+    }
+    panic!("{what} did not happen");
+}
+
+#[test]
+fn data_survive_detach_and_attach_and_a_file_system_check() {
+    let Some(disks) = Disks::new("data of virtual disks") else { return };
+    if !disks.have("data of virtual disks", &["mkfs.ext4", "fsck.ext4", "mount", "umount"]) {
+        return;
+    }
+    let written: Vec<u8> = (0..3_000_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let disk = disks.attach("--disk hd-500-16 --size 64M --depth 4 --time-scale 50");
+    disks.tool(&format!("mkfs.ext4 -q {}", device(&disk)));
+    fs::create_dir(disks.sandbox.path().join("mounted")).unwrap();
+    disks.tool(&format!("mount {} mounted", device(&disk)));
+    disks.sandbox.write("mounted/file", &written);
+    let line = disks.refused("detach vd0");
+    assert!(line.contains("in use, by a file system that is mounted, say"), "{line}");
+    disks.unmount();
+    disks.ok("detach vd0");
+    disks.are_gone();
+
+    // Its size is that of its file.
+    let disk = disks.attach("--disk hd-500-16 --time-scale 50");
+    assert_eq!(disk["size"], 64 << 20);
+    disks.tool(&format!("fsck.ext4 -f -n {}", device(&disk)));
+    disks.tool(&format!("mount {} mounted", device(&disk)));
+    assert!(fs::read(disks.sandbox.path().join("mounted/file")).unwrap() == written, "the file has other data");
+    disks.unmount();
+    disks.ok(&format!("detach {}", device(&disk)));
+    disks.are_gone();
+}
+
+#[test]
+fn a_disk_is_what_was_asked_for_and_tells_what_it_did() {
+    let Some(disks) = Disks::new("statistics of virtual disks") else { return };
+    let disk = disks.attach("--disk hd-500-16 --size 1G --depth 4 --scheduler bfq --name mine --requests-out log.csv");
+    assert_eq!(
+        (disk["size"].as_u64(), disk["depth"].as_u64(), disk["name"].as_str()),
+        (Some(1 << 30), Some(4), Some("mine"))
+    );
+    assert_eq!(disks.tool(&format!("blockdev --getsize64 {}", device(&disk))).trim(), (1u64 << 30).to_string());
+    assert_eq!(queue(&disk, "rotational"), "1");
+    assert!(queue(&disk, "scheduler").contains("[bfq]"));
+    let stats = || -> Value { serde_json::from_str(&disks.ok("stats mine --json")).unwrap() };
+    let before = stats();
+    disks.tool(&format!("dd if={} of=/dev/null bs=4k count=20 skip=1000 iflag=direct", device(&disk)));
+    disks.tool(&format!("dd if=small.trace of={} bs=4k count=1 oflag=direct conv=fsync,notrunc", device(&disk)));
+    let after = stats();
+    let grown = |group: &str, of: &str| after[group][of].as_u64().unwrap() - before[group][of].as_u64().unwrap();
+    // Whoever watches for new disks may read from it too.
+    assert!(grown("requests", "read") >= 20 && grown("bytes", "read") >= 20 * 4096, "{after}");
+    assert!(grown("requests", "write") == 1 && grown("requests", "flush") >= 1, "{after}");
+    let number = |value: &Value| value.as_f64().unwrap();
+    // Nothing is answered before the model is through.
+    assert!(number(&after["modelled_ms"]["mean"]) > 0.0, "{after}");
+    assert!(number(&after["real_ms"]["mean"]) >= number(&after["modelled_ms"]["mean"]), "{after}");
+    assert!(disks.ok("stats mine").contains("lateness"));
+    disks.ok("detach mine");
+
+    let log = fs::read_to_string(disks.sandbox.path().join("log.csv")).unwrap();
+    let mut lines = log.lines();
+    assert_eq!(lines.next(), Some("op,lba,sectors,arrived_ns,due_ns,left_ns"));
+    let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
+    assert_eq!(rows.iter().filter(|row| row[0] == "write").count(), 1);
+    for row in rows {
+        let times: Vec<u64> = row[3..].iter().map(|t| t.parse().unwrap()).collect();
+        assert!(times.is_sorted(), "{row:?}");
+    }
+    disks.are_gone();
+}
+
+#[test]
+fn what_a_killed_server_leaves_is_cleared_away() {
+    let Some(disks) = Disks::new("killed virtual disks") else { return };
+    let kill = |signal: &str, disk: &Value| {
+        let pid = disk["pid"].as_u64().unwrap();
+        disks.tool(&format!("kill -{signal} {pid}"));
+        wait_until("its end", || {
+            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            stat.is_empty() || stat.contains(") Z ")
+        });
+    };
+    let killed = disks.attach("--disk wd1200bb --size 16M --depth 4");
+    kill("KILL", &killed);
+    // The next attach finds the name and the file free.
+    let disk = disks.attach("--disk wd1200bb");
+    assert_eq!((&disk["name"], &disk["size"]), (&killed["name"], &killed["size"]));
+    assert_eq!((disks.attached().len(), disks.list().len()), (1, 1));
+    // One that is told to end does so itself.
+    kill("TERM", &disk);
+    assert_eq!(disks.attached(), Vec::<PathBuf>::new());
+    let left = disks.sandbox.path().join("state").join(disk["name"].as_str().unwrap());
+    assert!(!left.exists());
+
+    let killed = disks.attach("--disk none");
+    kill("KILL", &killed);
+    disks.are_gone();
+}
+
+#[test]
+fn a_disk_without_a_model_stores_and_discards() {
+    let Some(disks) = Disks::new("virtual disks without a model") else { return };
+    if !disks.have("virtual disks without a model", &["dd", "cmp", "blkdiscard"]) {
+        return;
+    }
+    let disk = disks.attach("--disk none --size 32M");
+    assert_eq!(queue(&disk, "rotational"), "0");
+    disks.tool("dd if=/dev/urandom of=data bs=1M count=8");
+    disks.tool(&format!("dd if=data of={} bs=1M oflag=direct conv=fsync", device(&disk)));
+    disks.tool(&format!("cmp -n 8388608 data {}", device(&disk)));
+    let room = || fs::metadata(disks.sandbox.path().join("disk.img")).unwrap().blocks();
+    let full = room();
+    disks.tool(&format!("blkdiscard -o 0 -l 4M {}", device(&disk)));
+    assert!(room() < full);
+    disks.tool(&format!("cmp -n 4194304 /dev/zero {}", device(&disk)));
+    disks.tool(&format!("cmp -i 4194304 -n 4194304 data {}", device(&disk)));
+    disks.ok("detach --all");
+    disks.are_gone();
+}
+
+#[test]
+fn what_cannot_be_is_refused_in_a_line_and_leaves_nothing() {
+    let Some(disks) = Disks::new("refused virtual disks") else { return };
+    for (options, told) in [
+        ("--disk hd-500-61", "did you mean hd-500-16?"),
+        ("--disk hd-500-16 --size 1X", "--size: got 1X, expected"),
+        ("--disk hd-500-16 --size 0", "--size: got 0, expected a multiple of 512, above 0"),
+        ("--disk hd-500-16 --size 1000", "--size: got 1000, expected a multiple of 512, above 0"),
+        ("--disk hd-500-16 --size 9T", "the size of hd-500-16"),
+        ("--disk none", "--size: got nothing, expected a size such as 8G"),
+        ("--disk hd-500-16 --size 1M --depth 3", "--depth: got 3, expected 4 to 128"),
+        ("--disk hd-500-16 --size 1M --depth 129", "--depth: got 129, expected 4 to 128"),
+        ("--disk hd-500-16 --size 1M --time-scale 0", "--time-scale: got 0, expected a number above 0"),
+        ("--disk hd-500-16 --size 1M --name a/b", "--name: got a/b, expected up to 64 letters"),
+        ("--disk hd-500-16 --size 1M --requests-out no/log", "no/log: No such file"),
+    ] {
+        let done = disks.sandbox.run(&format!("vdisk attach --backing new.img --state-dir state {options}"));
+        assert!(done.code == 2 || options.contains("no/log"), "{options}: {}", done.stderr);
+        assert!(done.stderr.contains(told) && done.stderr.lines().count() == 1, "{options}: {}", done.stderr);
+    }
+    let line = disks.refused("attach --disk hd-500-16 --size 1M --backing made.img --scheduler cfq");
+    assert!(line.contains("scheduler cfq is not offered, expected one of none"), "{line}");
+    disks.sandbox.write("small.img", [0; 4096]);
+    let line = disks.refused("attach --disk hd-500-16 --size 1M --backing small.img");
+    assert!(line.contains("--size: got 1048576, expected 4096, the size of small.img"), "{line}");
+    assert!(disks.refused("attach --disk hd-500-16 --backing .").contains("--backing: got ., expected a file"));
+    assert!(disks.refused("detach vd7").contains("virtual disk: got vd7, expected a virtual disk; there is none"));
+    disks.attach("--disk none --size 1M");
+    assert!(disks.refused("attach --disk none --backing disk.img").contains("in use by another virtual disk"));
+    assert!(disks.refused("stats vd7").contains("expected one of vd0 (/dev/loop"));
+    disks.ok("detach vd0");
+    disks.are_gone();
+}
