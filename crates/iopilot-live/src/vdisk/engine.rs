@@ -6,8 +6,9 @@ use super::request_log::{LoggedRequest, RequestLog};
 use super::stats::{Counted, Tally};
 use super::sys;
 use iopilot_block::RequestId;
-use iopilot_device::AnyDevice;
+use iopilot_device::Device;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -26,8 +27,8 @@ pub(super) trait Answer: Send + 'static {
 }
 
 /// A [`Desk`] with a thread that sends each answer at its time.
-pub(super) struct Engine<A> {
-    guarded: Mutex<Guarded<A>>,
+pub(super) struct Engine<D, A> {
+    guarded: Mutex<Guarded<D, A>>,
     /// Wakes the thread that keeps time.
     wake: Condvar,
     /// The real time of the model's next event; 0 for at once. For the thread that spins.
@@ -37,21 +38,22 @@ pub(super) struct Engine<A> {
     log: Option<RequestLog>,
 }
 
-struct Guarded<A> {
-    desk: Desk<AnyDevice, A>,
+struct Guarded<D, A> {
+    desk: Desk<D, A>,
     /// The real time until which the thread sleeps; 0 while it does not.
     asleep_until: u64,
     stop: bool,
 }
 
-impl<A: Answer> Engine<A> {
-    /// Starts the thread; `tally` counts what it sends and `log` records it. The flag tells whether the kernel lets the
-    /// thread be in time.
+impl<D: Device + Send + 'static, A: Answer> Engine<D, A> {
+    /// Starts the thread; `tally` counts what it sends and `log` records it. Should the model panic, `broken` is called,
+    /// and everything is answered at once. The flag tells whether the kernel lets the thread be in time.
     pub(super) fn start(
-        device: AnyDevice,
+        device: D,
         speed: f64,
         tally: Arc<Mutex<Tally>>,
         log: Option<RequestLog>,
+        broken: impl Fn() + Send + 'static,
     ) -> io::Result<(Arc<Self>, JoinHandle<()>, bool)> {
         let engine = Arc::new(Self {
             guarded: Mutex::new(Guarded { desk: Desk::new(device), asleep_until: 0, stop: false }),
@@ -67,7 +69,10 @@ impl<A: Answer> Engine<A> {
             thread::Builder::new().name("vdisk-time".to_owned()).spawn(move || {
                 // The receiver waits for it.
                 let _ = tell.send(sys::become_real_time(PRIORITY));
-                engine.keep_time();
+                // What a panic leaves locked is retired by whoever looks next: the second time no model is asked.
+                while catch_unwind(AssertUnwindSafe(|| engine.keep_time())).is_err() {
+                    broken();
+                }
             })?
         };
         let real_time = told.recv().unwrap_or(false);
@@ -112,7 +117,7 @@ impl<A: Answer> Engine<A> {
     }
 
     /// The model may have something to do earlier than it had.
-    fn changed(&self, mut guarded: MutexGuard<'_, Guarded<A>>) {
+    fn changed(&self, mut guarded: MutexGuard<'_, Guarded<D, A>>) {
         let alarm = self.next(&mut guarded);
         self.alarm.store(alarm, Ordering::Release);
         let wake = guarded.stop || alarm.saturating_sub(SPIN) < guarded.asleep_until;
@@ -123,7 +128,7 @@ impl<A: Answer> Engine<A> {
         }
     }
 
-    fn next(&self, guarded: &mut Guarded<A>) -> u64 {
+    fn next(&self, guarded: &mut Guarded<D, A>) -> u64 {
         if !guarded.desk.ready().is_empty() {
             return 0;
         }
@@ -195,17 +200,114 @@ impl<A: Answer> Engine<A> {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Guarded<A>> {
+    fn lock(&self) -> MutexGuard<'_, Guarded<D, A>> {
         self.guarded.lock().unwrap_or_else(|poisoned| retired(poisoned.into_inner()))
     }
 }
 
 /// A thread that panicked while it held the lock leaves a model that cannot be asked any more.
-fn retired<A>(mut guarded: MutexGuard<'_, Guarded<A>>) -> MutexGuard<'_, Guarded<A>> {
+fn retired<D: Device, A>(mut guarded: MutexGuard<'_, Guarded<D, A>>) -> MutexGuard<'_, Guarded<D, A>> {
     guarded.desk.retire();
     guarded
 }
 
 fn lock(tally: &Mutex<Tally>) -> MutexGuard<'_, Tally> {
     tally.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iopilot_block::{Lba, Nanos, Op, Sectors};
+    use iopilot_device::{Completion, ConstantDevice, DeviceRequest};
+    use std::sync::mpsc::{Receiver, Sender, channel};
+
+    /// Tells that it was sent.
+    struct Told(Sender<u32>, u32);
+
+    impl Answer for Told {
+        fn send(self) {
+            self.0.send(self.1).unwrap();
+        }
+    }
+
+    const READ: Order = Order { op: Op::Read, lba: Lba(0), sectors: Sectors(8) };
+
+    type Started<D> = (Arc<Engine<D, Told>>, JoinHandle<()>, Receiver<()>);
+
+    fn start<D: Device + Send + 'static>(device: D) -> (Started<D>, Arc<Mutex<Tally>>) {
+        let tally = Arc::new(Mutex::new(Tally::new(1.0)));
+        let (tell, broken) = channel();
+        let broke = move || tell.send(()).unwrap();
+        let (engine, thread, _) = Engine::start(device, 1.0, Arc::clone(&tally), None, broke).unwrap();
+        ((engine, thread, broken), tally)
+    }
+
+    #[test]
+    fn answers_leave_in_order_and_not_before_their_time() {
+        let device = ConstantDevice::simple(1 << 20, 2, Nanos::from_micros(300), 0.0);
+        let ((engine, thread, _broken), tally) = start(device);
+        let (tell, told) = channel();
+        for n in 0..20 {
+            let id = engine.enter(READ, monotonic());
+            engine.deliver(id, Told(tell.clone(), n));
+        }
+        assert_eq!(told.iter().take(20).collect::<Vec<_>>(), (0..20).collect::<Vec<_>>());
+        engine.stop();
+        thread.join().unwrap();
+        let stats = tally.lock().unwrap().stats(engine.in_flight() as u64);
+        assert_eq!((stats.requests.read, stats.in_flight), (20, 0));
+        // One after another, whatever became of the thread in between.
+        assert!(stats.modelled_ms.mean >= 0.3 && stats.real_ms.mean >= stats.modelled_ms.mean, "{stats:?}");
+    }
+
+    #[test]
+    fn who_hurries_waits_for_nothing() {
+        let hour = Nanos::from_secs(3600);
+        let ((engine, thread, _broken), _tally) = start(ConstantDevice::simple(1 << 20, 2, hour, 0.0));
+        let (tell, told) = channel();
+        for n in 0..3 {
+            let id = engine.enter(READ, monotonic());
+            engine.deliver(id, Told(tell.clone(), n));
+        }
+        engine.hurry();
+        assert_eq!(told.iter().take(3).count(), 3);
+        engine.stop();
+        thread.join().unwrap();
+    }
+
+    /// A model with a fault.
+    struct Faulty;
+
+    impl Device for Faulty {
+        fn submit(&mut self, _: DeviceRequest, _: Nanos) {}
+
+        fn next_event(&self) -> Option<Nanos> {
+            Some(Nanos::ZERO)
+        }
+
+        fn advance(&mut self, _: Nanos, _: &mut Vec<Completion>) {
+            panic!("a fault");
+        }
+
+        fn capacity(&self) -> u64 {
+            1 << 20
+        }
+
+        fn queue_depth(&self) -> u32 {
+            1
+        }
+    }
+
+    #[test]
+    fn a_model_that_panics_holds_nothing_back() {
+        let ((engine, thread, broken), _tally) = start(Faulty);
+        broken.recv().unwrap();
+        let (tell, told) = channel();
+        let id = engine.enter(READ, monotonic());
+        engine.deliver(id, Told(tell, 7));
+        assert_eq!(told.recv().unwrap(), 7);
+        engine.stop();
+        thread.join().unwrap();
+    }
 }

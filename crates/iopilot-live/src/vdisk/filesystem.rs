@@ -7,6 +7,7 @@ use super::fuse::{self, Attributes, Body, FileSystem, Kind, Reply};
 use super::image::Image;
 use super::stats::{Counted, Tally};
 use iopilot_block::{Lba, Nanos, Op, SECTOR_BYTES, Sectors};
+use iopilot_device::AnyDevice;
 use std::io;
 use std::sync::{Arc, Mutex};
 
@@ -20,10 +21,13 @@ const BLOCK: u32 = 4096;
 /// Buffers that are kept for reads to come.
 const SPARE_BUFFERS: usize = 64;
 
+/// What keeps the time of a model.
+pub(super) type ModelEngine = Engine<AnyDevice, FuseAnswer>;
+
 /// What the requests wait for.
 pub(super) enum Timing {
     /// A model.
-    Model(Arc<Engine<FuseAnswer>>),
+    Model(Arc<ModelEngine>),
     /// Nothing: each is answered by the thread that read it.
     None(Arc<Mutex<Tally>>),
 }
@@ -129,8 +133,11 @@ impl ImageFileSystem {
     }
 
     fn read(&self, offset: u64, size: u32, reply: Reply) {
-        // What lies behind the end is not read, and no part of a disk.
+        // What lies behind the end is no part of the disk.
         let length = u64::from(size).min(self.image.size().saturating_sub(offset));
+        if length == 0 {
+            return reply.data(&[]);
+        }
         self.serve(Op::Read, offset, length, reply, || {
             let mut buffer = self.buffers.take(size as usize);
             let length = self.image.read(&mut buffer[..size as usize], offset)?.len();
@@ -139,7 +146,7 @@ impl ImageFileSystem {
     }
 
     fn write(&self, offset: u64, data: &[u8], reply: Reply) {
-        if offset.checked_add(data.len() as u64).is_none_or(|end| end > self.image.size()) {
+        if data.is_empty() || offset.checked_add(data.len() as u64).is_none_or(|end| end > self.image.size()) {
             return reply.error(libc::ENOSPC);
         }
         self.serve(Op::Write, offset, data.len() as u64, reply, || {

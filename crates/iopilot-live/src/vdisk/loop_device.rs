@@ -134,7 +134,7 @@ impl LoopDevice {
             if fields.next() == Some(&number) {
                 // Blanks stand as octal numbers; a file system that is not found is one whose user was warned.
                 let mount_point = fields.nth(1).unwrap_or_default().replace("\\040", " ");
-                let _ = File::open(mount_point).map(|folder| syncfs(folder));
+                let _ = File::open(mount_point).map(syncfs);
             }
         }
     }

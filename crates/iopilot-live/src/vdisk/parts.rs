@@ -1,7 +1,6 @@
 //! [`Parts`]: what a virtual disk is made of while it is there, and how it goes.
 
-use super::engine::Engine;
-use super::filesystem::{FILE, FuseAnswer, ImageFileSystem, Timing};
+use super::filesystem::{FILE, ImageFileSystem, ModelEngine, Timing};
 use super::fuse::Fuse;
 use super::image::Image;
 use super::loop_device::LoopDevice;
@@ -26,7 +25,7 @@ pub(super) struct Parts {
     pub(super) claim: Claim,
     pub(super) image: Arc<Image>,
     pub(super) tally: Arc<Mutex<Tally>>,
-    pub(super) engine: Option<Arc<Engine<FuseAnswer>>>,
+    pub(super) engine: Option<Arc<ModelEngine>>,
     pub(super) threads: Vec<JoinHandle<()>>,
     pub(super) log: Option<JoinHandle<io::Result<()>>>,
     pub(super) fuse: Option<Fuse>,

@@ -35,7 +35,7 @@ pub struct VdiskServer {
     parts: Arc<Mutex<Parts>>,
     /// The thread that does what comes over the socket, until the other is closed.
     control: Option<(JoinHandle<()>, UnixStream)>,
-    /// A byte comes when the disk was detached from outside.
+    /// A byte comes when the disk was detached from outside, or its model is broken.
     detached: UnixStream,
 }
 
@@ -78,9 +78,14 @@ impl VdiskServer {
             device: None,
             gone: false,
         };
+        let pair = || UnixStream::pair().map_err(|e| LiveError::io("a socket", e));
+        let ((detached, tell), (stopped, stop)) = (pair()?, pair()?);
         let mut real_time = false;
         if let Some(device) = options.device {
-            let started = Engine::start(device, options.speed, Arc::clone(&parts.tally), log);
+            let broken = tell.try_clone().map_err(|e| LiveError::io("a socket", e))?;
+            // Whoever serves the disk ends it.
+            let broken = move || drop((&broken).write_all(&[0]));
+            let started = Engine::start(device, options.speed, Arc::clone(&parts.tally), log, broken);
             let (engine, thread, punctual) = started.map_err(|e| LiveError::io("a thread", e))?;
             parts.engine = Some(engine);
             parts.threads.push(thread);
@@ -106,8 +111,6 @@ impl VdiskServer {
         let listener = control::listen(parts.claim.folder())?;
         parts.claim.served(attachment.clone())?;
         let parts = Arc::new(Mutex::new(parts));
-        let pair = || UnixStream::pair().map_err(|e| LiveError::io("a socket", e));
-        let ((detached, tell), (stopped, stop)) = (pair()?, pair()?);
         let thread = {
             let parts = Arc::clone(&parts);
             let serve = move || obey(&listener, &stopped, tell, &parts);
