@@ -74,6 +74,12 @@ pub enum LiveError {
         /// Why.
         source: io::Error,
     },
+    /// What the user wrote is wrong.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// A saved file is damaged.
+    #[error("{0}")]
+    State(String),
     /// A file could not be read or written.
     #[error("{}: {source}", path.display())]
     Io {
@@ -97,7 +103,9 @@ impl LiveError {
     /// Whether the user asked for what cannot be, rather than something failing.
     pub fn is_bad_input(&self) -> bool {
         match self {
-            Self::Device { .. } | Self::Scheduler { .. } | Self::Command { .. } | Self::Input(_) => true,
+            Self::Device { .. } | Self::Scheduler { .. } | Self::Command { .. } | Self::Input(_) | Self::State(_) => {
+                true
+            }
             Self::Refused { bad_input, .. } => *bad_input,
             _ => false,
         }

@@ -3,11 +3,17 @@
 
 mod capture;
 mod error;
+mod identity;
+mod learned;
 mod queue;
 mod record;
+mod timed;
 pub mod vdisk;
 
 pub use capture::{Backend, Capture, CaptureOptions};
 pub use error::LiveError;
+pub use identity::DiskIdentity;
+pub use learned::LearnedDisk;
 pub use queue::{BlockQueue, QueueState};
 pub use record::{RecordOptions, RecordSummary, record};
+pub use timed::TimedDisk;

@@ -51,6 +51,11 @@ impl BlockQueue {
         }
     }
 
+    /// Its disk's directory in sysfs.
+    pub(crate) fn sysfs(&self) -> &Path {
+        &self.sysfs
+    }
+
     /// The kernel's name of the disk, such as `sda`.
     pub fn name(&self) -> &str {
         &self.name

@@ -49,11 +49,17 @@ impl Training {
     /// About how many requests [`Training::run`] issues on a device of `capacity` sectors.
     pub fn requests(&self, capacity: u64) -> u64 {
         let cells = (TableShape::new(capacity).columns() * ROWS) as u64;
+        self.read_requests(capacity) + cells * u64::from(self.samples)
+    }
+
+    /// About how many [`Training::run_reads`] issues.
+    pub fn read_requests(&self, capacity: u64) -> u64 {
+        let cells = (TableShape::new(capacity).columns() * ROWS) as u64;
         let hits = match self.form {
             TableForm::Two => 0,
             TableForm::Three(_) => (ROWS * (STRIDES.len() + GROUPS)) as u64,
         };
-        (2 * cells + hits) * u64::from(self.samples)
+        (cells + hits) * u64::from(self.samples)
     }
 
     /// Trains on `device`, whose content writes destroy; `tell` is told of each request.
@@ -61,6 +67,18 @@ impl Training {
     /// # Errors
     /// Those of the device.
     pub fn run<D: TimedDevice>(&self, device: &mut D, tell: impl FnMut()) -> Result<Trained, D::Error> {
+        self.some(device, true, tell)
+    }
+
+    /// The same without writes, whose table stays empty: what is asked about a write is then answered as for a read.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn run_reads<D: TimedDevice>(&self, device: &mut D, tell: impl FnMut()) -> Result<Trained, D::Error> {
+        self.some(device, false, tell)
+    }
+
+    fn some<D: TimedDevice>(&self, device: &mut D, writes: bool, tell: impl FnMut()) -> Result<Trained, D::Error> {
         let capacity = device.capacity();
         let mut run = Run {
             device,
@@ -75,7 +93,9 @@ impl Training {
         if matches!(self.form, TableForm::Three(_)) {
             run.cache_hits()?;
         }
-        run.all_cells(Op::Write)?;
+        if writes {
+            run.all_cells(Op::Write)?;
+        }
         Ok(run.trained)
     }
 }
@@ -266,6 +286,35 @@ mod tests {
         assert_eq!((one.requests, one.time), (two.requests, two.time));
         let expected = Training { form, samples: 2, seed: 1 }.requests(crate::Device::capacity(&device)) as f64;
         assert!((one.requests as f64 - expected).abs() < 0.1 * expected, "{} {expected}", one.requests);
+    }
+
+    #[test]
+    fn reading_alone_writes_nothing_and_answers_for_writes() {
+        struct ReadOnly(Synchronous<ConstantDevice>);
+        impl TimedDevice for ReadOnly {
+            type Error = std::convert::Infallible;
+            fn capacity(&self) -> u64 {
+                self.0.capacity()
+            }
+            fn serve(&mut self, op: Op, lba: Lba, sectors: Sectors) -> Result<Nanos, Self::Error> {
+                assert_eq!(op, Op::Read);
+                self.0.serve(op, lba, sectors)
+            }
+            fn restart(&mut self) -> Result<(), Self::Error> {
+                self.0.restart()
+            }
+            fn pause(&mut self, time: Nanos) -> Result<(), Self::Error> {
+                self.0.pause(time)
+            }
+        }
+        let training = Training { form: TableForm::Two, samples: 2, seed: 1 };
+        let mut disk = ReadOnly(Synchronous::new(ConstantDevice::simple(4 << 21, 1, Nanos(1000), 2.0)));
+        let mut told = 0;
+        let trained = training.run_reads(&mut disk, || told += 1).unwrap();
+        assert_eq!((trained.tables.writes().coverage().filled, trained.requests), (0, told));
+        let write = Lookup::new(Op::Write, Lba(0), Sectors(8), Lba(0));
+        assert_eq!(trained.tables.time(&write), Some(Nanos(1000 + 8 * 1024)));
+        assert!(training.read_requests(4 << 21).abs_diff(told) < told / 10);
     }
 
     #[test]

@@ -78,18 +78,23 @@ pub(crate) struct Calibrate {
 const TRAIN_EXAMPLES: &str = "Examples:
   iopilot disk train hd-250-32 -o hd-250-32-table.toml
   iopilot disk train atlas10k.diskspecs -o atlas10k.toml --form 2 --samples 16
+  iopilot disk train /dev/sdb -o sdb.toml --samples 4 --cache-kib 65536
   iopilot compare trace.parquet --disk hd-250-32-table.toml";
 
 /// `iopilot disk train`
 ///
-/// Random requests over all sizes and distances fill the tables; the file is a disk for --disk.
+/// Random requests over all sizes and distances fill the tables; the file is a disk for --disk. A live disk (needs root)
+/// is only read, past the page cache; what is asked about writes is then answered as for reads.
 #[derive(Debug, Args)]
 pub(crate) struct DiskTrain {
-    /// A disk of the catalogue, a TOML file, or a DiskSim file (.diskspecs, .parv).
+    /// A disk of the catalogue, a TOML file, a DiskSim file (.diskspecs, .parv), or a live disk such as /dev/sdb.
     pub(crate) disk: String,
     /// The TOML file to write.
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: PathBuf,
+    /// Write to the live disk, too, all over it: what is on it is lost. Refused where anything uses the disk.
+    #[arg(long)]
+    pub(crate) destroy_data: bool,
     /// 2: a table of reads and one of writes. 3: one of reads that hit the disk's cache, one of those that miss it, one
     /// of writes, and a simulated cache.
     #[arg(long, value_name = "2|3", default_value_t = 3, value_parser = clap::value_parser!(u8).range(2..=3))]

@@ -8,14 +8,17 @@ use crate::render::{self, Alignment, Table, number, wrap};
 use anyhow::Context as _;
 use iopilot_block::{InputError, Nanos};
 use iopilot_device::{
-    AnyDevice, DeviceSpec, DiskSpec, ProbedCache, SimulatedCacheModel, Synchronous, TableForm, TableModel, TableShape,
-    TableSpec, TimedDevice, Trained, Training, three_tables,
+    DeviceSpec, DiskSpec, ProbedCache, SimulatedCacheModel, Synchronous, TableForm, TableModel, TableShape, TableSpec,
+    TimedDevice, Trained, Training, three_tables,
 };
+use iopilot_live::{BlockQueue, DiskIdentity, TimedDisk};
 use iopilot_trace::Destination;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::io::Write as _;
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
 
 /// What `--json` tells.
 #[derive(Serialize)]
@@ -45,27 +48,87 @@ struct TableTold {
     mean_us: f64,
 }
 
+/// What is trained on, and what has to be known of it beforehand.
+struct Subject {
+    name: String,
+    model: String,
+    rotational: bool,
+    /// The size of its cache, where that is known.
+    cache_kib: Option<u64>,
+    /// Whether it is a live one: then its time is the user's.
+    live: bool,
+    /// Whether it may be written to.
+    writes: bool,
+}
+
 /// Runs the command; the text to print.
 pub(super) fn run(args: &DiskTrain, context: &Context) -> anyhow::Result<String> {
     session::check_writable("--output", Some(&args.output))?;
+    let cache_kib = args.cache_kib.map(u64::from);
+    let path = Path::new(&args.disk);
+    if std::fs::metadata(path).is_ok_and(|m| m.file_type().is_block_device()) {
+        let identity = DiskIdentity::of(&BlockQueue::open(path)?)?;
+        let disk = TimedDisk::open(path, args.destroy_data, cache_kib.unwrap_or_default())?;
+        let subject = Subject {
+            name: identity.file_name(),
+            model: identity.model,
+            rotational: identity.rotational,
+            cache_kib,
+            live: true,
+            writes: args.destroy_data,
+        };
+        return train(args, &subject, disk, context);
+    }
+    if args.destroy_data {
+        let expected = "a live disk such as /dev/sdb, which alone has data to destroy";
+        return Err(InputError::new("--destroy-data", format!("it with {}", args.disk), expected).into());
+    }
     let spec = load_disk(&args.disk, context)?;
-    let mut device = Synchronous::new(spec.build()?);
+    let subject = Subject {
+        cache_kib: cache_kib.or_else(|| self::cache_kib(&spec.device)),
+        rotational: rotational(&spec),
+        live: false,
+        writes: true,
+        name: spec.name.clone(),
+        model: spec.model.clone(),
+    };
+    train(args, &subject, Synchronous::new(spec.build()?), context)
+}
+
+/// Trains on `device`, and writes the file.
+fn train<D: TimedDevice>(
+    args: &DiskTrain,
+    subject: &Subject,
+    mut device: D,
+    context: &Context,
+) -> anyhow::Result<String> {
     if device.capacity() > TableShape::LARGEST {
         let expected = format!("a disk of at most {} sectors", TableShape::LARGEST);
         return Err(InputError::new("disk", format!("{} sectors", device.capacity()), expected).into());
     }
-    let (form, probed, cache) = form(args, &spec, &mut device)?;
+    let (form, probed, cache) = form(args, subject, &mut device)?;
     let training = Training { form, samples: args.samples, seed: args.seed };
-    let total = training.requests(device.capacity());
+    let capacity = device.capacity();
+    let total = if subject.writes { training.requests(capacity) } else { training.read_requests(capacity) };
     device.restart()?;
-    let trained = watched(context.quiet, Some(total), |progress| training.run(&mut device, || progress.add(1)))?;
+    if subject.live {
+        let requests = number::short_count(total as f64);
+        let what = if subject.writes { "reads and writes" } else { "reads" };
+        context.note(format_args!("{requests} {what} follow; --samples makes them fewer"));
+    }
+    let trained = watched(context.quiet, Some(total), |progress| {
+        let tell = || progress.add(1);
+        if subject.writes { training.run(&mut device, tell) } else { training.run_reads(&mut device, tell) }
+    })?;
 
     let model = TableModel { tables: trained.tables.averaged(args.samples), cache, queue_depth: 1 };
+    let Subject { name, .. } = subject;
+    let how = if subject.writes { "" } else { ", reads only" };
     let table = DiskSpec {
-        name: format!("{}-table", spec.name),
-        model: format!("{}, as tables", spec.model),
-        sources: vec![format!("trained on {}: {} samples a cell, seed {}", spec.name, args.samples, args.seed)],
-        device: DeviceSpec::Table(Box::new(TableSpec::new(&model, rotational(&spec), args.samples))),
+        name: format!("{name}-table"),
+        model: format!("{}, as tables", subject.model),
+        sources: vec![format!("trained on {name}: {} samples a cell, seed {}{how}", args.samples, args.seed)],
+        device: DeviceSpec::Table(Box::new(TableSpec::new(&model, subject.rotational, args.samples))),
         provenance: BTreeMap::new(),
     };
     let written = || -> std::io::Result<()> {
@@ -76,21 +139,21 @@ pub(super) fn run(args: &DiskTrain, context: &Context) -> anyhow::Result<String>
     written().with_context(|| format!("writing {}", args.output.display()))?;
     context.note(format_args!("tables written to {}", args.output.display()));
     let told = told(&trained, probed);
-    if args.json { render::json(&told) } else { Ok(text(&told, &spec.name, context)) }
+    if args.json { render::json(&told) } else { Ok(text(&told, name, context)) }
 }
 
 /// What to train, what was found of the disk's cache, and the cache that will be simulated.
-fn form(
+fn form<D: TimedDevice>(
     args: &DiskTrain,
-    spec: &DiskSpec,
-    device: &mut Synchronous<AnyDevice>,
+    subject: &Subject,
+    device: &mut D,
 ) -> anyhow::Result<(TableForm, Option<ProbedCache>, SimulatedCacheModel)> {
     if args.form == 2 {
         return Ok((TableForm::Two, None, SimulatedCacheModel::NONE));
     }
-    let kib = match args.cache_kib.map(u64::from).or_else(|| cache_kib(&spec.device)) {
+    let kib = match subject.cache_kib {
         // A disk that is not seen to have one: every read is a miss, as an SSD's are (GF 4.3.1).
-        None if !rotational(spec) => 0,
+        None if !subject.rotational => 0,
         Some(kib) => kib,
         None => {
             let expected = "the size of the disk's cache in KiB, which its description does not tell";
@@ -134,7 +197,7 @@ fn told(trained: &Trained, probed: Option<ProbedCache>) -> Told {
             cells: coverage.cells,
             filled: coverage.filled,
             samples: coverage.samples,
-            mean_us: times.sum::<f64>() / coverage.filled as f64,
+            mean_us: if coverage.filled == 0 { 0.0 } else { times.sum::<f64>() / coverage.filled as f64 },
         }
     };
     Told {
@@ -172,7 +235,7 @@ fn text(told: &Told, name: &str, context: &Context) -> String {
         right("samples a cell"),
         right("mean of its cells, µs"),
     ]);
-    for t in &told.tables {
+    for t in told.tables.iter().filter(|t| t.filled > 0) {
         let share = t.filled as f64 / t.cells as f64;
         rows.row(vec![
             t.table.to_owned(),

@@ -1,0 +1,178 @@
+//! [`TimedDisk`]: a real disk as a [`TimedDevice`], for training (GF 3.2.5, 4.3.5) and probing (GF 4.3.6).
+
+use crate::{BlockQueue, LiveError};
+use iopilot_block::{Lba, Nanos, Op, SECTOR_BYTES, Sectors};
+use iopilot_device::TimedDevice;
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use rustix::fs::{Advice, OFlags, fadvise};
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// What buffers of direct I/O are aligned to: no device asks for more.
+const ALIGNMENT: usize = 4096;
+/// Reads of 4 kB that a restart scatters, each of which takes a segment of the disk's cache; disks have fewer.
+const SCATTERED: u32 = 256;
+/// Sectors in a block of 4 kB.
+const BLOCK: u64 = 8;
+/// The most that a restart reads in one piece, in sectors: 256 MiB.
+const MOST_DISPLACED: u64 = 1 << 19;
+
+/// A disk that one process uses directly, past the page cache, one request at a time.
+#[derive(Debug)]
+pub struct TimedDisk {
+    path: PathBuf,
+    name: String,
+    file: File,
+    capacity: u64,
+    buffer: Buffer,
+    /// Sectors in the disk's own cache, as far as is known.
+    cache: u64,
+    random: Pcg64Mcg,
+}
+
+impl TimedDisk {
+    /// The disk at `path`. Unless `destroy_data`, it is opened for reading and cannot be written to. With it, the disk is
+    /// claimed for this process alone. `cache_kib` is the size of the disk's cache, which a restart displaces.
+    ///
+    /// # Errors
+    /// For what is no disk, without permission, and, with `destroy_data`, for a disk in use: mounted, or held by another
+    /// driver or process, as a whole or a partition of it.
+    pub fn open(path: &Path, destroy_data: bool, cache_kib: u64) -> Result<Self, LiveError> {
+        let wrong = |reason: String| LiveError::Device { path: path.to_owned(), reason };
+        let queue = BlockQueue::open(path)?;
+        let mut flags = OFlags::DIRECT;
+        if destroy_data {
+            if let Some(holder) = fs::read_dir(queue.sysfs().join("holders")).ok().and_then(|mut found| found.next()) {
+                let holder = holder.map(|h| h.file_name().to_string_lossy().into_owned()).unwrap_or_default();
+                return Err(wrong(format!("in use by {holder}, expected a disk whose content nobody needs")));
+            }
+            flags |= OFlags::EXCL;
+        }
+        let file = OpenOptions::new().read(true).write(destroy_data).custom_flags(flags.bits() as i32).open(path);
+        let file = file.map_err(|e| match e.kind() {
+            io::ErrorKind::ResourceBusy => wrong(
+                "in use (mounted, or held by another program), expected a disk whose content nobody needs".to_owned(),
+            ),
+            _ => LiveError::io(path, e),
+        })?;
+        let size = fs::read_to_string(queue.sysfs().join("size"));
+        let capacity: u64 = size.ok().and_then(|text| text.trim().parse().ok()).unwrap_or_default();
+        if capacity < 2 * BLOCK {
+            return Err(wrong(format!("{capacity} sectors, expected a disk of at least {}", 2 * BLOCK)));
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            name: queue.name().to_owned(),
+            file,
+            capacity,
+            buffer: Buffer::default(),
+            cache: cache_kib.saturating_mul(2),
+            random: Pcg64Mcg::seed_from_u64(0),
+        })
+    }
+
+    fn failed(&self, error: io::Error) -> LiveError {
+        // Of a disk that was unplugged nothing is left but the open file.
+        if self.path.exists() { LiveError::io(&self.path, error) } else { LiveError::Unplugged(self.name.clone()) }
+    }
+
+    /// A block at random.
+    fn anywhere(&mut self, sectors: u64) -> Lba {
+        Lba(self.random.random_range(0..=self.capacity.saturating_sub(sectors) / BLOCK) * BLOCK)
+    }
+}
+
+impl TimedDevice for TimedDisk {
+    type Error = LiveError;
+
+    fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    fn serve(&mut self, op: Op, lba: Lba, sectors: Sectors) -> Result<Nanos, LiveError> {
+        let (bytes, offset) = (sectors.0 as usize * SECTOR_BYTES as usize, lba.0 * SECTOR_BYTES);
+        let data = self.buffer.of(bytes);
+        let began = Instant::now();
+        let done = match op {
+            Op::Read => self.file.read_at(data, offset),
+            Op::Write => self.file.write_at(data, offset),
+            Op::Flush | Op::Discard => self.file.sync_data().map(|()| bytes),
+        };
+        let took = began.elapsed();
+        match done {
+            Ok(n) if n == bytes => Ok(Nanos(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX))),
+            Ok(_) => Err(self.failed(io::ErrorKind::UnexpectedEof.into())),
+            Err(e) => Err(self.failed(e)),
+        }
+    }
+
+    /// A disk cannot be restarted from here, and GF 4.3.6 reboots the computer. Instead, all that its cache may hold is
+    /// displaced: each of many scattered reads takes a segment, and as much as twice the cache is read in one go.
+    fn restart(&mut self) -> Result<(), LiveError> {
+        fadvise(&self.file, 0, None, Advice::DontNeed).map_err(|e| self.failed(e.into()))?;
+        if self.cache == 0 {
+            return Ok(());
+        }
+        let piece = 256.min(self.capacity / BLOCK * BLOCK);
+        let all = (2 * self.cache).min(MOST_DISPLACED).min(self.capacity / 2);
+        let mut at = self.anywhere(all + piece);
+        let end = at.0 + all;
+        while at.0 < end {
+            self.serve(Op::Read, at, Sectors(piece as u32))?;
+            at.0 += piece;
+        }
+        for _ in 0..SCATTERED {
+            let at = self.anywhere(BLOCK);
+            self.serve(Op::Read, at, Sectors(BLOCK as u32))?;
+        }
+        Ok(())
+    }
+
+    fn pause(&mut self, time: Nanos) -> Result<(), LiveError> {
+        sleep(Duration::from_nanos(time.0));
+        Ok(())
+    }
+}
+
+/// Memory that direct I/O takes: it begins at a multiple of [`ALIGNMENT`], and holds what no disk compresses.
+#[derive(Debug, Default)]
+struct Buffer {
+    memory: Vec<u8>,
+}
+
+impl Buffer {
+    fn of(&mut self, bytes: usize) -> &mut [u8] {
+        if self.memory.len() < bytes + ALIGNMENT {
+            self.memory = vec![0; bytes + ALIGNMENT];
+            Pcg64Mcg::seed_from_u64(0).fill(&mut self.memory[..]);
+        }
+        let start = self.memory.as_ptr().align_offset(ALIGNMENT);
+        &mut self.memory[start..start + bytes]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_are_aligned_and_incompressible() {
+        let mut buffer = Buffer::default();
+        for bytes in [512, 131_072, 4096] {
+            let data = buffer.of(bytes);
+            assert_eq!((data.len(), data.as_ptr() as usize % ALIGNMENT), (bytes, 0));
+            assert!(data.iter().filter(|&&b| b == 0).count() < bytes / 64);
+        }
+    }
+
+    #[test]
+    fn what_is_no_disk_is_refused() {
+        let error = TimedDisk::open(Path::new("/dev/null"), false, 0).unwrap_err();
+        assert_eq!(error.to_string(), "/dev/null: not a block device, expected a disk such as /dev/sda");
+    }
+}
