@@ -93,6 +93,7 @@ fn from_zero(records: &[TraceRecord], start: Nanos) -> Vec<TraceRecord> {
     let at = |time: Nanos| Nanos(time.0.saturating_sub(start.0));
     let moved = |r: &TraceRecord| TraceRecord {
         arrival: at(r.arrival),
+        inserted: r.inserted.map(at),
         issue: r.issue.map(at),
         completion: r.completion.map(at),
         // Of processes that are older, all that matters is that they are.

@@ -74,9 +74,6 @@ pub enum LiveError {
         /// Why.
         source: io::Error,
     },
-    /// What the user wrote is wrong.
-    #[error(transparent)]
-    Input(#[from] InputError),
     /// A saved file is damaged.
     #[error("{0}")]
     State(String),

@@ -1,10 +1,14 @@
 //! Captures real requests: of a loop device on a temporary file. Needs root, loop devices, and tracefs or BPF.
 #![allow(clippy::unwrap_used)]
 
-use iopilot_block::{Flags, Nanos, Op};
-use iopilot_live::{Backend, Capture, CaptureOptions, LiveError};
+use iopilot_block::{Flags, Lba, Nanos, Op, Sectors};
+use iopilot_device::{TableForm, TimedDevice, Training};
+use iopilot_live::{Backend, BlockQueue, Capture, CaptureOptions, LearnedDisk, LiveError, TimedDisk};
 use iopilot_trace::TraceRecord;
+use rustix::fs::OFlags;
 use std::fs;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
@@ -113,6 +117,18 @@ fn both_ways_tell_the_same() {
             records.sort_by_key(|r| (r.lba, r.sectors, r.process, r.arrival));
             records
         };
+        // What only programs see. Without a scheduler nothing is inserted.
+        assert_eq!(one.iter().any(|r| r.inserted.is_some()), scheduler != "none");
+        assert!(one.iter().any(|r| r.merged == Some(true)) && one.iter().any(|r| r.merged == Some(false)));
+        for r in one.iter().filter(|r| r.merged == Some(true)) {
+            let with = |o: &&TraceRecord| o.issue == r.issue && o.completion == r.completion;
+            assert!(one.iter().filter(with).count() > 1, "{r:?}");
+        }
+        for r in &one {
+            let times = [Some(r.arrival), r.inserted, r.issue, r.completion];
+            assert!(times.into_iter().flatten().is_sorted(), "{r:?}");
+            assert!(r.thread_group.is_some());
+        }
         let (one, other) = (sorted(&one), sorted(&other));
         for (a, b) in one.iter().zip(&other) {
             assert_eq!(key(a), key(b), "{scheduler}\n{a:?}\n{b:?}");
@@ -122,7 +138,82 @@ fn both_ways_tell_the_same() {
             assert_eq!(a.issue.is_some(), b.issue.is_some(), "{scheduler}\n{a:?}\n{b:?}");
         }
         assert_eq!(one.len(), other.len());
-        assert!(one.iter().any(|r| r.op == Op::Discard) || !disk.device.contains("loop"));
+        assert!(one.iter().any(|r| r.op == Op::Flush) && one.iter().any(|r| r.flags.contains(Flags::READ_AHEAD)));
         assert_eq!(bpf.process_names(), tracefs.process_names());
     }
+}
+
+#[test]
+fn what_does_not_fit_is_counted_and_holds_nothing_up() {
+    let Some(disk) = Loop::attach(16 << 20) else { return };
+    for backend in [Backend::Ebpf, Backend::Tracefs] {
+        // The smallest buffer that the kernel takes.
+        let Some(mut capture) = disk.capture(backend, 4) else { continue };
+        let read = |blocks: u32| {
+            shell(&format!("dd if={} of=/dev/null bs=4k count={blocks} iflag=direct status=none", disk.device));
+        };
+        read(2000);
+        let mut out = Vec::new();
+        capture.poll(&mut out).unwrap();
+        assert!(capture.lost_events() > 0, "{backend}");
+        assert!(out.len() < 2000, "{backend}: {}", out.len());
+        read(10);
+        for _ in 0..400 {
+            capture.poll(&mut out).unwrap();
+            // Those after the gap come once it has been waited for.
+            if out.iter().rev().take(10).map(|r| r.lba.0 / 8).eq((0..10).rev()) {
+                break;
+            }
+            sleep(Duration::from_millis(10));
+        }
+        assert!(out.iter().rev().take(10).map(|r| r.lba.0 / 8).eq((0..10).rev()), "{backend}");
+        assert!(out.windows(2).all(|pair| pair[0].arrival <= pair[1].arrival), "{backend}");
+    }
+}
+
+#[test]
+fn a_disk_is_learnt_from_what_was_captured() {
+    let Some(disk) = Loop::attach(64 << 20) else { return };
+    let Some(mut capture) = disk.capture(Backend::Auto, 8192) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("learned.toml");
+    let queue = BlockQueue::open(disk.device.as_ref()).unwrap();
+    let mut learned = LearnedDisk::open(&queue, &path).unwrap();
+    for kib in [4, 8, 16, 32, 64] {
+        let every = "for i in 1 9 3 17 5 33 7 65 11 100 13 200; do";
+        let dd = format!("dd if={} of=/dev/null bs={kib}k count=8 skip=$i iflag=direct status=none; done", disk.device);
+        shell(&format!("{every} {dd}"));
+    }
+    drain(&mut capture).iter().for_each(|record| learned.observe(record));
+    // 480 requests of one process after the other; the first has none before it, and the last none behind.
+    assert!(learned.samples() > 300, "{}", learned.samples());
+    assert!(learned.device().is_some());
+    learned.save().unwrap();
+    assert!(LearnedDisk::open(&queue, &path).unwrap().samples() > 16);
+}
+
+#[test]
+fn a_disk_is_trained_without_being_written_to() {
+    let Some(disk) = Loop::attach(64 << 20) else { return };
+    let path: &Path = disk.device.as_ref();
+    let training = Training { form: TableForm::Two, samples: 1, seed: 1 };
+    let mut real = TimedDisk::open(path, false, 1024).unwrap();
+    assert_eq!(TimedDevice::capacity(&real), 131_072);
+    let trained = training.run_reads(&mut real, || {}).unwrap();
+    assert!(trained.tables.reads().coverage().filled > 400, "{:?}", trained.tables.reads().coverage());
+    assert!(trained.time > Nanos::ZERO);
+    real.restart().unwrap();
+    assert!(real.serve(Op::Write, Lba(0), Sectors(8)).is_err(), "it is open for reading");
+    assert!(fs::read(path).unwrap().iter().all(|&byte| byte == 0));
+
+    // Another one has it for itself.
+    let holder = fs::OpenOptions::new().read(true).custom_flags(OFlags::EXCL.bits() as i32).open(path).unwrap();
+    let error = TimedDisk::open(path, true, 0).unwrap_err();
+    assert!(error.is_bad_input() && error.to_string().contains("in use"), "{error}");
+    drop(holder);
+    let mut real = TimedDisk::open(path, true, 0).unwrap();
+    let trained = training.run(&mut real, || {}).unwrap();
+    assert!(trained.tables.writes().coverage().filled > 400);
+    drop(real);
+    assert!(fs::read(path).unwrap().iter().any(|&byte| byte != 0));
 }

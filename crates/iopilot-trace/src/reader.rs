@@ -205,6 +205,7 @@ impl TraceReader {
 /// `record` with times since `base`.
 fn since(mut record: TraceRecord, base: Nanos) -> TraceRecord {
     record.arrival = record.arrival.since(base);
+    record.inserted = record.inserted.map(|t| t.since(base));
     record.issue = record.issue.map(|t| t.since(base));
     record.completion = record.completion.map(|t| t.since(base));
     record.process_start = record.process_start.map(|t| t.since(base));

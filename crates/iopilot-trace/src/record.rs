@@ -7,6 +7,8 @@ use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, Op, ProcessId, S
 pub struct TraceRecord {
     /// When it reached the block layer (or was submitted), since the trace's first request.
     pub arrival: Nanos,
+    /// When its request was handed to the scheduler; `None` also where it was merged into one that was there.
+    pub inserted: Option<Nanos>,
     /// When it was sent to the device.
     pub issue: Option<Nanos>,
     /// When it completed.
@@ -23,6 +25,8 @@ pub struct TraceRecord {
     pub device: u32,
     /// The task that issued it.
     pub process: Option<ProcessId>,
+    /// The process that this task is a thread of.
+    pub thread_group: Option<ProcessId>,
     /// That task's parent.
     pub parent: Option<ProcessId>,
     /// When the task started, since the trace's first request; zero where it is older than the trace.
@@ -31,6 +35,8 @@ pub struct TraceRecord {
     pub priority: IoPriority,
     /// The CPU it was submitted on.
     pub cpu: Option<u16>,
+    /// Whether it was merged into a request that was there.
+    pub merged: Option<bool>,
 }
 
 impl TraceRecord {
@@ -38,6 +44,7 @@ impl TraceRecord {
     pub fn new(arrival: Nanos, op: Op, lba: Lba, sectors: Sectors) -> Self {
         Self {
             arrival,
+            inserted: None,
             issue: None,
             completion: None,
             op,
@@ -46,10 +53,12 @@ impl TraceRecord {
             sectors,
             device: 0,
             process: None,
+            thread_group: None,
             parent: None,
             process_start: None,
             priority: IoPriority::default(),
             cpu: None,
+            merged: None,
         }
     }
 

@@ -413,6 +413,7 @@ prop_compose! {
         (process, parent, cpu) in (any::<Option<u32>>(), any::<Option<u32>>(), any::<Option<u16>>()),
         start in proptest::option::of(0u64..1 << 50),
         (flags, level) in (any::<u16>(), 0u8..8),
+        (inserted, group, merged) in (proptest::option::of(0u64..1 << 50), any::<Option<u32>>(), any::<Option<bool>>()),
     ) -> TraceRecord {
         let mut r = TraceRecord::new(Nanos(gap), op, Lba(lba), Sectors(sectors));
         if op == Op::Flush {
@@ -422,6 +423,7 @@ prop_compose! {
         r.device = device;
         (r.process, r.parent, r.cpu) = (process.map(ProcessId), parent.map(ProcessId), cpu);
         r.process_start = start.map(Nanos);
+        (r.inserted, r.thread_group, r.merged) = (inserted.map(Nanos), group.map(ProcessId), merged);
         r.flags = Flags::from_bits_truncate(flags);
         r.priority = IoPriority::new(PriorityClass::BestEffort, level).unwrap();
         r

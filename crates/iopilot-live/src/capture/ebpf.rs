@@ -140,18 +140,21 @@ impl Ebpf {
         let origin = *self.origin.get_or_insert(arrival);
         let mut record = request.record(self.flags)?;
         record.arrival = arrival.since(origin);
+        record.merged = Some(request.merged);
+        record.inserted = request.inserted.map(|t| t.max(arrival).since(origin));
         record.issue = request.issued.map(|t| t.max(arrival).since(origin));
         record.completion = request.completed.map(|t| t.max(arrival).since(origin));
-        let (parent, start) = match self.tasks.get_mut(&request.pid) {
+        let (parent, start, group) = match self.tasks.get_mut(&request.pid) {
             Some(task) => {
                 task.issued = true;
-                (Some(task.parent), task.start)
+                (Some(task.parent), task.start, Some(task.tgid))
             }
             None => {
                 let task = self.older.get(request.pid);
-                (task.parent, task.start)
+                (task.parent, task.start, None)
             }
         };
+        record.thread_group = group.map(ProcessId);
         record.parent = parent.map(ProcessId);
         record.process_start = Some(start.since(origin));
         Some(record)

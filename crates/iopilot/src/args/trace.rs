@@ -14,7 +14,8 @@ pub(crate) enum Trace {
     Convert(Convert),
     /// Record what reaches a block device (needs root).
     ///
-    /// The kernel's own trace events are read through a tracefs instance: nothing is installed, and nothing remains.
+    /// Programs in the kernel watch the device; where they may not be loaded, the kernel's own trace events do. Nothing is
+    /// installed, and nothing remains.
     /// Without a command or --duration the recording ends at ctrl-C. What a command leaves in the page cache is written
     /// back later and not recorded: let the command end with `sync` where that matters. The exit code is the command's.
     Record(Record),

@@ -14,6 +14,7 @@ mod errors;
 mod experiments;
 mod generated;
 mod listings;
+mod live_disk;
 mod pipes;
 mod plot;
 mod recording;

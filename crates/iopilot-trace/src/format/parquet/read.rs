@@ -22,8 +22,10 @@ use std::path::Path;
 /// Rows decoded at a time.
 const BATCH: usize = 4096;
 
+const COUNT: usize = 16;
+
 /// Columns in the order they are decoded, and whether a file must have them.
-const COLUMNS: [(&str, bool); 13] = [
+const COLUMNS: [(&str, bool); COUNT] = [
     ("arrival_ns", true),
     ("issue_ns", false),
     ("completion_ns", false),
@@ -37,6 +39,9 @@ const COLUMNS: [(&str, bool); 13] = [
     ("process_start_ns", false),
     ("priority", false),
     ("cpu", false),
+    ("inserted_ns", false),
+    ("thread_group", false),
+    ("merged", false),
 ];
 const OP: usize = 3;
 
@@ -44,10 +49,10 @@ pub(crate) struct Reader {
     name: String,
     file: Box<dyn FileReader + Send>,
     /// Where each of [`COLUMNS`] is in the file, and whether it holds unsigned 32-bit numbers.
-    columns: [Option<(usize, bool)>; 13],
+    columns: [Option<(usize, bool)>; COUNT],
     /// The row group to open next.
     group: usize,
-    open: [Option<ColumnReader>; 13],
+    open: [Option<ColumnReader>; COUNT],
     /// Rows of the open group that have not been decoded.
     left: usize,
     batch: Batch,
@@ -59,7 +64,7 @@ pub(crate) struct Reader {
 /// Decoded rows.
 #[derive(Default)]
 struct Batch {
-    numbers: [Vec<Option<i64>>; 13],
+    numbers: [Vec<Option<i64>>; COUNT],
     ops: Vec<Op>,
     at: usize,
     rows: usize,
@@ -121,7 +126,7 @@ impl Reader {
     ) -> Result<(Self, Names), TraceError> {
         check(file.as_ref(), length).map_err(|e| e.in_file(&name))?;
         let names = names(&name, file.as_ref())?;
-        let mut columns = [None; 13];
+        let mut columns = [None; COUNT];
         for (i, descr) in file.metadata().file_metadata().schema_descr().columns().iter().enumerate() {
             let Some(at) = COLUMNS.iter().position(|(column, _)| *column == descr.name()) else { continue };
             let flat = descr.path().parts().len() == 1 && descr.max_rep_level() == 0 && descr.max_def_level() <= 1;
@@ -238,6 +243,9 @@ impl Reader {
             })?;
         }
         record.cpu = number(12, u64::from(u16::MAX))?.map(|n| n as u16);
+        record.inserted = time(13)?;
+        record.thread_group = id(14)?.map(ProcessId);
+        record.merged = number(15, 1)?.map(|n| n == 1);
         Ok(record)
     }
 }

@@ -31,6 +31,9 @@ const SCHEMA: &str = "message iopilot_trace {
     OPTIONAL INT64 process_start_ns;
     REQUIRED INT32 priority (INTEGER(16,false));
     OPTIONAL INT32 cpu (INTEGER(16,false));
+    OPTIONAL INT64 inserted_ns;
+    OPTIONAL INT32 thread_group (INTEGER(32,false));
+    OPTIONAL INT32 merged (INTEGER(8,false));
 }";
 
 /// Streams records into a Parquet file.
@@ -42,7 +45,7 @@ pub(crate) struct Writer<W: Write + Send> {
 impl<W: Write + Send> Writer<W> {
     pub(crate) fn new(out: W) -> Result<Self> {
         let mut properties = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?));
-        for column in ["arrival_ns", "issue_ns", "completion_ns", "lba"] {
+        for column in ["arrival_ns", "inserted_ns", "issue_ns", "completion_ns", "lba"] {
             let path = ColumnPath::from(column);
             properties = properties
                 .set_column_dictionary_enabled(path.clone(), false)
@@ -96,7 +99,10 @@ impl<W: Write + Send> Writer<W> {
                 9 => optional_ints(writer, rows, |r| r.parent.map(|ProcessId(p)| p))?,
                 10 => optional_longs(writer, rows, |r| r.process_start)?,
                 11 => ints(writer, rows, |r| u32::from(kernel_priority(r.priority)))?,
-                _ => optional_ints(writer, rows, |r| r.cpu.map(u32::from))?,
+                12 => optional_ints(writer, rows, |r| r.cpu.map(u32::from))?,
+                13 => optional_longs(writer, rows, |r| r.inserted)?,
+                14 => optional_ints(writer, rows, |r| r.thread_group.map(|ProcessId(p)| p))?,
+                _ => optional_ints(writer, rows, |r| r.merged.map(u32::from))?,
             }
             column += 1;
         }

@@ -1,0 +1,38 @@
+//! `iopilot disk train` on a loop device. Needs root and loop devices, and says so where they are missing.
+
+use crate::{Sandbox, skipped};
+use serde_json::Value;
+use std::fs;
+use std::process::Command;
+
+struct Loop(String);
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").args(["-d", &self.0]).status();
+    }
+}
+
+#[test]
+fn a_live_disk_becomes_a_model_and_is_only_read() {
+    let s = Sandbox::new();
+    let image = s.path().join("image");
+    fs::File::create(&image).unwrap().set_len(32 << 20).unwrap();
+    let disk = match Command::new("losetup").args(["-f", "--show"]).arg(&image).output() {
+        Ok(out) if out.status.success() => Loop(String::from_utf8(out.stdout).unwrap().trim().to_owned()),
+        other => return skipped(&format!("training on a live disk: no loop device: {other:?}")),
+    };
+    let told: Value =
+        serde_json::from_str(&s.ok(&format!("disk train {} -o t.toml --samples 1 --form 2 --json", disk.0))).unwrap();
+    let tables = told["tables"].as_array().unwrap();
+    assert!(tables[0]["filled"].as_u64().unwrap() > 300 && tables[1]["filled"] == 0, "{told}");
+    assert!(fs::read(&image).unwrap().iter().all(|&byte| byte == 0), "nothing was written");
+    s.ok("compare small.trace --disk t.toml --scheduler none,mq-deadline --fit wrap");
+    assert!(fs::read_to_string(s.path().join("t.toml")).unwrap().contains("reads only"));
+
+    let told = s.ok(&format!("disk train {} -o w.toml --samples 1 --form 2 --destroy-data", disk.0));
+    assert!(told.contains("write"), "{told}");
+    assert!(fs::read(&image).unwrap().iter().any(|&byte| byte != 0));
+    s.refused("disk train wd1200bb -o x.toml --destroy-data");
+    s.refused("disk train /dev/null -o x.toml");
+}
