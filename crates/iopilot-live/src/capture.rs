@@ -58,6 +58,7 @@ impl Capture {
     /// Gives up requests that have not completed after `patience`.
     pub(crate) fn with_patience(options: &CaptureOptions, patience: Nanos) -> Result<Self, LiveError> {
         let device = Device::of(&options.device)?;
+        tracefs::tidy();
         let kb = options.buffer_kb;
         let tracefs = || Tracefs::start(&device, kb, patience).map(|tracefs| Source::Tracefs(Box::new(tracefs)));
         let (source, note) = match options.backend {

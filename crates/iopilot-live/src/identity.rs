@@ -52,7 +52,7 @@ impl DiskIdentity {
 
     /// Where what was learnt of it is kept: in `/var/lib/iopilot`.
     pub fn state_file(&self) -> PathBuf {
-        Path::new("/var/lib/iopilot").join(self.file_name()).with_extension("toml")
+        Path::new("/var/lib/iopilot").join(format!("{}.toml", self.file_name()))
     }
 }
 

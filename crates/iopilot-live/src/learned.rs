@@ -149,12 +149,12 @@ mod tests {
         DiskIdentity { id: "naa.1".to_owned(), model: "Disk".to_owned(), sectors: 1 << 24, rotational: true }
     }
 
-    /// One process, one request at a time: each takes `200 + lba of its gap` µs.
+    /// One process, one request at a time, each of which takes 200 µs.
     fn teach(disk: &mut LearnedDisk, count: u64) {
         for n in 0..count {
             let at = Nanos::from_millis(20 * n);
             let op = if n % 5 == 0 { Op::Write } else { Op::Read };
-            let mut r = TraceRecord::new(at, op, Lba(n * 4096 % (1 << 20)), Sectors(8 << (n % 4)));
+            let mut r = TraceRecord::new(at, op, Lba(n * n * 4096 % (1 << 20)), Sectors(8 << (n % 4)));
             r.issue = Some(at + Nanos(5000));
             r.completion = Some(at + Nanos(5000) + Nanos::from_micros(200));
             disk.observe(&r);

@@ -29,7 +29,8 @@ pub struct TimedDisk {
     name: String,
     file: File,
     capacity: u64,
-    buffer: Buffer,
+    /// What is read, and what is written.
+    buffers: [Buffer; 2],
     /// Sectors in the disk's own cache, as far as is known.
     cache: u64,
     random: Pcg64Mcg,
@@ -70,7 +71,7 @@ impl TimedDisk {
             name: queue.name().to_owned(),
             file,
             capacity,
-            buffer: Buffer::default(),
+            buffers: Default::default(),
             cache: cache_kib.saturating_mul(2),
             random: Pcg64Mcg::seed_from_u64(0),
         })
@@ -96,7 +97,7 @@ impl TimedDevice for TimedDisk {
 
     fn serve(&mut self, op: Op, lba: Lba, sectors: Sectors) -> Result<Nanos, LiveError> {
         let (bytes, offset) = (sectors.0 as usize * SECTOR_BYTES as usize, lba.0 * SECTOR_BYTES);
-        let data = self.buffer.of(bytes);
+        let data = self.buffers[usize::from(op != Op::Read)].of(bytes);
         let began = Instant::now();
         let done = match op {
             Op::Read => self.file.read_at(data, offset),
@@ -139,7 +140,7 @@ impl TimedDevice for TimedDisk {
     }
 }
 
-/// Memory that direct I/O takes: it begins at a multiple of [`ALIGNMENT`], and holds what no disk compresses.
+/// Memory that direct I/O takes: it begins at a multiple of [`ALIGNMENT`], and at first holds what no disk compresses.
 #[derive(Debug, Default)]
 struct Buffer {
     memory: Vec<u8>,

@@ -12,6 +12,8 @@ mod layout;
 mod page;
 mod ring;
 
+pub(super) use instance::tidy;
+
 use super::correlate::Correlator;
 use super::device::Device;
 use super::event::Event;

@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn another_capture_begins_anew() {
         let mut order = ServiceOrder::default();
-        for (arrival, lba) in [(1000, 0), (2000, 8), (0, 16), (100, 24), (200, 32), (300, 40)] {
+        for (arrival, lba) in [(1000, 0), (2000, 8), (0, 16), (100, 24), (200, 32), (300, 40), (400, 48)] {
             let mut r = TraceRecord::new(Nanos(arrival), Op::Read, Lba(lba), Sectors(8));
             (r.issue, r.completion) = (Some(Nanos(arrival + 1)), Some(Nanos(arrival + 2)));
             order.take(&r);

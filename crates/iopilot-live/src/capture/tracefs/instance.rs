@@ -10,6 +10,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 const MOUNTS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 const PREFIX: &str = "iopilot-";
 
+/// Removes what captures of processes that are gone left behind. Where tracefs cannot be used, there is nothing.
+pub(in crate::capture) fn tidy() {
+    if let Ok(instances) = find_instances() {
+        remove_leftovers(&instances);
+    }
+}
+
 /// A directory of tracefs with its own ring buffers, events and filters.
 #[derive(Debug)]
 pub(super) struct Instance {
