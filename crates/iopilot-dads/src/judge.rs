@@ -1,7 +1,7 @@
 //! [`Judge`]: whether another scheduler is worth the change (GF 4.4.3).
 
 use crate::limiter::{Limit, Limiter};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// When to change.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,7 +44,7 @@ pub struct Situation<'a> {
 }
 
 /// Why a decision was made.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "kebab-case")]
 pub enum Reason {
     /// Nothing was served: there is nothing to compare.
@@ -72,6 +72,13 @@ pub enum Reason {
     Better {
         /// By what share.
         gain: f64,
+    },
+    /// The change before made things worse than they would have been: it is taken back.
+    Undelivered {
+        /// By what share it was to be better.
+        promised: f64,
+        /// By what share it was.
+        measured: f64,
     },
     /// Schedulers were changed too often in a row.
     TooManyChanges,

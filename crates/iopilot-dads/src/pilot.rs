@@ -10,7 +10,7 @@ use iopilot_device::Device;
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::{RunConfig, SimError};
 use iopilot_trace::TraceRecord;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What a pilot is told once.
 #[derive(Clone, Debug)]
@@ -27,10 +27,16 @@ pub struct PilotConfig {
     pub rule: Rule,
     /// What a change takes on an idle disk.
     pub change_fixed: Nanos,
+    /// Whether a change that made things worse is taken back, and not tried again for as many checks as release a pinned
+    /// default.
+    pub revert: bool,
+    /// How many requests a check may simulate, over all candidates: of a window with more, only the last are tried.
+    /// `None` for all.
+    pub budget: Option<u64>,
 }
 
 /// What a candidate would have cost.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CandidateCost {
     /// The candidate.
     pub scheduler: String,
@@ -39,12 +45,14 @@ pub struct CandidateCost {
 }
 
 /// One check: what was seen, and what was decided. The record of an audit.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Check {
     /// When, in seconds.
     pub at_s: f64,
-    /// Requests that were collected and tried.
+    /// Requests that were collected.
     pub requests: u64,
+    /// The last of them, which the candidates were tried on: all, unless that would take too long.
+    pub tried: u64,
     /// The scheduler in use so far.
     pub scheduler: String,
     /// The candidates, in the order in which they were given; empty where nothing was collected.
@@ -57,7 +65,8 @@ pub struct Check {
     pub change_estimate_s: f64,
     /// After a change: the gain that had been predicted, in percent.
     pub predicted_gain_percent: Option<f64>,
-    /// And what it turned out to be: what was measured against what the scheduler before would have cost now.
+    /// And what it turned out to be: what was measured against what the scheduler before would have cost now, by the
+    /// model, less what the model was off when that scheduler was in use.
     pub measured_gain_percent: Option<f64>,
     /// The scheduler in use from here on.
     pub decision: String,
@@ -83,8 +92,33 @@ pub struct Pilot<D> {
     judge: Judge,
     change_cost: ChangeCost,
     current: usize,
-    /// The scheduler before the last change, and the gain that was predicted, until a check has seen the outcome.
-    before: Option<(usize, f64)>,
+    /// The last change, until a check has seen the outcome.
+    last: Option<LastChange>,
+    /// For so many checks a candidate that did not keep its promise is left out.
+    barred: Vec<u32>,
+    /// How things stood before the last check.
+    before: Option<(usize, Judge)>,
+}
+
+/// A change whose outcome is not known yet.
+#[derive(Clone, Copy, Debug)]
+struct LastChange {
+    from: usize,
+    /// By what share it was to be better.
+    promised: f64,
+    /// By what share the model was off then.
+    error: f64,
+}
+
+/// What came of a change.
+#[derive(Clone, Copy, Debug)]
+struct Outcome {
+    from: usize,
+    promised: f64,
+    /// By what share it was better.
+    gain: f64,
+    /// Whether changing back pays for itself.
+    take_back: bool,
 }
 
 impl<D: Device + Clone + Send + Sync> Pilot<D> {
@@ -105,7 +139,9 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
             judge: Judge::new(config.rule),
             change_cost: ChangeCost::new(config.change_fixed),
             current: config.initial.min(config.candidates.len() - 1),
+            last: None,
             before: None,
+            barred: vec![0; config.candidates.len()],
             config,
         })
     }
@@ -113,6 +149,30 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
     /// The scheduler in use, as far as the pilot knows.
     pub fn current(&self) -> &SchedulerSpec {
         &self.config.candidates[self.current]
+    }
+
+    /// Somebody else put candidate `to` in place; what the pilot expected of its own last change is void.
+    ///
+    /// # Panics
+    /// Where there is no such candidate.
+    pub fn adopt(&mut self, to: usize) {
+        assert!(to < self.config.candidates.len(), "one of the candidates");
+        (self.current, self.last) = (to, None);
+    }
+
+    /// The change that the last check decided on was not carried out: it does not count.
+    pub fn declined(&mut self) {
+        if let Some((current, judge)) = self.before.take() {
+            (self.current, self.judge, self.last) = (current, judge, None);
+        }
+    }
+
+    /// Candidate `which` is not to be chosen any more.
+    ///
+    /// # Panics
+    /// Where there is no such candidate.
+    pub fn exclude(&mut self, which: usize) {
+        self.barred[which] = u32::MAX;
     }
 
     /// A change with `pending` requests inside took `took`.
@@ -126,8 +186,12 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
     /// # Errors
     /// As [`Rig::try_all`].
     pub fn check(&mut self, records: &[TraceRecord], pending: usize, at: Nanos) -> Result<Check, SimError> {
-        let PilotConfig { candidates, objective, default, .. } = &self.config;
-        let trials = self.rig.try_all(records, candidates, self.current, *objective)?;
+        let PilotConfig { objective, default, revert, .. } = self.config;
+        let collected = records.len() as u64;
+        let most = self.config.budget.map_or(u64::MAX, |all| (all / self.config.candidates.len() as u64).max(1));
+        let records = &records[collected.saturating_sub(most) as usize..];
+        self.before = Some((self.current, self.judge.clone()));
+        let trials = self.rig.try_all(records, &self.config.candidates, self.current, objective)?;
         let costs: Vec<f64> = trials.iter().map(|trial| trial.cost).collect();
         let present = trials.get(self.current);
         let each = present.map_or(Nanos::ZERO, |t| Nanos::from_millis_f64(t.report.service_ms.mean));
@@ -140,33 +204,50 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
             // As a share of the time that the check looks back on.
             false => present.map_or(0.0, |t| t.cost * estimate.as_secs_f64() / t.report.elapsed_s.max(1e-9)),
         };
+        let outcome = self.outcome(&costs, measured, change);
+        let allowed: Vec<f64> = (costs.iter().zip(&self.barred).enumerate())
+            .map(|(i, (&cost, &barred))| if barred > 0 && i != current { f64::INFINITY } else { cost })
+            .collect();
         let situation = Situation {
-            costs: &costs,
+            costs: &allowed,
             current,
-            default: *default,
+            default,
             change,
-            confidence: &|to| sureness(&trials, current, to, *objective, 1.0 - margin),
+            confidence: &|to| sureness(&trials, current, to, objective, 1.0 - margin),
             error,
         };
         let decision = self.judge.check(&situation);
-        let outcome = self.before.take_if(|_| measured.is_some() && !trials.is_empty());
-        let measured_gain = outcome
-            .zip(measured)
-            .and_then(|((old, _), m)| trials.get(old).filter(|t| t.cost > 0.0).map(|t| 100.0 * (1.0 - m / t.cost)));
         let scheduler = self.current().to_string();
-        let (to, reason) = match decision {
-            Decision::Keep(reason) => (current, reason),
-            Decision::Change { to, reason } => (to, reason),
+        let (to, reason) = match (decision, outcome.filter(|o| revert && o.take_back)) {
+            (
+                Decision::Keep(
+                    Reason::Best | Reason::TooSmall { .. } | Reason::NotSure { .. } | Reason::ModelOff { .. },
+                ),
+                Some(o),
+            ) => {
+                self.barred[current] = self.judge.rule().quiet_checks + 1;
+                (o.from, Reason::Undelivered { promised: o.promised, measured: o.gain })
+            }
+            (Decision::Keep(reason), _) => (current, reason),
+            (Decision::Change { to, reason }, _) => (to, reason),
         };
+        if !trials.is_empty() {
+            self.barred.iter_mut().for_each(|checks| {
+                *checks -= u32::from((1..u32::MAX).contains(checks));
+            });
+        }
         if to != current {
-            let gain = costs.get(to).map_or(0.0, |cost| 1.0 - cost / costs[current]);
-            self.before = Some((current, 100.0 * gain));
+            let promised = costs.get(to).map_or(0.0, |cost| 1.0 - cost / costs[current]);
+            // Taking back promises nothing that could be broken.
+            let taken_back = matches!(reason, Reason::Undelivered { .. });
+            self.last = (!taken_back).then_some(LastChange { from: current, promised, error: error.unwrap_or(0.0) });
             self.current = to;
         }
         let decision = self.current().to_string();
         Ok(Check {
             at_s: at.as_secs_f64(),
-            requests: records.len() as u64,
+            requests: collected,
+            tried: records.len() as u64,
             candidates: self
                 .config
                 .candidates
@@ -177,12 +258,29 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
             measured_cost: measured,
             model_error_percent: error.map(|e| 100.0 * e),
             change_estimate_s: estimate.as_secs_f64(),
-            predicted_gain_percent: outcome.map(|(_, gain)| gain),
-            measured_gain_percent: measured_gain,
-            why: words(&reason, &scheduler, &decision, *objective, estimate),
+            predicted_gain_percent: outcome.map(|o| 100.0 * o.promised),
+            measured_gain_percent: outcome.map(|o| 100.0 * o.gain),
+            why: words(&reason, &scheduler, &decision, objective, estimate),
             scheduler,
             decision,
             reason,
+        })
+    }
+}
+
+impl<D> Pilot<D> {
+    /// What came of the last change, where it is known by now: `costs` are those that the model gives, `measured` is what
+    /// the scheduler in use did cost, and `change` what another change would.
+    fn outcome(&mut self, costs: &[f64], measured: Option<f64>, change: f64) -> Option<Outcome> {
+        let measured = measured?;
+        let old = self.last.and_then(|last| costs.get(last.from).copied()).filter(|&cost| cost > 0.0)?;
+        let last = self.last.take()?;
+        let expected = old / (1.0 + last.error).max(f64::EPSILON);
+        Some(Outcome {
+            from: last.from,
+            promised: last.promised,
+            gain: 1.0 - measured / expected,
+            take_back: expected + change < measured,
         })
     }
 }
@@ -231,6 +329,11 @@ fn words(reason: &Reason, from: &str, to: &str, objective: Objective, change: Na
         Reason::Better { gain } => {
             format!("{to} would have saved {} of {what}: it takes over from {from}.", percent(*gain))
         }
+        Reason::Undelivered { promised, measured } => format!(
+            "{from} was to save {} of {what} and took {} more: back to {to}.",
+            percent(*promised),
+            percent(-measured)
+        ),
         Reason::TooManyChanges => format!("Too many changes in a row: the default, {to}, is put in place and stays."),
         Reason::Pinned { left: 0 } => {
             format!("The default, {to}, stays; from the next check on, changes are allowed again.")

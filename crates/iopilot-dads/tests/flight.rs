@@ -37,6 +37,8 @@ fn plan(candidates: &str, objective: Objective, rule: Rule) -> FlightPlan {
         objective,
         rule,
         change_fixed: Nanos::from_millis(22),
+        revert: false,
+        budget: None,
     };
     FlightPlan { pilot, interval: Nanos::from_secs(1), seed: 0 }
 }

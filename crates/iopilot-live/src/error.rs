@@ -77,6 +77,9 @@ pub enum LiveError {
     /// A saved file is damaged.
     #[error("{0}")]
     State(String),
+    /// Something failed that is nobody's file.
+    #[error("{0}")]
+    Failed(String),
     /// A file could not be read or written.
     #[error("{}: {source}", path.display())]
     Io {

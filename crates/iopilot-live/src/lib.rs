@@ -2,6 +2,7 @@
 //! hands and eyes.
 
 mod capture;
+pub mod dads;
 mod error;
 mod identity;
 mod learned;

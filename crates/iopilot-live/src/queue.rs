@@ -23,7 +23,12 @@ pub struct QueueState {
     pub scheduler: String,
     /// Its tunables, by name, in the kernel's units.
     pub tunables: BTreeMap<String, String>,
+    /// Attributes of the queue that a change of scheduler sets to defaults, by name.
+    pub attributes: BTreeMap<String, String>,
 }
+
+/// What a change of scheduler sets to the new one's defaults.
+const RESET: [&str; 2] = ["nr_requests", "wbt_lat_usec"];
 
 impl BlockQueue {
     /// The queue of the disk at `path`, such as `/dev/sda`.
@@ -72,6 +77,21 @@ impl BlockQueue {
             text.trim().split_once(':').and_then(|(a, b)| Some((a.parse::<u32>().ok()?, b.parse::<u32>().ok()?)));
         let (major, minor) = parts.ok_or_else(|| LiveError::io(path, io::ErrorKind::InvalidData.into()))?;
         Ok(major << 20 | minor)
+    }
+
+    /// The kernel's serial number of this very disk, which no later one of the same name has; since Linux 5.15.
+    pub fn diskseq(&self) -> Option<u64> {
+        fs::read_to_string(self.sysfs.join("diskseq")).ok()?.trim().parse().ok()
+    }
+
+    /// Its size in sectors of 512 bytes.
+    ///
+    /// # Errors
+    /// Where the disk is gone.
+    pub fn sectors(&self) -> Result<u64, LiveError> {
+        let path = self.sysfs.join("size");
+        let text = fs::read_to_string(&path).map_err(|e| self.failed(path.clone(), e))?;
+        text.trim().parse().map_err(|_| LiveError::io(path, io::ErrorKind::InvalidData.into()))
     }
 
     /// Whether the disk is still there.
@@ -166,7 +186,12 @@ impl BlockQueue {
     /// # Errors
     /// Where the disk is gone.
     pub fn state(&self) -> Result<QueueState, LiveError> {
-        Ok(QueueState { scheduler: self.scheduler()?, tunables: self.tunables()? })
+        let attributes = RESET.iter().filter_map(|&name| Some((name.to_owned(), self.read(name).ok()?)));
+        Ok(QueueState {
+            scheduler: self.scheduler()?,
+            tunables: self.tunables()?,
+            attributes: attributes.collect(),
+        })
     }
 
     /// Puts everything back as it was in `state`. What is so already is not touched.
@@ -176,6 +201,11 @@ impl BlockQueue {
     pub fn restore(&self, state: &QueueState) -> Result<(), LiveError> {
         if self.scheduler()? != state.scheduler {
             self.set_scheduler(&state.scheduler)?;
+        }
+        for (name, value) in &state.attributes {
+            if self.read(name)? != *value {
+                self.write(name, value)?;
+            }
         }
         let present = self.tunables()?;
         for (name, value) in &state.tunables {

@@ -45,6 +45,9 @@ pub(crate) struct DadsReplay {
     /// When to change.
     #[arg(long, value_enum, default_value_t = Policy::Thesis)]
     pub(crate) policy: Policy,
+    /// Take a change back that made things worse than they would have been.
+    #[arg(long)]
+    pub(crate) revert: bool,
     /// Write a line of JSON for every check.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) audit: Option<PathBuf>,

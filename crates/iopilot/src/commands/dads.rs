@@ -99,7 +99,16 @@ fn plan(args: &DadsReplay, host: &iopilot_sim::HostConfig) -> Result<FlightPlan,
         Policy::Guarded => Rule::GUARDED,
     };
     let objective = args.objective.parse()?;
-    let pilot = PilotConfig { candidates, initial, default, objective, rule, change_fixed: host.switch() };
+    let pilot = PilotConfig {
+        candidates,
+        initial,
+        default,
+        objective,
+        rule,
+        change_fixed: host.switch(),
+        revert: args.revert,
+        budget: None,
+    };
     Ok(FlightPlan { pilot, interval: Nanos::from_millis_f64(args.interval * 1e3), seed: args.replay.seed })
 }
 

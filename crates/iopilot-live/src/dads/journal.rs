@@ -1,0 +1,177 @@
+//! [`Journal`]: what a disk was like before it was touched, on disk, so that whoever comes after a killed daemon can put
+//! it back.
+
+use crate::{BlockQueue, LiveError, QueueState};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+/// Where journals and the control socket are: cleared by a reboot, as are the settings that they speak of.
+pub const RUNTIME_FOLDER: &str = "/run/iopilot/dads";
+
+/// What is to be put back, and who changed it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    pid: u32,
+    /// When that process started, in the kernel's clock ticks: a process identifier alone may have come to another.
+    started: u64,
+    device: PathBuf,
+    /// The kernel's number of this very disk: a name may have come to another.
+    diskseq: Option<u64>,
+    state: QueueState,
+}
+
+/// A disk that is being flown. As long as the file is there, its state is to be put back.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+}
+
+/// What was done about a journal that a dead process left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recovery {
+    /// The disk.
+    pub device: PathBuf,
+    /// The scheduler that was put back; `None` where the disk is gone.
+    pub scheduler: Option<String>,
+}
+
+impl Journal {
+    /// Notes the state of `queue`, the disk at `device`, before it is touched. The note is on disk when this returns.
+    ///
+    /// # Errors
+    /// Where another process flies the disk, or the folder cannot be written to.
+    pub fn begin(folder: &Path, device: &Path, queue: &BlockQueue, state: &QueueState) -> Result<Self, LiveError> {
+        fs::create_dir_all(folder).map_err(|e| LiveError::io(folder, e))?;
+        let path = folder.join(format!("{}.json", queue.name()));
+        let pid = std::process::id();
+        let entry = Entry {
+            pid,
+            started: started(pid).unwrap_or(0),
+            device: device.to_owned(),
+            diskseq: queue.diskseq(),
+            state: state.clone(),
+        };
+        let text = serde_json::to_string_pretty(&entry).map_err(|e| LiveError::io(&path, e.into()))?;
+        let write = || -> io::Result<()> {
+            // Made whole under another name; the link fails where there is a journal already.
+            let mut file = tempfile::NamedTempFile::new_in(folder)?;
+            file.write_all(text.as_bytes())?;
+            file.as_file().sync_all()?;
+            file.persist_noclobber(&path)?;
+            Ok(())
+        };
+        match write() {
+            Ok(()) => Ok(Self { path }),
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Err(LiveError::Device {
+                path: device.to_owned(),
+                reason: match read(&path) {
+                    Ok(other) => format!("process {} flies it already", other.pid),
+                    Err(_) => "another process flies it already".to_owned(),
+                },
+            }),
+            Err(e) => Err(LiveError::io(path, e)),
+        }
+    }
+
+    /// The state has been put back.
+    ///
+    /// # Errors
+    /// Where the file cannot be removed.
+    pub fn end(self) -> Result<(), LiveError> {
+        fs::remove_file(&self.path).map_err(|e| LiveError::io(&self.path, e))
+    }
+}
+
+/// Puts back what processes that were killed had changed.
+///
+/// # Errors
+/// The first thing that could not be put back; everything is tried.
+pub fn recover(folder: &Path) -> Result<Vec<Recovery>, LiveError> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(e) => return Err(LiveError::io(folder, e)),
+    };
+    let (mut done, mut failed) = (Vec::new(), None);
+    for path in entries.flatten().map(|e| e.path()).filter(|p| p.extension().is_some_and(|e| e == "json")) {
+        match recover_one(&path) {
+            Ok(recovery) => done.extend(recovery),
+            Err(e) => failed = failed.or(Some(e)),
+        }
+    }
+    failed.map_or(Ok(done), Err)
+}
+
+fn recover_one(path: &Path) -> Result<Option<Recovery>, LiveError> {
+    let entry = read(path)?;
+    if started(entry.pid) == Some(entry.started) {
+        return Ok(None);
+    }
+    let same = |queue: &BlockQueue| entry.diskseq.is_none() || queue.diskseq() == entry.diskseq;
+    let scheduler = match BlockQueue::open(&entry.device) {
+        Ok(queue) if same(&queue) => {
+            queue.restore(&entry.state)?;
+            Some(entry.state.scheduler)
+        }
+        _ => None,
+    };
+    fs::remove_file(path).map_err(|e| LiveError::io(path, e))?;
+    Ok(Some(Recovery { device: entry.device, scheduler }))
+}
+
+fn read(path: &Path) -> Result<Entry, LiveError> {
+    let text = fs::read_to_string(path).map_err(|e| LiveError::io(path, e))?;
+    serde_json::from_str(&text).map_err(|e| LiveError::io(path, e.into()))
+}
+
+/// When process `pid` started, in clock ticks since boot.
+fn started(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name, in parentheses, may hold anything; start time is the 20th field behind it.
+    stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn state() -> QueueState {
+        QueueState { scheduler: "none".to_owned(), tunables: BTreeMap::new(), attributes: BTreeMap::new() }
+    }
+
+    fn write(folder: &Path, entry: &Entry) -> PathBuf {
+        let path = folder.join("sdx.json");
+        fs::write(&path, serde_json::to_string(entry).unwrap()).unwrap();
+        path
+    }
+
+    #[test]
+    fn a_journal_of_a_living_process_is_left_alone_and_that_of_a_dead_one_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let pid = std::process::id();
+        let device = PathBuf::from("/dev/no-such-disk");
+        let mine = Entry { pid, started: started(pid).unwrap(), device: device.clone(), diskseq: None, state: state() };
+        let path = write(folder.path(), &mine);
+        assert_eq!(recover(folder.path()).unwrap(), []);
+        assert!(path.exists());
+        // The same identifier, but a process that started at another time.
+        write(folder.path(), &Entry { started: mine.started + 1, ..mine });
+        assert_eq!(recover(folder.path()).unwrap(), [Recovery { device, scheduler: None }]);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_broken_journal_is_told_and_does_not_stop_the_others() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("a.json"), "{").unwrap();
+        let dead = Entry { pid: 1, started: 0, device: "/dev/no-such-disk".into(), diskseq: None, state: state() };
+        let path = write(folder.path(), &dead);
+        assert!(recover(folder.path()).unwrap_err().to_string().contains("a.json"));
+        assert!(!path.exists());
+        assert_eq!(recover(&folder.path().join("nothing")).unwrap(), []);
+    }
+}

@@ -1,0 +1,153 @@
+//! [`LineUp`]: the candidates for a live disk, and how each is put in place.
+
+use crate::{BlockQueue, LiveError, QueueState};
+use iopilot_block::InputError;
+use iopilot_sched::{Lineage, SCHEDULERS, SchedulerSpec};
+use std::collections::BTreeMap;
+
+/// The candidates for a live disk.
+#[derive(Clone, Debug)]
+pub(super) struct LineUp {
+    /// All of them; each is one that the kernel offers for the disk.
+    pub(super) candidates: Vec<SchedulerSpec>,
+    /// What is in use at the start, with its tunables as they were found.
+    pub(super) initial: usize,
+    /// What is returned to after too many changes in a row.
+    pub(super) default: usize,
+    /// The kernel's defaults of each scheduler's tunables, as far as they have been seen.
+    defaults: BTreeMap<String, BTreeMap<String, String>>,
+}
+
+impl LineUp {
+    /// The schedulers `wanted` — where none are, all that the kernel offers and that can be simulated — and the one in
+    /// use. `default` is the one in use where not named.
+    ///
+    /// # Errors
+    /// Where the disk is gone, the kernel does not offer what was asked for, or the one in use cannot be simulated.
+    pub(super) fn of(
+        queue: &BlockQueue,
+        state: &QueueState,
+        wanted: &[SchedulerSpec],
+        default: Option<&SchedulerSpec>,
+    ) -> Result<Self, LineUpError> {
+        let offered = queue.schedulers()?;
+        let present = spec_of(state).ok_or_else(|| {
+            let known = known().collect::<Vec<_>>().join(", ");
+            InputError::new("scheduler in use", &state.scheduler, format!("one that can be simulated: {known}"))
+        })?;
+        let mut candidates: Vec<SchedulerSpec> = match wanted {
+            [] => {
+                let all = known().filter(|name| offered.iter().any(|o| o == name));
+                all.map(|name| SchedulerSpec { name, settings: Vec::new() }).collect()
+            }
+            wanted => wanted.to_vec(),
+        };
+        candidates.extend(default.filter(|d| !candidates.contains(d)).cloned());
+        if let Some(missing) = candidates.iter().find(|c| !offered.iter().any(|o| o == c.name)) {
+            let (device, scheduler) = (queue.name().to_owned(), missing.name.to_owned());
+            return Err(LiveError::Scheduler { device, scheduler, offered }.into());
+        }
+        let initial = match candidates.iter().position(|c| *c == present) {
+            Some(at) => at,
+            // What the administrator has tuned stands for what was not.
+            None => match candidates.iter().position(|c| wanted.is_empty() && c.name == present.name) {
+                Some(at) => {
+                    candidates[at] = present;
+                    at
+                }
+                None => {
+                    candidates.insert(0, present);
+                    0
+                }
+            },
+        };
+        let default = default.and_then(|d| candidates.iter().position(|c| c == d)).unwrap_or(initial);
+        Ok(Self { candidates, initial, default, defaults: BTreeMap::new() })
+    }
+
+    /// The candidate that is in use in `state`.
+    pub(super) fn position(&self, state: &QueueState) -> Option<usize> {
+        let present = spec_of(state)?;
+        self.candidates.iter().position(|c| *c == present)
+    }
+
+    /// Puts a candidate in place.
+    ///
+    /// # Errors
+    /// Where the kernel refuses something; the queue may then be half changed.
+    pub(super) fn put_in_place(&mut self, queue: &BlockQueue, which: usize) -> Result<(), LiveError> {
+        let spec = &self.candidates[which];
+        if queue.scheduler()? != spec.name {
+            queue.set_scheduler(spec.name)?;
+            self.defaults.insert(spec.name.to_owned(), queue.tunables()?);
+        }
+        let present = queue.tunables()?;
+        let wanted = |name: &str| spec.settings.iter().rev().find(|(key, _)| key == name).map(|(_, v)| v.to_string());
+        let usual = |name: &str| match self.defaults.get(spec.name) {
+            Some(seen) => seen.get(name).cloned(),
+            None => tunable_default(spec.name, name),
+        };
+        for (name, value) in &present {
+            if let Some(value) = wanted(name).or_else(|| usual(name)).filter(|v| v != value) {
+                queue.set_tunable(name, &value)?;
+            }
+        }
+        match spec.settings.iter().find(|(name, _)| !present.contains_key(name)) {
+            // Tells which file is missing.
+            Some((name, value)) => queue.set_tunable(name, &value.to_string()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Why there are no candidates.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum LineUpError {
+    /// The disk does not have them.
+    #[error(transparent)]
+    Live(#[from] LiveError),
+    /// They cannot be simulated.
+    #[error(transparent)]
+    Input(#[from] InputError),
+}
+
+/// The schedulers of the live kernel that can be simulated.
+fn known() -> impl Iterator<Item = &'static str> {
+    SCHEDULERS.iter().filter(|s| s.lineage == Lineage::Linux6).map(|s| s.name)
+}
+
+fn tunable_default(scheduler: &str, tunable: &str) -> Option<String> {
+    let info = SCHEDULERS.iter().find(|s| s.name == scheduler)?;
+    info.tunables.iter().find(|t| t.name == tunable).map(|t| t.default.to_string())
+}
+
+/// The scheduler in use with those of its tunables that are not the kernel's defaults.
+fn spec_of(state: &QueueState) -> Option<SchedulerSpec> {
+    let info = SCHEDULERS.iter().find(|s| s.lineage == Lineage::Linux6 && s.name == state.scheduler)?;
+    let set = |t: &iopilot_sched::Tunable| {
+        let text = state.tunables.get(t.name)?;
+        // The kernel shows what it made of "as many as there are requests".
+        let usual = t.name == "async_depth" && state.attributes.get("nr_requests") == Some(text);
+        let value: f64 = text.parse().ok()?;
+        (!usual && value != t.default && (t.min..=t.max).contains(&value)).then(|| (t.name.to_owned(), value))
+    };
+    Some(SchedulerSpec { name: info.name, settings: info.tunables.iter().filter_map(set).collect() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(scheduler: &str, tunables: &[(&str, &str)]) -> QueueState {
+        let tunables = tunables.iter().map(|&(k, v)| (k.to_owned(), v.to_owned())).collect();
+        QueueState { scheduler: scheduler.to_owned(), tunables, attributes: BTreeMap::new() }
+    }
+
+    #[test]
+    fn what_was_tuned_is_seen_and_what_was_not_is_left_out() {
+        let spec = |tunables: &[_]| spec_of(&state("mq-deadline", tunables)).unwrap().to_string();
+        assert_eq!(spec(&[("fifo_batch", "16"), ("front_merges", "1")]), "mq-deadline");
+        assert_eq!(spec(&[("fifo_batch", "4"), ("unheard_of", "7")]), "mq-deadline:fifo_batch=4");
+        assert_eq!(spec_of(&state("adios", &[])), None);
+    }
+}

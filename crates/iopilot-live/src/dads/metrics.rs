@@ -1,0 +1,162 @@
+//! Metrics in the text format of Prometheus, over HTTP.
+
+use super::status::{DiskStatus, Phase, Status};
+use crate::LiveError;
+use std::fmt::Write as _;
+use tiny_http::{Header, Request, Response, Server};
+
+/// A server of metrics.
+pub(super) struct Metrics {
+    server: Server,
+}
+
+impl Metrics {
+    /// Listens at `address`, such as `127.0.0.1:9419`.
+    ///
+    /// # Errors
+    /// Where it cannot.
+    pub(super) fn listen(address: &str) -> Result<Self, LiveError> {
+        let server = Server::http(address).map_err(|e| LiveError::Failed(format!("--metrics {address}: {e}")))?;
+        Ok(Self { server })
+    }
+
+    /// Serves whoever is waiting; to be called now and then. Does not wait.
+    pub(super) fn serve(&self, status: &dyn Fn() -> Status) {
+        while let Ok(Some(request)) = self.server.try_recv() {
+            reply(request, status);
+        }
+    }
+}
+
+fn reply(request: Request, status: &dyn Fn() -> Status) {
+    let path = request.url().split('?').next().unwrap_or_default();
+    // Who went away needs no answer.
+    let _ = match path {
+        "/metrics" => {
+            let kind = Header::from_bytes(&b"Content-Type"[..], &b"text/plain; version=0.0.4; charset=utf-8"[..]);
+            let response = Response::from_string(text(&status()));
+            request.respond(kind.into_iter().fold(response, Response::with_header))
+        }
+        _ => request.respond(Response::from_string("metrics are at /metrics\n").with_status_code(404)),
+    };
+}
+
+type Value = fn(&DiskStatus) -> Option<f64>;
+
+/// Name, type, what it is, and its value for a disk.
+const FAMILIES: [(&str, &str, &str, Value); 16] = [
+    ("flying", "gauge", "1 while the autopilot is at work, 0 while it stands by or has ended.", |d| {
+        Some(f64::from(u8::from(!matches!(d.phase, Phase::StandingBy | Phase::Ended))))
+    }),
+    ("dry_run", "gauge", "1 where it only says what it would do.", |d| Some(f64::from(u8::from(d.dry_run)))),
+    ("requests_total", "counter", "Requests captured.", |d| Some(d.requests as f64)),
+    ("bytes_total", "counter", "Bytes of these requests.", |d| Some(d.bytes as f64)),
+    ("pending_requests", "gauge", "Requests inside the block layer and the disk.", |d| Some(d.pending as f64)),
+    ("lost_events_total", "counter", "Events that the kernel's buffers had no room for.", |d| {
+        Some(d.lost_events as f64)
+    }),
+    ("checks_total", "counter", "Checks.", |d| Some(d.checks as f64)),
+    ("changes_total", "counter", "Changes of scheduler.", |d| Some(d.changes as f64)),
+    ("changes_taken_back_total", "counter", "Changes that took back one that did not deliver.", |d| {
+        Some(d.taken_back as f64)
+    }),
+    ("changing_seconds_total", "counter", "Time that changes took, draining included.", |d| Some(d.changing_s)),
+    ("simulating_seconds_total", "counter", "Time that simulating candidates took.", |d| Some(d.simulating_s)),
+    ("audit_failures_total", "counter", "Lines that the audit file had no room for.", |d| {
+        Some(d.audit_failures as f64)
+    }),
+    ("measured_cost", "gauge", "Measured cost of the scheduler in use at the last check.", |d| {
+        d.last.as_ref()?.measured_cost
+    }),
+    ("model_error_ratio", "gauge", "By what share the predicted cost was off the measured one.", |d| {
+        Some(d.last.as_ref()?.model_error_percent? / 100.0)
+    }),
+    ("predicted_gain_ratio", "gauge", "Gain that was predicted of the last change.", |d| {
+        Some(d.last_change.as_ref()?.predicted_gain_percent? / 100.0)
+    }),
+    ("measured_gain_ratio", "gauge", "Gain that was measured after it.", |d| {
+        Some(d.last_change.as_ref()?.measured_gain_percent? / 100.0)
+    }),
+];
+
+/// `status` as Prometheus reads it.
+fn text(status: &Status) -> String {
+    let mut out = String::new();
+    for (name, kind, help, value) in FAMILIES {
+        let values: Vec<_> = status.disks.iter().filter_map(|d| Some((d, value(d)?))).collect();
+        if !values.is_empty() {
+            let _ = writeln!(out, "# HELP iopilot_dads_{name} {help}\n# TYPE iopilot_dads_{name} {kind}");
+        }
+        for (disk, value) in values {
+            let _ = writeln!(out, "iopilot_dads_{name}{{device=\"{}\"}} {value}", label(&disk.device));
+        }
+    }
+    let _ = writeln!(
+        out,
+        "# HELP iopilot_dads_scheduler 1 for the scheduler in use.\n# TYPE iopilot_dads_scheduler gauge"
+    );
+    for disk in &status.disks {
+        let (device, scheduler) = (label(&disk.device), label(&disk.scheduler));
+        let _ = writeln!(out, "iopilot_dads_scheduler{{device=\"{device}\",scheduler=\"{scheduler}\"}} 1");
+    }
+    out.push_str("# HELP iopilot_dads_candidate_cost Predicted cost at the last check; less is better.\n");
+    out.push_str("# TYPE iopilot_dads_candidate_cost gauge\n");
+    for disk in &status.disks {
+        for candidate in disk.last.iter().flat_map(|check| &check.candidates) {
+            let (device, name) = (label(&disk.device), label(&candidate.scheduler));
+            let _ = writeln!(
+                out,
+                "iopilot_dads_candidate_cost{{device=\"{device}\",candidate=\"{name}\"}} {}",
+                candidate.cost
+            );
+        }
+    }
+    out
+}
+
+fn label(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpStream;
+
+    fn status() -> Status {
+        let disk = DiskStatus { device: "sda".into(), scheduler: "bfq".into(), requests: 42, ..DiskStatus::default() };
+        Status { disks: vec![disk], ..Status::default() }
+    }
+
+    #[test]
+    fn every_family_is_described_once_and_named_as_prometheus_wants() {
+        let text = text(&status());
+        assert!(text.contains("iopilot_dads_requests_total{device=\"sda\"} 42\n"), "{text}");
+        assert!(text.contains("iopilot_dads_scheduler{device=\"sda\",scheduler=\"bfq\"} 1\n"));
+        let mut names: Vec<&str> = text.lines().filter_map(|l| l.strip_prefix("# TYPE ")).collect();
+        let all = names.len();
+        names.dedup();
+        assert_eq!(names.len(), all);
+        assert!(names.iter().all(|l| l.ends_with("gauge") || l.contains("_total counter")), "{names:?}");
+        assert!(!text.contains("measured_cost"), "what is not known is not made up");
+    }
+
+    #[test]
+    fn they_are_served_at_metrics_and_nowhere_else() {
+        let metrics = Metrics::listen("127.0.0.1:0").unwrap();
+        let address = metrics.server.server_addr().to_ip().unwrap();
+        let get = |path: &str| {
+            let mut stream = TcpStream::connect(address).unwrap();
+            write!(stream, "GET {path} HTTP/1.0\r\n\r\n").unwrap();
+            let request = metrics.server.recv().unwrap();
+            reply(request, &status);
+            let mut text = String::new();
+            stream.read_to_string(&mut text).unwrap();
+            text
+        };
+        let page = get("/metrics");
+        assert!(page.contains("200 OK") && page.contains("version=0.0.4") && page.contains("} 42\n"), "{page}");
+        assert!(get("/").contains("404"));
+    }
+}
