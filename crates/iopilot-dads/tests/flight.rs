@@ -3,15 +3,22 @@
 #![allow(clippy::unwrap_used)] // helpers of tests, too
 
 use iopilot_block::Nanos;
-use iopilot_dads::{Flight, FlightPlan, Objective, PilotConfig, Reason, Rule, fly, oracle, parse_candidates};
+use iopilot_dads::{
+    Check, Flight, FlightPlan, Objective, Pilot, PilotConfig, Reason, Rule, fly, oracle, parse_candidates,
+};
 use iopilot_sim::workload::{Workload, WorkloadOptions};
-use iopilot_sim::{Machine, Progress, RunOptions, SimError, compare};
+use iopilot_sim::{Machine, Progress, RunOptions, SimError, begin, compare};
+use iopilot_trace::TraceRecord;
 use std::io::Write;
 
 /// Two readers of 40 MB each in pieces of 64 KiB, then random reads: bfq without `low_latency` is best at first.
 const JOBS: &str = "[global]\ndirect=1\n\n[streams]\nioengine=sync\nrw=read\nbs=64k\nnumjobs=2\noffset_increment=20g\n\
                     size=10g\nio_size=40m\n\n[lookups]\nstonewall\nioengine=libaio\nrw=randread\nbs=4k\niodepth=16\n\
                     number_ios=600\n";
+
+/// Two readers of 8 MB each in pieces of 64 KiB.
+const STREAMS: &str = "[streams]\ndirect=1\nioengine=sync\nrw=read\nbs=64k\nnumjobs=2\noffset_increment=20g\nsize=10g\n\
+                       io_size=8m\n";
 
 fn workload(machine: &Machine, jobs: &str) -> Workload {
     let mut file = tempfile();
@@ -133,4 +140,64 @@ fn candidates_of_two_kernels_are_refused() {
     let plan = plan("none,cfq", Objective::ServiceTime, Rule::THESIS);
     let e = fly(&machine, &load, &plan, |_| Ok::<(), SimError>(())).unwrap_err().to_string();
     assert_eq!(e, "candidates: got cfq, expected schedulers of one kernel, as none is");
+}
+
+#[test]
+fn a_change_that_made_things_worse_is_taken_back_and_not_tried_again_for_a_while() {
+    let machine = Machine::for_disk("hd-500-16").unwrap();
+    let load = workload(&machine, STREAMS);
+    let config = machine.run_config(&RunOptions { seed: 0, log: true });
+    let none = parse_candidates(&["none"]).unwrap();
+    let mut session = begin(&machine, &load, &none[0], &config).unwrap();
+    session.run_until(Nanos::MAX).unwrap();
+    let records = session.take_log();
+    // The same requests again, but the disk has become three times as slow, and nobody told the model.
+    let slow = |r: &TraceRecord| TraceRecord {
+        arrival: Nanos(r.arrival.0 * 3),
+        issue: r.issue.map(|t| Nanos(t.0 * 3)),
+        completion: r.completion.map(|t| Nanos(t.0 * 3)),
+        ..r.clone()
+    };
+    let slower: Vec<TraceRecord> = records.iter().map(slow).collect();
+    let fly = |revert: bool| {
+        let plan = plan("none,bfq:low_latency=0", Objective::ServiceTime, Rule::THESIS);
+        let mut pilot = Pilot::new(PilotConfig { revert, ..plan.pilot }, machine.device(), &config).unwrap();
+        let first = pilot.check(&records, 0, Nanos::from_secs(1)).unwrap();
+        assert_eq!(first.decision, "bfq:low_latency=0", "{first:?}");
+        (0..10).map(|i| pilot.check(&slower, 0, Nanos::from_secs(2 + i)).unwrap()).collect::<Vec<_>>()
+    };
+    let kept = fly(false);
+    assert!(kept[0].measured_gain_percent.unwrap() < -50.0 && !kept[0].changes(), "{:?}", kept[0]);
+    let checks = fly(true);
+    assert_eq!(checks[0].decision, "none");
+    assert!(
+        matches!(checks[0].reason, Reason::Undelivered { promised, measured } if promised > 0.05 && measured < -0.5)
+    );
+    // Seven checks later it may try again.
+    let again = checks.iter().skip(1).position(Check::changes);
+    assert_eq!(again, Some(7), "{:?}", checks.iter().map(|c| &c.why).collect::<Vec<_>>());
+}
+
+#[test]
+fn what_was_not_carried_out_does_not_count() {
+    let machine = Machine::for_disk("hd-500-16").unwrap();
+    let load = workload(&machine, STREAMS);
+    let config = machine.run_config(&RunOptions { seed: 0, log: true });
+    let plan = plan("none,bfq:low_latency=0", Objective::ServiceTime, Rule::THESIS);
+    let mut pilot = Pilot::new(PilotConfig { budget: Some(200), ..plan.pilot }, machine.device(), &config).unwrap();
+    let mut session = begin(&machine, &load, pilot.current(), &config).unwrap();
+    session.run_until(Nanos::MAX).unwrap();
+    let records = session.take_log();
+    for i in 0..20 {
+        let check = pilot.check(&records, 0, Nanos::from_secs(i)).unwrap();
+        assert_eq!(
+            (check.scheduler.as_str(), check.decision.as_str()),
+            ("none", "bfq:low_latency=0"),
+            "never too many in a row"
+        );
+        assert_eq!((check.requests, check.tried), (256, 100), "the budget is for all candidates");
+        pilot.declined();
+    }
+    pilot.exclude(1);
+    assert!(!pilot.check(&records, 0, Nanos::from_secs(99)).unwrap().changes());
 }

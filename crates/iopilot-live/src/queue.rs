@@ -187,11 +187,7 @@ impl BlockQueue {
     /// Where the disk is gone.
     pub fn state(&self) -> Result<QueueState, LiveError> {
         let attributes = RESET.iter().filter_map(|&name| Some((name.to_owned(), self.read(name).ok()?)));
-        Ok(QueueState {
-            scheduler: self.scheduler()?,
-            tunables: self.tunables()?,
-            attributes: attributes.collect(),
-        })
+        Ok(QueueState { scheduler: self.scheduler()?, tunables: self.tunables()?, attributes: attributes.collect() })
     }
 
     /// Puts everything back as it was in `state`. What is so already is not touched.

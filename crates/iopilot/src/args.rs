@@ -7,7 +7,7 @@ mod experiment;
 mod trace;
 mod vdisk;
 
-pub(crate) use dads::{Dads, DadsReplay, Policy};
+pub(crate) use dads::{Dads, DadsExplain, DadsReplay, DadsRestore, DadsRun, DadsStatus, Policy};
 pub(crate) use disk::{Calibrate, Disk, DiskTrain, DiskValidate, ThinkPlace, ValidateClock, ValidatePart};
 pub(crate) use disksim::{Disksim, DisksimRun};
 pub(crate) use experiment::{Experiment, ExperimentRun};
@@ -15,6 +15,7 @@ pub(crate) use trace::{Convert, Record, Stat, Trace};
 pub(crate) use vdisk::{Vdisk, VdiskAttach};
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
+use serde::Deserialize;
 use std::path::PathBuf;
 
 /// Simulate real traffic under every I/O scheduler, and say which is best.
@@ -241,7 +242,8 @@ pub(crate) enum Mode {
 }
 
 /// Requests past the end of the disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum Fit {
     /// They are an error.
     Error,

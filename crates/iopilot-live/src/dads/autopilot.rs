@@ -96,6 +96,16 @@ pub enum FlightError {
     Input(#[from] InputError),
 }
 
+impl FlightError {
+    /// Whether the user asked for what cannot be, rather than something failing.
+    pub fn is_bad_input(&self) -> bool {
+        match self {
+            Self::Live(e) => e.is_bad_input(),
+            Self::Input(_) => true,
+        }
+    }
+}
+
 impl From<LineUpError> for FlightError {
     fn from(e: LineUpError) -> Self {
         match e {
@@ -214,7 +224,6 @@ impl Flight {
                 lost: 0,
                 thinking: false,
                 standing_by: false,
-                pending_at_change: 0,
             };
             watch.begin();
             watch.run(stop)
@@ -277,7 +286,6 @@ struct Watch<'a> {
     lost: u64,
     thinking: bool,
     standing_by: bool,
-    pending_at_change: usize,
 }
 
 impl Watch<'_> {

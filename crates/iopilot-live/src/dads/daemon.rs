@@ -16,6 +16,9 @@ use std::time::{Duration, Instant};
 /// Between two looks at who wants to be told something.
 const PERIOD: Duration = Duration::from_millis(100);
 
+/// The thread of an autopilot.
+type Autopilot = JoinHandle<Result<(), FlightError>>;
+
 /// What a daemon is told once.
 #[derive(Clone, Debug)]
 pub struct DaemonOptions {
@@ -33,7 +36,7 @@ pub struct DaemonOptions {
 pub struct Daemon {
     began: Instant,
     stop: Arc<AtomicBool>,
-    disks: Vec<(Arc<Shared>, JoinHandle<Result<(), FlightError>>)>,
+    disks: Vec<(Arc<Shared>, Autopilot)>,
     control: Control,
     metrics: Option<Metrics>,
     recovered: Vec<Recovery>,

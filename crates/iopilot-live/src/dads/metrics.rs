@@ -91,10 +91,8 @@ fn text(status: &Status) -> String {
             let _ = writeln!(out, "iopilot_dads_{name}{{device=\"{}\"}} {value}", label(&disk.device));
         }
     }
-    let _ = writeln!(
-        out,
-        "# HELP iopilot_dads_scheduler 1 for the scheduler in use.\n# TYPE iopilot_dads_scheduler gauge"
-    );
+    let _ =
+        writeln!(out, "# HELP iopilot_dads_scheduler 1 for the scheduler in use.\n# TYPE iopilot_dads_scheduler gauge");
     for disk in &status.disks {
         let (device, scheduler) = (label(&disk.device), label(&disk.scheduler));
         let _ = writeln!(out, "iopilot_dads_scheduler{{device=\"{device}\",scheduler=\"{scheduler}\"}} 1");

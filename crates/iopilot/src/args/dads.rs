@@ -1,7 +1,9 @@
 //! The arguments of `iopilot dads`.
 
-use super::{MachineArgs, Output, Replay};
+use super::{Fit, MachineArgs, Output, Replay};
 use clap::{ArgAction, Args, Subcommand, ValueEnum, ValueHint};
+use iopilot_dads::Rule;
+use serde::Deserialize;
 use std::path::PathBuf;
 
 /// `iopilot dads`
@@ -10,6 +12,118 @@ pub(crate) enum Dads {
     /// Run a workload on a simulated disk with the autopilot, and compare it with each scheduler alone.
     #[command(after_help = DADS_REPLAY_EXAMPLES)]
     Replay(DadsReplay),
+    /// Fly live disks: change each one's scheduler to the best for the traffic of the last seconds (needs root).
+    ///
+    /// Runs in the foreground until SIGINT or SIGTERM; then, as after an error, every disk has the scheduler and tunables
+    /// of before. What a killed daemon left behind is put back at the next start, or by `iopilot dads restore`.
+    #[command(after_help = DADS_RUN_EXAMPLES)]
+    Run(DadsRun),
+    /// Tell what a running daemon does.
+    Status(DadsStatus),
+    /// Tell the last decision on each disk in plain words.
+    Explain(DadsExplain),
+    /// Put back what a killed daemon changed.
+    Restore(DadsRestore),
+}
+
+const DADS_RUN_EXAMPLES: &str = "Examples:
+  iopilot dads run /dev/sda --disk hd-500-16 --dry-run
+  iopilot dads run /dev/sda --disk sda-model.toml --objective blocked-time --audit /var/log/iopilot-dads.jsonl
+  iopilot dads run /dev/sda /dev/sdb --disk hd-500-16 --candidates none,mq-deadline:fifo_batch=1,16,64 --tui
+  iopilot dads run --config /etc/iopilot/dads.toml";
+
+/// `iopilot dads run`
+#[derive(Debug, Args)]
+pub(crate) struct DadsRun {
+    /// The disks.
+    #[arg(value_name = "DEVICE", value_hint = ValueHint::FilePath)]
+    pub(crate) devices: Vec<PathBuf>,
+    /// Read settings from this TOML file (docs/dads.md); options of the command line go before it.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) config: Option<PathBuf>,
+    /// The model to simulate: a disk of the catalogue (`iopilot disk list`), a TOML file, or a DiskSim file.
+    #[arg(long, short, value_name = "NAME|FILE", conflicts_with = "machine")]
+    pub(crate) disk: Option<String>,
+    /// The model to simulate: a TOML file that describes a disk, the block layer and the host.
+    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) machine: Option<PathBuf>,
+    /// Requests that the disk takes at once, where the kernel does not tell and it is not the model's.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 16))]
+    pub(crate) depth: Option<u32>,
+    /// What becomes of requests past the end of the model. Default: a model smaller than its disk is an error.
+    #[arg(long, value_enum)]
+    pub(crate) fit: Option<Fit>,
+    /// The schedulers to choose from, separated by commas; a tunable with several values stands for as many candidates:
+    /// `none,mq-deadline:fifo_batch=1,16,64`. Default: all that the kernel offers. The one in use is always one.
+    #[arg(long, short, visible_alias = "candidate", value_name = "LIST", action = ArgAction::Append)]
+    pub(crate) candidates: Vec<String>,
+    /// What too many changes in a row return to. Default: the scheduler in use.
+    #[arg(long, value_name = "SCHEDULER")]
+    pub(crate) default: Option<String>,
+    /// Seconds from one check to the next. Default: 5.
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
+    pub(crate) interval: Option<f64>,
+    /// What makes a candidate better: service-time (the default), p99, throughput, fairness or blocked-time.
+    #[arg(long, value_name = "OBJECTIVE")]
+    pub(crate) objective: Option<String>,
+    /// When to change. Default: thesis.
+    #[arg(long, value_enum)]
+    pub(crate) policy: Option<Policy>,
+    /// Keep a change that made things worse than they would have been, as the thesis does, rather than take it back.
+    #[arg(long)]
+    pub(crate) no_revert: bool,
+    /// Change nothing; say what would have been done.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Add a line of JSON for every check and change to this file.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) audit: Option<PathBuf>,
+    /// Serve metrics for Prometheus at this address: 127.0.0.1:9419.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) metrics: Option<String>,
+    /// How to see requests: auto, ebpf or tracefs.
+    #[arg(long, value_name = "BACKEND")]
+    pub(crate) backend: Option<String>,
+    /// Show a dashboard on the terminal; q leaves it, and ends the flight.
+    #[arg(long)]
+    pub(crate) tui: bool,
+    #[command(flatten)]
+    pub(crate) runtime: Runtime,
+}
+
+/// Where a daemon keeps what it must not forget.
+#[derive(Debug, Args)]
+pub(crate) struct Runtime {
+    /// The folder of the control socket and of what is to be put back.
+    #[arg(long, value_name = "DIR", default_value = iopilot_live::dads::RUNTIME_FOLDER, value_hint = ValueHint::DirPath)]
+    pub(crate) runtime_dir: PathBuf,
+}
+
+/// `iopilot dads status`
+#[derive(Debug, Args)]
+pub(crate) struct DadsStatus {
+    /// Print JSON instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) runtime: Runtime,
+}
+
+/// `iopilot dads explain`
+#[derive(Debug, Args)]
+pub(crate) struct DadsExplain {
+    /// Only this disk.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) device: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) runtime: Runtime,
+}
+
+/// `iopilot dads restore`
+#[derive(Debug, Args)]
+pub(crate) struct DadsRestore {
+    #[command(flatten)]
+    pub(crate) runtime: Runtime,
 }
 
 const DADS_REPLAY_EXAMPLES: &str = "Examples:
@@ -61,10 +175,21 @@ pub(crate) struct DadsReplay {
 }
 
 /// When the autopilot changes the scheduler.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum Policy {
     /// Where a candidate, with the cost of the change, would have been better by 5 %.
     Thesis,
     /// The same, where that is 95 % sure and the model has been right to 20 %.
     Guarded,
+}
+
+impl Policy {
+    /// The rule that it stands for.
+    pub(crate) fn rule(self) -> Rule {
+        match self {
+            Self::Thesis => Rule::THESIS,
+            Self::Guarded => Rule::GUARDED,
+        }
+    }
 }

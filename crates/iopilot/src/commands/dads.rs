@@ -1,205 +1,21 @@
 //! `iopilot dads`: the autopilot.
 
+mod live;
+mod replay;
+mod settings;
+mod status;
+mod tui;
+
 use super::{Context, session};
-use crate::args::{Dads, DadsReplay, Policy};
-use crate::progress::watched;
-use crate::render::{self, Alignment, Table, wrap};
-use crate::report;
-use crate::terminal::Terminal;
-use iopilot_block::{InputError, Nanos};
-use iopilot_dads::{Check, Flight, FlightPlan, Objective, PilotConfig, Rule, fly, oracle, parse_candidates};
-use iopilot_sched::SchedulerSpec;
-use iopilot_sim::{Comparison, RunOptions, RunReport, SimError, compare, comparison};
-use iopilot_trace::{Destination, TraceError};
-use serde::Serialize;
-use std::fmt::Write as _;
-use std::io::Write as _;
-use std::path::Path;
-
-/// The longest interval, in seconds: a day.
-const LONGEST: f64 = 86_400.0;
-
-/// What `iopilot dads replay --json` prints: a comparison, and how the autopilot flew.
-#[derive(Serialize)]
-struct Report<'a> {
-    interval_s: f64,
-    objective: Objective,
-    changes: usize,
-    /// Seconds that changes of scheduler took in all.
-    changing_s: f64,
-    checks: &'a [Check],
-    /// The scheduler that the oracle chose for each interval.
-    oracle_choices: &'a [String],
-    #[serde(flatten)]
-    comparison: &'a Comparison,
-}
+use crate::args::Dads;
 
 /// Runs the command; the text to print.
 pub(crate) fn run(command: &Dads, context: &Context) -> anyhow::Result<String> {
-    let Dads::Replay(args) = command;
-    session::check_writable("--report", args.output.report.as_ref())?;
-    session::check_writable("--audit", args.audit.as_ref())?;
-    let machine = session::machine(&args.machine, context)?;
-    let plan = plan(args, &machine.host)?;
-    let workload = session::workload(&args.workload, &args.replay, &machine)?;
-    let candidates = &plan.pilot.candidates;
-    let total = workload.requests().map(|n| n * candidates.len() as u64);
-    let options = RunOptions { seed: plan.seed, log: false };
-    let (flight, alone, foreseen) = watched(context.quiet, total, |progress| -> anyhow::Result<_> {
-        let flight = fly(&machine, &workload, &plan, |_| Ok::<(), SimError>(()))?;
-        let alone = compare(&machine, &workload, candidates, &options, progress)?;
-        let foreseen = match args.no_oracle {
-            true => None,
-            false => Some(oracle(&machine, &workload, candidates, plan.interval, plan.seed)?),
-        };
-        Ok((flight, alone, foreseen))
-    })?;
-    if let Some(path) = &args.audit {
-        write_audit(path, &flight.checks)?;
+    match command {
+        Dads::Replay(args) => replay::run(args, context),
+        Dads::Run(args) => live::run(args, context),
+        Dads::Status(args) => status::run(args, context),
+        Dads::Explain(args) => status::explain(args, context),
+        Dads::Restore(args) => status::restore(args, context),
     }
-    let mut runs = vec![flight.report.clone()];
-    runs.extend(alone.runs);
-    let (foreseen, choices) = foreseen.unzip();
-    runs.extend(foreseen);
-    let all = comparison(&machine, &workload, &options, runs);
-    if let Some(path) = &args.output.report {
-        report::write_flight(path, &all, &flight.checks, &context.command_line)?;
-        context.note(format_args!("report written to {}", path.display()));
-    }
-    if args.output.json {
-        return render::json(&Report {
-            interval_s: plan.interval.as_secs_f64(),
-            objective: plan.pilot.objective,
-            changes: flight.checks.iter().filter(|c| c.changes()).count(),
-            changing_s: flight.changing.as_secs_f64(),
-            checks: &flight.checks,
-            oracle_choices: choices.as_deref().unwrap_or_default(),
-            comparison: &all,
-        });
-    }
-    Ok(text(&flight, &all, context.terminal))
-}
-
-fn plan(args: &DadsReplay, host: &iopilot_sim::HostConfig) -> Result<FlightPlan, InputError> {
-    let candidates = parse_candidates(&args.candidates)?;
-    let place = |option: &str, name: &Option<String>| -> Result<Option<usize>, InputError> {
-        let Some(name) = name else { return Ok(None) };
-        let spec = SchedulerSpec::parse(name)?;
-        let names = || candidates.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        let found = candidates.iter().position(|c| *c == spec);
-        found.map(Some).ok_or_else(|| InputError::new(option, name, format!("one of the candidates: {}", names())))
-    };
-    let initial = place("--initial", &args.initial)?.unwrap_or(0);
-    let default = place("--default", &args.default)?.unwrap_or(initial);
-    if !(0.001..=LONGEST).contains(&args.interval) {
-        return Err(InputError::new("--interval", args.interval.to_string(), format!("0.001 to {LONGEST} seconds")));
-    }
-    let rule = match args.policy {
-        Policy::Thesis => Rule::THESIS,
-        Policy::Guarded => Rule::GUARDED,
-    };
-    let objective = args.objective.parse()?;
-    let pilot = PilotConfig {
-        candidates,
-        initial,
-        default,
-        objective,
-        rule,
-        change_fixed: host.switch(),
-        revert: args.revert,
-        budget: None,
-    };
-    Ok(FlightPlan { pilot, interval: Nanos::from_millis_f64(args.interval * 1e3), seed: args.replay.seed })
-}
-
-fn write_audit(path: &Path, checks: &[Check]) -> Result<(), TraceError> {
-    let whole_or_nothing = || {
-        let (destination, mut file) = Destination::create(path)?;
-        for check in checks {
-            serde_json::to_writer(&mut file, check)?;
-            file.write_all(b"\n")?;
-        }
-        destination.commit(&file)
-    };
-    whole_or_nothing().map_err(|e| TraceError::io(path, e))
-}
-
-fn text(flight: &Flight, all: &Comparison, terminal: Terminal) -> String {
-    let mut out = checks(&flight.checks, terminal);
-    out.push('\n');
-    out += &render::comparison(all, true, terminal);
-    let _ = write!(out, "\n{}", wrap(&summary(flight, all), terminal.width));
-    out
-}
-
-/// Every change, and how many checks changed nothing in between.
-fn checks(checks: &[Check], terminal: Terminal) -> String {
-    let right = |title| (title, Alignment::Right);
-    let mut table = Table::new(&[
-        right("at s"),
-        right("requests"),
-        right("model off"),
-        right("saved before"),
-        ("decision", Alignment::Left),
-    ]);
-    let mut quiet = 0;
-    let percent = |value: Option<f64>| value.map_or("-".to_owned(), |v| format!("{v:.1} %"));
-    let row = |check: &Check, why: String| {
-        let saved = match (check.predicted_gain_percent, check.measured_gain_percent) {
-            (Some(predicted), Some(measured)) => format!("{measured:.1} of {predicted:.1} %"),
-            _ => "-".to_owned(),
-        };
-        let requests = check.requests.to_string();
-        vec![format!("{:.1}", check.at_s), requests, percent(check.model_error_percent), saved, why]
-    };
-    let last = checks.len().saturating_sub(1);
-    for (i, check) in checks.iter().enumerate() {
-        if check.changes() || i == last || check.measured_gain_percent.is_some() {
-            let passed = match std::mem::take(&mut quiet) {
-                0 => String::new(),
-                1 => "(one check changed nothing) ".to_owned(),
-                n => format!("({n} checks changed nothing) "),
-            };
-            table.row(row(check, format!("{passed}{}", check.why)));
-        } else {
-            quiet += 1;
-        }
-    }
-    if checks.is_empty() {
-        return "The workload ended before the first check.\n".to_owned();
-    }
-    table.render(terminal)
-}
-
-/// The autopilot against each scheduler alone, and against the oracle.
-fn summary(flight: &Flight, all: &Comparison) -> String {
-    let named = |name: &str| all.runs.iter().find(|r| r.scheduler == name);
-    let alone: Vec<&RunReport> = all.runs.iter().filter(|r| r.scheduler != "dads" && r.scheduler != "oracle").collect();
-    let by_time = |a: &&&RunReport, b: &&&RunReport| a.elapsed_s.total_cmp(&b.elapsed_s);
-    let (Some(dads), Some(best), Some(worst)) =
-        (named("dads"), alone.iter().min_by(by_time), alone.iter().max_by(by_time))
-    else {
-        return String::new();
-    };
-    let against = |other: &RunReport| {
-        let share = 100.0 * (dads.elapsed_s / other.elapsed_s - 1.0);
-        let than = if share > 0.0 { "more" } else { "less" };
-        format!("{:.1} % {than} than {}", share.abs(), other.scheduler)
-    };
-    let changes = flight.checks.iter().filter(|c| c.changes()).count();
-    let mut text = format!("dads took {:.2} s: {}, the fastest alone", dads.elapsed_s, against(best));
-    if worst.scheduler != best.scheduler {
-        let _ = write!(text, ", {}, the slowest", against(worst));
-    }
-    if let Some(oracle) = named("oracle") {
-        let _ = write!(text, ", {} with foresight of each interval", against(oracle));
-    }
-    let _ = write!(
-        text,
-        ". {changes} change{} in {} checks took {:.2} s.",
-        if changes == 1 { "" } else { "s" },
-        flight.checks.len(),
-        flight.changing.as_secs_f64()
-    );
-    text
 }

@@ -116,6 +116,17 @@ pub(super) fn check_writable(option: &str, path: Option<&PathBuf>) -> Result<(),
     Err(InputError::new(option, path.display().to_string(), expected))
 }
 
+/// Refuses a file that could not be added to.
+pub(super) fn check_writable_log(option: &str, path: Option<&PathBuf>) -> Result<(), InputError> {
+    let Some(path) = path.filter(|p| p.exists()) else { return check_writable(option, path) };
+    match std::fs::File::options().append(true).open(path) {
+        Ok(_) => Ok(()),
+        Err(e) => {
+            Err(InputError::new(option, path.display().to_string(), format!("a file that can be added to ({e})")))
+        }
+    }
+}
+
 /// Writes the page where one is wanted.
 pub(super) fn write_report(path: Option<&PathBuf>, comparison: &Comparison, context: &Context) -> anyhow::Result<()> {
     if let Some(path) = path {

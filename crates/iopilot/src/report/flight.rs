@@ -107,6 +107,7 @@ mod tests {
         let check = |at_s: f64, scheduler: &str, decision: &str| Check {
             at_s,
             requests: 10,
+            tried: 10,
             scheduler: scheduler.to_owned(),
             candidates: ["none", "bfq<"].map(|s| CandidateCost { scheduler: s.to_owned(), cost: 1.0 }).to_vec(),
             measured_cost: None,

@@ -1,0 +1,136 @@
+//! `iopilot dads run`: the autopilot on live disks.
+
+use super::settings::{Flown, Settings, interval};
+use super::{Context, session, tui};
+use crate::args::{DadsRun, Fit, MachineArgs, Policy};
+use iopilot_block::InputError;
+use iopilot_dads::parse_candidates;
+use iopilot_live::BlockQueue;
+use iopilot_live::dads::{Daemon, DaemonOptions, DiskStatus, FlightOptions, Model, Phase};
+use iopilot_sched::SchedulerSpec;
+use iopilot_sim::RunOptions;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// The interval where none is given, in seconds (GF 4.4.1).
+const INTERVAL: f64 = 5.0;
+
+/// Flies until a signal; what is printed goes to standard error as it happens.
+pub(super) fn run(args: &DadsRun, context: &Context) -> anyhow::Result<String> {
+    let settings = Settings::of(args)?;
+    session::check_writable_log("--audit", settings.audit.as_ref())?;
+    let runtime = &args.runtime.runtime_dir;
+    let flights = settings.disks.iter().map(|(device, flown)| flight(device, flown, runtime, context));
+    let flights: Vec<FlightOptions> = flights.collect::<anyhow::Result<_>>()?;
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    }
+    let options = DaemonOptions { flights, runtime: runtime.clone(), audit: settings.audit, metrics: settings.metrics };
+    let daemon = Daemon::start(options)?;
+    for recovery in daemon.recovered() {
+        context.note(super::status::recovered(recovery));
+    }
+    if args.tui {
+        tui::show(&daemon, &stop)?;
+    } else {
+        let mut told = Told::default();
+        let mut flying = true;
+        while flying && !stop.load(Ordering::Relaxed) {
+            flying = daemon.tick();
+            daemon.status().disks.iter().for_each(|disk| told.tell(disk, context));
+        }
+    }
+    daemon.stop()?;
+    Ok(String::new())
+}
+
+fn flight(device: &Path, flown: &Flown, runtime: &Path, context: &Context) -> anyhow::Result<FlightOptions> {
+    let queue = BlockQueue::open(device)?;
+    let seconds = interval("interval", flown.interval.unwrap_or(INTERVAL))?;
+    let default = flown.default.as_deref().map(SchedulerSpec::parse).transpose()?;
+    let candidates = match &flown.candidates {
+        Some(lists) => parse_candidates(lists)?,
+        None => Vec::new(),
+    };
+    Ok(FlightOptions {
+        device: device.to_owned(),
+        model: model(&queue, device, flown, context)?,
+        wrap: flown.fit == Some(Fit::Wrap),
+        candidates,
+        default,
+        interval: Duration::from_nanos(seconds.0),
+        objective: flown.objective.as_deref().unwrap_or("service-time").parse()?,
+        rule: flown.policy.unwrap_or(Policy::Thesis).rule(),
+        revert: flown.revert.unwrap_or(true),
+        dry_run: flown.dry_run.unwrap_or(false),
+        backend: flown.backend.as_deref().unwrap_or("auto").parse()?,
+        runtime: runtime.to_owned(),
+    })
+}
+
+/// What is simulated in the place of `device`, with the block layer as the kernel has it.
+fn model(queue: &BlockQueue, device: &Path, flown: &Flown, context: &Context) -> anyhow::Result<Model> {
+    if flown.disk.is_none() && flown.machine.is_none() {
+        let expected = "--disk with a model of it: a name of `iopilot disk list` or a file of `iopilot disk train`";
+        return Err(InputError::new(device.display().to_string(), "no model", expected).into());
+    }
+    let named = MachineArgs { disk: flown.disk.clone(), machine: flown.machine.clone() };
+    let machine = session::machine(&named, context)?;
+    let mut run = machine.run_config(&RunOptions::default());
+    let block = &mut run.block;
+    let kernel = |attribute: &str| queue.read(attribute).ok().and_then(|text| text.parse::<u32>().ok());
+    block.max_sectors_kb = block.max_sectors_kb.or_else(|| kernel("max_sectors_kb"));
+    let scsi = queue.read("../device/queue_depth").ok().and_then(|text| text.parse::<u32>().ok());
+    let depth = flown.depth.or(block.queue_depth).or(scsi);
+    block.queue_depth = depth;
+    run.rotational = queue.read("rotational").map_or(run.rotational, |text| text == "1");
+    let name = flown.disk.clone().or_else(|| flown.machine.as_ref().map(|p| p.display().to_string()));
+    Ok(Model { name: name.unwrap_or_default(), device: machine.device(), run })
+}
+
+/// What was told of each disk already.
+#[derive(Default)]
+struct Told {
+    disks: BTreeMap<String, (u64, Phase)>,
+}
+
+impl Told {
+    fn tell(&mut self, disk: &DiskStatus, context: &Context) {
+        let name = &disk.device;
+        let known = self.disks.entry(name.clone()).or_insert_with(|| {
+            let mode = if disk.dry_run { "dry run: nothing will be changed" } else { "flying" };
+            let seconds = disk.interval_s;
+            context.note(format_args!(
+                "{name}: {mode}; {} in use, {} candidates, a check every {seconds} s, capture by {}",
+                disk.scheduler,
+                disk.candidates.len(),
+                disk.capture
+            ));
+            disk.notes.iter().for_each(|note| context.note(format_args!("{name}: {note}")));
+            (0, Phase::Collecting)
+        });
+        if let Some(check) = disk.last.as_ref().filter(|c| disk.checks > known.0 && c.changes()) {
+            let would = if disk.dry_run { "(dry run) " } else { "" };
+            context.note(format_args!("{name}: {would}{}", check.why));
+        }
+        if disk.phase != known.1 {
+            match disk.phase {
+                Phase::StandingBy => context.note(format_args!(
+                    "{name}: somebody put {} in place, which is no candidate: standing by",
+                    disk.scheduler
+                )),
+                Phase::Ended => match &disk.error {
+                    Some(error) => context.note(format_args!("{name}: ended: {error}")),
+                    None => context.note(format_args!("{name}: ended; {} in use", disk.scheduler)),
+                },
+                _ => {}
+            }
+        }
+        *known = (disk.checks, disk.phase);
+    }
+}

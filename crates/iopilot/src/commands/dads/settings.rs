@@ -1,0 +1,187 @@
+//! What `iopilot dads run` is told, by its file and its options.
+
+use crate::args::{DadsRun, Fit, Policy};
+use iopilot_block::{InputError, Nanos, parse_toml};
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+
+/// The longest interval, in seconds: a day.
+const LONGEST: f64 = 86_400.0;
+
+/// An interval of so many `seconds`, as `field` has it.
+pub(super) fn interval(field: &str, seconds: f64) -> Result<Nanos, InputError> {
+    match seconds {
+        s if (0.001..=LONGEST).contains(&s) => Ok(Nanos::from_millis_f64(s * 1e3)),
+        s => Err(InputError::new(field, s.to_string(), format!("0.001 to {LONGEST} seconds"))),
+    }
+}
+
+/// A settings file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct File {
+    audit: Option<PathBuf>,
+    metrics: Option<String>,
+    #[serde(rename = "default-settings")]
+    general: Flown,
+    disk: Vec<OneDisk>,
+}
+
+/// A disk of a settings file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OneDisk {
+    device: PathBuf,
+    #[serde(default)]
+    settings: Flown,
+}
+
+/// How a disk is flown; what is not set is told elsewhere.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Flown {
+    pub(super) disk: Option<String>,
+    pub(super) machine: Option<PathBuf>,
+    pub(super) depth: Option<u32>,
+    pub(super) fit: Option<Fit>,
+    pub(super) candidates: Option<Vec<String>>,
+    pub(super) default: Option<String>,
+    pub(super) interval: Option<f64>,
+    pub(super) objective: Option<String>,
+    pub(super) policy: Option<Policy>,
+    pub(super) revert: Option<bool>,
+    pub(super) dry_run: Option<bool>,
+    pub(super) backend: Option<String>,
+}
+
+impl Flown {
+    /// What is set here, and where it is not, what `other` sets.
+    fn or(self, other: &Self) -> Self {
+        // One names a model whole.
+        let (disk, machine) = match (&self.disk, &self.machine) {
+            (None, None) => (other.disk.clone(), other.machine.clone()),
+            _ => (self.disk, self.machine),
+        };
+        Self {
+            disk,
+            machine,
+            depth: self.depth.or(other.depth),
+            fit: self.fit.or(other.fit),
+            candidates: self.candidates.or_else(|| other.candidates.clone()),
+            default: self.default.or_else(|| other.default.clone()),
+            interval: self.interval.or(other.interval),
+            objective: self.objective.or_else(|| other.objective.clone()),
+            policy: self.policy.or(other.policy),
+            revert: self.revert.or(other.revert),
+            dry_run: self.dry_run.or(other.dry_run),
+            backend: self.backend.or_else(|| other.backend.clone()),
+        }
+    }
+}
+
+/// What a daemon is told.
+#[derive(Debug)]
+pub(super) struct Settings {
+    pub(super) disks: Vec<(PathBuf, Flown)>,
+    pub(super) audit: Option<PathBuf>,
+    pub(super) metrics: Option<String>,
+}
+
+impl Settings {
+    /// From the options, and the file that they name.
+    pub(super) fn of(args: &DadsRun) -> anyhow::Result<Self> {
+        let file = args.config.as_deref().map(read).transpose()?.unwrap_or_default();
+        let given = |flag: bool| flag.then_some(true);
+        let options = Flown {
+            disk: args.disk.clone(),
+            machine: args.machine.clone(),
+            depth: args.depth,
+            fit: args.fit,
+            candidates: (!args.candidates.is_empty()).then(|| args.candidates.clone()),
+            default: args.default.clone(),
+            interval: args.interval,
+            objective: args.objective.clone(),
+            policy: args.policy,
+            revert: args.no_revert.then_some(false),
+            dry_run: given(args.dry_run),
+            backend: args.backend.clone(),
+        };
+        let of_file = |device: &Path| file.disk.iter().find(|d| d.device == device).map(|d| d.settings.clone());
+        let devices: Vec<PathBuf> = match args.devices.is_empty() {
+            true => file.disk.iter().map(|d| d.device.clone()).collect(),
+            false => args.devices.clone(),
+        };
+        if devices.is_empty() {
+            return Err(InputError::new("DEVICE", "", "a disk such as /dev/sda, or --config with a [[disk]]").into());
+        }
+        if let Some(twice) = devices.iter().enumerate().find(|(i, d)| devices[..*i].contains(d)) {
+            return Err(InputError::new("DEVICE", format!("{} twice", twice.1.display()), "each disk once").into());
+        }
+        let flown = |device: PathBuf| {
+            let own = of_file(&device).unwrap_or_default();
+            let all = options.clone().or(&own).or(&file.general);
+            (device, all)
+        };
+        Ok(Self {
+            disks: devices.into_iter().map(flown).collect(),
+            audit: args.audit.clone().or(file.audit),
+            metrics: args.metrics.clone().or(file.metrics),
+        })
+    }
+}
+
+fn read(path: &Path) -> anyhow::Result<File> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|e| InputError::new("--config", e.to_string(), "a file that can be read").in_file(path.display()))?;
+    Ok(parse_toml(&text, &path.display().to_string())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{Cli, Command, Dads};
+    use clap::Parser;
+
+    fn settings(file: Option<&str>, options: &str) -> anyhow::Result<Settings> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("dads.toml");
+        let mut words = vec!["iopilot".to_owned(), "dads".to_owned(), "run".to_owned()];
+        words.extend(options.split_whitespace().map(str::to_owned));
+        if let Some(text) = file {
+            std::fs::write(&path, text).unwrap();
+            words.extend(["--config".to_owned(), path.display().to_string()]);
+        }
+        match Cli::try_parse_from(words).unwrap().command {
+            Command::Dads(Dads::Run(args)) => Settings::of(&args),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    const FILE: &str = "audit = \"a.jsonl\"\n\n[default-settings]\ndisk = \"hd-500-16\"\ninterval = 2.0\n\n[[disk]]\n\
+                        device = \"/dev/sda\"\n\n[[disk]]\ndevice = \"/dev/sdb\"\nsettings = { interval = 1.0, \
+                        machine = \"m.toml\", dry_run = true }\n";
+
+    #[test]
+    fn options_go_before_a_disk_and_a_disk_before_all() {
+        let s = settings(Some(FILE), "--objective p99").unwrap();
+        let [(a, sda), (b, sdb)] = &s.disks[..] else { panic!("{s:?}") };
+        assert_eq!((a.as_path(), b.as_path()), (Path::new("/dev/sda"), Path::new("/dev/sdb")));
+        assert_eq!((sda.interval, sdb.interval), (Some(2.0), Some(1.0)));
+        assert_eq!((sda.disk.as_deref(), sdb.disk.as_deref()), (Some("hd-500-16"), None));
+        assert_eq!((sda.dry_run, sdb.dry_run), (None, Some(true)));
+        assert_eq!(sdb.objective.as_deref(), Some("p99"));
+        let s = settings(Some(FILE), "/dev/sdb --interval 7").unwrap();
+        assert_eq!(s.disks.len(), 1);
+        assert_eq!((s.disks[0].1.interval, s.disks[0].1.machine.as_deref()), (Some(7.0), Some(Path::new("m.toml"))));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_file_is_told_with_its_line() {
+        let e = settings(Some("[default-settings]\nintervall = 2\n"), "").unwrap_err().to_string();
+        assert!(e.contains("dads.toml:2: key: got intervall") && e.contains("`interval`"), "{e}");
+        let e = settings(Some("[default-settings]\npolicy = \"bold\"\n"), "").unwrap_err().to_string();
+        assert!(e.contains("dads.toml:2: policy: got bold"), "{e}");
+        assert!(settings(Some(""), "").unwrap_err().to_string().contains("DEVICE: got nothing"));
+        assert!(settings(None, "/dev/a /dev/a").unwrap_err().to_string().contains("/dev/a twice"));
+    }
+}
