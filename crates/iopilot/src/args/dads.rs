@@ -69,6 +69,10 @@ pub(crate) struct DadsRun {
     /// When to change. Default: thesis.
     #[arg(long, value_enum)]
     pub(crate) policy: Option<Policy>,
+    /// Change nothing while what is predicted of the scheduler in use is off what was measured by more than this. 0 asks
+    /// nothing. Default: 50.
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32))]
+    pub(crate) max_error: Option<u32>,
     /// Keep a change that made things worse than they would have been, as the thesis does, rather than take it back.
     #[arg(long)]
     pub(crate) no_revert: bool,

@@ -2,7 +2,7 @@
 
 use super::settings::{Flown, Settings, interval};
 use super::{Context, session, tui};
-use crate::args::{DadsRun, Fit, MachineArgs, Policy};
+use crate::args::{DadsRun, Fit, MachineArgs};
 use iopilot_block::InputError;
 use iopilot_dads::parse_candidates;
 use iopilot_live::BlockQueue;
@@ -65,7 +65,7 @@ fn flight(device: &Path, flown: &Flown, runtime: &Path, context: &Context) -> an
         default,
         interval: Duration::from_nanos(seconds.0),
         objective: flown.objective.as_deref().unwrap_or("service-time").parse()?,
-        rule: flown.policy.unwrap_or(Policy::Thesis).rule(),
+        rule: flown.rule(),
         revert: flown.revert.unwrap_or(true),
         dry_run: flown.dry_run.unwrap_or(false),
         backend: flown.backend.as_deref().unwrap_or("auto").parse()?,

@@ -2,11 +2,15 @@
 
 use crate::args::{DadsRun, Fit, Policy};
 use iopilot_block::{InputError, Nanos, parse_toml};
+use iopilot_dads::Rule;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
 /// The longest interval, in seconds: a day.
 const LONGEST: f64 = 86_400.0;
+
+/// By what share a model may be off for a live disk's scheduler to be changed by it.
+const LIVE_MAX_ERROR: f64 = 0.5;
 
 /// An interval of so many `seconds`, as `field` has it.
 pub(super) fn interval(field: &str, seconds: f64) -> Result<Nanos, InputError> {
@@ -49,6 +53,7 @@ pub(super) struct Flown {
     pub(super) interval: Option<f64>,
     pub(super) objective: Option<String>,
     pub(super) policy: Option<Policy>,
+    pub(super) max_error: Option<u32>,
     pub(super) revert: Option<bool>,
     pub(super) dry_run: Option<bool>,
     pub(super) backend: Option<String>,
@@ -72,10 +77,24 @@ impl Flown {
             interval: self.interval.or(other.interval),
             objective: self.objective.or_else(|| other.objective.clone()),
             policy: self.policy.or(other.policy),
+            max_error: self.max_error.or(other.max_error),
             revert: self.revert.or(other.revert),
             dry_run: self.dry_run.or(other.dry_run),
             backend: self.backend.or_else(|| other.backend.clone()),
         }
+    }
+}
+
+impl Flown {
+    /// When to change: on a live disk, unless told otherwise, only while the model is roughly right.
+    pub(super) fn rule(&self) -> Rule {
+        let rule = self.policy.unwrap_or(Policy::Thesis).rule();
+        let max_error = match self.max_error {
+            Some(0) => None,
+            Some(percent) => Some(f64::from(percent) / 100.0),
+            None => rule.max_error.or(Some(LIVE_MAX_ERROR)),
+        };
+        Rule { max_error, ..rule }
     }
 }
 
@@ -102,6 +121,7 @@ impl Settings {
             interval: args.interval,
             objective: args.objective.clone(),
             policy: args.policy,
+            max_error: args.max_error,
             revert: args.no_revert.then_some(false),
             dry_run: given(args.dry_run),
             backend: args.backend.clone(),
