@@ -14,7 +14,7 @@ mod metrics;
 mod status;
 
 pub use audit::{Audit, Event};
-pub use autopilot::{FlightError, FlightOptions, Model};
+pub use autopilot::{FlightOptions, Model};
 pub use control::{SOCKET, ask};
 pub use daemon::{Daemon, DaemonOptions};
 pub use journal::{Journal, RUNTIME_FOLDER, Recovery, recover};

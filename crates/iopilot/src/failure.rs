@@ -4,7 +4,6 @@ use clap::error::{ContextKind, ContextValue};
 use iopilot_block::InputError;
 use iopilot_device::DeviceError;
 use iopilot_live::LiveError;
-use iopilot_live::dads::FlightError;
 use iopilot_sim::SimError;
 use iopilot_trace::TraceError;
 use std::fmt;
@@ -53,7 +52,6 @@ pub(crate) fn exit_code(error: &anyhow::Error) -> u8 {
             || cause.is::<TraceError>()
             || cause.downcast_ref::<SimError>().is_some_and(SimError::is_bad_input)
             || cause.downcast_ref::<LiveError>().is_some_and(LiveError::is_bad_input)
-            || cause.downcast_ref::<FlightError>().is_some_and(FlightError::is_bad_input)
     };
     if error.chain().any(bad_input) { BAD_INPUT } else { FAILED }
 }

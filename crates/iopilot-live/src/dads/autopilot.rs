@@ -3,7 +3,7 @@
 use super::audit::{Audit, Event};
 use super::brain::{Answer, Order, think};
 use super::journal::Journal;
-use super::line_up::{LineUp, LineUpError};
+use super::line_up::LineUp;
 use super::status::{DiskStatus, Phase, Shared};
 use crate::{Backend, BlockQueue, Capture, CaptureOptions, LiveError, QueueState};
 use iopilot_block::{InputError, Lba, Nanos};
@@ -84,37 +84,6 @@ pub(super) struct Flight {
     capacity: u64,
 }
 
-/// Why a disk cannot be flown.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum FlightError {
-    /// Something about the disk.
-    #[error(transparent)]
-    Live(#[from] LiveError),
-    /// Something about what was asked for.
-    #[error(transparent)]
-    Input(#[from] InputError),
-}
-
-impl FlightError {
-    /// Whether the user asked for what cannot be, rather than something failing.
-    pub fn is_bad_input(&self) -> bool {
-        match self {
-            Self::Live(e) => e.is_bad_input(),
-            Self::Input(_) => true,
-        }
-    }
-}
-
-impl From<LineUpError> for FlightError {
-    fn from(e: LineUpError) -> Self {
-        match e {
-            LineUpError::Live(e) => Self::Live(e),
-            LineUpError::Input(e) => Self::Input(e),
-        }
-    }
-}
-
 /// Puts the queue back as it was, whatever happens.
 struct Guard {
     queue: BlockQueue,
@@ -144,7 +113,7 @@ impl Drop for Guard {
 
 impl Flight {
     /// Looks at everything, and begins to capture.
-    pub(super) fn prepare(options: FlightOptions) -> Result<Self, FlightError> {
+    pub(super) fn prepare(options: FlightOptions) -> Result<Self, LiveError> {
         let queue = BlockQueue::open(&options.device)?;
         let original = queue.state()?;
         let line_up = LineUp::of(&queue, &original, &options.candidates, options.default.as_ref())?;
@@ -199,7 +168,7 @@ impl Flight {
     ///
     /// # Errors
     /// What went wrong; everything is put back also then, as far as it can be.
-    pub(super) fn fly(self, shared: &Shared, audit: &Audit, stop: &Arc<AtomicBool>) -> Result<(), FlightError> {
+    pub(super) fn fly(self, shared: &Shared, audit: &Audit, stop: &Arc<AtomicBool>) -> Result<(), LiveError> {
         let Self { options, queue, line_up, original, capture, pilot, guard, capacity } = self;
         let name = queue.name().to_owned();
         let (orders, taken) = channel();
@@ -228,7 +197,7 @@ impl Flight {
             watch.begin();
             watch.run(stop)
         });
-        let unplugged = matches!(result, Err(FlightError::Live(LiveError::Unplugged(_))));
+        let unplugged = matches!(result, Err(LiveError::Unplugged(_)));
         let restored = guard.map_or(Ok(()), |mut guard| guard.restore());
         shared.with(|s| {
             s.phase = Phase::Ended;
@@ -302,7 +271,7 @@ impl Watch<'_> {
         });
     }
 
-    fn run(&mut self, stop: &AtomicBool) -> Result<(), FlightError> {
+    fn run(&mut self, stop: &AtomicBool) -> Result<(), LiveError> {
         let began = Instant::now();
         let mut due = began + self.options.interval;
         while !stop.load(Ordering::Relaxed) {
@@ -311,7 +280,7 @@ impl Watch<'_> {
                 Ok(answer) => self.act(answer)?,
                 Err(TryRecvError::Empty) => {}
                 Err(TryRecvError::Disconnected) => {
-                    return Err(LiveError::Failed("the simulation ended unexpectedly".to_owned()).into());
+                    return Err(LiveError::Failed("the simulation ended unexpectedly".to_owned()));
                 }
             }
             let now = Instant::now();
@@ -382,7 +351,7 @@ impl Watch<'_> {
     }
 
     /// Carries out what was decided.
-    fn act(&mut self, answer: Answer) -> Result<(), FlightError> {
+    fn act(&mut self, answer: Answer) -> Result<(), LiveError> {
         self.thinking = false;
         if self.window.is_empty() {
             self.window = answer.window;

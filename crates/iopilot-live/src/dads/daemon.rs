@@ -1,7 +1,7 @@
 //! [`Daemon`]: the autopilots of several disks, and what they tell.
 
 use super::audit::Audit;
-use super::autopilot::{Flight, FlightError, FlightOptions};
+use super::autopilot::{Flight, FlightOptions};
 use super::control::Control;
 use super::journal::{Recovery, recover};
 use super::metrics::Metrics;
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 const PERIOD: Duration = Duration::from_millis(100);
 
 /// The thread of an autopilot.
-type Autopilot = JoinHandle<Result<(), FlightError>>;
+type Autopilot = JoinHandle<Result<(), LiveError>>;
 
 /// What a daemon is told once.
 #[derive(Clone, Debug)]
@@ -48,7 +48,7 @@ impl Daemon {
     ///
     /// # Errors
     /// What is wrong.
-    pub fn start(options: DaemonOptions) -> Result<Self, FlightError> {
+    pub fn start(options: DaemonOptions) -> Result<Self, LiveError> {
         let recovered = recover(&options.runtime)?;
         let control = Control::listen(&options.runtime)?;
         let metrics = options.metrics.as_deref().map(Metrics::listen).transpose()?;
@@ -94,13 +94,13 @@ impl Daemon {
     ///
     /// # Errors
     /// The first thing that went wrong during the flight of a disk or at its end; all are landed.
-    pub fn stop(self) -> Result<(), FlightError> {
+    pub fn stop(self) -> Result<(), LiveError> {
         self.stop.store(true, Ordering::Relaxed);
         let mut first = Ok(());
         for (_, thread) in self.disks {
             let ended = thread.join().unwrap_or_else(|_| {
                 // Unwinding has put everything back.
-                Err(LiveError::Failed("an autopilot ended unexpectedly; its disk was put back".to_owned()).into())
+                Err(LiveError::Failed("an autopilot ended unexpectedly; its disk was put back".to_owned()))
             });
             first = first.and(ended);
         }

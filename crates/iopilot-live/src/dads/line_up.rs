@@ -29,7 +29,7 @@ impl LineUp {
         state: &QueueState,
         wanted: &[SchedulerSpec],
         default: Option<&SchedulerSpec>,
-    ) -> Result<Self, LineUpError> {
+    ) -> Result<Self, LiveError> {
         let offered = queue.schedulers()?;
         let present = spec_of(state).ok_or_else(|| {
             let known = known().collect::<Vec<_>>().join(", ");
@@ -45,7 +45,7 @@ impl LineUp {
         candidates.extend(default.filter(|d| !candidates.contains(d)).cloned());
         if let Some(missing) = candidates.iter().find(|c| !offered.iter().any(|o| o == c.name)) {
             let (device, scheduler) = (queue.name().to_owned(), missing.name.to_owned());
-            return Err(LiveError::Scheduler { device, scheduler, offered }.into());
+            return Err(LiveError::Scheduler { device, scheduler, offered });
         }
         let initial = match candidates.iter().position(|c| *c == present) {
             Some(at) => at,
@@ -98,17 +98,6 @@ impl LineUp {
             None => Ok(()),
         }
     }
-}
-
-/// Why there are no candidates.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum LineUpError {
-    /// The disk does not have them.
-    #[error(transparent)]
-    Live(#[from] LiveError),
-    /// They cannot be simulated.
-    #[error(transparent)]
-    Input(#[from] InputError),
 }
 
 /// The schedulers of the live kernel that can be simulated.

@@ -141,7 +141,7 @@ mod tests {
             DiskStatus { device: "sda".into(), scheduler: "bfq".into(), last: Some(check), ..DiskStatus::default() };
         for (width, height) in [(100, 30), (20, 5), (1, 1)] {
             let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-            terminal.draw(|frame| draw(frame, &[disk.clone()], 0)).unwrap();
+            terminal.draw(|frame| draw(frame, std::slice::from_ref(&disk), 0)).unwrap();
             let text: String = terminal.backend().buffer().content().iter().map(|c| c.symbol()).collect();
             if width == 100 {
                 for part in ["sda", "* bfq  1.0000", "none  2.0000", "bfq would have saved half.", "-4.8 %"] {
