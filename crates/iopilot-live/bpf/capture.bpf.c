@@ -148,18 +148,23 @@ struct {
 	__type(value, struct known);
 } tasks SEC(".maps");
 
+// What all programs read, what each arrival writes and what each completion writes are on cache lines of their own.
+#define APART 16
 struct state {
-	// Bios that got a number; those that are over, told or not.
-	u64 arrived;
-	u64 over;
-	// What there was no room for.
-	u64 lost;
-	u64 flush_issue;
 	u64 queue;
 	// This structure's own address.
 	u64 self;
 	// Where the kernel has the flags, in the order of iopilot's own.
 	u8 bits[16];
+	u64 flush_issue;
+	// What there was no room for.
+	u64 lost;
+	u64 apart[APART];
+	// Bios that got a number.
+	u64 arrived;
+	u64 apart_too[APART];
+	// Those of them that are over, told or not.
+	u64 over;
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

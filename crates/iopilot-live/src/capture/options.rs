@@ -52,7 +52,8 @@ pub struct CaptureOptions {
     pub device: PathBuf,
     /// How.
     pub backend: Backend,
-    /// The kernel's buffer, in KiB: of each CPU with tracefs, of all with BPF (there rounded up to a power of two).
+    /// The kernel's buffer, in KiB for each CPU. BPF has one for all, rounded up to a power of two; it counts eight CPUs at
+    /// most.
     pub buffer_kb: u32,
 }
 

@@ -82,7 +82,7 @@ pub(crate) struct Record {
     /// How: with programs in the kernel (ebpf), with its trace events (tracefs), or whichever of them is possible.
     #[arg(long, value_name = "BACKEND", default_value = "auto", value_parser = ["auto", "ebpf", "tracefs"])]
     pub(crate) backend: String,
-    /// The kernel's buffer in KiB (of each CPU with tracefs): more loses fewer events under heavy load.
+    /// The kernel's buffer for each CPU, in KiB: more loses fewer events under heavy load.
     #[arg(long, value_name = "KIB", default_value_t = 8192, value_parser = clap::value_parser!(u32).range(8..))]
     pub(crate) buffer_kb: u32,
     /// The command to run while recording, with its arguments.

@@ -28,6 +28,11 @@ const ARRIVALS: &str = "on_bio";
 /// In the programs' table of requests under way.
 const SLOTS: u32 = 65536;
 
+/// Words in the programs' `struct state`.
+const STATE: usize = 40;
+/// The buffer grows with the CPUs that fill it, up to so many.
+const MOST_CPUS: u32 = 8;
+
 /// What the programs have counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
@@ -41,7 +46,7 @@ pub(super) struct Counts {
 /// The programs, attached; they go with this.
 pub(super) struct Programs {
     ring: RingBuf<MapData>,
-    state: Array<MapData, [u64; 8]>,
+    state: Array<MapData, [u64; STATE]>,
     slots: Array<MapData, [u64; 8]>,
     arrivals: Option<BtfTracePointLinkId>,
     programs: Ebpf,
@@ -69,7 +74,7 @@ fn refused(error: &(dyn std::error::Error + 'static)) -> LiveError {
 }
 
 impl Programs {
-    /// Loads and attaches them. The buffer is as large as asked for, or the next power of two that the kernel takes.
+    /// Loads and attaches them. The buffer is as large as asked for, for each CPU, rounded up to a power of two.
     pub(super) fn start(device: &Device, buffer_kb: u32) -> Result<Self, LiveError> {
         let btf = Btf::from_sys_fs().map_err(|e| refused(&e))?;
         let (major, minor) = (device.disk >> 20, device.disk & 0xf_ffff);
@@ -77,7 +82,8 @@ impl Programs {
         let flag = u8::from;
         let (requests, write_back, fua) = (flag(device.has_requests), flag(device.write_back), flag(device.knows_fua));
         let page = rustix::param::page_size() as u32;
-        let ring = buffer_kb.min(1 << 20).saturating_mul(1024).next_power_of_two().max(page);
+        let cpus = std::thread::available_parallelism().map_or(1, |n| n.get() as u32).min(MOST_CPUS);
+        let ring = buffer_kb.min(1 << 17).saturating_mul(cpus).saturating_mul(1024).next_power_of_two().max(page);
         let mut programs = EbpfLoader::new()
             .btf(Some(&btf))
             .set_global("disk_major", &major, true)
@@ -139,20 +145,20 @@ impl Programs {
         Ok(found)
     }
 
-    /// The counters are the beginning of the programs' state; a map of ours can always be read.
+    /// A map of ours can always be read.
     pub(super) fn counts(&self) -> Counts {
-        let [arrived, over, lost, ..] = self.words();
-        Counts { arrived, over, lost }
+        let words = self.words();
+        Counts { arrived: words[22], over: words[39], lost: words[5] }
     }
 
     /// Where the kernel has the flags of requests; known as soon as one has arrived.
     pub(super) fn flag_bits(&self) -> FlagBits {
-        let [.., low, high] = self.words();
-        FlagBits::new([low, high])
+        let words = self.words();
+        FlagBits::new([words[2], words[3]])
     }
 
-    fn words(&self) -> [u64; 8] {
-        self.state.get(&0, 0).unwrap_or_default()
+    fn words(&self) -> [u64; STATE] {
+        self.state.get(&0, 0).unwrap_or([0; STATE])
     }
 }
 
