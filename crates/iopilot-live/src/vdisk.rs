@@ -28,7 +28,7 @@ use control::Command;
 use iopilot_block::InputError;
 use iopilot_device::AnyDevice;
 use serde::{Deserialize, Serialize};
-use state::StateFolder;
+use state::{Found, StateFolder};
 use std::path::{Path, PathBuf};
 
 /// The folder in which virtual disks are noted where no other is asked for.
@@ -118,8 +118,7 @@ pub struct Attachment {
 /// # Errors
 /// Where the folder cannot be made or read, or what a dead server left cannot be cleared away.
 pub fn list(state: &Path) -> Result<Vec<Attachment>, LiveError> {
-    server::check_user()?;
-    StateFolder::open(state)?.attached()
+    Ok(look(state)?.1.attached)
 }
 
 /// What the disk called `which`, by name or device, did so far.
@@ -127,8 +126,10 @@ pub fn list(state: &Path) -> Result<Vec<Attachment>, LiveError> {
 /// # Errors
 /// Where there is no such disk, or its server does not answer.
 pub fn stats(state: &Path, which: &str) -> Result<(Attachment, VdiskStats), LiveError> {
-    let (folder, attachment) = find(state, which)?;
-    Ok((attachment, control::ask(&folder, Command::Stats)?))
+    let (state, found) = look(state)?;
+    let attachment = pick(found.attached, which)?;
+    let stats = control::ask(&state.folder(&attachment.name), Command::Stats)?;
+    Ok((attachment, stats))
 }
 
 /// Detaches the disk called `which`, by name or device; done on return. What was written stays in its backing file.
@@ -137,24 +138,36 @@ pub fn stats(state: &Path, which: &str) -> Result<(Attachment, VdiskStats), Live
 /// Where there is no such disk, its server does not answer, or somebody uses it (unless `force`: they then get I/O
 /// errors).
 pub fn detach(state: &Path, which: &str, force: bool) -> Result<Attachment, LiveError> {
-    let (folder, attachment) = find(state, which)?;
-    control::ask::<()>(&folder, Command::Detach { force })?;
+    let (state, Found { attached, cleared }) = look(state)?;
+    // One whose server is dead has gone by now.
+    if let Some(attachment) = cleared.into_iter().find(|attachment| attachment.is_called(which)) {
+        return Ok(attachment);
+    }
+    let attachment = pick(attached, which)?;
+    control::ask::<()>(&state.folder(&attachment.name), Command::Detach { force })?;
     Ok(attachment)
 }
 
-fn find(state: &Path, which: &str) -> Result<(PathBuf, Attachment), LiveError> {
+impl Attachment {
+    fn is_called(&self, which: &str) -> bool {
+        self.name == which || self.device == Path::new(which)
+    }
+}
+
+fn look(state: &Path) -> Result<(StateFolder, Found), LiveError> {
     server::check_user()?;
     let state = StateFolder::open(state)?;
-    let attached = state.attached()?;
+    let found = state.look()?;
+    Ok((state, found))
+}
+
+fn pick(attached: Vec<Attachment>, which: &str) -> Result<Attachment, InputError> {
     let known: Vec<String> = attached.iter().map(|a| format!("{} ({})", a.name, a.device.display())).collect();
-    match attached.into_iter().find(|a| a.name == which || a.device == Path::new(which)) {
-        Some(attachment) => Ok((state.folder(&attachment.name), attachment)),
-        None => {
-            let expected = match known.is_empty() {
-                true => "a virtual disk; there is none".to_owned(),
-                false => format!("one of {}", known.join(", ")),
-            };
-            Err(InputError::new("virtual disk", which, expected).into())
-        }
-    }
+    attached.into_iter().find(|attachment| attachment.is_called(which)).ok_or_else(|| {
+        let expected = match known.is_empty() {
+            true => "a virtual disk; there is none".to_owned(),
+            false => format!("one of {}", known.join(", ")),
+        };
+        InputError::new("virtual disk", which, expected)
+    })
 }

@@ -75,12 +75,12 @@ impl Parts {
             }
         }
         self.gone = true;
-        if let Some(device) = &self.device {
-            device.sync_file_systems();
-        }
         // What is still to be written need not take the model's time.
         if let Some(engine) = &self.engine {
             engine.hurry();
+        }
+        if let Some(device) = &self.device {
+            device.sync_file_systems();
         }
         // Each step is tried, whatever became of those before it.
         let mut results = Vec::new();

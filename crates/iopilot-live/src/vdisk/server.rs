@@ -57,7 +57,7 @@ impl VdiskServer {
         }
         let state = StateFolder::open(&options.state)?;
         // What dead ones left may hold the backing file.
-        state.attached()?;
+        state.look()?;
         let image = Arc::new(open_image(&options)?);
         Self::start_on(&image, &state, depth, options).inspect_err(|_| image.abandon())
     }

@@ -32,6 +32,15 @@ pub(super) struct Claim {
     note: Note,
 }
 
+/// Which virtual disks there are, and were.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// Those that are served, by name.
+    pub(super) attached: Vec<Attachment>,
+    /// Those whose servers were dead, and of which nothing is left now.
+    pub(super) cleared: Vec<Attachment>,
+}
+
 /// What stands in `state.json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Note {
@@ -52,18 +61,21 @@ impl StateFolder {
         Ok(Self { path: real.map_err(|e| LiveError::io(path, e))? })
     }
 
-    /// The virtual disks that are served, by name. What dead ones left is cleared away.
-    pub(super) fn attached(&self) -> Result<Vec<Attachment>, LiveError> {
+    /// The virtual disks that are there. What dead ones left is cleared away.
+    pub(super) fn look(&self) -> Result<Found, LiveError> {
         let _lock = self.lock()?;
-        let mut attached = Vec::new();
+        let mut found = Found::default();
         for folder in self.folders()? {
             match note(&folder) {
-                Some(note) if note.is_alive() => attached.extend(note.attachment),
-                _ => clear(&folder)?,
+                Some(note) if note.is_alive() => found.attached.extend(note.attachment),
+                dead => {
+                    clear(&folder)?;
+                    found.cleared.extend(dead.and_then(|note| note.attachment));
+                }
             }
         }
-        attached.sort_by(|a: &Attachment, b| a.name.cmp(&b.name));
-        Ok(attached)
+        found.attached.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(found)
     }
 
     /// Notes this process as the one that serves the disk `name`; where that is `None`, the first of vd0, vd1, ... that
@@ -240,7 +252,8 @@ mod tests {
         dead.write().unwrap();
         fs::create_dir(state.folder("damaged")).unwrap();
         // None of them is served yet.
-        assert!(state.attached().unwrap().is_empty());
+        let found = state.look().unwrap();
+        assert!(found.attached.is_empty() && found.cleared.is_empty());
         assert!(living.folder().exists() && !state.folder("dead").exists() && !state.folder("damaged").exists());
     }
 

@@ -220,6 +220,7 @@ fn what_a_killed_server_leaves_is_cleared_away() {
 
     let killed = disks.attach("--disk none");
     kill("KILL", &killed);
+    disks.ok(&format!("detach {}", device(&killed)));
     disks.are_gone();
 }
 
