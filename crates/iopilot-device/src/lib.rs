@@ -14,6 +14,7 @@ mod drive;
 mod error;
 mod flash;
 mod hybrid;
+mod probe;
 mod report;
 mod spec;
 mod subsystem;
@@ -46,6 +47,7 @@ pub use flash::{
     StripeOrder, steady_victim_share, steady_write_amplification,
 };
 pub use hybrid::{HybridDisk, HybridModel, HybridStats, HybridWrite};
+pub use probe::{Measured, Probe, ProbeError, Probed, probe_disk};
 pub use report::{ArrayReport, DeviceReport, HybridReport, MemberReport};
 pub use spec::{
     ArraySpec, BufferSpec, BusSpec, CacheSpec, CellSpec, CopyChoiceSpec, DeviceSpec, DiskSpec, DriveMechanicsSpec,

@@ -8,7 +8,7 @@ mod trace;
 mod vdisk;
 
 pub(crate) use dads::{Dads, DadsExplain, DadsReplay, DadsRestore, DadsRun, DadsStatus, Policy};
-pub(crate) use disk::{Calibrate, Disk, DiskTrain, DiskValidate, ThinkPlace, ValidateClock, ValidatePart};
+pub(crate) use disk::{Calibrate, Disk, DiskProbe, DiskTrain, DiskValidate, ThinkPlace, ValidateClock, ValidatePart};
 pub(crate) use disksim::{Disksim, DisksimRun};
 pub(crate) use experiment::{Experiment, ExperimentRun};
 pub(crate) use trace::{Convert, Record, Stat, Trace};

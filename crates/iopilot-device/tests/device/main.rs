@@ -6,6 +6,7 @@ mod documentation;
 mod flash;
 mod hybrid;
 mod positions;
+mod probe;
 mod properties;
 mod provenance;
 mod rig;

@@ -48,6 +48,9 @@ pub(crate) enum Disk {
     /// Turn a disk into tables of times by direction, size and distance.
     #[command(after_help = TRAIN_EXAMPLES)]
     Train(DiskTrain),
+    /// Find out what a disk is by the times of reads: cache, rotation, zones, heads, seek curve.
+    #[command(after_help = PROBE_EXAMPLES)]
+    Probe(DiskProbe),
     /// Compare a drive's model with service times measured on the drive.
     #[command(after_help = VALIDATE_EXAMPLES)]
     Validate(DiskValidate),
@@ -109,6 +112,32 @@ pub(crate) struct DiskTrain {
     #[arg(long, value_name = "US", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) hit_limit_us: u32,
     /// The seed of the requests.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const PROBE_EXAMPLES: &str = "Examples:
+  iopilot disk probe hd-250-32
+  iopilot disk probe hd-250-32 --json
+  iopilot disk probe hd-250-32 -o found.toml && iopilot disk show found.toml";
+
+/// `iopilot disk probe`
+///
+/// Nothing is written to the disk.
+#[derive(Debug, Args)]
+pub(crate) struct DiskProbe {
+    /// A disk of the catalogue, a TOML file, or a DiskSim file (.diskspecs, .parv).
+    pub(crate) disk: String,
+    /// Write what was found to this TOML file, a disk for --disk.
+    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<PathBuf>,
+    /// A read of 4 kB that takes longer missed the disk's cache, µs.
+    #[arg(long, value_name = "US", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) hit_limit_us: u32,
+    /// The seed of the places that are read.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
     /// Print JSON.

@@ -2,6 +2,7 @@
 
 mod cliff;
 mod plot;
+mod probe;
 mod train;
 
 use super::Context;
@@ -48,6 +49,7 @@ pub(crate) fn run(command: &Disk, context: &Context) -> anyhow::Result<String> {
         Disk::Show { disk, .. } => show(&load_disk(disk, context)?, context),
         Disk::Convert { spec, output } => convert(spec, output.as_ref(), context),
         Disk::Plot { disk, output, seed } => plot::run(disk, output, *seed, context),
+        Disk::Probe(args) => probe::run(args, context),
         Disk::Train(args) => train::run(args, context),
         Disk::Calibrate(args) => super::calibrate::run(args, context),
         Disk::Validate(args) => super::disk_validate::run(args, context),

@@ -17,6 +17,7 @@ mod listings;
 mod live_disk;
 mod pipes;
 mod plot;
+mod probing;
 mod recording;
 mod report;
 mod results;

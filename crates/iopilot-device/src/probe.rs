@@ -1,0 +1,201 @@
+//! [`probe_disk`]: finds out what a disk is, from outside, by the times of reads.
+//!
+//! After Worthington, Ganger, Patt and Wilkes (1995) and Schindler and Ganger (1999), with the caches as in GF 4.3.6. Where
+//! they take the least of many accesses, this follows the spindle: a read ends when its last sector has passed, so
+//! that each read tells an angle, and angles tell nearly everything else. Nothing is written.
+//!
+//! What it needs of a [`TimedDevice`](crate::TimedDevice) is that no time passes but in its calls, and that reads are not
+//! served by any cache above the disk.
+
+mod access;
+mod arm;
+mod result;
+mod rotation;
+mod tracks;
+mod watch;
+mod zones;
+
+use crate::{CacheProbe, Geometry, Layout, ProbedCache, TimedDevice, Zone, probe_cache};
+use access::overhead;
+use iopilot_block::Nanos;
+use watch::{BLOCK, Watch};
+
+/// A value with what it may be off by, in the same unit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measured {
+    /// The value.
+    pub value: f64,
+    /// Half of the range in which it lies, or a standard error.
+    pub uncertainty: f64,
+}
+
+/// How to probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Probe {
+    /// A read that takes no longer is a hit in the cache.
+    pub limit: Nanos,
+    /// How often each size of the cache is tried ([`CacheProbe::tests`]).
+    pub tests: u32,
+    /// Seed of the places that are read.
+    pub seed: u64,
+}
+
+impl Default for Probe {
+    fn default() -> Self {
+        Self { limit: Nanos::from_millis(1), tests: 5, seed: 0 }
+    }
+}
+
+/// What was found. Times are in ns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Probed {
+    /// Size in sectors.
+    pub capacity: u64,
+    /// The cache, as [`probe_cache`] finds it.
+    pub cache: ProbedCache,
+    /// A revolution.
+    pub period: Measured,
+    /// The zones: first sector, sectors per track.
+    pub zones: Vec<(u64, u32)>,
+    /// Recording surfaces; 1 where they cannot be told.
+    pub heads: u32,
+    /// Cylinders that are filled with one head before the next one's turn; 1 where all of a cylinder is filled first.
+    pub band_cylinders: u32,
+    /// How much later the next track on the same head starts, revolutions.
+    pub cylinder_skew: f64,
+    /// The same for the next head.
+    pub head_skew: Option<f64>,
+    /// Changing the head within a cylinder.
+    pub head_switch: Option<Measured>,
+    /// What a read from the medium takes beside movement, rotation and transfer; `None` where it cannot be told, and
+    /// then movements include it.
+    pub overhead: Option<Measured>,
+    /// The seek curve: cylinders, time.
+    pub seek: Vec<(u32, Measured)>,
+    /// A hit, without its transfer.
+    pub hit: Measured,
+    /// The rate of hits, 10^6 bytes per second.
+    pub rate: Option<Measured>,
+    /// Reads that it took, but for those of the cache's sizes.
+    pub requests: u64,
+    /// The time that these took, s.
+    pub seconds: f64,
+}
+
+/// Why a disk was not found to be anything.
+#[derive(Debug, thiserror::Error)]
+pub enum ProbeError<E: std::error::Error> {
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] E),
+    /// Reads of one place do not end whole revolutions apart.
+    #[error("no rotation is to be seen: reads of the same blocks agree to {0:.2} of 1 on any")]
+    StandsStill(f64),
+    /// Angles do not tell tracks.
+    #[error("no tracks are to be seen: {0}")]
+    NoTracks(&'static str),
+}
+
+/// Finds out what a disk is: its cache, the time of a revolution, zones, heads, skews, and the seek curve.
+///
+/// # Errors
+/// Where the device fails, does not turn, or has no tracks of like sectors.
+pub fn probe_disk<D: TimedDevice>(device: &mut D, probe: &Probe) -> Result<Probed, ProbeError<D::Error>> {
+    let sizes = CacheProbe { limit: probe.limit, tests: probe.tests, pause: Nanos::from_millis(20), seed: probe.seed };
+    let cache = probe_cache(device, &sizes)?;
+    let evicting = 2 * cache.segments as usize + 16;
+    let mut w = Watch::new(device, probe.limit, evicting, probe.seed)?;
+    let (hit, rate) = hits(&mut w)?;
+    // A short seek on a fast disk takes no longer than the limit, which allowed for any hit.
+    w.limit = w.limit.min(2.0 * (hit.value + BLOCK as f64 * 512e3 / rate.map_or(100.0, |rate| rate.value)));
+    let period = rotation::period(&mut w)?.map_err(ProbeError::StandsStill)?;
+    w.period = period.value;
+
+    let zones = zones::find(&mut w)?;
+    let first = zones.first().copied().ok_or(ProbeError::NoTracks("the angle does not advance with the blocks"))?;
+    let end = zones.get(1).map_or(w.capacity(), |zone| zone.first);
+    let order = tracks::order(&mut w, first, end)?.ok_or(ProbeError::NoTracks("too few blocks"))?;
+    let ahead = u64::from(cache.read_ahead_random.max(cache.read_ahead_sequential));
+    let overhead = overhead(&mut w, &order.tracks, ahead)?;
+
+    let zones: Vec<(u64, u32)> = zones.iter().map(|zone| (zone.first, zone.per_track)).collect();
+    let geometry = geometry(&zones, order.heads, order.run, w.capacity());
+    let least = overhead.map_or(Measured { value: 0.0, uncertainty: 0.0 }, |o| o);
+    let moved = |m: Measured| Measured {
+        value: (m.value - least.value).max(0.0),
+        uncertainty: m.uncertainty + least.uncertainty,
+    };
+    let seek = arm::accesses(&mut w, &geometry)?.into_iter().map(|(d, m)| (d, moved(m))).collect();
+    Ok(Probed {
+        capacity: w.capacity(),
+        cache,
+        period,
+        zones,
+        heads: order.heads,
+        band_cylinders: order.run,
+        cylinder_skew: order.cylinder_skew,
+        head_skew: order.head_skew,
+        head_switch: order.head_switch.map(moved),
+        overhead,
+        seek,
+        hit,
+        rate,
+        requests: w.requests,
+        seconds: w.now / 1e9,
+    })
+}
+
+/// Where cylinders and heads lie, without angles.
+fn geometry(zones: &[(u64, u32)], heads: u32, run: u32, capacity: u64) -> Geometry {
+    let mut first_cylinder = 0;
+    let mut built = Vec::with_capacity(zones.len());
+    for ((_, per_track), cylinders) in zones.iter().zip(result::zone_cylinders(zones, heads, capacity)) {
+        built.push(Zone {
+            first_cylinder,
+            cylinders,
+            sectors_per_track: *per_track,
+            offset: 0.0,
+            track_skew: 0.0,
+            cylinder_skew: 0.0,
+            band_skew: 0.0,
+        });
+        first_cylinder += cylinders;
+    }
+    let layout = if run > 1 { Layout::Banded(run) } else { Layout::Cylinder };
+    Geometry::new(heads, layout, built, Some(capacity))
+}
+
+/// What a hit takes beside its transfer, and the rate of that, 10^6 bytes per second.
+fn hits<D: TimedDevice>(w: &mut Watch<D>) -> Result<(Measured, Option<Measured>), D::Error> {
+    const TIMES: usize = 15;
+    let mut of_size = |sectors: u64| -> Result<Option<Measured>, D::Error> {
+        let mut times = Vec::with_capacity(TIMES);
+        for _ in 0..TIMES {
+            let lba = w.anywhere().min(w.capacity().saturating_sub(sectors));
+            w.read(lba, sectors)?;
+            let again = w.read(lba, sectors)?;
+            if again <= w.limit {
+                times.push(again);
+            }
+        }
+        times.sort_by(f64::total_cmp);
+        let Some(&value) = times.get(times.len() / 2) else { return Ok(None) };
+        let quarter = times.len() / 4;
+        let apart = times[times.len() - 1 - quarter] - times[quarter];
+        Ok(Some(Measured { value, uncertainty: apart / 2.0 }))
+    };
+    const LARGE: u64 = 8 * BLOCK;
+    let small = of_size(BLOCK)?;
+    let large = of_size(LARGE)?;
+    let (Some(small), Some(large)) = (small, large) else {
+        return Ok((small.unwrap_or(Measured { value: 0.0, uncertainty: 0.0 }), None));
+    };
+    let sector = (large.value - small.value) / (LARGE - BLOCK) as f64;
+    if sector <= 0.0 {
+        return Ok((small, None));
+    }
+    let off = (large.uncertainty + small.uncertainty) / (LARGE - BLOCK) as f64;
+    let rate = 512e3 / sector;
+    let hit = Measured { value: (small.value - BLOCK as f64 * sector).max(0.0), ..small };
+    Ok((hit, Some(Measured { value: rate, uncertainty: rate * off / sector })))
+}

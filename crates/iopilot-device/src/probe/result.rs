@@ -1,0 +1,101 @@
+//! What a disk was found to be, as a description that `--disk` takes.
+
+use super::Probed;
+use crate::{
+    CacheSpec, DeviceSpec, DiskSpec, GeometrySpec, InterfaceSpec, LayoutSpec, MechanicalSpec, MechanicsSpec, SeekSpec,
+    ZoneSpec,
+};
+use std::collections::BTreeMap;
+
+const MS: f64 = 1e6;
+
+impl Probed {
+    /// The description of a disk that behaves so. What reading does not tell is as [`Probed::ASSUMED`] says.
+    pub fn spec(&self, name: &str) -> DiskSpec {
+        let overhead = self.overhead.map_or(0.0, |o| o.value);
+        let mut ms = 0.0f64;
+        let rising = self.seek.iter().map(|&(distance, time)| {
+            // What noise there is must not make a longer seek shorter.
+            ms = ms.max((time.value / MS).max(0.001));
+            (distance, ms)
+        });
+        let single = self.seek.first().map_or(1.0, |s| s.1.value / MS);
+        let ahead = self.cache.read_ahead_sequential.max(self.cache.read_ahead_random);
+        let segment = u64::from(ahead + 1).next_power_of_two().max(64);
+        let m = MechanicalSpec {
+            geometry: GeometrySpec {
+                capacity_sectors: Some(self.capacity),
+                heads: self.heads,
+                layout: if self.band_cylinders > 1 { LayoutSpec::Banded } else { LayoutSpec::Cylinder },
+                band_cylinders: (self.band_cylinders > 1).then_some(self.band_cylinders),
+                track_skew_revolutions: self.head_skew,
+                cylinder_skew_revolutions: Some(self.cylinder_skew),
+                zone: self.zone_specs(),
+                ..GeometrySpec::default()
+            },
+            mechanics: MechanicsSpec {
+                rotation_rpm: 60e9 / self.period.value,
+                initial_angle_revolutions: 0.0,
+                head_switch_ms: self.head_switch.map_or(single, |h| (h.value / MS).max(0.0)),
+                write_settle_ms: 0.0,
+                seek: SeekSpec { table_ms: rising.collect(), ..SeekSpec::default() },
+            },
+            interface: InterfaceSpec {
+                rate_mb_s: self.rate.map_or(300.0, |rate| rate.value),
+                queue_depth: 1,
+                read_overhead_ms: overhead / MS,
+                hit_overhead_ms: self.hit.value / MS,
+                write_overhead_ms: self.hit.value / MS,
+                ..InterfaceSpec::default()
+            },
+            cache: CacheSpec {
+                size_kib: u64::from(self.cache.segments) * segment / 2,
+                segments: self.cache.segments,
+                read_ahead_sequential_sectors: self.cache.read_ahead_sequential,
+                read_ahead_random_sectors: self.cache.read_ahead_random,
+                read_ahead_on_hit: self.cache.read_ahead_on_hit,
+                ..CacheSpec::default()
+            },
+        };
+        DiskSpec {
+            name: name.to_owned(),
+            model: "a disk that was probed".to_owned(),
+            sources: vec![format!("probed with {} reads, which took {:.0} s", self.requests, self.seconds)],
+            device: DeviceSpec::Mechanical(Box::new(m)),
+            provenance: BTreeMap::new(),
+        }
+    }
+
+    /// What a [`spec`](Probed::spec) assumes, as reading does not tell it.
+    pub const ASSUMED: &'static str = "one request at a time, writes through the cache and settling as fast as reads; segments \
+                                       just large enough for the read-ahead";
+
+    fn zone_specs(&self) -> Vec<ZoneSpec> {
+        let spans = zone_cylinders(&self.zones, self.heads, self.capacity);
+        let mut first_cylinder = 0;
+        let mut zones = Vec::with_capacity(spans.len());
+        for ((_, per_track), cylinders) in self.zones.iter().zip(spans) {
+            zones.push(ZoneSpec {
+                first_cylinder,
+                last_cylinder: first_cylinder + cylinders - 1,
+                sectors_per_track: *per_track,
+                ..ZoneSpec::default()
+            });
+            first_cylinder += cylinders;
+        }
+        zones
+    }
+}
+
+/// The cylinders of zones, given by their first sectors and the sectors of their tracks.
+pub(super) fn zone_cylinders(zones: &[(u64, u32)], heads: u32, capacity: u64) -> Vec<u32> {
+    let ends = zones.iter().skip(1).map(|zone| (zone.0, false)).chain([(capacity, true)]);
+    let width = |((first, per_track), (end, last)): (&(u64, u32), (u64, bool))| {
+        let cylinder = u64::from(*per_track) * u64::from(heads);
+        let sectors = end.saturating_sub(*first);
+        // The last one need not be full; of the others a part of a cylinder is an error of the measurement.
+        let cylinders = if last { sectors.div_ceil(cylinder) } else { (sectors + cylinder / 2) / cylinder };
+        cylinders.max(1) as u32
+    };
+    zones.iter().zip(ends).map(width).collect()
+}

@@ -1,0 +1,200 @@
+//! How tracks follow one another in the outermost zone: skews, heads, bands.
+
+use super::Measured;
+use super::access::{Bounds, FoundTrack, step};
+use super::watch::{BLOCK, Watch, wrap};
+use super::zones::FoundZone;
+use crate::TimedDevice;
+use rand::Rng;
+
+/// Tracks that are looked at, at most.
+const TRACKS: u64 = 6000;
+/// Tracks of a period to which the arm's time is measured, at most, and accesses to each.
+const ARM: (usize, usize) = (48, 24);
+/// Heads that a drive may have.
+const HEADS: usize = 36;
+/// Skews are the same that are so near, revolutions.
+const SAME: f64 = 4e-4;
+
+/// How the tracks of a zone follow one another.
+#[derive(Clone, Debug)]
+pub(super) struct Order {
+    /// The first tracks of the disk.
+    pub(super) tracks: Vec<FoundTrack>,
+    /// After so many it repeats.
+    pub(super) period: usize,
+    /// Heads, and cylinders that are filled with one before the next.
+    pub(super) heads: u32,
+    pub(super) run: u32,
+    /// The skew to the next track on the same head, and to the same cylinder's next head.
+    pub(super) cylinder_skew: f64,
+    pub(super) head_skew: Option<f64>,
+    /// The least access to another head of a cylinder, overhead included.
+    pub(super) head_switch: Option<Measured>,
+}
+
+/// Walks over the tracks of the outermost zone, which ends before `end`.
+pub(super) fn order<D: TimedDevice>(w: &mut Watch<D>, zone: FoundZone, end: u64) -> Result<Option<Order>, D::Error> {
+    let sectors = u64::from(zone.per_track);
+    let count = TRACKS.min((end.min(w.capacity() - BLOCK) / sectors).saturating_sub(1));
+    let starts: Vec<u64> = (0..count).map(|k| k * sectors).collect();
+    let angles = w.angles(&starts)?;
+    let known = angles.iter().take_while(|angle| angle.is_some()).flatten();
+    let tracks: Vec<FoundTrack> =
+        (0..).zip(known).map(|(k, &angle)| FoundTrack { first: k * sectors, sectors: zone.per_track, angle }).collect();
+    if tracks.len() < 8 {
+        return Ok(None);
+    }
+    let skews: Vec<f64> = tracks.windows(2).map(|t| (t[1].angle - t[0].angle).rem_euclid(1.0)).collect();
+    let period = repeats(&skews);
+    let mut found =
+        Order { period, heads: 1, run: 1, cylinder_skew: median(&skews), head_skew: None, head_switch: None, tracks };
+    if period > 1 {
+        shape(w, &mut found, &skews)?;
+    }
+    Ok(Some(found))
+}
+
+/// After how many skews they repeat; 1 where they do not or are all the same.
+fn repeats(skews: &[f64]) -> usize {
+    let same = |a: f64, b: f64| wrap(a - b).abs() < SAME;
+    let fits = |period: &usize| {
+        let pairs = skews.len() - period;
+        let equal = skews.iter().zip(&skews[*period..]).filter(|(a, b)| same(**a, **b)).count();
+        equal * 10_000 >= pairs * 9995
+    };
+    (1..=skews.len() / 2).find(fits).unwrap_or(1)
+}
+
+/// Tells heads from cylinders by how long the arm takes from the first track of a period to the others: nothing changes if
+/// all are on one cylinder, and it goes up and down with the cylinders of a band.
+fn shape<D: TimedDevice>(w: &mut Watch<D>, found: &mut Order, skews: &[f64]) -> Result<(), D::Error> {
+    let period = found.period;
+    let stride = (period - 1).div_ceil(ARM.0).max(1);
+    let mut places: Vec<usize> = (1..period).step_by(stride).collect();
+    // Whatever the length of the first run, several places lie in it.
+    places
+        .extend((0..).map(|i| 1 << i).take_while(|&k| k < period).flat_map(|k| [k, k + k / 2]).filter(|&k| k < period));
+    // The ends of runs tell most: there the arm is back on the cylinder.
+    let ends = divisors(period).flat_map(|heads| [2 * period / heads - 1, 2 * period / heads]);
+    places.extend(ends.filter(|k| (1..period).contains(k)));
+    places.sort_unstable();
+    places.dedup();
+    let periods = found.tracks.len() / period;
+    let mut bounds = vec![Bounds::OPEN; places.len()];
+    for _ in 0..ARM.1 {
+        for (k, bounds) in places.iter().zip(&mut bounds) {
+            let first = w.random.random_range(0..periods) * period;
+            // Backwards: forwards the next track may have been read ahead.
+            step(w, found.tracks[first + k], found.tracks[first], bounds)?;
+        }
+        if places.len() < w.evicting / 2 {
+            w.forget()?;
+        }
+    }
+    let times: Vec<(usize, Measured)> =
+        places.iter().zip(bounds).filter_map(|(&k, b)| Some((k, b.measured()?))).collect();
+    if times.is_empty() {
+        return Ok(());
+    }
+    let values: Vec<f64> = times.iter().map(|t| t.1.value).collect();
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let flat = values.iter().all(|v| (v - mean).abs() < 0.03e6);
+    if flat && period <= HEADS {
+        found.heads = period as u32;
+        found.head_switch = Some(Measured { value: mean, uncertainty: spread(&values, mean) });
+        found.cylinder_skew = skews[period - 1];
+        found.head_skew = Some(skews[0]);
+        return Ok(());
+    }
+    let heads = divisors(period).min_by(|&a, &b| misfit(&times, period / a).total_cmp(&misfit(&times, period / b)));
+    let heads = heads.unwrap_or(1);
+    let run = period / heads;
+    (found.heads, found.run) = (heads as u32, run as u32);
+    if heads > 1 {
+        found.head_skew = Some(skews[run - 1]);
+        found.head_switch = times.iter().find(|t| t.0 == 2 * run - 1).map(|t| t.1);
+        // The middle of a run is on one head for certain.
+        found.cylinder_skew = skews[run / 2];
+    }
+    Ok(())
+}
+
+/// Numbers of heads that divide a period.
+fn divisors(period: usize) -> impl Iterator<Item = usize> {
+    (1..=HEADS.min(period)).filter(move |heads| period % heads == 0)
+}
+
+/// How far the times are from what they would be if runs of so many cylinders went up and down: over the distances of the first
+/// run a line over the root of the distance, and in the others at least the time of changing the head.
+fn misfit(times: &[(usize, Measured)], run: usize) -> f64 {
+    let distance = |k: usize| {
+        let (turn, i) = (k / run, k % run);
+        if turn % 2 == 0 { i } else { run - 1 - i }
+    };
+    let line = line(times.iter().filter(|t| t.0 < run).map(|t| ((t.0 as f64).sqrt(), t.1.value)));
+    let Some((base, slope)) = line.filter(|line| line.1 >= 0.0) else { return f64::INFINITY };
+    let mut near: Vec<f64> =
+        times.iter().filter(|t| t.0 >= run && 4 * distance(t.0) <= run).map(|t| t.1.value).collect();
+    near.sort_by(f64::total_cmp);
+    let switch = near.get(near.len() / 2).copied().unwrap_or(0.0);
+    let squared = |&(k, time): &(usize, Measured)| {
+        let seek = base + slope * (distance(k) as f64).sqrt();
+        (time.value - if k < run { seek } else { seek.max(switch) }).powi(2)
+    };
+    times.iter().map(squared).sum::<f64>() / times.len() as f64
+}
+
+/// The straight line through points, by least squares: where it begins, and how it rises.
+fn line(points: impl Iterator<Item = (f64, f64)>) -> Option<(f64, f64)> {
+    let points: Vec<_> = points.collect();
+    let n = points.len() as f64;
+    let (x, y) = (points.iter().map(|p| p.0).sum::<f64>() / n, points.iter().map(|p| p.1).sum::<f64>() / n);
+    let xx: f64 = points.iter().map(|p| (p.0 - x).powi(2)).sum();
+    let xy: f64 = points.iter().map(|p| (p.0 - x) * (p.1 - y)).sum();
+    (points.len() > 2 && xx > 0.0).then(|| (y - xy / xx * x, xy / xx))
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted[sorted.len() / 2]
+}
+
+fn spread(values: &[f64], mean: f64) -> f64 {
+    (values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / values.len() as f64).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_period_is_the_least_after_which_skews_repeat() {
+        let skews = |period: usize, n: usize| {
+            (0..n).map(|k| if k % period == period - 1 { 0.3 } else { 0.1 }).collect::<Vec<_>>()
+        };
+        assert_eq!(repeats(&skews(4, 100)), 4);
+        assert_eq!(repeats(&skews(64, 1000)), 64);
+        assert_eq!(repeats(&[0.2; 50]), 1);
+    }
+
+    #[test]
+    fn times_that_go_up_and_down_twice_are_of_two_heads() {
+        let of = |heads: usize, switch: f64| -> Vec<(usize, Measured)> {
+            let run = 64 / heads;
+            let time = |k: usize| {
+                let (turn, i) = (k / run, k % run);
+                let d = if turn % 2 == 0 { i } else { run - 1 - i };
+                let seek = 0.8e6 + 0.1e6 * (d as f64).sqrt();
+                if turn == 0 { seek } else { seek.max(switch) }
+            };
+            (1..64).map(|k| (k, Measured { value: time(k), uncertainty: 0.0 })).collect()
+        };
+        for (heads, switch) in [(1, 0.9e6), (2, 0.9e6), (2, 2.0e6), (4, 0.9e6), (4, 2.0e6)] {
+            let times = of(heads, switch);
+            let best = divisors(64).min_by(|&a, &b| misfit(&times, 64 / a).total_cmp(&misfit(&times, 64 / b)));
+            assert_eq!(best, Some(heads));
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! `iopilot disk probe`: what a disk is, by the times of reads.
+
+use crate::args::DiskProbe;
+use crate::commands::Context;
+use crate::commands::session::{self, load_disk};
+use crate::render::{self, Alignment, Table, number, wrap};
+use anyhow::Context as _;
+use iopilot_block::Nanos;
+use iopilot_device::{Measured, Probe, Probed, Synchronous, probe_disk};
+use iopilot_trace::Destination;
+use serde::Serialize;
+use std::fmt::Write;
+use std::io::Write as _;
+
+/// A value and what it may be off by.
+#[derive(Clone, Copy, Serialize)]
+struct Value {
+    value: f64,
+    uncertainty: f64,
+}
+
+/// What `--json` tells.
+#[derive(Serialize)]
+struct Told {
+    reads: u64,
+    device_s: f64,
+    capacity_sectors: u64,
+    revolution_ms: Value,
+    rpm: Value,
+    heads: u32,
+    band_cylinders: u32,
+    cylinder_skew_revolutions: f64,
+    head_skew_revolutions: Option<f64>,
+    head_switch_ms: Option<Value>,
+    read_overhead_ms: Option<Value>,
+    hit_overhead_ms: Value,
+    hit_rate_mb_s: Option<Value>,
+    cache: CacheTold,
+    zones: Vec<ZoneTold>,
+    seek: Vec<SeekTold>,
+    assumed: &'static str,
+}
+
+#[derive(Serialize)]
+struct CacheTold {
+    segments: u32,
+    read_ahead_sequential_sectors: u32,
+    read_ahead_random_sectors: u32,
+    read_ahead_on_hit: bool,
+}
+
+#[derive(Serialize)]
+struct ZoneTold {
+    first_sector: u64,
+    sectors_per_track: u32,
+}
+
+#[derive(Serialize)]
+struct SeekTold {
+    cylinders: u32,
+    ms: f64,
+    uncertainty_ms: f64,
+}
+
+/// Runs the command; the text to print.
+pub(super) fn run(args: &DiskProbe, context: &Context) -> anyhow::Result<String> {
+    session::check_writable("--output", args.output.as_ref())?;
+    let spec = load_disk(&args.disk, context)?;
+    let mut device = Synchronous::new(spec.build()?);
+    let probe = Probe { limit: Nanos::from_micros(args.hit_limit_us.into()), seed: args.seed, ..Probe::default() };
+    let found = probe_disk(&mut device, &probe).with_context(|| format!("probing {}", spec.name))?;
+    if let Some(output) = &args.output {
+        let text = found.spec(&format!("{}-probed", spec.name)).to_toml();
+        let written = || -> std::io::Result<()> {
+            let (destination, mut file) = Destination::create(output)?;
+            file.write_all(text.as_bytes())?;
+            destination.commit(&file)
+        };
+        written().with_context(|| format!("writing {}", output.display()))?;
+        context.note(format_args!("written to {}", output.display()));
+    }
+    let told = told(&found);
+    if args.json { render::json(&told) } else { Ok(text(&told, &spec.name, context)) }
+}
+
+fn told(found: &Probed) -> Told {
+    let ms = |m: Measured| Value { value: m.value / 1e6, uncertainty: m.uncertainty / 1e6 };
+    let rpm = 60e9 / found.period.value;
+    Told {
+        reads: found.requests,
+        device_s: found.seconds,
+        capacity_sectors: found.capacity,
+        revolution_ms: ms(found.period),
+        rpm: Value { value: rpm, uncertainty: rpm * found.period.uncertainty / found.period.value },
+        heads: found.heads,
+        band_cylinders: found.band_cylinders,
+        cylinder_skew_revolutions: found.cylinder_skew,
+        head_skew_revolutions: found.head_skew,
+        head_switch_ms: found.head_switch.map(ms),
+        read_overhead_ms: found.overhead.map(ms),
+        hit_overhead_ms: ms(found.hit),
+        hit_rate_mb_s: found.rate.map(|r| Value { value: r.value, uncertainty: r.uncertainty }),
+        cache: CacheTold {
+            segments: found.cache.segments,
+            read_ahead_sequential_sectors: found.cache.read_ahead_sequential,
+            read_ahead_random_sectors: found.cache.read_ahead_random,
+            read_ahead_on_hit: found.cache.read_ahead_on_hit,
+        },
+        zones: found
+            .zones
+            .iter()
+            .map(|&(first_sector, sectors_per_track)| ZoneTold { first_sector, sectors_per_track })
+            .collect(),
+        seek: found
+            .seek
+            .iter()
+            .map(|&(cylinders, m)| SeekTold { cylinders, ms: m.value / 1e6, uncertainty_ms: m.uncertainty / 1e6 })
+            .collect(),
+        assumed: Probed::ASSUMED,
+    }
+}
+
+fn text(told: &Told, name: &str, context: &Context) -> String {
+    let reads = number::short_count(told.reads as f64);
+    let minutes = number::plain(told.device_s / 60.0);
+    let mut out = wrap(
+        &format!(
+            "{reads} reads beside those of the cache's sizes, which took {name} {minutes} minutes of its own time"
+        ),
+        context.terminal.width,
+    );
+    let mut rows =
+        Table::new(&[("what", Alignment::Left), ("found", Alignment::Right), ("uncertainty", Alignment::Right)]);
+    let mut row = |what: &str, found: String, off: String| rows.row(vec![what.to_owned(), found, off]);
+    let digits = |v: Value| (format!("{:.4}", v.value), format!("{:.4}", v.uncertainty));
+    let measured = |what: &str, value: Option<Value>, row: &mut dyn FnMut(&str, String, String)| match value.map(digits)
+    {
+        Some((value, off)) => row(what, value, off),
+        None => row(what, "-".into(), "-".into()),
+    };
+    measured("revolution, ms", Some(told.revolution_ms), &mut row);
+    measured("revolutions a minute", Some(told.rpm), &mut row);
+    row("cache segments", told.cache.segments.to_string(), "0".into());
+    // Sizes are tried in blocks of 4 KiB.
+    row("read-ahead, sequential, sectors", told.cache.read_ahead_sequential_sectors.to_string(), "8".into());
+    row("read-ahead, random, sectors", told.cache.read_ahead_random_sectors.to_string(), "8".into());
+    row("read-ahead goes on with hits", told.cache.read_ahead_on_hit.to_string(), String::new());
+    measured("overhead of a hit, ms", Some(told.hit_overhead_ms), &mut row);
+    measured("rate of hits, MB/s", told.hit_rate_mb_s, &mut row);
+    measured("overhead of a miss, ms", told.read_overhead_ms, &mut row);
+    row("heads", told.heads.to_string(), String::new());
+    row("cylinders of a band", told.band_cylinders.to_string(), String::new());
+    measured("head switch, ms", told.head_switch_ms, &mut row);
+    let tracks = |zone: Option<&ZoneTold>| zone.map_or(0, |z| z.sectors_per_track);
+    row("zones", told.zones.len().to_string(), String::new());
+    row(
+        "sectors per track, outside to inside",
+        format!("{} to {}", tracks(told.zones.first()), tracks(told.zones.last())),
+        String::new(),
+    );
+    let _ = write!(out, "\n{}", rows.render(context.terminal));
+    let right = |title| (title, Alignment::Right);
+    let mut seek = Table::new(&[right("seek, cylinders"), right("ms"), right("uncertainty")]);
+    for s in &told.seek {
+        seek.row(vec![s.cylinders.to_string(), format!("{:.4}", s.ms), format!("{:.4}", s.uncertainty_ms)]);
+    }
+    let _ = write!(out, "\n{}", seek.render(context.terminal));
+    let _ = write!(out, "\n{}", wrap(&format!("assumed: {}", told.assumed), context.terminal.width));
+    out
+}
