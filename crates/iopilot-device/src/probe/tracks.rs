@@ -99,7 +99,7 @@ fn shape<D: TimedDevice>(w: &mut Watch<D>, found: &mut Order, skews: &[f64]) -> 
     }
     let values: Vec<f64> = times.iter().map(|t| t.1.value).collect();
     let mean = values.iter().sum::<f64>() / values.len() as f64;
-    let flat = values.iter().all(|v| (v - mean).abs() < 0.03e6);
+    let flat = times.iter().all(|(_, m)| (m.value - mean).abs() < 0.03e6 + m.uncertainty);
     if flat && period <= HEADS {
         found.heads = period as u32;
         found.head_switch = Some(Measured { value: mean, uncertainty: spread(&values, mean) });

@@ -37,10 +37,12 @@ pub(super) fn find<D: TimedDevice>(w: &mut Watch<D>) -> Result<Vec<FoundZone>, D
             per_track[i] = found;
         }
     }
-    let known: Vec<(u64, u32)> = at.iter().zip(per_track).filter_map(|(&at, n)| n.map(|n| (at, n))).collect();
-    let Some(&(_, outermost)) = known.first() else { return Ok(Vec::new()) };
-    let mut zones = vec![FoundZone { first: 0, per_track: outermost }];
-    let changes: Vec<_> = known.windows(2).filter(|pair| pair[0].1 != pair[1].1).map(|p| (p[0], p[1])).collect();
+    let place = |(&first, per_track): (&u64, Option<u32>)| Some(FoundZone { first, per_track: per_track? });
+    let known: Vec<FoundZone> = at.iter().zip(per_track).filter_map(place).collect();
+    let Some(outermost) = known.first() else { return Ok(Vec::new()) };
+    let mut zones = vec![FoundZone { first: 0, ..*outermost }];
+    let differ = known.windows(2).filter(|pair| pair[0].per_track != pair[1].per_track);
+    let changes: Vec<_> = differ.map(|pair| [pair[0], pair[1]]).collect();
     for (first, per_track) in starts(w, &changes)? {
         zones.push(FoundZone { first, per_track });
     }
@@ -86,15 +88,15 @@ fn tracks<D: TimedDevice>(w: &mut Watch<D>, at: &[u64]) -> Result<Vec<Option<u32
 }
 
 /// Where zones begin that lie between two places each: the first sector, and the sectors of its tracks.
-fn starts<D: TimedDevice>(w: &mut Watch<D>, changes: &[((u64, u32), (u64, u32))]) -> Result<Vec<(u64, u32)>, D::Error> {
-    let mut ranges: Vec<(u64, u64)> = changes.iter().map(|c| (c.0.0, c.1.0)).collect();
+fn starts<D: TimedDevice>(w: &mut Watch<D>, changes: &[[FoundZone; 2]]) -> Result<Vec<(u64, u32)>, D::Error> {
+    let mut ranges: Vec<(u64, u64)> = changes.iter().map(|c| (c[0].first, c[1].first)).collect();
     for _ in 0..HALVINGS {
         let open: Vec<usize> = (0..ranges.len()).filter(|&i| ranges[i].1 - ranges[i].0 > 2 * BLOCK).collect();
         if open.is_empty() {
             break;
         }
         // A quarter of a track on, and one back, in case the track ends within the first.
-        let quarter = |i: usize| u64::from(changes[i].1.1) / 4;
+        let quarter = |i: usize| u64::from(changes[i][1].per_track) / 4;
         // Not the middle itself, so that a place that tells nothing is not tried again.
         let part = w.random.random_range(0.35..0.65);
         let middle = |r: (u64, u64)| r.0 + ((r.1 - r.0) as f64 * part) as u64;
@@ -103,7 +105,7 @@ fn starts<D: TimedDevice>(w: &mut Watch<D>, changes: &[((u64, u32), (u64, u32))]
         let angles = w.angles(&blocks)?;
         for (k, &i) in open.iter().enumerate() {
             let (here, on, back) = (angles[3 * k], angles[3 * k + 1], angles[3 * k + 2]);
-            let (outer, inner) = (changes[i].0.1, changes[i].1.1);
+            let [outer, inner] = changes[i].map(|zone| zone.per_track);
             // 0 where the angle is that of the outer zone, 1 for the inner, none where a track ends between.
             let which = |from: Option<f64>, to: Option<f64>| {
                 let advance = (to? - from?).rem_euclid(1.0);
@@ -121,5 +123,5 @@ fn starts<D: TimedDevice>(w: &mut Watch<D>, changes: &[((u64, u32), (u64, u32))]
             }
         }
     }
-    Ok(changes.iter().zip(ranges).map(|(c, r)| (r.1, c.1.1)).collect())
+    Ok(changes.iter().zip(ranges).map(|(c, r)| (r.1, c[1].per_track)).collect())
 }
