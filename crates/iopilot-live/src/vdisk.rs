@@ -4,6 +4,7 @@
 //! model when the server reads it; its data are moved to or from the backing file meanwhile; and its answer leaves when
 //! the model has it done. See `docs/vdisk.md`.
 
+mod checks;
 mod clock;
 mod control;
 mod desk;
@@ -155,7 +156,7 @@ impl Attachment {
 }
 
 fn look(state: &Path) -> Result<(StateFolder, Found), LiveError> {
-    server::check_user()?;
+    checks::check_user()?;
     let state = StateFolder::open(state)?;
     let found = state.look()?;
     Ok((state, found))
