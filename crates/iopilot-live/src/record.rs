@@ -18,8 +18,9 @@ use std::process::ExitStatus;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Between two looks at the kernel's buffers.
+/// Between two looks at the kernel's buffers; twice as long each time that there is nothing, up to the second.
 const PERIOD: Duration = Duration::from_millis(10);
+const IDLE_PERIOD: Duration = Duration::from_millis(80);
 /// How long the end of a recording waits for what is in flight.
 const SETTLE: Duration = Duration::from_secs(2);
 /// A request still incomplete after this is given up: its completion was lost.
@@ -84,9 +85,11 @@ pub fn record(
     let mut drain = Drain { records: Vec::new(), sink, refused: false, requests: 0, incomplete: 0 };
     let began = Instant::now();
     let mut command = options.command.as_deref().map(Running::start).transpose()?;
+    let mut period = PERIOD;
     let exit_status = loop {
-        sleep(PERIOD);
+        sleep(period);
         capture.poll_all(&mut drain.records)?;
+        period = if drain.records.is_empty() { (2 * period).min(IDLE_PERIOD) } else { PERIOD };
         drain.hand_over();
         let exited = command.as_mut().map(Running::exited).transpose()?.flatten();
         let over =
