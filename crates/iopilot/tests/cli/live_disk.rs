@@ -1,27 +1,15 @@
 //! `iopilot disk train` on a loop device. Needs root and loop devices, and says so where they are missing.
 
-use crate::{Sandbox, skipped};
+use crate::Sandbox;
+use crate::loop_device::Loop;
 use serde_json::Value;
 use std::fs;
-use std::process::Command;
-
-struct Loop(String);
-
-impl Drop for Loop {
-    fn drop(&mut self) {
-        let _ = Command::new("losetup").args(["-d", &self.0]).status();
-    }
-}
 
 #[test]
 fn a_live_disk_becomes_a_model_and_is_only_read() {
     let s = Sandbox::new();
     let image = s.path().join("image");
-    fs::File::create(&image).unwrap().set_len(32 << 20).unwrap();
-    let disk = match Command::new("losetup").args(["-f", "--show"]).arg(&image).output() {
-        Ok(out) if out.status.success() => Loop(String::from_utf8(out.stdout).unwrap().trim().to_owned()),
-        other => return skipped(&format!("training on a live disk: no loop device: {other:?}")),
-    };
+    let Some(disk) = Loop::attach(&s, 32 << 20, "training on a live disk") else { return };
     let told: Value =
         serde_json::from_str(&s.ok(&format!("disk train {} -o t.toml --samples 1 --form 2 --json", disk.0))).unwrap();
     let tables = told["tables"].as_array().unwrap();

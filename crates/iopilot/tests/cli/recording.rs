@@ -1,6 +1,7 @@
 //! `iopilot trace record` on a loop device. Needs root, loop devices and tracefs, and says so where they are missing.
 #![cfg(target_os = "linux")]
 
+use crate::loop_device::Loop;
 use crate::{Sandbox, skipped};
 use serde_json::Value;
 use std::fs::{self, Permissions};
@@ -12,34 +13,6 @@ use std::thread::sleep;
 use std::time::Duration;
 
 const INSTANCES: &str = "/sys/kernel/tracing/instances";
-
-/// A loop device on a file of the sandbox.
-struct Loop(String);
-
-impl Loop {
-    /// `None`, having said why, where there can be none.
-    fn attach(sandbox: &Sandbox) -> Option<Self> {
-        if fs::read_dir(INSTANCES).is_err() {
-            skipped("recording: no access to tracefs (needs root, and mount -t tracefs tracefs /sys/kernel/tracing)");
-            return None;
-        }
-        let image = sandbox.path().join("image");
-        fs::File::create(&image).unwrap().set_len(8 << 20).unwrap();
-        match Command::new("losetup").args(["-f", "--show"]).arg(image).output() {
-            Ok(out) if out.status.success() => Some(Self(String::from_utf8(out.stdout).unwrap().trim().to_owned())),
-            other => {
-                skipped(&format!("recording: no loop device: {other:?}"));
-                None
-            }
-        }
-    }
-}
-
-impl Drop for Loop {
-    fn drop(&mut self) {
-        let _ = Command::new("losetup").args(["-d", &self.0]).status();
-    }
-}
 
 /// The instance of the process `pid`.
 fn instance(pid: u32) -> bool {
@@ -72,7 +45,12 @@ fn signal(name: &str, child: &Child) {
 #[test]
 fn records_what_a_command_does_and_leaves_nothing() {
     let s = Sandbox::new();
-    let Some(disk) = Loop::attach(&s) else { return };
+    if fs::read_dir(INSTANCES).is_err() {
+        return skipped(
+            "recording: no access to tracefs (needs root, and mount -t tracefs tracefs /sys/kernel/tracing)",
+        );
+    }
+    let Some(disk) = Loop::attach(&s, 8 << 20, "recording") else { return };
     let device = disk.0.as_str();
 
     // The exit code is the command's.

@@ -1,0 +1,251 @@
+//! `iopilot dads run` on a loop device: what happens to its scheduler, and that it is put back whatever happens. Needs
+//! root and loop devices, and says so where they are missing.
+#![cfg(target_os = "linux")]
+
+use crate::loop_device::Loop;
+use crate::{Sandbox, skipped};
+use serde_json::Value;
+use std::fs;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// Long enough for anything that comes at all.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A daemon, killed where a test forgets it.
+struct Flight {
+    child: Child,
+}
+
+impl Flight {
+    /// Flies `disk`, of which the model says that bfq is far better than anything else for two sequential readers; that
+    /// the loop device is a hundred times as fast must not matter here.
+    fn start(s: &Sandbox, disk: &str, more: &str) -> Self {
+        let fixed = "--disk hd-500-16 --depth 4 --interval 0.5 --max-error 0 --candidates mq-deadline:fifo_batch=7,\
+                     bfq:low_latency=0 --runtime-dir run --audit audit.jsonl";
+        let child = s
+            .command()
+            .args(["dads", "run", disk])
+            .args(fixed.split_whitespace())
+            .args(more.split_whitespace())
+            .stderr(fs::File::create(s.path().join("stderr")).unwrap())
+            .spawn()
+            .unwrap();
+        let flight = Self { child };
+        wait("the daemon listens", || s.run("dads status --runtime-dir run").code == 0);
+        flight
+    }
+
+    fn signal(&self, name: &str) {
+        assert!(Command::new("kill").args([name, &self.child.id().to_string()]).status().unwrap().success());
+    }
+
+    /// Ends it; its exit code.
+    fn end(mut self, signal: &str) -> Option<i32> {
+        self.signal(signal);
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Flight {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Two sequential readers, far apart.
+struct Readers(Vec<Child>);
+
+impl Readers {
+    fn start(disk: &str) -> Self {
+        let reader = |skip: u32| {
+            let script =
+                format!("while dd if={disk} of=/dev/null bs=64k skip={skip} count=200 iflag=direct; do :; done");
+            Command::new("sh").args(["-c", &script]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+        };
+        Self(vec![reader(0), reader(16_000)])
+    }
+}
+
+impl Drop for Readers {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn wait(what: &str, mut done: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !done() {
+        assert!(began.elapsed() < PATIENCE, "waited in vain: {what}");
+        sleep(Duration::from_millis(50));
+    }
+}
+
+/// A sandbox with a disk whose administrator has tuned mq-deadline.
+fn tuned(what: &str) -> Option<(Sandbox, Loop)> {
+    let s = Sandbox::new();
+    if fs::metadata("/proc/self").is_ok() && fs::File::open("/dev/loop-control").is_err() {
+        skipped(&format!("{what}: no loop devices (needs root)"));
+        return None;
+    }
+    let disk = Loop::attach(&s, 2 << 30, what)?;
+    if !disk.queue("scheduler").contains("bfq") || !disk.queue("scheduler").contains("mq-deadline") {
+        skipped(&format!("{what}: the kernel lacks mq-deadline or bfq"));
+        return None;
+    }
+    disk.set("scheduler", "mq-deadline");
+    disk.set("iosched/fifo_batch", "7");
+    Some((s, disk))
+}
+
+fn is_as_before(disk: &Loop) -> bool {
+    disk.queue("scheduler").contains("[mq-deadline]") && disk.queue("iosched/fifo_batch") == "7"
+}
+
+fn status(s: &Sandbox) -> Value {
+    let all: Value = serde_json::from_str(&s.ok("dads status --json --runtime-dir run")).unwrap();
+    all["disks"][0].clone()
+}
+
+fn events(s: &Sandbox) -> Vec<Value> {
+    let text = fs::read_to_string(s.path().join("audit.jsonl")).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn changes_to_what_is_better_and_puts_everything_back() {
+    let Some((s, disk)) = tuned("flying a disk") else { return };
+    let flight = Flight::start(&s, &disk.0, "");
+    let readers = Readers::start(&disk.0);
+    wait("bfq takes over", || disk.queue("scheduler").contains("[bfq]"));
+    wait("it is told", || status(&s)["changes"] == 1);
+    assert_eq!(disk.queue("iosched/low_latency"), "0");
+    let told = s.ok("dads explain --runtime-dir run");
+    assert!(told.contains("bfq:low_latency=0 is in use"), "{told}");
+    // Two cannot fly one disk.
+    let other = s.refused(&format!("dads run {} --disk hd-500-16 --runtime-dir run", disk.0));
+    assert!(other.contains("another daemon runs"), "{other}");
+    drop(readers);
+    assert_eq!(flight.end("-TERM"), Some(0));
+    assert!(is_as_before(&disk));
+    assert_eq!(fs::read_dir(s.path().join("run")).unwrap().count(), 0);
+    let events = events(&s);
+    let change = events.iter().find(|e| e["event"] == "check" && e["carried_out"] == true).unwrap();
+    assert_eq!((&change["decision"], &change["reason"]), (&"bfq:low_latency=0".into(), &"better".into()));
+    assert!(change["change_s"].as_f64().unwrap() > 0.0);
+    assert!(events.iter().any(|e| e["measured_gain_percent"].is_f64()), "what it gained is told");
+    assert_eq!(events.last().unwrap()["event"], "stop");
+}
+
+#[test]
+fn what_a_killed_daemon_changed_is_put_back_by_the_next_start_or_by_hand() {
+    let Some((s, disk)) = tuned("a killed daemon") else { return };
+    for by_hand in [true, false] {
+        let flight = Flight::start(&s, &disk.0, "");
+        let readers = Readers::start(&disk.0);
+        wait("bfq takes over", || disk.queue("scheduler").contains("[bfq]"));
+        assert_eq!(flight.end("-KILL"), None);
+        drop(readers);
+        assert!(!is_as_before(&disk));
+        if by_hand {
+            let told = s.ok("dads restore --runtime-dir run");
+            assert!(told.contains("mq-deadline is back"), "{told}");
+            assert!(is_as_before(&disk));
+        } else {
+            let next = Flight::start(&s, &disk.0, "--dry-run");
+            assert!(is_as_before(&disk));
+            assert_eq!(next.end("-INT"), Some(0));
+        }
+        assert!(is_as_before(&disk));
+    }
+}
+
+#[test]
+fn a_dry_run_changes_nothing_and_says_what_it_would_have_done() {
+    let Some((s, disk)) = tuned("a dry run") else { return };
+    let flight = Flight::start(&s, &disk.0, "--dry-run");
+    let readers = Readers::start(&disk.0);
+    wait("it would change", || status(&s)["last"]["decision"] == "bfq:low_latency=0");
+    assert!(is_as_before(&disk));
+    drop(readers);
+    assert_eq!(flight.end("-TERM"), Some(0));
+    assert!(is_as_before(&disk));
+    assert!(events(&s).iter().all(|e| e["carried_out"] != true));
+    let told = fs::read_to_string(s.path().join("stderr")).unwrap();
+    assert!(told.contains("(dry run) bfq:low_latency=0 would have saved"), "{told}");
+}
+
+#[test]
+fn the_hand_of_another_is_respected_and_the_original_is_put_back() {
+    let Some((s, disk)) = tuned("somebody else's hand") else { return };
+    let flight = Flight::start(&s, &disk.0, "");
+    disk.set("scheduler", "none");
+    wait("it stands by", || status(&s)["phase"] == "standing-by");
+    let readers = Readers::start(&disk.0);
+    sleep(Duration::from_secs(2));
+    assert!(disk.queue("scheduler").contains("[none]"), "what is no candidate was put there on purpose");
+    disk.set("scheduler", "mq-deadline");
+    disk.set("iosched/fifo_batch", "7");
+    wait("it flies again", || disk.queue("scheduler").contains("[bfq]"));
+    drop(readers);
+    assert_eq!(flight.end("-TERM"), Some(0));
+    assert!(is_as_before(&disk));
+    let by_others = events(&s).iter().filter(|e| e["event"] == "changed-by-others").count();
+    assert!(by_others >= 2, "{by_others}");
+}
+
+#[test]
+fn an_unplugged_disk_ends_its_flight_and_a_full_disk_does_not() {
+    let Some((s, disk)) = tuned("unplugging") else { return };
+    fs::remove_file(s.path().join("audit.jsonl")).ok();
+    std::os::unix::fs::symlink("/dev/full", s.path().join("audit.jsonl")).unwrap();
+    let mut flight = Flight::start(&s, &disk.0, "");
+    let readers = Readers::start(&disk.0);
+    wait("it flies without an audit", || {
+        let status = status(&s);
+        status["changes"] == 1 && status["audit_failures"].as_u64().unwrap() > 0
+    });
+    drop(readers);
+    drop(disk);
+    // A loop device keeps its queue when it is detached: nothing is there to be seen, and nothing may fail.
+    sleep(Duration::from_secs(1));
+    if flight.child.try_wait().unwrap().is_none() {
+        assert!(matches!(flight.end("-TERM"), Some(0 | 1)));
+    }
+}
+
+#[test]
+fn what_cannot_be_flown_is_refused_in_a_line() {
+    let s = Sandbox::new();
+    for (line, expected) in [
+        ("dads run", "DEVICE: got nothing"),
+        ("dads run /dev/null --disk hd-500-16", "not a block device"),
+        ("dads run /dev/no-such --disk hd-500-16", "No such file"),
+        ("dads run --config no.toml", "no.toml"),
+        ("dads status --runtime-dir nowhere", "no daemon runs"),
+    ] {
+        let told = s.refused(line);
+        assert!(told.contains(expected), "{line}: {told}");
+    }
+    let Some((s, disk)) = tuned("what cannot be flown") else { return };
+    let run = |more: &str| s.refused(&format!("dads run {} --runtime-dir run {more}", disk.0));
+    for (more, expected) in [
+        ("", "got no model"),
+        ("--disk hd-5", "unknown disk"),
+        ("--disk hd-500-16 --candidates cfq", "not offered"),
+        ("--disk hd-500-16 --candidates bfq:low_latenc=0", "low_latency"),
+        ("--disk hd-500-16 --interval 0", "interval"),
+        ("--disk hd-500-16 --objective speed", "objective"),
+        ("--disk hd-500-16 --backend ftrace", "backend"),
+        ("--disk hd-500-16 --audit no/such/audit", "--audit"),
+    ] {
+        let told = run(more);
+        assert!(told.contains(expected), "{more}: {told}");
+    }
+    assert!(is_as_before(&disk));
+}
