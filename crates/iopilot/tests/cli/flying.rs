@@ -126,7 +126,7 @@ fn changes_to_what_is_better_and_puts_everything_back() {
     wait("it is told", || status(&s)["changes"] == 1);
     assert_eq!(disk.queue("iosched/low_latency"), "0");
     let told = s.ok("dads explain --runtime-dir run");
-    assert!(told.contains("bfq:low_latency=0 is in use"), "{told}");
+    assert!(told.contains("bfq is in use") && told.contains("mq-deadline:fifo_batch=7 +"), "{told}");
     // Two cannot fly one disk.
     let other = s.refused(&format!("dads run {} --disk hd-500-16 --runtime-dir run", disk.0));
     assert!(other.contains("another daemon runs"), "{other}");
@@ -236,7 +236,7 @@ fn what_cannot_be_flown_is_refused_in_a_line() {
     let run = |more: &str| s.refused(&format!("dads run {} --runtime-dir run {more}", disk.0));
     for (more, expected) in [
         ("", "got no model"),
-        ("--disk hd-5", "unknown disk"),
+        ("--disk hd-5", "one of the catalogue's names"),
         ("--disk hd-500-16 --candidates cfq", "not offered"),
         ("--disk hd-500-16 --candidates bfq:low_latenc=0", "low_latency"),
         ("--disk hd-500-16 --interval 0", "interval"),
