@@ -151,6 +151,11 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
         &self.config.candidates[self.current]
     }
 
+    /// Candidates are tried on `device` from now on: a model that has learned.
+    pub fn replace_model(&mut self, device: D) {
+        self.rig.replace(device);
+    }
+
     /// Somebody else put candidate `to` in place; what the pilot expected of its own last change is void.
     ///
     /// # Panics

@@ -41,6 +41,11 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
         Self { device, config, clock: Nanos::ZERO, last_completion: Nanos::ZERO }
     }
 
+    /// Another disk takes the place of the present one; it has served nothing yet.
+    pub fn replace(&mut self, device: D) {
+        (self.device, self.clock) = (device, Nanos::ZERO);
+    }
+
     /// Tries each candidate on `records`, in order of arrival: processes wait for what they waited for, and think as long
     /// as they thought (GF 4.3.3 and 4.4.1). In parallel on rayon's threads; the result does not depend on their number.
     ///

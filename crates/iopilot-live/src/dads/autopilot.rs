@@ -5,10 +5,10 @@ use super::brain::{Answer, Order, think};
 use super::journal::Journal;
 use super::line_up::LineUp;
 use super::status::{DiskStatus, Phase, Shared};
-use crate::{Backend, BlockQueue, Capture, CaptureOptions, LiveError, QueueState};
+use crate::{Backend, BlockQueue, Capture, CaptureOptions, LearnedDisk, LiveError, QueueState};
 use iopilot_block::{InputError, Lba, Nanos};
 use iopilot_dads::{Check, Objective, Pilot, PilotConfig, Reason, Rule};
-use iopilot_device::{AnyDevice, Device};
+use iopilot_device::{AnyDevice, ConstantDevice, Device};
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::RunConfig;
 use iopilot_trace::TraceRecord;
@@ -28,18 +28,26 @@ const QUIET: Duration = Duration::from_millis(200);
 const LARGEST_WINDOW: usize = 150_000;
 /// What a check may simulate, over all candidates: the work of about a second on one core.
 const BUDGET: u64 = 600_000;
+/// How often what was learned is written down.
+const SAVED_EVERY: Duration = Duration::from_secs(300);
 /// What a change takes on an idle disk (measured on Linux 6.18).
 const CHANGE: Nanos = Nanos::from_millis(22);
 
 /// What is simulated in the place of the disk.
 #[derive(Clone, Debug)]
-pub struct Model {
-    /// Its name.
-    pub name: String,
-    /// The disk before its first request.
-    pub device: AnyDevice,
-    /// The block layer above it, and the CPUs.
-    pub run: RunConfig,
+pub enum Model {
+    /// A model that somebody made.
+    Given {
+        /// Its name.
+        name: String,
+        /// The disk before its first request.
+        device: AnyDevice,
+    },
+    /// One that learns from what the disk does (GF 3.2.1).
+    Learned {
+        /// The file that keeps what was learned.
+        state: PathBuf,
+    },
 }
 
 /// How to fly a disk.
@@ -49,6 +57,8 @@ pub struct FlightOptions {
     pub device: PathBuf,
     /// What is simulated in its place.
     pub model: Model,
+    /// The block layer above it, and the CPUs.
+    pub run: RunConfig,
     /// Whether requests beyond the end of the model wrap around, rather than the model being too small.
     pub wrap: bool,
     /// The schedulers to choose from; where none are named, all that the kernel offers.
@@ -79,6 +89,9 @@ pub(super) struct Flight {
     original: QueueState,
     capture: Capture,
     pilot: Pilot<AnyDevice>,
+    /// What the disk teaches, where the model is to learn; and whether that is enough to begin with.
+    learned: Option<LearnedDisk>,
+    ready: bool,
     /// Puts everything back when it is dropped; a dry run has nothing to put back.
     guard: Option<Guard>,
     capacity: u64,
@@ -117,9 +130,21 @@ impl Flight {
         let queue = BlockQueue::open(&options.device)?;
         let original = queue.state()?;
         let line_up = LineUp::of(&queue, &original, &options.candidates, options.default.as_ref())?;
-        let (capacity, sectors) = (options.model.device.capacity(), queue.sectors()?);
+        let sectors = queue.sectors()?;
+        let learned = match &options.model {
+            Model::Given { .. } => None,
+            Model::Learned { state } => Some(LearnedDisk::open(&queue, state)?),
+        };
+        let (name, device) = match (&options.model, &learned) {
+            (Model::Given { name, device }, _) => (name.as_str(), Some(device.clone())),
+            (Model::Learned { .. }, learned) => ("learned", learned.as_ref().and_then(LearnedDisk::device)),
+        };
+        let ready = device.is_some();
+        // Until enough is known nothing is tried on this.
+        let device = device.unwrap_or_else(|| ConstantDevice::simple(sectors, 1, Nanos::from_millis(1), 1.0).into());
+        let capacity = device.capacity();
         if capacity < sectors && !options.wrap {
-            let field = format!("{}: model {}", queue.name(), options.model.name);
+            let field = format!("{}: model {name}", queue.name());
             let expected = format!("at least the disk's {sectors} sectors, or --fit wrap");
             return Err(InputError::new(field, format!("{capacity} sectors"), expected).into());
         }
@@ -133,7 +158,7 @@ impl Flight {
             revert: options.revert,
             budget: Some(BUDGET),
         };
-        let pilot = Pilot::new(config, options.model.device.clone(), &options.model.run)?;
+        let pilot = Pilot::new(config, device, &options.run)?;
         let capture =
             Capture::start(&CaptureOptions { backend: options.backend, ..CaptureOptions::new(&options.device) })?;
         let guard = match options.dry_run {
@@ -143,7 +168,7 @@ impl Flight {
                 Some(Guard { queue: queue.clone(), state: original.clone(), journal: Some(journal) })
             }
         };
-        Ok(Self { options, queue, line_up, original, capture, pilot, guard, capacity })
+        Ok(Self { options, queue, line_up, original, capture, pilot, learned, ready, guard, capacity })
     }
 
     /// What there is to tell before the first check.
@@ -157,7 +182,10 @@ impl Flight {
             candidates: self.line_up.candidates.iter().map(ToString::to_string).collect(),
             objective: self.options.objective.to_string(),
             interval_s: self.options.interval.as_secs_f64(),
-            model: self.options.model.name.clone(),
+            model: match &self.options.model {
+                Model::Given { name, .. } => name.clone(),
+                Model::Learned { state } => format!("learned, {}", state.display()),
+            },
             capture: self.capture.backend().to_string(),
             notes: self.capture.note().map(str::to_owned).into_iter().collect(),
             ..DiskStatus::default()
@@ -169,7 +197,7 @@ impl Flight {
     /// # Errors
     /// What went wrong; everything is put back also then, as far as it can be.
     pub(super) fn fly(self, shared: &Shared, audit: &Audit, stop: &Arc<AtomicBool>) -> Result<(), LiveError> {
-        let Self { options, queue, line_up, original, capture, pilot, guard, capacity } = self;
+        let Self { options, queue, line_up, original, capture, pilot, learned, ready, guard, capacity } = self;
         let name = queue.name().to_owned();
         let (orders, taken) = channel();
         let (given, answers) = channel();
@@ -183,6 +211,9 @@ impl Flight {
                 queue: &queue,
                 line_up,
                 capture,
+                learned,
+                ready,
+                saved: Instant::now(),
                 orders,
                 answers,
                 log,
@@ -195,7 +226,9 @@ impl Flight {
                 standing_by: false,
             };
             watch.begin();
-            watch.run(stop)
+            let result = watch.run(stop);
+            watch.save();
+            result
         });
         let unplugged = matches!(result, Err(LiveError::Unplugged(_)));
         let restored = guard.map_or(Ok(()), |mut guard| guard.restore());
@@ -242,6 +275,11 @@ struct Watch<'a> {
     /// How the queue was left.
     expected: QueueState,
     capture: Capture,
+    learned: Option<LearnedDisk>,
+    /// Whether the model is good for anything.
+    ready: bool,
+    /// When what was learned was last written down.
+    saved: Instant,
     orders: Sender<Order>,
     answers: Receiver<Answer>,
     log: Log<'a>,
@@ -306,6 +344,9 @@ impl Watch<'_> {
             s.bytes += bytes;
             (s.pending, s.lost_events) = (pending, lost);
         });
+        if let Some(learned) = &mut self.learned {
+            self.fresh.iter().for_each(|record| learned.observe(record));
+        }
         let (not_before, capacity) = (self.not_before, self.capacity);
         let room = LARGEST_WINDOW.saturating_sub(self.window.len());
         let fitting = self.fresh.drain(..).filter(|r| r.arrival >= not_before).map(|r| fit(r, capacity));
@@ -331,11 +372,34 @@ impl Watch<'_> {
         Ok(())
     }
 
+    /// Gives the model that has learned since to the brain, and writes it down from time to time.
+    fn learn(&mut self) {
+        let Some(device) = self.learned.as_ref().and_then(LearnedDisk::device) else { return };
+        self.ready = true;
+        self.order(Order::Model(Box::new(device)));
+        if self.saved.elapsed() >= SAVED_EVERY {
+            self.save();
+        }
+    }
+
+    /// Writes down what was learned.
+    fn save(&mut self) {
+        self.saved = Instant::now();
+        if let Some(Err(e)) = self.learned.as_ref().map(LearnedDisk::save) {
+            self.log.tell(&Event::Failed { why: format!("writing down what was learned: {e}") });
+        }
+    }
+
     /// Has the window checked, if it is worth it.
     fn check(&mut self, at: Nanos) {
+        self.learn();
         let lost = self.capture.lost_events();
         let skip = match lost - self.lost {
             _ if self.standing_by => Some("the scheduler in use is no candidate".to_owned()),
+            _ if !self.ready => {
+                let known = self.learned.as_ref().map_or(0, LearnedDisk::samples);
+                Some(format!("the model has learned from {known} requests, which is too few"))
+            }
             0 => None,
             n => Some(format!("{n} events were lost: what was captured is not to be trusted")),
         };

@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 pub(super) enum Order {
     /// Check what was collected, with so many requests inside.
     Check { window: Vec<TraceRecord>, pending: usize, at: Nanos },
+    /// A model that knows more.
+    Model(Box<AnyDevice>),
     /// A change took so long, with so many requests inside.
     Changed { pending: usize, took: Nanos },
     /// The change was not carried out.
@@ -42,6 +44,7 @@ pub(super) fn think(mut pilot: Pilot<AnyDevice>, orders: &Receiver<Order>, answe
                     return;
                 }
             }
+            Order::Model(device) => pilot.replace_model(*device),
             Order::Changed { pending, took } => pilot.changed(pending, took),
             Order::Declined => pilot.declined(),
             Order::Exclude(which) => pilot.exclude(which),

@@ -41,12 +41,16 @@ pub(crate) struct DadsRun {
     /// Read settings from this TOML file (docs/dads.md); options of the command line go before it.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) config: Option<PathBuf>,
-    /// The model to simulate: a disk of the catalogue (`iopilot disk list`), a TOML file, or a DiskSim file.
+    /// The model to simulate: a disk of the catalogue (`iopilot disk list`), a TOML file, or a DiskSim file. Without it, or
+    /// --machine, a table of times is learned from what the disk does, and kept (--learned).
     #[arg(long, short, value_name = "NAME|FILE", conflicts_with = "machine")]
     pub(crate) disk: Option<String>,
     /// The model to simulate: a TOML file that describes a disk, the block layer and the host.
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) machine: Option<PathBuf>,
+    /// Where a learned table is kept. Default: in /var/lib/iopilot, by the disk's identity.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["disk", "machine"], value_hint = ValueHint::FilePath)]
+    pub(crate) learned: Option<PathBuf>,
     /// Requests that the disk takes at once, where the kernel does not tell and it is not the model's.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 16))]
     pub(crate) depth: Option<u32>,

@@ -22,11 +22,13 @@ impl Flight {
     /// Flies `disk`, of which the model says that bfq is far better than anything else for two sequential readers; that
     /// the loop device is a hundred times as fast must not matter here.
     fn start(s: &Sandbox, disk: &str, more: &str) -> Self {
-        let fixed = "--disk hd-500-16 --depth 4 --interval 0.5 --max-error 0 --candidates mq-deadline:fifo_batch=7,\
+        let disk_model = if more.contains("--learned") { "" } else { "--disk hd-500-16" };
+        let fixed = "--depth 4 --interval 0.5 --max-error 0 --candidates mq-deadline:fifo_batch=7,\
                      bfq:low_latency=0 --runtime-dir run --audit audit.jsonl";
         let child = s
             .command()
             .args(["dads", "run", disk])
+            .args(disk_model.split_whitespace())
             .args(fixed.split_whitespace())
             .args(more.split_whitespace())
             .stderr(fs::File::create(s.path().join("stderr")).unwrap())
@@ -66,6 +68,18 @@ impl Readers {
             Command::new("sh").args(["-c", &script]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
         };
         Self(vec![reader(0), reader(16_000)])
+    }
+}
+
+impl Readers {
+    /// One reader, of all sizes and everywhere.
+    fn wander(disk: &str) -> Self {
+        let script = format!(
+            "i=1; while :; do for kb in 4 8 16 32 64 128; do i=$((i + 1)); \
+             dd if={disk} of=/dev/null bs=${{kb}}k skip=$((i * 7919 % 15000)) count=2 iflag=direct; done; done"
+        );
+        let reader = Command::new("sh").args(["-c", &script]).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        Self(vec![reader.unwrap()])
     }
 }
 
@@ -125,6 +139,7 @@ fn changes_to_what_is_better_and_puts_everything_back() {
     wait("bfq takes over", || disk.queue("scheduler").contains("[bfq]"));
     wait("it is told", || status(&s)["changes"] == 1);
     assert_eq!(disk.queue("iosched/low_latency"), "0");
+    wait("what it gained is told", || status(&s)["last_change"]["measured_gain_percent"].is_f64());
     let told = s.ok("dads explain --runtime-dir run");
     assert!(told.contains("bfq is in use") && told.contains("mq-deadline:fifo_batch=7 +"), "{told}");
     // Two cannot fly one disk.
@@ -178,6 +193,23 @@ fn a_dry_run_changes_nothing_and_says_what_it_would_have_done() {
     assert!(events(&s).iter().all(|e| e["carried_out"] != true));
     let told = fs::read_to_string(s.path().join("stderr")).unwrap();
     assert!(told.contains("(dry run) bfq:low_latency=0 would have saved"), "{told}");
+}
+
+#[test]
+fn without_a_model_it_learns_one_that_other_commands_take() {
+    let Some((s, disk)) = tuned("learning") else { return };
+    let flight = Flight::start(&s, &disk.0, "--learned t.toml --dry-run");
+    let readers = Readers::wander(&disk.0);
+    wait("enough was learned for a check", || status(&s)["checks"].as_u64() > Some(0));
+    drop(readers);
+    assert_eq!(flight.end("-TERM"), Some(0));
+    let first = events(&s).into_iter().find(|e| e["event"] != "start").unwrap();
+    assert!(first["event"] == "check" || first["why"].as_str().unwrap().contains("has learned from"), "{first}");
+    s.ok("disk show t.toml");
+    // The next flight begins with it.
+    let flight = Flight::start(&s, &disk.0, "--learned t.toml --dry-run");
+    assert!(status(&s)["model"].as_str().unwrap().starts_with("learned, "));
+    assert_eq!(flight.end("-TERM"), Some(0));
 }
 
 #[test]
@@ -235,7 +267,6 @@ fn what_cannot_be_flown_is_refused_in_a_line() {
     let Some((s, disk)) = tuned("what cannot be flown") else { return };
     let run = |more: &str| s.refused(&format!("dads run {} --runtime-dir run {more}", disk.0));
     for (more, expected) in [
-        ("", "got no model"),
         ("--disk hd-5", "one of the catalogue's names"),
         ("--disk hd-500-16 --candidates cfq", "not offered"),
         ("--disk hd-500-16 --candidates bfq:low_latenc=0", "low_latency"),

@@ -3,12 +3,11 @@
 use super::settings::{Flown, Settings, interval};
 use super::{Context, session, tui};
 use crate::args::{DadsRun, Fit, MachineArgs};
-use iopilot_block::InputError;
 use iopilot_dads::parse_candidates;
-use iopilot_live::BlockQueue;
 use iopilot_live::dads::{Daemon, DaemonOptions, DiskStatus, FlightOptions, Model, Phase};
+use iopilot_live::{BlockQueue, DiskIdentity};
 use iopilot_sched::SchedulerSpec;
-use iopilot_sim::RunOptions;
+use iopilot_sim::{RunConfig, RunOptions};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -57,9 +56,11 @@ fn flight(device: &Path, flown: &Flown, runtime: &Path, context: &Context) -> an
         Some(lists) => parse_candidates(lists)?,
         None => Vec::new(),
     };
+    let (model, run) = model(&queue, flown, context)?;
     Ok(FlightOptions {
         device: device.to_owned(),
-        model: model(&queue, device, flown, context)?,
+        model,
+        run,
         wrap: flown.fit == Some(Fit::Wrap),
         candidates,
         default,
@@ -73,24 +74,27 @@ fn flight(device: &Path, flown: &Flown, runtime: &Path, context: &Context) -> an
     })
 }
 
-/// What is simulated in the place of `device`, with the block layer as the kernel has it.
-fn model(queue: &BlockQueue, device: &Path, flown: &Flown, context: &Context) -> anyhow::Result<Model> {
-    if flown.disk.is_none() && flown.machine.is_none() {
-        let expected = "--disk with a model of it: a name of `iopilot disk list` or a file of `iopilot disk train`";
-        return Err(InputError::new(device.display().to_string(), "no model", expected).into());
-    }
-    let named = MachineArgs { disk: flown.disk.clone(), machine: flown.machine.clone() };
-    let machine = session::machine(&named, context)?;
-    let mut run = machine.run_config(&RunOptions::default());
+/// What is simulated in the place of the disk of `queue`, and the block layer as the kernel has it.
+fn model(queue: &BlockQueue, flown: &Flown, context: &Context) -> anyhow::Result<(Model, RunConfig)> {
+    let (model, mut run) = match (&flown.disk, &flown.machine) {
+        (None, None) => {
+            let own = || DiskIdentity::of(queue).map(|identity| identity.state_file());
+            let state = flown.learned.clone().map_or_else(own, Ok)?;
+            (Model::Learned { state }, RunConfig::default())
+        }
+        (disk, machine) => {
+            let named = MachineArgs { disk: disk.clone(), machine: machine.clone() };
+            let name = disk.clone().or_else(|| machine.as_ref().map(|p| p.display().to_string())).unwrap_or_default();
+            let machine = session::machine(&named, context)?;
+            (Model::Given { name, device: machine.device() }, machine.run_config(&RunOptions::default()))
+        }
+    };
     let block = &mut run.block;
     let kernel = |attribute: &str| queue.read(attribute).ok().and_then(|text| text.parse::<u32>().ok());
     block.max_sectors_kb = block.max_sectors_kb.or_else(|| kernel("max_sectors_kb"));
-    let scsi = queue.read("../device/queue_depth").ok().and_then(|text| text.parse::<u32>().ok());
-    let depth = flown.depth.or(block.queue_depth).or(scsi);
-    block.queue_depth = depth;
+    block.queue_depth = flown.depth.or(block.queue_depth).or_else(|| kernel("../device/queue_depth"));
     run.rotational = queue.read("rotational").map_or(run.rotational, |text| text == "1");
-    let name = flown.disk.clone().or_else(|| flown.machine.as_ref().map(|p| p.display().to_string()));
-    Ok(Model { name: name.unwrap_or_default(), device: machine.device(), run })
+    Ok((model, run))
 }
 
 /// What was told of each disk already.

@@ -46,6 +46,7 @@ struct OneDisk {
 pub(super) struct Flown {
     pub(super) disk: Option<String>,
     pub(super) machine: Option<PathBuf>,
+    pub(super) learned: Option<PathBuf>,
     pub(super) depth: Option<u32>,
     pub(super) fit: Option<Fit>,
     pub(super) candidates: Option<Vec<String>>,
@@ -63,13 +64,14 @@ impl Flown {
     /// What is set here, and where it is not, what `other` sets.
     fn or(self, other: &Self) -> Self {
         // One names a model whole.
-        let (disk, machine) = match (&self.disk, &self.machine) {
-            (None, None) => (other.disk.clone(), other.machine.clone()),
-            _ => (self.disk, self.machine),
+        let (disk, machine, learned) = match (&self.disk, &self.machine, &self.learned) {
+            (None, None, None) => (other.disk.clone(), other.machine.clone(), other.learned.clone()),
+            _ => (self.disk, self.machine, self.learned),
         };
         Self {
             disk,
             machine,
+            learned,
             depth: self.depth.or(other.depth),
             fit: self.fit.or(other.fit),
             candidates: self.candidates.or_else(|| other.candidates.clone()),
@@ -114,6 +116,7 @@ impl Settings {
         let options = Flown {
             disk: args.disk.clone(),
             machine: args.machine.clone(),
+            learned: args.learned.clone(),
             depth: args.depth,
             fit: args.fit,
             candidates: (!args.candidates.is_empty()).then(|| args.candidates.clone()),
