@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 /// Between two looks at what was captured, while there is something to see.
 const BUSY: Duration = Duration::from_millis(20);
 /// The same, while nothing happens.
-const QUIET: Duration = Duration::from_millis(200);
+const QUIET: Duration = Duration::from_millis(500);
 /// So many requests of an interval are kept; what comes after them is counted only. Some 25 MB.
 const LARGEST_WINDOW: usize = 150_000;
 /// What a check may simulate, over all candidates: the work of about a second on one core.

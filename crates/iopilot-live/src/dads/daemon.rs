@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Between two looks at who wants to be told something.
-const PERIOD: Duration = Duration::from_millis(100);
+/// Between two looks at who wants to be told something: an idle daemon is to cost nothing that is seen.
+const PERIOD: Duration = Duration::from_millis(250);
 
 /// The thread of an autopilot.
 type Autopilot = JoinHandle<Result<(), LiveError>>;
@@ -79,7 +79,7 @@ impl Daemon {
         }
     }
 
-    /// Answers whoever asks, for a tenth of a second; whether any disk is still flown.
+    /// Answers whoever asks, four times a second; whether any disk is still flown.
     pub fn tick(&self) -> bool {
         let status = || self.status();
         self.control.serve(&status);
