@@ -15,6 +15,7 @@ mod objective;
 mod oracle;
 mod pilot;
 mod rig;
+mod words;
 
 pub use candidates::parse_candidates;
 pub use change_cost::ChangeCost;

@@ -5,6 +5,7 @@ use crate::confidence::confidence;
 use crate::judge::{Decision, Judge, Reason, Rule, Situation};
 use crate::objective::Objective;
 use crate::rig::{Rig, Trial};
+use crate::words::words;
 use iopilot_block::{InputError, Nanos};
 use iopilot_device::Device;
 use iopilot_sched::SchedulerSpec;
@@ -296,55 +297,4 @@ fn sureness(trials: &[Trial], current: usize, to: usize, objective: Objective, s
         trials.get(i)?.report.outcomes.as_ref()?.iter().map(|outcome| objective.share(outcome)).collect()
     };
     confidence(&shares(current)?, &shares(to)?, share)
-}
-
-/// The decision in plain words.
-fn words(reason: &Reason, from: &str, to: &str, objective: Objective, change: Nanos) -> String {
-    let percent = |share: f64| format!("{:.1} %", 100.0 * share);
-    let what = match objective {
-        Objective::ServiceTime => "the disk's time",
-        Objective::P99 => "the 99th percentile of response times",
-        Objective::Throughput => "the time the whole takes",
-        Objective::Fairness => "unfairness",
-        Objective::BlockedTime => "the time that processes wait",
-    };
-    match reason {
-        Reason::Idle => format!("Nothing was served: {from} stays."),
-        Reason::Best => format!("{from} is the best of the candidates."),
-        Reason::TooSmall { gain } => format!(
-            "The best candidate would save {} of {what}, which is not worth a change of {:.0} ms: {from} stays.",
-            percent(*gain),
-            change.as_millis_f64()
-        ),
-        Reason::NotSure { gain, confidence: Some(sure) } => format!(
-            "The best candidate seems to save {} of {what}, but that is only {} sure: {from} stays.",
-            percent(*gain),
-            percent(*sure)
-        ),
-        Reason::NotSure { gain, confidence: None } => format!(
-            "The best candidate seems to save {} of {what}, but there were too few requests to be sure: {from} stays.",
-            percent(*gain)
-        ),
-        Reason::ModelOff { error: Some(error) } => {
-            format!("What was predicted for {from} is {} off what was measured: it stays.", percent(error.abs()))
-        }
-        Reason::ModelOff { error: None } => {
-            format!("What was predicted for {from} could not be compared with what was measured: it stays.")
-        }
-        Reason::Better { gain } => {
-            format!("{to} would have saved {} of {what}: it takes over from {from}.", percent(*gain))
-        }
-        Reason::Undelivered { promised, measured } => format!(
-            "{from} was to save {} of {what} and took {} more: back to {to}.",
-            percent(*promised),
-            percent(-measured)
-        ),
-        Reason::TooManyChanges => format!("Too many changes in a row: the default, {to}, is put in place and stays."),
-        Reason::Pinned { left: 0 } => {
-            format!("The default, {to}, stays; from the next check on, changes are allowed again.")
-        }
-        Reason::Pinned { left } => {
-            format!("The default, {to}, stays until {left} more checks in a row would change nothing.")
-        }
-    }
 }

@@ -1,0 +1,33 @@
+//! [`Guard`]: puts a queue back, whatever happens.
+
+use crate::dads::journal::Journal;
+use crate::{BlockQueue, LiveError, QueueState};
+
+/// Puts the queue back as it was, whatever happens.
+pub(super) struct Guard {
+    pub(super) queue: BlockQueue,
+    pub(super) state: QueueState,
+    /// Gone when everything is as it was.
+    pub(super) journal: Option<Journal>,
+}
+
+impl Guard {
+    /// Puts it back, once.
+    pub(super) fn restore(&mut self) -> Result<(), LiveError> {
+        let Some(journal) = self.journal.take() else { return Ok(()) };
+        match self.queue.restore(&self.state) {
+            // Nothing is left to be put back.
+            Err(LiveError::Unplugged(_)) | Ok(()) => journal.end(),
+            // The journal stays, for the next start to try again.
+            Err(e) => Err(e),
+        }
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if let Err(e) = self.restore() {
+            eprintln!("iopilot: {}: the scheduler could not be put back: {e}", self.queue.name());
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! [`Watch`]: the thread that watches a disk and acts on it.
+
+use super::FlightOptions;
+use crate::dads::audit::{Audit, Event};
+use crate::dads::brain::{Answer, Order};
+use crate::dads::line_up::LineUp;
+use crate::dads::status::{Phase, Shared};
+use crate::{BlockQueue, Capture, LearnedDisk, LiveError, QueueState};
+use iopilot_block::{Lba, Nanos};
+use iopilot_dads::{Check, Reason};
+use iopilot_trace::TraceRecord;
+use rustix::time::{ClockId, clock_gettime};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Between two looks at what was captured, while there is something to see.
+const BUSY: Duration = Duration::from_millis(20);
+/// The same, while nothing happens.
+const QUIET: Duration = Duration::from_millis(500);
+/// So many requests of an interval are kept; what comes after them is counted only. Some 25 MB.
+const LARGEST_WINDOW: usize = 150_000;
+/// How often what was learned is written down.
+const SAVED_EVERY: Duration = Duration::from_secs(300);
+
+/// Where events of a disk go.
+#[derive(Clone, Copy)]
+pub(super) struct Log<'a> {
+    pub(super) name: &'a str,
+    pub(super) shared: &'a Shared,
+    pub(super) audit: &'a Audit,
+}
+
+impl Log<'_> {
+    pub(super) fn tell(&self, event: &Event) {
+        // A full disk must not end the flight; the status tells.
+        if self.audit.write(self.name, event).is_err() {
+            self.shared.with(|s| s.audit_failures += 1);
+        }
+    }
+}
+
+/// The thread that watches a disk and acts on it.
+pub(super) struct Watch<'a> {
+    pub(super) options: &'a FlightOptions,
+    pub(super) queue: &'a BlockQueue,
+    pub(super) line_up: LineUp,
+    /// How the queue was left.
+    pub(super) expected: QueueState,
+    pub(super) capture: Capture,
+    pub(super) learned: Option<LearnedDisk>,
+    /// Whether the model is good for anything.
+    pub(super) ready: bool,
+    /// When what was learned was last written down.
+    pub(super) saved: Instant,
+    pub(super) orders: Sender<Order>,
+    pub(super) answers: Receiver<Answer>,
+    pub(super) log: Log<'a>,
+    /// Sectors of the model.
+    pub(super) capacity: u64,
+    /// What completed since the last check.
+    pub(super) window: Vec<TraceRecord>,
+    pub(super) fresh: Vec<TraceRecord>,
+    /// What arrived before is not of the scheduler in use.
+    pub(super) not_before: Nanos,
+    pub(super) lost: u64,
+    pub(super) thinking: bool,
+    pub(super) standing_by: bool,
+}
+
+impl Watch<'_> {
+    pub(super) fn begin(&self) {
+        let status = self.log.shared.with(|s| s.clone());
+        self.log.tell(&Event::Start {
+            scheduler: status.scheduler,
+            tunables: status.tunables,
+            candidates: status.candidates,
+            model: status.model,
+            capture: status.capture,
+            dry_run: status.dry_run,
+            notes: status.notes,
+        });
+    }
+
+    pub(super) fn run(&mut self, stop: &AtomicBool) -> Result<(), LiveError> {
+        let began = Instant::now();
+        let mut due = began + self.options.interval;
+        while !stop.load(Ordering::Relaxed) {
+            let busy = self.collect()?;
+            match self.answers.try_recv() {
+                Ok(answer) => self.act(answer)?,
+                Err(TryRecvError::Empty) => {}
+                Err(TryRecvError::Disconnected) => {
+                    return Err(LiveError::Failed("the simulation ended unexpectedly".to_owned()));
+                }
+            }
+            let now = Instant::now();
+            if now >= due && !self.thinking {
+                self.look_around()?;
+                self.check(Nanos::from_millis_f64(began.elapsed().as_secs_f64() * 1e3));
+                // An interval counts from the check, as what it collects does.
+                due = now + self.options.interval;
+            }
+            let pause = if busy || self.thinking { BUSY } else { QUIET };
+            thread::sleep(pause.min(due.saturating_duration_since(now)).max(Duration::from_millis(1)));
+        }
+        Ok(())
+    }
+
+    /// Takes in what was captured; whether there was anything.
+    fn collect(&mut self) -> Result<bool, LiveError> {
+        self.capture.poll(&mut self.fresh)?;
+        let bytes: u64 = self.fresh.iter().map(|r| r.sectors.bytes()).sum();
+        let (count, pending, lost) = (self.fresh.len(), self.capture.pending(), self.capture.lost_events());
+        self.log.shared.with(|s| {
+            s.requests += count as u64;
+            s.bytes += bytes;
+            (s.pending, s.lost_events) = (pending, lost);
+        });
+        if let Some(learned) = &mut self.learned {
+            self.fresh.iter().for_each(|record| learned.observe(record));
+        }
+        let (not_before, capacity) = (self.not_before, self.capacity);
+        let room = LARGEST_WINDOW.saturating_sub(self.window.len());
+        let fitting = self.fresh.drain(..).filter(|r| r.arrival >= not_before).map(|r| fit(r, capacity));
+        self.window.extend(fitting.take(room));
+        Ok(count > 0 || pending > 0)
+    }
+
+    /// Whether somebody else changed something.
+    fn look_around(&mut self) -> Result<(), LiveError> {
+        let state = self.queue.state()?;
+        if state.scheduler == self.expected.scheduler && state.tunables == self.expected.tunables {
+            return Ok(());
+        }
+        let candidate = self.line_up.position(&state);
+        let scheduler = state.scheduler.clone();
+        self.log.tell(&Event::ChangedByOthers { scheduler, candidate: candidate.is_some() });
+        self.standing_by = candidate.is_none();
+        self.window.clear();
+        if let Some(which) = candidate {
+            self.order(Order::Adopt(which));
+        }
+        self.expect(state, if candidate.is_some() { Phase::Collecting } else { Phase::StandingBy });
+        Ok(())
+    }
+
+    /// Gives the model that has learned since to the brain, and writes it down from time to time.
+    fn learn(&mut self) {
+        let Some(device) = self.learned.as_ref().and_then(LearnedDisk::device) else { return };
+        self.ready = true;
+        self.order(Order::Model(Box::new(device)));
+        if self.saved.elapsed() >= SAVED_EVERY {
+            self.save();
+        }
+    }
+
+    /// Writes down what was learned.
+    pub(super) fn save(&mut self) {
+        self.saved = Instant::now();
+        if let Some(Err(e)) = self.learned.as_ref().map(LearnedDisk::save) {
+            self.log.tell(&Event::Failed { why: format!("writing down what was learned: {e}") });
+        }
+    }
+
+    /// Has the window checked, if it is worth it.
+    fn check(&mut self, at: Nanos) {
+        self.learn();
+        let lost = self.capture.lost_events();
+        let skip = match lost - self.lost {
+            _ if self.standing_by => Some("the scheduler in use is no candidate".to_owned()),
+            _ if !self.ready => {
+                let known = self.learned.as_ref().map_or(0, LearnedDisk::samples);
+                Some(format!("the model has learned from {known} requests, which is too few"))
+            }
+            0 => None,
+            n => Some(format!("{n} events were lost: what was captured is not to be trusted")),
+        };
+        self.lost = lost;
+        if let Some(why) = skip {
+            self.window.clear();
+            return self.log.tell(&Event::Skipped { why });
+        }
+        let (window, pending) = (std::mem::take(&mut self.window), self.capture.pending());
+        self.thinking = true;
+        self.log.shared.with(|s| s.phase = Phase::Simulating);
+        self.order(Order::Check { window, pending, at });
+    }
+
+    /// Carries out what was decided.
+    fn act(&mut self, answer: Answer) -> Result<(), LiveError> {
+        self.thinking = false;
+        if self.window.is_empty() {
+            self.window = answer.window;
+        }
+        let took = answer.took.as_secs_f64();
+        self.log.shared.with(|s| {
+            s.simulating_s += took;
+            s.phase = Phase::Collecting;
+        });
+        let check = match answer.check {
+            Ok(check) => check,
+            Err(e) => {
+                self.log.tell(&Event::Failed { why: format!("a check: {e}") });
+                return Ok(());
+            }
+        };
+        self.log.shared.with(|s| s.checked(&check));
+        let change_s = match check.changes() {
+            true if self.options.dry_run => {
+                self.order(Order::Declined);
+                None
+            }
+            true => self.change(&check)?,
+            false => None,
+        };
+        // An idle disk would fill the audit with nothing.
+        if check.reason != Reason::Idle {
+            self.log.tell(&Event::Check { carried_out: change_s.is_some(), check, simulated_in_s: took, change_s });
+        }
+        Ok(())
+    }
+
+    /// Changes the scheduler; how long that took, or nothing where the kernel refused.
+    fn change(&mut self, check: &Check) -> Result<Option<f64>, LiveError> {
+        let to = self.line_up.candidates.iter().position(|c| c.to_string() == check.decision);
+        let Some(to) = to else { return Ok(None) };
+        // What somebody else did while the candidates were tried comes first.
+        let state = self.queue.state()?;
+        if state.scheduler != self.expected.scheduler || state.tunables != self.expected.tunables {
+            self.order(Order::Declined);
+            self.look_around()?;
+            return Ok(None);
+        }
+        self.log.shared.with(|s| s.phase = Phase::Changing);
+        let pending = self.capture.pending();
+        let began = Instant::now();
+        let done = self.line_up.put_in_place(self.queue, to);
+        let took = began.elapsed();
+        match done {
+            Ok(()) => {}
+            Err(e @ LiveError::Unplugged(_)) => return Err(e),
+            Err(e) => {
+                self.log.tell(&Event::Failed { why: format!("changing to {}: {e}", check.decision) });
+                self.queue.restore(&self.expected)?;
+                self.order(Order::Declined);
+                self.order(Order::Exclude(to));
+                self.log.shared.with(|s| s.phase = Phase::Collecting);
+                return Ok(None);
+            }
+        }
+        self.order(Order::Changed { pending, took: Nanos(took.as_nanos() as u64) });
+        // What was inside during the change says nothing of either scheduler.
+        self.collect()?;
+        self.not_before = self.capture_clock();
+        self.window.clear();
+        let state = self.queue.state()?;
+        self.expect(state, Phase::Collecting);
+        self.log.shared.with(|s| {
+            s.changes += 1;
+            s.taken_back += u64::from(matches!(check.reason, Reason::Undelivered { .. }));
+            s.changing_s += took.as_secs_f64();
+            s.last_change = Some(check.clone());
+        });
+        Ok(Some(took.as_secs_f64()))
+    }
+
+    /// From now on the queue is to be as `state` is.
+    fn expect(&mut self, state: QueueState, phase: Phase) {
+        self.log.shared.with(|s| {
+            s.scheduler.clone_from(&state.scheduler);
+            s.tunables.clone_from(&state.tunables);
+            s.phase = phase;
+        });
+        self.expected = state;
+    }
+
+    /// Now, as requests' times count.
+    fn capture_clock(&self) -> Nanos {
+        let t = clock_gettime(ClockId::Monotonic);
+        let now = Nanos(t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64);
+        self.capture.origin().map_or(Nanos::ZERO, |origin| now.since(origin))
+    }
+
+    /// A brain that is gone is noticed where its answer is missed.
+    fn order(&self, order: Order) {
+        let _ = self.orders.send(order);
+    }
+}
+
+/// `record` within a model of `capacity` sectors.
+fn fit(mut record: TraceRecord, capacity: u64) -> TraceRecord {
+    let length = u64::from(record.sectors.0).min(capacity);
+    if record.lba.0 + length > capacity {
+        record.lba = Lba(record.lba.0 % (capacity - length + 1));
+    }
+    record
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iopilot_block::{Op, Sectors};
+
+    #[test]
+    fn what_lies_beyond_a_model_wraps_around() {
+        let at = |lba| fit(TraceRecord::new(Nanos::ZERO, Op::Read, Lba(lba), Sectors(8)), 100).lba.0;
+        assert_eq!([at(0), at(92), at(93), at(100), at(1000)], [0, 92, 0, 7, 70]);
+    }
+}
