@@ -1,6 +1,9 @@
 //! Captures real requests: of a loop device on a temporary file. Needs root, loop devices, and tracefs or BPF.
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
+use common::Loop;
 use iopilot_block::{Flags, Lba, Nanos, Op, Sectors};
 use iopilot_device::{TableForm, TimedDevice, Training};
 use iopilot_live::{Backend, BlockQueue, Capture, CaptureOptions, LearnedDisk, LiveError, TimedDisk};
@@ -13,50 +16,20 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
-struct Loop {
-    device: String,
-    _file: tempfile::NamedTempFile,
+fn set_scheduler(disk: &Loop, name: &str) {
+    BlockQueue::open(disk.device.as_ref()).unwrap().set_scheduler(name).unwrap();
 }
 
-impl Loop {
-    /// `None`, having said why, where there can be none.
-    fn attach(bytes: u64) -> Option<Self> {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        file.as_file().set_len(bytes).unwrap();
-        match Command::new("losetup").args(["-f", "--show"]).arg(file.path()).output() {
-            Ok(out) if out.status.success() => {
-                let device = String::from_utf8(out.stdout).unwrap().trim().to_owned();
-                Some(Self { device, _file: file })
-            }
-            other => {
-                eprintln!("skipped: no loop device: {other:?}");
-                None
-            }
+/// `None`, having said why, where it cannot be.
+fn capture(disk: &Loop, backend: Backend, buffer_kb: u32) -> Option<Capture> {
+    let options = CaptureOptions { device: disk.device.clone().into(), backend, buffer_kb };
+    match Capture::start(&options) {
+        Ok(capture) => Some(capture),
+        Err(e @ (LiveError::Bpf(_) | LiveError::NoTracefs | LiveError::NotPermitted(_))) => {
+            eprintln!("skipped: {e}");
+            None
         }
-    }
-
-    fn scheduler(&self, name: &str) {
-        let sysfs = self.device.replace("/dev", "/sys/block");
-        fs::write(format!("{sysfs}/queue/scheduler"), name).unwrap();
-    }
-
-    /// `None`, having said why, where it cannot be.
-    fn capture(&self, backend: Backend, buffer_kb: u32) -> Option<Capture> {
-        let options = CaptureOptions { device: self.device.clone().into(), backend, buffer_kb };
-        match Capture::start(&options) {
-            Ok(capture) => Some(capture),
-            Err(e @ (LiveError::Bpf(_) | LiveError::NoTracefs | LiveError::NotPermitted(_))) => {
-                eprintln!("skipped: {e}");
-                None
-            }
-            Err(e) => panic!("{e}"),
-        }
-    }
-}
-
-impl Drop for Loop {
-    fn drop(&mut self) {
-        let _ = Command::new("losetup").args(["-d", &self.device]).status();
+        Err(e) => panic!("{e}"),
     }
 }
 
@@ -96,9 +69,9 @@ fn load(device: &str) -> String {
 fn both_ways_tell_the_same() {
     let Some(disk) = Loop::attach(64 << 20) else { return };
     for scheduler in ["none", "mq-deadline"] {
-        disk.scheduler(scheduler);
-        let Some(mut bpf) = disk.capture(Backend::Ebpf, 8192) else { return };
-        let Some(mut tracefs) = disk.capture(Backend::Tracefs, 8192) else { return };
+        set_scheduler(&disk, scheduler);
+        let Some(mut bpf) = capture(&disk, Backend::Ebpf, 8192) else { return };
+        let Some(mut tracefs) = capture(&disk, Backend::Tracefs, 8192) else { return };
         assert_eq!((bpf.backend(), tracefs.backend()), (Backend::Ebpf, Backend::Tracefs));
         shell(&load(&disk.device));
         let (one, other) = (drain(&mut bpf), drain(&mut tracefs));
@@ -148,7 +121,7 @@ fn what_does_not_fit_is_counted_and_holds_nothing_up() {
     let Some(disk) = Loop::attach(16 << 20) else { return };
     for backend in [Backend::Ebpf, Backend::Tracefs] {
         // The smallest buffer that the kernel takes.
-        let Some(mut capture) = disk.capture(backend, 4) else { continue };
+        let Some(mut capture) = capture(&disk, backend, 4) else { continue };
         let read = |blocks: u32| {
             shell(&format!("dd if={} of=/dev/null bs=4k count={blocks} iflag=direct status=none", disk.device));
         };
@@ -174,7 +147,7 @@ fn what_does_not_fit_is_counted_and_holds_nothing_up() {
 #[test]
 fn a_disk_is_learnt_from_what_was_captured() {
     let Some(disk) = Loop::attach(64 << 20) else { return };
-    let Some(mut capture) = disk.capture(Backend::Auto, 8192) else { return };
+    let Some(mut capture) = capture(&disk, Backend::Auto, 8192) else { return };
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("learned.toml");
     let queue = BlockQueue::open(disk.device.as_ref()).unwrap();

@@ -1,6 +1,9 @@
 //! Records a real block device: a loop device on a temporary file. Needs root, loop devices and tracefs.
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
+use common::Loop;
 use iopilot_block::{Flags, Lba, Op, Sectors};
 use iopilot_live::{LiveError, RecordOptions, record};
 use iopilot_trace::{InferOptions, infer};
@@ -8,41 +11,16 @@ use std::ffi::OsString;
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
-struct Loop {
-    device: String,
-    _file: tempfile::NamedTempFile,
-}
-
-impl Loop {
-    /// `None`, having said why, where there can be none.
-    fn attach(bytes: u64) -> Option<Self> {
-        let mounted = ["/sys/kernel/tracing/instances", "/sys/kernel/debug/tracing/instances"];
-        if !mounted.iter().any(|p| fs::read_dir(p).is_ok()) {
-            eprintln!("skipped: no access to tracefs (root, and mount -t tracefs tracefs /sys/kernel/tracing)");
-            return None;
-        }
-        let file = tempfile::NamedTempFile::new().unwrap();
-        file.as_file().set_len(bytes).unwrap();
-        match Command::new("losetup").args(["-f", "--show"]).arg(file.path()).output() {
-            Ok(out) if out.status.success() => {
-                let device = String::from_utf8(out.stdout).unwrap().trim().to_owned();
-                Some(Self { device, _file: file })
-            }
-            other => {
-                eprintln!("skipped: no loop device: {other:?}");
-                None
-            }
-        }
+/// Whether there is tracefs; says so where there is none.
+fn has_tracefs() -> bool {
+    let mounted = ["/sys/kernel/tracing/instances", "/sys/kernel/debug/tracing/instances"];
+    let there = mounted.iter().any(|p| fs::read_dir(p).is_ok());
+    if !there {
+        eprintln!("skipped: no access to tracefs (root, and mount -t tracefs tracefs /sys/kernel/tracing)");
     }
-}
-
-impl Drop for Loop {
-    fn drop(&mut self) {
-        let _ = Command::new("losetup").args(["-d", &self.device]).status();
-    }
+    there
 }
 
 fn our_instances() -> usize {
@@ -58,7 +36,7 @@ fn shell(script: &str) -> Option<Vec<OsString>> {
 /// One test, so that no other recording of this process shows up among the instances.
 #[test]
 fn records_what_a_program_did_to_a_device() {
-    let Some(disk) = Loop::attach(16 << 20) else { return };
+    let Some(disk) = has_tracefs().then(|| Loop::attach(16 << 20)).flatten() else { return };
     let script = format!(
         "dd if={0} of=/dev/null bs=64k count=20 iflag=direct status=none; \
          dd if=/dev/zero of={0} bs=4k count=5 oflag=direct seek=1000 status=none; exit 3",

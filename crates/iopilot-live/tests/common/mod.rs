@@ -1,0 +1,34 @@
+//! A loop device of one's own, for tests of live disks.
+
+use std::process::Command;
+
+/// A loop device on a temporary file, both gone when dropped.
+pub(crate) struct Loop {
+    /// Such as `/dev/loop0`.
+    pub(crate) device: String,
+    _file: tempfile::NamedTempFile,
+}
+
+impl Loop {
+    /// `None`, having said why, where there can be none.
+    pub(crate) fn attach(bytes: u64) -> Option<Self> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().set_len(bytes).unwrap();
+        match Command::new("losetup").args(["-f", "--show"]).arg(file.path()).output() {
+            Ok(out) if out.status.success() => {
+                let device = String::from_utf8(out.stdout).unwrap().trim().to_owned();
+                Some(Self { device, _file: file })
+            }
+            other => {
+                eprintln!("skipped: no loop device: {other:?}");
+                None
+            }
+        }
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").args(["-d", &self.device]).status();
+    }
+}
