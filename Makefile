@@ -36,8 +36,9 @@ toolchain:
 build: toolchain
 	$(CARGO) build --release --locked --package iopilot
 
-demo: build
-	$(IOPILOT) demo --report $(REPORT)
+demo: toolchain
+	$(CARGO) build --profile demo --locked --package iopilot
+	$(or $(CARGO_TARGET_DIR),target)/demo/iopilot demo --report $(REPORT)
 
 test: toolchain
 	$(CARGO) fmt --all --check
