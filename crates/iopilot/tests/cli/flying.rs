@@ -20,10 +20,10 @@ struct Flight {
 
 impl Flight {
     /// Flies `disk`, of which the model says that bfq is far better than anything else for two sequential readers; that
-    /// the loop device is a hundred times as fast must not matter here.
+    /// the loop device is a hundred times as fast must not matter here, and what it gains is noise.
     fn start(s: &Sandbox, disk: &str, more: &str) -> Self {
         let disk_model = if more.contains("--learned") { "" } else { "--disk hd-500-16" };
-        let fixed = "--depth 4 --interval 0.5 --max-error 0 --candidates mq-deadline:fifo_batch=7,\
+        let fixed = "--depth 4 --interval 0.5 --max-error 0 --no-revert --candidates mq-deadline:fifo_batch=7,\
                      bfq:low_latency=0 --runtime-dir run --audit audit.jsonl";
         let child = s
             .command()

@@ -261,7 +261,13 @@ impl Watch<'_> {
             s.changes += 1;
             s.taken_back += u64::from(matches!(check.reason, Reason::Undelivered { .. }));
             s.changing_s += took.as_secs_f64();
-            s.last_change = Some(check.clone());
+            // The check tells what came of the change before; of this one nothing is known yet.
+            let promised = match check.reason {
+                Reason::Better { gain } => Some(100.0 * gain),
+                _ => None,
+            };
+            let change = Check { predicted_gain_percent: promised, measured_gain_percent: None, ..check.clone() };
+            s.last_change = Some(change);
         });
         Ok(Some(took.as_secs_f64()))
     }

@@ -111,26 +111,21 @@ fn words(disk: &DiskStatus, width: usize) -> String {
     }
     let _ = write!(text, "A change was estimated to take {:.0} ms. ", 1e3 * check.change_estimate_s);
     if let Some(change) = &disk.last_change {
-        let _ = write!(
-            text,
-            "The last change, to {} at {:.0} s, was to save {}",
-            change.decision,
-            change.at_s,
-            gain(change.predicted_gain_percent)
-        );
-        let _ = match change.measured_gain_percent {
-            Some(percent) => write!(text, " and saved {percent:.1} %. "),
-            None => write!(text, "; what it saved is not known yet. "),
+        let _ = write!(text, "The last change was to {} at {:.0} s", change.decision, change.at_s);
+        let _ = match (change.predicted_gain_percent, change.measured_gain_percent) {
+            (Some(promised), Some(saved)) => write!(text, ": it was to save {promised:.1} % and saved {saved:.1} %. "),
+            (Some(promised), None) => {
+                write!(text, ": it was to save {promised:.1} %; what it saved is not known yet. ")
+            }
+            (None, _) => {
+                write!(text, ", which promised nothing: a change was taken back, or the default put in place. ")
+            }
         };
     }
     if disk.dry_run && check.changes() {
         text.push_str("This is a dry run: nothing was changed.");
     }
     wrap(text.trim_end(), width)
-}
-
-fn gain(percent: Option<f64>) -> String {
-    percent.map_or("something".to_owned(), |percent| format!("{percent:.1} %"))
 }
 
 /// Puts back what a killed daemon changed.
