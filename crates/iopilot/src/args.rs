@@ -21,8 +21,8 @@ use std::path::PathBuf;
 /// Simulate real traffic under every I/O scheduler, and say which is best.
 ///
 /// iopilot replays a recorded trace, a fio job file or a synthetic workload on a modelled disk, under any of the
-/// kernel's I/O schedulers, and compares them. Nothing here needs root but `iopilot trace record` and
-/// `iopilot vdisk`.
+/// kernel's I/O schedulers, and compares them. Only what touches live disks needs root:
+/// `iopilot trace record`, `vdisk`, `dads run`, and `disk train` of a device.
 #[derive(Debug, Parser)]
 #[command(name = "iopilot", version, max_term_width = 100, arg_required_else_help = true, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
