@@ -10,6 +10,7 @@ mod catalogue;
 mod constant;
 mod device;
 mod disk;
+mod distant;
 mod drive;
 mod error;
 mod flash;
@@ -37,6 +38,7 @@ pub use disk::{
     Geometry, HeadOrder, InterfaceModel, Layout, MechanicalDisk, Mechanics, Place, QueuePolicy, SeekCurve, SeekFloor,
     SkewUnit, Sparing, Track, TrackPattern, Zone, ZoneSpan,
 };
+pub use distant::Distant;
 pub use drive::{
     After, BufferModel, BusPolicy, Drive, DriveModel, ExtraDisconnect, FastWrite, KeepRequested, Overheads, Preseek,
     ReadAhead, ReadModel, SingleDrive, WriteModel,

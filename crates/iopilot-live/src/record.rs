@@ -3,13 +3,11 @@
 //! What was put into the kernel is removed at the end, also after an error, a panic, SIGINT or SIGTERM.
 
 mod command;
-mod signals;
 
-use crate::{Backend, Capture, CaptureOptions, LiveError};
+use crate::{Backend, Capture, CaptureOptions, LiveError, Signals};
 use command::Running;
 use iopilot_block::Nanos;
 use iopilot_trace::TraceRecord;
-use signals::Signals;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::ops::ControlFlow;

@@ -142,12 +142,12 @@ impl TimedDevice for TimedDisk {
 
 /// Memory that direct I/O takes: it begins at a multiple of [`ALIGNMENT`], and at first holds what no disk compresses.
 #[derive(Debug, Default)]
-struct Buffer {
+pub(crate) struct Buffer {
     memory: Vec<u8>,
 }
 
 impl Buffer {
-    fn of(&mut self, bytes: usize) -> &mut [u8] {
+    pub(crate) fn of(&mut self, bytes: usize) -> &mut [u8] {
         if self.memory.len() < bytes + ALIGNMENT {
             self.memory = vec![0; bytes + ALIGNMENT];
             Pcg64Mcg::seed_from_u64(0).fill(&mut self.memory[..]);

@@ -101,6 +101,8 @@ impl Correlator {
             What::Exit { pid } => self.tasks.exit(pid),
             What::Queued(io) => self.queue(event, &io),
             What::Split { op, lba, at } => self.split(op, lba, at, event.time),
+            What::Merged(io) => self.merge(&io),
+            What::Inserted(io) => self.insert(&io, event.time),
             What::Issued(io) => self.issue(&io, event.time),
             What::Completed(io) => self.complete(&io, event.time),
             What::Refused(io) => self.refuse(&io, event.time),
@@ -139,6 +141,7 @@ impl Correlator {
         }
         let mut record = flight.record;
         record.arrival = record.arrival.since(origin);
+        record.inserted = record.inserted.map(|t| t.since(origin));
         record.issue = record.issue.map(|t| t.since(origin));
         record.completion = record.completion.filter(|_| flight.done).map(|t| t.since(origin));
         record.process_start = Some(flight.start.since(origin));
@@ -202,6 +205,23 @@ impl Correlator {
         self.queued[class(op)].insert((at.0, rest));
     }
 
+    /// The youngest that waits there: a bio merges in the call that queued it.
+    fn merge(&mut self, io: &Io) {
+        let found = self.queued[class(io.op)].range((io.lba.0, 0)..(io.lba.0 + 1, 0)).next_back().copied();
+        if let Some((_, number)) = found {
+            self.flight(number).record.merged = Some(true);
+        }
+    }
+
+    fn insert(&mut self, io: &Io, time: Nanos) {
+        let (mut at, end) = (io.lba.0, io.lba.0 + u64::from(io.sectors.0));
+        while let Some(&(_, number)) = self.queued[class(io.op)].range((at, 0)..(end, 0)).next() {
+            let flight = self.flight(number);
+            flight.record.inserted = Some(time);
+            at = flight.end;
+        }
+    }
+
     fn issue(&mut self, io: &Io, time: Nanos) {
         if io.op == Op::Flush {
             for n in 0..self.flushes.len() {
@@ -217,6 +237,7 @@ impl Correlator {
             self.issued[c].insert((next, number));
             let flight = self.flight(number);
             flight.record.issue = Some(time);
+            flight.record.merged.get_or_insert(false);
             flight.record.priority = io.priority.unwrap_or(flight.record.priority);
             at = flight.end;
         }

@@ -23,6 +23,10 @@ pub(super) enum What {
     Queued(Io),
     /// A bio was too large for the device: from `at` on it is another one.
     Split { op: Op, lba: Lba, at: Lba },
+    /// A bio, or all of a request's, joined another request.
+    Merged(Io),
+    /// A request was handed to the scheduler.
+    Inserted(Io),
     /// A request was sent to the device.
     Issued(Io),
     /// A request, or a part of one, completed.

@@ -123,6 +123,9 @@ fn set_up(instance: &Instance, device: &Device, buffer_kb: u32) -> Result<Layout
         ("block/block_split", Kind::Split, &bios),
     ];
     if device.has_requests {
+        events.push(("block/block_bio_backmerge", Kind::Merge, &bios));
+        events.push(("block/block_bio_frontmerge", Kind::Merge, &bios));
+        events.push(("block/block_rq_insert", Kind::Insert, &requests));
         events.push(("block/block_rq_issue", Kind::Issue, &requests));
         events.push(("block/block_rq_complete", Kind::Complete, &requests));
         events.push(("block/block_bio_complete", Kind::Refuse, &bios));

@@ -7,6 +7,7 @@
 mod carroll;
 mod gf_cache_times;
 mod gf_table_accuracy;
+mod kernel_fidelity;
 mod outcome;
 mod text;
 mod write;
@@ -51,6 +52,7 @@ pub(crate) const ALL: &[Experiment] = &[
     carroll::SEQUENTIAL,
     gf_cache_times::EXPERIMENT,
     gf_table_accuracy::EXPERIMENT,
+    kernel_fidelity::EXPERIMENT,
 ];
 
 /// The experiment called `name`.

@@ -63,3 +63,35 @@ fn the_table_based_disk_follows_a_disk() {
     let ruined = claims.iter().find(|c| c["claim"].as_str().unwrap().contains("ruins")).unwrap();
     assert_eq!(ruined["reproduced"], true);
 }
+
+/// On a real block device, which needs root, FUSE and loop devices. How near the figures are depends on how busy the machine
+/// is; what is chosen next does not.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_kernel_is_simulated_from_what_reaches_a_virtual_disk() {
+    use std::os::unix::fs::MetadataExt;
+    let root = std::fs::metadata("/proc/self").is_ok_and(|m| m.uid() == 0);
+    let there = ["/dev/fuse", "/dev/loop-control"].iter().all(|path| std::path::Path::new(path).exists());
+    if !root || !there {
+        return crate::skipped("kernel-fidelity: needs root, /dev/fuse and /dev/loop-control");
+    }
+    let s = Sandbox::new();
+    let json: Value =
+        serde_json::from_str(&s.ok("experiment run kernel-fidelity --quick --json --out results")).unwrap();
+    let tables = &json["tables"];
+    let cells = tables["cells"].as_array().unwrap();
+    assert_eq!(cells.len(), 16);
+    for cell in cells {
+        for (real, ours) in [("kernel_mean_ms", "mean_ms"), ("kernel_mb_s", "mb_s"), ("kernel_p99_ms", "p99_ms")] {
+            let ratio = cell[ours].as_f64().unwrap() / cell[real].as_f64().unwrap();
+            assert!((0.1..10.0).contains(&ratio), "{cell}");
+        }
+    }
+    assert_eq!(tables["across"].as_array().unwrap().len(), 16);
+    for row in tables["picks"].as_array().unwrap() {
+        assert!(row["picks"].as_u64().unwrap() > 500, "{row}");
+        assert!(row["scheduler"] == "none" || row["percent"].as_f64().unwrap() > 90.0, "{row}");
+    }
+    let requests = std::fs::read_to_string(s.path().join("results/kernel-fidelity-requests.csv")).unwrap();
+    assert_eq!(requests.lines().count(), 1 + 16 * 160);
+}

@@ -68,6 +68,21 @@ fn merged_bios_share_issue_and_completion() {
 }
 
 #[test]
+fn what_joined_another_and_what_was_handed_to_the_scheduler_is_told() {
+    let mut script = Script::new()
+        .queue(0, "R", 8, 8)
+        .queue(1, "R", 16, 8)
+        .event(1, What::Merged(io("R", 16, 8)))
+        .event(4, What::Inserted(io("R", 8, 16)))
+        .queue(5, "R", 24, 8)
+        .event(5, What::Merged(io("R", 24, 8)))
+        .issue(10, "R", 8, 24)
+        .complete(50, "R", 8, 24);
+    let told: Vec<_> = script.out.drain(..).map(|r| (r.lba.0, r.inserted.map(|t| t.0), r.merged)).collect();
+    assert_eq!(told, [(8, Some(4), Some(false)), (16, Some(4), Some(true)), (24, None, Some(true))]);
+}
+
+#[test]
 fn a_split_bio_is_as_many_records_as_the_scheduler_sees() {
     let split = |lba, at| What::Split { op: Op::Read, lba: Lba(lba), at: Lba(at) };
     let script = Script::new()

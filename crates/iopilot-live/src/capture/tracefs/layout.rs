@@ -10,6 +10,8 @@ use iopilot_block::{IoPriority, Lba, Nanos, Sectors};
 pub(super) enum Kind {
     Queue,
     Split,
+    Merge,
+    Insert,
     Issue,
     Complete,
     /// A bio ends without a request.
@@ -64,6 +66,8 @@ impl Layouts {
                     let io = Io { op, flags, lba, sectors: Sectors(second as u32), priority };
                     match kind {
                         Kind::Queue => What::Queued(io),
+                        Kind::Merge => What::Merged(io),
+                        Kind::Insert => What::Inserted(io),
                         Kind::Issue => What::Issued(io),
                         Kind::Refuse => What::Refused(io),
                         _ => What::Completed(io),
@@ -81,7 +85,9 @@ impl Layout {
         let id = format.lines().find_map(|l| l.strip_prefix("ID: ")).and_then(|id| id.trim().parse().ok());
         let find = |name: &str| format.lines().find_map(|line| parse_field(line).filter(|f| f.0 == name)).map(|f| f.1);
         let (needed, wanted): (&[&str], &str) = match kind {
-            Kind::Queue | Kind::Issue | Kind::Complete | Kind::Refuse => (&["sector", "nr_sector", "rwbs"], "ioprio"),
+            Kind::Queue | Kind::Merge | Kind::Insert | Kind::Issue | Kind::Complete | Kind::Refuse => {
+                (&["sector", "nr_sector", "rwbs"], "ioprio")
+            }
             Kind::Split => (&["sector", "new_sector", "rwbs"], ""),
             Kind::Fork => (&["parent_pid", "child_pid"], ""),
             Kind::Exit => (&["pid"], ""),

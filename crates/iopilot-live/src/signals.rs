@@ -1,4 +1,4 @@
-//! [`Signals`]: lets a recording end in order.
+//! [`Signals`]: lets what must be put back end in order.
 
 use crate::LiveError;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -7,23 +7,29 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// What the handlers share, which are installed once and for all.
+#[derive(Debug)]
 struct Handlers {
     /// The signal that came.
     caught: Arc<AtomicUsize>,
-    /// Whether no recording runs: then signals do what they always do.
+    /// Whether nobody looks: then signals do what they always do.
     idle: Arc<AtomicBool>,
-    recordings: AtomicUsize,
+    watchers: AtomicUsize,
 }
 
-/// SIGINT and SIGTERM, noted instead of deadly while a recording runs.
-pub(super) struct Signals(&'static Handlers);
+/// SIGINT and SIGTERM, noted instead of deadly while one of these lives.
+#[derive(Debug)]
+pub struct Signals(&'static Handlers);
 
 impl Signals {
-    pub(super) fn catch() -> Result<Self, LiveError> {
+    /// From now on.
+    ///
+    /// # Errors
+    /// Where the handlers cannot be installed.
+    pub fn catch() -> Result<Self, LiveError> {
         static HANDLERS: OnceLock<Result<Handlers, io::ErrorKind>> = OnceLock::new();
         let handlers = HANDLERS.get_or_init(|| install().map_err(|e| e.kind())).as_ref();
         let handlers = handlers.map_err(|&kind| LiveError::io("signal handlers", kind.into()))?;
-        if handlers.recordings.fetch_add(1, Ordering::SeqCst) == 0 {
+        if handlers.watchers.fetch_add(1, Ordering::SeqCst) == 0 {
             handlers.caught.store(0, Ordering::SeqCst);
         }
         handlers.idle.store(false, Ordering::SeqCst);
@@ -31,7 +37,7 @@ impl Signals {
     }
 
     /// The signal that came, if one did.
-    pub(super) fn caught(&self) -> Option<i32> {
+    pub fn caught(&self) -> Option<i32> {
         match self.0.caught.load(Ordering::SeqCst) {
             0 => None,
             signal => Some(signal as i32),
@@ -41,7 +47,7 @@ impl Signals {
 
 impl Drop for Signals {
     fn drop(&mut self) {
-        if self.0.recordings.fetch_sub(1, Ordering::SeqCst) == 1 {
+        if self.0.watchers.fetch_sub(1, Ordering::SeqCst) == 1 {
             self.0.idle.store(true, Ordering::SeqCst);
         }
     }
@@ -49,7 +55,7 @@ impl Drop for Signals {
 
 fn install() -> io::Result<Handlers> {
     let handlers =
-        Handlers { caught: Arc::default(), idle: Arc::new(AtomicBool::new(true)), recordings: AtomicUsize::new(0) };
+        Handlers { caught: Arc::default(), idle: Arc::new(AtomicBool::new(true)), watchers: AtomicUsize::new(0) };
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register_conditional_default(signal, Arc::clone(&handlers.idle))?;
         signal_hook::flag::register_usize(signal, Arc::clone(&handlers.caught), signal as usize)?;

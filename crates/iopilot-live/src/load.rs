@@ -1,0 +1,228 @@
+//! [`ReadLoad`]: processes that read a live disk in the five patterns of GF 2.4.3, past the page cache.
+
+use crate::LiveError;
+use crate::timed::Buffer;
+use iopilot_block::SECTOR_BYTES;
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use rustix::fs::OFlags;
+use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+const KIB: u64 = 1024;
+/// Where reads begin: what direct I/O takes everywhere.
+const BLOCK: u64 = 4 * KIB;
+/// Files of a source tree that lie one after the other before the next directory begins elsewhere.
+const FILES: u32 = 20;
+
+/// How a process reads the part of the disk that is its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ReadPattern {
+    /// 64 kB at a time, from the beginning (IOR).
+    Sequential,
+    /// 4 kB, leaving out 8 kB (8k-SR).
+    Strided8k,
+    /// 4 kB, leaving out 512 kB (512k-SR).
+    Strided512k,
+    /// 8 kB at a time, from the end (TAC).
+    Backward,
+    /// Files of 4 to 64 kB, each after 4 kB of where it is described; twenty lie side by side, and the next twenty anywhere
+    /// (LKR).
+    SmallFiles,
+}
+
+impl ReadPattern {
+    /// All five.
+    pub const ALL: [Self; 5] = [Self::Sequential, Self::Strided8k, Self::Strided512k, Self::Backward, Self::SmallFiles];
+}
+
+impl fmt::Display for ReadPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Sequential => "sequential",
+            Self::Strided8k => "8k strided",
+            Self::Strided512k => "512k strided",
+            Self::Backward => "backward",
+            Self::SmallFiles => "small files",
+        })
+    }
+}
+
+/// Processes that read a disk, each its own part of it, one request at a time. Each is a task of its own, which is what
+/// schedulers call a process. What is read depends on nothing but this.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadLoad {
+    /// What each does.
+    pub pattern: ReadPattern,
+    /// How many there are.
+    pub processes: u32,
+    /// How many reads each makes.
+    pub reads: u32,
+    /// Bytes at the beginning of each part that are left alone: a load finds nothing in the disk's cache of another one that
+    /// left out less.
+    pub skip: u64,
+    /// Of what is random.
+    pub seed: u64,
+}
+
+impl ReadLoad {
+    /// Reads `device`; returns when all have read all, or soon after `stop`.
+    ///
+    /// # Errors
+    /// Where the device cannot be read, or is too small for so many.
+    pub fn run(&self, device: &Path, stop: &AtomicBool) -> Result<(), LiveError> {
+        let failed = |e| LiveError::io(device, e);
+        let mut options = OpenOptions::new();
+        options.read(true).custom_flags(OFlags::DIRECT.bits() as i32);
+        let file = options.open(device).map_err(failed)?;
+        let sectors = crate::BlockQueue::open(device)?.sectors()?;
+        let share = sectors * SECTOR_BYTES / u64::from(self.processes.max(1)) / BLOCK * BLOCK;
+        let skip = self.skip / BLOCK * BLOCK;
+        if share < self.room() + skip {
+            let needed = (self.room() + skip) / KIB;
+            let reason = format!("{} KiB for each process, expected at least {needed}", share / KIB);
+            return Err(LiveError::Device { path: device.to_owned(), reason });
+        }
+        let together = Barrier::new(self.processes as usize);
+        let work = |n: u32| -> io::Result<()> {
+            let mut reads = Reads::new(self, u64::from(n) * share + skip, share - skip, n);
+            let mut buffer = Buffer::default();
+            together.wait();
+            for _ in 0..self.reads {
+                if stop.load(Ordering::Relaxed) {
+                    break;
+                }
+                let (offset, bytes) = reads.next();
+                read(&file, buffer.of(bytes), offset)?;
+            }
+            Ok(())
+        };
+        thread::scope(|scope| {
+            let work = &work;
+            let tasks: Vec<_> = (0..self.processes).map(|n| scope.spawn(move || work(n))).collect();
+            let end = |task: thread::ScopedJoinHandle<'_, io::Result<()>>| {
+                task.join().unwrap_or_else(|e| std::panic::resume_unwind(e))
+            };
+            tasks.into_iter().try_for_each(end).map_err(failed)
+        })
+    }
+
+    /// What a process needs at least, in bytes.
+    fn room(&self) -> u64 {
+        u64::from(self.reads) * 12 * KIB + 64 * KIB * u64::from(FILES + 1)
+    }
+}
+
+fn read(file: &File, data: &mut [u8], offset: u64) -> io::Result<()> {
+    file.read_exact_at(data, offset)
+}
+
+/// Where one process reads next.
+struct Reads {
+    pattern: ReadPattern,
+    start: u64,
+    share: u64,
+    /// How many it has made.
+    made: u64,
+    /// Bytes from the start to where it is.
+    at: u64,
+    /// Bytes left of a file.
+    left: u64,
+    /// Files read of a directory.
+    files: u32,
+    random: Pcg64Mcg,
+}
+
+impl Reads {
+    fn new(load: &ReadLoad, start: u64, share: u64, n: u32) -> Self {
+        let random = Pcg64Mcg::seed_from_u64(load.seed.wrapping_mul(0x9e37_79b9).wrapping_add(u64::from(n)));
+        Self { pattern: load.pattern, start, share, made: 0, at: 0, left: 0, files: FILES, random }
+    }
+
+    /// Offset and size, in bytes.
+    fn next(&mut self) -> (u64, usize) {
+        let n = self.made;
+        self.made += 1;
+        let (at, bytes) = match self.pattern {
+            ReadPattern::Sequential => (self.wrapped(n * 64 * KIB, 64 * KIB), 64 * KIB),
+            ReadPattern::Strided8k => (self.wrapped(n * 12 * KIB, 4 * KIB), 4 * KIB),
+            ReadPattern::Strided512k => {
+                // Each round begins a block further on, as one of the source's does.
+                let a_round = (self.share - BLOCK) / (516 * KIB);
+                let round = n / a_round.max(1);
+                (self.wrapped((n % a_round.max(1)) * 516 * KIB + round * BLOCK, 4 * KIB), 4 * KIB)
+            }
+            ReadPattern::Backward => {
+                let room = self.share / (8 * KIB);
+                ((room - 1 - n % room) * 8 * KIB, 8 * KIB)
+            }
+            ReadPattern::SmallFiles => self.of_a_file(),
+        };
+        (self.start + at, bytes as usize)
+    }
+
+    fn wrapped(&self, at: u64, bytes: u64) -> u64 {
+        at % (self.share - bytes + 1) / BLOCK * BLOCK
+    }
+
+    fn of_a_file(&mut self) -> (u64, u64) {
+        if self.left > 0 {
+            let (at, bytes) = (self.at, self.left);
+            self.at += bytes;
+            self.left = 0;
+            return (at, bytes);
+        }
+        if self.files == FILES {
+            self.files = 0;
+            let room = (self.share - 64 * KIB * u64::from(FILES + 1)) / BLOCK;
+            self.at = self.random.random_range(0..=room) * BLOCK;
+        }
+        self.files += 1;
+        // Half are a block, a quarter two: most of a source tree is small.
+        let blocks = (1 + self.random.random::<u16>().leading_zeros() as u64).min(16);
+        self.left = blocks * BLOCK;
+        let described = self.random.random_range(0..64) * BLOCK;
+        (described, BLOCK)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_process_reads_within_its_part(p in 0..5usize, n in 0..40u32, blocks in 700u64..5000, seed: u64) {
+            let load = ReadLoad { pattern: ReadPattern::ALL[p], processes: 40, reads: 200, skip: 0, seed };
+            let share = blocks * BLOCK;
+            prop_assume!(share >= load.room());
+            let mut reads = Reads::new(&load, u64::from(n) * share, share, n);
+            for _ in 0..load.reads {
+                let (offset, bytes) = reads.next();
+                prop_assert!(offset >= u64::from(n) * share);
+                prop_assert!(offset + bytes as u64 <= u64::from(n + 1) * share);
+                prop_assert!(offset % BLOCK == 0 && bytes as u64 % BLOCK == 0 && bytes > 0);
+            }
+        }
+    }
+
+    #[test]
+    fn patterns_are_those_of_the_source() {
+        let first = |pattern| {
+            let load = ReadLoad { pattern, processes: 1, reads: 3, skip: 0, seed: 0 };
+            let mut reads = Reads::new(&load, 0, 4 << 20, 0);
+            [reads.next(), reads.next(), reads.next()].map(|(at, bytes)| (at / KIB, bytes as u64 / KIB))
+        };
+        assert_eq!(first(ReadPattern::Sequential), [(0, 64), (64, 64), (128, 64)]);
+        assert_eq!(first(ReadPattern::Strided8k), [(0, 4), (12, 4), (24, 4)]);
+        assert_eq!(first(ReadPattern::Strided512k), [(0, 4), (516, 4), (1032, 4)]);
+        assert_eq!(first(ReadPattern::Backward), [(4088, 8), (4080, 8), (4072, 8)]);
+    }
+}

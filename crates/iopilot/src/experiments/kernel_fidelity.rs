@@ -1,0 +1,84 @@
+//! How near simulations are to the kernel.
+//!
+//! On a virtual disk, tasks read in five patterns under each of the kernel's schedulers, and what reaches the disk is
+//! captured. Each recording is then replayed, with its dependencies and think times, on the same model of the disk: under
+//! the scheduler it was recorded under, and under the others. The kernel is the truth.
+
+mod judge;
+mod measure;
+mod picks;
+mod predict;
+mod virtual_disk;
+
+use super::{Experiment, Outcome, Setup};
+use iopilot_live::ReadPattern;
+
+pub(super) const EXPERIMENT: Experiment = Experiment {
+    name: "kernel-fidelity",
+    source: "GF 4.4.1; Linux",
+    title: "simulated schedulers against the running kernel's, on a virtual disk (needs root)",
+    run,
+};
+
+/// The kernel's schedulers.
+const SCHEDULERS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
+
+/// What is read, how, and on which disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Cell {
+    pattern: ReadPattern,
+    processes: u32,
+    /// Requests that the kernel keeps in the disk.
+    depth: u32,
+}
+
+/// What is measured.
+struct Plan {
+    /// The disk's model.
+    disk: &'static str,
+    size: u64,
+    depths: Vec<u32>,
+    patterns: Vec<ReadPattern>,
+    processes: Vec<u32>,
+    /// Reads of all processes together.
+    reads: fn(u32) -> u32,
+    /// Recordings of each cell under each scheduler: how much the kernel differs from itself.
+    repeats: u32,
+}
+
+impl Plan {
+    fn new(quick: bool) -> Self {
+        let full = Self {
+            disk: "hd-500-16",
+            size: 64 << 30,
+            depths: vec![4, 32],
+            patterns: ReadPattern::ALL.to_vec(),
+            processes: vec![1, 8, 32],
+            reads: |processes| if processes > 8 { 960 } else { 600 },
+            repeats: 2,
+        };
+        if !quick {
+            return full;
+        }
+        Self {
+            depths: vec![4],
+            patterns: vec![ReadPattern::Sequential, ReadPattern::SmallFiles],
+            processes: vec![1, 8],
+            reads: |_| 160,
+            repeats: 1,
+            ..full
+        }
+    }
+
+    fn cells(&self, depth: u32) -> Vec<Cell> {
+        let cell = |pattern| self.processes.iter().map(move |&processes| Cell { pattern, processes, depth });
+        self.patterns.iter().flat_map(|&pattern| cell(pattern)).collect()
+    }
+}
+
+fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
+    let plan = Plan::new(setup.quick);
+    let measured = measure::all(&plan, setup)?;
+    let predicted = predict::all(&plan, &measured, setup)?;
+    Ok(judge::outcome(&plan, &measured, &predicted))
+}

@@ -1,0 +1,288 @@
+//! Tables and claims.
+
+use super::measure::{Measured, Path};
+use super::picks::Picks;
+use super::predict::{Figures, Predicted};
+use super::{Cell, Plan, SCHEDULERS};
+use crate::experiments::outcome::Cell as Value;
+use crate::experiments::{Claim, Outcome, ResultTable};
+use iopilot_block::Nanos;
+use std::fmt::Write as _;
+
+/// What a simulation may be off by, in percent.
+const MEAN: f64 = 5.0;
+const P99: f64 = 15.0;
+const CROSS: f64 = 10.0;
+/// Schedulers whose throughput differs by less are alike, in percent.
+const ALIKE: f64 = 5.0;
+/// Share of choices that must agree, in percent.
+const SAME: f64 = 99.0;
+
+/// A cell with everything that is known of it, by scheduler.
+struct Known<'a> {
+    cell: Cell,
+    kernel: [Figures; SCHEDULERS.len()],
+    /// By how much the kernel's own repetitions differ, in percent: means of responses.
+    spread: [f64; SCHEDULERS.len()],
+    /// How late the virtual disk was, us.
+    late: [f64; SCHEDULERS.len()],
+    predicted: [&'a Predicted; SCHEDULERS.len()],
+}
+
+impl<'a> Known<'a> {
+    fn new(measured: &[Measured], predicted: &'a [Predicted]) -> Self {
+        let runs = |s: usize| measured[s].recordings.iter().map(|r| Figures::of(&r.records)).collect::<Vec<_>>();
+        let spread = |s: usize| {
+            let means = runs(s).into_iter().map(|f| f.mean_ms);
+            let (least, most) = means.fold((f64::MAX, 0.0f64), |(a, b), m| (a.min(m), b.max(m)));
+            100.0 * (most - least) / least
+        };
+        let late = |s: usize| {
+            let all = measured[s].recordings.iter().map(|r| mean_us(&r.path.late));
+            all.sum::<f64>() / measured[s].recordings.len() as f64
+        };
+        Self {
+            cell: measured[0].cell,
+            kernel: std::array::from_fn(|s| Figures::mean(&runs(s))),
+            spread: std::array::from_fn(spread),
+            late: std::array::from_fn(late),
+            predicted: std::array::from_fn(|s| &predicted[s]),
+        }
+    }
+
+    fn name(&self) -> [Value; 3] {
+        let Cell { pattern, processes, depth } = self.cell;
+        [pattern.to_string().into(), u64::from(processes).into(), u64::from(depth).into()]
+    }
+
+    /// Simulated under `to`, from what was recorded under `from`.
+    fn simulated(&self, from: usize, to: usize) -> Figures {
+        self.predicted[from].under[to]
+    }
+}
+
+fn mean_us(times: &[Nanos]) -> f64 {
+    times.iter().map(|t| t.as_micros_f64()).sum::<f64>() / times.len().max(1) as f64
+}
+
+fn percent(simulated: f64, measured: f64) -> f64 {
+    100.0 * (simulated / measured - 1.0)
+}
+
+/// How many of some errors are within a limit.
+struct Within {
+    limit: f64,
+    errors: Vec<f64>,
+}
+
+impl Within {
+    fn new(limit: f64, errors: impl Iterator<Item = f64>) -> Self {
+        Self { limit, errors: errors.map(f64::abs).collect() }
+    }
+
+    fn count(&self) -> usize {
+        self.errors.iter().filter(|&&e| e <= self.limit).count()
+    }
+
+    fn holds(&self) -> bool {
+        self.count() == self.errors.len()
+    }
+
+    fn text(&self) -> String {
+        let mut sorted = self.errors.clone();
+        sorted.sort_by(f64::total_cmp);
+        let median = sorted.get(sorted.len() / 2).copied().unwrap_or_default();
+        let worst = sorted.last().copied().unwrap_or_default();
+        format!("{} of {}; median {median:.1} %, worst {worst:.1} %", self.count(), sorted.len())
+    }
+}
+
+pub(super) fn outcome(plan: &Plan, measured: &[Measured], predicted: &[Predicted]) -> Outcome {
+    let groups = measured.chunks(SCHEDULERS.len()).zip(predicted.chunks(SCHEDULERS.len()));
+    let known: Vec<Known<'_>> = groups.map(|(m, p)| Known::new(m, p)).collect();
+    let mean = |of: fn(&Path) -> &[Nanos]| {
+        let paths = measured.iter().flat_map(|m| &m.recordings).map(|r| &r.path);
+        mean_us(&paths.flat_map(|path| of(path).iter().copied()).collect::<Vec<_>>())
+    };
+    let notes = vec![
+        format!(
+            "The disk is {} of {} GiB; each figure is the mean of {} recordings.",
+            plan.disk,
+            plan.size >> 30,
+            plan.repeats
+        ),
+        format!(
+            "Requests are {:.0} us under way to the disk and {:.0} us back, of which it is late {:.0} us (means of all).",
+            mean(|p| &p.there),
+            mean(|p| &p.back),
+            mean(|p| &p.late),
+        ),
+    ];
+    Outcome {
+        tables: vec![cells(&known), across(&known), order(&known)],
+        claims: claims(&known),
+        notes,
+        files: vec![("kernel-fidelity-requests.csv".to_owned(), requests(measured))],
+    }
+}
+
+/// Every request that was recorded, for those who want to look closer.
+fn requests(measured: &[Measured]) -> String {
+    let mut text = String::from(
+        "pattern,processes,depth,scheduler,recording,arrived_ns,inserted_ns,issued_ns,completed_ns,lba,sectors,process,cpu,merged\n",
+    );
+    for m in measured {
+        let Cell { pattern, processes, depth } = m.cell;
+        for (n, recording) in m.recordings.iter().enumerate() {
+            for r in &recording.records {
+                let time = |t: Option<Nanos>| t.map_or_else(String::new, |t| t.0.to_string());
+                let _ = writeln!(
+                    text,
+                    "{pattern},{processes},{depth},{},{n},{},{},{},{},{},{},{},{},{}",
+                    SCHEDULERS[m.scheduler],
+                    r.arrival.0,
+                    time(r.inserted),
+                    time(r.issue),
+                    time(r.completion),
+                    r.lba.0,
+                    r.sectors.0,
+                    r.process.unwrap_or_default().0,
+                    r.cpu.unwrap_or_default(),
+                    u8::from(r.merged == Some(true)),
+                );
+            }
+        }
+    }
+    text
+}
+
+fn cells(known: &[Known<'_>]) -> ResultTable {
+    let columns = [
+        "pattern",
+        "processes",
+        "depth",
+        "scheduler",
+        "kernel_mean_ms",
+        "kernel_spread_percent",
+        "disk_late_us",
+        "mean_ms",
+        "mean_percent",
+        "kernel_mb_s",
+        "mb_s",
+        "mb_s_percent",
+        "kernel_p99_ms",
+        "p99_ms",
+        "p99_percent",
+    ];
+    let mut table = ResultTable::new("cells", "the kernel, and a simulation of what was recorded", &columns);
+    for k in known {
+        for (s, scheduler) in SCHEDULERS.iter().enumerate() {
+            let (real, ours) = (k.kernel[s], k.simulated(s, s));
+            let mut row = k.name().to_vec();
+            row.push((*scheduler).into());
+            row.extend(
+                [real.mean_ms, k.spread[s], k.late[s], ours.mean_ms, percent(ours.mean_ms, real.mean_ms)]
+                    .map(Value::from),
+            );
+            row.extend([real.mb_s, ours.mb_s, percent(ours.mb_s, real.mb_s)].map(Value::from));
+            row.extend([real.p99_ms, ours.p99_ms, percent(ours.p99_ms, real.p99_ms)].map(Value::from));
+            table.row(row);
+        }
+    }
+    table
+}
+
+fn across(known: &[Known<'_>]) -> ResultTable {
+    let columns = ["pattern", "processes", "depth", "recorded_under", "none", "mq-deadline", "kyber", "bfq"];
+    let title = "throughput simulated from a recording under another scheduler, off by so many percent";
+    let mut table = ResultTable::new("across", title, &columns);
+    for k in known {
+        for (from, scheduler) in SCHEDULERS.iter().enumerate() {
+            let mut row = k.name().to_vec();
+            row.push((*scheduler).into());
+            let off = |to: usize| Value::from(percent(k.simulated(from, to).mb_s, k.kernel[to].mb_s));
+            row.extend((0..SCHEDULERS.len()).map(off));
+            table.row(row);
+        }
+    }
+    table
+}
+
+fn order(known: &[Known<'_>]) -> ResultTable {
+    let mut table =
+        ResultTable::new("picks", "requests chosen as the kernel chose", &["scheduler", "picks", "percent"]);
+    for (s, scheduler) in SCHEDULERS.iter().enumerate() {
+        let all: Picks = known.iter().map(|k| k.predicted[s].picks).sum();
+        table.row(vec![(*scheduler).into(), all.all.into(), (100.0 * all.same as f64 / all.all as f64).into()]);
+    }
+    table
+}
+
+fn claims(known: &[Known<'_>]) -> Vec<Claim> {
+    let each = || known.iter().flat_map(|k| (0..SCHEDULERS.len()).map(move |s| (k, s)));
+    let off = |figure: fn(&Figures) -> f64| {
+        each().map(move |(k, s)| percent(figure(&k.simulated(s, s)), figure(&k.kernel[s])))
+    };
+    let crossed = || {
+        let pairs = (0..SCHEDULERS.len()).flat_map(|a| (0..SCHEDULERS.len()).map(move |b| (a, b)));
+        let pairs: Vec<_> = pairs.filter(|(a, b)| a != b).collect();
+        known.iter().flat_map(move |k| pairs.clone().into_iter().map(move |(from, to)| (k, from, to)))
+    };
+    let claim = |what: &str, within: &Within, because: &str| {
+        let goal = format!("within {} % in each", within.limit);
+        Claim::new("goal", what, goal, within.text(), within.holds(), because)
+    };
+    let cells = "the table `cells` names them; beside each is how far the kernel's own repetitions are apart";
+    let mut claims = vec![
+        claim("the mean I/O time is the kernel's", &Within::new(MEAN, off(|f| f.mean_ms)), cells),
+        claim("throughput is the kernel's", &Within::new(MEAN, off(|f| f.mb_s)), cells),
+        claim("the 99th percentile of the I/O time is the kernel's", &Within::new(P99, off(|f| f.p99_ms)), cells),
+    ];
+    let far = crossed().map(|(k, from, to)| percent(k.simulated(from, to).mb_s, k.kernel[to].mb_s));
+    let across = "the table `across` names them";
+    claims.push(claim("throughput is foreseen from a recording under another", &Within::new(CROSS, far), across));
+    let far = crossed().map(|(k, from, to)| percent(k.simulated(from, to).mean_ms, k.kernel[to].mean_ms));
+    claims.push(claim(
+        "the mean I/O time is foreseen from a recording under another",
+        &Within::new(CROSS, far),
+        across,
+    ));
+    claims.push(ranking(known));
+    for (s, scheduler) in SCHEDULERS.iter().enumerate().skip(1) {
+        let all: Picks = known.iter().map(|k| k.predicted[s].picks).sum();
+        let share = 100.0 * all.same as f64 / all.all as f64;
+        let ours = format!("{share:.2} % of {}", all.all);
+        let what = format!("{scheduler} picks what the kernel picks");
+        claims.push(Claim::new("goal", what, format!("{SAME} %"), ours, share >= SAME, "see docs/validation.md"));
+    }
+    claims
+}
+
+/// Of two schedulers whose throughput differs, whatever is recorded tells the better one.
+fn ranking(known: &[Known<'_>]) -> Claim {
+    let (mut pairs, mut right) = (0, 0);
+    for k in known {
+        for from in 0..SCHEDULERS.len() {
+            for a in 0..SCHEDULERS.len() {
+                for b in a + 1..SCHEDULERS.len() {
+                    let real = k.kernel[a].mb_s / k.kernel[b].mb_s;
+                    if (real.max(1.0 / real) - 1.0) * 100.0 > ALIKE {
+                        let ours = k.simulated(from, a).mb_s / k.simulated(from, b).mb_s;
+                        pairs += 1;
+                        right += u32::from((real > 1.0) == (ours > 1.0));
+                    }
+                }
+            }
+        }
+    }
+    let what = "the ranking of the schedulers by throughput is the kernel's, whichever was recorded";
+    let goal = format!("wherever they differ by more than {ALIKE} %");
+    Claim::new(
+        "goal",
+        what,
+        goal,
+        format!("{right} of {pairs} pairs"),
+        right == pairs,
+        "the table `across` tells by how much",
+    )
+}

@@ -1,0 +1,134 @@
+//! Records the loads under the kernel's schedulers.
+
+use super::virtual_disk::{Served, VirtualDisk};
+use super::{Cell, Plan, SCHEDULERS};
+use crate::experiments::Setup;
+use anyhow::{Context as _, bail};
+use iopilot_block::Nanos;
+use iopilot_live::{Backend, BlockQueue, Capture, CaptureOptions, ReadLoad, Signals};
+use iopilot_trace::TraceRecord;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, sleep};
+use std::time::{Duration, Instant};
+
+/// Between two looks at what was captured.
+const PERIOD: Duration = Duration::from_millis(20);
+/// How long the end of a recording waits for what is in flight.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// What the part of a task is moved on by from one recording to the next: more than a disk's cache holds.
+const APART: u64 = 32 << 20;
+
+/// What reached the disk, from the first request of a load to the last.
+pub(super) struct Recording {
+    pub(super) records: Vec<TraceRecord>,
+    /// When the first request arrived, on the monotonic clock.
+    origin: Nanos,
+    /// How far the virtual disk was.
+    pub(super) path: Path,
+}
+
+/// What the way through the kernel's loop device and FUSE took, which the model does not know, request by request.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Path {
+    /// From the kernel's issue to the server.
+    pub(super) there: Vec<Nanos>,
+    /// From the time that the model gave to the kernel's completion.
+    pub(super) back: Vec<Nanos>,
+    /// What of that the server was late.
+    pub(super) late: Vec<Nanos>,
+}
+
+impl Path {
+    /// Finds `records`, whose times count from `origin`, in the log of the disk, which may hold more.
+    fn of(records: &[TraceRecord], origin: Nanos, served: &HashMap<u64, Vec<Served>>) -> Self {
+        let mut path = Self::default();
+        for record in records {
+            let (Some(issue), Some(completion)) = (record.issue, record.completion) else { continue };
+            let (issue, completion) = (origin + issue, origin + completion);
+            let of_place = served.get(&record.lba.0).into_iter().flatten();
+            if let Some(s) = of_place.into_iter().find(|s| s.arrived >= issue && s.left <= completion) {
+                path.there.push(s.arrived.since(issue));
+                path.back.push(completion.since(s.due));
+                path.late.push(s.left.since(s.due));
+            }
+        }
+        path
+    }
+}
+
+/// A cell under a scheduler.
+pub(super) struct Measured {
+    pub(super) cell: Cell,
+    /// Of [`SCHEDULERS`].
+    pub(super) scheduler: usize,
+    /// The same again and again.
+    pub(super) recordings: Vec<Recording>,
+}
+
+/// All cells under all schedulers, cell by cell.
+pub(super) fn all(plan: &Plan, setup: &Setup<'_>) -> anyhow::Result<Vec<Measured>> {
+    let signals = Signals::catch()?;
+    let mut measured: Vec<Measured> = Vec::new();
+    for &depth in &plan.depths {
+        let disk = VirtualDisk::attach(plan.disk, plan.size, depth)?;
+        for cell in plan.cells(depth) {
+            let mut turns: Vec<Vec<Recording>> = SCHEDULERS.map(|_| Vec::new()).into();
+            // Each scheduler in turn, so that what drifts meets all of them.
+            for turn in 0..plan.repeats {
+                for (n, recordings) in turns.iter_mut().enumerate() {
+                    let load = ReadLoad {
+                        pattern: cell.pattern,
+                        processes: cell.processes,
+                        reads: (plan.reads)(cell.processes) / cell.processes,
+                        skip: APART * (u64::from(turn) * SCHEDULERS.len() as u64 + n as u64),
+                        seed: setup.seed,
+                    };
+                    recordings.push(recorded(&disk, SCHEDULERS[n], &load, &signals)?);
+                    setup.progress.add(u64::from(load.reads * load.processes));
+                }
+            }
+            let one = |(scheduler, recordings)| Measured { cell, scheduler, recordings };
+            measured.extend(turns.into_iter().enumerate().map(one));
+        }
+        let mut served: HashMap<u64, Vec<Served>> = HashMap::new();
+        disk.requests()?.into_iter().for_each(|s| served.entry(s.lba).or_default().push(s));
+        let here = measured.iter_mut().filter(|m| m.cell.depth == depth);
+        here.flat_map(|m| &mut m.recordings).for_each(|r| r.path = Path::of(&r.records, r.origin, &served));
+    }
+    Ok(measured)
+}
+
+/// Puts `scheduler` in place, runs `load`, and records it.
+fn recorded(disk: &VirtualDisk, scheduler: &str, load: &ReadLoad, signals: &Signals) -> anyhow::Result<Recording> {
+    let queue = BlockQueue::open(disk.device())?;
+    queue.set_scheduler(scheduler)?;
+    // The kernel's own events: each one counts here, and a BPF program can miss one.
+    let options = CaptureOptions { backend: Backend::Tracefs, ..CaptureOptions::new(disk.device()) };
+    let mut capture = Capture::start(&options)?;
+    let stop = AtomicBool::new(false);
+    let mut records = Vec::new();
+    thread::scope(|scope| -> anyhow::Result<()> {
+        let work = scope.spawn(|| load.run(disk.device(), &stop));
+        while !work.is_finished() {
+            sleep(PERIOD);
+            stop.fetch_or(signals.caught().is_some(), Ordering::Relaxed);
+            capture.poll(&mut records).inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
+        }
+        work.join().unwrap_or_else(|e| std::panic::resume_unwind(e)).context("reading the virtual disk")
+    })?;
+    if let Some(signal) = signals.caught() {
+        bail!("ended by signal {signal}");
+    }
+    let expected = u64::from(load.reads) * u64::from(load.processes);
+    let over = Instant::now();
+    while (records.len() as u64) < expected && over.elapsed() < PATIENCE {
+        sleep(PERIOD);
+        capture.poll(&mut records)?;
+    }
+    if capture.lost_events() > 0 || (records.len() as u64) < expected {
+        let (seen, lost, late) = (records.len(), capture.lost_events(), capture.given_up());
+        bail!("{scheduler}: {seen} of {expected} reads seen, {lost} events lost, {late} without an end");
+    }
+    Ok(Recording { records, origin: capture.origin().unwrap_or_default(), path: Path::default() })
+}

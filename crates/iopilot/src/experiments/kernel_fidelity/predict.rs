@@ -1,0 +1,98 @@
+//! Replays the recordings on the model.
+
+use super::measure::{Measured, Recording};
+use super::picks::{Picks, picks};
+use super::{Plan, SCHEDULERS};
+use crate::experiments::Setup;
+use iopilot_block::{Nanos, SECTOR_BYTES};
+use iopilot_device::{Distant, load_disk};
+use iopilot_sched::SchedulerSpec;
+use iopilot_sim::workload::replay::{Dependent, ReplayRecord};
+use iopilot_sim::{BlockConfig, Machine, RunConfig, RunOptions, run};
+use iopilot_trace::{InferOptions, TraceRecord, infer};
+use rayon::prelude::*;
+
+/// What is compared.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Figures {
+    /// From arrival to completion, ms.
+    pub(super) mean_ms: f64,
+    pub(super) p99_ms: f64,
+    /// Bytes over the time from the first arrival to the last completion, 10^6 a second.
+    pub(super) mb_s: f64,
+}
+
+impl Figures {
+    /// What the kernel did.
+    pub(super) fn of(records: &[TraceRecord]) -> Self {
+        let response = |r: &TraceRecord| r.completion.map(|c| c.since(r.arrival));
+        let mut responses: Vec<Nanos> = records.iter().filter_map(response).collect();
+        let first = records.iter().map(|r| r.arrival).min().unwrap_or_default();
+        let last = records.iter().filter_map(|r| r.completion).max().unwrap_or_default();
+        let bytes: u64 = records.iter().map(|r| u64::from(r.sectors.0) * SECTOR_BYTES).sum();
+        Self::from_responses(&mut responses, bytes, last.since(first).as_secs_f64())
+    }
+
+    fn from_responses(responses: &mut [Nanos], bytes: u64, elapsed_s: f64) -> Self {
+        responses.sort_unstable();
+        let n = responses.len().max(1);
+        let sum: f64 = responses.iter().map(|r| r.as_millis_f64()).sum();
+        let p99 = responses.get((n * 99).div_ceil(100) - 1).copied().unwrap_or_default();
+        Self { mean_ms: sum / n as f64, p99_ms: p99.as_millis_f64(), mb_s: bytes as f64 / 1e6 / elapsed_s }
+    }
+
+    /// The mean of each figure.
+    pub(super) fn mean(all: &[Self]) -> Self {
+        let of = |figure: fn(&Self) -> f64| all.iter().map(figure).sum::<f64>() / all.len() as f64;
+        Self { mean_ms: of(|f| f.mean_ms), p99_ms: of(|f| f.p99_ms), mb_s: of(|f| f.mb_s) }
+    }
+}
+
+/// What simulations make of a [`Measured`].
+pub(super) struct Predicted {
+    /// Under each scheduler, the mean over the recordings.
+    pub(super) under: [Figures; SCHEDULERS.len()],
+    /// Whether the scheduler it was recorded under picks the same requests in the same situations.
+    pub(super) picks: Picks,
+}
+
+/// One for each of `measured`.
+pub(super) fn all(plan: &Plan, measured: &[Measured], setup: &Setup<'_>) -> anyhow::Result<Vec<Predicted>> {
+    let machine = Machine::with_disk(plan.disk, load_disk(plan.disk)?)?;
+    let one = |m: &Measured| -> anyhow::Result<Predicted> {
+        let mut machine = machine.clone();
+        let depth = m.cell.depth;
+        machine.block = BlockConfig { queue_depth: Some(depth), host_tags: Some(depth), ..BlockConfig::default() };
+        // As the kernel shows it for a loop device, whatever its depth.
+        machine.block.nr_requests = Some(256);
+        let options = RunOptions { seed: setup.seed, log: false };
+        let config = RunConfig { outcomes: true, ..machine.run_config(&options) };
+        let mut under = [Figures::default(); SCHEDULERS.len()];
+        for (scheduler, figures) in SCHEDULERS.iter().zip(&mut under) {
+            let spec: SchedulerSpec = SchedulerSpec::parse(scheduler)?;
+            let runs = m.recordings.iter().map(|r| replayed(r, &machine, &spec, &config, setup));
+            *figures = Figures::mean(&runs.collect::<anyhow::Result<Vec<_>>>()?);
+        }
+        let spec: SchedulerSpec = SchedulerSpec::parse(SCHEDULERS[m.scheduler])?;
+        let same = m.recordings.iter().map(|r| picks(&r.records, &spec, &machine, depth));
+        Ok(Predicted { under, picks: same.sum::<anyhow::Result<Picks>>()? })
+    };
+    measured.par_iter().map(one).collect()
+}
+
+fn replayed(
+    recording: &Recording,
+    machine: &Machine,
+    scheduler: &SchedulerSpec,
+    config: &RunConfig,
+    setup: &Setup<'_>,
+) -> anyhow::Result<Figures> {
+    let Recording { records, path, .. } = recording;
+    let dependencies = infer(records, &InferOptions::default())?;
+    let requests: Vec<ReplayRecord> = records.iter().map(ReplayRecord::from).collect();
+    let source = Dependent::new(&requests[..], &dependencies, 1.0);
+    let device = Distant::new(machine.device(), &path.there, &path.back, config.seed);
+    let report = run(source, device, scheduler, config, setup.progress)?;
+    let mut responses: Vec<Nanos> = report.outcomes.iter().flatten().map(|o| o.response).collect();
+    Ok(Figures::from_responses(&mut responses, report.bytes, report.elapsed_s))
+}
