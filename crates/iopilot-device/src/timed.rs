@@ -30,6 +30,9 @@ pub trait TimedDevice {
     /// # Errors
     /// Where the device fails.
     fn pause(&mut self, time: Nanos) -> Result<(), Self::Error>;
+
+    /// When the last call ended, on a clock that also runs between calls, as the spindle does. A restart may set it back.
+    fn now(&self) -> Nanos;
 }
 
 /// A model as a [`TimedDevice`], in virtual time. The next request follows at once on a completion.
@@ -83,6 +86,10 @@ impl<D: Device + Clone> TimedDevice for Synchronous<D> {
         self.done.clear();
         self.now = until;
         Ok(())
+    }
+
+    fn now(&self) -> Nanos {
+        self.now
     }
 }
 

@@ -14,7 +14,7 @@ mod metrics;
 mod status;
 
 pub use audit::{Audit, Event};
-pub use autopilot::{FlightOptions, Model};
+pub use autopilot::{BUDGET, FlightOptions, Model};
 pub use control::{SOCKET, ask};
 pub use daemon::{Daemon, DaemonOptions};
 pub use journal::{Journal, RUNTIME_FOLDER, Recovery, recover};

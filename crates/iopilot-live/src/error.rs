@@ -106,6 +106,8 @@ impl LiveError {
             Self::Device { .. } | Self::Scheduler { .. } | Self::Command { .. } | Self::Input(_) | Self::State(_) => {
                 true
             }
+            // Nothing has been done yet: it takes another user, or another kernel.
+            Self::NotPermitted(_) | Self::NoTracefs | Self::Bpf(_) => true,
             Self::Refused { bad_input, .. } => *bad_input,
             _ => false,
         }

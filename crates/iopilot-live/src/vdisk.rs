@@ -23,6 +23,7 @@ mod sys;
 
 pub use server::VdiskServer;
 pub use stats::{OpCounts, VdiskStats};
+pub(crate) use sys::become_real_time;
 
 use crate::LiveError;
 use control::Command;

@@ -5,7 +5,8 @@
 //! so that it comes in the middle of what is open: each access halves it (Worthington et al. 1995 take the least of many).
 
 use super::Measured;
-use super::watch::{BLOCK, Watch, wrap};
+use super::angle::wrap;
+use super::watch::{BLOCK, Watch};
 use crate::TimedDevice;
 use rand::Rng;
 
@@ -21,62 +22,107 @@ pub(super) struct FoundTrack {
 }
 
 /// What is known of a least time, ns.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Bounds {
-    low: f64,
-    high: f64,
-    /// Sectors a little too early that were really missed.
+///
+/// Each access says that the least is not above the time it took, and not below what it would have been in time for a
+/// revolution earlier. Near the least, noise makes some of these untrue, and what was late for another reason says wrong
+/// things as well: the least is where the fewest are.
+#[derive(Clone, Debug)]
+pub(super) struct Least {
+    /// One revolution, ns.
+    period: f64,
+    /// The standard deviation of the times, ns.
+    noise: f64,
+    /// Times that were enough, and times that were not.
+    enough: Vec<f64>,
+    short: Vec<f64>,
+    /// Accesses since it was narrow first, and how many there are to be.
+    confirming: u32,
     confirmed: u32,
 }
 
-/// So often a least time is confirmed.
-const CONFIRMED: u32 = 2;
+/// So often a least time is confirmed, without noise and with it; and one that is taken off all others.
+const CONFIRMED: (u32, u32) = (2, 16);
+const SURE: u32 = 50;
 /// Parts of a revolution: to what a least time is narrowed down, and how much earlier is too early.
 const FINE: f64 = 1.0 / 1500.0;
 const EARLIER: f64 = 1.0 / 400.0;
 
-impl Bounds {
-    pub(super) const OPEN: Self = Self { low: 0.0, high: f64::INFINITY, confirmed: 0 };
-
-    fn is_open(self) -> bool {
-        self.high == f64::INFINITY
+impl Least {
+    /// Of a disk that turns in `period`; times scatter by `noise`.
+    pub(super) fn new(period: f64, noise: f64) -> Self {
+        let confirmed = if noise > FINE / 10.0 * period { CONFIRMED.1 } else { CONFIRMED.0 };
+        Self { period, noise, enough: Vec::new(), short: Vec::new(), confirming: 0, confirmed }
     }
 
-    fn is_narrow(self, period: f64) -> bool {
-        self.high - self.low < FINE * period
+    /// Where there is noise, it is confirmed more often.
+    fn sure(self) -> Self {
+        Self { confirmed: if self.is_noisy() { SURE } else { self.confirmed }, ..self }
     }
 
-    fn is_known(self, period: f64) -> bool {
-        self.is_narrow(period) && self.confirmed >= CONFIRMED
-    }
-
-    /// The time that tells most: the middle of what is open, or a little too early where nothing is, as the disk may have
-    /// been late once for another reason.
-    fn goal(self, period: f64) -> f64 {
-        if self.is_open() {
-            period / 2.0
-        } else if self.is_narrow(period) {
-            (self.low - EARLIER * period).max(0.0)
-        } else {
-            self.low.midpoint(self.high)
+    /// The range that the fewest accesses contradict; where there are several, the lowest.
+    fn range(&self) -> Option<(f64, f64)> {
+        let mut ends: Vec<(f64, bool)> =
+            self.enough.iter().map(|&t| (t, true)).chain(self.short.iter().map(|&t| (t, false))).collect();
+        ends.sort_by(|a, b| a.0.total_cmp(&b.0));
+        // Below all of them every time that was too short says that the least is higher.
+        let (mut wrong, mut low) = (self.short.len(), 0.0);
+        let mut best: Option<(usize, f64, f64)> = None;
+        for (end, enough) in ends {
+            if best.is_none_or(|b| wrong < b.0) {
+                best = Some((wrong, low, end));
+            }
+            low = end;
+            wrong = if enough { wrong + 1 } else { wrong - 1 };
         }
+        best.map(|(_, low, high)| (low, high))
+    }
+
+    /// How far around the least accesses tell anything.
+    fn around(&self) -> f64 {
+        (EARLIER * self.period).max(1.5 * self.noise)
+    }
+
+    fn is_narrow(&self, (low, high): (f64, f64)) -> bool {
+        high - low < (FINE * self.period).max(self.noise)
+    }
+
+    fn is_noisy(&self) -> bool {
+        self.noise > FINE / 10.0 * self.period
+    }
+
+    pub(super) fn is_known(&self) -> bool {
+        self.confirming >= self.confirmed && self.range().is_some_and(|range| self.is_narrow(range))
+    }
+
+    /// The time that tells most: the middle of what is open, or one near it where nothing is.
+    fn goal(&self) -> Option<f64> {
+        let range = self.range()?;
+        let middle = range.0.midpoint(range.1);
+        Some(match self.confirming % 3 {
+            _ if !self.is_narrow(range) => middle,
+            // A little too early, as the disk may have been late once for another reason.
+            _ if !self.is_noisy() => (range.0 - self.around()).max(0.0),
+            0 => (middle - self.around()).max(0.0),
+            1 => middle,
+            _ => middle + self.around(),
+        })
     }
 
     /// An access took `time`.
-    fn learn(&mut self, time: f64, period: f64) {
-        if time < self.low {
-            // What was late was late for another reason.
-            *self = Self { low: 0.0, high: time, confirmed: 0 };
-            return;
+    pub(super) fn learn(&mut self, time: f64) {
+        if self.range().is_some_and(|range| self.is_narrow(range)) {
+            self.confirming += 1;
         }
-        self.confirmed += u32::from(self.is_narrow(period));
-        self.high = self.high.min(time);
-        self.low = self.low.max(time - period).min(self.high);
+        self.enough.push(time);
+        if time > self.period {
+            self.short.push(time - self.period);
+        }
     }
 
-    pub(super) fn measured(self) -> Option<Measured> {
-        let half = (self.high - self.low) / 2.0;
-        (!self.is_open()).then_some(Measured { value: self.low + half, uncertainty: half })
+    pub(super) fn measured(&self) -> Option<Measured> {
+        let (low, high) = self.range()?;
+        let scatter = 1.25 * self.noise / f64::from(self.confirming.max(1)).sqrt();
+        Some(Measured { value: low.midpoint(high), uncertainty: (high - low) / 2.0 + scatter })
     }
 }
 
@@ -85,21 +131,22 @@ pub(super) fn step<D: TimedDevice>(
     w: &mut Watch<D>,
     from: FoundTrack,
     to: FoundTrack,
-    bounds: &mut Bounds,
+    least: &mut Least,
 ) -> Result<(), D::Error> {
-    if bounds.is_known(w.period) {
+    if least.is_known() {
         return Ok(());
     }
     let last = |track: FoundTrack| u64::from(track.sectors).saturating_sub(BLOCK);
     let angle = |track: FoundTrack, sector: u64| track.angle + sector as f64 / f64::from(track.sectors);
     // Not near the end of the track, from where read-ahead would take the arm along.
     let start = w.random.random_range(0..=last(from) * 4 / 5);
-    let sector = if bounds.is_open() {
-        w.random.random_range(0..=last(to))
-    } else {
-        let turns = (bounds.goal(w.period) + transfer(w.period, to)) / w.period;
-        let apart = (angle(from, start) + turns - to.angle).rem_euclid(1.0);
-        (apart * f64::from(to.sectors)) as u64
+    let sector = match least.goal() {
+        None => w.random.random_range(0..=last(to)),
+        Some(goal) => {
+            let turns = (goal + transfer(w.period, to)) / w.period;
+            let apart = (angle(from, start) + turns - to.angle).rem_euclid(1.0);
+            (apart * f64::from(to.sectors)) as u64
+        }
     };
     if sector > last(to) || w.miss(from.first + start)?.is_none() {
         return Ok(());
@@ -107,7 +154,7 @@ pub(super) fn step<D: TimedDevice>(
     let Some(time) = w.miss(to.first + sector)? else { return Ok(()) };
     let off = wrap(time / w.period - (angle(to, sector) - angle(from, start)));
     if off.abs() < 0.02 {
-        bounds.learn(time - transfer(w.period, to), w.period);
+        least.learn(time - transfer(w.period, to));
     }
     Ok(())
 }
@@ -124,10 +171,10 @@ pub(super) fn overhead<D: TimedDevice>(
     tracks: &[FoundTrack],
     ahead: u64,
 ) -> Result<Option<Measured>, D::Error> {
-    const ACCESSES: usize = 40;
-    let mut bounds = Bounds::OPEN;
+    const ACCESSES: usize = 120;
+    let mut least = w.least().sure();
     for _ in 0..ACCESSES {
-        if bounds.is_known(w.period) {
+        if least.is_known() {
             break;
         }
         let track = tracks[w.random.random_range(0..tracks.len())];
@@ -139,40 +186,77 @@ pub(super) fn overhead<D: TimedDevice>(
         if w.miss(track.first)?.is_none() {
             continue;
         }
+        // Where the spindle stands is told by the read that just ended.
+        let (ended, period) = (w.now, w.period);
+        let turned = |now: f64| track.angle + (now - ended) / period;
         // Read-ahead is over after two revolutions; then the sector is as far away as it is to be.
-        let goal = bounds.goal(w.period);
+        let goal = least.goal().unwrap_or(w.period / 2.0);
         let end = track.angle + sector as f64 / f64::from(track.sectors);
         let issue = end - (goal + transfer(w.period, track)) / w.period;
-        let rest = (issue - w.angle()).rem_euclid(1.0);
-        w.pause((3.0 + rest) * w.period)?;
-        let issued = w.angle();
-        let Some(time) = w.read(track.first + sector, BLOCK).map(Some)? else { continue };
-        if wrap(time / w.period - (end - issued)).abs() < 0.02 {
-            bounds.learn(time - transfer(w.period, track), w.period);
+        let rest = (issue - turned(w.now)).rem_euclid(1.0);
+        let wait = (3.0 + rest) * w.period;
+        if w.is_noisy() {
+            // After a pause the way to a live disk is longer, as CPUs have gone to sleep: a hit wakes them, and moves nothing.
+            w.pause(wait - 1.5 * w.limit)?;
+            if w.miss(track.first)?.is_some() {
+                continue;
+            }
+            let rest = (issue - turned(w.now)).rem_euclid(1.0);
+            w.pause(if rest < 0.5 { rest * w.period } else { 0.0 })?;
+        } else {
+            w.pause(wait)?;
         }
-        w.forget()?;
+        let issued = turned(w.now);
+        let time = w.read(track.first + sector, BLOCK)?;
+        if wrap(time / w.period - (end - issued)).abs() < 0.02 {
+            least.learn(time - transfer(w.period, track));
+        }
+        // Where there are many tracks none of them is met again so soon.
+        if tracks.len() < 8 * w.evicting {
+            w.forget()?;
+        }
     }
-    Ok(bounds.measured())
+    Ok(least.measured())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rand::SeedableRng;
+
+    /// Accesses to a disk whose least time is `least`, until it is known.
+    fn found(least: f64, noise: f64, late: impl Fn(u32) -> bool) -> (Measured, u32) {
+        let period = 8e6;
+        let mut random = rand_pcg::Pcg64Mcg::seed_from_u64(1);
+        let mut known = Least::new(period, noise);
+        let mut accesses = 0;
+        while !known.is_known() {
+            let goal = known.goal().unwrap_or(period / 2.0);
+            // Twelve uniform numbers have a variance of one.
+            let off: f64 = (0..12).map(|_| random.random_range(-0.5..0.5)).sum();
+            let needed = least + noise * off;
+            let turns = ((needed - goal) / period).ceil().max(0.0);
+            known.learn(goal + (turns + f64::from(u8::from(late(accesses)))) * period);
+            accesses += 1;
+            assert!(accesses < 100, "{known:?}");
+        }
+        (known.measured().expect("it is known"), accesses)
+    }
 
     #[test]
     fn accesses_narrow_a_least_time_down_and_confirm_it() {
-        let (period, least) = (8e6, 5.3e6);
-        let mut bounds = Bounds::OPEN;
-        let mut accesses = 0;
-        while !bounds.is_known(period) {
-            let goal = bounds.goal(period);
-            let late = if goal < least { period } else { 0.0 };
+        for least in [0.1e6, 5.3e6, 17.9e6] {
             // The third is late for a reason of its own.
-            bounds.learn(goal + if accesses == 2 { period } else { late }, period);
-            accesses += 1;
-            assert!(accesses < 60, "{bounds:?}");
+            let (m, accesses) = found(least, 0.0, |access| access == 2);
+            assert!((m.value - least).abs() <= m.uncertainty + EARLIER * 8e6 && accesses < 40, "{m:?} {accesses}");
         }
-        let found = bounds.measured().map(|m| (m.value - least).abs() <= m.uncertainty + EARLIER * period);
-        assert_eq!(found, Some(true), "{bounds:?}");
+    }
+
+    #[test]
+    fn noise_and_accesses_that_are_late_move_a_least_time_by_less_than_the_noise() {
+        for noise in [5e3, 20e3, 60e3] {
+            let (m, accesses) = found(3.3e6, noise, |access| access % 9 == 4);
+            assert!((m.value - 3.3e6).abs() < noise + FINE * 8e6 && accesses < 40, "{noise}: {m:?} {accesses}");
+        }
     }
 }

@@ -1,13 +1,13 @@
 //! The seek curve: the least accesses over many distances, the overhead taken off.
 
 use super::Measured;
-use super::access::{Bounds, FoundTrack, step};
+use super::access::{FoundTrack, Least, step};
 use super::watch::Watch;
 use crate::{Geometry, TimedDevice};
 use rand::Rng;
 
 /// Pairs of tracks for each distance, and accesses between each pair.
-const PAIRS: (usize, usize) = (6, 5);
+const PAIRS: (usize, usize) = (6, 9);
 /// Distances in each doubling.
 const DISTANCES: i32 = 2;
 
@@ -20,15 +20,18 @@ pub(super) fn accesses<D: TimedDevice>(
     let pairs: Vec<[FoundTrack; 2]> = distances.iter().flat_map(|&d| pairs_apart(w, geometry, d)).collect();
     let starts: Vec<u64> = pairs.iter().flatten().map(|track| track.first).collect();
     let angles = w.angles(&starts)?;
-    let mut bounds = vec![Bounds::OPEN; distances.len()];
+    let mut least = vec![w.least(); distances.len()];
     for _ in 0..PAIRS.1 {
+        if least.iter().all(Least::is_known) {
+            break;
+        }
         for pair in 0..PAIRS.0 {
-            for (i, bounds) in bounds.iter_mut().enumerate() {
+            for (i, least) in least.iter_mut().enumerate() {
                 let at = i * PAIRS.0 + pair;
                 let [mut from, mut to] = pairs[at];
                 if let (Some(a), Some(b)) = (angles[2 * at], angles[2 * at + 1]) {
                     (from.angle, to.angle) = (a, b);
-                    step(w, from, to, bounds)?;
+                    step(w, from, to, least)?;
                 }
             }
             if distances.len() < w.evicting / 2 {
@@ -36,7 +39,7 @@ pub(super) fn accesses<D: TimedDevice>(
             }
         }
     }
-    Ok(distances.iter().zip(bounds).filter_map(|(&d, b)| Some((d, b.measured()?))).collect())
+    Ok(distances.iter().zip(least).filter_map(|(&d, least)| Some((d, least.measured()?))).collect())
 }
 
 /// 1, and then so many in each doubling, up to all cylinders but a few.

@@ -1,7 +1,8 @@
 //! The time of a revolution: a block that is read again ends whole revolutions later.
 
 use super::Measured;
-use super::watch::{Watch, wrap};
+use super::angle::{median, wrap};
+use super::watch::Watch;
 use crate::TimedDevice;
 use std::f64::consts::TAU;
 
@@ -12,7 +13,8 @@ const PERIODS: (f64, f64) = (3e6, 25e6);
 /// Below this the ends agree by chance.
 const COHERENT: f64 = 0.7;
 
-/// The time of a revolution, ns; or the best coherence that was found (0 to 1), which is too little.
+/// Learns the time of a revolution, ns, and the noise of times; or tells the best coherence that was found (0 to 1), which is
+/// too little.
 ///
 /// Blocks at random places are read in a new order in each round, so that the whole numbers of revolutions between two reads
 /// of a block have no common divisor: of all frequencies at which the reads agree the lowest is the spindle's.
@@ -52,7 +54,13 @@ pub(super) fn period<D: TimedDevice>(w: &mut Watch<D>) -> Result<Result<Measured
         (frequency, error) = refined(&lags(apart), frequency);
     }
     let period = 1.0 / frequency;
-    Ok(Ok(Measured { value: period, uncertainty: error * period * period }))
+    let found = Measured { value: period, uncertainty: error * period * period };
+    let off = near.iter().map(|lag| wrap(lag * frequency).abs()).collect();
+    // Of a normal distribution, half is within 0.67 standard deviations; and two ends make a lag.
+    let noise = median(off).unwrap_or(0.0) / 0.6745 / 2f64.sqrt() * period;
+    let places: Vec<u64> = places.into_iter().map(|place| place.0).collect();
+    w.turns(found, noise, &places);
+    Ok(Ok(found))
 }
 
 /// How well all lags are whole at a frequency, 0 to 1.
@@ -66,10 +74,14 @@ fn coherence(lags: &[f64], frequency: f64) -> f64 {
     x.hypot(y) / lags.len() as f64
 }
 
-/// The frequency near a given one at which the lags are whole, by least squares, and its standard error.
-fn refined(lags: &[f64], frequency: f64) -> (f64, f64) {
-    let off: Vec<(f64, f64)> =
-        lags.iter().map(|&lag| (lag, wrap(lag * frequency))).filter(|o| o.1.abs() < 0.25).collect();
+/// The frequency near a given one at which the lags are whole, by least squares, and its standard error. Lags that are further
+/// off than most are left out: what was late had another reason.
+pub(super) fn refined(lags: &[f64], frequency: f64) -> (f64, f64) {
+    const FURTHER: f64 = 6.0;
+    let off = |lag: f64| wrap(lag * frequency);
+    let usual = median(lags.iter().map(|&lag| off(lag).abs()).collect()).unwrap_or(0.0);
+    let most = (FURTHER * usual).clamp(1e-7, 0.25);
+    let off: Vec<(f64, f64)> = lags.iter().map(|&lag| (lag, off(lag))).filter(|o| o.1.abs() < most).collect();
     let squares: f64 = off.iter().map(|(lag, _)| lag * lag).sum();
     if off.is_empty() || squares == 0.0 {
         return (frequency, f64::INFINITY);

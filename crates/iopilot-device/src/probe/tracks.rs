@@ -1,20 +1,22 @@
 //! How tracks follow one another in the outermost zone: skews, heads, bands.
 
 use super::Measured;
-use super::access::{Bounds, FoundTrack, step};
-use super::watch::{BLOCK, Watch, wrap};
+use super::access::{FoundTrack, Least, step};
+use super::angle::{median_angle, wrap};
+use super::watch::{BLOCK, Watch};
 use super::zones::FoundZone;
 use crate::TimedDevice;
 use rand::Rng;
 
-/// Tracks that are looked at, at most.
-const TRACKS: u64 = 6000;
+/// Tracks that are looked at, at most; and at first where noise has each looked at several times.
+const TRACKS: (u64, u64) = (6000, 1600);
 /// Tracks of a period to which the arm's time is measured, at most, and accesses to each.
-const ARM: (usize, usize) = (48, 24);
+const ARM: (usize, usize) = (48, 32);
 /// Heads that a drive may have.
 const HEADS: usize = 36;
-/// Skews are the same that are so near, revolutions.
+/// Skews are the same that are so near, revolutions, and nearer than noise; and of so many pairs one may differ.
 const SAME: f64 = 4e-4;
+const ODD: usize = 2000;
 
 /// How the tracks of a zone follow one another.
 #[derive(Clone, Debug)]
@@ -35,35 +37,64 @@ pub(super) struct Order {
 
 /// Walks over the tracks of the outermost zone, which ends before `end`.
 pub(super) fn order<D: TimedDevice>(w: &mut Watch<D>, zone: FoundZone, end: u64) -> Result<Option<Order>, D::Error> {
-    let sectors = u64::from(zone.per_track);
-    let count = TRACKS.min((end.min(w.capacity() - BLOCK) / sectors).saturating_sub(1));
-    let starts: Vec<u64> = (0..count).map(|k| k * sectors).collect();
-    let angles = w.angles(&starts)?;
-    let known = angles.iter().take_while(|angle| angle.is_some()).flatten();
-    let tracks: Vec<FoundTrack> =
-        (0..).zip(known).map(|(k, &angle)| FoundTrack { first: k * sectors, sectors: zone.per_track, angle }).collect();
+    let room = (end.min(w.capacity() - BLOCK) / u64::from(zone.per_track)).saturating_sub(1);
+    let first = if w.is_noisy() { TRACKS.1 } else { TRACKS.0 };
+    let mut tracks = walk(w, zone, first.min(room))?;
     if tracks.len() < 8 {
         return Ok(None);
     }
-    let skews: Vec<f64> = tracks.windows(2).map(|t| (t[1].angle - t[0].angle).rem_euclid(1.0)).collect();
-    let period = repeats(&skews);
-    let mut found =
-        Order { period, heads: 1, run: 1, cylinder_skew: median(&skews), head_skew: None, head_switch: None, tracks };
+    let mut skews = skews(&tracks);
+    let mut period = repeats(w, &skews);
+    if period == 1 && w.is_noisy() && room > TRACKS.1 {
+        // It may be longer than what was looked at.
+        tracks = walk(w, zone, TRACKS.0.min(room))?;
+        skews = self::skews(&tracks);
+        period = repeats(w, &skews);
+    }
+    let cylinder_skew = median_angle(&skews).unwrap_or(0.0);
+    let mut found = Order { period, heads: 1, run: 1, cylinder_skew, head_skew: None, head_switch: None, tracks };
     if period > 1 {
         shape(w, &mut found, &skews)?;
     }
     Ok(Some(found))
 }
 
+/// The first tracks of the disk, with their angles.
+fn walk<D: TimedDevice>(w: &mut Watch<D>, zone: FoundZone, count: u64) -> Result<Vec<FoundTrack>, D::Error> {
+    let sectors = u64::from(zone.per_track);
+    let starts: Vec<u64> = (0..count).map(|k| k * sectors).collect();
+    let angles = w.angles(&starts)?;
+    let known = angles.iter().take_while(|angle| angle.is_some()).flatten();
+    Ok((0..).zip(known).map(|(k, &angle)| FoundTrack { first: k * sectors, sectors: zone.per_track, angle }).collect())
+}
+
+fn skews(tracks: &[FoundTrack]) -> Vec<f64> {
+    tracks.windows(2).map(|t| (t[1].angle - t[0].angle).rem_euclid(1.0)).collect()
+}
+
 /// After how many skews they repeat; 1 where they do not or are all the same.
-fn repeats(skews: &[f64]) -> usize {
-    let same = |a: f64, b: f64| wrap(a - b).abs() < SAME;
-    let fits = |period: &usize| {
+fn repeats<D: TimedDevice>(w: &Watch<D>, skews: &[f64]) -> usize {
+    // Two skews are of four angles.
+    let same = SAME.max(5.0 * 2.0 * w.blur());
+    period(skews, same, w.is_noisy())
+}
+
+/// The least number of skews after which they are the same to within `same`, but for one in [`ODD`]; where some were measured
+/// wrongly, but for hardly more than after any other number.
+fn period(skews: &[f64], same: f64, noisy: bool) -> usize {
+    let different = |period: usize| {
         let pairs = skews.len() - period;
-        let equal = skews.iter().zip(&skews[*period..]).filter(|(a, b)| same(**a, **b)).count();
-        equal * 10_000 >= pairs * 9995
+        let differ = skews.iter().zip(&skews[period..]).filter(|(a, b)| wrap(**a - **b).abs() >= same).count();
+        differ as f64 / pairs as f64
     };
-    (1..=skews.len() / 2).find(fits).unwrap_or(1)
+    let mut most = 1.0 / ODD as f64;
+    if noisy {
+        let least = (1..=skews.len() / 2).map(different).fold(1.0, f64::min);
+        // By chance a share scatters so far, nearly always.
+        let pairs = skews.len() as f64 / 2.0;
+        most = least + 4.0 * ((least + 1.0 / pairs) / pairs).sqrt();
+    }
+    (1..=skews.len() / 2).find(|&period| different(period) <= most).unwrap_or(1)
 }
 
 /// Tells heads from cylinders by how long the arm takes from the first track of a period to the others: nothing changes if
@@ -81,30 +112,37 @@ fn shape<D: TimedDevice>(w: &mut Watch<D>, found: &mut Order, skews: &[f64]) -> 
     places.sort_unstable();
     places.dedup();
     let periods = found.tracks.len() / period;
-    let mut bounds = vec![Bounds::OPEN; places.len()];
+    let mut least = vec![w.least(); places.len()];
     for _ in 0..ARM.1 {
-        for (k, bounds) in places.iter().zip(&mut bounds) {
+        if least.iter().all(Least::is_known) {
+            break;
+        }
+        for (k, least) in places.iter().zip(&mut least) {
             let first = w.random.random_range(0..periods) * period;
             // Backwards: forwards the next track may have been read ahead.
-            step(w, found.tracks[first + k], found.tracks[first], bounds)?;
+            step(w, found.tracks[first + k], found.tracks[first], least)?;
         }
         if places.len() < w.evicting / 2 {
             w.forget()?;
         }
     }
     let times: Vec<(usize, Measured)> =
-        places.iter().zip(bounds).filter_map(|(&k, b)| Some((k, b.measured()?))).collect();
+        places.iter().zip(least).filter_map(|(&k, least)| Some((k, least.measured()?))).collect();
     if times.is_empty() {
         return Ok(());
     }
     let values: Vec<f64> = times.iter().map(|t| t.1.value).collect();
     let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let skew = |after: usize| {
+        let all: Vec<f64> = skews.iter().skip(after).step_by(period).copied().collect();
+        median_angle(&all).unwrap_or(skews[after])
+    };
     let flat = times.iter().all(|(_, m)| (m.value - mean).abs() < 0.03e6 + m.uncertainty);
     if flat && period <= HEADS {
         found.heads = period as u32;
         found.head_switch = Some(Measured { value: mean, uncertainty: spread(&values, mean) });
-        found.cylinder_skew = skews[period - 1];
-        found.head_skew = Some(skews[0]);
+        found.cylinder_skew = skew(period - 1);
+        found.head_skew = Some(skew(0));
         return Ok(());
     }
     let heads = divisors(period).min_by(|&a, &b| misfit(&times, period / a).total_cmp(&misfit(&times, period / b)));
@@ -112,10 +150,10 @@ fn shape<D: TimedDevice>(w: &mut Watch<D>, found: &mut Order, skews: &[f64]) -> 
     let run = period / heads;
     (found.heads, found.run) = (heads as u32, run as u32);
     if heads > 1 {
-        found.head_skew = Some(skews[run - 1]);
+        found.head_skew = Some(skew(run - 1));
         found.head_switch = times.iter().find(|t| t.0 == 2 * run - 1).map(|t| t.1);
         // The middle of a run is on one head for certain.
-        found.cylinder_skew = skews[run / 2];
+        found.cylinder_skew = skew(run / 2);
     }
     Ok(())
 }
@@ -155,12 +193,6 @@ fn line(points: impl Iterator<Item = (f64, f64)>) -> Option<(f64, f64)> {
     (points.len() > 2 && xx > 0.0).then(|| (y - xy / xx * x, xy / xx))
 }
 
-fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted[sorted.len() / 2]
-}
-
 fn spread(values: &[f64], mean: f64) -> f64 {
     (values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / values.len() as f64).sqrt()
 }
@@ -174,9 +206,16 @@ mod tests {
         let skews = |period: usize, n: usize| {
             (0..n).map(|k| if k % period == period - 1 { 0.3 } else { 0.1 }).collect::<Vec<_>>()
         };
-        assert_eq!(repeats(&skews(4, 100)), 4);
-        assert_eq!(repeats(&skews(64, 1000)), 64);
-        assert_eq!(repeats(&[0.2; 50]), 1);
+        for noisy in [false, true] {
+            assert_eq!(period(&skews(4, 100), SAME, noisy), 4);
+            assert_eq!(period(&skews(64, 1000), SAME, noisy), 64);
+            assert_eq!(period(&[0.2; 50], SAME, noisy), 1);
+        }
+        // What was measured wrongly changes nothing where noise is known to be.
+        let mut noisy = skews(64, 1600);
+        (1..40).for_each(|k| noisy[k * k] += 0.4);
+        assert_eq!(period(&noisy, 0.01, true), 64);
+        assert_eq!(period(&noisy, 0.01, false), 1);
     }
 
     #[test]

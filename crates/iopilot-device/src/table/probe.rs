@@ -14,6 +14,11 @@ const SEGMENTS: (u64, u64) = (32, 2048);
 /// Blocks of read-ahead to begin with (128 kB), and the most (8 MB).
 const AHEAD: (u64, u64) = (32, 2048);
 
+/// Of so many reads one may have been late for another reason than missing.
+const LATE: u64 = 3;
+/// As many reads at random places tell what is read ahead after one.
+const SOME: u64 = 9;
+
 /// How to probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheProbe {
@@ -53,11 +58,11 @@ pub fn probe_cache<D: TimedDevice>(device: &mut D, probe: &CacheProbe) -> Result
     let mut prober = Prober { device, probe, random: Pcg64Mcg::seed_from_u64(probe.seed) };
     let segments = largest(SEGMENTS, |n| prober.mostly(|p| p.segments_hold(n)))?;
     let sequential = largest(AHEAD, |blocks| prober.mostly(|p| p.sequential_reaches(blocks)))?;
-    let random = match segments {
+    let random = match segments.min(SOME) {
         0 => 0,
         n => largest(AHEAD, |blocks| prober.mostly(|p| p.random_reaches(n, blocks)))?,
     };
-    let on_hit = sequential > 0 && prober.mostly(|p| p.never_misses(4 * sequential))?;
+    let on_hit = sequential > 0 && prober.never_misses(4 * sequential)?;
     let sectors = |blocks: u64| (blocks * BLOCK) as u32;
     Ok(ProbedCache {
         segments: segments as u32,
@@ -74,27 +79,32 @@ struct Prober<'a, D> {
 }
 
 impl<D: TimedDevice> Prober<'_, D> {
-    /// Whether `test` holds in most of as many as are to be tried.
+    /// Whether `test` holds in most of as many as are to be tried; those that can change nothing any more are not.
     fn mostly(&mut self, mut test: impl FnMut(&mut Self) -> Result<bool, D::Error>) -> Result<bool, D::Error> {
-        let mut held = 0;
-        for _ in 0..self.probe.tests {
+        let tests = self.probe.tests;
+        let (mut held, mut failed) = (0, 0);
+        while 2 * held <= tests && 2 * failed < tests {
             self.device.restart()?;
-            held += u32::from(test(self)?);
+            let which = if test(self)? { &mut held } else { &mut failed };
+            *which += 1;
         }
-        Ok(2 * held > self.probe.tests)
+        Ok(2 * held > tests)
     }
 
-    /// Reads `n` blocks far from each other, then those behind them: whether all of these hit.
+    /// Reads `n` blocks far from each other, then those behind them: whether these hit.
+    ///
+    /// Of many, some may have been late for another reason: where there is a segment too few, the least recently used one
+    /// goes each time, and none is left that could hit.
     fn segments_hold(&mut self, n: u64) -> Result<bool, D::Error> {
         let Some((first, apart)) = self.places(n, 2 * BLOCK) else { return Ok(false) };
         for k in 0..n {
             self.read(first + k * apart)?;
         }
-        let mut all = true;
+        let mut missed = 0;
         for k in 0..n {
-            all &= self.read(first + k * apart + BLOCK)?;
+            missed += u64::from(!self.read(first + k * apart + BLOCK)?);
         }
-        Ok(all)
+        Ok(missed <= n / LATE)
     }
 
     /// Reads three contiguous blocks, then the one `blocks` behind them: whether it hits.
@@ -106,15 +116,26 @@ impl<D: TimedDevice> Prober<'_, D> {
         self.read(first + (2 + blocks) * BLOCK)
     }
 
-    /// Reads as many contiguous blocks: whether all but the first hit.
+    /// Reads as many contiguous blocks, again and again elsewhere: whether none but the first misses. A read that is late for
+    /// another reason is so once; one that read-ahead did not reach is so each time.
     fn never_misses(&mut self, blocks: u64) -> Result<bool, D::Error> {
-        let Some((first, _)) = self.places(1, blocks * BLOCK) else { return Ok(false) };
-        self.read(first)?;
-        let mut all = true;
-        for k in 1..blocks {
-            all &= self.read(first + k * BLOCK)?;
+        let mut missed = vec![0; blocks as usize];
+        // Behind a miss the disk is to get as far ahead as it goes; hits do not catch up with it at once.
+        let rest = (blocks / 64).max(1);
+        for _ in 0..self.probe.tests {
+            self.device.restart()?;
+            let Some((first, _)) = self.places(1, blocks * BLOCK) else { return Ok(false) };
+            for k in 0..blocks {
+                let hit = self.read_at_once(first + k * BLOCK)?;
+                missed[k as usize] += u32::from(!hit);
+                if !hit || k % rest == 0 {
+                    self.wait()?;
+                }
+            }
         }
-        Ok(all)
+        // Where the platters stood may shift it by one.
+        let again = |pair: &[u32]| pair[0] + pair[1] >= self.probe.tests;
+        Ok(!missed[1..].windows(2).any(again))
     }
 
     /// Reads `n` blocks far from each other, then what lies `blocks` behind them: whether most of these hit.
@@ -138,11 +159,20 @@ impl<D: TimedDevice> Prober<'_, D> {
         (apart > room).then(|| (self.random.random_range(0..=last / BLOCK) * BLOCK, apart))
     }
 
-    /// Reads a block; whether it hits.
+    /// Reads a block, and waits; whether it hits.
     fn read(&mut self, lba: u64) -> Result<bool, D::Error> {
-        let time = self.device.serve(Op::Read, Lba(lba), Sectors(BLOCK as u32))?;
+        let hit = self.read_at_once(lba)?;
+        self.wait()?;
+        Ok(hit)
+    }
+
+    fn wait(&mut self) -> Result<(), D::Error> {
         let jitter = self.random.random_range(0..=self.probe.pause.0);
-        self.device.pause(self.probe.pause + Nanos(jitter))?;
+        self.device.pause(self.probe.pause + Nanos(jitter))
+    }
+
+    fn read_at_once(&mut self, lba: u64) -> Result<bool, D::Error> {
+        let time = self.device.serve(Op::Read, Lba(lba), Sectors(BLOCK as u32))?;
         Ok(time <= self.probe.limit)
     }
 }

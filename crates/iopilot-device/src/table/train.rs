@@ -306,6 +306,9 @@ mod tests {
             fn pause(&mut self, time: Nanos) -> Result<(), Self::Error> {
                 self.0.pause(time)
             }
+            fn now(&self) -> Nanos {
+                self.0.now()
+            }
         }
         let training = Training { form: TableForm::Two, samples: 2, seed: 1 };
         let mut disk = ReadOnly(Synchronous::new(ConstantDevice::simple(4 << 21, 1, Nanos(1000), 2.0)));
@@ -361,6 +364,9 @@ mod tests {
             }
             fn pause(&mut self, _: Nanos) -> std::io::Result<()> {
                 Ok(())
+            }
+            fn now(&self) -> Nanos {
+                Nanos::ZERO
             }
         }
         let training = Training { form: TableForm::Two, samples: 1, seed: 1 };

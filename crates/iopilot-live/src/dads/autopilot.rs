@@ -23,8 +23,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 use watch::{Log, Watch};
 
-/// What a check may simulate, over all candidates: the work of about a second on one core.
-const BUDGET: u64 = 600_000;
+/// What a check may simulate, over all candidates: the work of less than a second on one core.
+pub const BUDGET: u64 = 400_000;
+/// And with one candidate: more tell no more, and take memory.
+const TRIED: u64 = 40_000;
 /// What a change takes on an idle disk (measured on Linux 6.18).
 const CHANGE: Nanos = Nanos::from_millis(22);
 
@@ -90,12 +92,14 @@ pub(super) struct Flight {
     /// Puts everything back when it is dropped; a dry run has nothing to put back.
     guard: Option<Guard>,
     capacity: u64,
+    diskseq: Option<u64>,
 }
 
 impl Flight {
     /// Looks at everything, and begins to capture.
     pub(super) fn prepare(options: FlightOptions) -> Result<Self, LiveError> {
         let queue = BlockQueue::open(&options.device)?;
+        let diskseq = queue.diskseq();
         let original = queue.state()?;
         let line_up = LineUp::of(&queue, &original, &options.candidates, options.default.as_ref())?;
         let sectors = queue.sectors()?;
@@ -124,7 +128,7 @@ impl Flight {
             rule: options.rule,
             change_fixed: CHANGE,
             revert: options.revert,
-            budget: Some(BUDGET),
+            budget: Some(BUDGET.min(TRIED * line_up.candidates.len() as u64)),
         };
         let pilot = Pilot::new(config, device, &options.run)?;
         let capture =
@@ -136,7 +140,7 @@ impl Flight {
                 Some(Guard { queue: queue.clone(), state: original.clone(), journal: Some(journal) })
             }
         };
-        Ok(Self { options, queue, line_up, original, capture, pilot, learned, ready, guard, capacity })
+        Ok(Self { options, queue, line_up, original, capture, pilot, learned, ready, guard, capacity, diskseq })
     }
 
     /// What there is to tell before the first check.
@@ -165,15 +169,16 @@ impl Flight {
     /// # Errors
     /// What went wrong; everything is put back also then, as far as it can be.
     pub(super) fn fly(self, shared: &Shared, audit: &Audit, stop: &Arc<AtomicBool>) -> Result<(), LiveError> {
-        let Self { options, queue, line_up, original, capture, pilot, learned, ready, guard, capacity } = self;
+        let Self { options, queue, line_up, original, capture, pilot, learned, ready, guard, capacity, diskseq } = self;
         let name = queue.name().to_owned();
         let (orders, taken) = channel();
         let (given, answers) = channel();
-        let result = thread::scope(|scope| {
+        let (result, left) = thread::scope(|scope| {
             // A simulation that panics drops its end of the channels, which the watch sees.
             scope.spawn(move || think(pilot, &taken, &given));
             let log = Log { name: &name, shared, audit };
             let mut watch = Watch {
+                diskseq,
                 expected: original.clone(),
                 options: &options,
                 queue: &queue,
@@ -196,10 +201,17 @@ impl Flight {
             watch.begin();
             let result = watch.run(stop);
             watch.save();
-            result
+            (result, watch.expected)
         });
         let unplugged = matches!(result, Err(LiveError::Unplugged(_)));
-        let restored = guard.map_or(Ok(()), |mut guard| guard.restore());
+        // A queue that outlives its disk may be another's by now, unless it is as it was left.
+        let foreign =
+            || queue.state().is_ok_and(|now| now.scheduler != left.scheduler || now.tunables != left.tunables);
+        let restored = match guard {
+            None => Ok(()),
+            Some(guard) if unplugged && foreign() => guard.leave(),
+            Some(mut guard) => guard.restore(),
+        };
         shared.with(|s| {
             s.phase = Phase::Ended;
             s.error = result.as_ref().err().map(ToString::to_string);

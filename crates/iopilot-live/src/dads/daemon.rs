@@ -90,7 +90,8 @@ impl Daemon {
         self.disks.iter().any(|(_, thread)| !thread.is_finished())
     }
 
-    /// Lands: every disk is put back as it was.
+    /// Lands: every disk is put back as it was. That a disk was unplugged is its user's business and no failure; the status and
+    /// the audit tell.
     ///
     /// # Errors
     /// The first thing that went wrong during the flight of a disk or at its end; all are landed.
@@ -102,7 +103,10 @@ impl Daemon {
                 // Unwinding has put everything back.
                 Err(LiveError::Failed("an autopilot ended unexpectedly; its disk was put back".to_owned()))
             });
-            first = first.and(ended);
+            first = first.and(match ended {
+                Err(LiveError::Unplugged(_)) => Ok(()),
+                other => other,
+            });
         }
         first
     }

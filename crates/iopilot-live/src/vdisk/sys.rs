@@ -8,7 +8,7 @@ use std::path::Path;
 
 /// Lets the calling thread, and those it starts, run before all ordinary ones as soon as they can. Whether the kernel
 /// allowed it.
-pub(super) fn become_real_time(priority: i32) -> bool {
+pub(crate) fn become_real_time(priority: i32) -> bool {
     let parameters = libc::sched_param { sched_priority: priority };
     // SAFETY: the kernel reads the structure, which outlives the call; 0 is the calling thread.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) == 0 }

@@ -122,14 +122,16 @@ pub(crate) struct DiskTrain {
 const PROBE_EXAMPLES: &str = "Examples:
   iopilot disk probe hd-250-32
   iopilot disk probe hd-250-32 --json
-  iopilot disk probe hd-250-32 -o found.toml && iopilot disk show found.toml";
+  iopilot disk probe hd-250-32 -o found.toml && iopilot disk show found.toml
+  iopilot disk probe /dev/sdb -o sdb.toml";
 
 /// `iopilot disk probe`
 ///
-/// Nothing is written to the disk.
+/// Nothing is written to the disk. A live disk (needs root) is read past the page cache, for some ten minutes; whatever else
+/// uses it meanwhile disturbs.
 #[derive(Debug, Args)]
 pub(crate) struct DiskProbe {
-    /// A disk of the catalogue, a TOML file, or a DiskSim file (.diskspecs, .parv).
+    /// A disk of the catalogue, a TOML file, a DiskSim file (.diskspecs, .parv), or a live disk such as /dev/sdb.
     pub(crate) disk: String,
     /// Write what was found to this TOML file, a disk for --disk.
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -137,6 +139,9 @@ pub(crate) struct DiskProbe {
     /// A read of 4 kB that takes longer missed the disk's cache, µs.
     #[arg(long, value_name = "US", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) hit_limit_us: u32,
+    /// Give up after so many seconds of the disk's time. Default for a live disk: 3600.
+    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) time_limit: Option<u32>,
     /// The seed of the places that are read.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,

@@ -11,23 +11,28 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// Long enough for anything that comes at all.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A daemon, killed where a test forgets it.
-struct Flight {
-    child: Child,
+pub(crate) struct Flight {
+    pub(crate) child: Child,
 }
 
 impl Flight {
     /// Flies `disk`, of which the model says that bfq is far better than anything else for two sequential readers; that
     /// the loop device is a hundred times as fast must not matter here, and what it gains is noise.
-    fn start(s: &Sandbox, disk: &str, more: &str) -> Self {
+    pub(crate) fn start(s: &Sandbox, disk: &str, more: &str) -> Self {
         let disk_model = if more.contains("--learned") { "" } else { "--disk hd-500-16" };
+        Self::start_as(s.command(), s, &[disk], disk_model, more)
+    }
+
+    /// The same of several disks, by a command to which only the arguments are missing.
+    pub(crate) fn start_as(mut command: Command, s: &Sandbox, disks: &[&str], disk_model: &str, more: &str) -> Self {
         let fixed = "--depth 4 --interval 0.5 --max-error 0 --no-revert --candidates mq-deadline:fifo_batch=7,\
                      bfq:low_latency=0 --runtime-dir run --audit audit.jsonl";
-        let child = s
-            .command()
-            .args(["dads", "run", disk])
+        let child = command
+            .args(["dads", "run"])
+            .args(disks)
             .args(disk_model.split_whitespace())
             .args(fixed.split_whitespace())
             .args(more.split_whitespace())
@@ -39,12 +44,12 @@ impl Flight {
         flight
     }
 
-    fn signal(&self, name: &str) {
+    pub(crate) fn signal(&self, name: &str) {
         assert!(Command::new("kill").args([name, &self.child.id().to_string()]).status().unwrap().success());
     }
 
     /// Ends it; its exit code.
-    fn end(mut self, signal: &str) -> Option<i32> {
+    pub(crate) fn end(mut self, signal: &str) -> Option<i32> {
         self.signal(signal);
         self.child.wait().unwrap().code()
     }
@@ -58,10 +63,10 @@ impl Drop for Flight {
 }
 
 /// Two sequential readers, far apart.
-struct Readers(Vec<Child>);
+pub(crate) struct Readers(Vec<Child>);
 
 impl Readers {
-    fn start(disk: &str) -> Self {
+    pub(crate) fn start(disk: &str) -> Self {
         let reader = |skip: u32| {
             let script =
                 format!("while dd if={disk} of=/dev/null bs=64k skip={skip} count=200 iflag=direct; do :; done");
@@ -92,7 +97,7 @@ impl Drop for Readers {
     }
 }
 
-fn wait(what: &str, mut done: impl FnMut() -> bool) {
+pub(crate) fn wait(what: &str, mut done: impl FnMut() -> bool) {
     let began = Instant::now();
     while !done() {
         assert!(began.elapsed() < PATIENCE, "waited in vain: {what}");
@@ -101,7 +106,7 @@ fn wait(what: &str, mut done: impl FnMut() -> bool) {
 }
 
 /// A sandbox with a disk whose administrator has tuned mq-deadline.
-fn tuned(what: &str) -> Option<(Sandbox, Loop)> {
+pub(crate) fn tuned(what: &str) -> Option<(Sandbox, Loop)> {
     let s = Sandbox::new();
     if fs::File::open("/dev/loop-control").is_err() {
         skipped(&format!("{what}: no loop devices (needs root)"));
@@ -117,16 +122,16 @@ fn tuned(what: &str) -> Option<(Sandbox, Loop)> {
     Some((s, disk))
 }
 
-fn is_as_before(disk: &Loop) -> bool {
+pub(crate) fn is_as_before(disk: &Loop) -> bool {
     disk.queue("scheduler").contains("[mq-deadline]") && disk.queue("iosched/fifo_batch") == "7"
 }
 
-fn status(s: &Sandbox) -> Value {
+pub(crate) fn status(s: &Sandbox) -> Value {
     let all: Value = serde_json::from_str(&s.ok("dads status --json --runtime-dir run")).unwrap();
     all["disks"][0].clone()
 }
 
-fn events(s: &Sandbox) -> Vec<Value> {
+pub(crate) fn events(s: &Sandbox) -> Vec<Value> {
     let text = fs::read_to_string(s.path().join("audit.jsonl")).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }

@@ -17,6 +17,7 @@ mod generated;
 mod listings;
 mod live_disk;
 mod loop_device;
+mod perils;
 mod pipes;
 mod plot;
 mod probing;

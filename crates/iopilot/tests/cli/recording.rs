@@ -117,7 +117,7 @@ fn records_what_a_command_does_and_leaves_nothing() {
             fs::remove_file(s.path().join("denied.parquet")).unwrap();
             let out = without_bpf("ebpf").unwrap();
             let told = String::from_utf8(out.stderr).unwrap();
-            assert_eq!(out.status.code(), Some(1), "{told}");
+            assert_eq!(out.status.code(), Some(2), "{told}");
             assert!(told.lines().count() == 1 && told.contains("BPF: "), "{told}");
             assert!(!s.path().join("denied.parquet").exists());
         }
@@ -148,7 +148,7 @@ fn without_root_recording_says_what_it_needs() {
         .output()
         .unwrap();
     let line = String::from_utf8(out.stderr).unwrap();
-    assert_eq!(out.status.code(), Some(1), "{line}");
+    assert_eq!(out.status.code(), Some(2), "{line}");
     assert!(line.lines().count() == 1 && line.contains("needs root"), "{line}");
     s.holds_nothing_but(&["small.trace", "iopilot"]);
 }

@@ -11,13 +11,13 @@ use std::thread::sleep;
 use std::time::Duration;
 
 /// A folder for virtual disks that are of no other test; whatever is left there goes at the end.
-struct Disks {
-    sandbox: Sandbox,
+pub(crate) struct Disks {
+    pub(crate) sandbox: Sandbox,
 }
 
 impl Disks {
     /// `None`, having said why, where there can be none.
-    fn new(test: &str) -> Option<Self> {
+    pub(crate) fn new(test: &str) -> Option<Self> {
         let root = fs::metadata("/proc/self").is_ok_and(|m| m.uid() == 0);
         let there = ["/dev/fuse", "/dev/loop-control"].iter().all(|path| Path::new(path).exists());
         if !root || !there {
@@ -28,7 +28,7 @@ impl Disks {
     }
 
     /// Runs `iopilot vdisk`, which must succeed; what it prints.
-    fn ok(&self, line: &str) -> String {
+    pub(crate) fn ok(&self, line: &str) -> String {
         self.sandbox.ok(&format!("vdisk {line} --state-dir state"))
     }
 
@@ -38,7 +38,7 @@ impl Disks {
     }
 
     /// Attaches a disk; what is printed of it.
-    fn attach(&self, options: &str) -> Value {
+    pub(crate) fn attach(&self, options: &str) -> Value {
         serde_json::from_str(&self.ok(&format!("attach --json --backing disk.img {options}"))).unwrap()
     }
 
@@ -47,7 +47,7 @@ impl Disks {
     }
 
     /// Nothing is attached, mounted or noted.
-    fn are_gone(&self) {
+    pub(crate) fn are_gone(&self) {
         assert!(self.list().is_empty());
         assert_eq!(self.attached(), Vec::<PathBuf>::new());
         assert!(!fs::read_to_string("/proc/mounts").unwrap().contains(&*self.folder().to_string_lossy()));
@@ -70,7 +70,7 @@ impl Disks {
     }
 
     /// Runs a program, which must succeed; what it prints.
-    fn tool(&self, line: &str) -> String {
+    pub(crate) fn tool(&self, line: &str) -> String {
         let mut words = line.split_whitespace();
         let mut command = Command::new(words.next().unwrap());
         let out = command.args(words).current_dir(self.sandbox.path()).output().unwrap();
@@ -79,13 +79,13 @@ impl Disks {
     }
 
     /// Unmounts what a test has mounted, once no process holds it that was just being started.
-    fn unmount(&self) {
+    pub(crate) fn unmount(&self) {
         let mounted = self.sandbox.path().join("mounted");
         wait_until("unmounting", || Command::new("umount").arg("-q").arg(&mounted).status().unwrap().success());
     }
 
     /// Whether these programs are there; says so where not.
-    fn have(&self, test: &str, programs: &[&str]) -> bool {
+    pub(crate) fn have(&self, test: &str, programs: &[&str]) -> bool {
         let missing = programs.iter().find(|program| {
             !["/usr/sbin", "/sbin", "/usr/bin", "/bin"].iter().any(|folder| Path::new(folder).join(program).exists())
         });
@@ -106,7 +106,7 @@ impl Drop for Disks {
     }
 }
 
-fn device(attachment: &Value) -> &str {
+pub(crate) fn device(attachment: &Value) -> &str {
     attachment["device"].as_str().unwrap()
 }
 
@@ -117,7 +117,7 @@ fn queue(attachment: &Value, attribute: &str) -> String {
 }
 
 /// Waits until `done`; the time it takes is not asserted, but it ends.
-fn wait_until(what: &str, done: impl Fn() -> bool) {
+pub(crate) fn wait_until(what: &str, done: impl Fn() -> bool) {
     for _ in 0..3000 {
         if done() {
             return;

@@ -24,6 +24,13 @@ impl Guard {
     }
 }
 
+impl Guard {
+    /// Leaves it as it is.
+    pub(super) fn leave(mut self) -> Result<(), LiveError> {
+        self.journal.take().map_or(Ok(()), Journal::end)
+    }
+}
+
 impl Drop for Guard {
     fn drop(&mut self) {
         if let Err(e) = self.restore() {

@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 const BUSY: Duration = Duration::from_millis(20);
 /// The same, while nothing happens.
 const QUIET: Duration = Duration::from_millis(500);
-/// So many requests of an interval are kept; what comes after them is counted only. Some 25 MB.
-const LARGEST_WINDOW: usize = 150_000;
+/// So many requests of an interval are kept; what comes after them is counted only. Some 15 MB.
+const LARGEST_WINDOW: usize = 100_000;
 /// How often what was learned is written down.
 const SAVED_EVERY: Duration = Duration::from_secs(300);
 
@@ -46,6 +46,8 @@ pub(super) struct Watch<'a> {
     pub(super) options: &'a FlightOptions,
     pub(super) queue: &'a BlockQueue,
     pub(super) line_up: LineUp,
+    /// The kernel's number of this very disk.
+    pub(super) diskseq: Option<u64>,
     /// How the queue was left.
     pub(super) expected: QueueState,
     pub(super) capture: Capture,
@@ -130,6 +132,10 @@ impl Watch<'_> {
 
     /// Whether somebody else changed something.
     fn look_around(&mut self) -> Result<(), LiveError> {
+        // The queue of a loop device or a drive for removable media outlives its disk: what comes next is another disk.
+        if self.queue.diskseq() != self.diskseq {
+            return Err(LiveError::Unplugged(self.queue.name().to_owned()));
+        }
         let state = self.queue.state()?;
         if state.scheduler == self.expected.scheduler && state.tunables == self.expected.tunables {
             return Ok(());

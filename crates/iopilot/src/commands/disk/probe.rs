@@ -6,11 +6,17 @@ use crate::commands::session::{self, load_disk};
 use crate::render::{self, Alignment, Table, number, wrap};
 use anyhow::Context as _;
 use iopilot_block::Nanos;
-use iopilot_device::{Measured, Probe, Probed, Synchronous, probe_disk};
+use iopilot_device::{Measured, Probe, Probed, Synchronous, TimedDevice, probe_disk};
+use iopilot_live::{BlockQueue, DiskIdentity, TimedDisk};
 use iopilot_trace::Destination;
 use serde::Serialize;
 use std::fmt::Write;
 use std::io::Write as _;
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+
+/// The most that a live disk is asked for, s.
+const LONGEST: u32 = 3600;
 
 /// A value and what it may be off by.
 #[derive(Clone, Copy, Serialize)]
@@ -24,6 +30,7 @@ struct Value {
 struct Told {
     reads: u64,
     device_s: f64,
+    noise_us: f64,
     capacity_sectors: u64,
     revolution_ms: Value,
     rpm: Value,
@@ -65,12 +72,39 @@ struct SeekTold {
 /// Runs the command; the text to print.
 pub(super) fn run(args: &DiskProbe, context: &Context) -> anyhow::Result<String> {
     session::check_writable("--output", args.output.as_ref())?;
+    let path = Path::new(&args.disk);
+    if std::fs::metadata(path).is_ok_and(|m| m.file_type().is_block_device()) {
+        let name = DiskIdentity::of(&BlockQueue::open(path)?)?.file_name();
+        let limit = args.time_limit.unwrap_or(LONGEST);
+        // Between tests places change: what the cache holds of the one before is not met again.
+        let disk = TimedDisk::open(path, false, 0)?;
+        if !disk.run_first() {
+            context.note("the kernel does not let this run before others: on a busy machine times scatter");
+        }
+        context.note(format_args!("reading {} for some minutes, at most {limit} s (--time-limit)", args.disk));
+        return probe(args, &name, disk, Some(limit), context);
+    }
     let spec = load_disk(&args.disk, context)?;
-    let mut device = Synchronous::new(spec.build()?);
-    let probe = Probe { limit: Nanos::from_micros(args.hit_limit_us.into()), seed: args.seed, ..Probe::default() };
-    let found = probe_disk(&mut device, &probe).with_context(|| format!("probing {}", spec.name))?;
+    probe(args, &spec.name, Synchronous::new(spec.build()?), args.time_limit, context)
+}
+
+/// Probes `device`, and writes the file.
+fn probe<D: TimedDevice>(
+    args: &DiskProbe,
+    name: &str,
+    mut device: D,
+    limit_s: Option<u32>,
+    context: &Context,
+) -> anyhow::Result<String> {
+    let probe = Probe {
+        limit: Nanos::from_micros(args.hit_limit_us.into()),
+        seed: args.seed,
+        time: limit_s.map(|s| Nanos::from_secs(s.into())),
+        ..Probe::default()
+    };
+    let found = probe_disk(&mut device, &probe).with_context(|| format!("probing {name}"))?;
     if let Some(output) = &args.output {
-        let text = found.spec(&format!("{}-probed", spec.name)).to_toml();
+        let text = found.spec(&format!("{name}-probed")).to_toml();
         let written = || -> std::io::Result<()> {
             let (destination, mut file) = Destination::create(output)?;
             file.write_all(text.as_bytes())?;
@@ -80,7 +114,7 @@ pub(super) fn run(args: &DiskProbe, context: &Context) -> anyhow::Result<String>
         context.note(format_args!("written to {}", output.display()));
     }
     let told = told(&found);
-    if args.json { render::json(&told) } else { Ok(text(&told, &spec.name, context)) }
+    if args.json { render::json(&told) } else { Ok(text(&told, name, context)) }
 }
 
 fn told(found: &Probed) -> Told {
@@ -89,6 +123,7 @@ fn told(found: &Probed) -> Told {
     Told {
         reads: found.requests,
         device_s: found.seconds,
+        noise_us: found.noise / 1e3,
         capacity_sectors: found.capacity,
         revolution_ms: ms(found.period),
         rpm: Value { value: rpm, uncertainty: rpm * found.period.uncertainty / found.period.value },
@@ -124,9 +159,7 @@ fn text(told: &Told, name: &str, context: &Context) -> String {
     let reads = number::short_count(told.reads as f64);
     let minutes = number::plain(told.device_s / 60.0);
     let mut out = wrap(
-        &format!(
-            "{reads} reads beside those of the cache's sizes, which took {name} {minutes} minutes of its own time"
-        ),
+        &format!("{reads} reads beside those of the cache's sizes; all took {name} {minutes} minutes of its own time"),
         context.terminal.width,
     );
     let mut rows =
@@ -138,6 +171,9 @@ fn text(told: &Told, name: &str, context: &Context) -> String {
         Some((value, off)) => row(what, value, off),
         None => row(what, "-".into(), "-".into()),
     };
+    if told.noise_us >= 0.1 {
+        row("noise of times, ms", format!("{:.4}", told.noise_us / 1e3), String::new());
+    }
     measured("revolution, ms", Some(told.revolution_ms), &mut row);
     measured("revolutions a minute", Some(told.rpm), &mut row);
     row("cache segments", told.cache.segments.to_string(), "0".into());

@@ -1,0 +1,283 @@
+//! `iopilot dads run` where things go wrong around it: data are verified while schedulers change, disks vanish, and the kernel
+//! refuses what it is asked for. Needs root and what each test says where it is missing.
+#![cfg(target_os = "linux")]
+
+use crate::flying::{Flight, Readers, events, is_as_before, tuned, wait};
+use crate::vdisks::{Disks, device};
+use crate::{Sandbox, skipped};
+use serde_json::Value;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::sleep;
+use std::time::Duration;
+
+const MODEL: &str = "--disk hd-500-16";
+
+/// Sets an attribute of a disk's queue, as an administrator would; whether the kernel took it.
+fn set(disk: &str, attribute: &str, value: &str) -> bool {
+    let name = disk.trim_start_matches("/dev/");
+    fs::write(format!("/sys/block/{name}/queue/{attribute}"), value).is_ok()
+}
+
+fn queue(disk: &str, attribute: &str) -> String {
+    let name = disk.trim_start_matches("/dev/");
+    fs::read_to_string(format!("/sys/block/{name}/queue/{attribute}")).unwrap_or_default().trim().to_owned()
+}
+
+fn disks(s: &Sandbox) -> Vec<Value> {
+    let told: Value = serde_json::from_str(&s.ok("dads status --json --runtime-dir run")).unwrap();
+    told["disks"].as_array().unwrap().clone()
+}
+
+fn ended(s: &Sandbox, which: usize) -> bool {
+    disks(s)[which]["phase"] == "ended"
+}
+
+#[test]
+fn no_data_are_lost_while_schedulers_change() {
+    let test = "verified data under a changing scheduler";
+    let Some(disks) = Disks::new(test) else { return };
+    if !disks.have(test, &["fio", "mkfs.ext4", "fsck.ext4", "mount", "umount", "dd"]) {
+        return;
+    }
+    let attachment = disks.attach("--disk none --size 2G --depth 32");
+    let disk = device(&attachment);
+    if !queue(disk, "scheduler").contains("bfq") || !set(disk, "scheduler", "mq-deadline") {
+        return skipped(&format!("{test}: the kernel lacks mq-deadline or bfq"));
+    }
+    // For a disk that turns, the model of bfq waits for readers to go on, and is better here.
+    assert!(set(disk, "iosched/fifo_batch", "7") && set(disk, "rotational", "1"));
+    disks.tool(&format!("mkfs.ext4 -q {disk}"));
+    fs::create_dir(disks.sandbox.path().join("mounted")).unwrap();
+    disks.tool(&format!("mount {disk} mounted"));
+
+    let flight = Flight::start(&disks.sandbox, disk, "");
+    let readers = Readers::start(disk);
+    wait("the daemon changes it by itself", || queue(disk, "scheduler").contains("[bfq]"));
+    // What was written is read again and checked soon after, between the writes of others, and all of it at the end.
+    let mut fio = Command::new("fio")
+        .args("--name=verified --filename=mounted/file --size=48M --rw=randrw --bsrange=4k-64k --direct=1".split(' '))
+        .args("--ioengine=libaio --iodepth=16 --verify=crc32c --verify_fatal=1 --verify_backlog=128".split(' '))
+        .args("--time_based --runtime=9 --output=fio.txt".split(' '))
+        .current_dir(disks.sandbox.path())
+        .spawn()
+        .unwrap();
+    // Behind the daemon's back: one that it does not fly, one that it does.
+    let mut by_hand = 0;
+    for _ in 0..2 {
+        for scheduler in ["none", "mq-deadline", "bfq"] {
+            sleep(Duration::from_millis(900));
+            by_hand += u32::from(set(disk, "scheduler", scheduler));
+            let _ = set(disk, "iosched/low_latency", "0");
+        }
+    }
+    // It lands under load as well.
+    drop(readers);
+    assert_eq!(flight.end("-TERM"), Some(0));
+    assert!(fio.try_wait().unwrap().is_none(), "fio was to outlast the flight");
+    assert!(queue(disk, "scheduler").contains("[mq-deadline]"));
+    assert_eq!(queue(disk, "iosched/fifo_batch"), "7");
+    let status = fio.wait().unwrap();
+    let told = fs::read_to_string(disks.sandbox.path().join("fio.txt")).unwrap_or_default();
+    assert!(status.success() && !told.contains("verify: bad") && told.contains("err= 0"), "{told}");
+    let events = events(&disks.sandbox);
+    let own = events.iter().filter(|e| e["carried_out"] == true).count();
+    let others = events.iter().filter(|e| e["event"] == "changed-by-others").count();
+    assert!(own >= 1 && others >= 2 && by_hand == 6, "{own} {others} {by_hand}");
+
+    disks.unmount();
+    disks.tool(&format!("fsck.ext4 -f -n {disk}"));
+    disks.ok("detach vd0");
+    disks.are_gone();
+}
+
+/// A loop device that can be removed as a disk that is unplugged is. Attached to a file of the sandbox.
+struct Removable {
+    number: u32,
+    path: String,
+}
+
+impl Removable {
+    fn attach(s: &Sandbox, test: &str) -> Option<Self> {
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let number = 200 + (std::process::id() + 400 * MADE.fetch_add(1, Ordering::Relaxed)) % 800;
+        let made = Self { number, path: format!("/dev/loop{number}") };
+        if !made.control("0x4C80") || !Path::new(&made.path).exists() {
+            skipped(&format!("{test}: no loop device can be made (needs perl and /dev/loop-control)"));
+            return None;
+        }
+        fs::File::create(s.path().join("removable")).unwrap().set_len(2 << 30).unwrap();
+        let done = Command::new("losetup").arg(&made.path).arg(s.path().join("removable")).status();
+        assert!(done.unwrap().success());
+        assert!(set(&made.path, "scheduler", "mq-deadline") && set(&made.path, "iosched/fifo_batch", "7"));
+        Some(made)
+    }
+
+    /// An ioctl of /dev/loop-control: LOOP_CTL_ADD, LOOP_CTL_REMOVE.
+    fn control(&self, request: &str) -> bool {
+        let script = r#"open(F, "+<", "/dev/loop-control") && ioctl(F, hex($ARGV[0]), $ARGV[1] + 0) or exit 1"#;
+        let done = Command::new("perl").args(["-e", script, request, &self.number.to_string()]).status();
+        done.is_ok_and(|status| status.success())
+    }
+
+    fn detach(&self) {
+        assert!(Command::new("losetup").args(["-d", &self.path]).status().unwrap().success());
+    }
+
+    /// It is gone from the kernel: its node, its queue, everything.
+    fn remove(&self) {
+        wait("the kernel lets it go", || self.control("0x4C81"));
+        assert!(!Path::new(&format!("/sys/block/loop{}", self.number)).exists());
+    }
+}
+
+impl Drop for Removable {
+    fn drop(&mut self) {
+        if Path::new(&self.path).exists() {
+            let _ = Command::new("losetup").args(["-d", &self.path]).stderr(Stdio::null()).status();
+            self.control("0x4C81");
+        }
+    }
+}
+
+#[test]
+fn a_disk_that_is_unplugged_ends_its_own_flight_only() {
+    let Some((s, kept)) = tuned("an unplugged disk") else { return };
+    let Some(gone) = Removable::attach(&s, "an unplugged disk") else { return };
+    let flight = Flight::start_as(s.command(), &s, &[&gone.path, &kept.0], MODEL, "--fit wrap");
+    let readers = Readers::start(&kept.0);
+    wait("both are flown", || disks(&s).len() == 2);
+    gone.detach();
+    gone.remove();
+    wait("it is noticed", || ended(&s, 0));
+    assert!(disks(&s)[0]["error"].as_str().unwrap().ends_with("was unplugged"));
+    // The other one is flown on.
+    let before = disks(&s)[1]["checks"].as_u64().unwrap();
+    wait("the other one is watched", || disks(&s)[1]["checks"].as_u64().unwrap() > before + 2);
+    assert!(!ended(&s, 1));
+    drop(readers);
+    assert_eq!(flight.end("-TERM"), Some(0));
+    assert!(is_as_before(&kept));
+    assert_eq!(fs::read_dir(s.path().join("run")).unwrap().count(), 0, "no journal is left");
+    let told = fs::read_to_string(s.path().join("stderr")).unwrap();
+    assert!(told.contains(&format!("loop{}: ended: loop{} was unplugged", gone.number, gone.number)), "{told}");
+    let stop = events(&s).into_iter().find(|e| e["event"] == "stop").unwrap();
+    assert!(stop["why"].as_str().unwrap().ends_with("was unplugged") && stop["scheduler"].is_null(), "{stop}");
+}
+
+#[test]
+fn with_its_last_disk_the_daemon_ends() {
+    let test = "the last disk";
+    // Whether there are the schedulers that it takes.
+    let Some((s, _)) = tuned(test) else { return };
+    let Some(disk) = Removable::attach(&s, test) else { return };
+    let mut flight = Flight::start_as(s.command(), &s, &[&disk.path], MODEL, "");
+    let readers = Readers::start(&disk.path);
+    wait("bfq takes over", || queue(&disk.path, "scheduler").contains("[bfq]"));
+    drop(readers);
+    // The queue of a loop device outlives its disk, and is put back.
+    disk.detach();
+    assert_eq!(flight.child.wait().unwrap().code(), Some(0));
+    assert!(queue(&disk.path, "scheduler").contains("[mq-deadline]"));
+    assert_eq!(queue(&disk.path, "iosched/fifo_batch"), "7");
+    assert_eq!(fs::read_dir(s.path().join("run")).unwrap().count(), 0);
+    let told = fs::read_to_string(s.path().join("stderr")).unwrap();
+    assert!(told.contains("was unplugged"), "{told}");
+}
+
+#[test]
+fn a_virtual_disk_whose_server_dies_takes_nothing_with_it() {
+    let test = "a virtual disk that dies";
+    let Some((s, kept)) = tuned(test) else { return };
+    let Some(virtuals) = Disks::new(test) else { return };
+    let attachment = virtuals.attach("--disk none --size 2G --depth 32 --scheduler mq-deadline");
+    let dying = device(&attachment).to_owned();
+    let flight = Flight::start_as(s.command(), &s, &[&dying, &kept.0], MODEL, "");
+    let readers = (Readers::start(&dying), Readers::start(&kept.0));
+    wait("both have requests", || disks(&s).iter().all(|disk| disk["requests"].as_u64().unwrap() > 100));
+    virtuals.tool(&format!("kill -KILL {}", attachment["pid"]));
+    // All that reaches it fails now; that is no reason to stop watching.
+    sleep(Duration::from_secs(2));
+    assert!(!ended(&s, 0) && !ended(&s, 1));
+    drop(readers);
+    // What is left of it is cleared away.
+    virtuals.ok("list");
+    wait("it is noticed", || ended(&s, 0));
+    assert!(!ended(&s, 1));
+    assert_eq!(flight.end("-TERM"), Some(0));
+    assert!(is_as_before(&kept));
+    virtuals.are_gone();
+}
+
+/// Whether `setpriv` and `unshare` can take from a process what it needs; says so where not.
+fn can_deny(test: &str) -> bool {
+    let works = |line: &str| {
+        let words: Vec<&str> = line.split(' ').collect();
+        Command::new(words[0]).args(&words[1..]).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+    };
+    let can = works("unshare --mount setpriv --bounding-set=-bpf,-sys_admin,-perfmon true");
+    if !can {
+        skipped(&format!("{test}: needs root, unshare and setpriv"));
+    }
+    can
+}
+
+/// Runs it without the capabilities that BPF needs, having run `before` in a mount namespace of its own.
+fn without_bpf(s: &Sandbox, before: &str) -> Command {
+    let script = format!("{before} exec setpriv --bounding-set=-bpf,-sys_admin,-perfmon \"$0\" \"$@\"");
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", &script, env!("CARGO_BIN_EXE_iopilot")]).current_dir(s.path());
+    command
+}
+
+#[test]
+fn where_bpf_is_denied_tracefs_takes_over() {
+    let test = "a kernel that denies BPF";
+    let Some((s, disk)) = tuned(test) else { return };
+    if !can_deny(test) || fs::read_dir("/sys/kernel/tracing/instances").is_err() {
+        return;
+    }
+    let flight = Flight::start_as(without_bpf(&s, ""), &s, &[&disk.0], MODEL, "");
+    let told = disks(&s)[0].clone();
+    assert_eq!(told["capture"], "tracefs");
+    assert!(told["notes"][0].as_str().unwrap().starts_with("no BPF: "), "{told}");
+    let readers = Readers::start(&disk.0);
+    wait("bfq takes over", || disk.queue("scheduler").contains("[bfq]"));
+    drop(readers);
+    assert_eq!(flight.end("-TERM"), Some(0));
+    assert!(is_as_before(&disk));
+}
+
+#[test]
+fn where_nothing_can_be_seen_it_says_so_in_a_line() {
+    let test = "a kernel that denies everything";
+    let Some((s, disk)) = tuned(test) else { return };
+    if !can_deny(test) {
+        return;
+    }
+    let refused = |mut command: Command, expected: &str| {
+        let line = format!("dads run {} {MODEL} --runtime-dir run", disk.0);
+        let out = command.args(line.split(' ')).output().unwrap();
+        let told = String::from_utf8(out.stderr).unwrap();
+        assert_eq!(out.status.code(), Some(2), "{told}");
+        assert!(told.lines().count() == 1 && told.contains(expected), "{told}");
+        assert!(is_as_before(&disk) && out.stdout.is_empty());
+        let left = fs::read_dir(s.path().join("run")).map_or(0, Iterator::count);
+        assert_eq!(left, 0, "nothing is left behind");
+    };
+    let hidden = "for at in /sys/kernel/tracing /sys/kernel/debug; do mount -t tmpfs none $at 2>&-; done;";
+    refused(without_bpf(&s, hidden), "tracefs is not mounted");
+
+    // And as nobody.
+    let program = s.path().join("iopilot");
+    fs::copy(env!("CARGO_BIN_EXE_iopilot"), &program).unwrap();
+    for path in [s.path(), &program] {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o777)).unwrap();
+    }
+    let mut nobody = Command::new("setpriv");
+    nobody.args(["--reuid=65534", "--regid=65534", "--clear-groups", "./iopilot"]).current_dir(s.path());
+    refused(nobody, "needs root");
+}
