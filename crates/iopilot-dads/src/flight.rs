@@ -2,8 +2,9 @@
 
 use crate::pilot::{Check, Pilot, PilotConfig};
 use iopilot_block::Nanos;
+use iopilot_device::Device;
 use iopilot_sim::workload::Workload;
-use iopilot_sim::{Machine, RunOptions, RunReport, SimError, begin};
+use iopilot_sim::{Machine, RunOptions, RunReport, Session, SimError, Source, begin};
 
 /// How to fly.
 #[derive(Clone, Debug)]
@@ -28,7 +29,7 @@ pub struct Flight {
 }
 
 /// Runs `workload` on `machine` with the autopilot: every interval it tries its candidates on what completed in it, and
-/// changes the scheduler where that pays. `told` sees each check as it is made.
+/// changes the scheduler where that pays. The model is the machine's own device. `told` sees each check as it is made.
 ///
 /// # Errors
 /// Where the plan or the workload do not fit the machine, a run gets stuck, or `told` fails.
@@ -36,15 +37,38 @@ pub fn fly<E: From<SimError>>(
     machine: &Machine,
     workload: &Workload,
     plan: &FlightPlan,
-    mut told: impl FnMut(&Check) -> Result<(), E>,
+    told: impl FnMut(&Check) -> Result<(), E>,
 ) -> Result<Flight, E> {
     let config = machine.run_config(&RunOptions { seed: plan.seed, log: true });
-    let mut pilot = Pilot::new(plan.pilot.clone(), machine.device(), &config).map_err(SimError::from)?;
-    let mut session = begin(machine, workload, pilot.current(), &config)?;
+    let pilot = Pilot::new(plan.pilot.clone(), machine.device(), &config).map_err(SimError::from)?;
+    let session = begin(machine, workload, pilot.current(), &config)?;
+    fly_session(session, pilot, plan.interval, |_, _| (), told)
+}
+
+/// Flies over a run that has not begun, whose log is kept ([`iopilot_sim::RunConfig::log`]) and whose scheduler is the
+/// pilot's. Before each check `learn` sees the device and the model that candidates are tried on, so that the one can
+/// learn from the other; `told` sees each check as it is made.
+///
+/// # Errors
+/// Where the run gets stuck, or `told` fails.
+pub fn fly_session<S, D, M, E>(
+    mut session: Session<S, D>,
+    mut pilot: Pilot<M>,
+    interval: Nanos,
+    mut learn: impl FnMut(&mut D, &mut M),
+    mut told: impl FnMut(&Check) -> Result<(), E>,
+) -> Result<Flight, E>
+where
+    S: Source,
+    D: Device,
+    M: Device + Clone + Send + Sync,
+    E: From<SimError>,
+{
     let (mut checks, mut window, mut changing, mut pending) = (Vec::new(), Vec::new(), Nanos::ZERO, 0);
-    let mut now = plan.interval;
+    let mut now = interval;
     while session.run_until(now)? {
         window.append(&mut session.take_log());
+        learn(session.device_mut(), pilot.model_mut());
         if let Some(took) = session.take_changed() {
             pilot.changed(pending, took);
             changing += took;
@@ -60,7 +84,7 @@ pub fn fly<E: From<SimError>>(
             }
             checks.push(check);
         }
-        now += plan.interval;
+        now += interval;
     }
     changing += session.take_changed().unwrap_or_default();
     let (mut report, _) = session.finish();

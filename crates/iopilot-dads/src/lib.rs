@@ -20,7 +20,7 @@ mod words;
 pub use candidates::parse_candidates;
 pub use change_cost::ChangeCost;
 pub use confidence::confidence;
-pub use flight::{Flight, FlightPlan, fly};
+pub use flight::{Flight, FlightPlan, fly, fly_session};
 pub use judge::{Decision, Judge, Reason, Rule, Situation};
 pub use limiter::{Limit, Limiter};
 pub use objective::Objective;

@@ -157,6 +157,12 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
         self.rig.replace(device);
     }
 
+    /// The disk that candidates are tried on, for it to learn from the real one between two checks (GF 4.3.1, "Dynamic
+    /// behavior").
+    pub fn model_mut(&mut self) -> &mut D {
+        self.rig.device_mut()
+    }
+
     /// Somebody else put candidate `to` in place; what the pilot expected of its own last change is void.
     ///
     /// # Panics

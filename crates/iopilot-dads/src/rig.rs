@@ -8,9 +8,13 @@ use iopilot_sim::workload::replay::{Dependent, ReplayRecord};
 use iopilot_sim::{RunConfig, RunReport, Session, SimError, Source, Step};
 use iopilot_trace::{InferOptions, TraceRecord, infer};
 use rayon::prelude::*;
+use std::collections::{HashMap, HashSet};
 
 /// The virtual disk, which every candidate starts on as the scheduler in use left it at the last check: what its cache
 /// holds and where its arm stands carry over, alike for all.
+///
+/// Processes that had exited by the end of the window exit in the trial, too: schedulers that idle for a process heed it.
+/// The others live on.
 ///
 /// Candidates start afresh each time. Letting them keep what they learned would not be nearer to the truth: between two
 /// windows each would see its processes stop until the last of them is through, and bfq would draw conclusions from that
@@ -41,6 +45,11 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
         Self { device, config, clock: Nanos::ZERO, last_completion: Nanos::ZERO }
     }
 
+    /// The disk as it is, to learn in place: its cache and its arm stay as they are.
+    pub fn device_mut(&mut self) -> &mut D {
+        &mut self.device
+    }
+
     /// Another disk takes the place of the present one; it has served nothing yet.
     pub fn replace(&mut self, device: D) {
         (self.device, self.clock) = (device, Nanos::ZERO);
@@ -64,13 +73,14 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
         let dependencies = infer(&window, &InferOptions::default())
             .map_err(|e| InputError::new("requests", e.to_string(), "requests that tell what they waited for"))?;
         let requests: Vec<ReplayRecord> = window.iter().map(ReplayRecord::from).collect();
+        let ended = ended(records);
         // Between two windows the real disk may have been idle; so is the virtual one then.
         let start = self.clock + Nanos(first.arrival.0.saturating_sub(self.last_completion.0));
         let runs: Vec<Result<_, SimError>> = candidates
             .par_iter()
             .enumerate()
             .map(|(i, candidate)| {
-                let source = Dependent::new(&requests[..], &dependencies, 1.0).lasting();
+                let source = Dependent::new(&requests[..], &dependencies, 1.0).lasting(ended.clone());
                 let source = Delayed { source, by: start };
                 let mut session = Session::new(source, self.device.clone(), candidate, &self.config)?;
                 session.run_until(Nanos::MAX)?;
@@ -91,6 +101,30 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
         self.last_completion = records.iter().filter_map(|r| r.completion).max().unwrap_or(first.arrival);
         Ok(trials)
     }
+}
+
+/// The processes of which it is known that they have exited: whoever started them went on, with another process or by
+/// itself, after all that they did.
+fn ended(records: &[TraceRecord]) -> HashSet<ProcessId> {
+    let mut last: HashMap<ProcessId, (ProcessId, Nanos)> = HashMap::new();
+    // When each process last started another, or issued something.
+    let mut went_on: HashMap<ProcessId, Nanos> = HashMap::new();
+    for record in records {
+        let Some(process) = record.process else { continue };
+        let mut go_on = |who, at: Nanos| {
+            let latest = went_on.entry(who).or_default();
+            *latest = at.max(*latest);
+        };
+        go_on(process, record.arrival);
+        if let (Some(parent), Some(start)) = (record.parent, record.process_start) {
+            go_on(parent, start);
+            let end = record.completion.unwrap_or(Nanos::MAX);
+            let known = last.entry(process).or_insert((parent, end));
+            known.1 = known.1.max(end);
+        }
+    }
+    let over = |(_, (parent, end)): &(&ProcessId, &(ProcessId, Nanos))| went_on.get(parent).is_some_and(|at| at >= end);
+    last.iter().filter(over).map(|(process, _)| *process).collect()
 }
 
 /// `records` as if the first, which came at `start`, had come at the beginning of time.
@@ -141,5 +175,33 @@ impl<S: Source> Source for Delayed<S> {
 
     fn thinks_from_block_layer(&self) -> bool {
         self.source.thinks_from_block_layer()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iopilot_block::{Lba, Op, Sectors};
+
+    #[test]
+    fn a_process_has_ended_when_its_parent_went_on_after_it() {
+        let record = |process: u32, born: Option<u64>, arrival: u64| TraceRecord {
+            process: Some(ProcessId(process)),
+            parent: born.map(|_| ProcessId(5)),
+            process_start: born.map(Nanos),
+            completion: Some(Nanos(arrival + 3)),
+            ..TraceRecord::new(Nanos(arrival), Op::Read, Lba(0), Sectors(8))
+        };
+        // 5 reads, then starts 10, 11 and 12, one after the other; 10 is the only one that reads twice.
+        let mut records =
+            vec![record(5, None, 0), record(10, Some(4), 5), record(10, Some(4), 9), record(11, Some(13), 14)];
+        assert_eq!(ended(&records), HashSet::from([ProcessId(10)]));
+        records.push(record(12, Some(17), 18));
+        assert_eq!(ended(&records), HashSet::from([10, 11].map(ProcessId)), "the last may read on");
+        records.push(record(5, None, 30));
+        assert_eq!(ended(&records).len(), 3);
+        // Workers that were started together.
+        let workers = [record(10, Some(1), 5), record(11, Some(2), 6), record(10, Some(1), 9)];
+        assert!(ended(&workers).is_empty());
     }
 }

@@ -9,6 +9,7 @@ pub(crate) fn words(reason: &Reason, from: &str, to: &str, objective: Objective,
     let percent = |share: f64| format!("{:.1} %", 100.0 * share);
     let what = match objective {
         Objective::ServiceTime => "the disk's time",
+        Objective::ResponseTime => "the time that requests take, waiting included,",
         Objective::P99 => "the 99th percentile of response times",
         Objective::Throughput => "the time the whole takes",
         Objective::Fairness => "unfairness",

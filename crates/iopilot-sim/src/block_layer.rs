@@ -260,6 +260,7 @@ impl BlockLayer {
     /// A task has exited.
     pub(crate) fn process_exited<D: Device>(&mut self, process: ProcessId, now: Nanos, device: &mut D) {
         self.scheduler.process_exited(process, now);
+        self.recorder.exited(process);
         self.pump(now, device);
     }
 

@@ -200,7 +200,7 @@ impl<S: Source, D: Device> Engine<S, D> {
         for step in &steps {
             let process = match step {
                 Step::Request(arrival) => Some(arrival.process),
-                Step::Exit(_) => None,
+                Step::Start { .. } | Step::Exit(_) => None,
             };
             if batch.is_some() && batch != process {
                 self.block.end_batch(self.now, &mut self.device);
@@ -208,6 +208,7 @@ impl<S: Source, D: Device> Engine<S, D> {
             batch = process;
             match step {
                 Step::Request(arrival) => self.block.submit(arrival, self.now),
+                Step::Start { process, parent } => self.block.recorder.started(*process, *parent, self.now),
                 Step::Exit(process) => self.block.process_exited(*process, self.now, &mut self.device),
             }
         }

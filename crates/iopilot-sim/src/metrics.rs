@@ -37,6 +37,8 @@ pub(crate) struct Recorder {
     seeks: Vec<SeekPoint>,
     seek_stride: u64,
     pub(crate) log: Option<RequestLog>,
+    /// Of processes that were started during the run and have not exited: by whom, and when. For the log.
+    births: HashMap<ProcessId, (ProcessId, Nanos)>,
     outcomes: Option<Vec<Outcome>>,
     /// What the device told of itself at the end.
     pub(crate) device: Option<DeviceReport>,
@@ -129,9 +131,22 @@ impl Recorder {
             seeks: Vec::new(),
             seek_stride: 1,
             log: log.then(RequestLog::default),
+            births: HashMap::new(),
             outcomes: outcomes.then(Vec::new),
             device: None,
         }
+    }
+
+    /// `parent` started `process`.
+    pub(crate) fn started(&mut self, process: ProcessId, parent: ProcessId, now: Nanos) {
+        if self.log.is_some() {
+            self.births.insert(process, (parent, now));
+        }
+    }
+
+    /// `process` has exited.
+    pub(crate) fn exited(&mut self, process: ProcessId) {
+        self.births.remove(&process);
     }
 
     /// A task issued a request.
@@ -191,7 +206,10 @@ impl Recorder {
     /// A request as submitted, of which `rq` was the last part, is complete; that part was issued at `issued`.
     pub(crate) fn completed(&mut self, rq: &Request, io: &Io, issued: Nanos, now: Nanos) {
         if let Some(log) = &mut self.log {
+            let birth = if self.births.is_empty() { None } else { self.births.get(&rq.process) };
             log.completed(TraceRecord {
+                parent: birth.map(|(parent, _)| *parent),
+                process_start: birth.map(|(_, start)| *start),
                 issue: Some(issued),
                 completion: Some(now),
                 flags: rq.flags,

@@ -88,6 +88,11 @@ impl<S: Source, D: Device> Session<S, D> {
         Ok(())
     }
 
+    /// The device, to be looked at.
+    pub fn device_mut(&mut self) -> &mut D {
+        &mut self.engine.device
+    }
+
     /// Takes the requests that are complete and were not taken before, in order of arrival; one that arrived behind a
     /// request under way comes later. Nothing where [`RunConfig::log`] is not set.
     pub fn take_log(&mut self) -> Vec<TraceRecord> {

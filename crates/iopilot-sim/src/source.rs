@@ -30,6 +30,14 @@ pub struct Arrival {
 pub enum Step {
     /// A task issues a request.
     Request(Arrival),
+    /// A task has been started by another. Only the log of the run tells: of a task that was there from the beginning
+    /// nothing needs to be said.
+    Start {
+        /// The new one.
+        process: ProcessId,
+        /// Who started it.
+        parent: ProcessId,
+    },
     /// A task has exited: it issues nothing more.
     Exit(ProcessId),
 }

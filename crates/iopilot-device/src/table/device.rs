@@ -5,6 +5,7 @@ use super::tables::{Lookup, TimeTables};
 use crate::{Completion, Device, DeviceRequest, ServiceBreakdown};
 use iopilot_block::{Lba, Nanos, Op};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// What a [`TableDisk`] is made of.
 #[derive(Clone, Debug)]
@@ -20,9 +21,11 @@ pub struct TableModel {
 /// A disk whose times come from tables. They are taken from the tables when a request's service begins, so that what
 /// was observed meanwhile counts. A flush or discard waits for what came before and then takes no time: nobody has
 /// measured one. Nor does anything take time as long as nothing has been learnt.
+///
+/// Copies share their tables until one of them learns: to try something on a copy costs little.
 #[derive(Clone, Debug)]
 pub struct TableDisk {
-    tables: TimeTables,
+    tables: Arc<TimeTables>,
     cache: SimulatedCache,
     queue_depth: u32,
     waiting: VecDeque<DeviceRequest>,
@@ -39,7 +42,7 @@ impl TableDisk {
             cache: SimulatedCache::new(model.cache),
             queue_depth: model.queue_depth,
             waiting: VecDeque::with_capacity(model.queue_depth as usize),
-            tables: model.tables,
+            tables: Arc::new(model.tables),
             current: None,
             previous_end: Lba(0),
         }
@@ -55,7 +58,7 @@ impl TableDisk {
     pub fn observe(&mut self, request: &DeviceRequest, previous_end: Lba, measured: Nanos) {
         if matches!(request.op, Op::Read | Op::Write) {
             let lookup = Lookup::new(request.op, request.lba, request.sectors, previous_end);
-            self.tables.observe(&lookup, measured);
+            Arc::make_mut(&mut self.tables).observe(&lookup, measured);
         }
     }
 

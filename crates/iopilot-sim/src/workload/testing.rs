@@ -22,6 +22,8 @@ pub(super) struct TestDevice {
 pub(super) struct Log {
     pub(super) requests: Vec<Seen>,
     pub(super) exits: Vec<(Nanos, ProcessId)>,
+    /// Who was started by whom.
+    pub(super) starts: Vec<(Nanos, ProcessId, ProcessId)>,
     /// The most requests of one process in flight at once.
     pub(super) depth: BTreeMap<u32, usize>,
     /// Lengths of the batches of requests issued by one process in one call.
@@ -91,6 +93,11 @@ impl TestDevice {
             let mut of_process = BTreeMap::<u32, usize>::new();
             for step in steps.drain(..) {
                 match step {
+                    Step::Start { process, parent } => {
+                        assert!(log.starts.iter().all(|s| s.1 != process), "starts twice");
+                        assert!(!exited.contains(&parent.0), "starts another after its exit");
+                        log.starts.push((now, process, parent));
+                    }
                     Step::Exit(process) => {
                         assert_eq!(
                             in_flight.get(&process.0).copied().unwrap_or(0),

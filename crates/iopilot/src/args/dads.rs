@@ -67,7 +67,8 @@ pub(crate) struct DadsRun {
     /// Seconds from one check to the next. Default: 5.
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     pub(crate) interval: Option<f64>,
-    /// What makes a candidate better: service-time (the default), p99, throughput, fairness or blocked-time.
+    /// What makes a candidate better: service-time (the default), response-time, p99, throughput, fairness or
+    /// blocked-time.
     #[arg(long, value_name = "OBJECTIVE")]
     pub(crate) objective: Option<String>,
     /// When to change. Default: thesis.
@@ -161,7 +162,7 @@ pub(crate) struct DadsReplay {
     /// Seconds from one check to the next.
     #[arg(long, value_name = "SECONDS", default_value_t = 5.0, allow_negative_numbers = true)]
     pub(crate) interval: f64,
-    /// What makes a candidate better: service-time, p99, throughput, fairness or blocked-time.
+    /// What makes a candidate better: service-time, response-time, p99, throughput, fairness or blocked-time.
     #[arg(long, value_name = "OBJECTIVE", default_value = "service-time")]
     pub(crate) objective: String,
     /// When to change.

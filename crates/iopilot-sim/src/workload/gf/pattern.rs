@@ -24,6 +24,18 @@ pub(super) struct Piece {
     pub(super) ahead: bool,
     /// How long the process computes before it.
     pub(super) think: Nanos,
+    pub(super) task: Task,
+}
+
+/// Whose a request is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Task {
+    /// The process' own.
+    Own,
+    /// The first of a process that it starts and waits for.
+    Starts,
+    /// Another of that one.
+    Started,
 }
 
 /// The requests of one process, in order.
@@ -40,11 +52,12 @@ pub(super) enum Pattern {
 }
 
 impl Pattern {
-    /// Those of process `number` (below [`PROCESSES`]) on a disk of `capacity` sectors.
-    pub(super) fn new(benchmark: GfBenchmark, number: u64, capacity: u64, seed: u64) -> Self {
+    /// Those of process `number` (below [`PROCESSES`]) on a disk of `capacity` sectors, where only this `share` of each
+    /// file is there.
+    pub(super) fn new(benchmark: GfBenchmark, number: u64, capacity: u64, seed: u64, share: f64) -> Self {
         let file = FILE.min(capacity / SHARE) / WINDOW * WINDOW;
         let first = number * file;
-        let end = first + file;
+        let end = first + (file as f64 * share) as u64 / WINDOW * WINDOW;
         let strided = |step, series| Self::Strided { first, next: first, end, step, series };
         match benchmark {
             GfBenchmark::Tac => Self::Backward { first, next: end },
@@ -54,14 +67,20 @@ impl Pattern {
             GfBenchmark::KernelRead => {
                 // A third of a file's size: about 340 MB, in which the sources take 250.
                 let room = file / 3 / PAGE * PAGE;
-                Self::Tree(Box::new(TreeWalk::new(PROCESSES * file + number * room, room, seed ^ number)))
+                Self::Tree(Box::new(TreeWalk::new(PROCESSES * file + number * room, room, seed ^ number, share)))
             }
         }
     }
 
     /// The next request; `None` at the end.
     pub(super) fn next(&mut self) -> Option<Piece> {
-        let piece = |lba, sectors: u64, ahead| Piece { lba, sectors: sectors as u32, ahead, think: Nanos::ZERO };
+        let piece = |lba, sectors: u64, ahead| Piece {
+            lba,
+            sectors: sectors as u32,
+            ahead,
+            think: Nanos::ZERO,
+            task: Task::Own,
+        };
         match self {
             Self::Tree(walk) => walk.next(),
             Self::Backward { first, next } => {
@@ -98,7 +117,7 @@ mod tests {
     const CAPACITY: u64 = 400 << 21;
 
     fn places(benchmark: GfBenchmark, count: usize) -> Vec<(u64, u32)> {
-        let mut pattern = Pattern::new(benchmark, 1, CAPACITY, 0);
+        let mut pattern = Pattern::new(benchmark, 1, CAPACITY, 0, 1.0);
         std::iter::from_fn(|| pattern.next()).take(count).map(|p| (p.lba - FILE, p.sectors)).collect()
     }
 
@@ -119,7 +138,7 @@ mod tests {
         assert_eq!(four.len(), 4 * 2033);
         assert_eq!(four[2033], (8, 8), "the second series begins 4 kB further on");
         for benchmark in GfBenchmark::ALL {
-            let mut last = Pattern::new(benchmark, PROCESSES - 1, CAPACITY, 3);
+            let mut last = Pattern::new(benchmark, PROCESSES - 1, CAPACITY, 3, 1.0);
             let end = std::iter::from_fn(|| last.next()).take(50_000).map(|p| p.lba + u64::from(p.sectors)).max();
             assert!(end.is_some_and(|end| end <= CAPACITY), "{benchmark}: {end:?}");
         }

@@ -1,6 +1,6 @@
 //! [`TreeWalk`]: the traversal of a source tree with small files (GF 2.4.3).
 
-use super::pattern::{PAGE, Piece};
+use super::pattern::{PAGE, Piece, Task};
 use iopilot_block::Nanos;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
@@ -41,14 +41,14 @@ pub(super) struct TreeWalk {
 }
 
 impl TreeWalk {
-    /// A tree somewhere in the `room` sectors from `first`.
-    pub(super) fn new(first: u64, room: u64, seed: u64) -> Self {
+    /// This `share` of a tree, somewhere in the `room` sectors from `first`.
+    pub(super) fn new(first: u64, room: u64, seed: u64, share: f64) -> Self {
         Self {
             random: Pcg64Mcg::seed_from_u64(seed),
             first,
             room,
             next: first,
-            directories: DIRECTORIES,
+            directories: (f64::from(DIRECTORIES) * share).round() as u32,
             files: Vec::with_capacity(FILES as usize),
             file: (0, 0),
             windows: 0,
@@ -57,7 +57,7 @@ impl TreeWalk {
     }
 
     pub(super) fn next(&mut self) -> Option<Piece> {
-        let page = |lba, think| Piece { lba, sectors: PAGE as u32, ahead: false, think };
+        let page = |lba, think| Piece { lba, sectors: PAGE as u32, ahead: false, think, task: Task::Own };
         if let Some(lba) = self.inodes.take() {
             return Some(page(lba, Nanos::ZERO));
         }
@@ -74,6 +74,7 @@ impl TreeWalk {
             sectors: (pages * PAGE) as u32,
             ahead: self.windows >= 2,
             think: if self.windows == 0 { EXEC } else { Nanos::ZERO },
+            task: if self.windows == 0 { Task::Starts } else { Task::Started },
         };
         self.file = (self.file.0 + pages * PAGE, self.file.1 - pages);
         self.windows += 1;
@@ -115,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_tree_is_that_of_linux_2_6_17() {
-        let mut walk = TreeWalk::new(1000, 700_000, 1);
+        let mut walk = TreeWalk::new(1000, 700_000, 1, 1.0);
         let pieces: Vec<Piece> = std::iter::from_fn(|| walk.next()).collect();
         let files = pieces.iter().filter(|p| p.think > Nanos::ZERO).count();
         let bytes: u64 = pieces.iter().map(|p| u64::from(p.sectors) * 512).sum();

@@ -430,6 +430,7 @@ mod tests {
                         waiting.push_back((free, arrival.tag));
                         issued.push((now, arrival));
                     }
+                    Step::Start { .. } => {}
                     Step::Exit(_) => exits += 1,
                 }
             }

@@ -5,7 +5,7 @@ use crate::{Source, Step};
 use iopilot_block::{Nanos, ProcessId};
 use iopilot_trace::{ArrivalSimulator, Dependencies};
 use std::borrow::Borrow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Processes issue their requests in the recorded order, wait for what they waited for, and think in between.
 #[derive(Clone, Debug)]
@@ -16,8 +16,8 @@ pub struct Dependent<R, D> {
     request_of: HashMap<ProcessId, u32>,
     due: Vec<u32>,
     exits: Vec<ProcessId>,
-    /// Whether processes live on after their last request.
-    lasting: bool,
+    /// Where set, of all processes only these exit after their last request.
+    ended: Option<HashSet<ProcessId>>,
     /// When the last of `exits` happened.
     exited: Nanos,
 }
@@ -36,14 +36,15 @@ impl<R: Borrow<[ReplayRecord]>, D: Borrow<Dependencies>> Dependent<R, D> {
             request_of,
             due: Vec::new(),
             exits: Vec::new(),
-            lasting: false,
+            ended: None,
             exited: Nanos::ZERO,
         }
     }
 
-    /// The records are a part of what the processes do: none exits after its last.
-    pub fn lasting(self) -> Self {
-        Self { lasting: true, ..self }
+    /// The records are a part of what the processes do: none exits after its last, but those that are known to have
+    /// `ended`.
+    pub fn lasting(self, ended: HashSet<ProcessId>) -> Self {
+        Self { ended: Some(ended), ..self }
     }
 }
 
@@ -64,7 +65,11 @@ impl<R: Borrow<[ReplayRecord]>, D: Borrow<Dependencies>> Source for Dependent<R,
     }
 
     fn completed(&mut self, tag: u64, now: Nanos) {
-        if let Some(process) = self.simulator.completed(tag as u32, now).filter(|_| !self.lasting) {
+        if let Some(process) = self
+            .simulator
+            .completed(tag as u32, now)
+            .filter(|p| self.ended.as_ref().is_none_or(|ended| ended.contains(p)))
+        {
             self.exits.push(process);
             self.exited = now;
         }
