@@ -26,7 +26,7 @@ use watch::{Log, Watch};
 /// What a check may simulate, over all candidates: the work of less than a second on one core.
 pub const BUDGET: u64 = 400_000;
 /// And with one candidate: more tell no more, and take memory.
-const TRIED: u64 = 40_000;
+const TRIED: u64 = 20_000;
 /// What a change takes on an idle disk (measured on Linux 6.18).
 const CHANGE: Nanos = Nanos::from_millis(22);
 
