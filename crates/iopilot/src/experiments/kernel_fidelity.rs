@@ -8,7 +8,6 @@ mod judge;
 mod measure;
 mod picks;
 mod predict;
-mod virtual_disk;
 
 use super::{Experiment, Outcome, Setup};
 use iopilot_live::ReadPattern;

@@ -5,11 +5,13 @@
 //! own, and a line in [`ALL`].
 
 mod carroll;
+mod dads_live;
 mod gf_cache_times;
 mod gf_table_accuracy;
 mod kernel_fidelity;
 mod outcome;
 mod text;
+mod virtual_disk;
 mod write;
 
 pub(crate) use outcome::{Claim, Outcome, ResultTable, Told};
@@ -50,6 +52,7 @@ pub(crate) const ALL: &[Experiment] = &[
     carroll::POSTMARK,
     carroll::RANDOM,
     carroll::SEQUENTIAL,
+    dads_live::EXPERIMENT,
     gf_cache_times::EXPERIMENT,
     gf_table_accuracy::EXPERIMENT,
     kernel_fidelity::EXPERIMENT,

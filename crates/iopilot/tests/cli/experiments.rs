@@ -1,6 +1,6 @@
 //! `experiment list` and `experiment run`.
 
-use crate::Sandbox;
+use crate::{Sandbox, skipped};
 use serde_json::Value;
 
 #[test]
@@ -69,11 +69,8 @@ fn the_table_based_disk_follows_a_disk() {
 #[cfg(target_os = "linux")]
 #[test]
 fn the_kernel_is_simulated_from_what_reaches_a_virtual_disk() {
-    use std::os::unix::fs::MetadataExt;
-    let root = std::fs::metadata("/proc/self").is_ok_and(|m| m.uid() == 0);
-    let there = ["/dev/fuse", "/dev/loop-control"].iter().all(|path| std::path::Path::new(path).exists());
-    if !root || !there {
-        return crate::skipped("kernel-fidelity: needs root, /dev/fuse and /dev/loop-control");
+    if !can_make_disks() {
+        return skipped("kernel-fidelity: needs root, /dev/fuse and /dev/loop-control");
     }
     let s = Sandbox::new();
     let json: Value =
@@ -94,4 +91,34 @@ fn the_kernel_is_simulated_from_what_reaches_a_virtual_disk() {
     }
     let requests = std::fs::read_to_string(s.path().join("results/kernel-fidelity-requests.csv")).unwrap();
     assert_eq!(requests.lines().count(), 1 + 16 * 160);
+}
+
+/// Whether there can be virtual disks.
+#[cfg(target_os = "linux")]
+fn can_make_disks() -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let root = std::fs::metadata("/proc/self").is_ok_and(|m| m.uid() == 0);
+    root && ["/dev/fuse", "/dev/loop-control"].iter().all(|path| std::path::Path::new(path).exists())
+}
+
+/// Whoever is faster on this machine: the autopilot flies, the file system stays sound, and the scheduler of before is back,
+/// which the experiment itself checks.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_autopilot_flies_over_benchmarks_on_a_virtual_disk() {
+    let mkfs = std::process::Command::new("mkfs.ext4").arg("-V").output().is_ok_and(|out| out.status.success());
+    if !can_make_disks() || !mkfs {
+        return skipped("dads-live: needs root, /dev/fuse, /dev/loop-control and mkfs.ext4");
+    }
+    let s = Sandbox::new();
+    let json: Value = serde_json::from_str(&s.ok("experiment run dads-live --quick --json --out results")).unwrap();
+    let times = json["tables"]["times"].as_array().unwrap();
+    let runs: Vec<_> = times.iter().map(|row| row["run"].as_str().unwrap()).collect();
+    assert_eq!(runs, ["none", "bfq", "DADS from none", "DADS from bfq"]);
+    for row in times {
+        let sum = row["IOR_s"].as_f64().unwrap() + row["TAC_s"].as_f64().unwrap();
+        assert!((row["total_s"].as_f64().unwrap() - sum).abs() < 1e-6 && sum > 0.0, "{row}");
+    }
+    assert_eq!(json["claims"].as_array().unwrap().len(), 3);
+    assert!(s.path().join("results/dads-live-timeline.svg").exists());
 }

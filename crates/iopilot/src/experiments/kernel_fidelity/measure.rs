@@ -1,8 +1,8 @@
 //! Records the loads under the kernel's schedulers.
 
-use super::virtual_disk::{Served, VirtualDisk};
 use super::{Cell, Plan, SCHEDULERS};
 use crate::experiments::Setup;
+use crate::experiments::virtual_disk::{Served, VirtualDisk};
 use anyhow::{Context as _, bail};
 use iopilot_block::Nanos;
 use iopilot_live::{Backend, BlockQueue, Capture, CaptureOptions, ReadLoad, Signals};

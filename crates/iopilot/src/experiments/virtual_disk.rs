@@ -34,6 +34,11 @@ impl VirtualDisk {
         Ok(Self { attachment, folder })
     }
 
+    /// A folder that is gone with it.
+    pub(super) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// Its block device.
     pub(super) fn device(&self) -> &Path {
         &self.attachment.device
@@ -64,7 +69,8 @@ impl Drop for VirtualDisk {
     }
 }
 
-fn program() -> anyhow::Result<Command> {
+/// This program, to be run once more.
+pub(super) fn program() -> anyhow::Result<Command> {
     Ok(Command::new(std::env::current_exe().context("finding this program")?))
 }
 

@@ -1,0 +1,119 @@
+//! [`Benchmark`]: what the processes read, through the page cache (GF 2.4.3).
+
+use super::Plan;
+use iopilot_live::Signals;
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+const KIB: u64 = 1024;
+
+/// One of the benchmarks. Each process reads a file, or a tree, of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Benchmark {
+    /// A file from its beginning, 64 kB at a time.
+    Ior,
+    /// Every file of a tree.
+    Lkr,
+    /// 4 kB, leaving out 512 kB.
+    Strided512,
+    /// A file from its end, 8 kB at a time.
+    Tac,
+    /// 4 kB, leaving out 8 kB.
+    Strided8,
+}
+
+impl Benchmark {
+    /// In the source's order (GF 4.5.3).
+    pub(super) const ALL: [Self; 5] = [Self::Ior, Self::Lkr, Self::Strided512, Self::Tac, Self::Strided8];
+
+    /// Reads a process makes of the large file in the whole experiment, each as large as told, and how far apart.
+    fn reads(self) -> (u64, u64, u64) {
+        match self {
+            Self::Ior => (900, 64 * KIB, 64 * KIB),
+            Self::Strided512 => (540, 4 * KIB, 516 * KIB),
+            Self::Tac => (1000, 8 * KIB, 8 * KIB),
+            Self::Strided8 => (600, 4 * KIB, 12 * KIB),
+            Self::Lkr => (0, 0, 0),
+        }
+    }
+
+    /// All processes, in the file system mounted at `root`.
+    pub(super) fn run(self, root: &Path, plan: &Plan, signals: &Signals) -> io::Result<()> {
+        thread::scope(|scope| {
+            let work = |n: u32| move || self.process(&folder(root, n), plan.share, signals);
+            let tasks: Vec<_> = (0..plan.processes).map(|n| scope.spawn(work(n))).collect();
+            let end = |task: thread::ScopedJoinHandle<'_, io::Result<()>>| {
+                task.join().unwrap_or_else(|e| std::panic::resume_unwind(e))
+            };
+            tasks.into_iter().try_for_each(end)
+        })
+    }
+
+    fn process(self, folder: &Path, share: f64, signals: &Signals) -> io::Result<()> {
+        if self == Self::Lkr {
+            return read_tree(&folder.join(TREE), signals);
+        }
+        let file = File::open(folder.join(LARGE))?;
+        let size = file.metadata()?.len();
+        let (reads, bytes, apart) = self.reads();
+        let mut data = vec![0; bytes as usize];
+        for n in 0..(reads as f64 * share).ceil() as u64 {
+            if signals.caught().is_some() {
+                return Ok(());
+            }
+            let at = match self {
+                Self::Tac => size - (n + 1) * bytes,
+                // At the end it begins anew, one read further on.
+                _ => {
+                    let a_round = (size - bytes) / apart;
+                    n % a_round * apart + n / a_round * bytes
+                }
+            };
+            file.read_exact_at(&mut data, at)?;
+        }
+        Ok(())
+    }
+}
+
+/// Where process `n` reads.
+pub(super) fn folder(root: &Path, n: u32) -> PathBuf {
+    root.join(format!("p{n}"))
+}
+
+/// The large file of a process, and its tree.
+pub(super) const LARGE: &str = "large";
+pub(super) const TREE: &str = "tree";
+
+fn read_tree(root: &Path, signals: &Signals) -> io::Result<()> {
+    let mut entries: Vec<PathBuf> = fs::read_dir(root)?.map(|e| e.map(|e| e.path())).collect::<io::Result<_>>()?;
+    entries.sort();
+    let mut data = Vec::new();
+    for path in entries {
+        if signals.caught().is_some() {
+            return Ok(());
+        }
+        if path.is_dir() {
+            read_tree(&path, signals)?;
+        } else {
+            data.clear();
+            File::open(&path)?.read_to_end(&mut data)?;
+        }
+    }
+    Ok(())
+}
+
+impl fmt::Display for Benchmark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Ior => "IOR",
+            Self::Lkr => "LKR",
+            Self::Strided512 => "512k-SR",
+            Self::Tac => "TAC",
+            Self::Strided8 => "8k-SR",
+        })
+    }
+}
