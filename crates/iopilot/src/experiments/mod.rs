@@ -7,6 +7,7 @@
 mod carroll;
 mod dads_live;
 mod gf_cache_times;
+mod gf_dads;
 mod gf_table_accuracy;
 mod kernel_fidelity;
 mod outcome;
@@ -54,6 +55,7 @@ pub(crate) const ALL: &[Experiment] = &[
     carroll::SEQUENTIAL,
     dads_live::EXPERIMENT,
     gf_cache_times::EXPERIMENT,
+    gf_dads::EXPERIMENT,
     gf_table_accuracy::EXPERIMENT,
     kernel_fidelity::EXPERIMENT,
 ];

@@ -86,3 +86,35 @@ fn bad_input_is_one_line() {
         assert!(e.contains(expected), "{options}: {e}");
     }
 }
+
+/// GF 4.6, in small: the autopilot changes at the first check where it begins with the worse, and is never the worst.
+#[test]
+fn the_autopilot_follows_the_better_of_two_schedulers() {
+    let s = Sandbox::new();
+    let one = s.ok("experiment run gf-dads --quick --json --threads 1 --out results");
+    assert!(one == s.ok("experiment run gf-dads --quick --json --threads 2"), "threads change nothing");
+    for disk in ["hd-500-16", "ssd-160"] {
+        let svg = std::fs::read_to_string(s.path().join(format!("results/gf-dads-{disk}.svg"))).unwrap();
+        assert!(svg.contains("AS, Deadline: TOTAL") && svg.ends_with("</svg>\n") && !svg.contains("NaN"), "{disk}");
+    }
+    let told: Value = serde_json::from_str(&one).unwrap();
+    for (figure, disk, better) in [("figure_4_4", "hd-500-16", "AS"), ("figure_4_9", "ssd-160", "Deadline")] {
+        let rows = told["tables"][figure].as_array().unwrap();
+        let number = |scheduler: &str, key: &str| {
+            let row = rows.iter().find(|r| r["scheduler"] == scheduler && r["disk"] == disk);
+            row.unwrap_or_else(|| panic!("{scheduler} on {disk}"))[key].as_f64().unwrap()
+        };
+        let worse = if better == "AS" { "Deadline" } else { "AS" };
+        // In the first benchmark, readers in sequence, nothing has to be found out but that.
+        assert!(number(better, "IOR") < number(worse, "IOR"), "{disk}");
+        for begun in [format!("{better}-{worse}"), format!("{worse}-{better}")] {
+            assert!(number(&begun, "total") < number(worse, "total"), "{begun} on {disk}");
+            assert!(number(&begun, "checks") > 5.0);
+        }
+        assert!(number(&format!("{worse}-{better}"), "changes") >= 1.0, "{disk}");
+    }
+    for claim in told["claims"].as_array().unwrap() {
+        assert_eq!(claim["reproduced"].as_bool().unwrap(), claim["because"].is_null(), "{claim}");
+        assert!(claim["source"].as_str().unwrap().starts_with("GF 4."), "{claim}");
+    }
+}

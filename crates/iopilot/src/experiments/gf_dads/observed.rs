@@ -1,0 +1,92 @@
+//! [`Observed`]: a disk of which each service is noted, for tables to learn from.
+
+use iopilot_block::{Lba, Nanos};
+use iopilot_device::{Completion, Device, DeviceRequest};
+
+/// A request as the disk served it; requests that were merged are one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Service {
+    pub(super) request: DeviceRequest,
+    /// Where the one before ended.
+    pub(super) previous_end: Lba,
+    pub(super) time: Nanos,
+}
+
+/// A disk that is given one request at a time.
+#[derive(Clone, Debug)]
+pub(super) struct Observed<D> {
+    disk: D,
+    current: Option<(DeviceRequest, Nanos)>,
+    previous_end: Lba,
+    services: Vec<Service>,
+}
+
+impl<D: Device> Observed<D> {
+    pub(super) fn new(disk: D) -> Self {
+        Self { disk, current: None, previous_end: Lba(0), services: Vec::new() }
+    }
+
+    /// Takes what was noted since.
+    pub(super) fn take(&mut self) -> impl Iterator<Item = Service> + '_ {
+        self.services.drain(..)
+    }
+}
+
+impl<D: Device> Device for Observed<D> {
+    fn submit(&mut self, request: DeviceRequest, now: Nanos) {
+        self.current = Some((request, now));
+        self.disk.submit(request, now);
+    }
+
+    fn next_event(&self) -> Option<Nanos> {
+        self.disk.next_event()
+    }
+
+    fn advance(&mut self, now: Nanos, out: &mut Vec<Completion>) {
+        let before = out.len();
+        self.disk.advance(now, out);
+        for completion in &out[before..] {
+            if let Some((request, issued)) = self.current.take_if(|(request, _)| request.id == completion.id) {
+                let service = Service { request, previous_end: self.previous_end, time: completion.at - issued };
+                self.services.push(service);
+                self.previous_end = Lba(request.lba.0 + u64::from(request.sectors.0));
+            }
+        }
+    }
+
+    fn capacity(&self) -> u64 {
+        self.disk.capacity()
+    }
+
+    /// What overlaps cannot be told apart.
+    fn queue_depth(&self) -> u32 {
+        1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iopilot_block::{Flags, Op, RequestId, Sectors};
+    use iopilot_device::ConstantDevice;
+
+    #[test]
+    fn each_service_is_noted_with_where_the_one_before_ended() {
+        let mut disk = Observed::new(ConstantDevice::simple(1 << 20, 1, Nanos(700), 1e9));
+        let mut serve = |lba, now| {
+            let id = RequestId::from_index(0);
+            let request = DeviceRequest { id, op: Op::Read, lba: Lba(lba), sectors: Sectors(8), flags: Flags::empty() };
+            disk.submit(request, Nanos(now));
+            let mut out = Vec::new();
+            while let Some(at) = disk.next_event() {
+                disk.advance(at, &mut out);
+            }
+            out.len()
+        };
+        assert_eq!((serve(16, 0), serve(100, 5000)), (1, 1));
+        let noted: Vec<(u64, u64, u64)> =
+            disk.take().map(|s| (s.request.lba.0, s.previous_end.0, s.time.0 / 100)).collect();
+        assert_eq!(noted, [(16, 0, 7), (100, 24, 7)]);
+        assert_eq!(disk.take().count(), 0);
+    }
+}
