@@ -5,6 +5,7 @@
 //! own, and a line in [`ALL`].
 
 mod carroll;
+mod dads_cost;
 mod dads_live;
 mod gf_cache_times;
 mod gf_dads;
@@ -53,6 +54,7 @@ pub(crate) const ALL: &[Experiment] = &[
     carroll::POSTMARK,
     carroll::RANDOM,
     carroll::SEQUENTIAL,
+    dads_cost::EXPERIMENT,
     dads_live::EXPERIMENT,
     gf_cache_times::EXPERIMENT,
     gf_dads::EXPERIMENT,

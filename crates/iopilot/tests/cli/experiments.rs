@@ -122,3 +122,15 @@ fn the_autopilot_flies_over_benchmarks_on_a_virtual_disk() {
     assert_eq!(json["claims"].as_array().unwrap().len(), 3);
     assert!(s.path().join("results/dads-live-timeline.svg").exists());
 }
+
+#[test]
+fn what_a_check_costs_is_told() {
+    let s = Sandbox::new();
+    let told: Value = serde_json::from_str(&s.ok("experiment run dads-cost --quick --json")).unwrap();
+    let rows = told["tables"]["checks"].as_array().unwrap();
+    assert_eq!(rows.len(), 3);
+    for row in rows {
+        // A tenth of the window is within what a check simulates.
+        assert_eq!((&row["candidates"], &row["simulated_requests"]), (&32.into(), &320_000.into()), "{row}");
+    }
+}
