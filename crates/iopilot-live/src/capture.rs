@@ -55,8 +55,11 @@ impl Capture {
         Self::with_patience(options, PATIENCE)
     }
 
-    /// Gives up requests that have not completed after `patience`.
-    pub(crate) fn with_patience(options: &CaptureOptions, patience: Nanos) -> Result<Self, LiveError> {
+    /// The same, and waits `patience` for a request's completion before it gives it up.
+    ///
+    /// # Errors
+    /// As [`Capture::start`].
+    pub fn with_patience(options: &CaptureOptions, patience: Nanos) -> Result<Self, LiveError> {
         let device = Device::of(&options.device)?;
         tracefs::tidy();
         let kb = options.buffer_kb;
@@ -92,7 +95,7 @@ impl Capture {
     }
 
     /// Appends the requests that have completed to `out`, in order of arrival, each once all before it have completed
-    /// as well, or been given up after 2 s. Their times count from the first request ever. Does not wait: to be called
+    /// as well, or been given up: after 2 s, unless told otherwise. Their times count from the first request ever. Does not wait: to be called
     /// every 10 to 100 ms, lest the kernel's buffers overflow.
     ///
     /// # Errors

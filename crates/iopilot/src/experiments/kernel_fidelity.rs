@@ -53,7 +53,7 @@ impl Plan {
             depths: vec![4, 32],
             patterns: ReadPattern::ALL.to_vec(),
             processes: vec![1, 8, 32],
-            reads: |processes| if processes > 8 { 960 } else { 600 },
+            reads: |processes| if processes > 8 { 640 } else { 400 },
             repeats: 2,
         };
         if !quick {

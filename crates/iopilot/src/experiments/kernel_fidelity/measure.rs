@@ -16,6 +16,10 @@ use std::time::{Duration, Instant};
 const PERIOD: Duration = Duration::from_millis(20);
 /// How long the end of a recording waits for what is in flight.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// How long a request may take: in the race for the tags of a shallow device some wait for seconds.
+const LONGEST: Nanos = Nanos::from_secs(120);
+/// How often a recording is made in which something is missing.
+const TRIES: u32 = 3;
 /// What the part of a task is moved on by from one recording to the next: more than a disk's cache holds.
 const APART: u64 = 32 << 20;
 
@@ -99,13 +103,25 @@ pub(super) fn all(plan: &Plan, setup: &Setup<'_>) -> anyhow::Result<Vec<Measured
     Ok(measured)
 }
 
-/// Puts `scheduler` in place, runs `load`, and records it.
+/// A recording in which nothing is missing.
 fn recorded(disk: &VirtualDisk, scheduler: &str, load: &ReadLoad, signals: &Signals) -> anyhow::Result<Recording> {
+    let mut left = TRIES;
+    loop {
+        left -= 1;
+        let recording = try_to_record(disk, scheduler, load, signals);
+        if recording.is_ok() || left == 0 || signals.caught().is_some() {
+            return recording;
+        }
+    }
+}
+
+/// Puts `scheduler` in place, runs `load`, and records it.
+fn try_to_record(disk: &VirtualDisk, scheduler: &str, load: &ReadLoad, signals: &Signals) -> anyhow::Result<Recording> {
     let queue = BlockQueue::open(disk.device())?;
     queue.set_scheduler(scheduler)?;
     // The kernel's own events: each one counts here, and a BPF program can miss one.
     let options = CaptureOptions { backend: Backend::Tracefs, ..CaptureOptions::new(disk.device()) };
-    let mut capture = Capture::start(&options)?;
+    let mut capture = Capture::with_patience(&options, LONGEST)?;
     let stop = AtomicBool::new(false);
     let mut records = Vec::new();
     thread::scope(|scope| -> anyhow::Result<()> {
