@@ -136,7 +136,11 @@ fn find_out<D: TimedDevice>(device: &mut D, probe: &Probe) -> Result<Probed, Pro
     let usual = hit.value + BLOCK as f64 * 512e3 / rate.map_or(100.0, |rate| rate.value);
     let limit = probe.limit.min(Nanos((2.0 * usual).max(usual + 6.0 * hit.uncertainty) as u64));
     nothing_missed(&mut w, limit)?;
-    let sizes = CacheProbe { limit, tests: probe.tests, pause: Nanos::from_millis(20), seed: probe.seed };
+    // The cache is asked after pauses, when the way to a live disk, the times of which scatter, is longer.
+    const ASLEEP: Nanos = Nanos::from_micros(400);
+    let asleep = if hit.uncertainty > 1e3 { ASLEEP } else { Nanos::ZERO };
+    let after_pauses = probe.limit.min(limit + asleep);
+    let sizes = CacheProbe { limit: after_pauses, tests: probe.tests, pause: Nanos::from_millis(20), seed: probe.seed };
     let requests = w.requests;
     let cache = probe_cache(device, &sizes)?;
     let evicting = 2 * cache.segments as usize + 16;
