@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn each_service_is_noted_with_where_the_one_before_ended() {
-        let mut disk = Observed::new(ConstantDevice::simple(1 << 20, 1, Nanos(700), 1e9));
+        let mut disk = Observed::new(ConstantDevice::simple(1 << 20, 1, Nanos(700), 0.0));
         let mut serve = |lba, now| {
             let id = RequestId::from_index(0);
             let request = DeviceRequest { id, op: Op::Read, lba: Lba(lba), sectors: Sectors(8), flags: Flags::empty() };
