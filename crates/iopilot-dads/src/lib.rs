@@ -10,6 +10,7 @@ mod change_cost;
 mod confidence;
 mod flight;
 mod judge;
+mod lasting;
 mod limiter;
 mod objective;
 mod oracle;

@@ -12,12 +12,12 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Objective {
-    /// The time the disk is busy with the requests.
+    /// The thesis' total service time (GF 4.2): the sum, over the requests, of the time from the insertion into the
+    /// scheduler's queue to the completion. Waiting is part of it, so it tells where a scheduler idles.
     #[default]
     ServiceTime,
-    /// The sum of the response times, each from the insertion into the scheduler's queue to the completion. It is what the
-    /// thesis calls the total service time and compares (GF 4.2): unlike the disk's time it tells where a scheduler idles.
-    ResponseTime,
+    /// The time the disk is busy with the requests.
+    BusyTime,
     /// The 99th percentile of the response time.
     P99,
     /// Bytes served per second of the whole, from first arrival to last completion.
@@ -31,14 +31,13 @@ pub enum Objective {
 
 impl Objective {
     /// All of them, by name.
-    pub const NAMES: [&'static str; 6] =
-        ["service-time", "response-time", "p99", "throughput", "fairness", "blocked-time"];
+    pub const NAMES: [&'static str; 6] = ["service-time", "busy-time", "p99", "throughput", "fairness", "blocked-time"];
 
     /// What `report` costs by this objective; less is better.
     pub fn cost(self, report: &RunReport) -> f64 {
         match self {
-            Self::ServiceTime => report.utilization * report.elapsed_s,
-            Self::ResponseTime => report.response_ms.mean * report.requests as f64 / 1e3,
+            Self::BusyTime => report.utilization * report.elapsed_s,
+            Self::ServiceTime => report.response_ms.mean * report.requests as f64 / 1e3,
             Self::P99 => report.response_ms.p99 / 1e3,
             Self::Throughput => report.elapsed_s,
             Self::Fairness => 1.0 / report.jain.max(1e-9),
@@ -55,7 +54,7 @@ impl Objective {
         let spans = || records.iter().filter_map(|r| Some((r, r.completion?)));
         let start = records.first()?.arrival;
         match self {
-            Self::ServiceTime => {
+            Self::BusyTime => {
                 let mut served: Vec<(Nanos, Nanos)> =
                     records.iter().map(|r| Some((r.issue?, r.completion?))).collect::<Option<_>>()?;
                 served.sort_unstable();
@@ -66,7 +65,7 @@ impl Objective {
                 }
                 Some(busy.as_secs_f64())
             }
-            Self::ResponseTime => Some(spans().map(|(r, end)| end.since(r.arrival).as_secs_f64()).sum()),
+            Self::ServiceTime => Some(spans().map(|(r, end)| end.since(r.arrival).as_secs_f64()).sum()),
             Self::P99 => {
                 let mut responses = Histogram::new();
                 spans().for_each(|(r, end)| responses.record(end.since(r.arrival)));
@@ -91,17 +90,17 @@ impl Objective {
     /// The part of the cost that one request stands for, in seconds, where the cost is a sum over requests.
     pub fn share(self, outcome: &Outcome) -> Option<f64> {
         match self {
-            Self::ServiceTime => Some(outcome.service.as_secs_f64()),
+            Self::BusyTime => Some(outcome.service.as_secs_f64()),
             Self::BlockedTime => Some(weight(outcome.criticality) * outcome.response.as_secs_f64()),
             // Those of the slowest decide; of the others, the response times are the nearest there is to a share.
-            Self::ResponseTime | Self::P99 | Self::Throughput => Some(outcome.response.as_secs_f64()),
+            Self::ServiceTime | Self::P99 | Self::Throughput => Some(outcome.response.as_secs_f64()),
             Self::Fairness => None,
         }
     }
 
     /// Whether the cost is a time of the disk's or of processes', to which the time of a change can be added.
     pub fn is_time(self) -> bool {
-        matches!(self, Self::ServiceTime | Self::ResponseTime | Self::BlockedTime | Self::Throughput)
+        matches!(self, Self::BusyTime | Self::ServiceTime | Self::BlockedTime | Self::Throughput)
     }
 }
 
@@ -127,7 +126,7 @@ impl FromStr for Objective {
     fn from_str(name: &str) -> Result<Self, InputError> {
         match name {
             "service-time" => Ok(Self::ServiceTime),
-            "response-time" => Ok(Self::ResponseTime),
+            "busy-time" => Ok(Self::BusyTime),
             "p99" => Ok(Self::P99),
             "throughput" => Ok(Self::Throughput),
             "fairness" => Ok(Self::Fairness),
@@ -154,13 +153,13 @@ mod tests {
         };
         // Busy from 1 to 4 and from 6 to 7: the second request overlaps the first, the third is a background write.
         let records = [record(Op::Read, 0, 1, 3), record(Op::Read, 0, 2, 4), record(Op::Write, 5, 6, 7)];
-        assert_eq!(Objective::ServiceTime.measured(&records), Some(4.0));
-        assert_eq!(Objective::ResponseTime.measured(&records), Some(3.0 + 4.0 + 2.0));
+        assert_eq!(Objective::BusyTime.measured(&records), Some(4.0));
+        assert_eq!(Objective::ServiceTime.measured(&records), Some(3.0 + 4.0 + 2.0));
         assert_eq!(Objective::BlockedTime.measured(&records), Some(7.0), "nobody waits for the write");
         assert_eq!(Objective::Throughput.measured(&records), Some(7.0));
-        assert_eq!(Objective::ServiceTime.measured(&[]), None);
+        assert_eq!(Objective::BusyTime.measured(&[]), None);
         let unissued = TraceRecord { issue: None, ..records[0].clone() };
-        assert_eq!(Objective::ServiceTime.measured(&[unissued]), None, "a guess would be no measurement");
+        assert_eq!(Objective::BusyTime.measured(&[unissued]), None, "a guess would be no measurement");
     }
 
     #[test]
@@ -169,6 +168,6 @@ mod tests {
             assert_eq!(name.parse::<Objective>().unwrap().to_string(), name);
         }
         let e = "blocked".parse::<Objective>().unwrap_err().to_string();
-        assert!(e.starts_with("objective: got blocked, expected one of service-time, response-time"), "{e}");
+        assert!(e.starts_with("objective: got blocked, expected one of service-time, busy-time"), "{e}");
     }
 }

@@ -34,6 +34,9 @@ pub struct PilotConfig {
     /// How many requests a check may simulate, over all candidates: of a window with more, only the last are tried.
     /// `None` for all.
     pub budget: Option<u64>,
+    /// A window with fewer requests is repeated in a trial, as if its processes went on ([`Rig::lasting`]); 0, as in the
+    /// thesis: each window is tried once.
+    pub trial_requests: u64,
 }
 
 /// What a candidate would have cost.
@@ -109,7 +112,12 @@ struct LastChange {
     promised: f64,
     /// By what share the model was off then.
     error: f64,
+    /// At so many checks since then it had not paid.
+    missed: u32,
 }
+
+/// A change is taken back that has not paid at so many checks in a row: a scheduler may need a while.
+const PATIENCE: u32 = 3;
 
 /// What came of a change.
 #[derive(Clone, Copy, Debug)]
@@ -136,7 +144,7 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
             return Err(InputError::new("candidates", other.to_string(), expected));
         }
         Ok(Self {
-            rig: Rig::new(device, run),
+            rig: Rig::new(device, run).lasting(config.trial_requests.min(most(&config))),
             judge: Judge::new(config.rule),
             change_cost: ChangeCost::new(config.change_fixed),
             current: config.initial.min(config.candidates.len() - 1),
@@ -200,8 +208,7 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
     pub fn check(&mut self, records: &[TraceRecord], pending: usize, at: Nanos) -> Result<Check, SimError> {
         let PilotConfig { objective, default, revert, .. } = self.config;
         let collected = records.len() as u64;
-        let most = self.config.budget.map_or(u64::MAX, |all| (all / self.config.candidates.len() as u64).max(1));
-        let records = &records[collected.saturating_sub(most) as usize..];
+        let records = &records[collected.saturating_sub(most(&self.config)) as usize..];
         self.before = Some((self.current, self.judge.clone()));
         let trials = self.rig.try_all(records, &self.config.candidates, self.current, objective)?;
         let costs: Vec<f64> = trials.iter().map(|trial| trial.cost).collect();
@@ -214,7 +221,7 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
         let change = match objective.is_time() {
             true => estimate.as_secs_f64(),
             // As a share of the time that the check looks back on.
-            false => present.map_or(0.0, |t| t.cost * estimate.as_secs_f64() / t.report.elapsed_s.max(1e-9)),
+            false => present.map_or(0.0, |t| t.cost * estimate.as_secs_f64() / t.window_s.max(1e-9)),
         };
         let outcome = self.outcome(&costs, measured, change);
         let allowed: Vec<f64> = (costs.iter().zip(&self.barred).enumerate())
@@ -252,7 +259,8 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
             let promised = costs.get(to).map_or(0.0, |cost| 1.0 - cost / costs[current]);
             // Taking back promises nothing that could be broken.
             let taken_back = matches!(reason, Reason::Undelivered { .. });
-            self.last = (!taken_back).then_some(LastChange { from: current, promised, error: error.unwrap_or(0.0) });
+            self.last =
+                (!taken_back).then_some(LastChange { from: current, promised, error: error.unwrap_or(0.0), missed: 0 });
             self.current = to;
         }
         let decision = self.current().to_string();
@@ -286,21 +294,30 @@ impl<D> Pilot<D> {
     fn outcome(&mut self, costs: &[f64], measured: Option<f64>, change: f64) -> Option<Outcome> {
         let measured = measured?;
         let old = self.last.and_then(|last| costs.get(last.from).copied()).filter(|&cost| cost > 0.0)?;
-        let last = self.last.take()?;
+        let mut last = self.last.take()?;
         let expected = old / (1.0 + last.error).max(f64::EPSILON);
-        Some(Outcome {
+        let paid = expected + change >= measured;
+        last.missed += u32::from(!paid);
+        let outcome = Outcome {
             from: last.from,
             promised: last.promised,
             gain: 1.0 - measured / expected,
-            take_back: expected + change < measured,
-        })
+            take_back: last.missed >= PATIENCE,
+        };
+        self.last = (!paid && last.missed < PATIENCE).then_some(last);
+        Some(outcome)
     }
+}
+
+/// How many requests a candidate is tried on at most.
+fn most(config: &PilotConfig) -> u64 {
+    config.budget.map_or(u64::MAX, |all| (all / config.candidates.len() as u64).max(1))
 }
 
 /// How sure it is that `to` costs less than `share` of what `current` does.
 fn sureness(trials: &[Trial], current: usize, to: usize, objective: Objective, share: f64) -> Option<f64> {
     let shares = |i: usize| -> Option<Vec<f64>> {
-        trials.get(i)?.report.outcomes.as_ref()?.iter().map(|outcome| objective.share(outcome)).collect()
+        trials.get(i)?.outcomes.iter().map(|outcome| objective.share(outcome)).collect()
     };
     confidence(&shares(current)?, &shares(to)?, share)
 }

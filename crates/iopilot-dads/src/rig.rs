@@ -1,11 +1,12 @@
 //! [`Rig`]: the virtual disk on which the candidates are tried.
 
+use crate::lasting::Lasting;
 use crate::objective::Objective;
 use iopilot_block::{InputError, Nanos, ProcessId};
 use iopilot_device::Device;
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::workload::replay::{Dependent, ReplayRecord};
-use iopilot_sim::{RunConfig, RunReport, Session, SimError, Source, Step};
+use iopilot_sim::{Outcome, RunConfig, RunReport, Session, SimError, Source, Step};
 use iopilot_trace::{InferOptions, TraceRecord, infer};
 use rayon::prelude::*;
 use std::collections::{HashMap, HashSet};
@@ -27,22 +28,35 @@ pub struct Rig<D> {
     clock: Nanos,
     /// When the last request tried so far completed on the real disk.
     last_completion: Nanos,
+    /// See [`Rig::lasting`].
+    least: u64,
 }
 
 /// A candidate on the requests of a window.
 #[derive(Clone, Debug)]
 pub struct Trial {
-    /// What happened, with what became of each request.
+    /// What happened.
     pub report: RunReport,
     /// What that costs by the objective.
     pub cost: f64,
+    /// What became of the requests that this is told by, in the same order for all candidates.
+    pub outcomes: Vec<Outcome>,
+    /// How long once through the window took, in seconds.
+    pub window_s: f64,
 }
 
 impl<D: Device + Clone + Send + Sync> Rig<D> {
     /// A disk that has served nothing yet.
     pub fn new(device: D, config: &RunConfig) -> Self {
         let config = RunConfig { log: false, outcomes: true, ..config.clone() };
-        Self { device, config, clock: Nanos::ZERO, last_completion: Nanos::ZERO }
+        Self { device, config, clock: Nanos::ZERO, last_completion: Nanos::ZERO, least: 0 }
+    }
+
+    /// A trial has `least` requests at least: a window with fewer is repeated, as if its processes went on, and what is
+    /// counted is the second half. Where processes came or went in a window it is tried once all the same.
+    #[must_use]
+    pub fn lasting(self, least: u64) -> Self {
+        Self { least, ..self }
     }
 
     /// The disk as it is, to learn in place: its cache and its arm stay as they are.
@@ -69,11 +83,12 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
         objective: Objective,
     ) -> Result<Vec<Trial>, SimError> {
         let Some(first) = records.first() else { return Ok(Vec::new()) };
-        let window = from_zero(records, first.arrival);
-        let dependencies = infer(&window, &InferOptions::default())
-            .map_err(|e| InputError::new("requests", e.to_string(), "requests that tell what they waited for"))?;
-        let requests: Vec<ReplayRecord> = window.iter().map(ReplayRecord::from).collect();
         let ended = ended(records);
+        let window = from_zero(records, first.arrival);
+        let lasting = Lasting::new(window, self.least, self.device.capacity(), !ended.is_empty());
+        let dependencies = infer(&lasting.records, &InferOptions::default())
+            .map_err(|e| InputError::new("requests", e.to_string(), "requests that tell what they waited for"))?;
+        let requests: Vec<ReplayRecord> = lasting.records.iter().map(ReplayRecord::from).collect();
         // Between two windows the real disk may have been idle; so is the virtual one then.
         let start = self.clock + Nanos(first.arrival.0.saturating_sub(self.last_completion.0));
         let runs: Vec<Result<_, SimError>> = candidates
@@ -85,9 +100,13 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
                 let mut session = Session::new(source, self.device.clone(), candidate, &self.config)?;
                 session.run_until(Nanos::MAX)?;
                 let clock = session.now();
-                let (report, device) = session.finish();
-                let cost = objective.cost(&report);
-                Ok((Trial { report, cost }, (i == current).then_some((device, clock))))
+                let (mut report, device) = session.finish();
+                let once = (lasting.times == 1).then(|| objective.cost(&report));
+                let all = report.outcomes.take().unwrap_or_default();
+                let cost = once.unwrap_or_else(|| lasting.cost(objective, &all));
+                let window_s = report.elapsed_s / f64::from(lasting.times);
+                let outcomes = if once.is_some() { all } else { lasting.counted(&all) };
+                Ok((Trial { report, cost, outcomes, window_s }, (i == current).then_some((device, clock))))
             })
             .collect();
         let runs = runs.into_iter().collect::<Result<Vec<_>, _>>()?;

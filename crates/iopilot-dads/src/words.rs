@@ -8,8 +8,8 @@ use iopilot_block::Nanos;
 pub(crate) fn words(reason: &Reason, from: &str, to: &str, objective: Objective, change: Nanos) -> String {
     let percent = |share: f64| format!("{:.1} %", 100.0 * share);
     let what = match objective {
-        Objective::ServiceTime => "the disk's time",
-        Objective::ResponseTime => "the time that requests take, waiting included,",
+        Objective::ServiceTime => "the time that requests take",
+        Objective::BusyTime => "the disk's time",
         Objective::P99 => "the 99th percentile of response times",
         Objective::Throughput => "the time the whole takes",
         Objective::Fairness => "unfairness",

@@ -46,6 +46,7 @@ fn plan(candidates: &str, objective: Objective, rule: Rule) -> FlightPlan {
         change_fixed: Nanos::from_millis(22),
         revert: false,
         budget: None,
+        trial_requests: 0,
     };
     FlightPlan { pilot, interval: Nanos::from_secs(1), seed: 0 }
 }
@@ -164,17 +165,19 @@ fn a_change_that_made_things_worse_is_taken_back_and_not_tried_again_for_a_while
         let mut pilot = Pilot::new(PilotConfig { revert, ..plan.pilot }, machine.device(), &config).unwrap();
         let first = pilot.check(&records, 0, Nanos::from_secs(1)).unwrap();
         assert_eq!(first.decision, "bfq:low_latency=0", "{first:?}");
-        (0..10).map(|i| pilot.check(&slower, 0, Nanos::from_secs(2 + i)).unwrap()).collect::<Vec<_>>()
+        (0..13).map(|i| pilot.check(&slower, 0, Nanos::from_secs(2 + i)).unwrap()).collect::<Vec<_>>()
     };
     let kept = fly(false);
     assert!(kept[0].measured_gain_percent.unwrap() < -50.0 && !kept[0].changes(), "{:?}", kept[0]);
     let checks = fly(true);
-    assert_eq!(checks[0].decision, "none");
+    // It is given time: a scheduler may have to find its way first.
+    assert!(checks[..2].iter().all(|c| !c.changes() && c.measured_gain_percent.is_some()), "{checks:?}");
+    assert_eq!(checks[2].decision, "none");
     assert!(
-        matches!(checks[0].reason, Reason::Undelivered { promised, measured } if promised > 0.05 && measured < -0.5)
+        matches!(checks[2].reason, Reason::Undelivered { promised, measured } if promised > 0.05 && measured < -0.5)
     );
     // Seven checks later it may try again.
-    let again = checks.iter().skip(1).position(Check::changes);
+    let again = checks.iter().skip(3).position(Check::changes);
     assert_eq!(again, Some(7), "{:?}", checks.iter().map(|c| &c.why).collect::<Vec<_>>());
 }
 

@@ -1,15 +1,15 @@
 //! [`Distant`]: a device at the end of a path that takes time.
 
 use crate::{Completion, Device, DeviceReport, DeviceRequest};
-use iopilot_block::{Nanos, Positions};
+use iopilot_block::{Lba, Nanos, Positions, RequestId};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 /// A device whose requests take a while to reach it, and whose answers take a while to come back: the driver, an adapter, a
 /// network, or the server of a virtual disk. The path is wide: it carries any number of requests at once, and keeps order.
-/// How long each takes is drawn from what was measured.
+/// How long each takes is drawn from what was measured, or is what was measured of that request.
 #[derive(Clone, Debug)]
 pub struct Distant<D> {
     device: D,
@@ -20,13 +20,31 @@ pub struct Distant<D> {
     /// On the way back, each as it will be seen.
     home: VecDeque<Completion>,
     done: Vec<Completion>,
+    /// By first sector: what the way takes there and back.
+    known: Arc<HashMap<Lba, (Nanos, Nanos)>>,
+    /// Of those in the device, what the way back takes where that is known.
+    inside: Vec<(RequestId, Nanos)>,
 }
 
 impl<D: Device> Distant<D> {
     /// `device`; requests take one of the times `there` to reach it, and answers one `back`. Where there are none, no time.
     pub fn new(device: D, there: &[Nanos], back: &[Nanos], seed: u64) -> Self {
         let (there, back) = (Way::new(there, seed), Way::new(back, seed.wrapping_add(1)));
-        Self { device, there, back, out: VecDeque::new(), home: VecDeque::new(), done: Vec::new() }
+        let (out, home, done) = (VecDeque::new(), VecDeque::new(), Vec::new());
+        Self { device, there, back, out, home, done, known: Arc::default(), inside: Vec::new() }
+    }
+
+    /// What begins at one of these sectors takes these times, there and back, as it did when it was measured: what a request
+    /// meets on its way hangs on what its process did before it, and is not the luck of a draw.
+    #[must_use]
+    pub fn knowing(self, known: impl IntoIterator<Item = (Lba, (Nanos, Nanos))>) -> Self {
+        Self { known: Arc::new(known.into_iter().collect()), ..self }
+    }
+
+    /// What the way back takes for request `id`, where that is known.
+    fn way_back(&mut self, id: RequestId) -> Option<Nanos> {
+        let at = self.inside.iter().position(|&(inside, _)| inside == id)?;
+        Some(self.inside.swap_remove(at).1)
     }
 
     /// Lets the device do all that it does until `now`, in order of time.
@@ -41,10 +59,13 @@ impl<D: Device> Distant<D> {
             // What a device does at the moment of an arrival it does without knowing of it.
             if own <= arrival {
                 self.device.advance(own, &mut self.done);
-                for completion in self.done.drain(..) {
-                    let at = self.back.end(completion.at);
+                let mut done = std::mem::take(&mut self.done);
+                for completion in done.drain(..) {
+                    let known = self.way_back(completion.id);
+                    let at = self.back.end(completion.at, known);
                     self.home.push_back(Completion { at, ..completion });
                 }
+                self.done = done;
             } else if let Some((at, request)) = self.out.pop_front() {
                 self.device.submit(request, at);
             }
@@ -66,12 +87,13 @@ impl Way {
         Self { times: times.into(), random: Pcg64Mcg::seed_from_u64(seed), last: Nanos::ZERO }
     }
 
-    /// When what starts at `now` gets there: not before what started earlier.
-    fn end(&mut self, now: Nanos) -> Nanos {
-        let takes = match self.times.len() {
+    /// When what starts at `now` gets there, in the time that is `known` or one of those measured: not before what started
+    /// earlier.
+    fn end(&mut self, now: Nanos, known: Option<Nanos>) -> Nanos {
+        let takes = known.unwrap_or_else(|| match self.times.len() {
             0 => Nanos::ZERO,
             n => self.times[self.random.random_range(0..n)],
-        };
+        });
         self.last = self.last.max(now + takes);
         self.last
     }
@@ -79,7 +101,9 @@ impl Way {
 
 impl<D: Device> Device for Distant<D> {
     fn submit(&mut self, request: DeviceRequest, now: Nanos) {
-        let at = self.there.end(now);
+        let known = self.known.get(&request.lba).copied();
+        self.inside.extend(known.map(|(_, back)| (request.id, back)));
+        let at = self.there.end(now, known.map(|(there, _)| there));
         self.out.push_back((at, request));
     }
 
@@ -116,7 +140,7 @@ impl<D: Device> Device for Distant<D> {
 mod tests {
     use super::*;
     use crate::ConstantDevice;
-    use iopilot_block::{Flags, Lba, Op, RequestId, Sectors};
+    use iopilot_block::{Flags, Op, Sectors};
 
     fn request(n: usize) -> DeviceRequest {
         let id = RequestId::from_index(n);
@@ -141,5 +165,15 @@ mod tests {
         let near = times(device(), 3);
         let far = times(Distant::new(device(), &[Nanos(70)], &[Nanos(30)], 0), 3);
         assert_eq!(far, near.iter().map(|at| at + 100).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_request_whose_way_is_known_takes_that() {
+        let device = || ConstantDevice::simple(1 << 20, 4, Nanos(1000), 0.5);
+        let near = times(device(), 1);
+        let far = Distant::new(device(), &[Nanos(70)], &[Nanos(30)], 0);
+        let known = [(Lba(0), (Nanos(200), Nanos(5)))];
+        assert_eq!(times(far.clone().knowing(known), 1), [near[0] + 205]);
+        assert_eq!(times(far.knowing([(Lba(8), known[0].1)]), 1), [near[0] + 100], "another one's way");
     }
 }

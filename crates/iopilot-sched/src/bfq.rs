@@ -12,8 +12,7 @@
 //! it wakes, and as many of others as measurements allow.
 //!
 //! Left out: cgroups (all processes are in the root group), several actuators, and insertion at the head. The queues
-//! of a class are a list sorted by finish time, not a tree. Long times count in jiffies of 4 ms. The kernel also asks
-//! again every 3 ms while requests wait and none may go; here the next arrival, completion or the idle timer does.
+//! of a class are a list sorted by finish time, not a tree. Long times count in jiffies of 4 ms.
 
 mod arrival;
 mod burst;
@@ -309,6 +308,24 @@ impl Bfq {
         }
     }
 
+    /// Puts the queue of `id`, which is queued, in service, and makes `id` its next, whatever would have been chosen: for replays
+    /// of what a kernel did, after it has chosen otherwise. Without that, one choice would make all later ones others.
+    pub fn steer(&mut self, rqs: &Requests, id: RequestId, now: Nanos) {
+        self.advance(rqs, now);
+        let q = self.per_request[id.index()].queue;
+        if self.in_service != Some(q) {
+            if let Some(current) = self.in_service {
+                self.expire(rqs, current, false, Expiration::Preempted);
+            }
+            self.next_in_service = Some(q);
+            self.put_in_service();
+        }
+        let charge = self.charge(q, rqs[id].sectors.0);
+        let queue = &mut self.queues[q];
+        queue.next = Some(id);
+        queue.entity.budget = queue.entity.budget.max(queue.entity.service + charge);
+    }
+
     /// Whether the queue that `rq` would go to already has as many requests as its weight lets it have of `limit`.
     fn over_limit(&self, rq: &Request, limit: u32) -> bool {
         let Some(&context) = self.by_process.get(&rq.process) else { return false };
@@ -429,6 +446,12 @@ impl Scheduler for Bfq {
         self.advance(rqs, now);
         self.finish(rqs, self.per_request[id.index()].queue, id);
         self.request_freed(id);
+    }
+
+    /// `bfq_completed_request` has the queue run where the device has run empty; else the idle timer, the next request or
+    /// the kernel's retry do.
+    fn runs_after_completion(&self) -> Option<Nanos> {
+        if self.in_driver == 0 { Some(self.now) } else { self.timer }
     }
 
     fn process_exited(&mut self, process: ProcessId, now: Nanos) {

@@ -6,6 +6,9 @@ use iopilot_block::Nanos;
 /// second, reads 124 ms.
 pub(crate) const HZ: i64 = 250;
 
+/// A tick, in nanoseconds.
+const TICK_NS: u64 = 1_000_000_000 / HZ as u64;
+
 /// Ticks since the start, rounded down. Signed, so that "long before the start" can be said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Jiffies(pub(crate) i64);
@@ -16,7 +19,7 @@ impl Jiffies {
 
     /// The tick that `now` falls in.
     pub(crate) const fn at(now: Nanos) -> Self {
-        Self((now.0 / (1_000_000_000 / HZ as u64)) as i64)
+        Self((now.0 / TICK_NS) as i64)
     }
 
     /// This point plus `ms` milliseconds, which round up to ticks as in `msecs_to_jiffies`.
@@ -30,6 +33,12 @@ pub(crate) const fn ms_to_ticks(ms: u64) -> i64 {
     (ms * HZ as u64).div_ceil(1000) as i64
 }
 
+/// When the kernel runs a queue again whose scheduler held requests at `now` and gave none: after `BLK_MQ_BUDGET_DELAY`, 3 ms,
+/// of which the timer wheel makes the second tick from now.
+pub const fn retry_at(now: Nanos) -> Nanos {
+    Nanos((Jiffies::at(now).0 as u64 + 2) * TICK_NS)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -39,6 +48,8 @@ mod tests {
         assert_eq!(Jiffies::at(Nanos::from_micros(7_999)), Jiffies(1));
         assert_eq!(ms_to_ticks(125), 32);
         assert_eq!(Jiffies(2).plus_ms(500), Jiffies(127));
+        assert_eq!(retry_at(Nanos::from_millis(12)), Nanos::from_millis(20));
+        assert_eq!(retry_at(Nanos::from_micros(15_999)), Nanos::from_millis(20));
         assert!(Jiffies::LONG_AGO.plus_ms(10_000) < Jiffies::at(Nanos::ZERO));
     }
 }

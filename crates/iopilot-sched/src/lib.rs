@@ -50,6 +50,7 @@ pub use ioqueue::{
     CylinderMapping, DistanceRule, IoPick, IoQueue, IoQueueConfig, IoRequest, OverlapScheme, Policy, StreamScheme,
     TimeoutScheme,
 };
+pub use jiffies::retry_at;
 pub use kyber::{Kyber, KyberTunables};
 pub use links::{Links, List};
 pub use merge::{MergeIndex, MergeLimits, MergeTarget, Merged, compatible, try_merge};

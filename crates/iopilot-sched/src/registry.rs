@@ -107,6 +107,9 @@ macro_rules! schedulers {
                 match self { $(Self::$variant(s) => s.process_exited(process, now),)* }
             }
             #[inline]
+            fn runs_after_completion(&self) -> Option<Nanos> {
+                match self { $(Self::$variant(s) => s.runs_after_completion(),)* }
+            }
             fn depth_limit(&self, rq: &Request, nr_requests: u32) -> u32 {
                 match self { $(Self::$variant(s) => s.depth_limit(rq, nr_requests),)* }
             }

@@ -76,6 +76,13 @@ pub trait Scheduler {
         let _ = (rqs, id, now);
     }
 
+    /// When the queue is to be run after a completion, though no request that has left the scheduler waits for the device: the
+    /// kernel runs it then only where the scheduler sees to that. What is over means now, as does the default: asking
+    /// once more does no harm where a scheduler gives what it has.
+    fn runs_after_completion(&self) -> Option<Nanos> {
+        Some(Nanos::ZERO)
+    }
+
     /// `process` has exited: nothing more will come of it.
     fn process_exited(&mut self, process: ProcessId, now: Nanos) {
         let _ = (process, now);

@@ -44,7 +44,12 @@ pub(crate) struct Queue {
     pub(crate) queue_depth: u32,
     pub(crate) plugging: Plugging,
     pub(crate) lookahead: bool,
+    /// Whether the queue is run only when something calls for it, and some ticks after a scheduler had requests and gave
+    /// none.
+    pub(crate) retries: bool,
     pub(crate) issue_latency: Nanos,
+    /// The same for what waited for room in the device.
+    pub(crate) restart_latency: Nanos,
     pub(crate) cpus: u16,
 }
 
@@ -98,7 +103,9 @@ impl BlockConfig {
             queue_depth,
             plugging,
             lookahead: self.lookahead.unwrap_or(!classic) && scheduler != "none",
+            retries: modern && scheduler != "none",
             issue_latency: host.issue(),
+            restart_latency: if modern && scheduler != "none" { host.restart() } else { host.issue() },
             cpus: host.cpus.max(1),
         }
     }

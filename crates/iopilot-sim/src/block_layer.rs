@@ -10,7 +10,7 @@ use crate::source::Arrival;
 use crate::tags::Tags;
 use iopilot_block::{Nanos, Op, ProcessId, Request, RequestId, Requests, Sectors};
 use iopilot_device::{Completion, Device, DeviceRequest};
-use iopilot_sched::{AnyScheduler, Dispatch, MergeLimits, Merged, Scheduler};
+use iopilot_sched::{AnyScheduler, Dispatch, MergeLimits, Merged, Scheduler, retry_at};
 use std::collections::{HashMap, VecDeque};
 
 /// What the block layer wants its engine to do, beyond what the call itself did.
@@ -59,6 +59,8 @@ pub(crate) struct BlockLayer {
     in_flight: u32,
     /// When the scheduler asked to be asked again.
     timer: Option<Nanos>,
+    /// When the kernel asks it again of itself.
+    retry: Option<Nanos>,
     /// A change of scheduler under way: nothing enters.
     change: Option<Box<Change>>,
     /// How long the last change took, until somebody asks.
@@ -83,6 +85,7 @@ impl BlockLayer {
             issuing: None,
             in_flight: 0,
             timer: None,
+            retry: None,
             change: None,
             changed: None,
             recorder,
@@ -104,7 +107,7 @@ impl BlockLayer {
     /// When to call [`BlockLayer::timer`].
     pub(crate) fn next_timer(&self) -> Option<Nanos> {
         let change = self.change.as_ref().and_then(|change| change.at);
-        [self.timer, self.plug.unplug_at(), change].into_iter().flatten().min()
+        [self.timer, self.retry, self.plug.unplug_at(), change].into_iter().flatten().min()
     }
 
     /// Begins to change the scheduler, as the kernel does: what is inside is served, what comes meanwhile sleeps, and
@@ -145,7 +148,7 @@ impl BlockLayer {
         self.limits = MergeLimits { max_sectors: queue.max_sectors, nomerges: queue.nomerges };
         self.plug = Plug::new(queue.plugging);
         self.scheduler = scheduler;
-        self.timer = None;
+        (self.timer, self.retry) = (None, None);
         self.queue = queue;
         self.effects.wake += self.tags.asleep();
     }
@@ -203,8 +206,22 @@ impl BlockLayer {
             }
             self.rqs.remove(part);
         }
-        self.pump(now, device);
+        self.run_after_completion(now, device);
         self.drained(now);
+    }
+
+    /// What waits for the device may go now; else the queue is run where the scheduler says so.
+    fn run_after_completion<D: Device>(&mut self, now: Nanos, device: &mut D) {
+        let waiting = self.pulled.is_some() || !self.bypass.is_empty() || !self.queue.retries;
+        match self.scheduler.runs_after_completion() {
+            Some(at) if !waiting && at > now => self.timer = Some(at).filter(|_| self.scheduler.queued() > 0),
+            None if !waiting => self.timer = None,
+            _ => {
+                self.retry = None;
+                let first = if self.pulled.is_some() { self.queue.restart_latency } else { self.queue.issue_latency };
+                self.pump_from(first, now, device);
+            }
+        }
     }
 
     /// The request on its way has reached the device.
@@ -217,9 +234,11 @@ impl BlockLayer {
 
     /// The scheduler's timer, or the plug's, has run out.
     pub(crate) fn timer<D: Device>(&mut self, now: Nanos, device: &mut D) {
-        if self.timer.is_some_and(|at| at <= now) {
-            self.timer = None;
+        // Where the scheduler runs the queue, that is the retry, too.
+        if self.timer.take_if(|at| *at <= now).is_some() {
+            self.retry = None;
         }
+        self.retry.take_if(|at| *at <= now);
         if self.plug.unplug_at().is_some_and(|at| at <= now) {
             self.plug.unplug();
         }
@@ -367,6 +386,11 @@ impl BlockLayer {
 
     /// Moves requests from the scheduler to the device while both are willing.
     fn pump<D: Device>(&mut self, now: Nanos, device: &mut D) {
+        self.pump_from(self.queue.issue_latency, now, device);
+    }
+
+    /// The same, where the first one takes `latency`.
+    fn pump_from<D: Device>(&mut self, mut latency: Nanos, now: Nanos, device: &mut D) {
         while !self.plug.is_plugged() && self.issuing.is_none() {
             let room = self.in_flight < self.queue.queue_depth;
             if self.pulled.is_none() {
@@ -384,9 +408,13 @@ impl BlockLayer {
                     Dispatch::WaitUntil(at) => {
                         debug_assert!(at > now, "a scheduler waits for the past");
                         self.timer = Some(at.max(Nanos(now.0 + 1)));
+                        self.retry_later(now);
                         return;
                     }
-                    Dispatch::Empty => return,
+                    Dispatch::Empty => {
+                        self.retry_later(now);
+                        return;
+                    }
                 }
             }
             if !room {
@@ -394,11 +422,20 @@ impl BlockLayer {
             }
             let Some(id) = self.pulled.take() else { return };
             self.in_flight += 1;
-            if self.queue.issue_latency == Nanos::ZERO {
+            let takes = std::mem::replace(&mut latency, self.queue.issue_latency);
+            if takes == Nanos::ZERO {
                 self.send(id, now, device);
             } else {
-                self.issuing = Some((now + self.queue.issue_latency, id));
+                self.issuing = Some((now + takes, id));
             }
+        }
+    }
+
+    /// The scheduler gave nothing: where it holds something, it is asked again, unless nothing will ever come.
+    fn retry_later(&mut self, now: Nanos) {
+        let later = self.queue.retries && self.scheduler.queued() > 0 && (self.in_flight > 0 || self.timer.is_some());
+        if later && self.retry.is_none() {
+            self.retry = Some(retry_at(now));
         }
     }
 

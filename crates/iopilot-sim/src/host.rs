@@ -11,6 +11,9 @@ pub struct HostConfig {
     pub cpus: u16,
     /// From the scheduler's choice to the device, in microseconds.
     pub issue_us: f64,
+    /// From a completion to the device for a request that waited for room in it, in microseconds: a worker of the kernel sends
+    /// it. Linux 6 with a scheduler only; elsewhere it takes `issue_us`.
+    pub restart_us: f64,
     /// From a completion to its task's next instruction, in microseconds; for synthetic workloads only, as the think
     /// times of a trace contain it.
     pub resume_us: f64,
@@ -26,7 +29,15 @@ pub struct HostConfig {
 
 impl Default for HostConfig {
     fn default() -> Self {
-        Self { cpus: 2, issue_us: 10.0, resume_us: 50.0, wake_us: 5.0, tag_steal_probability: 0.7, switch_us: 22_000.0 }
+        Self {
+            cpus: 2,
+            issue_us: 10.0,
+            restart_us: 20.0,
+            resume_us: 50.0,
+            wake_us: 5.0,
+            tag_steal_probability: 0.7,
+            switch_us: 22_000.0,
+        }
     }
 }
 
@@ -41,6 +52,7 @@ impl HostConfig {
         }
         let times = [
             ("issue_us", self.issue_us),
+            ("restart_us", self.restart_us),
             ("resume_us", self.resume_us),
             ("wake_us", self.wake_us),
             ("switch_us", self.switch_us),
@@ -59,6 +71,10 @@ impl HostConfig {
 
     pub(crate) fn issue(&self) -> Nanos {
         Nanos::from_millis_f64(self.issue_us / 1e3)
+    }
+
+    pub(crate) fn restart(&self) -> Nanos {
+        Nanos::from_millis_f64(self.restart_us / 1e3)
     }
 
     pub(crate) fn resume(&self) -> Nanos {

@@ -223,7 +223,7 @@ impl Recorder {
         let response = now.since(arrived);
         let criticality = rq.criticality;
         if let Some(outcome) = self.outcome(io.tag) {
-            (outcome.response, outcome.criticality) = (response, criticality);
+            (outcome.response, outcome.completion, outcome.criticality) = (response, now, criticality);
         }
         match op {
             Op::Read => self.requests[0] += 1,

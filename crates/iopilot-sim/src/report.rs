@@ -137,6 +137,8 @@ pub struct Outcome {
     pub response: Nanos,
     /// From issue to completion of what the device served under its name: zero where it joined another request.
     pub service: Nanos,
+    /// When it was complete.
+    pub completion: Nanos,
     /// Who waited for it.
     pub criticality: Criticality,
 }

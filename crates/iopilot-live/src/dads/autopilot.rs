@@ -70,6 +70,8 @@ pub struct FlightOptions {
     pub rule: Rule,
     /// Whether a change that made things worse is taken back.
     pub revert: bool,
+    /// A window with fewer requests is repeated in a trial; 0: never.
+    pub trial_requests: u64,
     /// Whether only to say what would be done.
     pub dry_run: bool,
     /// How to capture.
@@ -129,6 +131,7 @@ impl Flight {
             change_fixed: CHANGE,
             revert: options.revert,
             budget: Some(BUDGET.min(TRIED * line_up.candidates.len() as u64)),
+            trial_requests: options.trial_requests,
         };
         let pilot = Pilot::new(config, device, &options.run)?;
         let capture =

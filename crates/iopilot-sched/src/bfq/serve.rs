@@ -67,7 +67,7 @@ impl Bfq {
         }
     }
 
-    fn put_in_service(&mut self) -> Option<QueueId> {
+    pub(super) fn put_in_service(&mut self) -> Option<QueueId> {
         let q = self.take_next_queue()?;
         let jiffies = self.jiffies();
         self.budgets_assigned = (self.budgets_assigned * 7 + 256) / 8;

@@ -67,7 +67,7 @@ pub(crate) struct DadsRun {
     /// Seconds from one check to the next. Default: 5.
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     pub(crate) interval: Option<f64>,
-    /// What makes a candidate better: service-time (the default), response-time, p99, throughput, fairness or
+    /// What makes a candidate better: service-time (the default), busy-time, p99, throughput, fairness or
     /// blocked-time.
     #[arg(long, value_name = "OBJECTIVE")]
     pub(crate) objective: Option<String>,
@@ -81,6 +81,11 @@ pub(crate) struct DadsRun {
     /// Keep a change that made things worse than they would have been, as the thesis does, rather than take it back.
     #[arg(long)]
     pub(crate) no_revert: bool,
+    /// Try each candidate on so many requests at least: a window with fewer is repeated, as if its processes went on, and
+    /// the second half counts. For schedulers that need a while to find their way. 0, as in the thesis, tries each
+    /// window once. Default: 0.
+    #[arg(long, value_name = "N")]
+    pub(crate) trial_requests: Option<u64>,
     /// Change nothing; say what would have been done.
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -162,7 +167,7 @@ pub(crate) struct DadsReplay {
     /// Seconds from one check to the next.
     #[arg(long, value_name = "SECONDS", default_value_t = 5.0, allow_negative_numbers = true)]
     pub(crate) interval: f64,
-    /// What makes a candidate better: service-time, response-time, p99, throughput, fairness or blocked-time.
+    /// What makes a candidate better: service-time, busy-time, p99, throughput, fairness or blocked-time.
     #[arg(long, value_name = "OBJECTIVE", default_value = "service-time")]
     pub(crate) objective: String,
     /// When to change.
@@ -171,6 +176,11 @@ pub(crate) struct DadsReplay {
     /// Take a change back that made things worse than they would have been.
     #[arg(long)]
     pub(crate) revert: bool,
+    /// Try each candidate on so many requests at least: a window with fewer is repeated, as if its processes went on, and
+    /// the second half counts. For schedulers that need a while to find their way. 0, as in the thesis, tries each
+    /// window once.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) trial_requests: u64,
     /// Write a line of JSON for every check.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) audit: Option<PathBuf>,

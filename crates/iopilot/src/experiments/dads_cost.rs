@@ -84,6 +84,7 @@ fn checks(setup: &Setup<'_>) -> anyhow::Result<(ResultTable, f64, usize)> {
             change_fixed: Nanos::from_millis(22),
             revert: true,
             budget: Some(BUDGET),
+            trial_requests: 0,
         };
         let mut pilot = Pilot::new(config, device, &RunConfig::default())?;
         let began = Instant::now();

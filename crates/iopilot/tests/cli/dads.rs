@@ -79,7 +79,7 @@ fn bad_input_is_one_line() {
         ("--candidates none,none", "candidates: got none twice"),
         ("--interval 0", "--interval: got 0, expected 0.001 to 86400 seconds"),
         ("--interval -1", "--interval: got -1"),
-        ("--objective speed", "objective: got speed, expected one of service-time, response-time, p99"),
+        ("--objective speed", "objective: got speed, expected one of service-time, busy-time, p99"),
         ("--audit nowhere/a.jsonl", "--audit: got nowhere/a.jsonl"),
     ] {
         let e = s.refused(&format!("{replay} {options}"));

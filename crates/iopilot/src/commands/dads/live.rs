@@ -68,6 +68,7 @@ fn flight(device: &Path, flown: &Flown, runtime: &Path, context: &Context) -> an
         objective: flown.objective.as_deref().unwrap_or("service-time").parse()?,
         rule: flown.rule(),
         revert: flown.revert.unwrap_or(true),
+        trial_requests: flown.trial_requests.unwrap_or(0),
         dry_run: flown.dry_run.unwrap_or(false),
         backend: flown.backend.as_deref().unwrap_or("auto").parse()?,
         runtime: runtime.to_owned(),

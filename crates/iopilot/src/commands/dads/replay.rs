@@ -100,6 +100,7 @@ fn plan(args: &DadsReplay, host: &iopilot_sim::HostConfig) -> Result<FlightPlan,
         change_fixed: host.switch(),
         revert: args.revert,
         budget: None,
+        trial_requests: args.trial_requests,
     };
     Ok(FlightPlan { pilot, interval, seed: args.replay.seed })
 }

@@ -56,6 +56,7 @@ pub(super) struct Flown {
     pub(super) policy: Option<Policy>,
     pub(super) max_error: Option<u32>,
     pub(super) revert: Option<bool>,
+    pub(super) trial_requests: Option<u64>,
     pub(super) dry_run: Option<bool>,
     pub(super) backend: Option<String>,
 }
@@ -81,6 +82,7 @@ impl Flown {
             policy: self.policy.or(other.policy),
             max_error: self.max_error.or(other.max_error),
             revert: self.revert.or(other.revert),
+            trial_requests: self.trial_requests.or(other.trial_requests),
             dry_run: self.dry_run.or(other.dry_run),
             backend: self.backend.or_else(|| other.backend.clone()),
         }
@@ -126,6 +128,7 @@ impl Settings {
             policy: args.policy,
             max_error: args.max_error,
             revert: args.no_revert.then_some(false),
+            trial_requests: args.trial_requests,
             dry_run: given(args.dry_run),
             backend: args.backend.clone(),
         };

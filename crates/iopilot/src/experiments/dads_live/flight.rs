@@ -90,7 +90,8 @@ fn changes(audit: &str) -> anyhow::Result<Vec<Change>> {
             continue;
         }
         if let (Some(last), Some(gain)) = (changes.last_mut(), event["measured_gain_percent"].as_f64()) {
-            last.measured = last.measured.or(Some(gain));
+            // The scheduler may have needed more than one check to find its way.
+            last.measured = Some(gain);
         }
         let text = |key: &str| event[key].as_str().unwrap_or_default().to_owned();
         if event["carried_out"] == true {

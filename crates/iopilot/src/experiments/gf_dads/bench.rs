@@ -153,6 +153,7 @@ pub(super) fn flown(
         change_fixed: Nanos::ZERO,
         revert: false,
         budget: None,
+        trial_requests: 0,
     };
     let config = config(bench, true);
     let mut source = source(disk, bench);

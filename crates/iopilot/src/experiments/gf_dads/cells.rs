@@ -9,10 +9,10 @@ use rayon::prelude::*;
 
 /// What the autopilot might have compared, and on what.
 pub(super) const VARIANTS: [(&str, Pilots); 4] = [
-    ("response times, tables", Pilots { objective: Objective::ResponseTime, exact: false }),
-    ("response times, the disk itself", Pilots { objective: Objective::ResponseTime, exact: true }),
-    ("the disk's time, tables", Pilots { objective: Objective::ServiceTime, exact: false }),
-    ("the disk's time, the disk itself", Pilots { objective: Objective::ServiceTime, exact: true }),
+    ("service time, tables", Pilots { objective: Objective::ServiceTime, exact: false }),
+    ("service time, the disk itself", Pilots { objective: Objective::ServiceTime, exact: true }),
+    ("busy time, tables", Pilots { objective: Objective::BusyTime, exact: false }),
+    ("busy time, the disk itself", Pilots { objective: Objective::BusyTime, exact: true }),
 ];
 /// Where they are tried.
 const VARIED: ([Pair; 2], u32) = ([[CFQ, NOOP], [NOOP, CFQ]], 8);

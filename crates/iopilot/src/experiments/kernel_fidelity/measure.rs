@@ -4,7 +4,7 @@ use super::{Cell, Plan, SCHEDULERS};
 use crate::experiments::Setup;
 use crate::experiments::virtual_disk::{Served, VirtualDisk};
 use anyhow::{Context as _, bail};
-use iopilot_block::Nanos;
+use iopilot_block::{Lba, Nanos};
 use iopilot_live::{Backend, BlockQueue, Capture, CaptureOptions, ReadLoad, Signals};
 use iopilot_trace::TraceRecord;
 use std::collections::HashMap;
@@ -27,7 +27,7 @@ const APART: u64 = 32 << 20;
 pub(super) struct Recording {
     pub(super) records: Vec<TraceRecord>,
     /// When the first request arrived, on the monotonic clock.
-    origin: Nanos,
+    pub(super) origin: Nanos,
     /// How far the virtual disk was.
     pub(super) path: Path,
 }
@@ -41,6 +41,8 @@ pub(super) struct Path {
     pub(super) back: Vec<Nanos>,
     /// What of that the server was late.
     pub(super) late: Vec<Nanos>,
+    /// Of the request that begins at a sector, the ways there and back.
+    pub(super) of: Vec<(Lba, (Nanos, Nanos))>,
 }
 
 impl Path {
@@ -52,8 +54,10 @@ impl Path {
             let (issue, completion) = (origin + issue, origin + completion);
             let of_place = served.get(&record.lba.0).into_iter().flatten();
             if let Some(s) = of_place.into_iter().find(|s| s.arrived >= issue && s.left <= completion) {
-                path.there.push(s.arrived.since(issue));
-                path.back.push(completion.since(s.due));
+                let (there, back) = (s.arrived.since(issue), completion.since(s.due));
+                path.there.push(there);
+                path.back.push(back);
+                path.of.push((record.lba, (there, back)));
                 path.late.push(s.left.since(s.due));
             }
         }

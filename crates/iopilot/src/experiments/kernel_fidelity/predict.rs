@@ -8,9 +8,14 @@ use iopilot_block::{Nanos, SECTOR_BYTES};
 use iopilot_device::{Distant, load_disk};
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::workload::replay::{Dependent, ReplayRecord};
-use iopilot_sim::{BlockConfig, Machine, RunConfig, RunOptions, run};
+use iopilot_sim::{BlockConfig, HostConfig, Machine, RunConfig, RunOptions, run};
 use iopilot_trace::{InferOptions, TraceRecord, infer};
 use rayon::prelude::*;
+
+/// What reaches the device later than this after it arrived waited for something.
+const WAITED: Nanos = Nanos::from_micros(100);
+/// Of fewer times no median is taken.
+const ENOUGH: usize = 20;
 
 /// What is compared.
 #[derive(Clone, Copy, Debug, Default)]
@@ -74,10 +79,37 @@ pub(super) fn all(plan: &Plan, measured: &[Measured], setup: &Setup<'_>) -> anyh
             *figures = Figures::mean(&runs.collect::<anyhow::Result<Vec<_>>>()?);
         }
         let spec: SchedulerSpec = SchedulerSpec::parse(SCHEDULERS[m.scheduler])?;
-        let same = m.recordings.iter().map(|r| picks(&r.records, &spec, &machine, depth));
+        let same = m.recordings.iter().map(|r| picks(&r.records, r.origin, &spec, &machine, depth));
         Ok(Predicted { under, picks: same.sum::<anyhow::Result<Picks>>()? })
     };
     measured.par_iter().map(one).collect()
+}
+
+/// The machine's own latencies, as `records` tell them; `default` where they do not.
+fn host(records: &[TraceRecord], default: &HostConfig) -> HostConfig {
+    let mut ends: Vec<Nanos> = records.iter().filter_map(|r| r.completion).collect();
+    ends.sort_unstable();
+    let (mut at_once, mut after) = (Vec::new(), Vec::new());
+    for r in records {
+        let Some(issue) = r.issue else { continue };
+        let took = issue.since(r.arrival);
+        if took < WAITED {
+            at_once.push(took);
+        } else if let Some(end) = ends.partition_point(|&end| end <= issue).checked_sub(1).and_then(|n| ends.get(n)) {
+            // Later ones waited for something else than room.
+            after.extend(Some(issue.since(*end)).filter(|took| *took < WAITED));
+        }
+    }
+    HostConfig {
+        issue_us: median_us(&mut at_once).unwrap_or(default.issue_us),
+        restart_us: median_us(&mut after).unwrap_or(default.restart_us),
+        ..default.clone()
+    }
+}
+
+fn median_us(times: &mut [Nanos]) -> Option<f64> {
+    let middle = times.len() / 2;
+    (times.len() >= ENOUGH).then(|| times.select_nth_unstable(middle).1.0 as f64 / 1e3)
 }
 
 fn replayed(
@@ -91,7 +123,8 @@ fn replayed(
     let dependencies = infer(records, &InferOptions::default())?;
     let requests: Vec<ReplayRecord> = records.iter().map(ReplayRecord::from).collect();
     let source = Dependent::new(&requests[..], &dependencies, 1.0);
-    let device = Distant::new(machine.device(), &path.there, &path.back, config.seed);
+    let config = &RunConfig { host: host(records, &config.host), ..config.clone() };
+    let device = Distant::new(machine.device(), &path.there, &path.back, config.seed).knowing(path.of.iter().copied());
     let report = run(source, device, scheduler, config, setup.progress)?;
     let mut responses: Vec<Nanos> = report.outcomes.iter().flatten().map(|o| o.response).collect();
     Ok(Figures::from_responses(&mut responses, report.bytes, report.elapsed_s))
