@@ -65,25 +65,27 @@ impl Lasting {
 
     /// What once through the window costs, by `outcomes`, one for each record, of those that count.
     pub(crate) fn cost(&self, objective: Objective, outcomes: &[Outcome]) -> f64 {
-        let became = |n: usize| {
-            let outcome = outcomes.get(n)?;
-            let since = |span: Nanos| Nanos(outcome.completion.0.saturating_sub(span.0));
-            Some(TraceRecord {
-                arrival: since(outcome.response),
-                issue: Some(since(outcome.service)),
-                completion: Some(outcome.completion),
-                ..self.records[n].clone()
-            })
-        };
-        let mut records: Vec<TraceRecord> = self.late().filter_map(became).collect();
-        records.sort_by_key(|r| r.arrival);
-        let cost = objective.measured(&records).unwrap_or_default();
+        let mut served: Vec<TraceRecord> =
+            self.late().filter_map(|n| Some(became(outcomes.get(n)?, &self.records[n]))).collect();
+        served.sort_by_key(|r| r.arrival);
+        let cost = objective.measured(&served).unwrap_or_default();
         if objective.is_time() { cost / f64::from(self.times - self.times / 2) } else { cost }
     }
 
     fn late(&self) -> impl Iterator<Item = usize> + '_ {
         let half = self.times / 2;
         self.turns.iter().enumerate().filter(move |&(_, &turn)| turn >= half).map(|(n, _)| n)
+    }
+}
+
+/// `record` with the times of `outcome`.
+fn became(outcome: &Outcome, record: &TraceRecord) -> TraceRecord {
+    let since = |span: Nanos| Nanos(outcome.completion.0.saturating_sub(span.0));
+    TraceRecord {
+        arrival: since(outcome.response),
+        issue: Some(since(outcome.service)),
+        completion: Some(outcome.completion),
+        ..record.clone()
     }
 }
 
@@ -123,11 +125,13 @@ fn step(records: &[&TraceRecord]) -> i64 {
         (up + usize::from(pair[1].lba > pair[0].lba), down + usize::from(pair[1].lba < pair[0].lba))
     });
     let low = records.iter().map(|r| r.lba.0).min().unwrap_or_default();
-    let high = records.iter().map(|r| (r.lba + r.sectors).0).max().unwrap_or_default();
-    let most = records.len() * 4 / 5;
-    match (high - low) as i64 {
-        reach if up >= most => reach,
-        reach if down >= most => -reach,
+    let high = records.iter().map(|r| r.lba.0).max().unwrap_or_default();
+    let (steps, most) = (records.len() as u64 - 1, records.len() * 4 / 5);
+    // As far as from its first place to its last, and one step more.
+    let reach = (high - low) + (high - low).checked_div(steps).unwrap_or_default();
+    match reach as i64 {
+        reach if steps > 0 && up >= most => reach,
+        reach if steps > 0 && down >= most => -reach,
         _ => APART,
     }
 }
@@ -167,10 +171,7 @@ mod tests {
         let of = |process| lasting.records.iter().filter(move |r| r.process == Some(ProcessId(process)));
         for (n, (up, down)) in of(1).zip(of(2)).enumerate() {
             assert_eq!(up.arrival, Nanos::from_micros(1000 * n as u64), "the pause between two rounds is as any other");
-            // A stream forward goes on where it ended; nothing tells here that it left something out.
-            let (round, place) = (n as u64 / 10, n as u64 % 10);
-            assert_eq!(up.lba.0, 1000 + 224 * round + 24 * place);
-            assert_eq!(down.lba.0, 900_000 - 8 * n as u64);
+            assert_eq!((up.lba.0, down.lba.0), (1000 + 24 * n as u64, 900_000 - 8 * n as u64));
         }
         assert!(lasting.records.is_sorted_by_key(|r| r.arrival));
     }

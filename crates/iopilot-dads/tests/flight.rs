@@ -7,7 +7,7 @@ use iopilot_dads::{
     Check, Flight, FlightPlan, Objective, Pilot, PilotConfig, Reason, Rule, fly, oracle, parse_candidates,
 };
 use iopilot_sim::workload::{Workload, WorkloadOptions};
-use iopilot_sim::{Machine, Progress, RunOptions, SimError, begin, compare};
+use iopilot_sim::{BlockConfig, Machine, Progress, RunOptions, SimError, begin, compare};
 use iopilot_trace::TraceRecord;
 use std::io::Write;
 
@@ -27,6 +27,10 @@ fn workload(machine: &Machine, jobs: &str) -> Workload {
     std::fs::remove_file(&file.0).unwrap();
     load
 }
+
+/// Eight processes read 4 KiB and leave out 8 KiB.
+const STRIDED: &str =
+    "[global]\ndirect=1\nrw=read:8k\nbs=4k\ndirectory=/data\nsize=48m\nio_size=10m\n[strided]\nnumjobs=8\n";
 
 /// A fresh job file.
 fn tempfile() -> (std::path::PathBuf, std::fs::File) {
@@ -75,6 +79,28 @@ fn finds_the_scheduler_that_is_best_and_comes_near_to_it() {
         assert_eq!(choices[0], "bfq:low_latency=0");
         assert_eq!(foreseen.bytes, alone.runs[0].bytes);
     }
+}
+
+#[test]
+fn trials_that_last_see_what_a_scheduler_becomes() {
+    // On a disk that takes four requests at once bfq needs seconds under load to find out for whom to idle.
+    let mut machine = Machine::for_disk("hd-500-16").unwrap();
+    machine.block = BlockConfig { queue_depth: Some(4), host_tags: Some(4), ..BlockConfig::default() };
+    let load = workload(&machine, STRIDED);
+    let fly = |trial_requests| {
+        let mut plan = plan("none,mq-deadline,kyber,bfq", Objective::ServiceTime, Rule::THESIS);
+        plan.pilot.trial_requests = trial_requests;
+        let flight = flight(&machine, &load, &plan);
+        (flight.checks.iter().filter(|check| check.changes()).count(), flight.report.elapsed_s)
+    };
+    let ((short_changes, short), (changes, lasting)) = (fly(0), fly(8000));
+    let candidates = parse_candidates(&["none,bfq"]).unwrap();
+    let alone = compare(&machine, &load, &candidates, &RunOptions::default(), &Progress::default()).unwrap();
+    let (none, bfq) = (alone.runs[0].elapsed_s, alone.runs[1].elapsed_s);
+    assert!(bfq < none / 5.0, "{bfq} of {none}");
+    assert_eq!(changes, 1, "it takes bfq and stays");
+    assert!(lasting < bfq + 2.0, "{lasting} of {bfq}");
+    assert!(short_changes > 1 && short > lasting, "a short trial does not know: {short_changes} changes, {short}");
 }
 
 #[test]

@@ -83,7 +83,7 @@ pub(crate) struct DadsRun {
     pub(crate) no_revert: bool,
     /// Try each candidate on so many requests at least: a window with fewer is repeated, as if its processes went on, and
     /// the second half counts. For schedulers that need a while to find their way. 0, as in the thesis, tries each
-    /// window once. Default: 0.
+    /// window once. Default: 8000.
     #[arg(long, value_name = "N")]
     pub(crate) trial_requests: Option<u64>,
     /// Change nothing; say what would have been done.

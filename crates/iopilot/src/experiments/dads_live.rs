@@ -9,7 +9,7 @@ mod judge;
 use super::virtual_disk::VirtualDisk;
 use super::{Experiment, Outcome, Setup};
 use anyhow::{Context as _, bail};
-use benchmark::Benchmark;
+use benchmark::{Benchmark, Load};
 use files::FileSystem;
 use flight::{Change, Flight};
 use iopilot_live::{BlockQueue, Signals};
@@ -29,11 +29,15 @@ struct Plan {
     depth: u32,
     schedulers: &'static [&'static str],
     benchmarks: &'static [Benchmark],
-    processes: u32,
-    /// Of the amounts that a benchmark reads in the whole experiment.
-    share: f64,
+    load: Load,
+    /// Another row, in which each is best under another scheduler, and where the autopilot starts in it.
+    mixed: &'static [Benchmark],
+    mixed_load: Load,
+    mixed_from: &'static [&'static str],
     /// From one check of the autopilot to the next.
     interval: Duration,
+    /// Requests that it tries candidates on at least.
+    trial_requests: u32,
 }
 
 impl Plan {
@@ -44,9 +48,12 @@ impl Plan {
             depth: 4,
             schedulers: &["none", "mq-deadline", "kyber", "bfq"],
             benchmarks: &Benchmark::ALL,
-            processes: 8,
-            share: 1.0,
-            interval: Duration::from_secs(2),
+            load: Load { processes: 8, share: 1.0 },
+            mixed: &[Benchmark::Strided8, Benchmark::Random],
+            mixed_load: Load { processes: 8, share: 1.5 },
+            mixed_from: &["mq-deadline", "bfq"],
+            interval: Duration::from_secs(1),
+            trial_requests: 8000,
         };
         if !quick {
             return full;
@@ -56,7 +63,9 @@ impl Plan {
             size: 1 << 30,
             schedulers: &["none", "bfq"],
             benchmarks,
-            share: 0.1,
+            load: Load { share: 0.1, ..full.load },
+            mixed_load: Load { share: 0.1, ..full.mixed_load },
+            mixed_from: &["bfq"],
             interval: Duration::from_millis(500),
             ..full
         }
@@ -84,43 +93,51 @@ fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
     let signals = Signals::catch()?;
     let disk = VirtualDisk::attach(plan.disk, plan.size, plan.depth)?;
     let files = FileSystem::make(&disk, &plan, setup.seed)?;
-    let mut rows = Vec::new();
-    for flies in [false, true] {
-        for &scheduler in plan.schedulers {
-            rows.push(row(&plan, &disk, &files, scheduler, flies, &signals)?);
-        }
-    }
+    let lane = Lane { plan: &plan, disk: &disk, files: &files, signals: &signals };
+    let rows = lane.rows(plan.benchmarks, &plan.load, plan.schedulers)?;
+    let mixed = lane.rows(plan.mixed, &plan.mixed_load, plan.mixed_from)?;
     files.check(&disk)?;
-    Ok(judge::outcome(&plan, &rows))
+    Ok(judge::outcome(&plan, &rows, &mixed))
 }
 
-fn row(
-    plan: &Plan,
-    disk: &VirtualDisk,
-    files: &FileSystem,
-    scheduler: &'static str,
-    flies: bool,
-    signals: &Signals,
-) -> anyhow::Result<Row> {
-    let queue = BlockQueue::open(disk.device())?;
-    queue.set_scheduler(scheduler)?;
-    let flight = flies.then(|| Flight::start(plan, disk)).transpose()?;
-    let mut times = Vec::new();
-    for benchmark in plan.benchmarks {
-        // What the page cache holds goes with the mount.
-        let mounted = files.mount(disk)?;
-        let began = Instant::now();
-        benchmark.run(mounted.path(), plan, signals).with_context(|| format!("running {benchmark}"))?;
-        times.push(began.elapsed());
-        drop(mounted);
-        if let Some(signal) = signals.caught() {
-            bail!("ended by signal {signal}");
+/// Where rows of benchmarks run.
+struct Lane<'a> {
+    plan: &'a Plan,
+    disk: &'a VirtualDisk,
+    files: &'a FileSystem,
+    signals: &'a Signals,
+}
+
+impl Lane<'_> {
+    /// One row under each scheduler alone, and one with the autopilot from each of `starts`.
+    fn rows(&self, benchmarks: &[Benchmark], load: &Load, starts: &[&'static str]) -> anyhow::Result<Vec<Row>> {
+        let alone = self.plan.schedulers.iter().map(|&scheduler| (scheduler, false));
+        let flown = starts.iter().map(|&scheduler| (scheduler, true));
+        alone.chain(flown).map(|(scheduler, flies)| self.row(benchmarks, load, scheduler, flies)).collect()
+    }
+
+    fn row(&self, benchmarks: &[Benchmark], load: &Load, scheduler: &'static str, flies: bool) -> anyhow::Result<Row> {
+        let Self { plan, disk, files, signals } = *self;
+        let queue = BlockQueue::open(disk.device())?;
+        queue.set_scheduler(scheduler)?;
+        let flight = flies.then(|| Flight::start(plan, disk)).transpose()?;
+        let mut times = Vec::new();
+        for benchmark in benchmarks {
+            // What the page cache holds goes with the mount.
+            let mounted = files.mount(disk)?;
+            let began = Instant::now();
+            benchmark.run(mounted.path(), load, signals).with_context(|| format!("running {benchmark}"))?;
+            times.push(began.elapsed());
+            drop(mounted);
+            if let Some(signal) = signals.caught() {
+                bail!("ended by signal {signal}");
+            }
         }
+        let changes = flight.map(Flight::end).transpose()?;
+        let present = queue.scheduler()?;
+        if present != scheduler {
+            bail!("the scheduler is {present} after the flight, expected {scheduler} as before it");
+        }
+        Ok(Row { scheduler, changes, times })
     }
-    let changes = flight.map(Flight::end).transpose()?;
-    let present = queue.scheduler()?;
-    if present != scheduler {
-        bail!("the scheduler is {present} after the flight, expected {scheduler} as before it");
-    }
-    Ok(Row { scheduler, changes, times })
 }

@@ -120,7 +120,13 @@ fn the_autopilot_flies_over_benchmarks_on_a_virtual_disk() {
         assert!((row["total_s"].as_f64().unwrap() - sum).abs() < 1e-6 && sum > 0.0, "{row}");
     }
     assert_eq!(json["claims"].as_array().unwrap().len(), 3);
-    assert!(s.path().join("results/dads-live-timeline.svg").exists());
+    let mixed = json["tables"]["mixed"].as_array().unwrap();
+    let runs: Vec<_> = mixed.iter().map(|row| row["run"].as_str().unwrap()).collect();
+    assert_eq!(runs, ["none", "bfq", "DADS from bfq"]);
+    assert!(mixed.iter().all(|row| row["random_s"].as_f64() > Some(0.0)), "{mixed:?}");
+    for picture in ["dads-live-timeline.svg", "dads-live-mixed.svg"] {
+        assert!(s.path().join("results").join(picture).exists(), "{picture}");
+    }
 }
 
 #[test]

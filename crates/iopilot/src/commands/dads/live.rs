@@ -18,6 +18,9 @@ use std::time::Duration;
 /// The interval where none is given, in seconds (GF 4.4.1).
 const INTERVAL: f64 = 5.0;
 
+/// Requests of a trial, at least: a live disk's windows are short.
+const TRIAL_REQUESTS: u64 = 8000;
+
 /// Flies until a signal; what is printed goes to standard error as it happens.
 pub(super) fn run(args: &DadsRun, context: &Context) -> anyhow::Result<String> {
     let settings = Settings::of(args)?;
@@ -68,7 +71,7 @@ fn flight(device: &Path, flown: &Flown, runtime: &Path, context: &Context) -> an
         objective: flown.objective.as_deref().unwrap_or("service-time").parse()?,
         rule: flown.rule(),
         revert: flown.revert.unwrap_or(true),
-        trial_requests: flown.trial_requests.unwrap_or(0),
+        trial_requests: flown.trial_requests.unwrap_or(TRIAL_REQUESTS),
         dry_run: flown.dry_run.unwrap_or(false),
         backend: flown.backend.as_deref().unwrap_or("auto").parse()?,
         runtime: runtime.to_owned(),

@@ -1,12 +1,14 @@
 //! [`Benchmark`]: what the processes read, through the page cache (GF 2.4.3).
 
-use super::Plan;
 use iopilot_live::Signals;
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::thread;
 
 const KIB: u64 = 1024;
@@ -24,6 +26,17 @@ pub(super) enum Benchmark {
     Tac,
     /// 4 kB, leaving out 8 kB.
     Strided8,
+    /// 4 kB anywhere in the file, which two processes read: one of the best effort class' highest priority, one of its lowest.
+    /// Not of the source's.
+    Random,
+}
+
+/// What is read in a row of benchmarks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Load {
+    pub(super) processes: u32,
+    /// Of the amounts that a benchmark reads in the whole experiment.
+    pub(super) share: f64,
 }
 
 impl Benchmark {
@@ -37,15 +50,17 @@ impl Benchmark {
             Self::Strided512 => (540, 4 * KIB, 516 * KIB),
             Self::Tac => (1000, 8 * KIB, 8 * KIB),
             Self::Strided8 => (600, 4 * KIB, 12 * KIB),
+            Self::Random => (160, 4 * KIB, 0),
             Self::Lkr => (0, 0, 0),
         }
     }
 
     /// All processes, in the file system mounted at `root`.
-    pub(super) fn run(self, root: &Path, plan: &Plan, signals: &Signals) -> io::Result<()> {
+    pub(super) fn run(self, root: &Path, load: &Load, signals: &Signals) -> io::Result<()> {
         thread::scope(|scope| {
-            let work = |n: u32| move || self.process(&folder(root, n), plan.share, signals);
-            let tasks: Vec<_> = (0..plan.processes).map(|n| scope.spawn(work(n))).collect();
+            let of_a_file = if self == Self::Random { 2 } else { 1 };
+            let work = |n: u32| move || self.process(&folder(root, n / of_a_file), n, load.share, signals);
+            let tasks: Vec<_> = (0..of_a_file * load.processes).map(|n| scope.spawn(work(n))).collect();
             let end = |task: thread::ScopedJoinHandle<'_, io::Result<()>>| {
                 task.join().unwrap_or_else(|e| std::panic::resume_unwind(e))
             };
@@ -53,7 +68,7 @@ impl Benchmark {
         })
     }
 
-    fn process(self, folder: &Path, share: f64, signals: &Signals) -> io::Result<()> {
+    fn process(self, folder: &Path, n: u32, share: f64, signals: &Signals) -> io::Result<()> {
         if self == Self::Lkr {
             return read_tree(&folder.join(TREE), signals);
         }
@@ -61,12 +76,19 @@ impl Benchmark {
         let size = file.metadata()?.len();
         let (reads, bytes, apart) = self.reads();
         let mut data = vec![0; bytes as usize];
+        let mut random = Pcg64Mcg::seed_from_u64(u64::from(n));
+        if self == Self::Random {
+            // No read-ahead around what is read.
+            rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::Random)?;
+            prioritise(if n % 2 == 0 { 0 } else { 7 })?;
+        }
         for n in 0..(reads as f64 * share).ceil() as u64 {
             if signals.caught().is_some() {
                 return Ok(());
             }
             let at = match self {
                 Self::Tac => size - (n + 1) * bytes,
+                Self::Random => random.random_range(0..size / bytes) * bytes,
                 // At the end it begins anew, one read further on.
                 _ => {
                     let a_round = (size - bytes) / apart;
@@ -76,6 +98,18 @@ impl Benchmark {
             file.read_exact_at(&mut data, at)?;
         }
         Ok(())
+    }
+}
+
+/// Gives the thread that calls it `level` of the best effort class, from 0 to 7.
+fn prioritise(level: u8) -> io::Result<()> {
+    let thread = rustix::thread::gettid().as_raw_nonzero().to_string();
+    let mut command = Command::new("ionice");
+    command.args(["-c", "2", "-n", &level.to_string(), "-p", &thread]).stdin(Stdio::null());
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(io::Error::other(format!("ionice ended with {status}"))),
+        Err(e) => Err(io::Error::other(format!("running ionice (of util-linux): {e}"))),
     }
 }
 
@@ -114,6 +148,7 @@ impl fmt::Display for Benchmark {
             Self::Strided512 => "512k-SR",
             Self::Tac => "TAC",
             Self::Strided8 => "8k-SR",
+            Self::Random => "random",
         })
     }
 }

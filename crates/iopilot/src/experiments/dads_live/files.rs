@@ -58,10 +58,10 @@ impl FileSystem {
         let files = Self { mount_point };
         let mounted = files.mount(disk)?;
         let mut random = Pcg64Mcg::seed_from_u64(seed);
-        for n in 0..plan.processes {
+        for n in 0..plan.load.processes {
             let folder = folder(mounted.path(), n);
             let tree = folder.join(TREE);
-            for d in 0..(DIRECTORIES * plan.share).ceil() as u32 {
+            for d in 0..(DIRECTORIES * plan.load.share).ceil() as u32 {
                 let directory = tree.join(format!("d{d:02}"));
                 fs::create_dir_all(&directory).with_context(|| format!("making {}", directory.display()))?;
                 for f in 0..FILES {
@@ -70,7 +70,7 @@ impl FileSystem {
                     write(&directory.join(format!("f{f:02}")), 4096 * blocks as usize - random.random_range(0..4096))?;
                 }
             }
-            write(&folder.join(LARGE), (plan.share * LARGE_BYTES) as usize)?;
+            write(&folder.join(LARGE), (plan.load.share * LARGE_BYTES) as usize)?;
         }
         drop(mounted);
         Ok(files)
