@@ -50,7 +50,7 @@ impl Plan {
             benchmarks: &Benchmark::ALL,
             load: Load { processes: 8, share: 1.0 },
             mixed: &[Benchmark::Strided8, Benchmark::Random],
-            mixed_load: Load { processes: 8, share: 1.5 },
+            mixed_load: Load { processes: 8, share: 1.0 },
             mixed_from: &["mq-deadline", "bfq"],
             interval: Duration::from_secs(1),
             trial_requests: 8000,

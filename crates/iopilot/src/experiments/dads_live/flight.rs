@@ -46,7 +46,7 @@ impl Flight {
             .arg(plan.depth.to_string())
             .arg("--interval")
             .arg(plan.interval.as_secs_f64().to_string());
-        command.args(["--policy", "guarded"]).arg("--trial-requests").arg(plan.trial_requests.to_string());
+        command.arg("--trial-requests").arg(plan.trial_requests.to_string());
         command.arg("--candidates").arg(plan.schedulers.join(",")).arg("--audit").arg(&audit);
         command.arg("--runtime-dir").arg(disk.folder().join("run"));
         let log = File::create(log).context("making a log")?;
