@@ -110,6 +110,7 @@ macro_rules! schedulers {
             fn runs_after_completion(&self) -> Option<Nanos> {
                 match self { $(Self::$variant(s) => s.runs_after_completion(),)* }
             }
+            #[inline]
             fn depth_limit(&self, rq: &Request, nr_requests: u32) -> u32 {
                 match self { $(Self::$variant(s) => s.depth_limit(rq, nr_requests),)* }
             }

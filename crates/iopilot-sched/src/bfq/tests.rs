@@ -378,3 +378,43 @@ fn tags_are_kept_for_reads_and_for_who_has_few() {
     }
     assert_eq!(b.scheduler.depth_limit(&sync, 16), 1, "over its share");
 }
+
+/// Process `process` reads a sector at `lba`; where the request is.
+fn read_of(b: &mut Bench<Bfq>, process: u32, lba: u64) {
+    let mut rq = b.request(Op::Read, lba, 1);
+    rq.process = ProcessId(process);
+    rq.flags |= Flags::NO_MERGE;
+    b.put(rq);
+}
+
+#[test]
+fn the_queue_is_run_after_a_completion_where_the_device_has_run_empty() {
+    let mut b = Bench::new(Bfq::new(&Environment::default()));
+    (0..4).for_each(|i| read_of(&mut b, 1, 10_000 * i));
+    let (first, second) = (b.dispatch().unwrap(), b.dispatch().unwrap());
+    b.now = Nanos::from_millis(8);
+    b.complete(first);
+    assert!(b.scheduler.runs_after_completion().is_none_or(|at| at > b.now), "the device still has one");
+    b.complete(second);
+    assert_eq!(b.scheduler.runs_after_completion(), Some(b.now));
+}
+
+#[test]
+fn it_can_be_told_what_was_chosen() {
+    let mut b = Bench::new(Bfq::new(&Environment::default()));
+    (0..3).for_each(|i| read_of(&mut b, 1, 10_000 * i));
+    (0..3).for_each(|i| read_of(&mut b, 2, 900_000 + 10_000 * i));
+    let own = b.dispatch().unwrap();
+    assert_eq!((b.rqs[own].process, b.rqs[RequestId::from_index(5)].lba), (ProcessId(1), Lba(920_000)));
+    let last = RequestId::from_index(5);
+    b.scheduler.steer(&b.rqs, last, b.now);
+    assert_eq!(b.dispatch(), Some(last));
+    // Its process is in service now; nothing is lost.
+    let next = b.dispatch().unwrap();
+    assert_eq!(b.rqs[next].process, ProcessId(2));
+    for id in [own, last, next] {
+        b.complete(id);
+    }
+    b.now = Nanos::from_secs(1);
+    assert_eq!(b.take(9).len(), 3);
+}
