@@ -267,55 +267,41 @@ fn no_idling_is_best(source: &str, views: &[View<'_>]) -> Option<Claim> {
 
 fn stays_with_the_best(source: &str, views: &[View<'_>]) -> Option<Claim> {
     let several: Vec<View<'_>> = views.iter().copied().filter(|v| v.processes > 1).collect();
-    let away: Vec<String> = flights(&several)
-        .filter(|(_, _, run)| !run.during(LKR).all(|seen| seen.next >= DEADLINE))
-        .map(|(v, name, _)| told(v, &name))
-        .collect();
-    let count = 2 * several.len();
-    (count > 0).then(|| {
-        Claim::new(
-            source,
-            "from the first check in LKR on, Noop or Deadline is in use",
-            format!("in each of {count} with 2 or more processes"),
-            format!("in {}", count - away.len()),
-            away.is_empty(),
-            listed(&away),
-        )
-    })
+    let away = |run: &Run| !run.during(LKR).all(|seen| seen.next >= DEADLINE);
+    let claim = "from the first check in LKR on, Noop or Deadline is in use, with 2 or more processes";
+    in_each(source, claim, &several, away, "")
 }
 
 fn quiet(source: &str, views: &[View<'_>]) -> Option<Claim> {
-    let changing: Vec<String> = flights(views)
-        .filter(|(_, _, run)| [SR512, TAC, SR8].into_iter().any(|b| run.during(b).any(|seen| seen.changed)))
-        .map(|(v, name, _)| told(v, &name))
-        .collect();
-    let count = 2 * views.len();
-    (count > 0).then(|| {
-        Claim::new(
-            source,
-            "nothing is changed any more in the last three benchmarks",
-            format!("in each of {count}"),
-            format!("in {}", count - changing.len()),
-            changing.is_empty(),
-            format!("where two are about alike a trial of some seconds may differ by 5 %: {}", listed(&changing)),
-        )
-    })
+    let changing = |run: &Run| [SR512, TAC, SR8].into_iter().any(|b| run.during(b).any(|seen| seen.changed));
+    let claim = "nothing is changed any more in the last three benchmarks";
+    in_each(source, claim, views, changing, "where two are about alike a trial of some seconds may differ by 5 %: ")
 }
 
 fn never_pinned(source: &str, views: &[View<'_>]) -> Option<Claim> {
-    let pinned: Vec<String> = flights(views)
-        .filter(|(_, _, run)| run.during(IOR).any(|seen| seen.pinned))
-        .map(|(v, name, _)| told(v, &name))
-        .collect();
+    let pinned = |run: &Run| run.during(IOR).any(|seen| seen.pinned);
+    in_each(source, "the end to changing back and forth is not needed", views, pinned, "")
+}
+
+/// A claim about each flight of `views`, of which those are named that are an `exception`.
+fn in_each(
+    source: &str,
+    claim: &str,
+    views: &[View<'_>],
+    exception: impl Fn(&Run) -> bool,
+    because: &str,
+) -> Option<Claim> {
+    let exceptions: Vec<String> =
+        flights(views).filter(|(_, _, run)| exception(run)).map(|(v, name, _)| told(v, &name)).collect();
     let count = 2 * views.len();
     (count > 0).then(|| {
         Claim::new(
             source,
-            "the end to changing back and forth is not needed",
+            claim,
             format!("in each of {count}"),
-            format!("in {}", count - pinned.len()),
-            pinned.is_empty(),
-            listed(&pinned),
+            format!("in {}", count - exceptions.len()),
+            exceptions.is_empty(),
+            format!("{because}{}", listed(&exceptions)),
         )
     })
 }
