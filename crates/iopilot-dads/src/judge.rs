@@ -49,6 +49,8 @@ pub struct Situation<'a> {
 pub enum Reason {
     /// Nothing was served: there is nothing to compare.
     Idle,
+    /// Processes came or went: half of one load and half of another tells of neither.
+    Unsettled,
     /// No candidate is better.
     Best,
     /// One is better, but not by the margin and the cost of the change.

@@ -1,80 +1,219 @@
-//! [`Lasting`]: a window that is repeated until a trial is long enough.
+//! [`Lasting`]: a window whose processes go on as they did, until a trial is long enough.
 
+use crate::habits::{Habits, Told};
 use crate::objective::Objective;
-use iopilot_block::{Lba, Nanos, ProcessId};
-use iopilot_sim::Outcome;
-use iopilot_trace::TraceRecord;
+use crate::rig::{Trial, Tried};
+use iopilot_block::{InputError, Nanos, ProcessId};
+use iopilot_device::Device;
+use iopilot_sched::SchedulerSpec;
+use iopilot_sim::{Outcome, RunConfig, Session};
+use iopilot_trace::{InferOptions, TraceRecord, infer};
 use std::collections::BTreeMap;
 
 /// A window is repeated so often at most.
 const MOST: u64 = 64;
-/// What is neither a stream forward nor backward moves on by so many sectors each time: past what a disk's cache holds.
-const APART: i64 = 64 << 11;
+/// Between two looks at how far a trial is.
+const LOOK: Nanos = Nanos::from_millis(50);
+/// A trial that has not served enough by then ends all the same.
+const LONGEST: Nanos = Nanos::from_secs(600);
+/// A trial that has served so many times what it should ends all the same.
+const MANY: u64 = 8;
+/// Each half of a trial is so many times as long as the window: all processes have their turn.
+const SPANS: u64 = 2;
+/// Into so many parts the cost is cut to tell how sure it is.
+const PARTS: usize = 96;
 
-/// A window again and again, as if its processes went on as they did: streams where they ended, others a little apart, each
-/// process after a pause as it made before.
+/// A window as a habit: streams go on where they ended, others a little apart, each process after a pause as it made before,
+/// at its own pace and without end. All processes are at work during all of a trial, as they were in the window.
 ///
 /// A scheduler that has just been put in place is not what it will be: `bfq` finds out in a second or two for whom to idle.
-/// Some windows are over before.
+/// Some windows are over before. So the second half of a trial is what counts.
 #[derive(Clone, Debug)]
-pub(crate) struct Lasting {
-    /// In order of arrival.
-    pub(crate) records: Vec<TraceRecord>,
-    /// How often the window is in them.
-    pub(crate) times: u32,
-    /// Of each record, after how many repetitions it comes.
-    turns: Vec<u32>,
+pub(crate) struct Lasting<'a> {
+    window: &'a [TraceRecord],
+    habits: Habits,
+    /// Of each record, whether nobody waits for it.
+    background: Vec<bool>,
+    /// So many requests make a trial.
+    requests: u64,
 }
 
-impl Lasting {
-    /// `window`, whose times count from its start, in order of arrival, repeated until it holds `least` requests, on a disk of
-    /// `capacity` sectors. Once only where processes came or went in it (`ended`), or it does not tell what
-    /// belongs to which. O(n log n) in what comes out.
-    pub(crate) fn new(window: Vec<TraceRecord>, least: u64, capacity: u64, ended: bool) -> Self {
-        let times = least.div_ceil(window.len().max(1) as u64).clamp(1, MOST) as u32;
+impl<'a> Lasting<'a> {
+    /// `window`, in order of arrival, tried for `least` requests on a disk of `capacity` sectors. `before` is what was served
+    /// before it, which tells what its first requests waited for; it began at `since`. `None` where that is no more than there
+    /// are, where processes came, or where it does not tell what belongs to which: then a trial is once through it. O(n log n).
+    ///
+    /// # Errors
+    /// Where the records do not tell what depends on what.
+    pub(crate) fn new(
+        before: &[TraceRecord],
+        window: &'a [TraceRecord],
+        since: Nanos,
+        least: u64,
+        capacity: u64,
+    ) -> Result<Option<Self>, InputError> {
         let tells = |r: &TraceRecord| {
-            r.process.is_some() && r.completion.is_some() && r.process_start.is_none_or(|start| start == Nanos::ZERO)
+            r.process.is_some() && r.completion.is_some() && r.process_start.is_none_or(|start| start <= since)
         };
-        if times == 1 || ended || !window.iter().all(tells) {
-            let turns = vec![0; window.len()];
-            return Self { records: window, times: 1, turns };
+        if least <= window.len() as u64 || !window.iter().all(tells) {
+            return Ok(None);
         }
-        let span = window.iter().filter_map(|r| r.completion).max().unwrap_or_default();
-        let mut of_process: BTreeMap<Option<ProcessId>, Vec<&TraceRecord>> = BTreeMap::new();
-        window.iter().for_each(|r| of_process.entry(r.process).or_default().push(r));
-        let mut all = Vec::with_capacity(window.len() * times as usize);
-        for records in of_process.values() {
-            let (period, step) = (period(records, span), step(records));
-            for turn in 0..times {
-                all.extend(
-                    records
-                        .iter()
-                        .map(|r| (turn, moved(r, period.0 * u64::from(turn), step * i64::from(turn), capacity))),
-                );
+        let known = before.iter().filter(|r| tells(r)).map(|r| (None, r));
+        let mut all: Vec<(Option<usize>, &TraceRecord)> =
+            known.chain(window.iter().enumerate().map(|(n, r)| (Some(n), r))).collect();
+        all.sort_by_key(|(_, r)| r.arrival);
+        let (place, records): (Vec<_>, Vec<TraceRecord>) = all.into_iter().map(|(n, r)| (n, r.clone())).unzip();
+        let dependencies = infer(&records, &InferOptions { families: false, ..InferOptions::default() })
+            .map_err(|e| InputError::new("requests", e.to_string(), "requests that tell what they waited for"))?;
+        let told = Told { records: &records, dependencies: &dependencies, place: &place, since };
+        let requests = least.min(MOST * window.len() as u64);
+        let habits = Habits::new(&told, capacity);
+        let mut background = vec![false; window.len()];
+        habits.in_background().for_each(|n| background[n] = true);
+        Ok(Some(Self { window, habits, background, requests }))
+    }
+
+    /// Tries `candidate` on `device` from `start` on; the device and the time as they are then.
+    ///
+    /// # Errors
+    /// Where a setting is not accepted, or the run gets stuck.
+    pub(crate) fn trial<D: Device>(
+        &self,
+        device: D,
+        candidate: &SchedulerSpec,
+        config: &RunConfig,
+        start: Nanos,
+        objective: Objective,
+    ) -> Tried<D> {
+        let mut session = Session::new(self.habits.rounds(start), device, candidate, config)?;
+        let (mut at, mut half) = (start, None);
+        let long = Nanos(SPANS * self.habits.span.0);
+        let over = |requests: u64, since: Nanos, at: Nanos, served: u64| {
+            served >= MANY * requests || (served >= requests && at >= since + long)
+        };
+        loop {
+            at += LOOK;
+            session.run_until(at)?;
+            let served = session.completed();
+            match half {
+                Some((half, _)) if at > start + LONGEST || over(self.requests, half, at, served) => break,
+                None if at > start + Nanos(LONGEST.0 / 2) || over(self.requests / 2, start, at, served) => {
+                    half = Some((at, session.source_mut().waited(at)));
+                }
+                _ => {}
             }
         }
-        all.sort_by_key(|(_, record)| record.arrival);
-        let (turns, records) = all.into_iter().unzip();
-        Self { records, times, turns }
+        let (half, before) = half.unwrap_or((start, Nanos::ZERO));
+        let end = at.max(session.now());
+        let waited = session.source_mut().waited(end) - before;
+        let issued = session.source_mut().end();
+        // The next trial finds the disk without requests of this one.
+        session.run_until(Nanos::MAX)?;
+        let clock = session.now();
+        let (mut report, device) = session.finish();
+        let outcomes = report.outcomes.take().unwrap_or_default();
+        let mut late: Vec<(usize, Outcome)> =
+            issued.into_iter().zip(outcomes).filter(|(_, outcome)| outcome.completion > half).collect();
+        late.sort_by_key(|(_, outcome)| outcome.completion);
+        let served = late.partition_point(|(_, outcome)| outcome.completion <= end);
+        let late = Late { lasting: self, waited, half, end, served, all: late };
+        let cost = late.cost(objective);
+        let trial = Trial { report, cost, shares: late.shares(objective, cost), window_s: late.window_s() };
+        Ok((trial, device, clock))
+    }
+}
+
+/// The second half of a trial.
+struct Late<'a> {
+    lasting: &'a Lasting<'a>,
+    /// How long processes waited.
+    waited: Nanos,
+    /// From when to when it lasted.
+    half: Nanos,
+    end: Nanos,
+    /// What was in the queue or the disk in that time, in order of completion, with its place in the window.
+    all: Vec<(usize, Outcome)>,
+    /// How many of them were complete at its end.
+    served: usize,
+}
+
+impl Late<'_> {
+    /// How often the window was gone through, on average over the processes. One that did little in the window counts little,
+    /// as it was out of luck then, perhaps; and none counts as having been round more than four times as often as the usual.
+    fn rounds(&self) -> f64 {
+        let window = self.lasting.window;
+        let mut of_process: BTreeMap<Option<ProcessId>, (f64, f64)> = BTreeMap::new();
+        window.iter().for_each(|r| of_process.entry(r.process).or_default().0 += 1.0);
+        for (record, _) in &self.all[..self.served] {
+            of_process.entry(window[*record].process).or_default().1 += 1.0;
+        }
+        let mut rounds: Vec<f64> = of_process.values().map(|(once, served)| served / once).collect();
+        let (_, &mut middle, _) = rounds.select_nth_unstable_by(of_process.len() / 2, f64::total_cmp);
+        let most = if middle > 0.0 { 4.0 * middle } else { f64::INFINITY };
+        let usual = window.len() as f64 / of_process.len() as f64;
+        let weights = || of_process.values().map(|(once, _)| once / (once + usual));
+        let sum: f64 =
+            of_process.values().zip(weights()).map(|((once, served), w)| w * (served / once).min(most)).sum();
+        (sum / weights().sum::<f64>()).max(f64::EPSILON)
     }
 
-    /// Those of `outcomes`, one for each record, that count: of the second half of the repetitions.
-    pub(crate) fn counted(&self, outcomes: &[Outcome]) -> Vec<Outcome> {
-        self.late().filter_map(|n| outcomes.get(n).copied()).collect()
+    /// What once through the window costs.
+    ///
+    /// Of what processes wait for, as long as it took in the window, shorter or longer as the processes waited less or more to
+    /// get on than they did then. With one request at a time that is the sum of the times that requests took; where a process
+    /// has several in the queue, or sleeps as no more are admitted, what holds it up is not how many it had.
+    fn cost(&self, objective: Objective) -> f64 {
+        let window = self.lasting.window;
+        match objective {
+            Objective::ServiceTime | Objective::BlockedTime => {
+                let background = self.in_background(objective);
+                let took: f64 = (window.iter().zip(&self.lasting.background))
+                    .filter(|(_, background)| !**background)
+                    .filter_map(|(r, _)| self.share(objective, r, r.completion?.since(r.arrival)))
+                    .sum();
+                let was = self.lasting.habits.waited.as_secs_f64();
+                let longer = if was > 0.0 { self.waited.as_secs_f64() / was } else { 0.0 };
+                (background + took * longer) / self.rounds()
+            }
+            Objective::BusyTime | Objective::Throughput | Objective::P99 | Objective::Fairness => {
+                let mut served: Vec<TraceRecord> =
+                    self.all[..self.served].iter().map(|(record, outcome)| became(outcome, &window[*record])).collect();
+                served.sort_by_key(|r| r.arrival);
+                let cost = objective.measured(&served).unwrap_or_default();
+                if objective.is_time() { cost / self.rounds() } else { cost }
+            }
+        }
     }
 
-    /// What once through the window costs, by `outcomes`, one for each record, of those that count.
-    pub(crate) fn cost(&self, objective: Objective, outcomes: &[Outcome]) -> f64 {
-        let mut served: Vec<TraceRecord> =
-            self.late().filter_map(|n| Some(became(outcomes.get(n)?, &self.records[n]))).collect();
-        served.sort_by_key(|r| r.arrival);
-        let cost = objective.measured(&served).unwrap_or_default();
-        if objective.is_time() { cost / f64::from(self.times - self.times / 2) } else { cost }
+    /// What those cost that nobody waits for. What is still under way counts, too: nobody is better for not being served.
+    fn in_background(&self, objective: Objective) -> f64 {
+        let cost = |(record, outcome): &(usize, Outcome)| {
+            let arrival = Nanos(outcome.completion.0.saturating_sub(outcome.response.0));
+            let response = outcome.completion.min(self.end).since(arrival.max(self.half));
+            self.share(objective, &self.lasting.window[*record], response)
+        };
+        self.all.iter().filter(|(record, _)| self.lasting.background[*record]).filter_map(cost).sum()
     }
 
-    fn late(&self) -> impl Iterator<Item = usize> + '_ {
-        let half = self.times / 2;
-        self.turns.iter().enumerate().filter(move |&(_, &turn)| turn >= half).map(|(n, _)| n)
+    fn share(&self, objective: Objective, record: &TraceRecord, response: Nanos) -> Option<f64> {
+        objective.share(&Outcome { response, criticality: record.criticality(), ..Outcome::default() })
+    }
+
+    /// The parts of the cost, of equal numbers of requests one after the other; `None` where it is not a sum.
+    fn shares(&self, objective: Objective, cost: f64) -> Option<Vec<f64>> {
+        objective.share(&Outcome::default())?;
+        let parts = PARTS.min(self.served);
+        let edge = |n: usize| match n {
+            0 => self.half,
+            n => self.all[n * self.served / parts - 1].1.completion,
+        };
+        let all = self.end.since(self.half).as_secs_f64();
+        Some((0..parts).map(|n| cost * edge(n + 1).since(edge(n)).as_secs_f64() / all).collect())
+    }
+
+    /// How long once through the window took, in seconds.
+    fn window_s(&self) -> f64 {
+        self.end.since(self.half).as_secs_f64() / self.rounds()
     }
 }
 
@@ -89,128 +228,5 @@ fn became(outcome: &Outcome, record: &TraceRecord) -> TraceRecord {
     }
 }
 
-/// After what time a process begins anew, in a window that lasts `span`.
-fn period(records: &[&TraceRecord], span: Nanos) -> Nanos {
-    let (Some(first), Some(last)) = (records.first(), records.last()) else { return span };
-    let end = records.iter().filter_map(|r| r.completion).max().unwrap_or(last.arrival);
-    let mut done = Nanos::ZERO;
-    let mut pauses: Vec<Nanos> = Vec::with_capacity(records.len());
-    let (mut waits, mut longest) = (true, Nanos::ZERO);
-    for r in records {
-        if done > Nanos::ZERO {
-            waits &= r.arrival >= done;
-            pauses.push(r.arrival.since(done));
-        }
-        done = done.max(r.completion.unwrap_or(r.arrival));
-        longest = longest.max(r.completion.unwrap_or(r.arrival).since(r.arrival));
-    }
-    let longest = pauses.iter().copied().fold(longest, Nanos::max);
-    // It came late or went early: it does not go on all the time.
-    let away = first.arrival + span.since(end);
-    if pauses.is_empty() || away > Nanos(4 * longest.0) {
-        return span;
-    }
-    if !waits {
-        let gaps = records.len() as u64 - 1;
-        return Nanos(last.arrival.since(first.arrival).0 * (gaps + 1) / gaps);
-    }
-    let middle = pauses.len() / 2;
-    let (_, &mut pause, _) = pauses.select_nth_unstable(middle);
-    end.since(first.arrival) + pause
-}
-
-/// How far a process moves on from one time to the next, in sectors.
-fn step(records: &[&TraceRecord]) -> i64 {
-    let (up, down) = records.windows(2).fold((0, 0), |(up, down), pair| {
-        (up + usize::from(pair[1].lba > pair[0].lba), down + usize::from(pair[1].lba < pair[0].lba))
-    });
-    let low = records.iter().map(|r| r.lba.0).min().unwrap_or_default();
-    let high = records.iter().map(|r| r.lba.0).max().unwrap_or_default();
-    let (steps, most) = (records.len() as u64 - 1, records.len() * 4 / 5);
-    // As far as from its first place to its last, and one step more.
-    let reach = (high - low) + (high - low).checked_div(steps).unwrap_or_default();
-    match reach as i64 {
-        reach if steps > 0 && up >= most => reach,
-        reach if steps > 0 && down >= most => -reach,
-        _ => APART,
-    }
-}
-
-fn moved(record: &TraceRecord, later: u64, on: i64, capacity: u64) -> TraceRecord {
-    let at = |time: Nanos| Nanos(time.0 + later);
-    let room = capacity.saturating_sub(u64::from(record.sectors.0)).max(1);
-    TraceRecord {
-        arrival: at(record.arrival),
-        inserted: record.inserted.map(at),
-        issue: record.issue.map(at),
-        completion: record.completion.map(at),
-        lba: Lba((record.lba.0 as i64 + on).rem_euclid(room as i64) as u64),
-        ..record.clone()
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use iopilot_block::{Op, Sectors};
-
-    /// Two processes that read after each completion, 50 us later: one forward, one backward.
-    fn window() -> Vec<TraceRecord> {
-        let record = |process: u32, n: u64, lba: u64| TraceRecord {
-            process: Some(ProcessId(process)),
-            completion: Some(Nanos::from_micros(1000 * n + 950)),
-            ..TraceRecord::new(Nanos::from_micros(1000 * n), Op::Read, Lba(lba), Sectors(8))
-        };
-        (0..10).flat_map(|n| [record(1, n, 1000 + 24 * n), record(2, n, 900_000 - 8 * n)]).collect()
-    }
-
-    #[test]
-    fn processes_go_on_as_they_did() {
-        let lasting = Lasting::new(window(), 50, 1 << 30, false);
-        assert_eq!((lasting.times, lasting.records.len()), (3, 60));
-        let of = |process| lasting.records.iter().filter(move |r| r.process == Some(ProcessId(process)));
-        for (n, (up, down)) in of(1).zip(of(2)).enumerate() {
-            assert_eq!(up.arrival, Nanos::from_micros(1000 * n as u64), "the pause between two rounds is as any other");
-            assert_eq!((up.lba.0, down.lba.0), (1000 + 24 * n as u64, 900_000 - 8 * n as u64));
-        }
-        assert!(lasting.records.is_sorted_by_key(|r| r.arrival));
-    }
-
-    #[test]
-    fn the_second_half_counts() {
-        let lasting = Lasting::new(window(), 80, 1 << 30, false);
-        let outcome = |n: usize| {
-            let response = Nanos::from_millis(if lasting.turns[n] < 2 { 50 } else { 3 });
-            Outcome { response, completion: Nanos::from_secs(9), service: Nanos::from_millis(1), ..Outcome::default() }
-        };
-        let outcomes: Vec<Outcome> = (0..80).map(outcome).collect();
-        let cost = lasting.cost(Objective::ServiceTime, &outcomes);
-        assert!((cost - 20.0 * 0.003).abs() < 1e-9, "once through the window: {cost}");
-        assert!((lasting.cost(Objective::P99, &outcomes) - 0.003).abs() < 1e-4);
-        assert_eq!(lasting.counted(&outcomes).len(), 40);
-    }
-
-    #[test]
-    fn who_comes_or_goes_is_not_repeated() {
-        let times = |window: Vec<TraceRecord>, ended| Lasting::new(window, 500, 1 << 30, ended).times;
-        assert_eq!(times(window(), false), 25);
-        assert_eq!(times(window(), true), 1);
-        let mut born = window();
-        born[4].process_start = Some(Nanos(1));
-        assert_eq!(times(born, false), 1);
-        // A process that is away for most of the window stays so.
-        let mut away = window();
-        let late: Vec<TraceRecord> = window().into_iter().filter(|r| r.process == Some(ProcessId(1))).collect();
-        away.retain(|r| r.process == Some(ProcessId(2)) || r.arrival < Nanos::from_millis(2));
-        let period_of = |records: &[TraceRecord]| period(&records.iter().collect::<Vec<_>>(), Nanos::from_micros(9950));
-        assert_eq!(period_of(&late), Nanos::from_millis(10));
-        away.retain(|r| r.process == Some(ProcessId(1)));
-        assert_eq!(period_of(&away), Nanos::from_micros(9950));
-    }
-
-    #[test]
-    fn nothing_leaves_the_disk() {
-        let lasting = Lasting::new(window(), 600, 900_100, false);
-        assert!(lasting.records.iter().all(|r| (r.lba + r.sectors).0 <= 900_100));
-    }
-}
+mod tests;

@@ -9,6 +9,7 @@ mod candidates;
 mod change_cost;
 mod confidence;
 mod flight;
+mod habits;
 mod judge;
 mod lasting;
 mod limiter;
@@ -16,6 +17,7 @@ mod objective;
 mod oracle;
 mod pilot;
 mod rig;
+mod steady;
 mod words;
 
 pub use candidates::parse_candidates;

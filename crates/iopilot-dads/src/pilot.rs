@@ -5,6 +5,7 @@ use crate::confidence::confidence;
 use crate::judge::{Decision, Judge, Reason, Rule, Situation};
 use crate::objective::Objective;
 use crate::rig::{Rig, Trial};
+use crate::steady::Steady;
 use crate::words::words;
 use iopilot_block::{InputError, Nanos};
 use iopilot_device::Device;
@@ -34,8 +35,8 @@ pub struct PilotConfig {
     /// How many requests a check may simulate, over all candidates: of a window with more, only the last are tried.
     /// `None` for all.
     pub budget: Option<u64>,
-    /// A window with fewer requests is repeated in a trial, as if its processes went on ([`Rig::lasting`]); 0, as in the
-    /// thesis: each window is tried once.
+    /// In a window with fewer requests the processes go on in a trial as they did ([`Rig::lasting`]), and what the windows
+    /// before told counts, too; 0, as in the thesis: each window is tried once, alone.
     pub trial_requests: u64,
 }
 
@@ -44,8 +45,10 @@ pub struct PilotConfig {
 pub struct CandidateCost {
     /// The candidate.
     pub scheduler: String,
-    /// Its cost: seconds, or for fairness the inverse of Jain's index; less is better.
+    /// Its cost in this window: seconds, or for fairness the inverse of Jain's index; less is better.
     pub cost: f64,
+    /// What the decision took it to cost: the same, but where trials last heeding the windows before, and what was measured.
+    pub judged: f64,
 }
 
 /// One check: what was seen, and what was decided. The record of an audit.
@@ -102,6 +105,10 @@ pub struct Pilot<D> {
     barred: Vec<u32>,
     /// How things stood before the last check.
     before: Option<(usize, Judge)>,
+    /// Where trials last, what the windows before tell.
+    steady: Option<Steady>,
+    /// So many windows in a row told of no load as a whole.
+    unsettled: u32,
 }
 
 /// A change whose outcome is not known yet.
@@ -118,6 +125,9 @@ struct LastChange {
 
 /// A change is taken back that has not paid at so many checks in a row: a scheduler may need a while.
 const PATIENCE: u32 = 3;
+
+/// So many windows in a row in which processes come or go decide nothing; then that is what the load is like.
+const UNSETTLED: u32 = 3;
 
 /// What came of a change.
 #[derive(Clone, Copy, Debug)]
@@ -151,6 +161,8 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
             last: None,
             before: None,
             barred: vec![0; config.candidates.len()],
+            steady: (config.trial_requests > 0).then(Steady::default),
+            unsettled: 0,
             config,
         })
     }
@@ -223,8 +235,14 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
             // As a share of the time that the check looks back on.
             false => present.map_or(0.0, |t| t.cost * estimate.as_secs_f64() / t.window_s.max(1e-9)),
         };
-        let outcome = self.outcome(&costs, measured, change);
-        let allowed: Vec<f64> = (costs.iter().zip(&self.barred).enumerate())
+        self.unsettled = if self.rig.is_settled() { 0 } else { (self.unsettled + 1).min(UNSETTLED) };
+        let unsettled = (1..UNSETTLED).contains(&self.unsettled);
+        let outcome = if unsettled { None } else { self.outcome(&costs, measured, change) };
+        let judged = match &mut self.steady {
+            Some(steady) if !unsettled && !costs.is_empty() => steady.costs(&costs, current, measured, records),
+            _ => costs.clone(),
+        };
+        let allowed: Vec<f64> = (judged.iter().zip(&self.barred).enumerate())
             .map(|(i, (&cost, &barred))| if barred > 0 && i != current { f64::INFINITY } else { cost })
             .collect();
         let situation = Situation {
@@ -232,10 +250,13 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
             current,
             default,
             change,
-            confidence: &|to| sureness(&trials, current, to, objective, 1.0 - margin),
+            confidence: &|to| sureness(&trials, current, to, 1.0 - margin),
             error,
         };
-        let decision = self.judge.check(&situation);
+        let decision = match unsettled {
+            true => Decision::Keep(Reason::Unsettled),
+            false => self.judge.check(&situation),
+        };
         let scheduler = self.current().to_string();
         let (to, reason) = match (decision, outcome.filter(|o| revert && o.take_back)) {
             (
@@ -256,7 +277,7 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
             });
         }
         if to != current {
-            let promised = costs.get(to).map_or(0.0, |cost| 1.0 - cost / costs[current]);
+            let promised = judged.get(to).map_or(0.0, |cost| 1.0 - cost / judged[current]);
             // Taking back promises nothing that could be broken.
             let taken_back = matches!(reason, Reason::Undelivered { .. });
             self.last =
@@ -272,8 +293,8 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
                 .config
                 .candidates
                 .iter()
-                .zip(&costs)
-                .map(|(candidate, &cost)| CandidateCost { scheduler: candidate.to_string(), cost })
+                .zip(costs.iter().zip(&judged))
+                .map(|(candidate, (&cost, &judged))| CandidateCost { scheduler: candidate.to_string(), cost, judged })
                 .collect(),
             measured_cost: measured,
             model_error_percent: error.map(|e| 100.0 * e),
@@ -315,9 +336,7 @@ fn most(config: &PilotConfig) -> u64 {
 }
 
 /// How sure it is that `to` costs less than `share` of what `current` does.
-fn sureness(trials: &[Trial], current: usize, to: usize, objective: Objective, share: f64) -> Option<f64> {
-    let shares = |i: usize| -> Option<Vec<f64>> {
-        trials.get(i)?.outcomes.iter().map(|outcome| objective.share(outcome)).collect()
-    };
-    confidence(&shares(current)?, &shares(to)?, share)
+fn sureness(trials: &[Trial], current: usize, to: usize, share: f64) -> Option<f64> {
+    let shares = |i: usize| trials.get(i)?.shares.as_deref();
+    confidence(shares(current)?, shares(to)?, share)
 }

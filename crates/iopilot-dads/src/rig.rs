@@ -6,7 +6,7 @@ use iopilot_block::{InputError, Nanos, ProcessId};
 use iopilot_device::Device;
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::workload::replay::{Dependent, ReplayRecord};
-use iopilot_sim::{Outcome, RunConfig, RunReport, Session, SimError, Source, Step};
+use iopilot_sim::{RunConfig, RunReport, Session, SimError, Source, Step};
 use iopilot_trace::{InferOptions, TraceRecord, infer};
 use rayon::prelude::*;
 use std::collections::{HashMap, HashSet};
@@ -30,6 +30,9 @@ pub struct Rig<D> {
     last_completion: Nanos,
     /// See [`Rig::lasting`].
     least: u64,
+    /// What was tried at the last check, where a trial lasts.
+    before: Vec<TraceRecord>,
+    settled: bool,
 }
 
 /// A candidate on the requests of a window.
@@ -39,24 +42,40 @@ pub struct Trial {
     pub report: RunReport,
     /// What that costs by the objective.
     pub cost: f64,
-    /// What became of the requests that this is told by, in the same order for all candidates.
-    pub outcomes: Vec<Outcome>,
+    /// The parts of the cost, in the same order for all candidates; `None` where it is not a sum.
+    pub shares: Option<Vec<f64>>,
     /// How long once through the window took, in seconds.
     pub window_s: f64,
 }
+
+/// A trial, and the disk and the time after it.
+pub(crate) type Tried<D> = Result<(Trial, D, Nanos), SimError>;
 
 impl<D: Device + Clone + Send + Sync> Rig<D> {
     /// A disk that has served nothing yet.
     pub fn new(device: D, config: &RunConfig) -> Self {
         let config = RunConfig { log: false, outcomes: true, ..config.clone() };
-        Self { device, config, clock: Nanos::ZERO, last_completion: Nanos::ZERO, least: 0 }
+        Self {
+            device,
+            config,
+            clock: Nanos::ZERO,
+            last_completion: Nanos::ZERO,
+            least: 0,
+            before: Vec::new(),
+            settled: true,
+        }
     }
 
-    /// A trial has `least` requests at least: a window with fewer is repeated, as if its processes went on, and what is
-    /// counted is the second half. Where processes came or went in a window it is tried once all the same.
+    /// A trial has `least` requests at least: in a window with fewer the processes go on as they did, and what is counted is
+    /// the second half. Where processes came or went in a window it is tried once all the same.
     #[must_use]
     pub fn lasting(self, least: u64) -> Self {
         Self { least, ..self }
+    }
+
+    /// Whether trials of the last window lasted as long as they were to: not where processes came or went in it.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.settled
     }
 
     /// The disk as it is, to learn in place: its cache and its arm stay as they are.
@@ -84,41 +103,64 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
     ) -> Result<Vec<Trial>, SimError> {
         let Some(first) = records.first() else { return Ok(Vec::new()) };
         let ended = ended(records);
-        let window = from_zero(records, first.arrival);
-        let lasting = Lasting::new(window, self.least, self.device.capacity(), !ended.is_empty());
-        let dependencies = infer(&lasting.records, &InferOptions::default())
-            .map_err(|e| InputError::new("requests", e.to_string(), "requests that tell what they waited for"))?;
-        let requests: Vec<ReplayRecord> = lasting.records.iter().map(ReplayRecord::from).collect();
         // Between two windows the real disk may have been idle; so is the virtual one then.
         let start = self.clock + Nanos(first.arrival.0.saturating_sub(self.last_completion.0));
-        let runs: Vec<Result<_, SimError>> = candidates
-            .par_iter()
-            .enumerate()
-            .map(|(i, candidate)| {
-                let source = Dependent::new(&requests[..], &dependencies, 1.0).lasting(ended.clone());
-                let source = Delayed { source, by: start };
-                let mut session = Session::new(source, self.device.clone(), candidate, &self.config)?;
-                session.run_until(Nanos::MAX)?;
-                let clock = session.now();
-                let (mut report, device) = session.finish();
-                let once = (lasting.times == 1).then(|| objective.cost(&report));
-                let all = report.outcomes.take().unwrap_or_default();
-                let cost = once.unwrap_or_else(|| lasting.cost(objective, &all));
-                let window_s = report.elapsed_s / f64::from(lasting.times);
-                let outcomes = if once.is_some() { all } else { lasting.counted(&all) };
-                Ok((Trial { report, cost, outcomes, window_s }, (i == current).then_some((device, clock))))
-            })
-            .collect();
+        let since = self.last_completion.max(first.arrival);
+        let lasting = match ended.is_empty() {
+            true => Lasting::new(&self.before, records, since, self.least, self.device.capacity())?,
+            false => None,
+        };
+        self.settled = lasting.is_some() || self.least <= records.len() as u64;
+        let runs: Vec<Tried<D>> = match lasting {
+            Some(lasting) => {
+                let trial = |c| lasting.trial(self.device.clone(), c, &self.config, start, objective);
+                candidates.par_iter().map(trial).collect()
+            }
+            None => self.once(records, candidates, ended, start, objective)?,
+        };
         let runs = runs.into_iter().collect::<Result<Vec<_>, _>>()?;
         let mut trials = Vec::with_capacity(runs.len());
-        for (trial, state) in runs {
-            if let Some((device, clock)) = state {
+        for (i, (trial, device, clock)) in runs.into_iter().enumerate() {
+            if i == current {
                 (self.device, self.clock) = (device, clock);
             }
             trials.push(trial);
         }
         self.last_completion = records.iter().filter_map(|r| r.completion).max().unwrap_or(first.arrival);
+        if self.least > 0 {
+            let least = usize::try_from(self.least).unwrap_or(usize::MAX);
+            self.before = records[records.len().saturating_sub(least)..].to_vec();
+        }
         Ok(trials)
+    }
+
+    /// Tries each candidate once on `records`.
+    fn once(
+        &self,
+        records: &[TraceRecord],
+        candidates: &[SchedulerSpec],
+        ended: HashSet<ProcessId>,
+        start: Nanos,
+        objective: Objective,
+    ) -> Result<Vec<Tried<D>>, SimError> {
+        let records = from_zero(records, records[0].arrival);
+        let dependencies = infer(&records, &InferOptions::default())
+            .map_err(|e| InputError::new("requests", e.to_string(), "requests that tell what they waited for"))?;
+        let requests: Vec<ReplayRecord> = records.iter().map(ReplayRecord::from).collect();
+        let trial = |candidate: &SchedulerSpec| {
+            let source = Dependent::new(&requests[..], &dependencies, 1.0).lasting(ended.clone());
+            let source = Delayed { source, by: start };
+            let mut session = Session::new(source, self.device.clone(), candidate, &self.config)?;
+            session.run_until(Nanos::MAX)?;
+            let clock = session.now();
+            let (mut report, device) = session.finish();
+            let cost = objective.cost(&report);
+            let outcomes = report.outcomes.take().unwrap_or_default();
+            let shares = outcomes.iter().map(|outcome| objective.share(outcome)).collect();
+            let window_s = report.elapsed_s;
+            Ok((Trial { report, cost, shares, window_s }, device, clock))
+        };
+        Ok(candidates.par_iter().map(trial).collect())
     }
 }
 

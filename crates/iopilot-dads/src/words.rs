@@ -17,6 +17,7 @@ pub(crate) fn words(reason: &Reason, from: &str, to: &str, objective: Objective,
     };
     match reason {
         Reason::Idle => format!("Nothing was served: {from} stays."),
+        Reason::Unsettled => format!("Processes came or went; the next window tells more: {from} stays."),
         Reason::Best => format!("{from} is the best of the candidates."),
         Reason::TooSmall { gain } => format!(
             "The best candidate would save {} of {what}, which is not worth a change of {:.0} ms: {from} stays.",

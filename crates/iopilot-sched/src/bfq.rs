@@ -11,8 +11,8 @@
 //! requests that do no harm are injected: the process' own asynchronous ones, those of the queue that wakes it or that
 //! it wakes, and as many of others as measurements allow.
 //!
-//! Left out: cgroups (all processes are in the root group), several actuators, and insertion at the head. The queues
-//! of a class are a list sorted by finish time, not a tree. Long times count in jiffies of 4 ms.
+//! Left out: cgroups (all processes are in the root group), several actuators, and insertion at the head. Long times
+//! count in jiffies of 4 ms.
 
 mod arrival;
 mod burst;
@@ -24,6 +24,7 @@ mod raise;
 mod rate;
 mod serve;
 mod share;
+mod tree;
 
 use crate::jiffies::{HZ, Jiffies};
 use crate::tunables::tunables;

@@ -97,6 +97,28 @@ impl Kyber {
         self.depth
     }
 
+    /// Makes `id`, which is queued, the next, whatever would have been chosen: for replays of what a kernel did, after it has
+    /// chosen otherwise. What was ready before it had come too late, then, when the CPUs' queues were taken over: it waits in
+    /// them. O(n) in the requests that are ready.
+    pub fn steer(&mut self, rqs: &Requests, id: RequestId) {
+        let (cpu, domain) = (usize::from(rqs[id].cpu), domain_of(&rqs[id]));
+        if self.ready[domain].iter(&self.links).any(|ready| ready == id) {
+            let late: Vec<RequestId> = self.ready[domain].iter(&self.links).take_while(|&ready| ready != id).collect();
+            for other in late.into_iter().rev() {
+                self.ready[domain].remove(&mut self.links, other);
+                self.cpus[usize::from(rqs[other].cpu)][domain].push_front(&mut self.links, other);
+                self.waiting[domain] += 1;
+            }
+        } else {
+            self.cpus[cpu][domain].remove(&mut self.links, id);
+            self.waiting[domain] -= 1;
+            self.ready[domain].push_front(&mut self.links, id);
+        }
+        if self.domain != domain || self.batching >= BATCH[domain] {
+            (self.domain, self.batching) = (domain, 0);
+        }
+    }
+
     fn target(&self, domain: usize) -> u64 {
         [self.tunables.read_lat_nsec, self.tunables.write_lat_nsec, DISCARD_LATENCY][domain]
     }

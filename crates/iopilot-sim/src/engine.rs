@@ -34,7 +34,7 @@ enum Delayed {
 /// A workload, a block layer and a device, run to the end of the workload.
 #[derive(Clone)]
 pub(crate) struct Engine<S, D> {
-    source: S,
+    pub(crate) source: S,
     pub(crate) block: BlockLayer,
     pub(crate) device: D,
     host: HostConfig,

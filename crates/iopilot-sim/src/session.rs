@@ -88,6 +88,11 @@ impl<S: Source, D: Device> Session<S, D> {
         Ok(())
     }
 
+    /// The workload, to be looked at or told something.
+    pub fn source_mut(&mut self) -> &mut S {
+        &mut self.engine.source
+    }
+
     /// The device, to be looked at.
     pub fn device_mut(&mut self) -> &mut D {
         &mut self.engine.device

@@ -16,7 +16,9 @@
 //!    parent waited if it issued nothing while the child did, and something later.
 //!
 //! It arrives its *think time* after that: the recorded arrival minus the recorded eligibility. By construction a
-//! replay in which every request completes as recorded reproduces every arrival to the nanosecond.
+//! replay in which every request completes as recorded reproduces every arrival to the nanosecond, where no process slept in
+//! a submission: a full queue (under `none`, a full device) holds it there, which is no time to think. The block layer of the
+//! replay holds it by its own rules.
 //!
 //! Not seen are processes that wait for each other in other ways, through a pipe or a journal (GF 3.2.3 says the same);
 //! their think times simply contain that wait.
@@ -138,24 +140,29 @@ pub fn infer(records: &[TraceRecord], options: &InferOptions) -> Result<Dependen
     let extra = if options.families { families::extra_dependencies(records, &processes, &marks) } else { Vec::new() };
     let mut deps = Dependencies::new(processes, marks, &extra);
     let mut outstanding = BinaryHeap::new();
+    // Where a trace tells of insertions, what it tells none of went to the device at once.
+    let tells = records.iter().any(|r| r.inserted.is_some());
     for p in 0..deps.processes() {
         outstanding.clear();
-        infer_process(records, &mut deps, p, options, &mut outstanding);
+        infer_process(records, &mut deps, p, options, tells, &mut outstanding);
     }
     Ok(deps)
 }
 
-/// Windows and think times of process `p`; `outstanding` is an empty heap to work with.
+/// Windows and think times of process `p`; `tells` where insertions are told, `outstanding` is an empty heap to work with.
 fn infer_process(
     records: &[TraceRecord],
     deps: &mut Dependencies,
     p: usize,
     options: &InferOptions,
+    tells: bool,
     outstanding: &mut BinaryHeap<Reverse<Nanos>>,
 ) {
     let range = deps.range(p);
     // When the process last did something or was woken: what the next request's think time counts from.
     let mut anchor = Nanos::ZERO;
+    // When it came out of the submissions before.
+    let mut submitted = Nanos::ZERO;
     let mut submitted_on_completion = 0;
     for at in range.clone() {
         let i = deps.order[at];
@@ -169,6 +176,13 @@ fn infer_process(
             anchor = anchor.max(completion);
             woken = true;
         }
+        // It may have slept in the submission before this one, until there was room.
+        if submitted <= arrival {
+            anchor = anchor.max(submitted);
+        }
+        let record = &records[i as usize];
+        let issued = record.issue.filter(|_| tells && record.merged != Some(true));
+        submitted = submitted.max(record.inserted.or(issued).unwrap_or(arrival));
         for on in deps.extra_of(i) {
             anchor = anchor.max(records[on as usize].completion.expect("only what has completed is depended on"));
         }

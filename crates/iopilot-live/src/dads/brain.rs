@@ -5,6 +5,7 @@ use iopilot_dads::{Check, Pilot};
 use iopilot_device::AnyDevice;
 use iopilot_sim::SimError;
 use iopilot_trace::TraceRecord;
+use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
@@ -32,13 +33,31 @@ pub(super) struct Answer {
     pub(super) took: Duration,
 }
 
+/// Of the threads that simulate: the least there is.
+const NICE: i32 = 19;
+
+/// Threads that give way to those whose requests they simulate: a reader that waits for a CPU looks to `bfq` as if it thought,
+/// which then no longer waits for it.
+fn simulators() -> Result<ThreadPool, ThreadPoolBuildError> {
+    // Of a thread that may not be lowered nothing more can be asked.
+    let give_way = |_| {
+        rustix::process::setpriority_process(None, NICE).ok();
+    };
+    ThreadPoolBuilder::new().thread_name(|n| format!("simulate-{n}")).start_handler(give_way).build()
+}
+
 /// Follows orders until nobody is left to give them.
 pub(super) fn think(mut pilot: Pilot<AnyDevice>, orders: &Receiver<Order>, answers: &Sender<Answer>) {
+    let simulators = simulators();
     for order in orders {
         match order {
             Order::Check { mut window, pending, at } => {
                 let began = Instant::now();
-                let check = pilot.check(&window, pending, at);
+                let check = match &simulators {
+                    Ok(pool) => pool.install(|| pilot.check(&window, pending, at)),
+                    // No more threads: then with those that there are.
+                    Err(_) => pilot.check(&window, pending, at),
+                };
                 window.clear();
                 if answers.send(Answer { check, window, took: began.elapsed() }).is_err() {
                     return;
@@ -50,5 +69,16 @@ pub(super) fn think(mut pilot: Pilot<AnyDevice>, orders: &Receiver<Order>, answe
             Order::Exclude(which) => pilot.exclude(which),
             Order::Adopt(which) => pilot.adopt(which),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_who_simulate_give_way() {
+        let nice = simulators().unwrap().install(|| rustix::process::getpriority_process(None).unwrap());
+        assert_eq!(nice, NICE);
     }
 }

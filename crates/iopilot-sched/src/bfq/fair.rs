@@ -1,11 +1,11 @@
 //! B-WF2Q+: which queue is served next, so that each gets its share of the sectors.
 //!
-//! A tree a priority class, here a list sorted by finish time: few queues are backlogged at once. The next to serve is
-//! the one with the least finish time of those whose start time has come. (The kernel's search of its augmented tree
-//! can, in trees of three levels and more, return an eligible ancestor of that one.)
+//! A tree a priority class. The next to serve is the one with the least finish time of those whose start time has come, or
+//! one that the search meets on its way there ([`ActiveTree`]).
 
 use super::Bfq;
-use super::queue::{QueueId, Tree};
+use super::queue::{Entity, QueueId, Tree};
+use super::tree::ActiveTree;
 use crate::jiffies::{HZ, Jiffies};
 
 /// Fixed-point shift of virtual time.
@@ -16,8 +16,8 @@ const IDLE_CLASS_TIMEOUT: i64 = HZ / 5;
 /// The queues of one priority class.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ServiceTree {
-    /// Backlogged and not in service, by finish time; of equals the older first.
-    pub(super) active: Vec<(u64, QueueId)>,
+    /// Backlogged and not in service.
+    pub(super) active: ActiveTree,
     /// Not backlogged, but ahead of virtual time: their past is not forgotten yet.
     idle: Vec<(u64, QueueId)>,
     vtime: u64,
@@ -50,8 +50,8 @@ impl Bfq {
     }
 
     fn active_insert(&mut self, q: QueueId) {
-        let (class, finish) = (self.queues[q].class, self.queues[q].entity.finish);
-        insert(&mut self.trees[class].active, finish, q);
+        let Entity { start, finish, .. } = self.queues[q].entity;
+        self.tree(q).active.insert(q, start, finish);
         self.activations += 1;
         let e = &mut self.queues[q].entity;
         (e.tree, e.activation) = (Tree::Active, self.activations);
@@ -61,7 +61,7 @@ impl Bfq {
         let queue = &mut self.queues[q];
         let tree = &mut self.trees[queue.class];
         match std::mem::take(&mut queue.entity.tree) {
-            Tree::Active => extract(&mut tree.active, queue.entity.finish, q),
+            Tree::Active => tree.active.remove(q),
             Tree::Idle => extract(&mut tree.idle, queue.entity.finish, q),
             Tree::Nowhere => {}
         }
@@ -254,15 +254,10 @@ impl Bfq {
 
     fn look_up_in_class(&mut self, class: usize, in_service: bool) -> Option<QueueId> {
         let tree = &self.trees[class];
-        let start = |q: QueueId| self.queues[q].entity.start;
-        let eligible = |vtime| tree.active.iter().map(|&(_, q)| q).find(|&q| start(q) <= vtime);
-        if let Some(q) = eligible(tree.vtime) {
-            return Some(q);
-        }
-        // None has started: virtual time jumps to the first that will.
-        let jump = tree.active.iter().map(|&(_, q)| start(q)).min()?;
-        let next = eligible(jump);
-        if !in_service {
+        // Where none has started, virtual time jumps to the first that will.
+        let jump = tree.active.earliest_start()?.max(tree.vtime);
+        let next = tree.active.first(jump);
+        if !in_service && jump > tree.vtime {
             self.trees[class].vtime = jump;
             self.forget_idle(class);
         }

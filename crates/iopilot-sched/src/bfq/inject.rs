@@ -144,7 +144,7 @@ impl Bfq {
             let large = |id| !self.rotational && rqs[id].sectors.0 >= LARGE_SECTORS && self.in_driver >= 1;
             (always || o.raising.coeff > 1) && self.affords_next(rqs, *other) && !o.next.is_some_and(large)
         };
-        let active = self.trees.iter().flat_map(|t| t.active.iter().map(|&(_, other)| other));
+        let active = self.trees.iter().flat_map(|t| t.active.iter());
         // Of those active, the one activated last, as in the kernel's list.
         let found = active.filter(fits).max_by_key(|&other| self.queues[other].entity.activation);
         self.injected |= found.is_some();

@@ -8,7 +8,7 @@ use std::ops::{Index, IndexMut};
 
 /// Names a queue in its slab; reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct QueueId(u32);
+pub(super) struct QueueId(pub(super) u32);
 
 /// Names a process' context in its slab; reused.
 pub(super) type ContextId = usize;

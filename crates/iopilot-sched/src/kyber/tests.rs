@@ -97,3 +97,23 @@ fn a_quarter_of_the_tags_is_kept_for_reads() {
     assert_eq!(b.scheduler.depth_limit(&b.request(Op::Read, 0, 8), 256), 256);
     assert_eq!(b.scheduler.depth_limit(&b.request(Op::Write, 0, 8), 256), 192);
 }
+
+#[test]
+fn it_can_be_told_what_was_chosen() {
+    let mut b = bench();
+    let submit = |b: &mut Bench<Kyber>, cpu, lba| {
+        let mut rq = b.request(Op::Read, lba, 8);
+        rq.cpu = cpu;
+        assert!(!b.put(rq));
+    };
+    for (cpu, lba) in [(0, 900), (0, 300), (1, 100), (1, 500)] {
+        submit(&mut b, cpu, lba);
+    }
+    assert_eq!(b.take(1), [900]);
+    submit(&mut b, 0, 4000);
+    // The third is ready, so that those ahead of it must have missed the lot; the fifth came with it after all.
+    b.scheduler.steer(&b.rqs, RequestId::from_index(2));
+    assert_eq!(b.take(1), [100]);
+    b.scheduler.steer(&b.rqs, RequestId::from_index(4));
+    assert_eq!(b.take(9), [4000, 500, 300], "nothing is lost");
+}

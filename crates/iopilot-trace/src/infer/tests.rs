@@ -365,3 +365,23 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn to_sleep_in_a_submission_is_not_to_think() {
+    // Two at once: under `none` the second waits until the disk has room, and the process with it; then it thinks for 3 us.
+    let record = |arrival, inserted: Option<u64>, issue, completion| TraceRecord {
+        inserted: inserted.map(us),
+        issue: Some(us(issue)),
+        ..read(7, arrival, completion)
+    };
+    let mut records = vec![
+        record(0, Some(140), 141, 210),
+        record(1, None, 310, 440), // goes to the disk at once when there is room
+        record(313, None, 350, 500),
+    ];
+    let deps = inferred(&records);
+    assert_eq!((deps.window(2), deps.think(2)), (1, us(3)));
+    // A trace that tells of no insertion tells nothing of that either.
+    records[0].inserted = None;
+    assert_eq!(inferred(&records).think(2), us(103));
+}

@@ -81,8 +81,8 @@ pub(crate) struct DadsRun {
     /// Keep a change that made things worse than they would have been, as the thesis does, rather than take it back.
     #[arg(long)]
     pub(crate) no_revert: bool,
-    /// Try each candidate on so many requests at least: a window with fewer is repeated, as if its processes went on, and
-    /// the second half counts. For schedulers that need a while to find their way. 0, as in the thesis, tries each
+    /// Try each candidate on so many requests at least: in a window with fewer the processes go on as they did, and the
+    /// second half counts, with what the windows before told. For schedulers that need a while to find their way. 0, as in the thesis, tries each
     /// window once. Default: 8000.
     #[arg(long, value_name = "N")]
     pub(crate) trial_requests: Option<u64>,
@@ -176,8 +176,8 @@ pub(crate) struct DadsReplay {
     /// Take a change back that made things worse than they would have been.
     #[arg(long)]
     pub(crate) revert: bool,
-    /// Try each candidate on so many requests at least: a window with fewer is repeated, as if its processes went on, and
-    /// the second half counts. For schedulers that need a while to find their way. 0, as in the thesis, tries each
+    /// Try each candidate on so many requests at least: in a window with fewer the processes go on as they did, and the
+    /// second half counts, with what the windows before told. For schedulers that need a while to find their way. 0, as in the thesis, tries each
     /// window once.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) trial_requests: u64,

@@ -109,7 +109,9 @@ mod tests {
             requests: 10,
             tried: 10,
             scheduler: scheduler.to_owned(),
-            candidates: ["none", "bfq<"].map(|s| CandidateCost { scheduler: s.to_owned(), cost: 1.0 }).to_vec(),
+            candidates: ["none", "bfq<"]
+                .map(|s| CandidateCost { scheduler: s.to_owned(), cost: 1.0, judged: 1.0 })
+                .to_vec(),
             measured_cost: None,
             model_error_percent: None,
             change_estimate_s: 0.0,

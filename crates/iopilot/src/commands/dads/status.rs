@@ -97,9 +97,9 @@ fn words(disk: &DiskStatus, width: usize) -> String {
     }
     let _ = write!(text, "{} ", check.why);
     let mut order: Vec<_> = check.candidates.iter().collect();
-    order.sort_by(|a, b| a.cost.total_cmp(&b.cost));
-    if let Some(best) = order.first().filter(|c| c.cost > 0.0) {
-        let each = order.iter().map(|c| format!("{} {:+.1} %", c.scheduler, 100.0 * (c.cost / best.cost - 1.0)));
+    order.sort_by(|a, b| a.judged.total_cmp(&b.judged));
+    if let Some(best) = order.first().filter(|c| c.judged > 0.0) {
+        let each = order.iter().map(|c| format!("{} {:+.1} %", c.scheduler, 100.0 * (c.judged / best.judged - 1.0)));
         let _ = write!(text, "By {}, against the best: {}. ", disk.objective, each.collect::<Vec<_>>().join(", "));
     }
     match check.model_error_percent {

@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_dashboard_tells_disks_costs_and_the_decision() {
-        let cost = |scheduler: &str, cost| CandidateCost { scheduler: scheduler.to_owned(), cost };
+        let cost = |scheduler: &str, cost| CandidateCost { scheduler: scheduler.to_owned(), cost, judged: cost };
         let check = Check {
             at_s: 5.0,
             requests: 10,

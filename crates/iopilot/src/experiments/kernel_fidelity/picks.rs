@@ -11,10 +11,10 @@ use std::iter::Sum;
 const LIMITS: MergeLimits = MergeLimits { max_sectors: 2560, nomerges: 0 };
 /// How long after it could have chosen the kernel may have chosen: it first has to get round to it, and what it is handed
 /// meanwhile by another CPU may be in time or not.
-const RACE: Nanos = Nanos(20_000);
+const RACE: Nanos = Nanos(100_000);
 
 /// So many ways are followed in which these races may have ended.
-const GUESSES: usize = 32;
+const GUESSES: usize = 64;
 
 /// How often it chose the same.
 #[derive(Clone, Copy, Debug, Default)]
@@ -186,13 +186,16 @@ impl<'a> Queue<'a> {
         [self.timer, self.retry].into_iter().flatten().min()
     }
 
-    /// Has bfq choose record `n`; false where it is none, or does not hold it.
+    /// Has bfq or kyber choose record `n`; false where it is neither, or does not hold it.
     fn steer(&mut self, n: usize, now: Nanos) -> bool {
         let Some(&id) = self.ids.get(&n).filter(|id| !self.pulled.contains(id) && !self.owed.contains(id)) else {
             return false;
         };
-        let AnyScheduler::Bfq(bfq) = &mut self.scheduler else { return false };
-        bfq.steer(&self.requests, id, now);
+        match &mut self.scheduler {
+            AnyScheduler::Bfq(bfq) => bfq.steer(&self.requests, id, now),
+            AnyScheduler::Kyber(kyber) => kyber.steer(&self.requests, id),
+            _ => return false,
+        }
         self.pull(now) == Some(id)
     }
 
@@ -270,8 +273,8 @@ impl<'a> Guess<'a> {
         Some(Self { queue, before: Some((before.clone(), *at)), since: self.since.clone() })
     }
 
-    /// The kernel has chosen record `n` where something else was chosen here: bfq goes on from the kernel's choice, as what it
-    /// chooses next hangs on whom it serves.
+    /// The kernel has chosen record `n` where something else was chosen here: bfq and kyber go on from the kernel's choice, as
+    /// what they choose next hangs on whom they serve.
     fn steer(&mut self, n: usize, now: Nanos) {
         let mut queue = match &self.before {
             Some((before, _)) => Queue::clone(before),
@@ -402,7 +405,7 @@ mod tests {
 
     #[test]
     fn one_choice_otherwise_is_one_and_not_the_end() {
-        for scheduler in ["mq-deadline", "bfq"] {
+        for scheduler in ["mq-deadline", "kyber", "bfq"] {
             let (mut records, spec, machine) = recorded(scheduler);
             // Two that waited go the other way round.
             let waited = |r: &TraceRecord| r.issue.is_some_and(|issue| issue.since(r.arrival) > Nanos::from_millis(5));

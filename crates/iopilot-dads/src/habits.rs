@@ -1,0 +1,352 @@
+//! [`Habits`]: what each process of a window does, to be done again and again; and [`Rounds`], which does it.
+
+use iopilot_block::{Lba, Nanos, ProcessId};
+use iopilot_sim::{Arrival, Source, Step};
+use iopilot_trace::{Dependencies, TraceRecord};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+
+/// What is neither a stream forward nor backward moves on by so many sectors each time: past what a disk's cache holds.
+const APART: i64 = 64 << 11;
+
+/// One request of a round.
+#[derive(Clone, Debug)]
+struct Turn {
+    /// Its place in the window.
+    record: usize,
+    arrival: Arrival,
+    /// How many that its process waits for may be outstanding when it is issued.
+    window: u32,
+    /// How long the process thinks before it.
+    think: Nanos,
+    /// Whether the process waits for it.
+    blocking: bool,
+}
+
+/// One process: its requests in order, and what it does between two rounds.
+#[derive(Clone, Debug)]
+struct Habit {
+    process: ProcessId,
+    turns: Vec<Turn>,
+    /// How long it thinks before the first request of all rounds but the first.
+    pause: Nanos,
+    /// How far it moves on from one round to the next, in sectors.
+    step: i64,
+    /// Whether it waits for anything it issues.
+    waits: bool,
+}
+
+/// What the processes of a window do, as far as it and what came before it tell.
+#[derive(Clone, Debug)]
+pub(crate) struct Habits {
+    list: Vec<Habit>,
+    capacity: u64,
+    /// How long processes waited in the window, all together.
+    pub(crate) waited: Nanos,
+    /// How long the window was.
+    pub(crate) span: Nanos,
+}
+
+/// A window within what is known: what was there before it tells what its first requests waited for.
+pub(crate) struct Told<'a> {
+    /// In order of arrival, on one clock.
+    pub(crate) records: &'a [TraceRecord],
+    /// Of `records`.
+    pub(crate) dependencies: &'a Dependencies,
+    /// For each of `records`, its place in the window, where it is in it.
+    pub(crate) place: &'a [Option<usize>],
+    /// When the window began.
+    pub(crate) since: Nanos,
+}
+
+impl Habits {
+    /// The habits in a window, on a disk of `capacity` sectors. O(n log n).
+    pub(crate) fn new(told: &Told<'_>, capacity: u64) -> Self {
+        let Told { records, dependencies, place, since } = *told;
+        let until = records.iter().filter_map(|r| r.completion).max().unwrap_or(since);
+        let mut list = Vec::new();
+        let mut waited = Nanos::ZERO;
+        for p in 0..dependencies.processes() as u32 {
+            let all = dependencies.requests_of(p);
+            let mine: Vec<u32> = all.iter().copied().filter(|&i| place[i as usize].is_some()).collect();
+            let Some(&first) = mine.first() else { continue };
+            let of: Vec<&TraceRecord> = mine.iter().map(|&i| &records[i as usize]).collect();
+            let mut turns: Vec<Turn> = mine
+                .iter()
+                .filter_map(|&i| {
+                    Some(Turn {
+                        record: place[i as usize]?,
+                        arrival: arrival(&records[i as usize]),
+                        window: dependencies.window(i),
+                        think: dependencies.think(i),
+                        blocking: dependencies.is_blocking(i),
+                    })
+                })
+                .collect();
+            let stay = Stay::new(&of, &turns, since, until);
+            // What it waited for before the window is told where it did something then.
+            let known = all.first() != Some(&first);
+            if known {
+                turns[0].think = turns[0].think.min(stay.came);
+            } else {
+                turns[0].think = stay.came;
+                turns[0].window = stay.window;
+            }
+            let pause = match known {
+                true => turns[0].think,
+                false => stay.pause,
+            };
+            let pause = stay.between(pause);
+            if stay.waits {
+                let thought = turns[1..].iter().fold(pause, |sum, turn| sum + turn.think);
+                waited += stay.span.since(thought);
+            }
+            list.push(Habit { process: turns[0].arrival.process, pause, step: step(&of), waits: stay.waits, turns });
+        }
+        Self { list, capacity, waited, span: until.since(since) }
+    }
+
+    /// Of the records of the window, those that nobody waits for, by place.
+    pub(crate) fn in_background(&self) -> impl Iterator<Item = usize> {
+        self.list.iter().flat_map(|habit| &habit.turns).filter(|turn| !turn.blocking).map(|turn| turn.record)
+    }
+
+    /// A source that does it all from `start` on, without end.
+    pub(crate) fn rounds(&self, start: Nanos) -> Rounds<'_> {
+        let state = Process { next: 0, round: 0, outstanding: 0, refused: 0, due: None };
+        let by_id = self.list.iter().enumerate().map(|(p, habit)| (habit.process, p)).collect();
+        let mut rounds = Rounds {
+            habits: self,
+            processes: vec![state; self.list.len()],
+            by_id,
+            due: BinaryHeap::new(),
+            issued: Vec::new(),
+            over: false,
+            waiting: self.list.iter().filter(|habit| habit.waits).count() as u64,
+            waited: Nanos::ZERO,
+            until: start,
+        };
+        (0..self.list.len()).for_each(|p| rounds.consider(p, start));
+        rounds
+    }
+}
+
+/// How a process was there during a window.
+struct Stay {
+    /// The usual time from a completion to the next request, and how many were outstanding then.
+    pause: Nanos,
+    window: u32,
+    /// From the window's begin to its first request.
+    came: Nanos,
+    /// From its last request or completion to the window's end.
+    went: Nanos,
+    /// The longest pause or response: away for much longer than that, it was busy with other things.
+    longest: Nanos,
+    /// Whether it ever waits.
+    waits: bool,
+    /// From its first to its last request, and the whole window.
+    active: Nanos,
+    span: Nanos,
+}
+
+impl Stay {
+    fn new(of: &[&TraceRecord], turns: &[Turn], since: Nanos, until: Nanos) -> Self {
+        let mut pauses: Vec<Nanos> = turns[1..].iter().map(|turn| turn.think).collect();
+        let mut windows: Vec<u32> = turns[1..].iter().map(|turn| turn.window).collect();
+        pauses.sort_unstable();
+        windows.sort_unstable();
+        let end = of.iter().map(|r| r.completion.unwrap_or(r.arrival)).max().unwrap_or(until);
+        let responses = of.iter().filter_map(|r| Some(r.completion?.since(r.arrival)));
+        Self {
+            pause: pauses.get(pauses.len() / 2).copied().unwrap_or_default(),
+            window: windows.get(windows.len() / 2).copied().unwrap_or_default(),
+            came: of[0].arrival.since(since),
+            went: until.since(end),
+            longest: responses.chain(pauses.last().copied()).max().unwrap_or_default(),
+            waits: turns.iter().any(|turn| turn.blocking),
+            active: of[of.len() - 1].arrival.since(of[0].arrival),
+            span: until.since(since),
+        }
+    }
+
+    /// What it does between two rounds, where it thinks for `pause` before the first request of one.
+    fn between(&self, pause: Nanos) -> Nanos {
+        if !self.waits {
+            // It comes when it comes, as often as before.
+            return self.span.since(self.active).max(Nanos::from_micros(1));
+        }
+        let away = |time: Nanos| if time > Nanos(4 * self.longest.0) { time } else { Nanos::ZERO };
+        pause.max(away(self.came)) + away(self.went)
+    }
+}
+
+fn arrival(r: &TraceRecord) -> Arrival {
+    Arrival {
+        op: r.op,
+        lba: r.lba,
+        sectors: r.sectors,
+        flags: r.flags,
+        process: r.process.unwrap_or_default(),
+        priority: r.priority,
+        criticality: r.criticality(),
+        cpu: r.cpu.unwrap_or(0),
+        tag: 0,
+    }
+}
+
+/// How far a process moves on from one time to the next, in sectors.
+fn step(records: &[&TraceRecord]) -> i64 {
+    let (up, down) = records.windows(2).fold((0, 0), |(up, down), pair| {
+        (up + usize::from(pair[1].lba > pair[0].lba), down + usize::from(pair[1].lba < pair[0].lba))
+    });
+    let low = records.iter().map(|r| r.lba.0).min().unwrap_or_default();
+    let high = records.iter().map(|r| r.lba.0).max().unwrap_or_default();
+    let (steps, most) = (records.len() as u64 - 1, records.len() * 4 / 5);
+    // As far as from its first place to its last, and one step more.
+    let reach = (high - low) + (high - low).checked_div(steps).unwrap_or_default();
+    match reach as i64 {
+        reach if steps > 0 && up >= most => reach,
+        reach if steps > 0 && down >= most => -reach,
+        _ => APART,
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Process {
+    /// Its next request, and in which round.
+    next: usize,
+    round: u32,
+    /// Those it waits for.
+    outstanding: u32,
+    /// Those that were refused admission.
+    refused: u32,
+    due: Option<Nanos>,
+}
+
+/// The processes at work: each its round again and again, at its own pace.
+#[derive(Debug)]
+pub(crate) struct Rounds<'a> {
+    habits: &'a Habits,
+    processes: Vec<Process>,
+    by_id: HashMap<ProcessId, usize>,
+    /// May hold what is no longer due, but not as the first.
+    due: BinaryHeap<Reverse<(Nanos, usize)>>,
+    /// The process of each request, and which of its turns it was: by tag.
+    issued: Vec<(u32, u32)>,
+    /// Whether no more are to come.
+    over: bool,
+    /// Processes that wait now: they neither think nor have anything to issue. And for how long any have, until when.
+    waiting: u64,
+    waited: Nanos,
+    until: Nanos,
+}
+
+impl Rounds<'_> {
+    /// How long processes have waited by `now`, all together: for what they issued, or to be admitted.
+    pub(crate) fn waited(&mut self, now: Nanos) -> Nanos {
+        self.waited += Nanos(self.waiting * now.since(self.until).0);
+        self.until = self.until.max(now);
+        self.waited
+    }
+
+    /// Process `p` begins to wait, or to think.
+    fn becomes(&mut self, p: usize, due: Option<Nanos>, now: Nanos) {
+        self.waited(now);
+        let state = &mut self.processes[p];
+        if self.habits.list[p].waits {
+            self.waiting += u64::from(due.is_none() && state.due.is_some());
+            self.waiting -= u64::from(due.is_some() && state.due.is_none());
+        }
+        state.due = due;
+    }
+
+    /// Ends it: no more are issued. The place in the window of each request that was, by tag.
+    pub(crate) fn end(&mut self) -> Vec<usize> {
+        self.over = true;
+        self.due.clear();
+        self.issued.iter().map(|&(p, n)| self.habits.list[p as usize].turns[n as usize].record).collect()
+    }
+
+    fn consider(&mut self, p: usize, now: Nanos) {
+        let habit = &self.habits.list[p];
+        let state = &self.processes[p];
+        let turn = &habit.turns[state.next];
+        if self.over || state.refused > 0 || state.due.is_some() || state.outstanding > turn.window {
+            return;
+        }
+        let think = if state.next == 0 && state.round > 0 { habit.pause } else { turn.think };
+        let at = now.saturating_add(think);
+        self.becomes(p, Some(at), now);
+        self.due.push(Reverse((at, p)));
+    }
+
+    /// The first is due.
+    fn tidy(&mut self) {
+        while let Some(&Reverse((at, p))) = self.due.peek() {
+            if self.processes[p].due == Some(at) {
+                return;
+            }
+            self.due.pop();
+        }
+    }
+}
+
+impl Source for Rounds<'_> {
+    fn next_event(&self) -> Option<Nanos> {
+        self.due.peek().map(|Reverse((at, _))| *at)
+    }
+
+    fn advance(&mut self, now: Nanos, out: &mut Vec<Step>) {
+        while let Some(&Reverse((at, p))) = self.due.peek() {
+            if at > now {
+                return;
+            }
+            self.due.pop();
+            let habit = &self.habits.list[p];
+            let state = &mut self.processes[p];
+            let turn = &habit.turns[state.next];
+            let room = self.habits.capacity.saturating_sub(u64::from(turn.arrival.sectors.0)).max(1);
+            let on = habit.step * i64::from(state.round);
+            let lba = Lba((turn.arrival.lba.0 as i64 + on).rem_euclid(room as i64) as u64);
+            let tag = self.issued.len() as u64;
+            self.issued.push((p as u32, state.next as u32));
+            out.push(Step::Request(Arrival { lba, tag, ..turn.arrival }));
+            state.outstanding += u32::from(turn.blocking);
+            state.next += 1;
+            if state.next == habit.turns.len() {
+                (state.next, state.round) = (0, state.round + 1);
+            }
+            self.becomes(p, None, now);
+            self.consider(p, now);
+            self.tidy();
+        }
+    }
+
+    fn completed(&mut self, tag: u64, now: Nanos) {
+        let (p, n) = self.issued[tag as usize];
+        let blocking = self.habits.list[p as usize].turns[n as usize].blocking;
+        if blocking {
+            self.processes[p as usize].outstanding -= 1;
+            self.consider(p as usize, now);
+        }
+    }
+
+    fn blocked(&mut self, process: ProcessId, now: Nanos) {
+        if let Some(&p) = self.by_id.get(&process) {
+            self.processes[p].refused += 1;
+            self.becomes(p, None, now);
+            self.tidy();
+        }
+    }
+
+    fn unblocked(&mut self, process: ProcessId, now: Nanos) {
+        if let Some(&p) = self.by_id.get(&process) {
+            self.processes[p].refused -= 1;
+            self.consider(p, now);
+        }
+    }
+
+    fn thinks_from_block_layer(&self) -> bool {
+        true
+    }
+}
