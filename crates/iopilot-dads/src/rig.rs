@@ -116,7 +116,7 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
                 let trial = |c| lasting.trial(self.device.clone(), c, &self.config, start, objective);
                 candidates.par_iter().map(trial).collect()
             }
-            None => self.once(records, candidates, ended, start, objective)?,
+            None => self.once(records, candidates, &ended, start, objective)?,
         };
         let runs = runs.into_iter().collect::<Result<Vec<_>, _>>()?;
         let mut trials = Vec::with_capacity(runs.len());
@@ -139,7 +139,7 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
         &self,
         records: &[TraceRecord],
         candidates: &[SchedulerSpec],
-        ended: HashSet<ProcessId>,
+        ended: &HashSet<ProcessId>,
         start: Nanos,
         objective: Objective,
     ) -> Result<Vec<Tried<D>>, SimError> {
