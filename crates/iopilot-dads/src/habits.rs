@@ -57,15 +57,16 @@ pub(crate) struct Told<'a> {
     pub(crate) place: &'a [Option<usize>],
     /// When the window began.
     pub(crate) since: Nanos,
+    /// Requests that are under way at its end, of which the records do not tell.
+    pub(crate) pending: usize,
 }
 
 impl Habits {
     /// The habits in a window, on a disk of `capacity` sectors. O(n log n).
     pub(crate) fn new(told: &Told<'_>, capacity: u64) -> Self {
-        let Told { records, dependencies, place, since } = *told;
+        let Told { records, dependencies, place, since, .. } = *told;
         let until = records.iter().filter_map(|r| r.completion).max().unwrap_or(since);
         let mut list = Vec::new();
-        let mut waited = Nanos::ZERO;
         for p in 0..dependencies.processes() as u32 {
             let all = dependencies.requests_of(p);
             let mine: Vec<u32> = all.iter().copied().filter(|&i| place[i as usize].is_some()).collect();
@@ -96,13 +97,22 @@ impl Habits {
                 true => turns[0].think,
                 false => stay.pause,
             };
-            let pause = stay.between(pause);
-            if stay.waits {
-                let thought = turns[1..].iter().fold(pause, |sum, turn| sum + turn.think);
+            let habit = Habit { process: turns[0].arrival.process, pause, step: step(&of), waits: stay.waits, turns };
+            list.push((habit, stay));
+        }
+        // Who was not seen any more before the end may have gone to do something else, or may wait: as many as requests do.
+        let mut gone: Vec<&mut Stay> = list.iter_mut().map(|(_, stay)| stay).filter(|stay| stay.is_gone()).collect();
+        gone.sort_by_key(|stay| stay.went);
+        gone.into_iter().take(told.pending).for_each(|stay| stay.went = Nanos::ZERO);
+        let mut waited = Nanos::ZERO;
+        for (habit, stay) in &mut list {
+            habit.pause = stay.between(habit.pause);
+            if habit.waits {
+                let thought = habit.turns[1..].iter().fold(habit.pause, |sum, turn| sum + turn.think);
                 waited += stay.span.since(thought);
             }
-            list.push(Habit { process: turns[0].arrival.process, pause, step: step(&of), waits: stay.waits, turns });
         }
+        let list = list.into_iter().map(|(habit, _)| habit).collect();
         Self { list, capacity, waited, span: until.since(since) }
     }
 
@@ -169,14 +179,19 @@ impl Stay {
         }
     }
 
+    /// Whether it was not seen for long at the end.
+    fn is_gone(&self) -> bool {
+        self.went > Nanos(4 * self.longest.0)
+    }
+
     /// What it does between two rounds, where it thinks for `pause` before the first request of one.
     fn between(&self, pause: Nanos) -> Nanos {
         if !self.waits {
             // It comes when it comes, as often as before.
             return self.span.since(self.active).max(Nanos::from_micros(1));
         }
-        let away = |time: Nanos| if time > Nanos(4 * self.longest.0) { time } else { Nanos::ZERO };
-        pause.max(away(self.came)) + away(self.went)
+        let came = if self.came > Nanos(4 * self.longest.0) { self.came } else { Nanos::ZERO };
+        pause.max(came) + if self.is_gone() { self.went } else { Nanos::ZERO }
     }
 }
 

@@ -40,7 +40,8 @@ pub(crate) struct Lasting<'a> {
 
 impl<'a> Lasting<'a> {
     /// `window`, in order of arrival, tried for `least` requests on a disk of `capacity` sectors. `before` is what was served
-    /// before it, which tells what its first requests waited for; it began at `since`. `None` where that is no more than there
+    /// before it, which tells what its first requests waited for; it began at `since`, and `pending` requests are under way at its
+    /// end. `None` where that is no more than there
     /// are, where processes came, or where it does not tell what belongs to which: then a trial is once through it. O(n log n).
     ///
     /// # Errors
@@ -48,7 +49,7 @@ impl<'a> Lasting<'a> {
     pub(crate) fn new(
         before: &[TraceRecord],
         window: &'a [TraceRecord],
-        since: Nanos,
+        (since, pending): (Nanos, usize),
         least: u64,
         capacity: u64,
     ) -> Result<Option<Self>, InputError> {
@@ -65,7 +66,7 @@ impl<'a> Lasting<'a> {
         let (place, records): (Vec<_>, Vec<TraceRecord>) = all.into_iter().map(|(n, r)| (n, r.clone())).unzip();
         let dependencies = infer(&records, &InferOptions { families: false, ..InferOptions::default() })
             .map_err(|e| InputError::new("requests", e.to_string(), "requests that tell what they waited for"))?;
-        let told = Told { records: &records, dependencies: &dependencies, place: &place, since };
+        let told = Told { records: &records, dependencies: &dependencies, place: &place, since, pending };
         let requests = least.min(MOST * window.len() as u64);
         let habits = Habits::new(&told, capacity);
         let mut background = vec![false; window.len()];

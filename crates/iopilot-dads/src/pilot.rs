@@ -4,7 +4,7 @@ use crate::change_cost::ChangeCost;
 use crate::confidence::confidence;
 use crate::judge::{Decision, Judge, Reason, Rule, Situation};
 use crate::objective::Objective;
-use crate::rig::{Rig, Trial};
+use crate::rig::{Rig, Trial, Way};
 use crate::steady::Steady;
 use crate::words::words;
 use iopilot_block::{InputError, Nanos};
@@ -222,7 +222,7 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
         let collected = records.len() as u64;
         let records = &records[collected.saturating_sub(most(&self.config)) as usize..];
         self.before = Some((self.current, self.judge.clone()));
-        let trials = self.rig.try_all(records, &self.config.candidates, self.current, objective)?;
+        let trials = self.rig.try_all(records, pending, &self.config.candidates, self.current, objective)?;
         let costs: Vec<f64> = trials.iter().map(|trial| trial.cost).collect();
         let present = trials.get(self.current);
         let each = present.map_or(Nanos::ZERO, |t| Nanos::from_millis_f64(t.report.service_ms.mean));
@@ -235,11 +235,14 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
             // As a share of the time that the check looks back on.
             false => present.map_or(0.0, |t| t.cost * estimate.as_secs_f64() / t.window_s.max(1e-9)),
         };
-        self.unsettled = if self.rig.is_settled() { 0 } else { (self.unsettled + 1).min(UNSETTLED) };
+        let way = self.rig.way();
+        self.unsettled = if way == Way::CutShort { (self.unsettled + 1).min(UNSETTLED) } else { 0 };
         let unsettled = (1..UNSETTLED).contains(&self.unsettled);
         let outcome = if unsettled { None } else { self.outcome(&costs, measured, change) };
         let judged = match &mut self.steady {
-            Some(steady) if !unsettled && !costs.is_empty() => steady.costs(&costs, current, measured, records),
+            Some(steady) if way == Way::Lasting && !costs.is_empty() => {
+                steady.costs(&costs, current, measured, records)
+            }
             _ => costs.clone(),
         };
         let allowed: Vec<f64> = (judged.iter().zip(&self.barred).enumerate())

@@ -32,7 +32,18 @@ pub struct Rig<D> {
     least: u64,
     /// What was tried at the last check, where a trial lasts.
     before: Vec<TraceRecord>,
-    settled: bool,
+    way: Way,
+}
+
+/// How a window was tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Its processes went on as they did.
+    Lasting,
+    /// As it was: it is long enough.
+    Once,
+    /// As it was, though it is short: processes came or went in it.
+    CutShort,
 }
 
 /// A candidate on the requests of a window.
@@ -62,7 +73,7 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
             last_completion: Nanos::ZERO,
             least: 0,
             before: Vec::new(),
-            settled: true,
+            way: Way::Once,
         }
     }
 
@@ -73,9 +84,9 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
         Self { least, ..self }
     }
 
-    /// Whether trials of the last window lasted as long as they were to: not where processes came or went in it.
-    pub(crate) fn is_settled(&self) -> bool {
-        self.settled
+    /// How the last window was tried.
+    pub(crate) fn way(&self) -> Way {
+        self.way
     }
 
     /// The disk as it is, to learn in place: its cache and its arm stay as they are.
@@ -88,7 +99,7 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
         (self.device, self.clock) = (device, Nanos::ZERO);
     }
 
-    /// Tries each candidate on `records`, in order of arrival: processes wait for what they waited for, and think as long
+    /// Tries each candidate on `records`, in order of arrival, with `pending` requests under way after them: processes wait for what they waited for, and think as long
     /// as they thought (GF 4.3.3 and 4.4.1). In parallel on rayon's threads; the result does not depend on their number.
     ///
     /// # Errors
@@ -97,6 +108,7 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
     pub fn try_all(
         &mut self,
         records: &[TraceRecord],
+        pending: usize,
         candidates: &[SchedulerSpec],
         current: usize,
         objective: Objective,
@@ -107,10 +119,14 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
         let start = self.clock + Nanos(first.arrival.0.saturating_sub(self.last_completion.0));
         let since = self.last_completion.max(first.arrival);
         let lasting = match ended.is_empty() {
-            true => Lasting::new(&self.before, records, since, self.least, self.device.capacity())?,
+            true => Lasting::new(&self.before, records, (since, pending), self.least, self.device.capacity())?,
             false => None,
         };
-        self.settled = lasting.is_some() || self.least <= records.len() as u64;
+        self.way = match &lasting {
+            Some(_) => Way::Lasting,
+            None if self.least <= records.len() as u64 => Way::Once,
+            None => Way::CutShort,
+        };
         let runs: Vec<Tried<D>> = match lasting {
             Some(lasting) => {
                 let trial = |c| lasting.trial(self.device.clone(), c, &self.config, start, objective);
