@@ -3,6 +3,7 @@
 use crate::habits::{Habits, Told};
 use crate::objective::Objective;
 use crate::rig::{Trial, Tried};
+use crate::rounds::Rounds;
 use iopilot_block::{InputError, Nanos, ProcessId};
 use iopilot_device::Device;
 use iopilot_sched::SchedulerSpec;
@@ -86,7 +87,7 @@ impl<'a> Lasting<'a> {
         start: Nanos,
         objective: Objective,
     ) -> Tried<D> {
-        let mut session = Session::new(self.habits.rounds(start), device, candidate, config)?;
+        let mut session = Session::new(Rounds::new(&self.habits, start), device, candidate, config)?;
         let (mut at, mut half) = (start, None);
         let long = Nanos(SPANS * self.habits.span.0);
         let over = |requests: u64, since: Nanos, at: Nanos, served: u64| {

@@ -17,6 +17,7 @@ mod objective;
 mod oracle;
 mod pilot;
 mod rig;
+mod rounds;
 mod steady;
 mod words;
 

@@ -30,7 +30,7 @@ fn lasting<'a>(before: &[TraceRecord], window: &'a [TraceRecord], since: Nanos) 
 
 /// The first `count` requests of `process`: when it issued them and where, each complete after `service`.
 fn issued(lasting: &Lasting<'_>, process: u32, count: usize, service: Nanos) -> Vec<(Nanos, u64)> {
-    let mut rounds = lasting.habits.rounds(Nanos::ZERO);
+    let mut rounds = Rounds::new(&lasting.habits, Nanos::ZERO);
     let (mut steps, mut found) = (Vec::new(), Vec::new());
     let mut under_way: Vec<(Nanos, u64)> = Vec::new();
     while found.len() < count {

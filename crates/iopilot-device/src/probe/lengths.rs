@@ -80,6 +80,10 @@ fn ends<D: TimedDevice>(w: &mut Watch<D>, ranges: &[Range]) -> Result<Vec<Option
     let mut found: Vec<Option<(Range, f64, f64)>> = Vec::with_capacity(ranges.len());
     for (range, angles) in ranges.iter().zip(outer.chunks(2)) {
         let known = angles[0].zip(angles[1]).filter(|&(low, high)| {
+            // What was measured before on a machine that was held up may have put the ends the wrong way round.
+            if range.high <= range.low {
+                return false;
+            }
             let straight = (range.high - range.low) as f64 / range.sectors;
             wrap(high - low - straight).abs() > JUMP
         });
