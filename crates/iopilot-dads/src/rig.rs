@@ -99,8 +99,9 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
         (self.device, self.clock) = (device, Nanos::ZERO);
     }
 
-    /// Tries each candidate on `records`, in order of arrival, with `pending` requests under way after them: processes wait for what they waited for, and think as long
-    /// as they thought (GF 4.3.3 and 4.4.1). In parallel on rayon's threads; the result does not depend on their number.
+    /// Tries each candidate on `records`, in order of arrival, with `pending` requests under way after them: processes wait
+    /// for what they waited for, and think as long as they thought (GF 4.3.3 and 4.4.1). In parallel on rayon's threads; the
+    /// result does not depend on their number.
     ///
     /// # Errors
     /// Where the records do not tell what depends on what, a setting is not accepted, or a run gets stuck. The rig is as
@@ -113,7 +114,10 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
         current: usize,
         objective: Objective,
     ) -> Result<Vec<Trial>, SimError> {
-        let Some(first) = records.first() else { return Ok(Vec::new()) };
+        let Some(first) = records.first() else {
+            self.way = Way::Once;
+            return Ok(Vec::new());
+        };
         let ended = ended(records);
         // Between two windows the real disk may have been idle; so is the virtual one then.
         let start = self.clock + Nanos(first.arrival.0.saturating_sub(self.last_completion.0));
@@ -259,6 +263,24 @@ impl<S: Source> Source for Delayed<S> {
 mod tests {
     use super::*;
     use iopilot_block::{Lba, Op, Sectors};
+
+    #[test]
+    fn an_idle_disk_is_not_unsettled() {
+        let disk = iopilot_device::ConstantDevice::simple(1 << 20, 1, Nanos::from_millis(1), 0.0);
+        let mut rig = Rig::new(disk, &RunConfig::default()).lasting(8000);
+        let candidates = [SchedulerSpec::parse("none").unwrap()];
+        let record = |process, arrival, born| TraceRecord {
+            process: Some(ProcessId(process)),
+            process_start: born,
+            completion: Some(Nanos(50)),
+            ..TraceRecord::new(Nanos(arrival), Op::Read, Lba(0), Sectors(8))
+        };
+        let records = [record(6, 5, None), record(7, 10, Some(Nanos(9)))];
+        rig.try_all(&records, 0, &candidates, 0, Objective::ServiceTime).unwrap();
+        assert_eq!(rig.way(), Way::CutShort, "a process came");
+        rig.try_all(&[], 0, &candidates, 0, Objective::ServiceTime).unwrap();
+        assert_eq!(rig.way(), Way::Once);
+    }
 
     #[test]
     fn a_process_has_ended_when_its_parent_went_on_after_it() {
