@@ -106,6 +106,7 @@ fn tables() -> Vec<u8> {
         read_ahead_sequential: 256,
         read_ahead_random: 32,
         read_ahead_on_hit: true,
+        sector_time: Nanos(4_000),
     };
     let model = TableModel { tables: trained.tables.averaged(8), cache, queue_depth: 1 };
     let spec = DiskSpec {

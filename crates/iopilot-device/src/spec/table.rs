@@ -49,6 +49,10 @@ pub struct TableCacheSpec {
     /// Whether hits of a sequential reader keep the read-ahead going.
     #[serde(default)]
     pub read_ahead_on_hit: bool,
+    /// What the medium takes for a sector, by which read-ahead goes on until the arm is needed elsewhere; 0, the default: it is
+    /// done at once.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub sector_us: f64,
 }
 
 /// One `[[table.row]]`: the mean time of each column, from contiguous requests to the farthest; 0 where none was
@@ -71,6 +75,10 @@ pub struct TableRowSpec {
 
 fn one() -> u32 {
     1
+}
+
+fn is_zero(us: &f64) -> bool {
+    *us == 0.0
 }
 
 fn is_one(depth: &u32) -> bool {
@@ -106,6 +114,7 @@ impl TableSpec {
                 read_ahead_sequential_sectors: c.read_ahead_sequential,
                 read_ahead_random_sectors: c.read_ahead_random,
                 read_ahead_on_hit: c.read_ahead_on_hit,
+                sector_us: c.sector_time.as_micros_f64(),
             }),
             row: (0..ROWS).map(row).collect(),
         }
@@ -167,6 +176,7 @@ impl TableSpec {
         within("cache.read_ahead_sequential_sectors", c.read_ahead_sequential_sectors.into(), 0.0, most)?;
         let most = c.read_ahead_sequential_sectors.into();
         within("cache.read_ahead_random_sectors", c.read_ahead_random_sectors.into(), 0.0, most)?;
+        within("cache.sector_us", c.sector_us, 0.0, 1e6)?;
         Ok(SimulatedCacheModel {
             read_segments: c.read_segments,
             write_segments: c.write_segments,
@@ -174,6 +184,7 @@ impl TableSpec {
             read_ahead_sequential: c.read_ahead_sequential_sectors,
             read_ahead_random: c.read_ahead_random_sectors,
             read_ahead_on_hit: c.read_ahead_on_hit,
+            sector_time: nanos(c.sector_us),
         })
     }
 }
@@ -238,6 +249,7 @@ mod tests {
                 read_ahead_sequential: 256,
                 read_ahead_random: 32,
                 read_ahead_on_hit: true,
+                sector_time: Nanos(5_250),
             },
         };
         let model = TableModel { tables: trained.tables.averaged(64), cache, queue_depth: 1 };

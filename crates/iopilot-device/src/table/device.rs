@@ -3,7 +3,7 @@
 use super::simulated_cache::{SimulatedCache, SimulatedCacheModel};
 use super::tables::{Lookup, TimeTables};
 use crate::{Completion, Device, DeviceRequest, ServiceBreakdown};
-use iopilot_block::{Lba, Nanos, Op};
+use iopilot_block::{Lba, Nanos, Op, Sectors};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -69,15 +69,29 @@ impl TableDisk {
             let (start, end) = (request.lba.0, request.lba.0 + u64::from(request.sectors.0));
             let mut lookup = Lookup::new(request.op, request.lba, request.sectors, self.previous_end);
             if request.op == Op::Read {
-                lookup.hit = self.cache.read(start, end, self.previous_end.0);
+                lookup.hit = self.cache.read(start, end, self.previous_end.0, now);
             } else {
-                self.cache.write(start, end);
+                self.cache.write(start, end, now);
             }
             time = self.tables.time(&lookup).unwrap_or_default();
+            if let Some(from) = self.cache.ahead_from() {
+                self.cache.ahead_since(now + time + self.return_time(&lookup, Lba(from)));
+            }
             service.cache_hit = lookup.hit;
             self.previous_end = Lba(end);
         }
         self.current = Some(Completion { id: request.id, at: now + time, service });
+    }
+}
+
+impl TableDisk {
+    /// How long the arm takes, once a request is served, to where the read-ahead that it has set off begins: behind a
+    /// miss it is there.
+    fn return_time(&self, served: &Lookup, from: Lba) -> Nanos {
+        match served.hit {
+            true => self.tables.time(&Lookup::new(Op::Read, from, Sectors(1), from)).unwrap_or_default(),
+            false => Nanos::ZERO,
+        }
     }
 }
 
@@ -117,7 +131,7 @@ impl Device for TableDisk {
 mod tests {
     use super::*;
     use crate::TableForm;
-    use iopilot_block::{Flags, RequestId, Sectors};
+    use iopilot_block::{Flags, RequestId};
 
     fn request(id: usize, op: Op, lba: u64) -> DeviceRequest {
         let sectors = Sectors(if op == Op::Flush { 0 } else { 8 });

@@ -36,16 +36,18 @@ pub fn three_tables<D: TimedDevice>(
     let segment_sectors = cache_kib * 2 / u64::from(found.segments + WRITE_SEGMENTS);
     let within = |sectors: u32| sectors.min(u32::try_from(segment_sectors).unwrap_or(u32::MAX));
     let sequential = within(found.read_ahead_sequential.max(found.read_ahead_random));
-    let cache = SimulatedCacheModel {
+    let mut cache = SimulatedCacheModel {
         read_segments: found.segments,
         write_segments: WRITE_SEGMENTS,
         segment_sectors,
         read_ahead_sequential: sequential,
         read_ahead_random: found.read_ahead_random.min(sequential),
         read_ahead_on_hit: found.read_ahead_on_hit,
+        sector_time: Nanos::ZERO,
     };
     device.restart()?;
     let per_sector = further_sector_time(device, seed)?;
+    cache.sector_time = per_sector;
     let limit = HitLimit { base: limit, per_sector: per_sector + Nanos(per_sector.0 / MARGIN) };
     device.restart()?;
     Ok((TableForm::Three(limit), Some(found), cache))

@@ -1,5 +1,7 @@
 //! [`SimulatedCache`]: the disk cache of the form with three tables (GF 4.3.1): "alike enough", no more.
 
+use iopilot_block::Nanos;
+
 /// Closer than this to the request before (64 kB), an access is sequential; in sectors.
 const SEQUENTIAL: u64 = 128;
 
@@ -19,6 +21,9 @@ pub struct SimulatedCacheModel {
     /// Whether hits of a sequential reader keep the read-ahead going. Not so in GF 4.3.1, where it follows misses only;
     /// but drives do.
     pub read_ahead_on_hit: bool,
+    /// What the medium takes for a sector: read-ahead gets so far until another miss takes the arm away. 0: as far as it
+    /// goes at once, as in GF 4.3.1, where streams that take turns then hit as if each had the disk for itself.
+    pub sector_time: Nanos,
 }
 
 impl SimulatedCacheModel {
@@ -30,6 +35,7 @@ impl SimulatedCacheModel {
         read_ahead_sequential: 0,
         read_ahead_random: 0,
         read_ahead_on_hit: false,
+        sector_time: Nanos::ZERO,
     };
 }
 
@@ -62,6 +68,17 @@ impl Segment {
     }
 }
 
+/// The read-ahead under way.
+#[derive(Clone, Copy, Debug)]
+struct Ahead {
+    /// Of those for reads; how far it shall go is that segment's end.
+    segment: usize,
+    /// Where it begins.
+    from: u64,
+    /// When the medium passes there.
+    since: Nanos,
+}
+
 /// Segments of contiguous blocks, replaced where they were least recently used. Read-ahead follows misses only, and
 /// doubles in a segment that was hit since.
 #[derive(Clone, Debug)]
@@ -69,6 +86,8 @@ pub struct SimulatedCache {
     model: SimulatedCacheModel,
     reads: Vec<Segment>,
     writes: Vec<Segment>,
+    /// Where the medium takes time for it.
+    ahead: Option<Ahead>,
     /// Counts accesses.
     clock: u64,
 }
@@ -77,7 +96,8 @@ impl SimulatedCache {
     /// An empty cache.
     pub fn new(model: SimulatedCacheModel) -> Self {
         let segments = |count: u32| vec![Segment::default(); count as usize];
-        Self { model, reads: segments(model.read_segments), writes: segments(model.write_segments), clock: 0 }
+        let (reads, writes) = (segments(model.read_segments), segments(model.write_segments));
+        Self { model, reads, writes, ahead: None, clock: 0 }
     }
 
     /// What it simulates.
@@ -85,54 +105,122 @@ impl SimulatedCache {
         self.model
     }
 
-    /// A read of the blocks from `start` to before `end`, after a request that ended before `previous_end`: whether it
-    /// hits. Only a read that finds all its blocks does. O(segments).
-    pub fn read(&mut self, start: u64, end: u64, previous_end: u64) -> bool {
+    /// A read at `now` of the blocks from `start` to before `end`, after a request that ended before `previous_end`:
+    /// whether it hits. Only a read that finds all its blocks does. O(segments).
+    pub fn read(&mut self, start: u64, end: u64, previous_end: u64, now: Nanos) -> bool {
         self.clock += 1;
         let clock = self.clock;
         let on_hit = self.model.read_ahead_on_hit;
-        // Where the read-ahead goes on, a reader in sequence finds it under way: a partial hit, which counts as one.
-        let holds = |s: &&mut Segment| {
-            let reaches = end <= s.end || on_hit && start <= s.end && s.follows(start, end);
+        let holds = |s: &Segment, goes_on: bool| {
+            // Where the read-ahead goes on, a reader in sequence finds it under way: a partial hit, which counts as one.
+            let reaches = end <= s.end || goes_on && start <= s.end && s.follows(start, end);
             !s.is_empty() && s.start <= start && reaches
         };
-        if let Some(segment) = self.reads.iter_mut().chain(&mut self.writes).find(holds) {
+        let at_once = self.model.sector_time == Nanos::ZERO;
+        let under_way = |which: usize| at_once || self.ahead.is_some_and(|ahead| ahead.segment == which);
+        let found = self.reads.iter().enumerate().position(|(which, s)| holds(s, on_hit && under_way(which)));
+        if let Some(which) = found {
+            let segment = &mut self.reads[which];
             (segment.was_hit, segment.used) = (true, clock);
             if on_hit {
-                go_on(segment, start, end, &self.model);
+                self.go_on(which, start, end, now);
             }
             return true;
         }
-        let near = |s: &&mut Segment| !s.is_empty() && s.gap(start, end) < SEQUENTIAL;
-        if let Some(segment) = self.reads.iter_mut().filter(near).min_by_key(|s| s.gap(start, end)) {
-            miss_again(segment, start, end, &self.model);
-            (segment.consumed, segment.used) = (end, clock);
-        } else if let Some(segment) = self.reads.iter_mut().min_by_key(|s| s.used) {
-            let sequential = previous_end.abs_diff(start) < SEQUENTIAL;
-            let ahead = match sequential {
-                true => self.model.read_ahead_sequential,
-                false => self.model.read_ahead_random,
-            };
-            // The blocks asked for lie in the middle of those read: nobody knows where a track begins.
-            let ahead = u64::from(ahead).min(self.model.segment_sectors);
-            let before = (ahead / 2).min(start);
-            *segment = Segment {
-                start: start - before,
-                end: end + (ahead - ahead / 2),
-                read_ahead: ahead,
-                was_hit: false,
-                consumed: end,
-                used: clock,
-            };
-            let over = (segment.end - segment.start).saturating_sub(self.model.segment_sectors);
-            segment.start += over.min(before);
+        if let Some(segment) = self.writes.iter_mut().find(|s| holds(s, on_hit)) {
+            (segment.was_hit, segment.used) = (true, clock);
+            return true;
+        }
+        self.arm_leaves(now);
+        let near = |(_, s): &(usize, &Segment)| !s.is_empty() && s.gap(start, end) < SEQUENTIAL;
+        let filled = self.reads.iter().enumerate().filter(near).min_by_key(|(_, s)| s.gap(start, end));
+        let which = match filled.or_else(|| self.reads.iter().enumerate().min_by_key(|(_, s)| s.used)) {
+            Some((which, s)) if !s.is_empty() && s.gap(start, end) < SEQUENTIAL => {
+                let segment = &mut self.reads[which];
+                miss_again(segment, start, end, &self.model);
+                (segment.consumed, segment.used) = (end, clock);
+                which
+            }
+            Some((which, _)) => {
+                let sequential = previous_end.abs_diff(start) < SEQUENTIAL;
+                let ahead = match sequential {
+                    true => self.model.read_ahead_sequential,
+                    false => self.model.read_ahead_random,
+                };
+                // The blocks asked for lie in the middle of those read: nobody knows where a track begins.
+                let ahead = u64::from(ahead).min(self.model.segment_sectors);
+                let before = (ahead / 2).min(start);
+                let mut segment = Segment {
+                    start: start - before,
+                    end: end + (ahead - ahead / 2),
+                    read_ahead: ahead,
+                    was_hit: false,
+                    consumed: end,
+                    used: clock,
+                };
+                let over = (segment.end - segment.start).saturating_sub(self.model.segment_sectors);
+                segment.start += over.min(before);
+                self.reads[which] = segment;
+                which
+            }
+            None => return false,
+        };
+        if self.model.sector_time > Nanos::ZERO && self.reads[which].end > end {
+            self.ahead = Some(Ahead { segment: which, from: end, since: Nanos::MAX });
         }
         false
     }
 
-    /// A write of the blocks from `start` to before `end`: they are in a write segment now, and nowhere else.
-    pub fn write(&mut self, start: u64, end: u64) {
+    /// Where the read-ahead that the last read has set off begins, until [`SimulatedCache::ahead_since`] tells when.
+    pub fn ahead_from(&self) -> Option<u64> {
+        self.ahead.filter(|ahead| ahead.since == Nanos::MAX).map(|ahead| ahead.from)
+    }
+
+    /// The medium passes there at `since`.
+    pub fn ahead_since(&mut self, since: Nanos) {
+        if let Some(ahead) = &mut self.ahead {
+            ahead.since = since;
+        }
+    }
+
+    /// How far the read-ahead under way has got.
+    fn reached(&self, ahead: &Ahead, now: Nanos) -> u64 {
+        let sectors = now.0.saturating_sub(ahead.since.0) / self.model.sector_time.0.max(1);
+        (ahead.from + sectors).min(self.reads[ahead.segment].end)
+    }
+
+    /// Something else needs the arm: what was not read ahead by now is not there.
+    fn arm_leaves(&mut self, now: Nanos) {
+        if let Some(ahead) = self.ahead.take() {
+            let reached = self.reached(&ahead, now);
+            let segment = &mut self.reads[ahead.segment];
+            segment.end = reached.max(segment.consumed.min(segment.end));
+        }
+    }
+
+    /// A hit of a sequential reader: the read-ahead stays ahead of it, where the arm has nothing else to do.
+    fn go_on(&mut self, which: usize, start: u64, end: u64, now: Nanos) {
+        let in_sequence = self.reads[which].follows(start, end);
+        let (sequential, most) = (u64::from(self.model.read_ahead_sequential), self.model.segment_sectors);
+        self.ahead = self.ahead.filter(|ahead| self.reached(ahead, now) < self.reads[ahead.segment].end);
+        let elsewhere = self.ahead.is_some_and(|ahead| ahead.segment != which);
+        let segment = &mut self.reads[which];
+        segment.consumed = end;
+        if !in_sequence || elsewhere {
+            return;
+        }
+        let held = segment.end;
+        segment.end = held.max(end + sequential);
+        segment.start = segment.start.max(segment.end.saturating_sub(most).min(start));
+        if self.ahead.is_none() && self.model.sector_time > Nanos::ZERO && segment.end > held {
+            self.ahead = Some(Ahead { segment: which, from: held, since: Nanos::MAX });
+        }
+    }
+
+    /// A write at `now` of the blocks from `start` to before `end`: they are in a write segment now, and nowhere else.
+    pub fn write(&mut self, start: u64, end: u64, now: Nanos) {
         self.clock += 1;
+        self.arm_leaves(now);
         for segment in &mut self.reads {
             cut(segment, start, end);
         }
@@ -146,16 +234,6 @@ impl SimulatedCache {
             let start = start.max(end.saturating_sub(limit));
             *segment = Segment { start, end, used: self.clock, ..Segment::default() };
         }
-    }
-}
-
-/// A hit of a sequential reader: the read-ahead stays ahead of it.
-fn go_on(segment: &mut Segment, start: u64, end: u64, model: &SimulatedCacheModel) {
-    let in_sequence = segment.follows(start, end);
-    segment.consumed = end;
-    if in_sequence {
-        segment.end = segment.end.max(end + u64::from(model.read_ahead_sequential));
-        segment.start = segment.start.max(segment.end.saturating_sub(model.segment_sectors).min(start));
     }
 }
 
@@ -202,6 +280,7 @@ mod tests {
             read_ahead_sequential: 256,
             read_ahead_random: 32,
             read_ahead_on_hit: false,
+            sector_time: Nanos::ZERO,
         })
     }
 
@@ -211,7 +290,7 @@ mod tests {
         (0..count as i64)
             .map(|i| {
                 let lba = start.wrapping_add_signed(i * step);
-                let hit = cache.read(lba, lba + 8, previous);
+                let hit = cache.read(lba, lba + 8, previous, Nanos::ZERO);
                 previous = lba + 8;
                 hit
             })
@@ -221,19 +300,19 @@ mod tests {
     #[test]
     fn the_first_access_to_a_segment_misses_and_lies_in_the_middle_of_what_is_read() {
         let mut c = cache(4);
-        assert!(!c.read(10_000, 10_008, 0));
-        assert!(c.read(10_008, 10_024, 10_008) && c.read(9_984, 10_000, 10_024));
-        assert!(!c.read(10_016, 10_032, 10_000), "part of it is not there: a miss");
+        assert!(!c.read(10_000, 10_008, 0, Nanos::ZERO));
+        assert!(c.read(10_008, 10_024, 10_008, Nanos::ZERO) && c.read(9_984, 10_000, 10_024, Nanos::ZERO));
+        assert!(!c.read(10_016, 10_032, 10_000, Nanos::ZERO), "part of it is not there: a miss");
     }
 
     #[test]
     fn an_access_within_64_kb_of_the_one_before_is_sequential() {
         let mut c = cache(4);
-        assert!(!c.read(10_000, 10_008, 10_000 - 127));
-        assert!(c.read(10_008 + 120, 10_008 + 128, 10_008));
+        assert!(!c.read(10_000, 10_008, 10_000 - 127, Nanos::ZERO));
+        assert!(c.read(10_008 + 120, 10_008 + 128, 10_008, Nanos::ZERO));
         let mut c = cache(4);
-        assert!(!c.read(10_000, 10_008, 10_000 - 128));
-        assert!(!c.read(10_008 + 120, 10_008 + 128, 10_008));
+        assert!(!c.read(10_000, 10_008, 10_000 - 128, Nanos::ZERO));
+        assert!(!c.read(10_008 + 120, 10_008 + 128, 10_008, Nanos::ZERO));
     }
 
     #[test]
@@ -252,7 +331,7 @@ mod tests {
         c.model.read_ahead_on_hit = true;
         let hits = reads(&mut c, 10_000, 8, 400);
         assert!(!hits[0] && hits[1..].iter().all(|hit| *hit));
-        assert!(c.read(13_200, 13_700, 13_200), "the rest of it is on its way");
+        assert!(c.read(13_200, 13_700, 13_200, Nanos::ZERO), "the rest of it is on its way");
         let mut c = cache(4);
         c.model.read_ahead_on_hit = true;
         assert!(reads(&mut c, 10_000, 400, 100).iter().all(|hit| !hit), "this is not sequential");
@@ -273,22 +352,61 @@ mod tests {
             for i in 0..100 {
                 for stream in 0..streams {
                     let lba = stream * 1_000_000 + i * 8;
-                    hits += u32::from(c.read(lba, lba + 8, u64::MAX / 2));
+                    hits += u32::from(c.read(lba, lba + 8, u64::MAX / 2, Nanos::ZERO));
                 }
             }
             assert_eq!(hits > 300, good, "{streams} streams: {hits}");
         }
     }
 
+    /// Streams of blocks in turns, each read `apart` after the one before; the share of hits.
+    fn turns(streams: u64, apart: Nanos) -> f64 {
+        let mut c = cache(16);
+        (c.model.read_ahead_on_hit, c.model.sector_time) = (true, Nanos::from_micros(5));
+        let (mut now, mut hits) = (Nanos::ZERO, 0);
+        for i in 0..100 {
+            for stream in 0..streams {
+                let lba = 10_000 + stream * 1_000_000 + i * 16;
+                now += apart;
+                let hit = c.read(lba, lba + 8, u64::MAX / 2, now);
+                if c.ahead_from().is_some() {
+                    c.ahead_since(now);
+                }
+                hits += u32::from(hit);
+            }
+        }
+        f64::from(hits) / (100 * streams) as f64
+    }
+
+    #[test]
+    fn read_ahead_gets_as_far_as_the_arm_is_left_alone() {
+        assert!(turns(1, Nanos::ZERO) > 0.9, "a reader alone finds it under way");
+        assert!(turns(4, Nanos::from_millis(20)) > 0.9, "256 sectors take 1.3 ms");
+        assert!(turns(4, Nanos::from_micros(50)) < 0.63, "sixteen sectors for each read take 80 us");
+        assert_eq!(turns(4, Nanos::ZERO), 0.0, "none is");
+    }
+
+    #[test]
+    fn what_the_arm_did_not_get_to_is_not_there() {
+        let mut c = cache(4);
+        c.model.sector_time = Nanos(1000);
+        assert!(!c.read(10_000, 10_008, 9_990, Nanos(0)));
+        assert_eq!(c.ahead_from(), Some(10_008));
+        c.ahead_since(Nanos(10_000));
+        assert!(!c.read(500_000, 500_008, 10_008, Nanos(110_000)), "100 sectors later");
+        assert!(c.read(10_100, 10_108, 0, Nanos(110_000)));
+        assert!(!c.read(10_104, 10_112, 0, Nanos(110_000)));
+    }
+
     #[test]
     fn what_was_written_is_there_and_what_was_read_before_is_not() {
         let mut c = cache(4);
-        c.read(10_000, 10_008, 0);
-        c.write(10_000, 10_016);
-        assert!(c.read(10_000, 10_016, 0));
-        assert!(!c.read(10_008, 10_024, 0));
+        c.read(10_000, 10_008, 0, Nanos::ZERO);
+        c.write(10_000, 10_016, Nanos::ZERO);
+        assert!(c.read(10_000, 10_016, 0, Nanos::ZERO));
+        assert!(!c.read(10_008, 10_024, 0, Nanos::ZERO));
         let mut none = SimulatedCache::new(SimulatedCacheModel::NONE);
-        none.write(0, 8);
-        assert!(!none.read(0, 8, 0) && !none.read(0, 8, 8));
+        none.write(0, 8, Nanos::ZERO);
+        assert!(!none.read(0, 8, 0, Nanos::ZERO) && !none.read(0, 8, 8, Nanos::ZERO));
     }
 }

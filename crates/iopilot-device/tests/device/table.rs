@@ -57,6 +57,7 @@ proptest! {
             read_ahead_sequential: 256,
             read_ahead_random: 64,
             read_ahead_on_hit: false,
+            sector_time: Nanos(4_000),
         };
         let mut disk = TableDisk::new(TableModel { tables, cache, queue_depth: 64 });
         let (mut now, mut done) = (0, Vec::new());
