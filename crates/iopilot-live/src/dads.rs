@@ -12,6 +12,7 @@ mod journal;
 mod line_up;
 mod metrics;
 mod status;
+mod window;
 
 pub use audit::{Audit, Event};
 pub use autopilot::{BUDGET, FlightOptions, Model};

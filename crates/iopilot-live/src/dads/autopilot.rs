@@ -8,6 +8,7 @@ use super::brain::think;
 use super::journal::Journal;
 use super::line_up::LineUp;
 use super::status::{DiskStatus, Phase, Shared};
+use super::window::Window;
 use crate::{Backend, BlockQueue, Capture, CaptureOptions, LearnedDisk, LiveError, QueueState};
 use guard::Guard;
 use iopilot_block::{InputError, Nanos};
@@ -194,7 +195,7 @@ impl Flight {
                 answers,
                 log,
                 capacity,
-                window: Vec::new(),
+                window: Window::new(TRIED as usize),
                 fresh: Vec::new(),
                 not_before: Nanos::ZERO,
                 lost: 0,

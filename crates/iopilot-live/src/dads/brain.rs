@@ -1,10 +1,10 @@
 //! The thread that simulates and decides, while another one watches the disk.
 
+use super::window::Window;
 use iopilot_block::Nanos;
 use iopilot_dads::{Check, Pilot};
 use iopilot_device::AnyDevice;
 use iopilot_sim::SimError;
-use iopilot_trace::TraceRecord;
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// What the brain is told.
 pub(super) enum Order {
     /// Check what was collected, with so many requests inside.
-    Check { window: Vec<TraceRecord>, pending: usize, at: Nanos },
+    Check { window: Window, pending: usize, at: Nanos },
     /// A model that knows more.
     Model(Box<AnyDevice>),
     /// A change took so long, with so many requests inside.
@@ -29,7 +29,7 @@ pub(super) enum Order {
 pub(super) struct Answer {
     pub(super) check: Result<Check, SimError>,
     /// The window, emptied, to be filled again.
-    pub(super) window: Vec<TraceRecord>,
+    pub(super) window: Window,
     pub(super) took: Duration,
 }
 
@@ -54,10 +54,11 @@ pub(super) fn think(mut pilot: Pilot<AnyDevice>, orders: &Receiver<Order>, answe
             Order::Check { mut window, pending, at } => {
                 let began = Instant::now();
                 let check = match &simulators {
-                    Ok(pool) => pool.install(|| pilot.check(&window, pending, at)),
+                    Ok(pool) => pool.install(|| pilot.check(window.records(), pending, at)),
                     // No more threads: then with those that there are.
-                    Err(_) => pilot.check(&window, pending, at),
+                    Err(_) => pilot.check(window.records(), pending, at),
                 };
+                let check = check.map(|check| Check { requests: check.requests + window.left_out(), ..check });
                 window.clear();
                 if answers.send(Answer { check, window, took: began.elapsed() }).is_err() {
                     return;

@@ -5,6 +5,7 @@ use crate::dads::audit::{Audit, Event};
 use crate::dads::brain::{Answer, Order};
 use crate::dads::line_up::LineUp;
 use crate::dads::status::{Phase, Shared};
+use crate::dads::window::Window;
 use crate::{BlockQueue, Capture, LearnedDisk, LiveError, QueueState};
 use iopilot_block::{Lba, Nanos};
 use iopilot_dads::{Check, Reason};
@@ -19,8 +20,6 @@ use std::time::{Duration, Instant};
 const BUSY: Duration = Duration::from_millis(20);
 /// The same, while nothing happens.
 const QUIET: Duration = Duration::from_millis(500);
-/// So many requests of an interval are kept; what comes after them is counted only. Some 15 MB.
-const LARGEST_WINDOW: usize = 100_000;
 /// How often what was learned is written down.
 const SAVED_EVERY: Duration = Duration::from_secs(300);
 
@@ -62,7 +61,7 @@ pub(super) struct Watch<'a> {
     /// Sectors of the model.
     pub(super) capacity: u64,
     /// What completed since the last check.
-    pub(super) window: Vec<TraceRecord>,
+    pub(super) window: Window,
     pub(super) fresh: Vec<TraceRecord>,
     /// What arrived before is not of the scheduler in use.
     pub(super) not_before: Nanos,
@@ -124,9 +123,8 @@ impl Watch<'_> {
             self.fresh.iter().for_each(|record| learned.observe(record));
         }
         let (not_before, capacity) = (self.not_before, self.capacity);
-        let room = LARGEST_WINDOW.saturating_sub(self.window.len());
         let fitting = self.fresh.drain(..).filter(|r| r.arrival >= not_before).map(|r| fit(r, capacity));
-        self.window.extend(fitting.take(room));
+        self.window.add(fitting);
         Ok(count > 0 || pending > 0)
     }
 
@@ -188,7 +186,7 @@ impl Watch<'_> {
             self.window.clear();
             return self.log.tell(&Event::Skipped { why });
         }
-        let (window, pending) = (std::mem::take(&mut self.window), self.capture.pending());
+        let (window, pending) = (self.window.take(), self.capture.pending());
         self.thinking = true;
         self.log.shared.with(|s| s.phase = Phase::Simulating);
         self.order(Order::Check { window, pending, at });

@@ -1,0 +1,87 @@
+//! [`Window`]: what completed since the last check.
+
+use iopilot_trace::TraceRecord;
+
+/// The latest requests that completed since the last check, and how many there were. A check tries candidates on the
+/// latest, so that the others would only take memory.
+#[derive(Debug)]
+pub(super) struct Window {
+    records: Vec<TraceRecord>,
+    /// How many are kept at least, where there were so many; at most twice as many.
+    kept: usize,
+    left_out: u64,
+}
+
+impl Window {
+    /// Keeps the latest `kept`, at least one.
+    pub(super) fn new(kept: usize) -> Self {
+        Self { records: Vec::new(), kept: kept.max(1), left_out: 0 }
+    }
+
+    pub(super) fn add(&mut self, records: impl Iterator<Item = TraceRecord>) {
+        for record in records {
+            if self.records.len() == 2 * self.kept {
+                self.records.drain(..self.kept);
+                self.left_out += self.kept as u64;
+            }
+            self.records.push(record);
+        }
+    }
+
+    /// In order of arrival or of completion, as they were added.
+    pub(super) fn records(&self) -> &[TraceRecord] {
+        &self.records
+    }
+
+    /// How many completed that are no longer kept.
+    pub(super) fn left_out(&self) -> u64 {
+        self.left_out
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// Forgets all; the memory stays, for the next.
+    pub(super) fn clear(&mut self) {
+        self.records.clear();
+        self.left_out = 0;
+    }
+
+    /// All of it, with an empty one in its place.
+    pub(super) fn take(&mut self) -> Self {
+        let kept = self.kept;
+        std::mem::replace(self, Self::new(kept))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iopilot_block::{Lba, Nanos, Op, Sectors};
+
+    fn records(numbers: std::ops::Range<u64>) -> impl Iterator<Item = TraceRecord> {
+        numbers.map(|n| TraceRecord::new(Nanos(n), Op::Read, Lba(n), Sectors(8)))
+    }
+
+    #[test]
+    fn the_latest_are_kept_and_all_are_counted() {
+        let mut window = Window::new(10);
+        for (end, first) in [(20, 0), (21, 10), (30, 10), (31, 20), (1005, 990)] {
+            window.clear();
+            window.add(records(0..end));
+            assert_eq!(window.records()[0].arrival, Nanos(first), "after {end}");
+            assert_eq!(window.records().last().unwrap().arrival, Nanos(end - 1));
+            assert_eq!(window.left_out() + window.records().len() as u64, end);
+        }
+    }
+
+    #[test]
+    fn what_was_taken_is_gone() {
+        let mut window = Window::new(10);
+        window.add(records(0..35));
+        let taken = window.take();
+        assert_eq!((taken.left_out(), taken.records().len()), (20, 15));
+        assert!(window.is_empty() && window.left_out() == 0);
+    }
+}
