@@ -22,8 +22,8 @@ pub(crate) struct Effects {
     pub(crate) unblocked: Vec<ProcessId>,
     /// Sources' handles of requests that are complete.
     pub(crate) completed: Vec<u64>,
-    /// How many sleepers are to look for a tag soon.
-    pub(crate) wake: usize,
+    /// Sleepers that are to look for a tag soon.
+    pub(crate) wake: Vec<RequestId>,
 }
 
 /// A change of scheduler: what comes after it, and when, if that is known.
@@ -144,13 +144,12 @@ impl BlockLayer {
         let Change { queue, scheduler, began, .. } = *change;
         self.changed = Some(now.since(began));
         let tags = std::mem::replace(&mut self.tags, Tags::new(queue.tag_rule, 0));
-        self.tags = tags.resized(queue.nr_requests);
+        self.tags = tags.resized(queue.nr_requests, &mut self.effects.wake);
         self.limits = MergeLimits { max_sectors: queue.max_sectors, nomerges: queue.nomerges };
         self.plug = Plug::new(queue.plugging);
         self.scheduler = scheduler;
         (self.timer, self.retry) = (None, None);
         self.queue = queue;
-        self.effects.wake += self.tags.asleep();
     }
 
     /// A task submits a request, as part of a batch that [`BlockLayer::end_batch`] ends.
@@ -193,7 +192,7 @@ impl BlockLayer {
         if self.rqs[id].op != Op::Flush {
             self.scheduler.completed(&mut self.rqs, id, now);
         }
-        self.effects.wake += self.tags.give(&self.rqs[id]);
+        self.tags.give(&self.rqs[id], &mut self.effects.wake);
         self.plug.unplug();
         let issued = self.rqs[id].issued;
         let mut next = Some(id);
@@ -248,32 +247,27 @@ impl BlockLayer {
         self.pump(now, device);
     }
 
-    /// One sleeper looks for a tag; it may find that another task was faster.
-    pub(crate) fn wake<D: Device>(&mut self, now: Nanos, device: &mut D) {
-        if self.is_switching() {
+    /// The submitter of `id` was woken and looks for a tag; it may find that another task was faster.
+    pub(crate) fn wake<D: Device>(&mut self, id: RequestId, now: Nanos, device: &mut D) {
+        // A task asleep does not look for a merge again, but what it submits next does. Where requests sleep one by
+        // one, each stands for such a next one.
+        let merged = !self.is_switching() && !self.serial && self.try_merge(id, now);
+        if !merged && (self.is_switching() || !self.take_tag(id)) {
+            self.tags.asleep_again(id, &self.rqs[id]);
             return;
         }
-        for (class, id) in self.tags.sleepers().into_iter().flatten() {
-            // A task asleep does not look for a merge again, but what it submits next does. Where requests sleep one by
-            // one, each stands for such a next one.
-            let merged = !self.serial && self.try_merge(id, now);
-            if !merged && !self.take_tag(id) {
-                continue;
-            }
-            self.tags.awake(class);
-            let process = self.rqs[id].process;
-            if merged {
-                // It needs no tag: that goes to the next.
-                self.effects.wake += 1;
-            } else {
-                self.admit(id, now);
-            }
-            if self.serial {
-                self.go_on(process, now);
-            }
-            self.end_batch(now, device);
-            return;
+        self.tags.awake();
+        let process = self.rqs[id].process;
+        if merged {
+            // It needs no tag: that goes to the next.
+            self.tags.pass_on(&self.rqs[id], &mut self.effects.wake);
+        } else {
+            self.admit(id, now);
         }
+        if self.serial {
+            self.go_on(process, now);
+        }
+        self.end_batch(now, device);
     }
 
     /// A task has exited.
@@ -310,7 +304,7 @@ impl BlockLayer {
         self.recorder.merged();
         if let Some(gone) = absorbed {
             self.recorder.merged();
-            self.effects.wake += self.tags.give(&self.rqs[gone]);
+            self.tags.give(&self.rqs[gone], &mut self.effects.wake);
         }
         true
     }
@@ -444,7 +438,7 @@ impl BlockLayer {
         let mut next = self.rqs.next_part(id);
         while let Some(part) = next {
             self.recorder.merged();
-            self.effects.wake += self.tags.give(&self.rqs[part]);
+            self.tags.give(&self.rqs[part], &mut self.effects.wake);
             next = self.rqs.next_part(part);
         }
     }

@@ -11,7 +11,7 @@ use crate::host::HostConfig;
 use crate::metrics::Recorder;
 use crate::run::RunConfig;
 use crate::source::{Source, Step};
-use iopilot_block::{Nanos, ProcessId};
+use iopilot_block::{Nanos, ProcessId, RequestId};
 use iopilot_device::{Completion, Device};
 use iopilot_sched::AnyScheduler;
 use rand::{Rng, SeedableRng};
@@ -27,8 +27,8 @@ const TICK: u64 = 4096;
 enum Delayed {
     /// The task learns that its request is complete.
     Told(u64),
-    /// A sleeper looks for a tag.
-    Wake,
+    /// The submitter of a request was woken and looks for a tag.
+    Wake(RequestId),
 }
 
 /// A workload, a block layer and a device, run to the end of the workload.
@@ -173,7 +173,7 @@ impl<S: Source, D: Device> Engine<S, D> {
             1 => self.block.issue(now, &mut self.device),
             2 => match self.delays.pop() {
                 Some(Reverse((_, _, Delayed::Told(tag)))) => self.source.completed(tag, now),
-                Some(Reverse((_, _, Delayed::Wake))) => self.block.wake(now, &mut self.device),
+                Some(Reverse((_, _, Delayed::Wake(id)))) => self.block.wake(id, now, &mut self.device),
                 None => {}
             },
             3 => self.advance_source(),
@@ -237,11 +237,13 @@ impl<S: Source, D: Device> Engine<S, D> {
             }
         }
         self.block.effects.completed = completed;
-        for _ in 0..std::mem::take(&mut self.block.effects.wake) {
+        let mut woken = std::mem::take(&mut self.block.effects.wake);
+        for id in woken.drain(..) {
             let late = self.random.random_bool(self.host.tag_steal_probability);
             let latency = if late { self.host.wake_late() } else { self.host.wake() };
-            self.delay(latency, Delayed::Wake);
+            self.delay(latency, Delayed::Wake(id));
         }
+        self.block.effects.wake = woken;
     }
 
     fn delay(&mut self, latency: Nanos, what: Delayed) {

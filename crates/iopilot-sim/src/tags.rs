@@ -3,13 +3,17 @@
 use iopilot_block::{Request, RequestId};
 use std::collections::VecDeque;
 
+/// Wait queues of Linux 6 (`SBQ_WAIT_QUEUES`).
+const WAIT_QUEUES: usize = 8;
+
 /// How tags are handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TagRule {
     /// Linux 2.6: `nr_requests` reads and as many writes (`struct request_list`); sleepers go in order.
     PerDirection,
-    /// Linux 6.x: one bitmap of `nr_requests`; sleepers are woken in batches of an eighth of it
-    /// (`sbitmap_queue`), and a freed tag goes to whoever asks first, sleeper or not.
+    /// Linux 6.x (`sbitmap_queue`): one bitmap of `nr_requests`. Sleepers lie down in eight queues by turns, and are woken
+    /// from these by turns, in batches of an eighth of the tags. A freed tag goes to whoever asks first: a sleeper that
+    /// was woken and finds none lies down again, at the end.
     Shared,
 }
 
@@ -20,10 +24,13 @@ pub(crate) struct Tags {
     nr_requests: u32,
     /// Tags taken: reads, writes. `Shared` looks at the sum.
     used: [u32; 2],
-    /// Submitters asleep, in order, with their place in it: who waits for a read (or, if shared, a synchronous) tag, and
-    /// the others. Apart, as one class may be at its limit when the other is not.
-    waiting: [VecDeque<(u64, RequestId)>; 2],
-    next_place: u64,
+    /// Submitters asleep. `PerDirection`: for a read and for a write, in the first two.
+    waiting: [VecDeque<RequestId>; WAIT_QUEUES],
+    /// Where the next of `Shared` lies down, and where the next is woken.
+    next_bed: usize,
+    next_call: usize,
+    /// Sleepers that were woken and have not looked for a tag yet.
+    woken: usize,
     /// Tags freed since sleepers were last woken.
     frees: u32,
     wake_batch: u32,
@@ -33,15 +40,27 @@ impl Tags {
     pub(crate) fn new(rule: TagRule, nr_requests: u32) -> Self {
         let wake_batch = match rule {
             TagRule::PerDirection => 1,
-            TagRule::Shared => (nr_requests / 8).clamp(1, 8),
+            TagRule::Shared => (nr_requests / WAIT_QUEUES as u32).clamp(1, 8),
         };
-        Self { rule, nr_requests, used: [0; 2], waiting: Default::default(), next_place: 0, frees: 0, wake_batch }
+        Self {
+            rule,
+            nr_requests,
+            used: [0; 2],
+            waiting: Default::default(),
+            next_bed: 0,
+            next_call: 0,
+            woken: 0,
+            frees: 0,
+            wake_batch,
+        }
     }
 
-    /// The same sleepers before another number of tags, none of which is taken.
-    pub(crate) fn resized(self, nr_requests: u32) -> Self {
+    /// The same sleepers before another number of tags, none of which is taken; all are woken.
+    pub(crate) fn resized(self, nr_requests: u32, woken: &mut Vec<RequestId>) -> Self {
         debug_assert_eq!(self.used, [0; 2], "tags change hands when none is in use");
-        Self { waiting: self.waiting, next_place: self.next_place, ..Self::new(self.rule, nr_requests) }
+        let before = woken.len();
+        woken.extend(self.waiting.into_iter().flatten());
+        Self { woken: self.woken + woken.len() - before, ..Self::new(self.rule, nr_requests) }
     }
 
     /// Whether no tag is taken.
@@ -66,57 +85,81 @@ impl Tags {
         free
     }
 
-    /// Gives a tag of `rq` back; says how many sleepers are to be woken now.
-    pub(crate) fn give(&mut self, rq: &Request) -> usize {
-        let direction = usize::from(rq.is_write());
-        self.used[direction] -= 1;
-        let asleep = match self.rule {
-            TagRule::PerDirection => self.waiting[direction].len(),
-            TagRule::Shared => self.asleep(),
-        };
-        if asleep == 0 {
+    /// Gives a tag of `rq` back; adds to `woken` whom that wakes.
+    pub(crate) fn give(&mut self, rq: &Request, woken: &mut Vec<RequestId>) {
+        self.used[usize::from(rq.is_write())] -= 1;
+        if self.rule == TagRule::PerDirection {
+            return self.pass_on(rq, woken);
+        }
+        if self.asleep() == 0 {
             self.frees = 0;
-            return 0;
+            return;
         }
         self.frees += 1;
         // The last tag wakes whatever the batch: nobody else would.
         if self.frees >= self.wake_batch || self.used == [0; 2] {
             self.frees = 0;
-            return asleep.min(self.wake_batch as usize);
+            self.wake(self.wake_batch as usize, woken);
         }
-        0
     }
 
-    /// Puts the submitter of `id` to sleep behind those already asleep.
+    /// The tag that `rq` was woken for is not needed: adds to `woken` who is next.
+    pub(crate) fn pass_on(&mut self, rq: &Request, woken: &mut Vec<RequestId>) {
+        match self.rule {
+            TagRule::PerDirection => {
+                let next = self.waiting[usize::from(rq.is_write())].pop_front();
+                self.woken += usize::from(next.is_some());
+                woken.extend(next);
+            }
+            TagRule::Shared => self.wake(1, woken),
+        }
+    }
+
+    /// Wakes up to `most` sleepers of `Shared`: of one queue, then of the next.
+    fn wake(&mut self, most: usize, woken: &mut Vec<RequestId>) {
+        let before = woken.len();
+        for _ in 0..WAIT_QUEUES {
+            let queue = &mut self.waiting[self.next_call];
+            self.next_call = (self.next_call + 1) % WAIT_QUEUES;
+            let left = most - (woken.len() - before);
+            woken.extend(queue.drain(..left.min(queue.len())));
+            if woken.len() - before == most {
+                break;
+            }
+        }
+        self.woken += woken.len() - before;
+    }
+
+    /// Puts the submitter of `id` to sleep.
     pub(crate) fn sleep(&mut self, id: RequestId, rq: &Request) {
-        let class = self.class(rq);
-        self.waiting[class].push_back((self.next_place, id));
-        self.next_place += 1;
+        let queue = match self.rule {
+            TagRule::PerDirection => usize::from(rq.is_write()),
+            TagRule::Shared => {
+                let bed = self.next_bed;
+                self.next_bed = (bed + 1) % WAIT_QUEUES;
+                bed
+            }
+        };
+        self.waiting[queue].push_back(id);
     }
 
-    /// The sleeper at the front of each class, with the class; who has slept longest first.
-    pub(crate) fn sleepers(&self) -> [Option<(usize, RequestId)>; 2] {
-        let front = |class: usize| self.waiting[class].front().map(|&(place, id)| (place, class, id));
-        let mut fronts = [front(0), front(1)];
-        fronts.sort_by_key(|front| front.map_or(u64::MAX, |(place, ..)| place));
-        fronts.map(|front| front.map(|(_, class, id)| (class, id)))
+    /// A submitter that was woken has what it needs.
+    pub(crate) fn awake(&mut self) {
+        self.woken -= 1;
     }
 
-    /// The front sleeper of `class` has its tag.
-    pub(crate) fn awake(&mut self, class: usize) {
-        self.waiting[class].pop_front();
+    /// The submitter of `id` was woken and there is no tag: it goes back to sleep.
+    pub(crate) fn asleep_again(&mut self, id: RequestId, rq: &Request) {
+        self.woken -= 1;
+        match self.rule {
+            TagRule::PerDirection => self.waiting[usize::from(rq.is_write())].push_front(id),
+            TagRule::Shared => self.sleep(id, rq),
+        }
     }
 
-    /// How many are asleep.
-    pub(crate) fn asleep(&self) -> usize {
-        self.waiting[0].len() + self.waiting[1].len()
-    }
-
-    fn class(&self, rq: &Request) -> usize {
-        usize::from(match self.rule {
-            TagRule::PerDirection => rq.is_write(),
-            TagRule::Shared => !rq.is_sync(),
-        })
+    /// How many are asleep or waking up.
+    fn asleep(&self) -> usize {
+        self.waiting.iter().map(VecDeque::len).sum::<usize>() + self.woken
     }
 }
 
@@ -129,6 +172,12 @@ mod tests {
         Request::new(op, Lba(0), Sectors(8), ProcessId(1))
     }
 
+    fn give(tags: &mut Tags, rq: &Request) -> Vec<usize> {
+        let mut woken = Vec::new();
+        tags.give(rq, &mut woken);
+        woken.iter().map(|id| id.index()).collect()
+    }
+
     #[test]
     fn linux_2_6_counts_reads_and_writes_apart() {
         let mut tags = Tags::new(TagRule::PerDirection, 2);
@@ -136,8 +185,22 @@ mod tests {
         assert!(tags.take(&read, 2) && tags.take(&read, 2) && !tags.take(&read, 2));
         assert!(tags.take(&write, 2));
         tags.sleep(RequestId::from_index(0), &read);
-        assert_eq!(tags.give(&write), 0, "a write's tag is of no use to a reader");
-        assert_eq!(tags.give(&read), 1);
+        assert!(give(&mut tags, &write).is_empty(), "a write's tag is of no use to a reader");
+        assert_eq!(give(&mut tags, &read), [0]);
+    }
+
+    #[test]
+    fn in_linux_2_6_who_finds_no_tag_stays_in_front() {
+        let mut tags = Tags::new(TagRule::PerDirection, 1);
+        let read = request(Op::Read);
+        assert!(tags.take(&read, 1));
+        for i in 0..2 {
+            tags.sleep(RequestId::from_index(i), &read);
+        }
+        assert_eq!(give(&mut tags, &read), [0]);
+        assert!(tags.take(&read, 1), "another task is faster");
+        tags.asleep_again(RequestId::from_index(0), &read);
+        assert_eq!(give(&mut tags, &read), [0]);
     }
 
     #[test]
@@ -148,19 +211,44 @@ mod tests {
         for i in 0..10 {
             tags.sleep(RequestId::from_index(i), &read);
         }
-        let woken: Vec<_> = (0..8).map(|_| tags.give(&read)).collect();
-        assert_eq!(woken, [0, 0, 0, 4, 0, 0, 0, 4]);
+        let woken: Vec<_> = (0..8).map(|_| give(&mut tags, &read)).collect();
+        // Queue 0 has 0 and 8, queue 1 has 1 and 9, the others one each.
+        assert_eq!(woken[3], [0, 8, 1, 9]);
+        assert_eq!(woken[7], [2, 3, 4, 5]);
+        assert!([0, 1, 2, 4, 5, 6].iter().all(|&i| woken[i].is_empty()));
     }
 
     #[test]
-    fn who_has_slept_longest_looks_first() {
+    fn in_linux_6_who_finds_no_tag_goes_to_the_end() {
         let mut tags = Tags::new(TagRule::Shared, 1);
-        let (a, b) = (RequestId::from_index(0), RequestId::from_index(1));
-        tags.sleep(a, &request(Op::Write));
-        tags.sleep(b, &request(Op::Read));
-        assert_eq!(tags.sleepers(), [Some((1, a)), Some((0, b))]);
-        tags.awake(1);
-        assert_eq!(tags.sleepers(), [Some((0, b)), None]);
+        let read = request(Op::Read);
+        assert!(tags.take(&read, 1));
+        for i in 0..3 {
+            tags.sleep(RequestId::from_index(i), &read);
+        }
+        assert_eq!(give(&mut tags, &read), [0]);
+        assert!(tags.take(&read, 1), "another task is faster");
+        tags.asleep_again(RequestId::from_index(0), &read);
+        let order: Vec<_> = (0..3)
+            .flat_map(|_| {
+                let woken = give(&mut tags, &read);
+                tags.awake();
+                assert!(tags.take(&read, 1));
+                woken
+            })
+            .collect();
+        assert_eq!(order, [1, 2, 0]);
+    }
+
+    #[test]
+    fn a_change_wakes_all() {
+        let mut tags = Tags::new(TagRule::Shared, 4);
+        for i in 0..3 {
+            tags.sleep(RequestId::from_index(i), &request(Op::Read));
+        }
+        let mut woken = Vec::new();
+        let tags = tags.resized(8, &mut woken);
+        assert_eq!((woken.len(), tags.asleep()), (3, 3));
     }
 
     #[test]
@@ -178,6 +266,6 @@ mod tests {
         let write = request(Op::Write);
         assert!(tags.take(&write, 1));
         tags.sleep(RequestId::from_index(0), &write);
-        assert_eq!(tags.give(&write), 1);
+        assert_eq!(give(&mut tags, &write), [0]);
     }
 }

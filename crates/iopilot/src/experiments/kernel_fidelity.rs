@@ -8,6 +8,7 @@ mod judge;
 mod measure;
 mod picks;
 mod predict;
+mod race;
 
 use super::{Experiment, Outcome, Setup};
 use iopilot_live::ReadPattern;

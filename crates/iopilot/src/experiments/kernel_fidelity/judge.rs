@@ -2,8 +2,8 @@
 
 use super::measure::{Measured, Path};
 use super::picks::Picks;
-use super::predict::{Figures, Predicted};
-use super::{Cell, Plan, SCHEDULERS};
+use super::predict::{Figures, Predicted, steals};
+use super::{Cell, Plan, SCHEDULERS, race};
 use crate::experiments::outcome::Cell as Value;
 use crate::experiments::{Claim, Outcome, ResultTable};
 use iopilot_block::Nanos;
@@ -104,6 +104,11 @@ pub(super) fn outcome(plan: &Plan, measured: &[Measured], predicted: &[Predicted
         let paths = measured.iter().flat_map(|m| &m.recordings).map(|r| &r.path);
         mean_us(&paths.flat_map(|path| of(path).iter().copied()).collect::<Vec<_>>())
     };
+    let race = |depth: &u32| {
+        let stolen = 100.0 * race::median(steals(measured, *depth))?;
+        Some(format!("with {depth} tags, {stolen:.0} % went to the task that had freed it (median of recordings)"))
+    };
+    let races: Vec<String> = plan.depths.iter().filter_map(race).collect();
     let notes = vec![
         format!(
             "The disk is {} of {} GiB; each figure is the mean of {} recordings.",
@@ -117,6 +122,7 @@ pub(super) fn outcome(plan: &Plan, measured: &[Measured], predicted: &[Predicted
             mean(|p| &p.back),
             mean(|p| &p.late),
         ),
+        format!("Of the tags that others slept for under none: {}.", races.join("; ")),
     ];
     Outcome {
         tables: vec![cells(&known), across(&known), order(&known)],

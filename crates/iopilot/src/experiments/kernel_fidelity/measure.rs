@@ -1,6 +1,6 @@
 //! Records the loads under the kernel's schedulers.
 
-use super::{Cell, Plan, SCHEDULERS};
+use super::{Cell, Plan, SCHEDULERS, race};
 use crate::experiments::Setup;
 use crate::experiments::virtual_disk::{Served, VirtualDisk};
 use anyhow::{Context as _, bail};
@@ -30,6 +30,8 @@ pub(super) struct Recording {
     pub(super) origin: Nanos,
     /// How far the virtual disk was.
     pub(super) path: Path,
+    /// Under `none`: how often a freed tag went to the task that freed it, where others slept.
+    pub(super) steals: Option<f64>,
 }
 
 /// What the way through the kernel's loop device and FUSE took, which the model does not know, request by request.
@@ -150,5 +152,6 @@ fn try_to_record(disk: &VirtualDisk, scheduler: &str, load: &ReadLoad, signals: 
         let (seen, lost, late) = (records.len(), capture.lost_events(), capture.given_up());
         bail!("{scheduler}: {seen} of {expected} reads seen, {lost} events lost, {late} without an end");
     }
-    Ok(Recording { records, origin: capture.origin().unwrap_or_default(), path: Path::default() })
+    let steals = race::steals(&records).filter(|_| scheduler == "none");
+    Ok(Recording { records, origin: capture.origin().unwrap_or_default(), path: Path::default(), steals })
 }

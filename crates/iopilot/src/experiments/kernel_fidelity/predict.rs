@@ -2,6 +2,7 @@
 
 use super::measure::{Measured, Recording};
 use super::picks::{Picks, picks};
+use super::race;
 use super::{Plan, SCHEDULERS};
 use crate::experiments::Setup;
 use iopilot_block::{Nanos, SECTOR_BYTES};
@@ -16,6 +17,8 @@ use rayon::prelude::*;
 const WAITED: Nanos = Nanos::from_micros(100);
 /// Of fewer times no median is taken.
 const ENOUGH: usize = 20;
+/// How often a recording is replayed under `none`, whose race for tags is drawn.
+const DRAWS: u64 = 8;
 
 /// What is compared.
 #[derive(Clone, Copy, Debug, Default)]
@@ -67,6 +70,9 @@ pub(super) fn all(plan: &Plan, measured: &[Measured], setup: &Setup<'_>) -> anyh
     let one = |m: &Measured| -> anyhow::Result<Predicted> {
         let mut machine = machine.clone();
         let depth = m.cell.depth;
+        // A recording under another scheduler tells nothing of the race for tags: then it is the machine's.
+        machine.host.tag_steal_probability =
+            race::median(steals(measured, depth)).unwrap_or(machine.host.tag_steal_probability);
         machine.block = BlockConfig { queue_depth: Some(depth), host_tags: Some(depth), ..BlockConfig::default() };
         // As the kernel shows it for a loop device, whatever its depth.
         machine.block.nr_requests = Some(256);
@@ -83,6 +89,13 @@ pub(super) fn all(plan: &Plan, measured: &[Measured], setup: &Setup<'_>) -> anyh
         Ok(Predicted { under, picks: same.sum::<anyhow::Result<Picks>>()? })
     };
     measured.par_iter().map(one).collect()
+}
+
+/// What each recording under `none` on a disk of `depth` tells of the race for tags.
+pub(super) fn steals(measured: &[Measured], depth: u32) -> Vec<f64> {
+    let under_none = |m: &&Measured| SCHEDULERS[m.scheduler] == "none" && m.cell.depth == depth;
+    let recordings = measured.iter().filter(under_none).flat_map(|m| &m.recordings);
+    recordings.filter_map(|recording| recording.steals).collect()
 }
 
 /// The machine's own latencies, as `records` tell them; `default` where they do not.
@@ -122,10 +135,18 @@ fn replayed(
     let Recording { records, path, .. } = recording;
     let dependencies = infer(records, &InferOptions::default())?;
     let requests: Vec<ReplayRecord> = records.iter().map(ReplayRecord::from).collect();
-    let source = Dependent::new(&requests[..], &dependencies, 1.0);
-    let config = &RunConfig { host: host(records, &config.host), ..config.clone() };
-    let device = Distant::new(machine.device(), &path.there, &path.back, config.seed).knowing(path.of.iter().copied());
-    let report = run(source, device, scheduler, config, setup.progress)?;
-    let mut responses: Vec<Nanos> = report.outcomes.iter().flatten().map(|o| o.response).collect();
-    Ok(Figures::from_responses(&mut responses, report.bytes, report.elapsed_s))
+    let host = host(records, &config.host);
+    let tag_steal_probability = recording.steals.unwrap_or(host.tag_steal_probability);
+    let config = &RunConfig { host: HostConfig { tag_steal_probability, ..host }, ..config.clone() };
+    let draws = if scheduler.name == "none" { DRAWS } else { 1 };
+    let once = |draw: u64| -> anyhow::Result<Figures> {
+        let config = RunConfig { seed: config.seed.wrapping_add(draw), ..config.clone() };
+        let known = path.of.iter().copied();
+        let device = Distant::new(machine.device(), &path.there, &path.back, config.seed).knowing(known);
+        let source = Dependent::new(&requests[..], &dependencies, 1.0);
+        let report = run(source, device, scheduler, &config, setup.progress)?;
+        let mut responses: Vec<Nanos> = report.outcomes.iter().flatten().map(|o| o.response).collect();
+        Ok(Figures::from_responses(&mut responses, report.bytes, report.elapsed_s))
+    };
+    Ok(Figures::mean(&(0..draws).map(once).collect::<anyhow::Result<Vec<_>>>()?))
 }
