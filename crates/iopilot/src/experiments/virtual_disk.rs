@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, bail};
 use iopilot_block::Nanos;
-use iopilot_live::vdisk::Attachment;
+use iopilot_live::vdisk::{self, Attachment, VDISK_STATE};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
@@ -44,6 +44,13 @@ impl VirtualDisk {
         &self.attachment.device
     }
 
+    /// How late its answers have been until now.
+    pub(super) fn lateness(&self) -> anyhow::Result<Lateness> {
+        let (_, stats) = vdisk::stats(Path::new(VDISK_STATE), &self.attachment.name).context("asking a virtual disk")?;
+        let answers = stats.requests.total();
+        Ok(Lateness { answers, sum_us: stats.lateness_us.mean * answers as f64 })
+    }
+
     /// Detaches it; each request that it served, in order of departure.
     pub(super) fn requests(self) -> anyhow::Result<Vec<Served>> {
         self.detach()?;
@@ -66,6 +73,24 @@ impl Drop for VirtualDisk {
     fn drop(&mut self) {
         // Where it is detached already, this finds none of the name.
         let _ = self.detach();
+    }
+}
+
+/// How late answers were.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Lateness {
+    answers: u64,
+    sum_us: f64,
+}
+
+impl Lateness {
+    /// That of the answers since `before`.
+    pub(super) fn since(&self, before: &Self) -> Self {
+        Self { answers: self.answers - before.answers, sum_us: self.sum_us - before.sum_us }
+    }
+
+    pub(super) fn mean_us(&self) -> f64 {
+        self.sum_us / self.answers.max(1) as f64
     }
 }
 
@@ -95,6 +120,13 @@ impl Served {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lateness_is_that_of_the_answers_since() {
+        let [before, now] = [(10, 100.0), (30, 900.0)].map(|(answers, sum_us)| Lateness { answers, sum_us });
+        assert_eq!(now.since(&before).mean_us(), 40.0);
+        assert_eq!(now.since(&now).mean_us(), 0.0);
+    }
 
     #[test]
     fn a_line_of_the_log_is_read_as_documented() {

@@ -1,5 +1,6 @@
 //! Records the loads under the kernel's schedulers.
 
+use super::predict::Figures;
 use super::{Cell, Plan, SCHEDULERS, race};
 use crate::experiments::Setup;
 use crate::experiments::virtual_disk::{Served, VirtualDisk};
@@ -20,6 +21,11 @@ const PATIENCE: Duration = Duration::from_secs(3);
 const LONGEST: Nanos = Nanos::from_secs(120);
 /// How often a recording is made in which something is missing.
 const TRIES: u32 = 3;
+/// A machine that is held up from outside answers late. Where it does so by more than this share of what a request takes, on
+/// average, the disk was not the model, and the recording is made again.
+const HELD_UP: f64 = 0.02;
+/// Of so many recordings one is made again at most.
+const AGAIN: usize = 4;
 /// What the part of a task is moved on by from one recording to the next: more than a disk's cache holds.
 const APART: u64 = 32 << 20;
 
@@ -80,6 +86,8 @@ pub(super) struct Measured {
 pub(super) fn all(plan: &Plan, setup: &Setup<'_>) -> anyhow::Result<Vec<Measured>> {
     let signals = Signals::catch()?;
     let mut measured: Vec<Measured> = Vec::new();
+    let cells: usize = plan.depths.iter().map(|&depth| plan.cells(depth).len()).sum();
+    let mut spare = cells * SCHEDULERS.len() * plan.repeats as usize / AGAIN;
     for &depth in &plan.depths {
         let disk = VirtualDisk::attach(plan.disk, plan.size, depth)?;
         for cell in plan.cells(depth) {
@@ -94,7 +102,7 @@ pub(super) fn all(plan: &Plan, setup: &Setup<'_>) -> anyhow::Result<Vec<Measured
                         skip: APART * (u64::from(turn) * SCHEDULERS.len() as u64 + n as u64),
                         seed: setup.seed,
                     };
-                    recordings.push(recorded(&disk, SCHEDULERS[n], &load, &signals)?);
+                    recordings.push(on_time(&disk, SCHEDULERS[n], &load, &signals, &mut spare)?);
                     setup.progress.add(u64::from(load.reads * load.processes));
                 }
             }
@@ -107,6 +115,33 @@ pub(super) fn all(plan: &Plan, setup: &Setup<'_>) -> anyhow::Result<Vec<Measured
         here.flat_map(|m| &mut m.recordings).for_each(|r| r.path = Path::of(&r.records, r.origin, &served));
     }
     Ok(measured)
+}
+
+/// A recording of a disk that was on time; of several that were late the least so, once there are no `spare` ones.
+fn on_time(
+    disk: &VirtualDisk,
+    scheduler: &str,
+    load: &ReadLoad,
+    signals: &Signals,
+    spare: &mut usize,
+) -> anyhow::Result<Recording> {
+    let mut best: Option<(f64, Recording)> = None;
+    loop {
+        let before = disk.lateness()?;
+        let recording = recorded(disk, scheduler, load, signals)?;
+        let late_us = disk.lateness()?.since(&before).mean_us();
+        let late = late_us / 1e3 / Figures::of(&recording.records).mean_ms;
+        if best.as_ref().is_none_or(|(least, _)| late < *least) {
+            best = Some((late, recording));
+        }
+        if late > HELD_UP && *spare > 0 {
+            *spare -= 1;
+            continue;
+        }
+        if let Some((_, recording)) = best {
+            return Ok(recording);
+        }
+    }
 }
 
 /// A recording in which nothing is missing.
