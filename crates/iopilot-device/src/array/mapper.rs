@@ -62,20 +62,6 @@ pub struct MappingRules {
     pub seed: u64,
 }
 
-impl MappingRules {
-    /// DiskSim 4.0's, for `members` disks: `rmw_vs_reconstruct` and `synch_writes` as in its files.
-    pub fn disksim(members: u32, rmw_vs_reconstruct: f64, synch_writes: bool, copy_choice: CopyChoice) -> Self {
-        Self {
-            update: UpdateRule::Below((rmw_vs_reconstruct * f64::from(members)) as u32),
-            parity_range: ParityRange::DiskSim,
-            order: if synch_writes { WriteOrder::Phased } else { WriteOrder::Eager },
-            merge_gap: 32,
-            copy_choice,
-            seed: 1,
-        }
-    }
-}
-
 /// One unit of the stripe at hand.
 #[derive(Clone, Copy, Debug)]
 struct Unit {

@@ -46,7 +46,8 @@ impl VirtualDisk {
 
     /// How late its answers have been until now.
     pub(super) fn lateness(&self) -> anyhow::Result<Lateness> {
-        let (_, stats) = vdisk::stats(Path::new(VDISK_STATE), &self.attachment.name).context("asking a virtual disk")?;
+        let (_, stats) =
+            vdisk::stats(Path::new(VDISK_STATE), &self.attachment.name).context("asking a virtual disk")?;
         let answers = stats.requests.total();
         Ok(Lateness { answers, sum_us: stats.lateness_us.mean * answers as f64 })
     }

@@ -1,29 +1,8 @@
 //! `iopilot disk calibrate`.
 
-use crate::Sandbox;
+use crate::{DRIVE, Sandbox};
 use serde_json::Value;
 use std::fmt::Write;
-
-const DRIVE: &str = r#"
-name = "made-up"
-model = "a drive that does not exist"
-type = "drive"
-sources = ["made up"]
-[drive.mechanics]
-rotation_rpm = 10000.0
-head_switch_ms = 0.8
-[drive.mechanics.seek]
-table_ms = [[1, 1.2], [100, 3.0], [399, 5.0]]
-[drive.layout_g1]
-heads = 4
-cylinders = 400
-[[drive.layout_g1.zone]]
-first_cylinder = 0
-last_cylinder = 399
-sectors_per_track = 200
-track_skew_sectors = 30.0
-cylinder_skew_sectors = 40.0
-"#;
 
 /// Requests whose times have nothing to do with any spindle.
 fn trace(count: u64) -> String {

@@ -1,6 +1,6 @@
 //! `iopilot disk validate`.
 
-use crate::Sandbox;
+use crate::{DRIVE, Sandbox};
 use std::fmt::Write;
 
 /// Requests in DiskSim's validate format with made-up times.
@@ -43,27 +43,6 @@ fn the_clocks_differ_and_the_page_has_the_curves() {
     assert!(page.contains("Cumulative distributions") && page.ends_with("</html>\n"));
     s.holds_nothing_but(&["small.trace", "measured.trace", "page.html"]);
 }
-
-const DRIVE: &str = r#"
-name = "made-up"
-model = "a drive that does not exist"
-type = "drive"
-sources = ["made up"]
-[drive.mechanics]
-rotation_rpm = 10000.0
-head_switch_ms = 0.8
-[drive.mechanics.seek]
-table_ms = [[1, 1.2], [100, 3.0], [399, 5.0]]
-[drive.layout_g1]
-heads = 4
-cylinders = 400
-[[drive.layout_g1.zone]]
-first_cylinder = 0
-last_cylinder = 399
-sectors_per_track = 200
-track_skew_sectors = 30.0
-cylinder_skew_sectors = 40.0
-"#;
 
 #[test]
 fn parts_of_a_trace_are_compared_as_a_calibration_cuts_it() {

@@ -106,7 +106,14 @@ fn mirrors_write_all_copies_and_read_one() {
 
 #[test]
 fn disksim_counts_units_against_all_disks_and_joins_over_gaps() {
-    let rules = MappingRules::disksim(9, 0.5, false, CopyChoice::First);
+    let rules = MappingRules {
+        // `RMW vs. reconstruct = 0.5`, of nine disks.
+        update: UpdateRule::Below(4),
+        parity_range: ParityRange::DiskSim,
+        order: WriteOrder::Eager,
+        merge_gap: 32,
+        ..MappingRules::default()
+    };
     let mut raid5 = mapper(9, raid5(), rules);
     assert_eq!(plan(&mut raid5, &[], Op::Write, 0, 192).matches('r').count(), 4, "3 < 4: read-modify-write");
     let four = plan(&mut raid5, &[], Op::Write, 0, 256);
