@@ -87,11 +87,18 @@ fn trials_that_last_see_what_a_scheduler_becomes() {
     let mut machine = Machine::for_disk("hd-500-16").unwrap();
     machine.block = BlockConfig { queue_depth: Some(4), host_tags: Some(4), ..BlockConfig::default() };
     let load = workload(&machine, STRIDED);
+    // Put in place under load it does not always: some draws of the race for tags before it leave it astray for long.
     let fly = |trial_requests| {
         let mut plan = plan("none,mq-deadline,kyber,bfq", Objective::ServiceTime, Rule::THESIS);
         plan.pilot.trial_requests = trial_requests;
-        let flight = flight(&machine, &load, &plan);
-        (flight.checks.iter().filter(|check| check.changes()).count(), flight.report.elapsed_s)
+        let one = |seed| {
+            let flight = flight(&machine, &load, &FlightPlan { seed, ..plan.clone() });
+            (flight.checks.iter().filter(|check| check.changes()).count(), flight.report.elapsed_s)
+        };
+        let (mut changes, mut times): (Vec<_>, Vec<_>) = (0..5).map(one).unzip();
+        changes.sort_unstable();
+        times.sort_by(f64::total_cmp);
+        (changes[2], times[2])
     };
     let ((short_changes, short), (changes, lasting)) = (fly(0), fly(8000));
     let candidates = parse_candidates(&["none,bfq"]).unwrap();
