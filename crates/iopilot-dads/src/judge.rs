@@ -110,12 +110,15 @@ pub enum Decision {
 pub struct Judge {
     rule: Rule,
     limiter: Limiter,
+    /// While the default is pinned: what would be in use. The thesis' virtual disks go on exchanging their schedulers
+    /// (GF 4.4.3), so that one which stays the better predicts no change.
+    would_be: Option<usize>,
 }
 
 impl Judge {
     /// Before the first check.
     pub fn new(rule: Rule) -> Self {
-        Self { rule, limiter: Limiter::new(rule.changes_in_a_row, rule.quiet_checks) }
+        Self { rule, limiter: Limiter::new(rule.changes_in_a_row, rule.quiet_checks), would_be: None }
     }
 
     /// The rule in force.
@@ -132,8 +135,18 @@ impl Judge {
         let best = (0..situation.costs.len())
             .min_by(|&a, &b| situation.costs[a].total_cmp(&situation.costs[b]))
             .unwrap_or(situation.current);
-        let wish = self.wish(situation, best, present);
-        match self.limiter.check(wish.is_ok()) {
+        let wish = match self.would_be {
+            Some(current) => self.wish(&Situation { current, ..*situation }, best, situation.costs[current]),
+            None => self.wish(situation, best, present),
+        };
+        let limit = self.limiter.check(wish.is_ok());
+        self.would_be = match limit {
+            Limit::Free | Limit::Pinned { left: 0 } => None,
+            Limit::Pin => Some(best),
+            Limit::Pinned { .. } if wish.is_ok() => Some(best),
+            Limit::Pinned { .. } => self.would_be,
+        };
+        match limit {
             Limit::Free => match wish {
                 Ok(reason) => Decision::Change { to: best, reason },
                 Err(reason) => Decision::Keep(reason),
@@ -227,10 +240,12 @@ mod tests {
         }
         let change = situation(&[2.0, 2.0, 1.0], 1, 0.0);
         assert_eq!(judge.check(&change), Decision::Change { to: 0, reason: Reason::TooManyChanges });
-        let tempting = situation(&[2.0, 1.0, 1.0], 0, 0.0);
-        assert_eq!(judge.check(&tempting), Decision::Keep(Reason::Pinned { left: 7 }));
+        let tempting = situation(&[2.0, 1.0, 2.0], 0, 0.0);
+        assert_eq!(judge.check(&tempting), Decision::Keep(Reason::Pinned { left: 7 }), "from 2, which would be in use");
+        assert_eq!(judge.check(&situation(&[2.0, 2.0, 1.0], 0, 0.0)), Decision::Keep(Reason::Pinned { left: 7 }));
+        // That one is the better from now on changes nothing, and ends it.
         for left in (0..7).rev() {
-            assert_eq!(judge.check(&situation(&[1.0, 1.0, 1.0], 0, 0.0)), Decision::Keep(Reason::Pinned { left }));
+            assert_eq!(judge.check(&situation(&[2.0, 2.0, 1.0], 0, 0.0)), Decision::Keep(Reason::Pinned { left }));
         }
         assert!(matches!(judge.check(&tempting), Decision::Change { to: 1, .. }));
     }
