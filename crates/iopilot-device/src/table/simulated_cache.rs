@@ -132,38 +132,20 @@ impl SimulatedCache {
             return true;
         }
         self.arm_leaves(now);
-        let near = |(_, s): &(usize, &Segment)| !s.is_empty() && s.gap(start, end) < SEQUENTIAL;
-        let filled = self.reads.iter().enumerate().filter(near).min_by_key(|(_, s)| s.gap(start, end));
-        let which = match filled.or_else(|| self.reads.iter().enumerate().min_by_key(|(_, s)| s.used)) {
-            Some((which, s)) if !s.is_empty() && s.gap(start, end) < SEQUENTIAL => {
-                let segment = &mut self.reads[which];
-                miss_again(segment, start, end, &self.model);
-                (segment.consumed, segment.used) = (end, clock);
-                which
-            }
-            Some((which, _)) => {
-                let sequential = previous_end.abs_diff(start) < SEQUENTIAL;
-                let ahead = match sequential {
-                    true => self.model.read_ahead_sequential,
-                    false => self.model.read_ahead_random,
-                };
-                // The blocks asked for lie in the middle of those read: nobody knows where a track begins.
-                let ahead = u64::from(ahead).min(self.model.segment_sectors);
-                let before = (ahead / 2).min(start);
-                let mut segment = Segment {
-                    start: start - before,
-                    end: end + (ahead - ahead / 2),
-                    read_ahead: ahead,
-                    was_hit: false,
-                    consumed: end,
-                    used: clock,
-                };
-                let over = (segment.end - segment.start).saturating_sub(self.model.segment_sectors);
-                segment.start += over.min(before);
-                self.reads[which] = segment;
-                which
-            }
-            None => return false,
+        let segments = || self.reads.iter().enumerate();
+        let near = |s: &Segment| !s.is_empty() && s.gap(start, end) < SEQUENTIAL;
+        let filled = segments().filter(|(_, s)| near(s)).min_by_key(|(_, s)| s.gap(start, end));
+        let which = if let Some((which, _)) = filled {
+            let segment = &mut self.reads[which];
+            miss_again(segment, start, end, &self.model);
+            (segment.consumed, segment.used) = (end, clock);
+            which
+        } else if let Some((which, _)) = segments().min_by_key(|(_, s)| s.used) {
+            let sequential = previous_end.abs_diff(start) < SEQUENTIAL;
+            self.reads[which] = Segment { used: clock, ..first_filled(start, end, sequential, &self.model) };
+            which
+        } else {
+            return false;
         };
         if self.model.sector_time > Nanos::ZERO && self.reads[which].end > end {
             self.ahead = Some(Ahead { segment: which, from: end, since: Nanos::MAX });
@@ -235,6 +217,20 @@ impl SimulatedCache {
             *segment = Segment { start, end, used: self.clock, ..Segment::default() };
         }
     }
+}
+
+/// A segment as a miss fills it that no other is near. The blocks asked for lie in the middle of those read: nobody knows where
+/// a track begins.
+fn first_filled(start: u64, end: u64, sequential: bool, model: &SimulatedCacheModel) -> Segment {
+    let ahead = match sequential {
+        true => model.read_ahead_sequential,
+        false => model.read_ahead_random,
+    };
+    let ahead = u64::from(ahead).min(model.segment_sectors);
+    let before = (ahead / 2).min(start);
+    let (first, last) = (start - before, end + (ahead - ahead / 2));
+    let over = (last - first).saturating_sub(model.segment_sectors);
+    Segment { start: first + over.min(before), end: last, read_ahead: ahead, consumed: end, ..Segment::default() }
 }
 
 /// A miss at a segment that was filled before: goes on in the direction of the access. The read-ahead doubles where the
