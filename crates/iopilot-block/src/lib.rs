@@ -19,7 +19,7 @@ pub use address::{Lba, SECTOR_BYTES, Sectors};
 pub use input_error::{InputError, suggest};
 pub use op::{Flags, Op};
 pub use positions::{Cached, Knowledge, Positions};
-pub use process::{Criticality, IoPriority, PriorityClass, ProcessId};
+pub use process::{Criticality, IoPriority, PriorityClass, ProcessHasher, ProcessId, ProcessMap};
 pub use request::{Request, RequestId};
 pub use requests::Requests;
 pub use stats::{Distribution, Histogram, jain_index};

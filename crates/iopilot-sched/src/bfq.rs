@@ -34,11 +34,9 @@ use crate::{
 };
 use burst::Burst;
 use fair::ServiceTree;
-use iopilot_block::{Lba, Nanos, Op, ProcessId, Request, RequestId, Requests};
+use iopilot_block::{Lba, Nanos, Op, ProcessId, ProcessMap, Request, RequestId, Requests};
 use queue::{Context, ContextId, QueueId, Queues};
 use rate::PeakRate;
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 
 tunables! {
     /// The tunables of `bfq`, as in `/sys/block/*/queue/iosched` of Linux 6.12 to 6.18.
@@ -101,25 +99,6 @@ struct PerRequest {
     expires: Nanos,
 }
 
-/// Process numbers are small and dense: one multiplication spreads them.
-#[derive(Clone, Copy, Debug, Default)]
-struct ProcessHasher(u64);
-
-impl Hasher for ProcessHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_u32(u32::from(byte));
-        }
-    }
-    fn write_u32(&mut self, n: u32) {
-        self.0 = (self.0 ^ u64::from(n)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        self.0 ^= self.0 >> 32;
-    }
-    fn finish(&self) -> u64 {
-        self.0
-    }
-}
-
 /// Budget Fair Queueing.
 #[derive(Clone, Debug)]
 pub struct Bfq {
@@ -130,7 +109,7 @@ pub struct Bfq {
     queues: Queues,
     contexts: Vec<Context>,
     free_contexts: Vec<ContextId>,
-    by_process: HashMap<ProcessId, ContextId, BuildHasherDefault<ProcessHasher>>,
+    by_process: ProcessMap<ContextId>,
     /// By class and level; the idle class uses its last level only.
     async_queues: [[Option<QueueId>; 8]; 3],
     per_request: Vec<PerRequest>,
@@ -195,7 +174,7 @@ impl Bfq {
             queues: Queues::default(),
             contexts: Vec::new(),
             free_contexts: Vec::new(),
-            by_process: HashMap::default(),
+            by_process: ProcessMap::default(),
             async_queues: Default::default(),
             per_request: Vec::new(),
             links: Links::default(),

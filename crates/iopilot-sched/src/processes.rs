@@ -1,8 +1,6 @@
 //! [`Processes`]: what a scheduler remembers of each process.
 
-use iopilot_block::ProcessId;
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use iopilot_block::{ProcessId, ProcessMap};
 use std::ops::{Index, IndexMut};
 
 /// Names the memory of one process, also after the process has exited and its number was given to another.
@@ -20,7 +18,7 @@ impl Context {
 /// that: nothing is allocated once the number of processes has peaked.
 #[derive(Clone, Debug)]
 pub(crate) struct Processes<T> {
-    by_id: HashMap<ProcessId, Context, BuildHasherDefault<IdHasher>>,
+    by_id: ProcessMap<Context>,
     slots: Vec<Slot<T>>,
     free: Vec<Context>,
 }
@@ -34,7 +32,7 @@ struct Slot<T> {
 
 impl<T> Default for Processes<T> {
     fn default() -> Self {
-        Self { by_id: HashMap::default(), slots: Vec::new(), free: Vec::new() }
+        Self { by_id: ProcessMap::default(), slots: Vec::new(), free: Vec::new() }
     }
 }
 
@@ -104,27 +102,6 @@ impl<T> Index<Context> for Processes<T> {
 impl<T> IndexMut<Context> for Processes<T> {
     fn index_mut(&mut self, context: Context) -> &mut T {
         &mut self.slots[context.index()].value
-    }
-}
-
-/// One multiplication, as process numbers need no defence against attackers here. The map is never iterated, so its
-/// order shows nowhere.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct IdHasher(u64);
-
-impl Hasher for IdHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_u32(u32::from(byte));
-        }
-    }
-
-    fn write_u32(&mut self, n: u32) {
-        self.0 = (self.0 ^ u64::from(n)).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(26);
     }
 }
 

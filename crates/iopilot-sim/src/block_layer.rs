@@ -8,10 +8,10 @@ use crate::metrics::Recorder;
 use crate::plug::Plug;
 use crate::source::Arrival;
 use crate::tags::Tags;
-use iopilot_block::{Nanos, Op, ProcessId, Request, RequestId, Requests, Sectors};
+use iopilot_block::{Nanos, Op, ProcessId, ProcessMap, Request, RequestId, Requests, Sectors};
 use iopilot_device::{Completion, Device, DeviceRequest};
 use iopilot_sched::{AnyScheduler, Dispatch, MergeLimits, Merged, Scheduler, retry_at};
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 /// What the block layer wants its engine to do, beyond what the call itself did.
 #[derive(Clone, Debug, Default)]
@@ -49,7 +49,7 @@ pub(crate) struct BlockLayer {
     /// Flushes, which no scheduler sees.
     bypass: VecDeque<RequestId>,
     /// Tasks asleep for a tag, with what they will submit when awake.
-    asleep: HashMap<ProcessId, VecDeque<RequestId>>,
+    asleep: ProcessMap<VecDeque<RequestId>>,
     /// Whether tasks submit one request after the other.
     serial: bool,
     /// The request that has left the scheduler and waits for the device (one request of lookahead).
@@ -79,7 +79,7 @@ impl BlockLayer {
             tags: Tags::new(queue.tag_rule, queue.nr_requests),
             plug: Plug::new(queue.plugging),
             bypass: VecDeque::new(),
-            asleep: HashMap::new(),
+            asleep: ProcessMap::default(),
             serial,
             pulled: None,
             issuing: None,
@@ -107,7 +107,9 @@ impl BlockLayer {
     /// When to call [`BlockLayer::timer`].
     pub(crate) fn next_timer(&self) -> Option<Nanos> {
         let change = self.change.as_ref().and_then(|change| change.at);
-        [self.timer, self.retry, self.plug.unplug_at(), change].into_iter().flatten().min()
+        let of = |at: Option<Nanos>| at.unwrap_or(Nanos::MAX);
+        let first = of(self.timer).min(of(self.retry)).min(of(self.plug.unplug_at())).min(of(change));
+        (first != Nanos::MAX).then_some(first)
     }
 
     /// Begins to change the scheduler, as the kernel does: what is inside is served, what comes meanwhile sleeps, and

@@ -7,7 +7,7 @@
 
 use crate::block_config::Queue;
 use crate::block_layer::BlockLayer;
-use crate::host::HostConfig;
+use crate::host::{HostConfig, Latencies};
 use crate::metrics::Recorder;
 use crate::run::RunConfig;
 use crate::source::{Source, Step};
@@ -37,7 +37,9 @@ pub(crate) struct Engine<S, D> {
     pub(crate) source: S,
     pub(crate) block: BlockLayer,
     pub(crate) device: D,
-    host: HostConfig,
+    latencies: Latencies,
+    /// See [`HostConfig::tag_steal_probability`].
+    tag_steal_probability: f64,
     pub(crate) now: Nanos,
     /// Ordered by time, then by order of insertion.
     delays: BinaryHeap<Reverse<(Nanos, u64, Delayed)>>,
@@ -69,7 +71,8 @@ impl<S: Source, D: Device> Engine<S, D> {
             block: BlockLayer::new(queue, scheduler, source.is_serial(), Recorder::new(record.log, record.outcomes)),
             source,
             device,
-            host: host.clone(),
+            latencies: host.latencies(),
+            tag_steal_probability: host.tag_steal_probability,
             now: Nanos::ZERO,
             delays: BinaryHeap::new(),
             next_delay: 0,
@@ -128,7 +131,7 @@ impl<S: Source, D: Device> Engine<S, D> {
             self.act(0, at);
         }
         self.now = self.now.max(now);
-        self.block.switch(queue, scheduler, self.host.switch(), self.now);
+        self.block.switch(queue, scheduler, self.latencies.switch, self.now);
     }
 
     /// Does what is due next; false where nothing is.
@@ -227,7 +230,7 @@ impl<S: Source, D: Device> Engine<S, D> {
         for process in self.block.effects.unblocked.drain(..) {
             self.source.unblocked(process, now);
         }
-        let resume = if self.source.thinks_from_block_layer() { Nanos::ZERO } else { self.host.resume() };
+        let resume = if self.source.thinks_from_block_layer() { Nanos::ZERO } else { self.latencies.resume };
         let mut completed = std::mem::take(&mut self.block.effects.completed);
         for tag in completed.drain(..) {
             if resume == Nanos::ZERO {
@@ -239,8 +242,8 @@ impl<S: Source, D: Device> Engine<S, D> {
         self.block.effects.completed = completed;
         let mut woken = std::mem::take(&mut self.block.effects.wake);
         for id in woken.drain(..) {
-            let late = self.random.random_bool(self.host.tag_steal_probability);
-            let latency = if late { self.host.wake_late() } else { self.host.wake() };
+            let late = self.random.random_bool(self.tag_steal_probability);
+            let latency = if late { self.latencies.wake_late } else { self.latencies.wake };
             self.delay(latency, Delayed::Wake(id));
         }
         self.block.effects.wake = woken;

@@ -77,22 +77,29 @@ impl HostConfig {
         Nanos::from_millis_f64(self.restart_us / 1e3)
     }
 
-    pub(crate) fn resume(&self) -> Nanos {
-        Nanos::from_millis_f64(self.resume_us / 1e3)
-    }
-
-    pub(crate) fn wake(&self) -> Nanos {
-        Nanos::from_millis_f64(self.wake_us / 1e3)
-    }
-
     /// What a change of scheduler takes beside the draining of the queue.
     pub fn switch(&self) -> Nanos {
         Nanos::from_millis_f64(self.switch_us / 1e3)
     }
 
+    pub(crate) fn latencies(&self) -> Latencies {
+        let of = |us: f64| Nanos::from_millis_f64(us / 1e3);
+        Latencies {
+            resume: of(self.resume_us),
+            wake: of(self.wake_us),
+            wake_late: of(self.wake_us + 5.0 * self.resume_us.max(10.0)),
+            switch: self.switch(),
+        }
+    }
+}
+
+/// What a run needs of [`HostConfig`] at each request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Latencies {
+    pub(crate) resume: Nanos,
+    pub(crate) wake: Nanos,
     /// A sleeper that loses the race looks only after the completing task has had its turn: it waits for the CPU that
     /// this one has until it sleeps for its next request.
-    pub(crate) fn wake_late(&self) -> Nanos {
-        Nanos::from_millis_f64((self.wake_us + 5.0 * self.resume_us.max(10.0)) / 1e3)
-    }
+    pub(crate) wake_late: Nanos,
+    pub(crate) switch: Nanos,
 }

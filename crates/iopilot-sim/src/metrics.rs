@@ -3,10 +3,9 @@
 use crate::ios::Io;
 use crate::report::{Outcome, ProcessReport, RunReport, SeekPoint, Series};
 use crate::request_log::RequestLog;
-use iopilot_block::{Criticality, Histogram, Lba, Nanos, Op, ProcessId, Request, jain_index};
+use iopilot_block::{Criticality, Histogram, Lba, Nanos, Op, ProcessId, ProcessMap, Request, jain_index};
 use iopilot_device::{DeviceReport, ServiceBreakdown};
 use iopilot_trace::TraceRecord;
-use std::collections::HashMap;
 
 /// Intervals and seek points are thinned by half when there are this many.
 const POINTS: usize = 2048;
@@ -31,14 +30,14 @@ pub(crate) struct Recorder {
     busy: Nanos,
     busy_since: Nanos,
     processes: Vec<Process>,
-    by_id: HashMap<ProcessId, usize>,
+    by_id: ProcessMap<usize>,
     last_process: usize,
     intervals: Intervals,
     seeks: Vec<SeekPoint>,
     seek_stride: u64,
     pub(crate) log: Option<RequestLog>,
     /// Of processes that were started during the run and have not exited: by whom, and when. For the log.
-    births: HashMap<ProcessId, (ProcessId, Nanos)>,
+    births: ProcessMap<(ProcessId, Nanos)>,
     outcomes: Option<Vec<Outcome>>,
     /// What the device told of itself at the end.
     pub(crate) device: Option<DeviceReport>,
@@ -63,14 +62,21 @@ struct Intervals {
     area: Vec<u128>,
     queue: u64,
     since: u64,
+    /// The interval asked for last, and when it begins (none yet: never): most questions are about the same.
+    last: (usize, u64),
 }
 
 impl Intervals {
     fn new() -> Self {
-        Self { width: 1_000_000, bytes: Vec::new(), area: Vec::new(), queue: 0, since: 0 }
+        Self { width: 1_000_000, bytes: Vec::new(), area: Vec::new(), queue: 0, since: 0, last: (0, u64::MAX) }
     }
 
     fn slot(&mut self, at: u64) -> usize {
+        let (slot, start) = self.last;
+        if at >= start && at - start < self.width { slot } else { self.find(at) }
+    }
+
+    fn find(&mut self, at: u64) -> usize {
         while at / self.width >= POINTS as u64 {
             self.width *= 2;
             let halve = |n: usize| n.div_ceil(2);
@@ -86,6 +92,7 @@ impl Intervals {
             self.bytes.resize(slot + 1, 0);
             self.area.resize(slot + 1, 0);
         }
+        self.last = (slot, slot as u64 * self.width);
         slot
     }
 
@@ -125,13 +132,13 @@ impl Recorder {
             busy: Nanos::ZERO,
             busy_since: Nanos::ZERO,
             processes: Vec::new(),
-            by_id: HashMap::new(),
+            by_id: ProcessMap::default(),
             last_process: 0,
             intervals: Intervals::new(),
             seeks: Vec::new(),
             seek_stride: 1,
             log: log.then(RequestLog::default),
-            births: HashMap::new(),
+            births: ProcessMap::default(),
             outcomes: outcomes.then(Vec::new),
             device: None,
         }

@@ -29,8 +29,8 @@ pub(crate) struct Tags {
     /// Where the next of `Shared` lies down, and where the next is woken.
     next_bed: usize,
     next_call: usize,
-    /// Sleepers that were woken and have not looked for a tag yet.
-    woken: usize,
+    /// How many are asleep or waking up.
+    sleepers: usize,
     /// Tags freed since sleepers were last woken.
     frees: u32,
     wake_batch: u32,
@@ -49,7 +49,7 @@ impl Tags {
             waiting: Default::default(),
             next_bed: 0,
             next_call: 0,
-            woken: 0,
+            sleepers: 0,
             frees: 0,
             wake_batch,
         }
@@ -58,9 +58,8 @@ impl Tags {
     /// The same sleepers before another number of tags, none of which is taken; all are woken.
     pub(crate) fn resized(self, nr_requests: u32, woken: &mut Vec<RequestId>) -> Self {
         debug_assert_eq!(self.used, [0; 2], "tags change hands when none is in use");
-        let before = woken.len();
         woken.extend(self.waiting.into_iter().flatten());
-        Self { woken: self.woken + woken.len() - before, ..Self::new(self.rule, nr_requests) }
+        Self { sleepers: self.sleepers, ..Self::new(self.rule, nr_requests) }
     }
 
     /// Whether no tag is taken.
@@ -91,7 +90,7 @@ impl Tags {
         if self.rule == TagRule::PerDirection {
             return self.pass_on(rq, woken);
         }
-        if self.asleep() == 0 {
+        if self.sleepers == 0 {
             self.frees = 0;
             return;
         }
@@ -106,11 +105,7 @@ impl Tags {
     /// The tag that `rq` was woken for is not needed: adds to `woken` who is next.
     pub(crate) fn pass_on(&mut self, rq: &Request, woken: &mut Vec<RequestId>) {
         match self.rule {
-            TagRule::PerDirection => {
-                let next = self.waiting[usize::from(rq.is_write())].pop_front();
-                self.woken += usize::from(next.is_some());
-                woken.extend(next);
-            }
+            TagRule::PerDirection => woken.extend(self.waiting[usize::from(rq.is_write())].pop_front()),
             TagRule::Shared => self.wake(1, woken),
         }
     }
@@ -127,11 +122,11 @@ impl Tags {
                 break;
             }
         }
-        self.woken += woken.len() - before;
     }
 
     /// Puts the submitter of `id` to sleep.
     pub(crate) fn sleep(&mut self, id: RequestId, rq: &Request) {
+        self.sleepers += 1;
         let queue = match self.rule {
             TagRule::PerDirection => usize::from(rq.is_write()),
             TagRule::Shared => {
@@ -145,21 +140,19 @@ impl Tags {
 
     /// A submitter that was woken has what it needs.
     pub(crate) fn awake(&mut self) {
-        self.woken -= 1;
+        self.sleepers -= 1;
     }
 
     /// The submitter of `id` was woken and there is no tag: it goes back to sleep.
     pub(crate) fn asleep_again(&mut self, id: RequestId, rq: &Request) {
-        self.woken -= 1;
+        self.sleepers -= 1;
         match self.rule {
-            TagRule::PerDirection => self.waiting[usize::from(rq.is_write())].push_front(id),
+            TagRule::PerDirection => {
+                self.sleepers += 1;
+                self.waiting[usize::from(rq.is_write())].push_front(id);
+            }
             TagRule::Shared => self.sleep(id, rq),
         }
-    }
-
-    /// How many are asleep or waking up.
-    fn asleep(&self) -> usize {
-        self.waiting.iter().map(VecDeque::len).sum::<usize>() + self.woken
     }
 }
 
@@ -248,7 +241,7 @@ mod tests {
         }
         let mut woken = Vec::new();
         let tags = tags.resized(8, &mut woken);
-        assert_eq!((woken.len(), tags.asleep()), (3, 3));
+        assert_eq!((woken.len(), tags.sleepers), (3, 3));
     }
 
     #[test]

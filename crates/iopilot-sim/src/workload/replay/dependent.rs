@@ -2,10 +2,10 @@
 
 use super::ReplayRecord;
 use crate::{Source, Step};
-use iopilot_block::{Nanos, ProcessId};
+use iopilot_block::{Nanos, ProcessId, ProcessMap};
 use iopilot_trace::{ArrivalSimulator, Dependencies};
 use std::borrow::Borrow;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 /// Processes issue their requests in the recorded order, wait for what they waited for, and think in between.
 #[derive(Clone, Debug)]
@@ -13,7 +13,7 @@ pub struct Dependent<R, D> {
     records: R,
     simulator: ArrivalSimulator<D>,
     /// Some request of each process, to name the process to the simulator.
-    request_of: HashMap<ProcessId, u32>,
+    request_of: ProcessMap<u32>,
     due: Vec<u32>,
     exits: Vec<ProcessId>,
     /// Where set, of all processes only these exit after their last request.
