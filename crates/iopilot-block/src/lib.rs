@@ -5,6 +5,7 @@
 //! has reached its steady state.
 
 mod address;
+mod hash;
 mod input_error;
 mod op;
 mod positions;
@@ -16,10 +17,11 @@ mod time;
 mod toml_input;
 
 pub use address::{Lba, SECTOR_BYTES, Sectors};
+pub use hash::NumberHasher;
 pub use input_error::{InputError, suggest};
 pub use op::{Flags, Op};
 pub use positions::{Cached, Knowledge, Positions};
-pub use process::{Criticality, IoPriority, PriorityClass, ProcessHasher, ProcessId, ProcessMap};
+pub use process::{Criticality, IoPriority, PriorityClass, ProcessId, ProcessMap};
 pub use request::{Request, RequestId};
 pub use requests::Requests;
 pub use stats::{Distribution, Histogram, jain_index};

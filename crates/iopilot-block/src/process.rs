@@ -1,9 +1,10 @@
 //! Who issues a request, and how urgently.
 
+use crate::NumberHasher;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::fmt;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::BuildHasherDefault;
 
 /// The task that issued a request: what the kernel calls a pid and user space a thread id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -17,28 +18,7 @@ impl fmt::Display for ProcessId {
 }
 
 /// A `T` for each process.
-pub type ProcessMap<T> = HashMap<ProcessId, T, BuildHasherDefault<ProcessHasher>>;
-
-/// Hashes a [`ProcessId`]: these are small and dense, one multiplication spreads them, and no attacker chooses them. The
-/// same in every run, as what iterates over a map may show its order.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ProcessHasher(u64);
-
-impl Hasher for ProcessHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_u32(u32::from(byte));
-        }
-    }
-
-    fn write_u32(&mut self, n: u32) {
-        self.0 = (self.0 ^ u64::from(n)).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(26);
-    }
-}
+pub type ProcessMap<T> = HashMap<ProcessId, T, BuildHasherDefault<NumberHasher>>;
 
 /// An I/O priority class, as `ionice(1)` and `ioprio_set(2)` number them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -1,8 +1,9 @@
 //! [`Lru`]: entries by number, in order of use.
 
 use super::NONE;
+use iopilot_block::NumberHasher;
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, DefaultHasher};
+use std::hash::BuildHasherDefault;
 
 #[derive(Clone, Debug)]
 struct Node<V> {
@@ -16,7 +17,7 @@ struct Node<V> {
 #[derive(Clone, Debug)]
 pub(super) struct Lru<V> {
     nodes: Vec<Node<V>>,
-    index: HashMap<u64, u32, BuildHasherDefault<DefaultHasher>>,
+    index: HashMap<u64, u32, BuildHasherDefault<NumberHasher>>,
     oldest: u32,
     newest: u32,
     free: Vec<u32>,

@@ -1,27 +1,37 @@
 //! [`RandomMap`]: which blocks a random job has visited, so that it visits each once (fio's random map).
 
+use iopilot_block::NumberHasher;
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
+
 /// A bit a block, and over every 64 bits one that says that they are all set, and so on up.
 ///
-/// The memory is zeroed by the operating system page by page as it is touched: a map of a large device of which little
-/// is visited stays small.
+/// A map of a large device of which little is visited stays small: of its bits only words with a visit are stored,
+/// until these are an eighth of all.
 #[derive(Clone, Debug)]
 pub(super) struct RandomMap {
-    /// `levels[0]` has a bit for each block; `levels[n + 1]` one for each word of `levels[n]`. The last is one word.
+    /// A bit for each block.
+    visited: Words,
+    /// `levels[0]` has a bit for each word of `visited`; `levels[n + 1]` one for each word of `levels[n]`. The last is
+    /// one word.
     levels: Vec<Vec<u64>>,
     blocks: u64,
 }
 
 impl RandomMap {
     pub(super) fn new(blocks: u64) -> Self {
+        let visited = Words::new(blocks);
         let mut levels = Vec::new();
-        let mut bits = blocks;
+        let mut bits = visited.count;
         loop {
-            let words = bits.div_ceil(64).max(1);
+            let words = bits.div_ceil(64);
             let mut level = vec![0; words as usize];
-            seal(&mut level, bits);
+            if let Some(last) = level.last_mut() {
+                *last = beyond(bits);
+            }
             levels.push(level);
             if words == 1 {
-                return Self { levels, blocks };
+                return Self { visited, levels, blocks };
             }
             bits = words;
         }
@@ -29,30 +39,33 @@ impl RandomMap {
 
     /// Forgets all visits. O(blocks / 64).
     pub(super) fn clear(&mut self) {
-        let mut bits = self.blocks;
-        for level in &mut self.levels {
-            level.fill(0);
-            seal(level, bits);
-            bits = level.len() as u64;
-        }
+        *self = Self::new(self.blocks);
     }
 
     /// The first unvisited block at or after `from`, else from the start. O(log64 blocks).
     pub(super) fn next_free(&self, from: u64) -> Option<u64> {
-        self.search(0, from).or_else(|| self.search(0, 0))
+        self.search(from).or_else(|| self.search(0))
     }
 
-    fn search(&self, level: usize, from: u64) -> Option<u64> {
-        let words = &self.levels[level];
+    fn search(&self, from: u64) -> Option<u64> {
+        let word = from / 64;
+        let free = !self.visited.get(word) & (u64::MAX << (from % 64));
+        if free != 0 {
+            return Some(word * 64 + u64::from(free.trailing_zeros()));
+        }
+        let word = self.free_bit(0, word + 1)?;
+        Some(word * 64 + u64::from((!self.visited.get(word)).trailing_zeros()))
+    }
+
+    /// The first bit of a level at or after `from` that is not set.
+    fn free_bit(&self, level: usize, from: u64) -> Option<u64> {
+        let words = self.levels.get(level)?;
         let word = from / 64;
         let free = !words.get(word as usize)? & (u64::MAX << (from % 64));
         if free != 0 {
             return Some(word * 64 + u64::from(free.trailing_zeros()));
         }
-        if level + 1 == self.levels.len() {
-            return None;
-        }
-        let word = self.search(level + 1, word + 1)?;
+        let word = self.free_bit(level + 1, word + 1)?;
         Some(word * 64 + u64::from((!words[word as usize]).trailing_zeros()))
     }
 
@@ -67,30 +80,83 @@ impl RandomMap {
 
     /// Sets a bit; false where it was set.
     fn set(&mut self, block: u64) -> bool {
-        let mut index = block;
-        for (height, level) in self.levels.iter_mut().enumerate() {
-            let word = &mut level[(index / 64) as usize];
-            let bit = 1 << (index % 64);
-            if height == 0 && *word & bit != 0 {
-                return false;
-            }
-            *word |= bit;
-            if *word != u64::MAX {
+        let mut index = block / 64;
+        let bit = 1 << (block % 64);
+        let before = self.visited.get(index);
+        if before & bit != 0 {
+            return false;
+        }
+        self.visited.set(index, before | bit);
+        let mut full = before | bit == u64::MAX;
+        for level in &mut self.levels {
+            if !full {
                 break;
             }
+            let word = &mut level[(index / 64) as usize];
+            *word |= 1 << (index % 64);
+            full = *word == u64::MAX;
             index /= 64;
         }
         true
     }
 }
 
-/// Sets the bits of the last word that stand for nothing.
-fn seal(level: &mut [u64], bits: u64) {
-    if let Some(last) = level.last_mut() {
-        *last = match bits % 64 {
-            0 if bits > 0 => 0,
-            used => u64::MAX << used,
+/// The bits of the last of the words for `bits` bits that stand for nothing.
+fn beyond(bits: u64) -> u64 {
+    match bits % 64 {
+        0 if bits > 0 => 0,
+        used => u64::MAX << used,
+    }
+}
+
+/// Maps of fewer words are stored whole from the start: 512 KiB.
+const SMALL: u64 = 1 << 16;
+
+#[derive(Clone, Debug)]
+struct Words {
+    count: u64,
+    /// The bits of the last word that stand for nothing: always set.
+    beyond: u64,
+    store: Store,
+}
+
+#[derive(Clone, Debug)]
+enum Store {
+    All(Vec<u64>),
+    Visited(HashMap<u64, u64, BuildHasherDefault<NumberHasher>>),
+}
+
+impl Words {
+    fn new(bits: u64) -> Self {
+        let count = bits.div_ceil(64).max(1);
+        let store =
+            if count < SMALL { Store::All(vec![0; count as usize]) } else { Store::Visited(HashMap::default()) };
+        Self { count, beyond: beyond(bits), store }
+    }
+
+    fn get(&self, index: u64) -> u64 {
+        let word = match &self.store {
+            Store::All(words) => words[index as usize],
+            Store::Visited(words) => words.get(&index).copied().unwrap_or(0),
         };
+        if index + 1 == self.count { word | self.beyond } else { word }
+    }
+
+    fn set(&mut self, index: u64, word: u64) {
+        match &mut self.store {
+            Store::All(words) => words[index as usize] = word,
+            Store::Visited(visited) => {
+                visited.insert(index, word);
+                // An entry of the table takes up to four words.
+                if visited.len() as u64 > self.count / 8 {
+                    let mut words = vec![0; self.count as usize];
+                    for (&index, &word) in visited.iter() {
+                        words[index as usize] = word;
+                    }
+                    self.store = Store::All(words);
+                }
+            }
+        }
     }
 }
 
@@ -119,8 +185,30 @@ mod tests {
     }
 
     #[test]
+    fn a_large_map_stays_small_until_much_is_visited() {
+        let blocks = 64 * SMALL * 16 + 5;
+        let mut map = RandomMap::new(blocks);
+        assert_eq!(map.next_free(blocks - 1), Some(blocks - 1));
+        assert_eq!(map.visit(blocks - 2, 9), 2);
+        assert_eq!(map.next_free(blocks - 2), Some(0));
+        // A word each, up to an eighth of all.
+        let visits = map.visited.count / 8 - 1;
+        for word in 0..visits {
+            assert_eq!((map.visit(word * 64 + 3, 1), map.next_free(word * 64 + 3)), (1, Some(word * 64 + 4)));
+        }
+        assert!(matches!(&map.visited.store, Store::Visited(words) if words.len() as u64 == visits + 1));
+        assert_eq!(map.visit(visits * 64 + 3, 1), 1);
+        assert!(matches!(&map.visited.store, Store::All(_)));
+        for word in (0..=visits).chain([map.visited.count - 1]) {
+            assert_eq!(map.visit(word * 64 + 3, 1), 0);
+        }
+        map.clear();
+        assert!(matches!(&map.visited.store, Store::Visited(words) if words.is_empty()));
+    }
+
+    #[test]
     fn is_full_after_every_block_and_not_before() {
-        for blocks in [1, 63, 64, 65, 4096, 4097, 300_000] {
+        for blocks in [1, 63, 64, 65, 4096, 4097, 300_000, 64 * SMALL + 1] {
             let mut map = RandomMap::new(blocks);
             for block in 0..blocks {
                 assert_eq!(map.next_free(block), Some(block));
