@@ -17,7 +17,7 @@ pub use capture::{Backend, Capture, CaptureOptions};
 pub use error::LiveError;
 pub use identity::DiskIdentity;
 pub use learned::LearnedDisk;
-pub use load::{ReadLoad, ReadPattern};
+pub use load::{ReadLoad, ReadPattern, at_once};
 pub use queue::{BlockQueue, QueueState};
 pub use record::{RecordOptions, RecordSummary, record};
 pub use signals::Signals;

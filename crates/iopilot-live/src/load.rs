@@ -103,20 +103,27 @@ impl ReadLoad {
             }
             Ok(())
         };
-        thread::scope(|scope| {
-            let work = &work;
-            let tasks: Vec<_> = (0..self.processes).map(|n| scope.spawn(move || work(n))).collect();
-            let end = |task: thread::ScopedJoinHandle<'_, io::Result<()>>| {
-                task.join().unwrap_or_else(|e| std::panic::resume_unwind(e))
-            };
-            tasks.into_iter().try_for_each(end).map_err(failed)
-        })
+        at_once(self.processes, work).map_err(failed)
     }
 
     /// What a process needs at least, in bytes.
     fn room(&self) -> u64 {
         u64::from(self.reads) * 12 * KIB + 64 * KIB * u64::from(FILES + 1)
     }
+}
+
+/// Runs `work` in `count` threads, each with its number, and waits for all.
+///
+/// # Errors
+/// The first of theirs.
+pub fn at_once(count: u32, work: impl Fn(u32) -> io::Result<()> + Sync) -> io::Result<()> {
+    thread::scope(|scope| {
+        let work = &work;
+        let tasks: Vec<_> = (0..count).map(|n| scope.spawn(move || work(n))).collect();
+        let ends: Vec<_> =
+            tasks.into_iter().map(|task| task.join().unwrap_or_else(|e| std::panic::resume_unwind(e))).collect();
+        ends.into_iter().collect()
+    })
 }
 
 fn read(file: &File, data: &mut [u8], offset: u64) -> io::Result<()> {

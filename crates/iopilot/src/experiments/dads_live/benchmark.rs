@@ -1,6 +1,6 @@
 //! [`Benchmark`]: what the processes read, through the page cache (GF 2.4.3).
 
-use iopilot_live::Signals;
+use iopilot_live::{Signals, at_once};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::fmt;
@@ -9,7 +9,6 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::thread;
 
 const KIB: u64 = 1024;
 
@@ -57,15 +56,9 @@ impl Benchmark {
 
     /// All processes, in the file system mounted at `root`.
     pub(super) fn run(self, root: &Path, load: &Load, signals: &Signals) -> io::Result<()> {
-        thread::scope(|scope| {
-            let of_a_file = if self == Self::Random { 2 } else { 1 };
-            let work = |n: u32| move || self.process(&folder(root, n / of_a_file), n, load.share, signals);
-            let tasks: Vec<_> = (0..of_a_file * load.processes).map(|n| scope.spawn(work(n))).collect();
-            let end = |task: thread::ScopedJoinHandle<'_, io::Result<()>>| {
-                task.join().unwrap_or_else(|e| std::panic::resume_unwind(e))
-            };
-            tasks.into_iter().try_for_each(end)
-        })
+        let of_a_file = if self == Self::Random { 2 } else { 1 };
+        let work = |n: u32| self.process(&folder(root, n / of_a_file), n, load.share, signals);
+        at_once(of_a_file * load.processes, work)
     }
 
     fn process(self, folder: &Path, n: u32, share: f64, signals: &Signals) -> io::Result<()> {
