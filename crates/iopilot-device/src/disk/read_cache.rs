@@ -124,8 +124,8 @@ impl ReadCache {
         }
     }
 
-    /// Adds the blocks up to before `end` to the segment; other segments that this runs into are dropped, as are its
-    /// own oldest blocks beyond its size.
+    /// Adds the blocks up to before `end` to the segment; other segments lose what this runs over, and it loses its own
+    /// oldest blocks beyond its size.
     pub(super) fn grow(&mut self, slot: u16, end: u64) {
         let segment = self.slots[usize::from(slot)];
         if !segment.used || end <= segment.end {
@@ -133,6 +133,12 @@ impl ReadCache {
         }
         let at = self.position(segment.start);
         while self.starts.get(at + 1).is_some_and(|&start| start < end) {
+            let next = &mut self.slots[usize::from(self.order[at + 1])];
+            if next.end > end {
+                next.start = end;
+                self.starts[at + 1] = end;
+                break;
+            }
             self.drop_segment(at + 1);
         }
         let start = segment.start.max(end.saturating_sub(self.segment_sectors));
@@ -258,13 +264,15 @@ mod tests {
     }
 
     #[test]
-    fn a_growing_segment_drops_its_oldest_blocks_and_those_it_runs_into() {
+    fn a_growing_segment_drops_its_oldest_blocks_and_others_lose_what_it_runs_over() {
         let mut cache = ReadCache::new(3, 100);
         let a = cache.allocate(0, 10).unwrap();
         cache.allocate(50, 60).unwrap();
+        let c = cache.allocate(120, 160).unwrap();
         cache.grow(a, 130);
         assert_eq!((cache.segment(a).start, cache.segment(a).end), (30, 130));
-        assert_eq!(cache.find(55), Some(a));
+        assert_eq!((cache.segment(c).start, cache.segment(c).end), (130, 160));
+        assert_eq!((cache.find(55), cache.find(129), cache.find(130)), (Some(a), Some(a), Some(c)));
     }
 
     #[test]

@@ -133,11 +133,17 @@ impl SimulatedCache {
         }
         self.arm_leaves(now);
         let segments = || self.reads.iter().enumerate();
-        let near = |s: &Segment| !s.is_empty() && s.gap(start, end) < SEQUENTIAL;
-        let filled = segments().filter(|(_, s)| near(s)).min_by_key(|(_, s)| s.gap(start, end));
+        // The same segment is one that the blocks touch, or whose reader left out a little. Another that is near keeps
+        // what it holds: files read in no order are all near each other.
+        let same = |s: &Segment| {
+            let gap = s.gap(start, end);
+            !s.is_empty() && (gap == 0 || gap < SEQUENTIAL && s.follows(start, end))
+        };
+        let filled = segments().filter(|(_, s)| same(s)).min_by_key(|(_, s)| s.gap(start, end));
+        let mut from = end;
         let which = if let Some((which, _)) = filled {
             let segment = &mut self.reads[which];
-            miss_again(segment, start, end, &self.model);
+            from = miss_again(segment, start, end, &self.model);
             (segment.consumed, segment.used) = (end, clock);
             which
         } else if let Some((which, _)) = segments().min_by_key(|(_, s)| s.used) {
@@ -147,8 +153,8 @@ impl SimulatedCache {
         } else {
             return false;
         };
-        if self.model.sector_time > Nanos::ZERO && self.reads[which].end > end {
-            self.ahead = Some(Ahead { segment: which, from: end, since: Nanos::MAX });
+        if self.model.sector_time > Nanos::ZERO && self.reads[which].end > from {
+            self.ahead = Some(Ahead { segment: which, from, since: Nanos::MAX });
         }
         false
     }
@@ -234,8 +240,8 @@ fn first_filled(start: u64, end: u64, sequential: bool, model: &SimulatedCacheMo
 }
 
 /// A miss at a segment that was filled before: goes on in the direction of the access. The read-ahead doubles where the
-/// last one led to hits; misses leave it alone.
-fn miss_again(segment: &mut Segment, start: u64, end: u64, model: &SimulatedCacheModel) {
+/// last one led to hits; misses leave it alone. Where the blocks begin that are read ahead behind it.
+fn miss_again(segment: &mut Segment, start: u64, end: u64, model: &SimulatedCacheModel) -> u64 {
     if std::mem::take(&mut segment.was_hit) {
         segment.read_ahead = (2 * segment.read_ahead).min(u64::from(model.read_ahead_sequential));
     }
@@ -244,10 +250,13 @@ fn miss_again(segment: &mut Segment, start: u64, end: u64, model: &SimulatedCach
         let first = start.saturating_sub(segment.read_ahead);
         let last = if end < segment.start { end } else { segment.end.max(end) };
         (segment.start, segment.end) = (first, last.min(first + limit.max(end - first)));
+        // Behind it is what the segment held.
+        segment.end
     } else {
         let last = end + segment.read_ahead;
         let first = if start > segment.end { start } else { segment.start };
         (segment.start, segment.end) = (first.max(last.saturating_sub(limit).min(start)), last);
+        end
     }
 }
 
@@ -392,6 +401,25 @@ mod tests {
         assert!(!c.read(500_000, 500_008, 10_008, Nanos(110_000)), "100 sectors later");
         assert!(c.read(10_100, 10_108, 0, Nanos(110_000)));
         assert!(!c.read(10_104, 10_112, 0, Nanos(110_000)));
+    }
+
+    #[test]
+    fn what_a_segment_held_behind_a_read_in_front_of_it_stays() {
+        let mut c = cache(4);
+        c.model.sector_time = Nanos(1000);
+        assert!(!c.read(10_000, 10_008, 0, Nanos(0)));
+        c.ahead_since(Nanos(0));
+        assert!(!c.read(9_976, 9_984, 0, Nanos(100_000)) && c.ahead_from().is_none());
+        assert!(!c.read(500_000, 500_008, 0, Nanos(110_000)));
+        assert!(c.read(10_000, 10_024, 0, Nanos(120_000)));
+    }
+
+    #[test]
+    fn files_near_each_other_are_held_beside_each_other() {
+        let mut c = cache(4);
+        let files = [10_300, 10_150, 10_000, 10_450];
+        assert!(files.map(|lba| c.read(lba, lba + 8, 0, Nanos::ZERO)).iter().all(|hit| !hit));
+        assert!(files.map(|lba| c.read(lba, lba + 8, 0, Nanos::ZERO)).iter().all(|hit| *hit));
     }
 
     #[test]
