@@ -24,7 +24,7 @@ const SOME: u64 = 9;
 pub struct CacheProbe {
     /// A read that takes longer misses.
     pub limit: Nanos,
-    /// How often each value is tried, each time elsewhere; it holds where it does in most of them.
+    /// How often each value is tried, each time elsewhere; it holds where it does in all but a fifth of them.
     pub tests: u32,
     /// How long the disk is left alone after each read, at least, so that it can read ahead; up to twice that, so that
     /// the platters do not stand the same each time.
@@ -49,18 +49,18 @@ pub struct ProbedCache {
 /// Finds the number of segments and both sizes of read-ahead. The disk is restarted before each test.
 ///
 /// GF 4.3.6 takes a quarter of a revolution for a miss, and one test that hits, or one read of many, for a hit. But one
-/// miss in four finds its sector within a quarter of a revolution; so the limit is to be well below, and most have to
-/// agree.
+/// miss in four finds its sector within a quarter of a revolution; so the limit is to be well below, and nearly all have
+/// to agree.
 ///
 /// # Errors
 /// Those of the device.
 pub fn probe_cache<D: TimedDevice>(device: &mut D, probe: &CacheProbe) -> Result<ProbedCache, D::Error> {
     let mut prober = Prober { device, probe, random: Pcg64Mcg::seed_from_u64(probe.seed) };
-    let segments = largest(SEGMENTS, |n| prober.mostly(|p| p.segments_hold(n)))?;
-    let sequential = largest(AHEAD, |blocks| prober.mostly(|p| p.sequential_reaches(blocks)))?;
+    let segments = largest(SEGMENTS, |n| prober.nearly_always(|p| p.segments_hold(n)))?;
+    let sequential = largest(AHEAD, |blocks| prober.nearly_always(|p| p.sequential_reaches(blocks)))?;
     let random = match segments.min(SOME) {
         0 => 0,
-        n => largest(AHEAD, |blocks| prober.mostly(|p| p.random_reaches(n, blocks)))?,
+        n => largest(AHEAD, |blocks| prober.nearly_always(|p| p.random_reaches(n, blocks)))?,
     };
     let on_hit = sequential > 0 && prober.never_misses(4 * sequential)?;
     let sectors = |blocks: u64| (blocks * BLOCK) as u32;
@@ -79,16 +79,21 @@ struct Prober<'a, D> {
 }
 
 impl<D: TimedDevice> Prober<'_, D> {
-    /// Whether `test` holds in most of as many as are to be tried; those that can change nothing any more are not.
-    fn mostly(&mut self, mut test: impl FnMut(&mut Self) -> Result<bool, D::Error>) -> Result<bool, D::Error> {
+    /// Whether `test` holds in nearly all of as many as are to be tried: one in five may be late for another reason. (One
+    /// miss in eight is fast; were it enough that most hold, one size of some would be taken for too large.) Those that can
+    /// change nothing any more are not tried.
+    fn nearly_always(&mut self, mut test: impl FnMut(&mut Self) -> Result<bool, D::Error>) -> Result<bool, D::Error> {
         let tests = self.probe.tests;
         let (mut held, mut failed) = (0, 0);
-        while 2 * held <= tests && 2 * failed < tests {
+        while failed <= tests / 5 {
+            if held + tests / 5 >= tests {
+                return Ok(true);
+            }
             self.device.restart()?;
             let which = if test(self)? { &mut held } else { &mut failed };
             *which += 1;
         }
-        Ok(2 * held > tests)
+        Ok(false)
     }
 
     /// Reads `n` blocks far from each other, then those behind them: whether these hit.
@@ -218,10 +223,13 @@ mod tests {
 
     #[test]
     fn segments_and_read_ahead_are_those_of_the_disk() {
-        for name in ["hd-250-32", "hd-320-16", "hd-500-16", "hd-500-32"] {
+        for (name, seed) in
+            ["hd-250-32", "hd-320-16", "hd-500-16", "hd-500-32"].into_iter().flat_map(|n| [0, 1, 2].map(|s| (n, s)))
+        {
             let spec = Catalogue::get(name).unwrap();
             let crate::DeviceSpec::Mechanical(m) = &spec.device else { panic!("{name}") };
-            let found = probe_cache(&mut Synchronous::new(spec.build().unwrap()), &probe()).unwrap();
+            let found =
+                probe_cache(&mut Synchronous::new(spec.build().unwrap()), &CacheProbe { seed, ..probe() }).unwrap();
             let cache = &m.cache;
             assert_eq!(found.segments, cache.segments - cache.write_segments, "{name}");
             // A sequential reader is read ahead for a little further.
