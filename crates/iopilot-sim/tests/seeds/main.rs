@@ -8,3 +8,4 @@ mod drive;
 mod idling;
 mod merging;
 mod rig;
+mod simulated_cache;
