@@ -79,9 +79,9 @@ struct Prober<'a, D> {
 }
 
 impl<D: TimedDevice> Prober<'_, D> {
-    /// Whether `test` holds in nearly all of as many as are to be tried: one in five may be late for another reason. (One
-    /// miss in eight is fast; were it enough that most hold, one size of some would be taken for too large.) Those that can
-    /// change nothing any more are not tried.
+    /// Whether `test` holds in nearly all of as many as are to be tried: one in five may be late for another reason. Were it
+    /// enough that most hold, a search would now and then go too far, as one miss in ten is fast. Those that can change
+    /// nothing any more are not tried.
     fn nearly_always(&mut self, mut test: impl FnMut(&mut Self) -> Result<bool, D::Error>) -> Result<bool, D::Error> {
         let tests = self.probe.tests;
         let (mut held, mut failed) = (0, 0);
