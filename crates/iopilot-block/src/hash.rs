@@ -1,6 +1,10 @@
-//! [`NumberHasher`]: a hash for numbers that nobody chooses to do harm.
+//! [`NumberMap`]: a hash map by numbers that nobody chooses to do harm.
 
-use std::hash::Hasher;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// A `V` for each number, or newtype of one.
+pub type NumberMap<K, V> = HashMap<K, V, BuildHasherDefault<NumberHasher>>;
 
 /// Hashes a number, such as a process' or a block's, by one multiplication. The same in every run: what iterates over
 /// a map may show its order.

@@ -17,7 +17,7 @@ mod time;
 mod toml_input;
 
 pub use address::{Lba, SECTOR_BYTES, Sectors};
-pub use hash::NumberHasher;
+pub use hash::{NumberHasher, NumberMap};
 pub use input_error::{InputError, suggest};
 pub use op::{Flags, Op};
 pub use positions::{Cached, Knowledge, Positions};

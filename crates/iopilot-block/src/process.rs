@@ -1,10 +1,8 @@
 //! Who issues a request, and how urgently.
 
-use crate::NumberHasher;
+use crate::NumberMap;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
 use std::fmt;
-use std::hash::BuildHasherDefault;
 
 /// The task that issued a request: what the kernel calls a pid and user space a thread id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -18,7 +16,7 @@ impl fmt::Display for ProcessId {
 }
 
 /// A `T` for each process.
-pub type ProcessMap<T> = HashMap<ProcessId, T, BuildHasherDefault<NumberHasher>>;
+pub type ProcessMap<T> = NumberMap<ProcessId, T>;
 
 /// An I/O priority class, as `ionice(1)` and `ioprio_set(2)` number them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

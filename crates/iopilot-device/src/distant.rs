@@ -8,16 +8,17 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 /// A device whose requests take a while to reach it, and whose answers take a while to come back: the driver, an adapter, a
-/// network, or the server of a virtual disk. The path is wide: it carries any number of requests at once, and keeps order.
-/// How long each takes is drawn from what was measured, or is what was measured of that request.
+/// network, or the server of a virtual disk. The path is wide: it carries any number of requests at once. How long each takes
+/// is what was measured of that request, which overtakes others that took longer, or is drawn from what was measured, and then
+/// in order.
 #[derive(Clone, Debug)]
 pub struct Distant<D> {
     device: D,
     there: Way,
     back: Way,
-    /// On the way there, each with its arrival.
+    /// On the way there, each with its arrival, in the order of these.
     out: VecDeque<(Nanos, DeviceRequest)>,
-    /// On the way back, each as it will be seen.
+    /// On the way back, each as it will be seen, in the order of that.
     home: VecDeque<Completion>,
     done: Vec<Completion>,
     /// By first sector: what the way takes there and back.
@@ -63,7 +64,8 @@ impl<D: Device> Distant<D> {
                 for completion in done.drain(..) {
                     let known = self.way_back(completion.id);
                     let at = self.back.end(completion.at, known);
-                    self.home.push_back(Completion { at, ..completion });
+                    let place = self.home.partition_point(|c| c.at <= at);
+                    self.home.insert(place, Completion { at, ..completion });
                 }
                 self.done = done;
             } else if let Some((at, request)) = self.out.pop_front() {
@@ -78,7 +80,7 @@ impl<D: Device> Distant<D> {
 struct Way {
     times: Arc<[Nanos]>,
     random: Pcg64Mcg,
-    /// When the last one got there.
+    /// When the last one got there of those whose time was drawn.
     last: Nanos,
 }
 
@@ -87,13 +89,16 @@ impl Way {
         Self { times: times.into(), random: Pcg64Mcg::seed_from_u64(seed), last: Nanos::ZERO }
     }
 
-    /// When what starts at `now` gets there, in the time that is `known` or one of those measured: not before what started
-    /// earlier.
+    /// When what starts at `now` gets there, in the time that is `known`; or in one of those measured, and then not before
+    /// another one that was drawn.
     fn end(&mut self, now: Nanos, known: Option<Nanos>) -> Nanos {
-        let takes = known.unwrap_or_else(|| match self.times.len() {
+        if let Some(takes) = known {
+            return now + takes;
+        }
+        let takes = match self.times.len() {
             0 => Nanos::ZERO,
             n => self.times[self.random.random_range(0..n)],
-        });
+        };
         self.last = self.last.max(now + takes);
         self.last
     }
@@ -104,7 +109,8 @@ impl<D: Device> Device for Distant<D> {
         let known = self.known.get(&request.lba).copied();
         self.inside.extend(known.map(|(_, back)| (request.id, back)));
         let at = self.there.end(now, known.map(|(there, _)| there));
-        self.out.push_back((at, request));
+        let place = self.out.partition_point(|&(other, _)| other <= at);
+        self.out.insert(place, (at, request));
     }
 
     fn next_event(&self) -> Option<Nanos> {
@@ -175,5 +181,18 @@ mod tests {
         let known = [(Lba(0), (Nanos(200), Nanos(5)))];
         assert_eq!(times(far.clone().knowing(known), 1), [near[0] + 205]);
         assert_eq!(times(far.knowing([(Lba(8), known[0].1)]), 1), [near[0] + 100], "another one's way");
+    }
+
+    #[test]
+    fn who_is_held_up_on_the_way_holds_up_nobody_else() {
+        let ways = [(Lba(0), (Nanos(5000), Nanos(10))), (Lba(8), (Nanos(100), Nanos(9000)))];
+        let device = ConstantDevice::simple(1 << 20, 4, Nanos(1000), 1.0);
+        let mut far = Distant::new(device, &[], &[], 0).knowing(ways);
+        (0..3).for_each(|n| far.submit(request(n), Nanos::ZERO));
+        let mut done = Vec::new();
+        far.advance(Nanos::from_millis(1), &mut done);
+        // Each takes 5096 ns. The third needs no time on its way. The first arrives last, and its answer overtakes the second's.
+        let ends: Vec<_> = done.iter().map(|c| (c.id.index(), c.at.0)).collect();
+        assert_eq!(ends, [(2, 5096), (0, 3 * 5096 + 10), (1, 2 * 5096 + 9000)]);
     }
 }

@@ -22,10 +22,13 @@ use iopilot_block::Nanos;
 use iopilot_trace::TraceRecord;
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 use tracefs::Tracefs;
 
 /// A request that holds up those behind it for longer is no longer waited for.
 const PATIENCE: Nanos = Nanos::from_secs(2);
+/// How long a paused capture waits for what is under way.
+const LAST_WORDS: Duration = Duration::from_millis(200);
 
 /// What reaches a block device, as it happens.
 ///
@@ -38,6 +41,18 @@ pub struct Capture {
     note: Option<String>,
     /// Requests without a completion that [`Capture::poll`] kept back.
     given_up: u64,
+    attention: Attention,
+}
+
+/// What a capture looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Attention {
+    /// All.
+    Full,
+    /// What had arrived by then.
+    LastWords(Instant),
+    /// Nothing: the kernel does nothing for it.
+    Away,
 }
 
 #[derive(Debug)]
@@ -78,7 +93,7 @@ impl Capture {
                 Err(e) => return Err(e),
             },
         };
-        Ok(Self { source, device, note, given_up: 0 })
+        Ok(Self { source, device, note, given_up: 0, attention: Attention::Full })
     }
 
     /// The way it went: never [`Backend::Auto`].
@@ -103,6 +118,15 @@ impl Capture {
     pub fn poll(&mut self, out: &mut Vec<TraceRecord>) -> Result<(), LiveError> {
         let (from, mut kept) = (out.len(), out.len());
         self.poll_all(out)?;
+        if let Attention::LastWords(since) = self.attention
+            && (self.pending() == 0 || since.elapsed() >= LAST_WORDS)
+        {
+            match &mut self.source {
+                Source::Ebpf(ebpf) => ebpf.rest(out)?,
+                Source::Tracefs(tracefs) => tracefs.rest(out)?,
+            }
+            self.attention = Attention::Away;
+        }
         for n in from..out.len() {
             if out[n].completion.is_some() {
                 out.swap(kept, n);
@@ -123,6 +147,37 @@ impl Capture {
             }
             Source::Tracefs(tracefs) => tracefs.poll(out),
         }
+    }
+
+    /// Takes in nothing that arrives from now on until [`Capture::resume`]. Polling still tells what had arrived, for up to 200 ms;
+    /// then [`Capture::is_away`], and costs those who use the device nothing.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn pause(&mut self) -> Result<(), LiveError> {
+        if self.attention == Attention::Full {
+            self.close()?;
+            self.attention = Attention::LastWords(Instant::now());
+        }
+        Ok(())
+    }
+
+    /// Whether it is paused, and has told all that it will.
+    pub fn is_away(&self) -> bool {
+        self.attention == Attention::Away
+    }
+
+    /// Takes in what arrives from now on.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn resume(&mut self) -> Result<(), LiveError> {
+        match &mut self.source {
+            Source::Ebpf(ebpf) => ebpf.reopen()?,
+            Source::Tracefs(tracefs) => tracefs.reopen()?,
+        }
+        self.attention = Attention::Full;
+        Ok(())
     }
 
     /// Takes in nothing that arrives from now on.

@@ -74,6 +74,11 @@ impl LearnedDisk {
         }
     }
 
+    /// Some requests were not captured: where the disk was before the next one is not known.
+    pub fn look_again(&mut self) {
+        self.order = ServiceOrder::default();
+    }
+
     /// Requests learnt from; what was read from the file counts once a cell.
     pub fn samples(&self) -> u64 {
         self.samples

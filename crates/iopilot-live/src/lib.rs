@@ -18,7 +18,7 @@ pub use error::LiveError;
 pub use identity::DiskIdentity;
 pub use learned::LearnedDisk;
 pub use load::{ReadLoad, ReadPattern, at_once};
-pub use queue::{BlockQueue, QueueState};
+pub use queue::{BlockQueue, QueueState, Traffic};
 pub use record::{RecordOptions, RecordSummary, record};
 pub use signals::Signals;
 pub use timed::TimedDisk;

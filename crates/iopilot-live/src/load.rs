@@ -64,8 +64,8 @@ pub struct ReadLoad {
     pub processes: u32,
     /// How many reads each makes.
     pub reads: u32,
-    /// Bytes at the beginning of each part that are left alone: a load finds nothing in the disk's cache of another one that
-    /// left out less.
+    /// Bytes of each part that are left alone where reading begins: a load finds nothing in the disk's cache of another one
+    /// that left out less.
     pub skip: u64,
     /// Of what is random.
     pub seed: u64,
@@ -83,7 +83,7 @@ impl ReadLoad {
         let file = options.open(device).map_err(failed)?;
         let sectors = crate::BlockQueue::open(device)?.sectors()?;
         let share = sectors * SECTOR_BYTES / u64::from(self.processes.max(1)) / BLOCK * BLOCK;
-        let skip = self.skip / BLOCK * BLOCK;
+        let skip = self.skip();
         if share < self.room() + skip {
             let needed = (self.room() + skip) / KIB;
             let reason = format!("{} KiB for each process, expected at least {needed}", share / KIB);
@@ -91,7 +91,7 @@ impl ReadLoad {
         }
         let together = Barrier::new(self.processes as usize);
         let work = |n: u32| -> io::Result<()> {
-            let mut reads = Reads::new(self, u64::from(n) * share + skip, share - skip, n);
+            let mut reads = Reads::new(self, n, share);
             let mut buffer = Buffer::default();
             together.wait();
             for _ in 0..self.reads {
@@ -104,6 +104,10 @@ impl ReadLoad {
             Ok(())
         };
         at_once(self.processes, work).map_err(failed)
+    }
+
+    fn skip(&self) -> u64 {
+        self.skip / BLOCK * BLOCK
     }
 
     /// What a process needs at least, in bytes.
@@ -147,7 +151,10 @@ struct Reads {
 }
 
 impl Reads {
-    fn new(load: &ReadLoad, start: u64, share: u64, n: u32) -> Self {
+    /// Of process `n`, whose part is the `n`th of so many bytes.
+    fn new(load: &ReadLoad, n: u32, part: u64) -> Self {
+        let (begin, share) = (u64::from(n) * part, part - load.skip());
+        let start = begin + if load.pattern == ReadPattern::Backward { 0 } else { load.skip() };
         let random = Pcg64Mcg::seed_from_u64(load.seed.wrapping_mul(0x9e37_79b9).wrapping_add(u64::from(n)));
         Self { pattern: load.pattern, start, share, made: 0, at: 0, left: 0, files: FILES, random }
     }
@@ -210,7 +217,7 @@ mod tests {
             let load = ReadLoad { pattern: ReadPattern::ALL[p], processes: 40, reads: 200, skip: 0, seed };
             let share = blocks * BLOCK;
             prop_assume!(share >= load.room());
-            let mut reads = Reads::new(&load, u64::from(n) * share, share, n);
+            let mut reads = Reads::new(&load, n, share);
             for _ in 0..load.reads {
                 let (offset, bytes) = reads.next();
                 prop_assert!(offset >= u64::from(n) * share);
@@ -221,10 +228,26 @@ mod tests {
     }
 
     #[test]
+    fn a_load_that_leaves_out_more_reads_other_places() {
+        for pattern in ReadPattern::ALL {
+            let places = |skip| {
+                let load = ReadLoad { pattern, processes: 1, reads: 50, skip, seed: 0 };
+                let mut reads = Reads::new(&load, 1, 64 << 20);
+                (0..load.reads).map(|_| reads.next()).collect::<Vec<_>>()
+            };
+            let (one, other) = (places(0), places(32 << 20));
+            assert!(one.iter().chain(&other).all(|&(at, bytes)| at >= 64 << 20 && at + bytes as u64 <= 128 << 20));
+            // What describes files lies at the begin of a part, and files anywhere in it.
+            let disjoint = |a: &(u64, usize), b: &(u64, usize)| a.0 + a.1 as u64 <= b.0 || b.0 + b.1 as u64 <= a.0;
+            assert!(one.iter().all(|a| other.iter().all(|b| disjoint(a, b))), "{pattern}");
+        }
+    }
+
+    #[test]
     fn patterns_are_those_of_the_source() {
         let first = |pattern| {
             let load = ReadLoad { pattern, processes: 1, reads: 3, skip: 0, seed: 0 };
-            let mut reads = Reads::new(&load, 0, 4 << 20, 0);
+            let mut reads = Reads::new(&load, 0, 4 << 20);
             [reads.next(), reads.next(), reads.next()].map(|(at, bytes)| (at / KIB, bytes as u64 / KIB))
         };
         assert_eq!(first(ReadPattern::Sequential), [(0, 64), (64, 64), (128, 64)]);

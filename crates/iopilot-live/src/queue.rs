@@ -1,6 +1,7 @@
 //! [`BlockQueue`]: the request queue of a disk, as `/sys/block/*/queue` shows it.
 
 use crate::LiveError;
+use iopilot_block::SECTOR_BYTES;
 use rustix::fs::{major, minor};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -25,6 +26,27 @@ pub struct QueueState {
     pub tunables: BTreeMap<String, String>,
     /// Attributes of the queue that a change of scheduler sets to defaults, by name.
     pub attributes: BTreeMap<String, String>,
+}
+
+/// What the kernel itself counts of a disk's requests, since the disk appeared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Requests that completed, as they came: before they were merged.
+    pub requests: u64,
+    /// Their bytes; flushes have none.
+    pub bytes: u64,
+}
+
+impl Traffic {
+    /// What `/sys/block/*/stat` says; kernels before 4.18 count no discards, those before 5.5 no flushes.
+    fn parse(text: &str) -> Option<Self> {
+        /// Where requests, merged ones and sectors of reads, writes and discards are counted, and requests of flushes.
+        const REQUESTS: [usize; 7] = [0, 1, 4, 5, 11, 12, 15];
+        const SECTORS: [usize; 3] = [2, 6, 13];
+        let fields: Vec<u64> = text.split_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
+        let sum = |of: &[usize]| of.iter().filter_map(|&at| fields.get(at)).sum::<u64>();
+        (fields.len() >= 11).then(|| Self { requests: sum(&REQUESTS), bytes: SECTOR_BYTES * sum(&SECTORS) })
+    }
 }
 
 /// What a change of scheduler sets to the new one's defaults.
@@ -92,6 +114,16 @@ impl BlockQueue {
         let path = self.sysfs.join("size");
         let text = fs::read_to_string(&path).map_err(|e| self.failed(path.clone(), e))?;
         text.trim().parse().map_err(|_| LiveError::io(path, io::ErrorKind::InvalidData.into()))
+    }
+
+    /// What the kernel has counted of its requests.
+    ///
+    /// # Errors
+    /// Where the disk is gone.
+    pub fn traffic(&self) -> Result<Traffic, LiveError> {
+        let path = self.sysfs.join("stat");
+        let text = fs::read_to_string(&path).map_err(|e| self.failed(path.clone(), e))?;
+        Traffic::parse(&text).ok_or_else(|| LiveError::io(path, io::ErrorKind::InvalidData.into()))
     }
 
     /// Whether the disk is still there.
@@ -241,6 +273,15 @@ mod tests {
         assert_eq!(queue.scheduler().unwrap(), "mq-deadline");
         let state = queue.state().unwrap();
         assert_eq!(state.tunables, BTreeMap::from([("fifo_batch".to_owned(), "16".to_owned())]));
+    }
+
+    #[test]
+    fn the_kernel_counts_requests_as_they_came() {
+        let text = " 10 1 160 9 20 2 480 9 0 9 9 30 3 800 9 40 9\n";
+        let traffic = Traffic::parse(text).unwrap();
+        assert_eq!(traffic, Traffic { requests: 10 + 1 + 20 + 2 + 30 + 3 + 40, bytes: 512 * (160 + 480 + 800) });
+        assert_eq!(Traffic::parse("10 1 160 9 20 2 480 9 0 9 9\n").unwrap().requests, 33, "before Linux 4.18");
+        assert_eq!((Traffic::parse("10 1 160\n"), Traffic::parse("")), (None, None));
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod filesystem;
 mod fuse;
 mod image;
 mod loop_device;
+mod margin;
 mod parts;
 mod queue_depth;
 mod request_log;

@@ -150,6 +150,45 @@ fn what_does_not_fit_is_counted_and_holds_nothing_up() {
 }
 
 #[test]
+fn a_paused_capture_tells_nothing_of_what_happens_meanwhile() {
+    let Some(disk) = Loop::attach(64 << 20) else { return };
+    let queue = BlockQueue::open(disk.device.as_ref()).unwrap();
+    for backend in [Backend::Ebpf, Backend::Tracefs] {
+        let Some(mut capture) = capture(&disk, backend, 8192) else { continue };
+        let read = |skip: u32, blocks: u32| {
+            let dd = format!("dd if={} of=/dev/null bs=4k skip={skip} count={blocks} iflag=direct", disk.device);
+            shell(&format!("{dd} status=none"));
+        };
+        let blocks = |records: &[TraceRecord]| records.iter().map(|r| r.lba.0 / 8).collect::<Vec<_>>();
+        let mut seen = Vec::new();
+        for round in 0..3 {
+            read(1000 * round, 20);
+            capture.pause().unwrap();
+            let before = queue.traffic().unwrap();
+            for _ in 0..100 {
+                capture.poll(&mut seen).unwrap();
+                if capture.is_away() {
+                    break;
+                }
+                sleep(Duration::from_millis(10));
+            }
+            assert!(capture.is_away(), "{backend}");
+            let first = u64::from(1000 * round);
+            assert_eq!(blocks(&seen), (first..first + 20).collect::<Vec<_>>(), "{backend}: what came before is told");
+            read(1000 * round + 500, 300);
+            sleep(Duration::from_millis(20));
+            seen.clear();
+            capture.poll(&mut seen).unwrap();
+            assert_eq!(blocks(&seen), [] as [u64; 0], "{backend}");
+            let after = queue.traffic().unwrap();
+            assert_eq!((after.requests - before.requests, after.bytes - before.bytes), (300, 300 << 12), "{backend}");
+            capture.resume().unwrap();
+        }
+        assert_eq!((capture.pending(), capture.lost_events(), capture.given_up()), (0, 0, 0), "{backend}");
+    }
+}
+
+#[test]
 fn a_disk_is_learnt_from_what_was_captured() {
     let Some(disk) = Loop::attach(64 << 20) else { return };
     let Some(mut capture) = capture(&disk, Backend::Auto, 8192) else { return };

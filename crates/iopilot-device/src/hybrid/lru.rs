@@ -1,9 +1,7 @@
 //! [`Lru`]: entries by number, in order of use.
 
 use super::NONE;
-use iopilot_block::NumberHasher;
-use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
+use iopilot_block::NumberMap;
 
 #[derive(Clone, Debug)]
 struct Node<V> {
@@ -17,7 +15,7 @@ struct Node<V> {
 #[derive(Clone, Debug)]
 pub(super) struct Lru<V> {
     nodes: Vec<Node<V>>,
-    index: HashMap<u64, u32, BuildHasherDefault<NumberHasher>>,
+    index: NumberMap<u64, u32>,
     oldest: u32,
     newest: u32,
     free: Vec<u32>,
@@ -26,7 +24,7 @@ pub(super) struct Lru<V> {
 
 impl<V> Lru<V> {
     pub(super) fn new(capacity: u32) -> Self {
-        Self { nodes: Vec::new(), index: HashMap::default(), oldest: NONE, newest: NONE, free: Vec::new(), capacity }
+        Self { nodes: Vec::new(), index: NumberMap::default(), oldest: NONE, newest: NONE, free: Vec::new(), capacity }
     }
 
     pub(super) fn len(&self) -> u32 {

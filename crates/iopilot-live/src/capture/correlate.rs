@@ -79,6 +79,11 @@ impl Correlator {
         self.closed = Some(time);
     }
 
+    /// Takes in again what arrives.
+    pub(super) fn reopen(&mut self) {
+        self.closed = None;
+    }
+
     /// The names of the tasks that issued something.
     pub(super) fn names(&self) -> BTreeMap<u32, String> {
         self.names.iter().map(|(&pid, comm)| (pid, comm_text(comm))).filter(|(_, name)| !name.is_empty()).collect()

@@ -20,6 +20,10 @@ use told::{FlagBits, Told, ToldRequest, ToldTask};
 /// Tasks that are remembered; those forgotten are asked for in `/proc`.
 const MOST_TASKS: usize = 1 << 16;
 
+/// Requests that wait for one before them: far more than a disk and its scheduler hold. It is one whose completion was lost, and
+/// a fast disk would fill the memory meanwhile.
+const MOST_WAITING: usize = 1 << 14;
+
 /// From the kernel's ring buffer to requests.
 #[derive(Debug)]
 pub(super) struct Ebpf {
@@ -55,8 +59,10 @@ impl Ebpf {
         self.drain();
         self.hand_out(out);
         let oldest = Nanos(super::now().0.saturating_sub(self.patience.0));
-        // Who arrived before that, and is not here yet, is not waited for.
-        while self.sequence.skip_where(|next| next.arrival < oldest) {
+        // Who arrived before that, and is not here yet, is not waited for; nor who was overtaken by so many.
+        while self.sequence.waiting() > MOST_WAITING && self.sequence.skip_where(|_| true)
+            || self.sequence.skip_where(|next| next.arrival < oldest)
+        {
             self.hand_out(out);
         }
     }
@@ -64,6 +70,23 @@ impl Ebpf {
     /// Takes in nothing that arrives from now on.
     pub(super) fn close(&mut self) -> Result<(), LiveError> {
         self.programs.close()
+    }
+
+    /// Lets go of the kernel. What is still under way is not told.
+    pub(super) fn rest(&mut self, out: &mut Vec<TraceRecord>) -> Result<(), LiveError> {
+        self.programs.detach()?;
+        self.drain();
+        self.hand_out(out);
+        while self.sequence.skip_where(|_| true) {
+            self.hand_out(out);
+        }
+        self.sequence.begin_at(self.programs.counts().arrived);
+        Ok(())
+    }
+
+    /// Takes in what arrives from now on.
+    pub(super) fn reopen(&mut self) -> Result<(), LiveError> {
+        self.programs.attach()
     }
 
     pub(super) fn finish(&mut self, out: &mut Vec<TraceRecord>) -> Result<(), LiveError> {

@@ -36,6 +36,8 @@ const SLACK: Nanos = Nanos::from_millis(1);
 pub(super) struct Tracefs {
     readers: Vec<Reader>,
     layouts: Layouts,
+    /// Of the block layer, those that are enabled; that of arrivals is the first.
+    block_events: Vec<&'static str>,
     /// Read, but perhaps not yet preceded by all that was earlier on other CPUs.
     events: Vec<Event>,
     correlator: Correlator,
@@ -48,10 +50,11 @@ pub(super) struct Tracefs {
 impl Tracefs {
     pub(super) fn start(device: &Device, buffer_kb: u32, patience: Nanos) -> Result<Self, LiveError> {
         let instance = Instance::create()?;
-        let layouts = set_up(&instance, device, buffer_kb)?;
+        let (layouts, block_events) = set_up(&instance, device, buffer_kb)?;
         let tracefs = Self {
             readers: open_readers(&instance)?,
             layouts,
+            block_events,
             events: Vec::new(),
             correlator: Correlator::new(Tasks::snapshot(), device.flushes_after_fua, patience),
             lost: Cell::new(0),
@@ -68,6 +71,24 @@ impl Tracefs {
 
     pub(super) fn close(&mut self, time: Nanos) {
         self.correlator.close(time);
+    }
+
+    /// Lets go of the kernel, but for the coming and going of tasks. What is still under way is not told.
+    pub(super) fn rest(&mut self, out: &mut Vec<TraceRecord>) -> Result<(), LiveError> {
+        self.instance.write("events/block/enable", "0")?;
+        self.read_until(Nanos::MAX, out)?;
+        self.correlator.finish(|r| out.push(r));
+        Ok(())
+    }
+
+    /// Takes in what arrives from now on.
+    pub(super) fn reopen(&mut self) -> Result<(), LiveError> {
+        self.correlator.reopen();
+        // What arrives then is seen to its end.
+        for event in self.block_events.iter().rev() {
+            self.instance.write(&format!("events/{event}/enable"), "1")?;
+        }
+        Ok(())
     }
 
     pub(super) fn finish(&mut self, out: &mut Vec<TraceRecord>) -> Result<(), LiveError> {
@@ -110,13 +131,13 @@ impl Tracefs {
     }
 }
 
-/// Selects clock, buffers, events and filters; tracing stays off.
-fn set_up(instance: &Instance, device: &Device, buffer_kb: u32) -> Result<Layouts, LiveError> {
+/// Selects clock, buffers, events and filters; tracing stays off. What there is in an event, and those of the block layer.
+fn set_up(instance: &Instance, device: &Device, buffer_kb: u32) -> Result<(Layouts, Vec<&'static str>), LiveError> {
     instance.write("tracing_on", "0")?;
     instance.write("trace_clock", "mono")?;
     instance.write("buffer_size_kb", &buffer_kb.to_string())?;
     let (bios, requests) = (device.bio_filter(), device.request_filter());
-    let mut events: Vec<(&str, Kind, &str)> = vec![
+    let mut events: Vec<(&'static str, Kind, &str)> = vec![
         ("sched/sched_process_fork", Kind::Fork, ""),
         ("sched/sched_process_exit", Kind::Exit, ""),
         ("block/block_bio_queue", Kind::Queue, &bios),
@@ -132,13 +153,16 @@ fn set_up(instance: &Instance, device: &Device, buffer_kb: u32) -> Result<Layout
     } else {
         events.push(("block/block_bio_complete", Kind::Complete, &bios));
     }
-    let mut layouts = Layouts::default();
+    let (mut layouts, mut block_events) = (Layouts::default(), Vec::new());
     for (event, kind, filter) in events {
         layouts.add(instance, event, kind)?;
         if !filter.is_empty() {
             instance.write(&format!("events/{event}/filter"), filter)?;
         }
         instance.write(&format!("events/{event}/enable"), "1")?;
+        if event.starts_with("block/") {
+            block_events.push(event);
+        }
     }
-    Ok(layouts)
+    Ok((layouts, block_events))
 }

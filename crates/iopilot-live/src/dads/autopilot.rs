@@ -1,5 +1,6 @@
 //! [`Flight`]: the autopilot of one disk.
 
+mod attention;
 mod guard;
 mod watch;
 
@@ -9,7 +10,8 @@ use super::journal::Journal;
 use super::line_up::LineUp;
 use super::status::{DiskStatus, Phase, Shared};
 use super::window::Window;
-use crate::{Backend, BlockQueue, Capture, CaptureOptions, LearnedDisk, LiveError, QueueState};
+use crate::{Backend, BlockQueue, Capture, CaptureOptions, LearnedDisk, LiveError, QueueState, Traffic};
+use attention::Attention;
 use guard::Guard;
 use iopilot_block::{InputError, Nanos};
 use iopilot_dads::{Objective, Pilot, PilotConfig, Rule};
@@ -28,6 +30,8 @@ use watch::{Log, Watch};
 pub const BUDGET: u64 = 400_000;
 /// And with one candidate: more tell no more, and take memory.
 const TRIED: u64 = 20_000;
+/// For each CPU, of the kernel's buffer of requests: 58,000 of them, and the daemon looks twice a second at an idle disk.
+const BUFFER_KB: u32 = 4096;
 /// What a change takes on an idle disk (measured on Linux 6.18).
 const CHANGE: Nanos = Nanos::from_millis(22);
 
@@ -135,8 +139,11 @@ impl Flight {
             trial_requests: options.trial_requests,
         };
         let pilot = Pilot::new(config, device, &options.run)?;
-        let capture =
-            Capture::start(&CaptureOptions { backend: options.backend, ..CaptureOptions::new(&options.device) })?;
+        let capture = Capture::start(&CaptureOptions {
+            backend: options.backend,
+            buffer_kb: BUFFER_KB,
+            ..CaptureOptions::new(&options.device)
+        })?;
         let guard = match options.dry_run {
             true => None,
             false => {
@@ -196,6 +203,9 @@ impl Flight {
                 log,
                 capacity,
                 window: Window::new(TRIED as usize),
+                attention: Attention::new(TRIED, Instant::now()),
+                left: (Instant::now(), Traffic::default()),
+                inside: 0,
                 fresh: Vec::new(),
                 not_before: Nanos::ZERO,
                 lost: 0,

@@ -2,6 +2,7 @@
 
 use super::status::Status;
 use crate::LiveError;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Deserialize;
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
@@ -56,8 +57,11 @@ impl Control {
         Ok(Self { path, listener, clients: Arc::default() })
     }
 
-    /// Serves whoever is waiting; to be called now and then. Does not wait.
-    pub(super) fn serve(&self, status: &dyn Fn() -> Status) {
+    /// Serves whoever is waiting; waits for somebody for `period` at most, or until a signal. To be called again and again.
+    pub(super) fn serve(&self, period: Duration, status: &dyn Fn() -> Status) {
+        let timeout = Timespec { tv_sec: period.as_secs() as i64, tv_nsec: i64::from(period.subsec_nanos()) };
+        // A signal ends the wait, and is seen by who called.
+        let _ = poll(&mut [PollFd::new(&self.listener, PollFlags::IN)], Some(&timeout));
         while let Ok((stream, _)) = self.listener.accept() {
             if self.clients.fetch_add(1, Ordering::SeqCst) >= CLIENTS {
                 self.clients.fetch_sub(1, Ordering::SeqCst);
@@ -138,7 +142,7 @@ mod tests {
         let mut stream = UnixStream::connect(folder.join(SOCKET)).unwrap();
         stream.write_all(said).unwrap();
         stream.shutdown(std::net::Shutdown::Write).unwrap();
-        control.serve(&|| Status { pid: 7, ..Status::default() });
+        control.serve(PATIENCE, &|| Status { pid: 7, ..Status::default() });
         let mut text = String::new();
         // A connection that is closed while something said is unread ends in an error, not in silence.
         let _ = stream.read_to_string(&mut text);
@@ -166,8 +170,7 @@ mod tests {
         let asked = thread::scope(|s| {
             let asking = s.spawn(|| ask(folder.path()));
             while !asking.is_finished() && begun.elapsed() < PATIENCE {
-                control.serve(&|| Status { pid: 9, ..Status::default() });
-                thread::sleep(Duration::from_millis(1));
+                control.serve(Duration::from_millis(1), &|| Status { pid: 9, ..Status::default() });
             }
             asking.join().unwrap()
         });

@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Between two looks at who wants to be told something: an idle daemon is to cost nothing that is seen.
-const PERIOD: Duration = Duration::from_millis(250);
+/// Between two looks at who reads metrics.
+const METRICS: Duration = Duration::from_millis(250);
 
 /// The thread of an autopilot.
 type Autopilot = JoinHandle<Result<(), LiveError>>;
@@ -79,14 +79,15 @@ impl Daemon {
         }
     }
 
-    /// Answers whoever asks, four times a second; whether any disk is still flown.
-    pub fn tick(&self) -> bool {
+    /// Answers whoever asks, at once, or waits for somebody for `period` or until a signal: an idle daemon is to cost nothing
+    /// that is seen. Whether any disk is still flown.
+    pub fn tick(&self, period: Duration) -> bool {
         let status = || self.status();
-        self.control.serve(&status);
+        let period = if self.metrics.is_some() { period.min(METRICS) } else { period };
+        self.control.serve(period, &status);
         if let Some(metrics) = &self.metrics {
             metrics.serve(&status);
         }
-        thread::sleep(PERIOD);
         self.disks.iter().any(|(_, thread)| !thread.is_finished())
     }
 

@@ -44,12 +44,12 @@ fn reply(request: Request, status: &dyn Fn() -> Status) {
 type Value = fn(&DiskStatus) -> Option<f64>;
 
 /// Name, type, what it is, and its value for a disk.
-const FAMILIES: [(&str, &str, &str, Value); 16] = [
+const FAMILIES: [(&str, &str, &str, Value); 17] = [
     ("flying", "gauge", "1 while the autopilot is at work, 0 while it stands by or has ended.", |d| {
         Some(f64::from(u8::from(!matches!(d.phase, Phase::StandingBy | Phase::Ended))))
     }),
     ("dry_run", "gauge", "1 where it only says what it would do.", |d| Some(f64::from(u8::from(d.dry_run)))),
-    ("requests_total", "counter", "Requests captured.", |d| Some(d.requests as f64)),
+    ("requests_total", "counter", "Requests that completed.", |d| Some(d.requests as f64)),
     ("bytes_total", "counter", "Bytes of these requests.", |d| Some(d.bytes as f64)),
     ("pending_requests", "gauge", "Requests inside the block layer and the disk.", |d| Some(d.pending as f64)),
     ("lost_events_total", "counter", "Events that the kernel's buffers had no room for.", |d| {
@@ -62,6 +62,9 @@ const FAMILIES: [(&str, &str, &str, Value); 16] = [
     }),
     ("changing_seconds_total", "counter", "Time that changes took, draining included.", |d| Some(d.changing_s)),
     ("simulating_seconds_total", "counter", "Time that simulating candidates took.", |d| Some(d.simulating_s)),
+    ("away_seconds_total", "counter", "Time in which requests were counted only, as more came than are tried.", |d| {
+        Some(d.away_s)
+    }),
     ("audit_failures_total", "counter", "Lines that the audit file had no room for.", |d| {
         Some(d.audit_failures as f64)
     }),

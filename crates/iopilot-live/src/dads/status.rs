@@ -60,7 +60,7 @@ pub struct DiskStatus {
     pub capture: String,
     /// What else is to be known.
     pub notes: Vec<String>,
-    /// Requests captured so far.
+    /// Requests that completed so far.
     pub requests: u64,
     /// And their bytes.
     pub bytes: u64,
@@ -78,6 +78,9 @@ pub struct DiskStatus {
     pub changing_s: f64,
     /// Seconds that simulating took in all.
     pub simulating_s: f64,
+    /// Seconds in which requests were counted only, as more came than are tried.
+    #[serde(default)]
+    pub away_s: f64,
     /// Lines that the audit file had no room for.
     pub audit_failures: u64,
     /// The last check.

@@ -38,8 +38,24 @@ impl Window {
         self.left_out
     }
 
+    /// Keeps none of those that it has; they count.
+    pub(super) fn forget(&mut self) {
+        self.left_out += self.records.len() as u64;
+        self.records.clear();
+    }
+
+    /// So many completed that were not looked at.
+    pub(super) fn leave_out(&mut self, count: u64) {
+        self.left_out += count;
+    }
+
+    /// How many completed.
+    pub(super) fn count(&self) -> u64 {
+        self.left_out + self.records.len() as u64
+    }
+
     pub(super) fn is_empty(&self) -> bool {
-        self.records.is_empty()
+        self.count() == 0
     }
 
     /// Forgets all; the memory stays, for the next.
@@ -72,8 +88,12 @@ mod tests {
             window.add(records(0..end));
             assert_eq!(window.records()[0].arrival, Nanos(first), "after {end}");
             assert_eq!(window.records().last().unwrap().arrival, Nanos(end - 1));
-            assert_eq!(window.left_out() + window.records().len() as u64, end);
+            assert_eq!(window.count(), end);
         }
+        window.leave_out(1000);
+        assert_eq!((window.count(), window.left_out(), window.records().len()), (2005, 1990, 15));
+        window.forget();
+        assert_eq!((window.count(), window.records().len()), (2005, 0));
     }
 
     #[test]

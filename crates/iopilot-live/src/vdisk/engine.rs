@@ -2,6 +2,7 @@
 
 use super::clock::{Clock, monotonic};
 use super::desk::{Departure, Desk, Order};
+use super::margin::Margin;
 use super::request_log::{LoggedRequest, RequestLog};
 use super::stats::{Counted, Tally};
 use super::sys;
@@ -14,9 +15,6 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// Sleep ends so long before an event, ns; the rest is spent looking at the clock. A `SCHED_FIFO` thread wakes within
-/// that nearly always.
-const SPIN: u64 = 60_000;
 /// The priority of the thread that keeps time: above those that move data.
 const PRIORITY: i32 = 20;
 
@@ -42,6 +40,8 @@ struct Guarded<D, A> {
     desk: Desk<D, A>,
     /// The real time until which the thread sleeps; 0 while it does not.
     asleep_until: u64,
+    /// Sleep ends so long before an event; the rest is spent looking at the clock.
+    margin: Margin,
     stop: bool,
 }
 
@@ -56,7 +56,12 @@ impl<D: Device + Send + 'static, A: Answer> Engine<D, A> {
         broken: impl Fn() + Send + 'static,
     ) -> io::Result<(Arc<Self>, JoinHandle<()>, bool)> {
         let engine = Arc::new(Self {
-            guarded: Mutex::new(Guarded { desk: Desk::new(device), asleep_until: 0, stop: false }),
+            guarded: Mutex::new(Guarded {
+                desk: Desk::new(device),
+                asleep_until: 0,
+                margin: Margin::new(),
+                stop: false,
+            }),
             wake: Condvar::new(),
             alarm: AtomicU64::new(u64::MAX),
             clock: Clock::new(monotonic(), speed),
@@ -120,7 +125,7 @@ impl<D: Device + Send + 'static, A: Answer> Engine<D, A> {
     fn changed(&self, mut guarded: MutexGuard<'_, Guarded<D, A>>) {
         let alarm = self.next(&mut guarded);
         self.alarm.store(alarm, Ordering::Release);
-        let wake = guarded.stop || alarm.saturating_sub(SPIN) < guarded.asleep_until;
+        let wake = guarded.stop || alarm.saturating_sub(guarded.margin.ns()) < guarded.asleep_until;
         // Not while it is locked: the thread would wake to wait for the lock.
         drop(guarded);
         if wake {
@@ -164,15 +169,21 @@ impl<D: Device + Send + 'static, A: Answer> Engine<D, A> {
             let alarm = self.next(&mut guarded);
             self.alarm.store(alarm, Ordering::Release);
             let rest = alarm.saturating_sub(now);
-            if rest > SPIN {
-                guarded.asleep_until = alarm.saturating_sub(SPIN);
-                let sleep = Duration::from_nanos(rest - SPIN);
+            let margin = guarded.margin.ns();
+            if rest > margin {
+                let until = alarm.saturating_sub(margin);
+                guarded.asleep_until = until;
+                let sleep = Duration::from_nanos(rest - margin);
                 let woken = self.wake.wait_timeout(guarded, sleep);
-                guarded = match woken {
-                    Ok((guarded, _)) => guarded,
-                    Err(poisoned) => retired(poisoned.into_inner().0),
+                let by_itself;
+                (guarded, by_itself) = match woken {
+                    Ok((guarded, timeout)) => (guarded, timeout.timed_out()),
+                    Err(poisoned) => (retired(poisoned.into_inner().0), false),
                 };
                 guarded.asleep_until = 0;
+                if by_itself {
+                    guarded.margin.overslept(monotonic().saturating_sub(until));
+                }
             } else {
                 drop(guarded);
                 while monotonic() < self.alarm.load(Ordering::Acquire) {

@@ -77,6 +77,16 @@ impl Readers {
 }
 
 impl Readers {
+    /// Two readers of small blocks, as fast as they can.
+    fn small(disk: &str) -> Self {
+        let reader = |skip: u32| {
+            let script =
+                format!("while dd if={disk} of=/dev/null bs=4k skip={skip} count=100000 iflag=direct; do :; done");
+            Command::new("sh").args(["-c", &script]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+        };
+        Self(vec![reader(0), reader(200_000)])
+    }
+
     /// One reader, of all sizes and everywhere.
     fn wander(disk: &str) -> Self {
         let script = format!(
@@ -249,6 +259,44 @@ fn a_full_disk_costs_lines_of_the_audit_and_no_flight() {
     drop(readers);
     assert_eq!(flight.end("-TERM"), Some(0));
     assert!(is_as_before(&disk));
+}
+
+/// Reads of a disk that the kernel has counted, as they came.
+fn reads(disk: &Loop) -> u64 {
+    let text = fs::read_to_string(format!("/sys/block/{}/stat", disk.0.trim_start_matches("/dev/"))).unwrap();
+    text.split_whitespace().take(2).map(|field| field.parse::<u64>().unwrap()).sum()
+}
+
+#[test]
+fn looks_away_from_a_disk_that_serves_more_than_is_tried_and_counts_all_the_same() {
+    let test = "a disk with many requests";
+    let Some((s, disk)) = tuned(test) else { return };
+    let fixed = "--disk ssd-160-simple --dry-run --interval 3 --runtime-dir run --audit audit.jsonl";
+    let mut command = s.command();
+    command.args(["dads", "run", &disk.0]).args(fixed.split(' ')).stderr(Stdio::null());
+    let flight = Flight { child: command.spawn().unwrap() };
+    wait("the daemon listens", || s.run("dads status --runtime-dir run").code == 0);
+    let (before, began) = (reads(&disk), Instant::now());
+    let readers = Readers::small(&disk.0);
+    sleep(Duration::from_secs(2));
+    let rate = (reads(&disk) - before) as f64 / began.elapsed().as_secs_f64();
+    if rate < 15_000.0 {
+        return skipped(&format!("{test}: {rate:.0} reads/s are too few"));
+    }
+    wait("checks are made and others are not looked at", || {
+        let told = status(&s);
+        told["checks"].as_u64() > Some(2) && told["away_s"].as_f64() > Some(2.0)
+    });
+    drop(readers);
+    wait("all are counted", || {
+        // The last reader goes on to its end.
+        let all = reads(&disk) - before;
+        status(&s)["requests"].as_u64().unwrap().abs_diff(all) < all / 50
+    });
+    assert_eq!(flight.end("-TERM"), Some(0));
+    let checks: Vec<Value> = events(&s).into_iter().filter(|e| e["event"] == "check").collect();
+    assert!(checks.iter().all(|c| c["tried"].as_u64() <= Some(20_000)));
+    assert!(checks.iter().any(|c| c["requests"].as_u64() > Some(30_000)), "those that came in the interval are told");
 }
 
 #[test]

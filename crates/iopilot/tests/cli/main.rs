@@ -24,6 +24,7 @@ mod probing;
 mod recording;
 mod report;
 mod results;
+mod service;
 mod traces;
 mod training;
 mod validation;

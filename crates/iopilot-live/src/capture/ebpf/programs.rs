@@ -22,9 +22,9 @@ const PROGRAMS: [(&str, &str); 9] = [
     ("on_front_merge", "block_bio_frontmerge"),
     ("on_request_merge", "block_rq_merge"),
     ("on_split", "block_split"),
-    (ARRIVALS, "block_bio_queue"),
+    ("on_bio", "block_bio_queue"),
 ];
-const ARRIVALS: &str = "on_bio";
+const ARRIVALS: usize = PROGRAMS.len() - 1;
 /// In the programs' table of requests under way.
 const SLOTS: u32 = 65536;
 
@@ -43,12 +43,13 @@ pub(super) struct Counts {
     pub(super) lost: u64,
 }
 
-/// The programs, attached; they go with this.
+/// The programs; they go with this.
 pub(super) struct Programs {
     ring: RingBuf<MapData>,
     state: Array<MapData, [u64; STATE]>,
     slots: Array<MapData, [u64; 8]>,
-    arrivals: Option<BtfTracePointLinkId>,
+    /// Of [`PROGRAMS`], those that are attached.
+    links: [Option<BtfTracePointLinkId>; PROGRAMS.len()],
     programs: Ebpf,
 }
 
@@ -73,6 +74,12 @@ fn refused(error: &(dyn std::error::Error + 'static)) -> LiveError {
     LiveError::Bpf(causes.join(": "))
 }
 
+fn program<'a>(programs: &'a mut Ebpf, name: &str) -> Result<&'a mut BtfTracePoint, LiveError> {
+    let missing = || LiveError::Bpf(format!("the object lacks {name}"));
+    let program = programs.program_mut(name).ok_or_else(missing)?;
+    program.try_into().map_err(|e: aya::programs::ProgramError| refused(&e))
+}
+
 impl Programs {
     /// Loads and attaches them. The buffer is as large as asked for, for each CPU, rounded up to a power of two.
     pub(super) fn start(device: &Device, buffer_kb: u32) -> Result<Self, LiveError> {
@@ -95,26 +102,42 @@ impl Programs {
             .set_max_entries("ring", ring)
             .load(OBJECT)
             .map_err(|e| refused(&e))?;
-        let mut arrivals = None;
         for (name, trace_point) in PROGRAMS {
-            let missing = || LiveError::Bpf(format!("the object lacks {name}"));
-            let program = programs.program_mut(name).ok_or_else(missing)?;
-            let program: &mut BtfTracePoint =
-                program.try_into().map_err(|e: aya::programs::ProgramError| refused(&e))?;
-            program.load(trace_point, &btf).map_err(|e| refused(&e))?;
-            arrivals = Some(program.attach().map_err(|e| refused(&e))?);
+            program(&mut programs, name)?.load(trace_point, &btf).map_err(|e| refused(&e))?;
         }
         let mut take = |name: &str| {
             let missing = || LiveError::Bpf(format!("the object lacks {name}"));
             programs.take_map(name).ok_or_else(missing)
         };
-        Ok(Self {
+        let mut programs = Self {
             ring: RingBuf::try_from(take("ring")?).map_err(|e| refused(&e))?,
             state: Array::try_from(take("state")?).map_err(|e| refused(&e))?,
             slots: Array::try_from(take("slots")?).map_err(|e| refused(&e))?,
-            arrivals,
+            links: [const { None }; PROGRAMS.len()],
             programs,
-        })
+        };
+        programs.attach()?;
+        Ok(programs)
+    }
+
+    /// Attaches those that are not.
+    pub(super) fn attach(&mut self) -> Result<(), LiveError> {
+        for ((name, _), link) in PROGRAMS.iter().zip(&mut self.links) {
+            if link.is_none() {
+                *link = Some(program(&mut self.programs, name)?.attach().map_err(|e| refused(&e))?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Detaches all: what they cost those who use the disk is nothing then.
+    pub(super) fn detach(&mut self) -> Result<(), LiveError> {
+        (0..PROGRAMS.len()).try_for_each(|which| self.detach_one(which))
+    }
+
+    fn detach_one(&mut self, which: usize) -> Result<(), LiveError> {
+        let Some(link) = self.links[which].take() else { return Ok(()) };
+        program(&mut self.programs, PROGRAMS[which].0)?.detach(link).map_err(|e| refused(&e))
     }
 
     /// The next record, if there is one; `Some(None)` for one that cannot be read.
@@ -124,11 +147,7 @@ impl Programs {
 
     /// Nothing arrives from now on; what has arrived is seen to its end.
     pub(super) fn close(&mut self) -> Result<(), LiveError> {
-        let Some(link) = self.arrivals.take() else { return Ok(()) };
-        let Some(Ok(program)) = self.programs.program_mut(ARRIVALS).map(<&mut BtfTracePoint>::try_from) else {
-            return Ok(());
-        };
-        program.detach(link).map_err(|e| refused(&e))
+        self.detach_one(ARRIVALS)
     }
 
     /// The requests that have not completed.

@@ -56,6 +56,11 @@ impl<T> Sequence<T> {
         None
     }
 
+    /// Numbers from the one awaited to the last that came.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
     /// No longer waits for those before the next one that is there, if `enough` holds of it; whether there were any.
     pub(super) fn skip_where(&mut self, enough: impl Fn(&T) -> bool) -> bool {
         let here = self.waiting.iter().position(|place| match place {
@@ -70,6 +75,15 @@ impl<T> Sequence<T> {
         self.skipped += skipped as u64;
         self.first += here as u64;
         true
+    }
+
+    /// Waits for nothing below `number`; what is there of it is to have been taken.
+    pub(super) fn begin_at(&mut self, number: u64) {
+        let below = usize::try_from(number.saturating_sub(self.first)).unwrap_or(usize::MAX);
+        let gone = self.waiting.drain(..below.min(self.waiting.len()));
+        let void = gone.filter(|place| !matches!(place, Place::Awaited)).count();
+        self.skipped += (below - void) as u64;
+        self.first += below as u64;
     }
 
     /// How many were no longer waited for.
@@ -105,6 +119,7 @@ mod tests {
         s.put(3, Some(30));
         s.put(2, None);
         s.put(6, Some(60));
+        assert_eq!(s.waiting(), 7);
         assert!(!s.skip_where(|&n| n < 30), "not long enough");
         assert!(s.skip_where(|&n| n < 60));
         assert_eq!((all(&mut s), s.skipped()), (vec![30], 2));
@@ -113,6 +128,18 @@ mod tests {
         assert_eq!(all(&mut s), [40]);
         assert!(s.skip_where(|_| true));
         assert_eq!((all(&mut s), s.skipped()), (vec![60], 3));
+    }
+
+    #[test]
+    fn what_is_no_longer_expected_is_not_waited_for() {
+        let mut s = Sequence::default();
+        s.put(1, Some(10));
+        s.put(2, None);
+        s.begin_at(5);
+        assert_eq!((all(&mut s), s.skipped()), (vec![], 3), "10 was not taken");
+        assert!(!s.put(4, Some(40)) && s.put(5, Some(50)));
+        s.begin_at(3);
+        assert_eq!((all(&mut s), s.skipped()), (vec![50], 3));
     }
 
     #[test]

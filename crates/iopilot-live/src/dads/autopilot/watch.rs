@@ -1,12 +1,13 @@
 //! [`Watch`]: the thread that watches a disk and acts on it.
 
 use super::FlightOptions;
+use super::attention::Attention;
 use crate::dads::audit::{Audit, Event};
 use crate::dads::brain::{Answer, Order};
 use crate::dads::line_up::LineUp;
 use crate::dads::status::{Phase, Shared};
 use crate::dads::window::Window;
-use crate::{BlockQueue, Capture, LearnedDisk, LiveError, QueueState};
+use crate::{BlockQueue, Capture, LearnedDisk, LiveError, QueueState, Traffic};
 use iopilot_block::{Lba, Nanos};
 use iopilot_dads::{Check, Reason};
 use iopilot_trace::TraceRecord;
@@ -62,6 +63,12 @@ pub(super) struct Watch<'a> {
     pub(super) capacity: u64,
     /// What completed since the last check.
     pub(super) window: Window,
+    /// When requests are looked at.
+    pub(super) attention: Attention,
+    /// When it was last looked away, and what the kernel had counted by then.
+    pub(super) left: (Instant, Traffic),
+    /// Requests inside when somebody last looked.
+    pub(super) inside: usize,
     pub(super) fresh: Vec<TraceRecord>,
     /// What arrived before is not of the scheduler in use.
     pub(super) not_before: Nanos,
@@ -97,23 +104,80 @@ impl Watch<'_> {
                 }
             }
             let now = Instant::now();
-            if now >= due && !self.thinking {
+            if self.attention.returns(now) {
+                self.look_again()?;
+            } else if self.attention.has_enough() && self.attention.leaves(now, due) {
+                self.look_away(now)?;
+            }
+            if now >= due && !self.thinking && self.all_is_told(now)? {
                 self.look_around()?;
                 self.check(Nanos::from_millis_f64(began.elapsed().as_secs_f64() * 1e3));
                 // An interval counts from the check, as what it collects does.
                 due = now + self.options.interval;
+                if self.attention.away_until().is_none() {
+                    self.attention.begins_anew(now);
+                }
             }
             let pause = if busy || self.thinking { BUSY } else { QUIET };
-            thread::sleep(pause.min(due.saturating_duration_since(now)).max(Duration::from_millis(1)));
+            let next = self.attention.away_until().map_or(due, |until| until.min(due));
+            thread::sleep(pause.min(next.saturating_duration_since(now)).max(Duration::from_millis(1)));
         }
         Ok(())
     }
 
-    /// Takes in what was captured; whether there was anything.
+    /// Whether a check at `now` has all that it is to have. Where more comes than it tries, the disk is looked away from first,
+    /// and what is under way is waited for: a little while.
+    fn all_is_told(&mut self, now: Instant) -> Result<bool, LiveError> {
+        if self.attention.away_until().is_some() {
+            return Ok(self.capture.is_away());
+        }
+        if !self.attention.leaves(now, now + self.options.interval) {
+            return Ok(true);
+        }
+        self.look_away(now)?;
+        Ok(false)
+    }
+
+    fn look_away(&mut self, now: Instant) -> Result<(), LiveError> {
+        self.left = (now, self.queue.traffic()?);
+        self.capture.pause()
+    }
+
+    /// The kernel has counted what was not looked at.
+    fn count_unseen(&mut self) -> Result<(), LiveError> {
+        let (since, before) = self.left;
+        let (now, after) = (Instant::now(), self.queue.traffic()?);
+        let requests = after.requests.saturating_sub(before.requests);
+        let bytes = after.bytes.saturating_sub(before.bytes);
+        self.log.shared.with(|s| {
+            s.requests += requests;
+            s.bytes += bytes;
+            s.away_s += (now - since).as_secs_f64();
+        });
+        self.window.leave_out(requests);
+        self.left = (now, after);
+        Ok(())
+    }
+
+    fn look_again(&mut self) -> Result<(), LiveError> {
+        self.count_unseen()?;
+        // A trial is of requests that followed each other.
+        self.window.forget();
+        if let Some(learned) = &mut self.learned {
+            learned.look_again();
+        }
+        self.capture.resume()
+    }
+
+    /// Takes in what was captured; whether more is to come soon.
     fn collect(&mut self) -> Result<bool, LiveError> {
         self.capture.poll(&mut self.fresh)?;
         let bytes: u64 = self.fresh.iter().map(|r| r.sectors.bytes()).sum();
-        let (count, pending, lost) = (self.fresh.len(), self.capture.pending(), self.capture.lost_events());
+        let looks = self.attention.away_until().is_none();
+        if looks {
+            self.inside = self.capture.pending();
+        }
+        let (count, pending, lost) = (self.fresh.len(), self.inside, self.capture.lost_events());
         self.log.shared.with(|s| {
             s.requests += count as u64;
             s.bytes += bytes;
@@ -125,7 +189,8 @@ impl Watch<'_> {
         let (not_before, capacity) = (self.not_before, self.capacity);
         let fitting = self.fresh.drain(..).filter(|r| r.arrival >= not_before).map(|r| fit(r, capacity));
         self.window.add(fitting);
-        Ok(count > 0 || pending > 0)
+        self.attention.sees(count as u64);
+        Ok(if looks { count > 0 || pending > 0 } else { !self.capture.is_away() })
     }
 
     /// Whether somebody else changed something.
@@ -186,7 +251,7 @@ impl Watch<'_> {
             self.window.clear();
             return self.log.tell(&Event::Skipped { why });
         }
-        let (window, pending) = (self.window.take(), self.capture.pending());
+        let (window, pending) = (self.window.take(), self.inside);
         self.thinking = true;
         self.log.shared.with(|s| s.phase = Phase::Simulating);
         self.order(Order::Check { window, pending, at });
@@ -238,7 +303,7 @@ impl Watch<'_> {
             return Ok(None);
         }
         self.log.shared.with(|s| s.phase = Phase::Changing);
-        let pending = self.capture.pending();
+        let pending = self.inside;
         let began = Instant::now();
         let done = self.line_up.put_in_place(self.queue, to);
         let took = began.elapsed();
@@ -257,6 +322,9 @@ impl Watch<'_> {
         self.order(Order::Changed { pending, took: Nanos(took.as_nanos() as u64) });
         // What was inside during the change says nothing of either scheduler.
         self.collect()?;
+        if self.attention.away_until().is_some() {
+            self.count_unseen()?;
+        }
         self.not_before = self.capture_clock();
         self.window.clear();
         let state = self.queue.state()?;

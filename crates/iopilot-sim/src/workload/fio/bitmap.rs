@@ -1,8 +1,6 @@
 //! [`RandomMap`]: which blocks a random job has visited, so that it visits each once (fio's random map).
 
-use iopilot_block::NumberHasher;
-use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
+use iopilot_block::NumberMap;
 
 /// A bit a block, and over every 64 bits one that says that they are all set, and so on up.
 ///
@@ -123,14 +121,14 @@ struct Words {
 #[derive(Clone, Debug)]
 enum Store {
     All(Vec<u64>),
-    Visited(HashMap<u64, u64, BuildHasherDefault<NumberHasher>>),
+    Visited(NumberMap<u64, u64>),
 }
 
 impl Words {
     fn new(bits: u64) -> Self {
         let count = bits.div_ceil(64).max(1);
         let store =
-            if count < SMALL { Store::All(vec![0; count as usize]) } else { Store::Visited(HashMap::default()) };
+            if count < SMALL { Store::All(vec![0; count as usize]) } else { Store::Visited(NumberMap::default()) };
         Self { count, beyond: beyond(bits), store }
     }
 

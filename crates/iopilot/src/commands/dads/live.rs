@@ -18,6 +18,9 @@ use std::time::Duration;
 /// The interval where none is given, in seconds (GF 4.4.1).
 const INTERVAL: f64 = 5.0;
 
+/// Between two looks at what there is to tell: an idle daemon is to cost nothing.
+const PERIOD: Duration = Duration::from_secs(1);
+
 /// Requests of a trial, at least: a live disk's windows are short.
 const TRIAL_REQUESTS: u64 = 8000;
 
@@ -43,7 +46,7 @@ pub(super) fn run(args: &DadsRun, context: &Context) -> anyhow::Result<String> {
         let mut told = Told::default();
         let mut flying = true;
         while flying && !stop.load(Ordering::Relaxed) {
-            flying = daemon.tick();
+            flying = daemon.tick(PERIOD);
             daemon.status().disks.iter().for_each(|disk| told.tell(disk, context));
         }
     }

@@ -11,13 +11,16 @@ use ratatui::widgets::{Block, Gauge, Paragraph, Row, Sparkline, Table, Wrap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+/// Between two looks at the disks and at the keyboard.
+const PERIOD: Duration = Duration::from_millis(250);
+
 /// Shows the dashboard until the user leaves it, a signal comes or no disk is flown any more.
 pub(super) fn show(daemon: &Daemon, stop: &AtomicBool) -> anyhow::Result<()> {
     // Gives the terminal back also after a panic.
     let mut terminal = ratatui::try_init()?;
     let mut chosen = 0;
     let result = (|| -> std::io::Result<()> {
-        while daemon.tick() && !stop.load(Ordering::Relaxed) {
+        while daemon.tick(PERIOD) && !stop.load(Ordering::Relaxed) {
             let disks = daemon.status().disks;
             terminal.draw(|frame| draw(frame, &disks, chosen))?;
             while event::poll(Duration::ZERO)? {

@@ -1,5 +1,7 @@
 //! Tables and claims.
 
+mod summary;
+
 use super::measure::{Measured, Path};
 use super::picks::Picks;
 use super::predict::{Figures, Predicted, steals};
@@ -88,12 +90,17 @@ impl Within {
         self.count() == self.errors.len()
     }
 
-    fn text(&self) -> String {
+    /// In percent; 0 where there are none.
+    fn median_and_worst(&self) -> (f64, f64) {
         let mut sorted = self.errors.clone();
         sorted.sort_by(f64::total_cmp);
         let median = sorted.get(sorted.len() / 2).copied().unwrap_or_default();
-        let worst = sorted.last().copied().unwrap_or_default();
-        format!("{} of {}; median {median:.1} %, worst {worst:.1} %", self.count(), sorted.len())
+        (median, sorted.last().copied().unwrap_or_default())
+    }
+
+    fn text(&self) -> String {
+        let (median, worst) = self.median_and_worst();
+        format!("{} of {}; median {median:.1} %, worst {worst:.1} %", self.count(), self.errors.len())
     }
 }
 
@@ -125,7 +132,7 @@ pub(super) fn outcome(plan: &Plan, measured: &[Measured], predicted: &[Predicted
         format!("Of the tags that others slept for under none: {}.", races.join("; ")),
     ];
     Outcome {
-        tables: vec![cells(&known), across(&known), order(&known)],
+        tables: vec![summary::table(&known), cells(&known), across(&known), order(&known)],
         claims: claims(&known),
         notes,
         files: vec![("kernel-fidelity-requests.csv".to_owned(), requests(measured))],

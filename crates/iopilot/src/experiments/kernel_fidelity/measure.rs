@@ -26,8 +26,11 @@ const TRIES: u32 = 3;
 const HELD_UP: f64 = 0.02;
 /// Of so many recordings one is made again at most.
 const AGAIN: usize = 4;
-/// What the part of a task is moved on by from one recording to the next: more than a disk's cache holds.
+/// What the part of a task is moved on by from one recording to the next, also where one is made again: more than a disk's cache
+/// holds, whose content the simulation begins without.
 const APART: u64 = 32 << 20;
+/// After so many recordings the first place has long been displaced from the cache. The smallest part holds them.
+const PLACES: u64 = 40;
 
 /// What reached the disk, from the first request of a load to the last.
 pub(super) struct Recording {
@@ -92,17 +95,17 @@ pub(super) fn all(plan: &Plan, setup: &Setup<'_>) -> anyhow::Result<Vec<Measured
         let disk = VirtualDisk::attach(plan.disk, plan.size, depth)?;
         for cell in plan.cells(depth) {
             let mut turns: Vec<Vec<Recording>> = SCHEDULERS.map(|_| Vec::new()).into();
+            let mut load = ReadLoad {
+                pattern: cell.pattern,
+                processes: cell.processes,
+                reads: (plan.reads)(cell.processes) / cell.processes,
+                skip: 0,
+                seed: setup.seed,
+            };
             // Each scheduler in turn, so that what drifts meets all of them.
-            for turn in 0..plan.repeats {
+            for _ in 0..plan.repeats {
                 for (n, recordings) in turns.iter_mut().enumerate() {
-                    let load = ReadLoad {
-                        pattern: cell.pattern,
-                        processes: cell.processes,
-                        reads: (plan.reads)(cell.processes) / cell.processes,
-                        skip: APART * (u64::from(turn) * SCHEDULERS.len() as u64 + n as u64),
-                        seed: setup.seed,
-                    };
-                    recordings.push(on_time(&disk, SCHEDULERS[n], &load, &signals, &mut spare)?);
+                    recordings.push(on_time(&disk, SCHEDULERS[n], &mut load, &signals, &mut spare)?);
                     setup.progress.add(u64::from(load.reads * load.processes));
                 }
             }
@@ -121,7 +124,7 @@ pub(super) fn all(plan: &Plan, setup: &Setup<'_>) -> anyhow::Result<Vec<Measured
 fn on_time(
     disk: &VirtualDisk,
     scheduler: &str,
-    load: &ReadLoad,
+    load: &mut ReadLoad,
     signals: &Signals,
     spare: &mut usize,
 ) -> anyhow::Result<Recording> {
@@ -145,11 +148,12 @@ fn on_time(
 }
 
 /// A recording in which nothing is missing.
-fn recorded(disk: &VirtualDisk, scheduler: &str, load: &ReadLoad, signals: &Signals) -> anyhow::Result<Recording> {
+fn recorded(disk: &VirtualDisk, scheduler: &str, load: &mut ReadLoad, signals: &Signals) -> anyhow::Result<Recording> {
     let mut left = TRIES;
     loop {
         left -= 1;
         let recording = try_to_record(disk, scheduler, load, signals);
+        load.skip = (load.skip + APART) % (PLACES * APART);
         if recording.is_ok() || left == 0 || signals.caught().is_some() {
             return recording;
         }

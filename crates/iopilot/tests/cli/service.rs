@@ -1,0 +1,67 @@
+//! The systemd unit and its configuration, as they are shipped: systemd takes them, and the daemon can fly with what the
+//! unit leaves it.
+#![cfg(target_os = "linux")]
+
+use crate::flying::{Flight, Readers, is_as_before, status, tuned, wait};
+use crate::{Sandbox, skipped};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+const UNIT: &str = include_str!("../../../../contrib/iopilot-dads.service");
+
+/// What the unit sets `key` to.
+fn set_to(key: &str) -> &'static str {
+    let value = |line: &'static str| line.strip_prefix(key)?.strip_prefix('=');
+    UNIT.lines().find_map(value).unwrap_or_else(|| panic!("the unit has no {key}"))
+}
+
+#[test]
+fn systemd_takes_the_unit() {
+    let s = Sandbox::new();
+    // Where systemd looks for the program, it is.
+    s.write("iopilot-dads.service", UNIT.replace("/usr/bin/iopilot", env!("CARGO_BIN_EXE_iopilot")));
+    let verify = ["verify", "--man=no", "./iopilot-dads.service"];
+    let done = Command::new("systemd-analyze").args(verify).current_dir(s.path()).output();
+    let Ok(done) = done else { return skipped("the systemd unit: no systemd-analyze") };
+    let told = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(done.status.success() && told.is_empty(), "{told}");
+}
+
+#[test]
+fn its_commands_are_commands_of_this_program() {
+    let s = Sandbox::new();
+    for key in ["ExecStart", "ExecStopPost"] {
+        let words = set_to(key).strip_prefix("/usr/bin/iopilot ").unwrap();
+        let subcommand: Vec<&str> = words.split(' ').take(2).collect();
+        let options = words.split(' ').filter(|word| word.starts_with("--"));
+        let help = s.ok(&format!("{} --help", subcommand.join(" ")));
+        options.for_each(|option| assert!(help.contains(option), "{key}: {option}"));
+    }
+}
+
+#[test]
+fn what_the_unit_leaves_the_daemon_is_enough_to_fly() {
+    let test = "a flight with the unit's capabilities";
+    let names = set_to("CapabilityBoundingSet").split(' ').map(|cap| cap.trim_start_matches("CAP_").to_lowercase());
+    let bounding: String =
+        std::iter::once("--bounding-set=-all".to_owned()).chain(names.map(|c| format!(",+{c}"))).collect();
+    let confined = |what: &[&str]| {
+        let mut command = Command::new("setpriv");
+        command.args([&bounding, "--no-new-privs"]).args(what);
+        command
+    };
+    let works = confined(&["true"]).stderr(Stdio::null()).status().is_ok_and(|status| status.success());
+    let Some((s, disk)) = tuned(test) else { return };
+    if !works || !Path::new("/sys/kernel/btf/vmlinux").exists() {
+        return skipped(&format!("{test}: needs root, setpriv and a kernel with BTF"));
+    }
+    let mut daemon = confined(&[env!("CARGO_BIN_EXE_iopilot")]);
+    daemon.current_dir(s.path());
+    let flight = Flight::start_as(daemon, &s, &[&disk.0], "--disk hd-500-16", "");
+    assert_eq!(status(&s)["capture"], "ebpf", "{}", status(&s));
+    let readers = Readers::start(&disk.0);
+    wait("bfq takes over", || disk.queue("scheduler").contains("[bfq]"));
+    drop(readers);
+    assert_eq!(flight.end("-TERM"), Some(0));
+    assert!(is_as_before(&disk));
+}
