@@ -21,6 +21,8 @@ pub const SOCKET: &str = "control.sock";
 const LONGEST: u64 = 256;
 /// How long a client may take to say something, or to listen.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// After a client that could not be listened to.
+const AGAIN: Duration = Duration::from_millis(250);
 /// So many clients are served at once; more are turned away.
 const CLIENTS: usize = 8;
 
@@ -62,7 +64,13 @@ impl Control {
         let timeout = Timespec { tv_sec: period.as_secs() as i64, tv_nsec: i64::from(period.subsec_nanos()) };
         // A signal ends the wait, and is seen by who called.
         let _ = poll(&mut [PollFd::new(&self.listener, PollFlags::IN)], Some(&timeout));
-        while let Ok((stream, _)) = self.listener.accept() {
+        loop {
+            let stream = match self.listener.accept() {
+                Ok((stream, _)) => stream,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return,
+                // Whoever waits goes on waiting where there is no room for one more open file: not to be asked again at once.
+                Err(_) => return thread::sleep(period.min(AGAIN)),
+            };
             if self.clients.fetch_add(1, Ordering::SeqCst) >= CLIENTS {
                 self.clients.fetch_sub(1, Ordering::SeqCst);
                 continue;

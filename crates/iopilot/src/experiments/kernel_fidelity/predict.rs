@@ -9,7 +9,7 @@ use iopilot_block::{Nanos, SECTOR_BYTES};
 use iopilot_device::{Distant, load_disk};
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::workload::replay::{Dependent, ReplayRecord};
-use iopilot_sim::{BlockConfig, HostConfig, Machine, RunConfig, RunOptions, run};
+use iopilot_sim::{BlockConfig, HostConfig, Machine, RunConfig, RunOptions, RunReport, run};
 use iopilot_trace::{InferOptions, TraceRecord, infer};
 use rayon::prelude::*;
 
@@ -67,31 +67,71 @@ pub(super) struct Predicted {
 /// One for each of `measured`.
 pub(super) fn all(plan: &Plan, measured: &[Measured], setup: &Setup<'_>) -> anyhow::Result<Vec<Predicted>> {
     let machine = Machine::with_disk(plan.disk, load_disk(plan.disk)?)?;
-    let one = |m: &Measured| -> anyhow::Result<Predicted> {
+    let of_depth = |depth: u32| {
         let mut machine = machine.clone();
-        let depth = m.cell.depth;
-        // A recording under another scheduler tells nothing of the race for tags: then it is the machine's.
-        machine.host.tag_steal_probability =
-            race::median(steals(measured, depth)).unwrap_or(machine.host.tag_steal_probability);
         machine.block = BlockConfig { queue_depth: Some(depth), host_tags: Some(depth), ..BlockConfig::default() };
         // As the kernel shows it for a loop device, whatever its depth.
         machine.block.nr_requests = Some(256);
-        let options = RunOptions { seed: setup.seed, log: false };
+        machine
+    };
+    let options = RunOptions { seed: setup.seed, log: false };
+    let races = measured.par_iter().map(|m| {
+        let machine = of_depth(m.cell.depth);
+        let config = RunConfig { log: true, ..machine.run_config(&options) };
+        m.recordings.iter().map(|r| race_of(r, &machine, &config, setup)).collect::<anyhow::Result<Vec<_>>>()
+    });
+    let races: Vec<Vec<Option<f64>>> = races.collect::<anyhow::Result<_>>()?;
+    let typical = |depth: u32| {
+        let here = measured.iter().zip(&races).filter(|(m, _)| m.cell.depth == depth);
+        race::median(here.flat_map(|(_, races)| races.iter().copied().flatten()).collect())
+    };
+    let one = |(m, races): (&Measured, &Vec<Option<f64>>)| -> anyhow::Result<Predicted> {
+        let depth = m.cell.depth;
+        let mut machine = of_depth(depth);
+        // A recording under another scheduler tells nothing of the race for tags: then it is the machine's.
+        machine.host.tag_steal_probability = typical(depth).unwrap_or(machine.host.tag_steal_probability);
         let config = RunConfig { outcomes: true, ..machine.run_config(&options) };
         let mut under = [Figures::default(); SCHEDULERS.len()];
         for (scheduler, figures) in SCHEDULERS.iter().zip(&mut under) {
             let spec: SchedulerSpec = SchedulerSpec::parse(scheduler)?;
-            let runs = m.recordings.iter().map(|r| replayed(r, &machine, &spec, &config, setup));
+            let both = m.recordings.iter().zip(races);
+            let runs = both.map(|(r, race)| replayed(r, *race, &machine, &spec, &config, setup));
             *figures = Figures::mean(&runs.collect::<anyhow::Result<Vec<_>>>()?);
         }
         let spec: SchedulerSpec = SchedulerSpec::parse(SCHEDULERS[m.scheduler])?;
         let same = m.recordings.iter().map(|r| picks(&r.records, r.origin, &spec, &machine, depth));
         Ok(Predicted { under, picks: same.sum::<anyhow::Result<Picks>>()? })
     };
-    measured.par_iter().map(one).collect()
+    measured.par_iter().zip(&races).map(one).collect()
 }
 
-/// What each recording under `none` on a disk of `depth` tells of the race for tags.
+/// With which probability a freed tag goes to the task that has freed it in a recording under `none`: that with which a simulation
+/// shows as many that went there. (What follows a completion need not follow from it, so that the share itself is a little low.)
+fn race_of(
+    recording: &Recording,
+    machine: &Machine,
+    config: &RunConfig,
+    setup: &Setup<'_>,
+) -> anyhow::Result<Option<f64>> {
+    let Some(shown) = recording.steals else { return Ok(None) };
+    let none = SchedulerSpec::parse("none")?;
+    let mut probability = shown;
+    for _ in 0..2 {
+        let mut simulated = Vec::new();
+        for draw in 0..DRAWS {
+            let report = simulated_once(recording, probability, draw, (machine, &none, config), setup)?;
+            simulated.extend(report.log.as_deref().and_then(race::steals));
+        }
+        let mean = simulated.iter().sum::<f64>() / simulated.len() as f64;
+        // Where there were no races, or nobody won one, nothing can be told from them.
+        if mean > 0.0 {
+            probability = (probability * shown / mean).min(1.0);
+        }
+    }
+    Ok(Some(probability))
+}
+
+/// What each recording under `none` on a disk of `depth` shows of the race for tags.
 pub(super) fn steals(measured: &[Measured], depth: u32) -> Vec<f64> {
     let under_none = |m: &&Measured| SCHEDULERS[m.scheduler] == "none" && m.cell.depth == depth;
     let recordings = measured.iter().filter(under_none).flat_map(|m| &m.recordings);
@@ -125,26 +165,37 @@ fn median_us(times: &mut [Nanos]) -> Option<f64> {
     (times.len() >= ENOUGH).then(|| times.select_nth_unstable(middle).1.0 as f64 / 1e3)
 }
 
+/// One replay of `recording` on a machine under a scheduler.
+fn simulated_once(
+    recording: &Recording,
+    tag_steal_probability: f64,
+    draw: u64,
+    (machine, scheduler, config): (&Machine, &SchedulerSpec, &RunConfig),
+    setup: &Setup<'_>,
+) -> anyhow::Result<RunReport> {
+    let Recording { records, path, .. } = recording;
+    let dependencies = infer(records, &InferOptions::default())?;
+    let requests: Vec<ReplayRecord> = records.iter().map(ReplayRecord::from).collect();
+    let host = HostConfig { tag_steal_probability, ..host(records, &config.host) };
+    let config = RunConfig { host, seed: config.seed.wrapping_add(draw), ..config.clone() };
+    let known = path.of.iter().copied();
+    let device = Distant::new(machine.device(), &path.there, &path.back, config.seed).knowing(known);
+    let source = Dependent::new(&requests[..], &dependencies, 1.0);
+    Ok(run(source, device, scheduler, &config, setup.progress)?)
+}
+
 fn replayed(
     recording: &Recording,
+    race: Option<f64>,
     machine: &Machine,
     scheduler: &SchedulerSpec,
     config: &RunConfig,
     setup: &Setup<'_>,
 ) -> anyhow::Result<Figures> {
-    let Recording { records, path, .. } = recording;
-    let dependencies = infer(records, &InferOptions::default())?;
-    let requests: Vec<ReplayRecord> = records.iter().map(ReplayRecord::from).collect();
-    let host = host(records, &config.host);
-    let tag_steal_probability = recording.steals.unwrap_or(host.tag_steal_probability);
-    let config = &RunConfig { host: HostConfig { tag_steal_probability, ..host }, ..config.clone() };
+    let probability = race.unwrap_or(config.host.tag_steal_probability);
     let draws = if scheduler.name == "none" { DRAWS } else { 1 };
     let once = |draw: u64| -> anyhow::Result<Figures> {
-        let config = RunConfig { seed: config.seed.wrapping_add(draw), ..config.clone() };
-        let known = path.of.iter().copied();
-        let device = Distant::new(machine.device(), &path.there, &path.back, config.seed).knowing(known);
-        let source = Dependent::new(&requests[..], &dependencies, 1.0);
-        let report = run(source, device, scheduler, &config, setup.progress)?;
+        let report = simulated_once(recording, probability, draw, (machine, scheduler, config), setup)?;
         let mut responses: Vec<Nanos> = report.outcomes.iter().flatten().map(|o| o.response).collect();
         Ok(Figures::from_responses(&mut responses, report.bytes, report.elapsed_s))
     };
