@@ -186,6 +186,7 @@ fn cells(known: &[Known<'_>]) -> ResultTable {
         "kernel_p99_ms",
         "p99_ms",
         "p99_percent",
+        "same_picks_percent",
     ];
     let mut table = ResultTable::new("cells", "the kernel, and a simulation of what was recorded", &columns);
     for k in known {
@@ -199,6 +200,7 @@ fn cells(known: &[Known<'_>]) -> ResultTable {
             );
             row.extend([real.mb_s, ours.mb_s, percent(ours.mb_s, real.mb_s)].map(Value::from));
             row.extend([real.p99_ms, ours.p99_ms, percent(ours.p99_ms, real.p99_ms)].map(Value::from));
+            row.push(k.predicted[s].picks.percent().into());
             table.row(row);
         }
     }
@@ -226,7 +228,7 @@ fn order(known: &[Known<'_>]) -> ResultTable {
         ResultTable::new("picks", "requests chosen as the kernel chose", &["scheduler", "picks", "percent"]);
     for (s, scheduler) in SCHEDULERS.iter().enumerate() {
         let all: Picks = known.iter().map(|k| k.predicted[s].picks).sum();
-        table.row(vec![(*scheduler).into(), all.all.into(), (100.0 * all.same as f64 / all.all as f64).into()]);
+        table.row(vec![(*scheduler).into(), all.all.into(), all.percent().into()]);
     }
     table
 }
@@ -263,7 +265,7 @@ fn claims(known: &[Known<'_>]) -> Vec<Claim> {
     claims.push(ranking(known));
     for (s, scheduler) in SCHEDULERS.iter().enumerate().skip(1) {
         let all: Picks = known.iter().map(|k| k.predicted[s].picks).sum();
-        let share = 100.0 * all.same as f64 / all.all as f64;
+        let share = all.percent();
         let ours = format!("{share:.2} % of {}", all.all);
         let what = format!("{scheduler} picks what the kernel picks");
         claims.push(Claim::new("goal", what, format!("{SAME} %"), ours, share >= SAME, "see docs/validation.md"));

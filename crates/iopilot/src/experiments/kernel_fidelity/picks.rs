@@ -23,6 +23,13 @@ pub(super) struct Picks {
     pub(super) same: u64,
 }
 
+impl Picks {
+    /// The share that was the same; NaN of none.
+    pub(super) fn percent(self) -> f64 {
+        100.0 * self.same as f64 / self.all as f64
+    }
+}
+
 impl Sum for Picks {
     fn sum<I: Iterator<Item = Self>>(picks: I) -> Self {
         picks.fold(Self::default(), |a, b| Self { all: a.all + b.all, same: a.same + b.same })
