@@ -138,19 +138,28 @@ impl MechanicalDisk {
         let segment = match held {
             Some(slot) => {
                 let segment = self.cache.segment_mut(slot);
-                if segment.was_hit {
-                    segment.read_ahead = (segment.read_ahead * 2).min(sizes.read_ahead_sequential);
-                }
-                if sequential {
-                    segment.read_ahead = sizes.read_ahead_sequential;
-                }
+                segment.read_ahead = if sequential {
+                    sizes.read_ahead_sequential
+                } else {
+                    segment.next_ahead(sizes.read_ahead_sequential)
+                };
                 segment.was_hit = false;
                 segment.consumed = end;
                 self.cache.touch(slot);
                 held
             }
             None => {
-                let ahead = if sequential { sizes.read_ahead_sequential } else { sizes.read_ahead_random };
+                // Where others read in between, too, a reader goes on in its segment with what that was read ahead (GF 4.3.1): one
+                // that goes backwards, or that leaves out a little.
+                let reader = self.cache.stream_of(first, end, SEQUENTIAL_DISTANCE);
+                let ahead = match reader {
+                    _ if sequential => sizes.read_ahead_sequential,
+                    Some(slot) => self.cache.segment(slot).next_ahead(sizes.read_ahead_sequential),
+                    None => sizes.read_ahead_random,
+                };
+                if let Some(slot) = reader {
+                    self.cache.give_up(slot);
+                }
                 let before = if sizes.read_on_arrival {
                     ((positioning.rotation / stream.sector_time()) as u64)
                         .min(from - stream.track().first)

@@ -170,6 +170,30 @@ fn backward_reads_hit_what_passed_before() {
     assert!(hits > 100, "{hits}");
 }
 
+/// Hits of readers that read a block in turns, each `step` sectors from its last.
+fn hits_in_turns(readers: u64, step: i64) -> usize {
+    let mut rig = Rig::new(&Catalogue::get("hd-500-16").expect("in the catalogue"));
+    let turn = |i: i64| (0..readers).map(move |r| (9_000_000 + r * 100_000_000).wrapping_add_signed(i * step));
+    let mut hits = |lba: &u64| {
+        rig.wait(Nanos::from_millis(3));
+        rig.read(*lba, 8).0.service.cache_hit
+    };
+    (0..200).flat_map(turn).filter(|lba| hits(lba)).count()
+}
+
+#[test]
+fn a_reader_goes_on_in_its_segment_where_others_read_in_between() {
+    // GF 4.3.1: the read-ahead of a segment that was hit is doubled, whoever read last. Backwards; and 4 kB of 16.
+    for (step, hits) in [(-8, 0.9), (32, 0.9)] {
+        let alone = hits_in_turns(1, step) as f64;
+        for readers in [2, 8] {
+            let each = hits_in_turns(readers, step) as f64 / readers as f64;
+            println!("step {step}: {alone} hits of 200 alone, {each} of {readers} readers");
+            assert!(each >= hits * alone, "step {step}: {alone} alone, {each} of {readers}");
+        }
+    }
+}
+
 #[test]
 fn write_back_acknowledges_at_once_and_writes_when_idle() {
     let mut rig = Rig::new(&Catalogue::get("st3400620as").unwrap());

@@ -121,17 +121,17 @@ fn a_virtual_disk_that_is_late_reads_ahead_less_and_is_later() {
     }
 }
 
-/// Why the autopilot holds Noop in TAC on hd-500-16 in `gf-dads`. A disk whose reads of other places fetch little takes one of two
-/// backward readers for such a read, as the other one has read elsewhere in between; the simulated cache of GF 4.3.1 doubles
-/// what it reads ahead in a segment that was hit, whoever read in between.
+/// TAC takes about as long whoever reads in between (GF 4.6): both caches double what they read ahead in a segment that was hit, also of
+/// disks that read little ahead at other places.
 #[test]
-fn backward_readers_in_turns_are_sequential_to_the_simulated_cache_and_not_to_the_disk_s() {
-    for (disk, off) in [("hd-250-32", -0.15..0.05), ("hd-500-32", -0.15..0.05), ("hd-500-16", -0.8..-0.6)] {
+fn backward_readers_in_turns_are_sequential_to_the_disk_and_to_the_simulated_cache() {
+    for disk in ["hd-250-32", "hd-500-32", "hd-500-16"] {
         for processes in [2, 8] {
             let spec = load_disk(disk).unwrap();
             let [idling, noop] = ["as", "noop"].map(|s| slower(&spec, (GfBenchmark::Tac, s), processes, true));
             println!("TAC with {processes} on {disk}: as {:+.1} %, noop {:+.1} %", 100.0 * idling, 100.0 * noop);
-            assert!((-0.2..0.05).contains(&idling) && off.contains(&noop), "{disk}: {idling}, {noop}");
+            let near = |off| (-0.15..0.05).contains(&off);
+            assert!(near(idling) && near(noop), "{disk}: {idling}, {noop}");
         }
     }
 }
