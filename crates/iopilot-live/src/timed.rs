@@ -8,7 +8,7 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use rustix::fs::{Advice, OFlags, fadvise};
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
@@ -40,6 +40,8 @@ pub struct TimedDisk {
     /// Where its clock begins, and when the last call ended.
     origin: Instant,
     now: Nanos,
+    /// While it is open no CPU sleeps deeply.
+    awake: Option<File>,
 }
 
 impl TimedDisk {
@@ -82,6 +84,7 @@ impl TimedDisk {
             random: Pcg64Mcg::seed_from_u64(0),
             origin: Instant::now(),
             now: Nanos::ZERO,
+            awake: None,
         })
     }
 
@@ -90,6 +93,19 @@ impl TimedDisk {
     pub fn run_first(&self) -> bool {
         // Behind whatever serves a virtual disk.
         become_real_time(1)
+    }
+
+    /// Keeps CPUs out of idle states that they leave slowly, for as long as this exists: what a request takes is then the same after
+    /// a long one and after a short one. Whether the kernel allowed it.
+    pub fn keep_awake(&mut self) -> bool {
+        let hold = || -> io::Result<File> {
+            let mut file = OpenOptions::new().write(true).open("/dev/cpu_dma_latency")?;
+            // A latency of 0 us; the kernel forgets it when the file is closed (Documentation/power/pm_qos_interface.rst).
+            file.write_all(&0i32.to_ne_bytes())?;
+            Ok(file)
+        };
+        self.awake = hold().ok();
+        self.awake.is_some()
     }
 
     fn failed(&self, error: io::Error) -> LiveError {

@@ -5,7 +5,7 @@
 //! so that it comes in the middle of what is open: each access halves it (Worthington et al. 1995 take the least of many).
 
 use super::Measured;
-use super::angle::wrap;
+use super::angle::{median, wrap};
 use super::watch::{BLOCK, Watch};
 use crate::TimedDevice;
 use rand::Rng;
@@ -40,9 +40,11 @@ pub(super) struct Least {
     confirmed: u32,
 }
 
-/// So often a least time is confirmed, without noise and with it; and one that is taken off all others.
+/// So often a least time is confirmed, without noise and with it; one of which the time itself counts, not only which of two is
+/// longer; and one that is taken off all others.
 const CONFIRMED: (u32, u32) = (2, 16);
-const SURE: u32 = 50;
+pub(super) const SURE: u32 = 50;
+const SUREST: u32 = 200;
 /// Parts of a revolution: to what a least time is narrowed down, and how much earlier is too early.
 const FINE: f64 = 1.0 / 1500.0;
 const EARLIER: f64 = 1.0 / 400.0;
@@ -54,9 +56,9 @@ impl Least {
         Self { period, noise, enough: Vec::new(), short: Vec::new(), confirming: 0, confirmed }
     }
 
-    /// Where there is noise, it is confirmed more often.
-    fn sure(self) -> Self {
-        Self { confirmed: if self.is_noisy() { SURE } else { self.confirmed }, ..self }
+    /// Where there is noise, it is confirmed so often.
+    pub(super) fn sure(self, confirmed: u32) -> Self {
+        Self { confirmed: if self.is_noisy() { confirmed } else { self.confirmed }, ..self }
     }
 
     /// The range that the fewest accesses contradict; where there are several, the lowest.
@@ -121,12 +123,32 @@ impl Least {
 
     pub(super) fn measured(&self) -> Option<Measured> {
         let (low, high) = self.range()?;
+        let value = if self.is_noisy() { self.likeliest(low, high) } else { low.midpoint(high) };
         let scatter = 1.25 * self.noise / f64::from(self.confirming.max(1)).sqrt();
-        Some(Measured { value: low.midpoint(high), uncertainty: (high - low) / 2.0 + scatter })
+        Some(Measured { value, uncertainty: (high - low) / 2.0 + scatter })
+    }
+
+    /// The least time of which what was enough and what was not is the likeliest, near where the fewest contradict it. That alone
+    /// scatters thrice as far.
+    fn likeliest(&self, low: f64, high: f64) -> f64 {
+        // Of so many accesses one tells nothing, as it was late for another reason.
+        const LATE: f64 = 0.02;
+        const STEPS: u32 = 200;
+        // The normal distribution, nearly.
+        let enough = |over: f64| LATE / 2.0 + (1.0 - LATE) / (1.0 + (-1.702 * over / self.noise).exp());
+        let likelihood = |least: f64| {
+            self.enough.iter().map(|time| enough(time - least).ln()).sum::<f64>()
+                + self.short.iter().map(|time| enough(least - time).ln()).sum::<f64>()
+        };
+        let (from, to) = ((low - 3.0 * self.noise).max(0.0), high + 3.0 * self.noise);
+        let at = |step: u32| from + (to - from) * f64::from(step) / f64::from(STEPS);
+        let values: Vec<f64> = (0..=STEPS).map(|step| likelihood(at(step))).collect();
+        let best = (0..=STEPS).max_by(|&a, &b| values[a as usize].total_cmp(&values[b as usize])).unwrap_or(STEPS / 2);
+        at(best)
     }
 }
 
-/// One access from a track to another; what took no part of it was a hit, or did not end where its sector is.
+/// One access from a track to another.
 pub(super) fn step<D: TimedDevice>(
     w: &mut Watch<D>,
     from: FoundTrack,
@@ -152,11 +174,20 @@ pub(super) fn step<D: TimedDevice>(
         return Ok(());
     }
     let Some(time) = w.miss(to.first + sector)? else { return Ok(()) };
-    let off = wrap(time / w.period - (angle(to, sector) - angle(from, start)));
-    if off.abs() < 0.02 {
-        least.learn(time - transfer(w.period, to));
-    }
+    let turns = angle(to, sector) - angle(from, start);
+    learn(w, least, time, turns, to);
     Ok(())
+}
+
+/// An access to `track` took `time`, between two angles so many `turns` apart but for whole ones; what is not was a hit, or did not end
+/// where its sector is. How long it took is told by the angles: on a live disk the way back is longer after a long wait than after a
+/// short one, and angles all are of long ones.
+fn learn<D: TimedDevice>(w: &Watch<D>, least: &mut Least, time: f64, turns: f64, track: FoundTrack) {
+    const FAR: f64 = 0.02;
+    let off = wrap(time / w.period - turns);
+    if off.abs() < FAR {
+        least.learn(time - off * w.period - transfer(w.period, track));
+    }
 }
 
 /// The time in which a block passes, ns.
@@ -171,8 +202,8 @@ pub(super) fn overhead<D: TimedDevice>(
     tracks: &[FoundTrack],
     ahead: u64,
 ) -> Result<Option<Measured>, D::Error> {
-    const ACCESSES: usize = 120;
-    let mut least = w.least().sure();
+    const ACCESSES: usize = 500;
+    let mut least = w.least().sure(SUREST);
     for _ in 0..ACCESSES {
         if least.is_known() {
             break;
@@ -182,7 +213,7 @@ pub(super) fn overhead<D: TimedDevice>(
         if free.is_empty() {
             return Ok(None);
         }
-        let sector = w.random.random_range(free);
+        let mut sector = w.random.random_range(free.clone());
         if w.miss(track.first)?.is_none() {
             continue;
         }
@@ -190,33 +221,52 @@ pub(super) fn overhead<D: TimedDevice>(
         let (ended, period) = (w.now, w.period);
         let turned = |now: f64| track.angle + (now - ended) / period;
         // Read-ahead is over after two revolutions; then the sector is as far away as it is to be.
-        let goal = least.goal().unwrap_or(w.period / 2.0);
-        let end = track.angle + sector as f64 / f64::from(track.sectors);
-        let issue = end - (goal + transfer(w.period, track)) / w.period;
-        let rest = (issue - turned(w.now)).rem_euclid(1.0);
-        let wait = (3.0 + rest) * w.period;
+        let turns = (least.goal().unwrap_or(period / 2.0) + transfer(period, track)) / period;
+        let issue = track.angle + sector as f64 / f64::from(track.sectors) - turns;
+        let wait = (3.0 + (issue - turned(w.now)).rem_euclid(1.0)) * period;
         if w.is_noisy() {
-            // After a pause the way to a live disk is longer, as CPUs have gone to sleep: a hit wakes them, and moves nothing.
-            w.pause(wait - 1.5 * w.limit)?;
+            // After a pause the way to a live disk is longer, as CPUs have gone to sleep: a hit wakes them, and moves nothing. It is
+            // followed at once, by the sector that is then due.
+            w.pause(wait - w.limit)?;
             if w.miss(track.first)?.is_some() {
                 continue;
             }
-            let rest = (issue - turned(w.now)).rem_euclid(1.0);
-            w.pause(if rest < 0.5 { rest * w.period } else { 0.0 })?;
+            let apart = (turned(w.now) + turns - track.angle).rem_euclid(1.0);
+            sector = (apart * f64::from(track.sectors)) as u64;
+            if !free.contains(&sector) {
+                continue;
+            }
         } else {
             w.pause(wait)?;
         }
+        let end = track.angle + sector as f64 / f64::from(track.sectors);
         let issued = turned(w.now);
         let time = w.read(track.first + sector, BLOCK)?;
-        if wrap(time / w.period - (end - issued)).abs() < 0.02 {
-            least.learn(time - transfer(w.period, track));
-        }
+        learn(w, &mut least, time, end - issued, track);
         // Where there are many tracks none of them is met again so soon.
         if tracks.len() < 8 * w.evicting {
             w.forget()?;
         }
     }
-    Ok(least.measured())
+    let Some(found) = least.measured().filter(|_| w.is_noisy()) else { return Ok(least.measured()) };
+    Ok(after_a_miss(w)?.map(|longer| Measured { value: found.value + longer, ..found }))
+}
+
+/// How much longer than after a hit the way to a live disk is after a miss, which what the overhead is taken off follow: whatever is on it
+/// has waited meanwhile. By a hit after either, of the same block; `None` where there are none.
+fn after_a_miss<D: TimedDevice>(w: &mut Watch<D>) -> Result<Option<f64>, D::Error> {
+    const TIMES: usize = 200;
+    let mut times = [Vec::with_capacity(TIMES), Vec::with_capacity(TIMES)];
+    for _ in 0..TIMES {
+        let lba = w.anywhere();
+        if w.miss(lba)?.is_some() {
+            for times in &mut times {
+                times.push(w.read(lba, BLOCK)?);
+            }
+        }
+    }
+    let [after_miss, after_hit] = times.map(median);
+    Ok(after_miss.zip(after_hit).map(|(miss, hit)| miss - hit))
 }
 
 #[cfg(test)]

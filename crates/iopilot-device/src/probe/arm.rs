@@ -1,13 +1,14 @@
 //! The seek curve: the least accesses over many distances, the overhead taken off.
 
 use super::Measured;
-use super::access::{FoundTrack, Least, step};
+use super::access::{FoundTrack, Least, SURE, step};
 use super::watch::Watch;
 use crate::{Geometry, TimedDevice};
 use rand::Rng;
 
-/// Pairs of tracks for each distance, and accesses between each pair.
-const PAIRS: (usize, usize) = (6, 9);
+/// Pairs of tracks for each distance, and accesses between each pair at most, without noise and with it.
+const PAIRS: usize = 6;
+const ACCESSES: (usize, usize) = (9, 24);
 /// Distances in each doubling.
 const DISTANCES: i32 = 2;
 
@@ -20,14 +21,14 @@ pub(super) fn accesses<D: TimedDevice>(
     let pairs: Vec<[FoundTrack; 2]> = distances.iter().flat_map(|&d| pairs_apart(w, geometry, d)).collect();
     let starts: Vec<u64> = pairs.iter().flatten().map(|track| track.first).collect();
     let angles = w.angles(&starts)?;
-    let mut least = vec![w.least(); distances.len()];
-    for _ in 0..PAIRS.1 {
+    let mut least = vec![w.least().sure(SURE); distances.len()];
+    for _ in 0..if w.is_noisy() { ACCESSES.1 } else { ACCESSES.0 } {
         if least.iter().all(Least::is_known) {
             break;
         }
-        for pair in 0..PAIRS.0 {
+        for pair in 0..PAIRS {
             for (i, least) in least.iter_mut().enumerate() {
-                let at = i * PAIRS.0 + pair;
+                let at = i * PAIRS + pair;
                 let [mut from, mut to] = pairs[at];
                 if let (Some(a), Some(b)) = (angles[2 * at], angles[2 * at + 1]) {
                     (from.angle, to.angle) = (a, b);
@@ -54,8 +55,8 @@ fn distances(cylinders: u32) -> Vec<u32> {
 
 /// Pairs of tracks so far apart on one head, anywhere, the second outside as often as inside.
 fn pairs_apart<D: TimedDevice>(w: &mut Watch<D>, geometry: &Geometry, distance: u32) -> Vec<[FoundTrack; 2]> {
-    let mut pairs = Vec::with_capacity(PAIRS.0);
-    while pairs.len() < PAIRS.0 {
+    let mut pairs = Vec::with_capacity(PAIRS);
+    while pairs.len() < PAIRS {
         let cylinder = w.random.random_range(0..geometry.cylinders() - distance);
         let head = w.random.random_range(0..geometry.heads());
         let track = |cylinder| {

@@ -76,25 +76,38 @@ fn skews(tracks: &[FoundTrack]) -> Vec<f64> {
 fn repeats<D: TimedDevice>(w: &Watch<D>, skews: &[f64]) -> usize {
     // Two skews are of four angles.
     let same = SAME.max(5.0 * 2.0 * w.blur());
-    period(skews, same, w.is_noisy())
+    if w.is_noisy() { likely_period(skews, same) } else { period(skews, same) }
 }
 
-/// The least number of skews after which they are the same to within `same`, but for one in [`ODD`]; where some were measured
-/// wrongly, but for hardly more than after any other number.
-fn period(skews: &[f64], same: f64, noisy: bool) -> usize {
-    let different = |period: usize| {
-        let pairs = skews.len() - period;
-        let differ = skews.iter().zip(&skews[period..]).filter(|(a, b)| wrap(**a - **b).abs() >= same).count();
-        differ as f64 / pairs as f64
+/// The least number of skews after which they are the same to within `same`, but for one in [`ODD`].
+fn period(skews: &[f64], same: f64) -> usize {
+    let different =
+        |period: usize| skews.iter().zip(&skews[period..]).filter(|(a, b)| wrap(**a - **b).abs() >= same).count();
+    (1..=skews.len() / 2).find(|&period| different(period) * ODD <= skews.len() - period).unwrap_or(1)
+}
+
+/// The same where some skews were measured wrongly, perhaps more of them than there are that differ from the others: each is
+/// compared with the median of those that many periods away. The least number that explains nearly as many as any does.
+fn likely_period(skews: &[f64], same: f64) -> usize {
+    // Medians of fewer follow what is wrong.
+    const REPEATED: usize = 4;
+    // So many may agree by chance.
+    const CHANCE: usize = 3;
+    let explained = |period: usize| -> usize {
+        let of_phase = |phase: usize| {
+            let all: Vec<f64> = skews.iter().skip(phase).step_by(period).copied().collect();
+            let usual = median_angle(&all).unwrap_or(0.0);
+            all.iter().filter(|skew| wrap(**skew - usual).abs() < same).count()
+        };
+        (0..period).map(of_phase).sum()
     };
-    let mut most = 1.0 / ODD as f64;
-    if noisy {
-        let least = (1..=skews.len() / 2).map(different).fold(1.0, f64::min);
-        // By chance a share scatters so far, nearly always.
-        let pairs = skews.len() as f64 / 2.0;
-        most = least + 4.0 * ((least + 1.0 / pairs) / pairs).sqrt();
+    let explained: Vec<usize> = (1..=skews.len() / REPEATED).map(explained).collect();
+    let (Some(&without), Some(&most)) = (explained.first(), explained.iter().max()) else { return 1 };
+    let gain = most - without;
+    if gain <= CHANCE {
+        return 1;
     }
-    (1..=skews.len() / 2).find(|&period| different(period) <= most).unwrap_or(1)
+    1 + explained.iter().position(|&n| 4 * (n.saturating_sub(without)) >= 3 * gain).unwrap_or(0)
 }
 
 /// Tells heads from cylinders by how long the arm takes from the first track of a period to the others: nothing changes if
@@ -206,16 +219,34 @@ mod tests {
         let skews = |period: usize, n: usize| {
             (0..n).map(|k| if k % period == period - 1 { 0.3 } else { 0.1 }).collect::<Vec<_>>()
         };
-        for noisy in [false, true] {
-            assert_eq!(period(&skews(4, 100), SAME, noisy), 4);
-            assert_eq!(period(&skews(64, 1000), SAME, noisy), 64);
-            assert_eq!(period(&[0.2; 50], SAME, noisy), 1);
+        for period in [|skews: &[f64]| period(skews, SAME), |skews: &[f64]| likely_period(skews, SAME)] {
+            assert_eq!(period(&skews(4, 100)), 4);
+            assert_eq!(period(&skews(64, 1000)), 64);
+            assert_eq!(period(&[0.2; 50]), 1);
         }
         // What was measured wrongly changes nothing where noise is known to be.
         let mut noisy = skews(64, 1600);
         (1..40).for_each(|k| noisy[k * k] += 0.4);
-        assert_eq!(period(&noisy, 0.01, true), 64);
-        assert_eq!(period(&noisy, 0.01, false), 1);
+        assert_eq!(likely_period(&noisy, 0.01), 64);
+        assert_eq!(period(&noisy, 0.01), 1);
+    }
+
+    #[test]
+    fn bands_are_told_by_fewer_skews_than_are_measured_wrongly() {
+        use rand::{Rng, SeedableRng};
+        let mut random = rand_pcg::Pcg64Mcg::seed_from_u64(3);
+        for (period, tracks, wrong) in
+            [(192, 1600, 0.01), (192, 1600, 0.04), (768, 6000, 0.03), (6, 1600, 0.1), (1, 1600, 0.1)]
+        {
+            let skews: Vec<f64> = (0..tracks)
+                .map(|k| {
+                    let true_skew = if k % period == period - 1 { 0.97 } else { 0.168 };
+                    let off = if random.random_bool(wrong) { random.random_range(-0.5..0.5) } else { 0.0 };
+                    (true_skew + off + random.random_range(-0.002..0.002_f64)).rem_euclid(1.0)
+                })
+                .collect();
+            assert_eq!(likely_period(&skews, 0.012), period, "{tracks} tracks, {wrong}");
+        }
     }
 
     #[test]

@@ -77,9 +77,12 @@ pub(super) fn run(args: &DiskProbe, context: &Context) -> anyhow::Result<String>
         let name = DiskIdentity::of(&BlockQueue::open(path)?)?.file_name();
         let limit = args.time_limit.unwrap_or(LONGEST);
         // Between tests places change: what the cache holds of the one before is not met again.
-        let disk = TimedDisk::open(path, false, 0)?;
+        let mut disk = TimedDisk::open(path, false, 0)?;
         if !disk.run_first() {
             context.note("the kernel does not let this run before others: on a busy machine times scatter");
+        }
+        if !disk.keep_awake() {
+            context.note("the kernel does not let this keep the CPUs awake (/dev/cpu_dma_latency): times scatter");
         }
         context.note(format_args!("reading {} for some minutes, at most {limit} s (--time-limit)", args.disk));
         return probe(args, &name, disk, Some(limit), context);
