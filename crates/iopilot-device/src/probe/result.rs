@@ -89,13 +89,54 @@ impl Probed {
 
 /// The cylinders of zones, given by their first sectors and the sectors of their tracks.
 pub(super) fn zone_cylinders(zones: &[(u64, u32)], heads: u32, capacity: u64) -> Vec<u32> {
-    let ends = zones.iter().skip(1).map(|zone| (zone.0, false)).chain([(capacity, true)]);
-    let width = |((first, per_track), (end, last)): (&(u64, u32), (u64, bool))| {
-        let cylinder = u64::from(*per_track) * u64::from(heads);
-        let sectors = end.saturating_sub(*first);
-        // The last one need not be full; of the others a part of a cylinder is an error of the measurement.
-        let cylinders = if last { sectors.div_ceil(cylinder) } else { (sectors + cylinder / 2) / cylinder };
-        cylinders.max(1) as u32
-    };
-    zones.iter().zip(ends).map(width).collect()
+    let mut spans = Vec::with_capacity(zones.len());
+    let mut given = 0;
+    for (i, &(first, per_track)) in zones.iter().enumerate() {
+        let cylinder = u64::from(per_track) * u64::from(heads);
+        let cylinders = match zones.get(i + 1) {
+            // A part of a cylinder is an error of the measurement.
+            Some(&(end, _)) => (end.saturating_sub(first) + cylinder / 2) / cylinder,
+            // The last one need not be full, and takes what errors of those before it leave.
+            None => capacity.saturating_sub(given).div_ceil(cylinder),
+        };
+        let cylinders = cylinders.max(1);
+        given += cylinders * cylinder;
+        spans.push(cylinders as u32);
+    }
+    spans
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn zones_have_whole_cylinders_and_the_last_one_the_rest() {
+        assert_eq!(zone_cylinders(&[(0, 100), (2000, 50)], 4, 2500), [5, 3]);
+        // Where the zone was found to end is off, and the last has to make up for it.
+        assert_eq!(zone_cylinders(&[(0, 100), (1801, 50)], 4, 2500), [5, 3]);
+        assert_eq!(zone_cylinders(&[(0, 100), (1799, 50)], 4, 2500), [4, 5]);
+    }
+
+    proptest! {
+        #[test]
+        fn all_sectors_have_a_place_however_wrong_heads_are(
+            heads in 1u32..12, tracks in prop::collection::vec((1u64..60_000, 8u32..2000), 1..8), rest in 1u64..60_000,
+        ) {
+            let mut first = 0;
+            let zones: Vec<(u64, u32)> = tracks
+                .iter()
+                .map(|&(sectors, per_track)| {
+                    let zone = (first, per_track);
+                    first += sectors;
+                    zone
+                })
+                .collect();
+            let capacity = zones[zones.len() - 1].0 + rest;
+            let spans = zone_cylinders(&zones, heads, capacity);
+            let held: u64 = zones.iter().zip(&spans).map(|(z, &n)| u64::from(n) * u64::from(z.1) * u64::from(heads)).sum();
+            prop_assert!(held >= capacity && spans.iter().all(|&n| n > 0), "{spans:?}");
+        }
+    }
 }
