@@ -149,6 +149,8 @@ pub struct Bfq {
     /// When waiting for the queue in service ends.
     timer: Option<Nanos>,
     idling_since: Nanos,
+    /// What the clock of whoever inserts shows, where it stands still.
+    plug_time: Option<Nanos>,
     injected: bool,
     measure_next_dispatch: bool,
     measuring_since: Nanos,
@@ -203,6 +205,7 @@ impl Bfq {
             solid_state_with_queueing: !env.rotational,
             timer: None,
             idling_since: Nanos::ZERO,
+            plug_time: None,
             injected: false,
             measure_next_dispatch: false,
             measuring_since: Nanos::ZERO,
@@ -304,6 +307,12 @@ impl Bfq {
         let queue = &mut self.queues[q];
         queue.next = Some(id);
         queue.entity.budget = queue.entity.budget.max(queue.entity.service + charge);
+    }
+
+    /// From now on the clocks of those who insert show `at`, or the time: while a task submits, its plug keeps the time (Linux 6.9), and a
+    /// queue that came into service on another CPU meanwhile did so in its future.
+    pub fn plug_time(&mut self, at: Option<Nanos>) {
+        self.plug_time = at;
     }
 
     /// Whether the queue that `rq` would go to already has as many requests as its weight lets it have of `limit`.

@@ -20,7 +20,7 @@ pub(super) struct ServiceTree {
     pub(super) active: ActiveTree,
     /// Not backlogged, but ahead of virtual time: their past is not forgotten yet.
     idle: Vec<(u64, QueueId)>,
-    vtime: u64,
+    pub(super) vtime: u64,
     pub(super) weights: u64,
 }
 

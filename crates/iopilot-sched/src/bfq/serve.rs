@@ -178,7 +178,11 @@ impl Bfq {
         if !queue.sync {
             return (false, 0);
         }
-        let until = if compensate { self.idling_since } else { self.now };
+        let until = if compensate { self.idling_since } else { self.plug_time.unwrap_or(self.now) };
+        if !compensate && until < self.budget_start {
+            // The kernel takes a time below zero for more than an hour.
+            return (queue.entity.service < self.max_budget / 2, TIMEOUT_MS);
+        }
         let us = until.since(self.budget_start).0 / 1000;
         if us < 1000 {
             let least = if self.rotational { SLICE_IDLE_NS } else { IMMEDIATE };

@@ -418,3 +418,23 @@ fn it_can_be_told_what_was_chosen() {
     b.now = Nanos::from_secs(1);
     assert_eq!(b.take(9).len(), 3);
 }
+
+#[test]
+fn a_task_whose_clock_stands_still_has_a_queue_pay_for_more_than_an_hour() {
+    let charged = |plug_time: Option<Nanos>| {
+        let mut b = Bench::new(Bfq::new(&Environment::default()));
+        b.now = Nanos::from_secs(1);
+        read_of(&mut b, 1, 10_000);
+        b.dispatch().unwrap();
+        let q = b.scheduler.in_service.unwrap();
+        b.scheduler.queues[q].raising.coeff = 1;
+        b.scheduler.plug_time(plug_time);
+        let before = b.scheduler.trees[b.scheduler.queues[q].class].vtime;
+        b.scheduler.expire(&b.rqs, q, false, Expiration::Preempted);
+        b.scheduler.trees[b.scheduler.queues[q].class].vtime - before
+    };
+    let at = Nanos::from_secs(1);
+    assert_eq!(charged(None), 0, "it paid for what it was sent");
+    assert_eq!(charged(Some(at)), 0, "it came into service when the other began to submit");
+    assert!(charged(Some(Nanos(at.0 - 1))) > 0, "or just after");
+}

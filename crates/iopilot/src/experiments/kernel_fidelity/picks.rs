@@ -1,7 +1,7 @@
 //! [`picks`]: does a scheduler choose what the kernel's chose?
 
 use iopilot_block::{Nanos, ProcessId, Request, RequestId, Requests};
-use iopilot_sched::{AnyScheduler, Dispatch, Environment, MergeLimits, Scheduler, SchedulerSpec, retry_at};
+use iopilot_sched::{AnyScheduler, Bfq, Dispatch, Environment, MergeLimits, Scheduler, SchedulerSpec, retry_at};
 use iopilot_sim::Machine;
 use iopilot_trace::TraceRecord;
 use std::collections::{HashMap, HashSet};
@@ -193,6 +193,13 @@ impl<'a> Queue<'a> {
         [self.timer, self.retry].into_iter().flatten().min()
     }
 
+    fn bfq(&mut self) -> Option<&mut Bfq> {
+        match &mut self.scheduler {
+            AnyScheduler::Bfq(bfq) => Some(bfq),
+            _ => None,
+        }
+    }
+
     /// Has bfq or kyber choose record `n`; false where it is neither, or does not hold it.
     fn steer(&mut self, n: usize, now: Nanos) -> bool {
         let Some(&id) = self.ids.get(&n).filter(|id| !self.pulled.contains(id) && !self.owed.contains(id)) else {
@@ -272,12 +279,32 @@ impl<'a> Guess<'a> {
 
     /// The same if the latest choice was made only now, which is just after it was possible.
     fn later(&self, now: Nanos) -> Option<Self> {
-        let settled = self.since.iter().any(|(_, event)| matches!(event, Event::Issued(_)));
-        let (before, at) = self.before.as_ref().filter(|(_, at)| !settled && now.since(*at) <= RACE)?;
+        let (before, at) = self.open_choice(now)?;
         let mut queue = Queue::clone(before);
         self.since.iter().for_each(|&(at, event)| queue.apply(at, event));
         queue.pull(now)?;
-        Some(Self { queue, before: Some((before.clone(), *at)), since: self.since.clone() })
+        Some(Self { queue, before: Some((Box::new(before.clone()), at)), since: self.since.clone() })
+    }
+
+    /// The queue before the latest choice, and when that was possible, where it may have been made only now.
+    fn open_choice(&self, now: Nanos) -> Option<(&Queue<'a>, Nanos)> {
+        let settled = self.since.iter().any(|(_, event)| matches!(event, Event::Issued(_)));
+        let (before, at) = self.before.as_ref().filter(|(_, at)| !settled && now.since(*at) <= RACE)?;
+        Some((before, *at))
+    }
+
+    /// The same if the latest choice was made while the task of record `n`, just inserted, was submitting: to the task, whose clock stood
+    /// still meanwhile, bfq's queue in service has not come there yet.
+    fn overtook(&self, n: usize, now: Nanos) -> Option<Self> {
+        let (before, at) = self.open_choice(now)?;
+        let (_, earlier) = self.since.split_last()?;
+        let mut queue = Queue::clone(before);
+        earlier.iter().for_each(|&(at, event)| queue.apply(at, event));
+        queue.pull(now)?;
+        queue.bfq()?.plug_time(Some(Nanos(now.0 - 1)));
+        queue.apply(now, Event::Inserted(n));
+        queue.bfq()?.plug_time(None);
+        Some(Self { queue, before: Some((Box::new(before.clone()), at)), since: self.since.clone() })
     }
 
     /// The kernel has chosen record `n` where something else was chosen here: bfq and kyber go on from the kernel's choice, as
@@ -338,7 +365,11 @@ impl Replay<'_> {
             self.in_flight -= u32::from(matches!(event, Event::Completed(_)));
             self.guesses.iter_mut().for_each(|guess| guess.take(now, event));
             let later: Vec<_> = self.guesses.iter().filter_map(|guess| guess.later(now)).collect();
-            self.guesses.extend(later);
+            let overtook: Vec<_> = match event {
+                Event::Inserted(n) => self.guesses.iter().filter_map(|guess| guess.overtook(n, now)).collect(),
+                _ => Vec::new(),
+            };
+            self.guesses.extend(later.into_iter().chain(overtook));
             self.guesses.truncate(GUESSES);
         }
         self.guesses.iter_mut().for_each(|guess| guess.run(now, event));
