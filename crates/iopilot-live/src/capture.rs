@@ -41,18 +41,18 @@ pub struct Capture {
     note: Option<String>,
     /// Requests without a completion that [`Capture::poll`] kept back.
     given_up: u64,
-    attention: Attention,
+    intake: Intake,
 }
 
-/// What a capture looks at.
+/// What a capture takes in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Attention {
+enum Intake {
     /// All.
-    Full,
+    Open,
     /// What had arrived by then.
-    LastWords(Instant),
+    Closing(Instant),
     /// Nothing: the kernel does nothing for it.
-    Away,
+    Closed,
 }
 
 #[derive(Debug)]
@@ -93,7 +93,7 @@ impl Capture {
                 Err(e) => return Err(e),
             },
         };
-        Ok(Self { source, device, note, given_up: 0, attention: Attention::Full })
+        Ok(Self { source, device, note, given_up: 0, intake: Intake::Open })
     }
 
     /// The way it went: never [`Backend::Auto`].
@@ -118,14 +118,14 @@ impl Capture {
     pub fn poll(&mut self, out: &mut Vec<TraceRecord>) -> Result<(), LiveError> {
         let (from, mut kept) = (out.len(), out.len());
         self.poll_all(out)?;
-        if let Attention::LastWords(since) = self.attention
+        if let Intake::Closing(since) = self.intake
             && (self.pending() == 0 || since.elapsed() >= LAST_WORDS)
         {
             match &mut self.source {
                 Source::Ebpf(ebpf) => ebpf.rest(out)?,
                 Source::Tracefs(tracefs) => tracefs.rest(out)?,
             }
-            self.attention = Attention::Away;
+            self.intake = Intake::Closed;
         }
         for n in from..out.len() {
             if out[n].completion.is_some() {
@@ -155,16 +155,16 @@ impl Capture {
     /// # Errors
     /// What the kernel says.
     pub fn pause(&mut self) -> Result<(), LiveError> {
-        if self.attention == Attention::Full {
+        if self.intake == Intake::Open {
             self.close()?;
-            self.attention = Attention::LastWords(Instant::now());
+            self.intake = Intake::Closing(Instant::now());
         }
         Ok(())
     }
 
     /// Whether it is paused, and has told all that it will.
     pub fn is_away(&self) -> bool {
-        self.attention == Attention::Away
+        self.intake == Intake::Closed
     }
 
     /// Takes in what arrives from now on.
@@ -176,7 +176,7 @@ impl Capture {
             Source::Ebpf(ebpf) => ebpf.reopen()?,
             Source::Tracefs(tracefs) => tracefs.reopen()?,
         }
-        self.attention = Attention::Full;
+        self.intake = Intake::Open;
         Ok(())
     }
 

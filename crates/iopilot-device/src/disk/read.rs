@@ -135,28 +135,20 @@ impl MechanicalDisk {
         let first_data = stream.at;
 
         let sizes = &self.model.cache;
+        // Where others read in between, too, a reader goes on in its segment with what that was read ahead (GF 4.3.1): also one that
+        // goes backwards, or that leaves out a little.
+        let reader = held.or_else(|| self.cache.stream_of(first, end, SEQUENTIAL_DISTANCE));
+        let next_ahead = |slot| self.cache.segment(slot).next_ahead(sizes.read_ahead_sequential);
+        let ahead =
+            if sequential { sizes.read_ahead_sequential } else { reader.map_or(sizes.read_ahead_random, next_ahead) };
         let segment = match held {
             Some(slot) => {
                 let segment = self.cache.segment_mut(slot);
-                segment.read_ahead = if sequential {
-                    sizes.read_ahead_sequential
-                } else {
-                    segment.next_ahead(sizes.read_ahead_sequential)
-                };
-                segment.was_hit = false;
-                segment.consumed = end;
+                (segment.read_ahead, segment.was_hit, segment.consumed) = (ahead, false, end);
                 self.cache.touch(slot);
                 held
             }
             None => {
-                // Where others read in between, too, a reader goes on in its segment with what that was read ahead (GF 4.3.1): one
-                // that goes backwards, or that leaves out a little.
-                let reader = self.cache.stream_of(first, end, SEQUENTIAL_DISTANCE);
-                let ahead = match reader {
-                    _ if sequential => sizes.read_ahead_sequential,
-                    Some(slot) => self.cache.segment(slot).next_ahead(sizes.read_ahead_sequential),
-                    None => sizes.read_ahead_random,
-                };
                 if let Some(slot) = reader {
                     self.cache.give_up(slot);
                 }

@@ -179,7 +179,7 @@ impl Bfq {
             return (false, 0);
         }
         let until = if compensate { self.idling_since } else { self.plug_time.unwrap_or(self.now) };
-        if !compensate && until < self.budget_start {
+        if until < self.budget_start {
             // The kernel takes a time below zero for more than an hour.
             return (queue.entity.service < self.max_budget / 2, TIMEOUT_MS);
         }

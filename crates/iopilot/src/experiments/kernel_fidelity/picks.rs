@@ -1,7 +1,7 @@
 //! [`picks`]: does a scheduler choose what the kernel's chose?
 
 use iopilot_block::{Nanos, ProcessId, Request, RequestId, Requests};
-use iopilot_sched::{AnyScheduler, Bfq, Dispatch, Environment, MergeLimits, Scheduler, SchedulerSpec, retry_at};
+use iopilot_sched::{AnyScheduler, Dispatch, Environment, MergeLimits, Scheduler, SchedulerSpec, retry_at};
 use iopilot_sim::Machine;
 use iopilot_trace::TraceRecord;
 use std::collections::{HashMap, HashSet};
@@ -193,10 +193,10 @@ impl<'a> Queue<'a> {
         [self.timer, self.retry].into_iter().flatten().min()
     }
 
-    fn bfq(&mut self) -> Option<&mut Bfq> {
-        match &mut self.scheduler {
-            AnyScheduler::Bfq(bfq) => Some(bfq),
-            _ => None,
+    /// What the clocks of those who insert show, where they stand still; only bfq asks them.
+    fn clock_of_submitter(&mut self, at: Option<Nanos>) {
+        if let AnyScheduler::Bfq(bfq) = &mut self.scheduler {
+            bfq.plug_time(at);
         }
     }
 
@@ -279,32 +279,30 @@ impl<'a> Guess<'a> {
 
     /// The same if the latest choice was made only now, which is just after it was possible.
     fn later(&self, now: Nanos) -> Option<Self> {
-        let (before, at) = self.open_choice(now)?;
-        let mut queue = Queue::clone(before);
-        self.since.iter().for_each(|&(at, event)| queue.apply(at, event));
-        queue.pull(now)?;
-        Some(Self { queue, before: Some((Box::new(before.clone()), at)), since: self.since.clone() })
-    }
-
-    /// The queue before the latest choice, and when that was possible, where it may have been made only now.
-    fn open_choice(&self, now: Nanos) -> Option<(&Queue<'a>, Nanos)> {
-        let settled = self.since.iter().any(|(_, event)| matches!(event, Event::Issued(_)));
-        let (before, at) = self.before.as_ref().filter(|(_, at)| !settled && now.since(*at) <= RACE)?;
-        Some((before, *at))
+        self.chosen_after(&self.since, now)
     }
 
     /// The same if the latest choice was made while the task of record `n`, just inserted, was submitting: to the task, whose clock stood
     /// still meanwhile, bfq's queue in service has not come there yet.
     fn overtook(&self, n: usize, now: Nanos) -> Option<Self> {
-        let (before, at) = self.open_choice(now)?;
-        let (_, earlier) = self.since.split_last()?;
+        let (AnyScheduler::Bfq(_), Some((_, earlier))) = (&self.queue.scheduler, self.since.split_last()) else {
+            return None;
+        };
+        let mut other = self.chosen_after(earlier, now)?;
+        other.queue.clock_of_submitter(Some(Nanos(now.0 - 1)));
+        other.queue.apply(now, Event::Inserted(n));
+        other.queue.clock_of_submitter(None);
+        Some(other)
+    }
+
+    /// The same if the latest choice was made only now, after `events`, which is within the race.
+    fn chosen_after(&self, events: &[(Nanos, Event)], now: Nanos) -> Option<Self> {
+        let settled = self.since.iter().any(|(_, event)| matches!(event, Event::Issued(_)));
+        let (before, _) = self.before.as_ref().filter(|(_, at)| !settled && now.since(*at) <= RACE)?;
         let mut queue = Queue::clone(before);
-        earlier.iter().for_each(|&(at, event)| queue.apply(at, event));
+        events.iter().for_each(|&(at, event)| queue.apply(at, event));
         queue.pull(now)?;
-        queue.bfq()?.plug_time(Some(Nanos(now.0 - 1)));
-        queue.apply(now, Event::Inserted(n));
-        queue.bfq()?.plug_time(None);
-        Some(Self { queue, before: Some((Box::new(before.clone()), at)), since: self.since.clone() })
+        Some(Self { queue, before: self.before.clone(), since: self.since.clone() })
     }
 
     /// The kernel has chosen record `n` where something else was chosen here: bfq and kyber go on from the kernel's choice, as

@@ -10,7 +10,7 @@ use iopilot_device::{Distant, load_disk};
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::workload::replay::{Dependent, ReplayRecord};
 use iopilot_sim::{BlockConfig, HostConfig, Machine, RunConfig, RunOptions, RunReport, run};
-use iopilot_trace::{InferOptions, TraceRecord, infer};
+use iopilot_trace::{Dependencies, InferOptions, TraceRecord, infer};
 use rayon::prelude::*;
 
 /// What reaches the device later than this after it arrived waited for something.
@@ -75,17 +75,20 @@ pub(super) fn all(plan: &Plan, measured: &[Measured], setup: &Setup<'_>) -> anyh
         machine
     };
     let options = RunOptions { seed: setup.seed, log: false };
-    let races = measured.par_iter().map(|m| {
+    let recordings: Vec<Vec<Replayable<'_>>> = measured.iter().map(Replayable::of).collect::<anyhow::Result<_>>()?;
+    let none = SchedulerSpec::parse("none")?;
+    let races = measured.par_iter().zip(&recordings).map(|(m, recordings)| {
         let machine = of_depth(m.cell.depth);
         let config = RunConfig { log: true, ..machine.run_config(&options) };
-        m.recordings.iter().map(|r| race_of(r, &machine, &config, setup)).collect::<anyhow::Result<Vec<_>>>()
+        let rig = Rig { machine: &machine, scheduler: &none, config: &config, setup };
+        recordings.iter().map(|r| r.race(&rig)).collect::<anyhow::Result<Vec<_>>>()
     });
     let races: Vec<Vec<Option<f64>>> = races.collect::<anyhow::Result<_>>()?;
     let typical = |depth: u32| {
         let here = measured.iter().zip(&races).filter(|(m, _)| m.cell.depth == depth);
         race::median(here.flat_map(|(_, races)| races.iter().copied().flatten()).collect())
     };
-    let one = |(m, races): (&Measured, &Vec<Option<f64>>)| -> anyhow::Result<Predicted> {
+    let one = |((m, recordings), races): ((&Measured, &Vec<Replayable<'_>>), &Vec<Option<f64>>)| -> anyhow::Result<Predicted> {
         let depth = m.cell.depth;
         let mut machine = of_depth(depth);
         // A recording under another scheduler tells nothing of the race for tags: then it is the machine's.
@@ -94,41 +97,15 @@ pub(super) fn all(plan: &Plan, measured: &[Measured], setup: &Setup<'_>) -> anyh
         let mut under = [Figures::default(); SCHEDULERS.len()];
         for (scheduler, figures) in SCHEDULERS.iter().zip(&mut under) {
             let spec: SchedulerSpec = SchedulerSpec::parse(scheduler)?;
-            let both = m.recordings.iter().zip(races);
-            let runs = both.map(|(r, race)| replayed(r, *race, &machine, &spec, &config, setup));
+            let rig = Rig { machine: &machine, scheduler: &spec, config: &config, setup };
+            let runs = recordings.iter().zip(races).map(|(r, race)| r.figures(*race, &rig));
             *figures = Figures::mean(&runs.collect::<anyhow::Result<Vec<_>>>()?);
         }
         let spec: SchedulerSpec = SchedulerSpec::parse(SCHEDULERS[m.scheduler])?;
         let same = m.recordings.iter().map(|r| picks(&r.records, r.origin, &spec, &machine, depth));
         Ok(Predicted { under, picks: same.sum::<anyhow::Result<Picks>>()? })
     };
-    measured.par_iter().zip(&races).map(one).collect()
-}
-
-/// With which probability a freed tag goes to the task that has freed it in a recording under `none`: that with which a simulation
-/// shows as many that went there. (What follows a completion need not follow from it, so that the share itself is a little low.)
-fn race_of(
-    recording: &Recording,
-    machine: &Machine,
-    config: &RunConfig,
-    setup: &Setup<'_>,
-) -> anyhow::Result<Option<f64>> {
-    let Some(shown) = recording.steals else { return Ok(None) };
-    let none = SchedulerSpec::parse("none")?;
-    let mut probability = shown;
-    for _ in 0..2 {
-        let mut simulated = Vec::new();
-        for draw in 0..DRAWS {
-            let report = simulated_once(recording, probability, draw, (machine, &none, config), setup)?;
-            simulated.extend(report.log.as_deref().and_then(race::steals));
-        }
-        let mean = simulated.iter().sum::<f64>() / simulated.len() as f64;
-        // Where there were no races, or nobody won one, nothing can be told from them.
-        if mean > 0.0 {
-            probability = (probability * shown / mean).min(1.0);
-        }
-    }
-    Ok(Some(probability))
+    measured.par_iter().zip(&recordings).zip(&races).map(one).collect()
 }
 
 /// What each recording under `none` on a disk of `depth` shows of the race for tags.
@@ -165,39 +142,71 @@ fn median_us(times: &mut [Nanos]) -> Option<f64> {
     (times.len() >= ENOUGH).then(|| times.select_nth_unstable(middle).1.0 as f64 / 1e3)
 }
 
-/// One replay of `recording` on a machine under a scheduler.
-fn simulated_once(
-    recording: &Recording,
-    tag_steal_probability: f64,
-    draw: u64,
-    (machine, scheduler, config): (&Machine, &SchedulerSpec, &RunConfig),
-    setup: &Setup<'_>,
-) -> anyhow::Result<RunReport> {
-    let Recording { records, path, .. } = recording;
-    let dependencies = infer(records, &InferOptions::default())?;
-    let requests: Vec<ReplayRecord> = records.iter().map(ReplayRecord::from).collect();
-    let host = HostConfig { tag_steal_probability, ..host(records, &config.host) };
-    let config = RunConfig { host, seed: config.seed.wrapping_add(draw), ..config.clone() };
-    let known = path.of.iter().copied();
-    let device = Distant::new(machine.device(), &path.there, &path.back, config.seed).knowing(known);
-    let source = Dependent::new(&requests[..], &dependencies, 1.0);
-    Ok(run(source, device, scheduler, &config, setup.progress)?)
+/// A recording, ready to be replayed.
+struct Replayable<'a> {
+    recording: &'a Recording,
+    requests: Vec<ReplayRecord>,
+    dependencies: Dependencies,
 }
 
-fn replayed(
-    recording: &Recording,
-    race: Option<f64>,
-    machine: &Machine,
-    scheduler: &SchedulerSpec,
-    config: &RunConfig,
-    setup: &Setup<'_>,
-) -> anyhow::Result<Figures> {
-    let probability = race.unwrap_or(config.host.tag_steal_probability);
-    let draws = if scheduler.name == "none" { DRAWS } else { 1 };
-    let once = |draw: u64| -> anyhow::Result<Figures> {
-        let report = simulated_once(recording, probability, draw, (machine, scheduler, config), setup)?;
-        let mut responses: Vec<Nanos> = report.outcomes.iter().flatten().map(|o| o.response).collect();
-        Ok(Figures::from_responses(&mut responses, report.bytes, report.elapsed_s))
-    };
-    Ok(Figures::mean(&(0..draws).map(once).collect::<anyhow::Result<Vec<_>>>()?))
+impl<'a> Replayable<'a> {
+    fn of(measured: &'a Measured) -> anyhow::Result<Vec<Self>> {
+        let one = |recording: &'a Recording| -> anyhow::Result<Self> {
+            let requests = recording.records.iter().map(ReplayRecord::from).collect();
+            Ok(Self { recording, requests, dependencies: infer(&recording.records, &InferOptions::default())? })
+        };
+        measured.recordings.iter().map(one).collect()
+    }
+
+    /// One replay on a machine under a scheduler, in which a freed tag goes to the task that has freed it with the probability `race`.
+    fn once(&self, race: f64, draw: u64, on: &Rig<'_>) -> anyhow::Result<RunReport> {
+        let Recording { records, path, .. } = self.recording;
+        let host = HostConfig { tag_steal_probability: race, ..host(records, &on.config.host) };
+        let config = RunConfig { host, seed: on.config.seed.wrapping_add(draw), ..on.config.clone() };
+        let known = path.of.iter().copied();
+        let device = Distant::new(on.machine.device(), &path.there, &path.back, config.seed).knowing(known);
+        let source = Dependent::new(&self.requests[..], &self.dependencies, 1.0);
+        Ok(run(source, device, on.scheduler, &config, on.setup.progress)?)
+    }
+
+    /// With which probability a freed tag goes to the task that has freed it in a recording under `none`: that with which a
+    /// simulation under it shows as many that went there. (What follows a completion need not follow from it, so that the share
+    /// itself is a little low.)
+    fn race(&self, on: &Rig<'_>) -> anyhow::Result<Option<f64>> {
+        let Some(shown) = self.recording.steals else { return Ok(None) };
+        let mut probability = shown;
+        for _ in 0..2 {
+            let mut simulated = Vec::new();
+            for draw in 0..DRAWS {
+                let report = self.once(probability, draw, on)?;
+                simulated.extend(report.log.as_deref().and_then(race::steals));
+            }
+            let mean = simulated.iter().sum::<f64>() / simulated.len() as f64;
+            // Where there were no races, or nobody won one, nothing can be told from them.
+            if mean > 0.0 {
+                probability = (probability * shown / mean).min(1.0);
+            }
+        }
+        Ok(Some(probability))
+    }
+
+    /// The mean over as many replays as the scheduler needs.
+    fn figures(&self, race: Option<f64>, on: &Rig<'_>) -> anyhow::Result<Figures> {
+        let race = race.unwrap_or(on.config.host.tag_steal_probability);
+        let draws = if on.scheduler.name == "none" { DRAWS } else { 1 };
+        let once = |draw: u64| -> anyhow::Result<Figures> {
+            let report = self.once(race, draw, on)?;
+            let mut responses: Vec<Nanos> = report.outcomes.iter().flatten().map(|o| o.response).collect();
+            Ok(Figures::from_responses(&mut responses, report.bytes, report.elapsed_s))
+        };
+        Ok(Figures::mean(&(0..draws).map(once).collect::<anyhow::Result<Vec<_>>>()?))
+    }
+}
+
+/// What a recording is replayed on.
+struct Rig<'a> {
+    machine: &'a Machine,
+    scheduler: &'a SchedulerSpec,
+    config: &'a RunConfig,
+    setup: &'a Setup<'a>,
 }
