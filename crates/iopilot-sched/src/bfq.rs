@@ -150,8 +150,7 @@ pub struct Bfq {
     /// When waiting for the queue in service ends.
     timer: Option<Nanos>,
     idling_since: Nanos,
-    /// What the clock of whoever inserts shows, where it stands still.
-    plug_time: Option<Nanos>,
+    replay: replay::Replay,
     injected: bool,
     measure_next_dispatch: bool,
     measuring_since: Nanos,
@@ -206,7 +205,7 @@ impl Bfq {
             solid_state_with_queueing: !env.rotational,
             timer: None,
             idling_since: Nanos::ZERO,
-            plug_time: None,
+            replay: replay::Replay::default(),
             injected: false,
             measure_next_dispatch: false,
             measuring_since: Nanos::ZERO,

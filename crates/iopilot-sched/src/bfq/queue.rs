@@ -7,14 +7,14 @@ use iopilot_block::{IoPriority, Nanos, PriorityClass, RequestId};
 use std::ops::{Index, IndexMut};
 
 /// Names a queue in its slab; reused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct QueueId(pub(super) u32);
 
 /// Names a process' context in its slab; reused.
 pub(super) type ContextId = usize;
 
 /// The tree of its class that an entity is in.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) enum Tree {
     #[default]
     Nowhere,

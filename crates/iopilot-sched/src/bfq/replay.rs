@@ -2,6 +2,33 @@
 
 use super::{Bfq, Expiration};
 use iopilot_block::{Nanos, RequestId, Requests};
+use std::hash::{Hash, Hasher};
+
+const MS: i64 = 1_000_000;
+
+/// What only replays ask.
+#[derive(Clone, Debug)]
+pub(super) struct Replay {
+    /// By how much the clock of whoever acts is wrong.
+    pub(super) clock_error_ns: i64,
+    /// What queues were charged for the time they took, in sectors.
+    pub(super) charged: i64,
+    margin_ns: i64,
+}
+
+impl Default for Replay {
+    fn default() -> Self {
+        Self { clock_error_ns: 0, charged: 0, margin_ns: i64::MAX }
+    }
+}
+
+impl Replay {
+    /// A queue leaves service, and is charged for `ns`, which the kernel rounds down to milliseconds.
+    pub(super) fn measured(&mut self, ns: i64) {
+        let over = ns.rem_euclid(MS);
+        self.margin_ns = self.margin_ns.min(over + 1).min(MS - over);
+    }
+}
 
 impl Bfq {
     /// Puts the queue of `id`, which is queued, in service, and makes `id` its next, whatever would have been chosen: for replays
@@ -22,9 +49,34 @@ impl Bfq {
         queue.entity.budget = queue.entity.budget.max(queue.entity.service + charge);
     }
 
-    /// From now on the clocks of those who insert show `at`, or the time: while a task submits, its plug keeps the time (Linux 6.9), and a
-    /// queue that came into service on another CPU meanwhile did so in its future.
-    pub fn plug_time(&mut self, at: Option<Nanos>) {
-        self.plug_time = at;
+    /// From now on the clock of whoever acts is off by `ns`. A task's clock stands still while it submits (Linux 6.9: its plug keeps the
+    /// time), and a queue that came into service on another CPU meanwhile did so in its future.
+    pub fn clock_error(&mut self, ns: i64) {
+        self.replay.clock_error_ns = ns;
+    }
+
+    /// By how many nanoseconds clocks would have had to be off for a queue to be charged otherwise, at the closest since this was asked
+    /// last; `i64::MAX` where none was charged.
+    pub fn take_margin(&mut self) -> i64 {
+        std::mem::replace(&mut self.replay.margin_ns, i64::MAX)
+    }
+
+    /// What queues were charged so far for the time they took, in sectors: where it differs the order of what is to come does, too.
+    pub fn charged_for_time(&self) -> i64 {
+        self.replay.charged
+    }
+
+    /// What decides whom it serves next and for how long, apart from clocks: two with the same go on alike until clocks tell them apart.
+    pub fn digest(&self, to: &mut impl Hasher) {
+        self.in_service.hash(to);
+        self.trees.iter().for_each(|tree| tree.vtime.hash(to));
+        for q in self.queues.live() {
+            let queue = &self.queues[q];
+            let e = &queue.entity;
+            q.hash(to);
+            (e.start, e.finish, e.service, e.budget, e.weight, e.tree).hash(to);
+            (queue.max_budget, queue.queued, queue.dispatched, queue.waiting, queue.busy).hash(to);
+            (queue.raising.coeff, queue.habits.inject_limit, queue.merged_into).hash(to);
+        }
     }
 }

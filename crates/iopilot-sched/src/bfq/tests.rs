@@ -421,20 +421,22 @@ fn it_can_be_told_what_was_chosen() {
 
 #[test]
 fn a_task_whose_clock_stands_still_has_a_queue_pay_for_more_than_an_hour() {
-    let charged = |plug_time: Option<Nanos>| {
+    let charged = |error: i64| {
         let mut b = Bench::new(Bfq::new(&Environment::default()));
         b.now = Nanos::from_secs(1);
         read_of(&mut b, 1, 10_000);
         b.dispatch().unwrap();
         let q = b.scheduler.in_service.unwrap();
         b.scheduler.queues[q].raising.coeff = 1;
-        b.scheduler.plug_time(plug_time);
+        b.scheduler.clock_error(error);
         let before = b.scheduler.trees[b.scheduler.queues[q].class].vtime;
+        b.scheduler.take_margin();
         b.scheduler.expire(&b.rqs, q, false, Expiration::Preempted);
+        assert_eq!(b.scheduler.charged_for_time() > 0, error < 0);
+        assert_eq!(b.scheduler.take_margin(), if error < 0 { 1 } else { error + 1 });
         b.scheduler.trees[b.scheduler.queues[q].class].vtime - before
     };
-    let at = Nanos::from_secs(1);
-    assert_eq!(charged(None), 0, "it paid for what it was sent");
-    assert_eq!(charged(Some(at)), 0, "it came into service when the other began to submit");
-    assert!(charged(Some(Nanos(at.0 - 1))) > 0, "or just after");
+    assert_eq!(charged(50), 0, "it paid for what it was sent");
+    assert_eq!(charged(0), 0, "it came into service when the other began to submit");
+    assert!(charged(-1) > 0, "or just after");
 }

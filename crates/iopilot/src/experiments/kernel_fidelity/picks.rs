@@ -1,20 +1,19 @@
 //! [`picks`]: does a scheduler choose what the kernel's chose?
 
-use iopilot_block::{Nanos, ProcessId, Request, RequestId, Requests};
-use iopilot_sched::{AnyScheduler, Dispatch, Environment, MergeLimits, Scheduler, SchedulerSpec, retry_at};
+mod guess;
+mod queue;
+
+use guess::{Guess, RACE};
+use iopilot_block::{Nanos, ProcessId};
+use iopilot_sched::{Environment, SchedulerSpec};
 use iopilot_sim::Machine;
 use iopilot_trace::TraceRecord;
+use queue::Queue;
 use std::collections::{HashMap, HashSet};
 use std::iter::Sum;
 
-/// Those of a loop device (`max_sectors_kb` 1280).
-const LIMITS: MergeLimits = MergeLimits { max_sectors: 2560, nomerges: 0 };
-/// How long after it could have chosen the kernel may have chosen: it first has to get round to it, and what it is handed
-/// meanwhile by another CPU may be in time or not.
-const RACE: Nanos = Nanos(100_000);
-
-/// So many ways are followed in which these races may have ended.
-const GUESSES: usize = 64;
+/// So many ways are followed in which it may have gone.
+const GUESSES: usize = 256;
 
 /// How often it chose the same.
 #[derive(Clone, Copy, Debug, Default)]
@@ -64,8 +63,8 @@ pub(super) fn picks(
         nr_requests: 256,
     };
     let queue = Queue::new(scheduler.build(&environment)?, records);
-    let guesses = vec![Guess { queue, before: None, since: Vec::new() }];
-    let mut replay = Replay { guesses, depth, in_flight: 0, picks: Picks::default() };
+    let guesses = vec![Guess::new(queue)];
+    let mut replay = Replay { guesses, depth, in_flight: 0, last_inserted: Nanos::ZERO, picks: Picks::default() };
     events(records).into_iter().for_each(|(now, event)| replay.take(origin + now, event));
     Ok(replay.picks)
 }
@@ -91,286 +90,55 @@ fn events(records: &[TraceRecord]) -> Vec<(Nanos, Event)> {
     events
 }
 
-/// A scheduler with what it holds.
-#[derive(Clone)]
-struct Queue<'a> {
-    records: &'a [TraceRecord],
-    scheduler: AnyScheduler,
-    requests: Requests,
-    /// The request of each record that is under way.
-    ids: HashMap<usize, RequestId>,
-    /// Chosen here, and not issued by the kernel yet.
-    pulled: Vec<RequestId>,
-    /// Issued by the kernel, and not chosen here yet.
-    owed: HashSet<RequestId>,
-    /// When it asked to be asked again.
-    timer: Option<Nanos>,
-    /// When the kernel asks it again of itself.
-    retry: Option<Nanos>,
-}
-
-impl<'a> Queue<'a> {
-    fn new(scheduler: AnyScheduler, records: &'a [TraceRecord]) -> Self {
-        Self {
-            records,
-            scheduler,
-            requests: Requests::new(),
-            ids: HashMap::new(),
-            pulled: Vec::new(),
-            owed: HashSet::new(),
-            timer: None,
-            retry: None,
-        }
-    }
-
-    /// Tells the scheduler what happened.
-    fn apply(&mut self, now: Nanos, event: Event) {
-        match event {
-            Event::Inserted(n) => self.inserted(n, now),
-            Event::Completed(n) => {
-                // What is still queued here completes when it is chosen.
-                if let Some(id) = self.ids.remove(&n).filter(|id| !self.owed.contains(id)) {
-                    self.finish(id, now);
-                }
-            }
-            Event::Exited(n) => self.scheduler.process_exited(self.records[n].process.unwrap_or_default(), now),
-            Event::Issued(_) => {}
-        }
-    }
-
-    fn inserted(&mut self, n: usize, now: Nanos) {
-        let record = &self.records[n];
-        let mut rq = Request::new(record.op, record.lba, record.sectors, record.process.unwrap_or_default());
-        (rq.flags, rq.priority, rq.criticality) = (record.flags, record.priority, record.criticality());
-        (rq.cpu, rq.arrived, rq.inserted) = (record.cpu.unwrap_or(0), now, now);
-        let id = self.requests.insert(rq);
-        if self.scheduler.try_merge(&mut self.requests, id, &LIMITS, now).is_none() {
-            self.ids.insert(n, id);
-            self.scheduler.insert(&mut self.requests, id, now);
-        }
-    }
-
-    fn finish(&mut self, id: RequestId, now: Nanos) {
-        self.scheduler.completed(&mut self.requests, id, now);
-        let mut next = Some(id);
-        while let Some(part) = next {
-            next = self.requests.next_part(part);
-            self.requests.remove(part);
-        }
-    }
-
-    /// Has it choose one; `None` where it does not want to.
-    fn pull(&mut self, now: Nanos) -> Option<RequestId> {
-        self.timer = None;
-        loop {
-            match self.scheduler.dispatch(&mut self.requests, now) {
-                Dispatch::Request(id) if self.owed.remove(&id) => {
-                    if !self.ids.values().any(|&under_way| under_way == id) {
-                        self.finish(id, now);
-                    }
-                }
-                Dispatch::Request(id) => {
-                    self.pulled.push(id);
-                    return Some(id);
-                }
-                Dispatch::WaitUntil(at) => {
-                    self.timer = Some(at.max(Nanos(now.0 + 1)));
-                    self.retry.get_or_insert(retry_at(now));
-                    return None;
-                }
-                Dispatch::Empty => {
-                    if self.scheduler.queued() > 0 {
-                        self.retry.get_or_insert(retry_at(now));
-                    }
-                    return None;
-                }
-            }
-        }
-    }
-
-    /// When it is asked next, if nothing happens.
-    fn next_timer(&self) -> Option<Nanos> {
-        [self.timer, self.retry].into_iter().flatten().min()
-    }
-
-    /// What the clocks of those who insert show, where they stand still; only bfq asks them.
-    fn clock_of_submitter(&mut self, at: Option<Nanos>) {
-        if let AnyScheduler::Bfq(bfq) = &mut self.scheduler {
-            bfq.plug_time(at);
-        }
-    }
-
-    /// Has bfq or kyber choose record `n`; false where it is neither, or does not hold it.
-    fn steer(&mut self, n: usize, now: Nanos) -> bool {
-        let Some(&id) = self.ids.get(&n).filter(|id| !self.pulled.contains(id) && !self.owed.contains(id)) else {
-            return false;
-        };
-        match &mut self.scheduler {
-            AnyScheduler::Bfq(bfq) => bfq.steer(&self.requests, id, now),
-            AnyScheduler::Kyber(kyber) => kyber.steer(&self.requests, id),
-            _ => return false,
-        }
-        self.pull(now) == Some(id)
-    }
-
-    /// The device has the request of record `n`, whatever was chosen here.
-    fn issued(&mut self, n: usize, now: Nanos) {
-        let Some(&id) = self.ids.get(&n) else { return };
-        while !self.pulled.contains(&id) && self.pull(now).is_some() {}
-        match self.pulled.iter().position(|&p| p == id) {
-            Some(at) => drop(self.pulled.remove(at)),
-            None => drop(self.owed.insert(id)),
-        }
-    }
-}
-
-/// One way in which it may have gone, as far as can be seen from outside.
-#[derive(Clone)]
-struct Guess<'a> {
-    queue: Queue<'a>,
-    /// The queue before the latest choice, and when that was made.
-    before: Option<(Box<Queue<'a>>, Nanos)>,
-    /// What happened since then.
-    since: Vec<(Nanos, Event)>,
-}
-
-impl<'a> Guess<'a> {
-    fn take(&mut self, now: Nanos, event: Event) {
-        self.queue.apply(now, event);
-        self.since.push((now, event));
-    }
-
-    /// Does what the scheduler wanted to do until `now`.
-    fn timers(&mut self, now: Nanos) {
-        while let Some(at) = self.queue.next_timer().filter(|&at| at <= now) {
-            // Where the scheduler has the queue run, that is the retry, too.
-            if self.queue.timer.take_if(|timer| *timer <= at).is_some() {
-                self.queue.retry = None;
-            }
-            self.queue.retry.take_if(|retry| *retry <= at);
-            self.look_ahead(at);
-        }
-    }
-
-    /// Runs the queue as the kernel does after `event`.
-    fn run(&mut self, now: Nanos, event: Event) {
-        if !matches!(event, Event::Completed(_)) {
-            self.look_ahead(now);
-        } else if self.queue.pulled.is_empty() {
-            match self.queue.scheduler.runs_after_completion() {
-                Some(at) if at <= now => {
-                    self.queue.retry = None;
-                    self.look_ahead(now);
-                }
-                at => self.queue.timer = at.filter(|_| self.queue.scheduler.queued() > 0),
-            }
-        }
-    }
-
-    fn look_ahead(&mut self, now: Nanos) {
-        if self.queue.pulled.is_empty() {
-            let before = self.queue.clone();
-            if self.queue.pull(now).is_some() {
-                self.before = Some((Box::new(before), now));
-                self.since.clear();
-            }
-        }
-    }
-
-    /// The same if the latest choice was made only now, which is just after it was possible.
-    fn later(&self, now: Nanos) -> Option<Self> {
-        self.chosen_after(&self.since, now)
-    }
-
-    /// The same if the latest choice was made while the task of record `n`, just inserted, was submitting: to the task, whose clock stood
-    /// still meanwhile, bfq's queue in service has not come there yet.
-    fn overtook(&self, n: usize, now: Nanos) -> Option<Self> {
-        let (AnyScheduler::Bfq(_), Some((_, earlier))) = (&self.queue.scheduler, self.since.split_last()) else {
-            return None;
-        };
-        let mut other = self.chosen_after(earlier, now)?;
-        other.queue.clock_of_submitter(Some(Nanos(now.0 - 1)));
-        other.queue.apply(now, Event::Inserted(n));
-        other.queue.clock_of_submitter(None);
-        Some(other)
-    }
-
-    /// The same if the latest choice was made only now, after `events`, which is within the race.
-    fn chosen_after(&self, events: &[(Nanos, Event)], now: Nanos) -> Option<Self> {
-        let settled = self.since.iter().any(|(_, event)| matches!(event, Event::Issued(_)));
-        let (before, _) = self.before.as_ref().filter(|(_, at)| !settled && now.since(*at) <= RACE)?;
-        let mut queue = Queue::clone(before);
-        events.iter().for_each(|&(at, event)| queue.apply(at, event));
-        queue.pull(now)?;
-        Some(Self { queue, before: self.before.clone(), since: self.since.clone() })
-    }
-
-    /// The kernel has chosen record `n` where something else was chosen here: bfq and kyber go on from the kernel's choice, as
-    /// what they choose next hangs on whom they serve.
-    fn steer(&mut self, n: usize, now: Nanos) {
-        let mut queue = match &self.before {
-            Some((before, _)) => Queue::clone(before),
-            None if self.queue.pulled.is_empty() => self.queue.clone(),
-            None => return,
-        };
-        if self.before.is_some() {
-            for &(at, event) in &self.since {
-                match event {
-                    Event::Issued(n) if queue.steer(n, at) => queue.issued(n, at),
-                    Event::Issued(_) => return,
-                    event => queue.apply(at, event),
-                }
-            }
-        }
-        if queue.steer(n, now) {
-            (self.queue, self.before) = (queue, None);
-        }
-    }
-
-    /// Whether it has chosen record `n` next, or next but one where another CPU may choose at the same time, as the device
-    /// takes more.
-    fn chose(&mut self, n: usize, now: Nanos, more: bool) -> bool {
-        self.look_ahead(now);
-        let wanted = self.queue.ids.get(&n).copied();
-        if self.queue.pulled.first().copied() == wanted {
-            return true;
-        }
-        if more && self.queue.pulled.len() == 1 {
-            let mut queue = self.queue.clone();
-            if queue.pull(now) == wanted {
-                self.queue = queue;
-                return true;
-            }
-        }
-        false
-    }
-}
-
+/// All the ways in which it may have gone that agree with what was issued.
 struct Replay<'a> {
     /// Never empty, the likeliest first.
     guesses: Vec<Guess<'a>>,
     depth: u32,
     in_flight: u32,
+    last_inserted: Nanos,
     picks: Picks,
 }
 
-impl Replay<'_> {
+impl<'a> Replay<'a> {
     fn take(&mut self, now: Nanos, event: Event) {
-        self.guesses.iter_mut().for_each(|guess| guess.timers(now));
+        self.each(|guess, others| guess.timers(now, others));
         if let Event::Issued(n) = event {
             self.issued(n, now);
         } else {
             self.in_flight -= u32::from(matches!(event, Event::Completed(_)));
-            self.guesses.iter_mut().for_each(|guess| guess.take(now, event));
-            let later: Vec<_> = self.guesses.iter().filter_map(|guess| guess.later(now)).collect();
-            let overtook: Vec<_> = match event {
-                Event::Inserted(n) => self.guesses.iter().filter_map(|guess| guess.overtook(n, now)).collect(),
-                _ => Vec::new(),
-            };
-            self.guesses.extend(later.into_iter().chain(overtook));
-            self.guesses.truncate(GUESSES);
+            self.each(|guess, others| guess.take(now, event, others));
+            let later: Vec<_> = self.guesses.iter().flat_map(|guess| guess.later(now)).collect();
+            let overtook: Vec<_> = self.guesses.iter().flat_map(|guess| guess.overtook(now, event)).collect();
+            self.add(later);
+            self.add(overtook);
         }
-        self.guesses.iter_mut().for_each(|guess| guess.run(now, event));
+        self.each(|guess, others| guess.run(now, event, others));
+        if matches!(event, Event::Inserted(_)) {
+            self.last_inserted = now;
+        }
+        // Who inserts then runs the queue; so does who was at it already.
+        if now.since(self.last_inserted) <= RACE && !matches!(event, Event::Completed(_)) {
+            self.each(|guess, others| others.extend(guess.both(now)));
+        }
+    }
+
+    /// Has each guess do something, and goes on with what it may have come to instead, too.
+    fn each(&mut self, mut act: impl FnMut(&mut Guess<'a>, &mut Vec<Guess<'a>>)) {
+        let mut others = Vec::new();
+        self.guesses.iter_mut().for_each(|guess| act(guess, &mut others));
+        self.add(others);
+    }
+
+    /// Goes on with `others`, too: as many as there is room for, and each bfq once.
+    fn add(&mut self, others: Vec<Guess<'a>>) {
+        if others.is_empty() {
+            return;
+        }
+        self.guesses.extend(others);
+        let mut seen = HashSet::new();
+        self.guesses.retain(|guess| guess.queue.digest().is_none_or(|digest| seen.insert(digest)));
+        self.guesses.truncate(GUESSES);
     }
 
     /// The kernel's choice is known: guesses that would have it otherwise are wrong.
@@ -378,11 +146,14 @@ impl Replay<'_> {
         self.picks.all += 1;
         let more = self.in_flight + 1 < self.depth;
         self.in_flight += 1;
-        let right: Vec<_> = self.guesses.iter_mut().map(|guess| guess.chose(n, now, more)).collect();
+        self.each(|guess, others| guess.look_ahead(now, others));
+        let mut others = Vec::new();
+        let right: Vec<_> = self.guesses.iter_mut().map(|guess| guess.chose(n, now, more, &mut others)).collect();
         if right.contains(&true) {
             self.picks.same += 1;
             let mut right = right.into_iter();
             self.guesses.retain(|_| right.next() == Some(true));
+            self.add(others);
         } else {
             self.guesses.truncate(1);
             self.guesses.iter_mut().for_each(|guess| guess.steer(n, now));
@@ -436,6 +207,16 @@ mod tests {
             let picks = picks(&records, Nanos::ZERO, &spec, &machine, 4).unwrap();
             assert_eq!(picks.all, 600);
             assert!(picks.same * 100 >= picks.all * percent, "{scheduler}: {picks:?}");
+        }
+    }
+
+    #[test]
+    fn another_scheduler_is_told_from_it_and_another_tunable() {
+        let others = [("bfq", "bfq:low_latency=0"), ("bfq", "kyber"), ("mq-deadline", "mq-deadline:fifo_batch=1")];
+        for (scheduler, other) in others {
+            let (records, _, machine) = recorded(scheduler);
+            let picks = picks(&records, Nanos::ZERO, &SchedulerSpec::parse(other).unwrap(), &machine, 4).unwrap();
+            assert!(picks.same * 100 < picks.all * 95, "{scheduler} as {other}: {picks:?}");
         }
     }
 
