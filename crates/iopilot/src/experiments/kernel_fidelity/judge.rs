@@ -1,5 +1,6 @@
 //! Tables and claims.
 
+mod ranking;
 mod summary;
 
 use super::measure::{Measured, Path};
@@ -15,8 +16,6 @@ use std::fmt::Write as _;
 const MEAN: f64 = 5.0;
 const P99: f64 = 15.0;
 const CROSS: f64 = 10.0;
-/// Schedulers whose throughput differs by less are alike, in percent.
-const ALIKE: f64 = 5.0;
 /// Share of choices that must agree, in percent.
 const SAME: f64 = 99.0;
 
@@ -262,7 +261,7 @@ fn claims(known: &[Known<'_>]) -> Vec<Claim> {
         &Within::new(CROSS, far),
         across,
     ));
-    claims.push(ranking(known));
+    claims.push(ranking::claim(known));
     for (s, scheduler) in SCHEDULERS.iter().enumerate().skip(1) {
         let all: Picks = known.iter().map(|k| k.predicted[s].picks).sum();
         let share = all.percent();
@@ -271,33 +270,4 @@ fn claims(known: &[Known<'_>]) -> Vec<Claim> {
         claims.push(Claim::new("goal", what, format!("{SAME} %"), ours, share >= SAME, "see docs/validation.md"));
     }
     claims
-}
-
-/// Of two schedulers whose throughput differs, whatever is recorded tells the better one.
-fn ranking(known: &[Known<'_>]) -> Claim {
-    let (mut pairs, mut right) = (0, 0);
-    for k in known {
-        for from in 0..SCHEDULERS.len() {
-            for a in 0..SCHEDULERS.len() {
-                for b in a + 1..SCHEDULERS.len() {
-                    let real = k.kernel[a].mb_s / k.kernel[b].mb_s;
-                    if (real.max(1.0 / real) - 1.0) * 100.0 > ALIKE {
-                        let ours = k.simulated(from, a).mb_s / k.simulated(from, b).mb_s;
-                        pairs += 1;
-                        right += u32::from((real > 1.0) == (ours > 1.0));
-                    }
-                }
-            }
-        }
-    }
-    let what = "the ranking of the schedulers by throughput is the kernel's, whichever was recorded";
-    let goal = format!("wherever they differ by more than {ALIKE} %");
-    Claim::new(
-        "goal",
-        what,
-        goal,
-        format!("{right} of {pairs} pairs"),
-        right == pairs,
-        "the table `across` tells by how much",
-    )
 }
