@@ -12,6 +12,11 @@ const INTERVALS: usize = 160;
 /// Pixels between two labels, so that they do not overlap.
 const LABEL_HEIGHT: f64 = 15.0;
 
+/// Pixels between a label and its line.
+const LABEL_GAP: f64 = 6.0;
+/// Pixels that a letter of a label takes, at most on average.
+const LETTER_WIDTH: f64 = 7.5;
+
 /// One scheduler's line in pixels, and where its label goes.
 struct Line<'a> {
     run: usize,
@@ -41,7 +46,7 @@ pub(super) fn response(comparison: &Comparison, emphasis: &[Emphasis]) -> String
     };
     let lines = collect(comparison, emphasis, points);
     let axes = frame.x_axis(&x, 6, time_tick) + &frame.y_axis(&y, 5, |v| format!("{} %", tick(v * 100.0)));
-    let labels = crossing_labels(&lines, |rank| y.at(0.30 + 0.13 * (rank % 5) as f64));
+    let labels = crossing_labels(&lines, &frame, |rank| y.at(0.30 + 0.13 * (rank % 5) as f64));
     format!("{}{axes}{}{labels}</svg>", frame.open("Cumulative distribution of response times"), draw(&lines))
 }
 
@@ -61,7 +66,7 @@ pub(super) fn tail(comparison: &Comparison, emphasis: &[Emphasis]) -> String {
     let lines = collect(comparison, emphasis, points);
     let axes = frame.x_axis(&x, 6, time_tick) + &frame.y_axis(&y, 5, |v| format!("{} %", tick(v * 100.0)));
     let (bottom, top) = frame.y_range();
-    let labels = crossing_labels(&lines, |rank| bottom - (0.16 + 0.11 * (rank % 5) as f64) * (bottom - top));
+    let labels = crossing_labels(&lines, &frame, |rank| bottom - (0.16 + 0.11 * (rank % 5) as f64) * (bottom - top));
     format!("{}{axes}{}{labels}</svg>", frame.open("Share of requests that took longer"), draw(&lines))
 }
 
@@ -158,8 +163,8 @@ fn draw(lines: &[Line<'_>]) -> String {
     }) + "</g>"
 }
 
-/// A label beside each line where it crosses a height of its own: left of the faster half, right of the slower.
-fn crossing_labels(lines: &[Line<'_>], height: impl Fn(usize) -> f64) -> String {
+/// A label beside each line where it crosses a height of its own: left of the faster half, right of the slower, where it fits there.
+fn crossing_labels(lines: &[Line<'_>], frame: &Frame, height: impl Fn(usize) -> f64) -> String {
     let mut order: Vec<&Line<'_>> = lines.iter().filter(|l| !l.points.is_empty()).collect();
     let middle = height(2);
     order.sort_by(|a, b| {
@@ -170,8 +175,9 @@ fn crossing_labels(lines: &[Line<'_>], height: impl Fn(usize) -> f64) -> String 
     let coloured = order.iter().filter(|l| l.emphasis.colour.is_some()).count();
     order.iter().enumerate().fold(String::new(), |mut out, (rank, l)| {
         let y = height(rank);
-        let left = rank < coloured.div_ceil(2);
-        let x = crossing(&l.points, y) + if left { -6.0 } else { 6.0 };
+        let at = crossing(&l.points, y);
+        let left = is_left(at, l.name, rank < coloured.div_ceil(2), frame);
+        let x = at + if left { -LABEL_GAP } else { LABEL_GAP };
         let _ = write!(
             out,
             "<text {} x=\"{}\" y=\"{}\" text-anchor=\"{}\">{}</text>",
@@ -183,6 +189,15 @@ fn crossing_labels(lines: &[Line<'_>], height: impl Fn(usize) -> f64) -> String 
         );
         out
     })
+}
+
+/// Whether the label `name` of a line that passes at `x` goes to the left of it: as `wanted`, unless it would run over the edge.
+fn is_left(x: f64, name: &str, wanted: bool, frame: &Frame) -> bool {
+    let width = LABEL_GAP + LETTER_WIDTH * name.chars().count() as f64;
+    match wanted {
+        true => x - width >= frame.plot.0 || x + width > frame.size.0,
+        false => x + width > frame.size.0,
+    }
 }
 
 /// Where a line that only rises or only falls passes the height `y`.
@@ -259,6 +274,15 @@ mod tests {
         let rising = [(0.0, 100.0), (10.0, 50.0), (20.0, 0.0)];
         assert_eq!(crossing(&rising, 75.0), 5.0);
         assert_eq!(crossing(&[(3.0, 9.0), (3.0, 9.0)], 9.0), 3.0);
+    }
+
+    #[test]
+    fn a_label_stays_within_the_picture() {
+        let frame = Frame::new((560.0, 340.0), 58.0, 12.0, 16.0, 40.0);
+        let is_left = |x, wanted| is_left(x, "mq-deadline", wanted, &frame);
+        assert!(is_left(300.0, true) && !is_left(300.0, false), "as wanted");
+        assert!(is_left(540.0, false), "no room at the right");
+        assert!(!is_left(70.0, true), "nor over the axis");
     }
 
     #[test]
