@@ -7,27 +7,12 @@ use std::hash::{Hash, Hasher};
 const MS: i64 = 1_000_000;
 
 /// What only replays ask.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Replay {
     /// By how much the clock of whoever acts is wrong.
     pub(super) clock_error_ns: i64,
     /// What queues were charged for the time they took, in sectors.
     pub(super) charged: i64,
-    margin_ns: i64,
-}
-
-impl Default for Replay {
-    fn default() -> Self {
-        Self { clock_error_ns: 0, charged: 0, margin_ns: i64::MAX }
-    }
-}
-
-impl Replay {
-    /// A queue leaves service, and is charged for `ns`, which the kernel rounds down to milliseconds.
-    pub(super) fn measured(&mut self, ns: i64) {
-        let over = ns.rem_euclid(MS);
-        self.margin_ns = self.margin_ns.min(over + 1).min(MS - over);
-    }
 }
 
 impl Bfq {
@@ -55,10 +40,18 @@ impl Bfq {
         self.replay.clock_error_ns = ns;
     }
 
-    /// By how many nanoseconds clocks would have had to be off for a queue to be charged otherwise, at the closest since this was asked
-    /// last; `i64::MAX` where none was charged.
-    pub fn take_margin(&mut self) -> i64 {
-        std::mem::replace(&mut self.replay.margin_ns, i64::MAX)
+    /// By how many nanoseconds the clock of whoever acts at `now` would have to be off for the queue in service to be charged
+    /// otherwise, should it leave service: the kernel rounds its time down to milliseconds. `i64::MAX` where none is in service.
+    pub fn clock_margin(&self, now: Nanos) -> i64 {
+        if self.in_service.is_none() {
+            return i64::MAX;
+        }
+        let margin = |until: Nanos| {
+            let over = (until.0 as i64 - self.budget_start.0 as i64).rem_euclid(MS);
+            (over + 1).min(MS - over)
+        };
+        // Where it was idled for in vain, that does not count.
+        margin(now).min(margin(self.idling_since))
     }
 
     /// What queues were charged so far for the time they took, in sectors: where it differs the order of what is to come does, too.

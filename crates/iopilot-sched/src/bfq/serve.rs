@@ -172,20 +172,14 @@ impl Bfq {
         }
     }
 
-    /// How long the queue in service has been so, to the clock of whoever asks; not counting what was idled last where that is
-    /// to be compensated for.
-    fn in_service_ns(&self, compensate: bool) -> i64 {
-        let until = if compensate { self.idling_since } else { self.now };
-        until.0 as i64 + self.replay.clock_error_ns - self.budget_start.0 as i64
-    }
-
     /// Whether `q` consumed its budget slowly, and how long it was in service in ms.
     fn is_slow(&self, q: QueueId, compensate: bool) -> (bool, u64) {
         let queue = &self.queues[q];
         if !queue.sync {
             return (false, 0);
         }
-        let ns = self.in_service_ns(compensate);
+        let until = if compensate { self.idling_since } else { self.now };
+        let ns = until.0 as i64 + self.replay.clock_error_ns - self.budget_start.0 as i64;
         if ns < 0 {
             // The kernel takes a time below zero for more than an hour.
             return (queue.entity.service < self.max_budget / 2, TIMEOUT_MS);
@@ -215,11 +209,8 @@ impl Bfq {
         let (slow, ms) = self.is_slow(q, compensate);
         let queue = &self.queues[q];
         let late = reason == Expiration::BudgetTimeout && queue.budget_left() >= queue.entity.budget / 3;
-        if queue.raising.coeff == 1 {
-            self.replay.measured(self.in_service_ns(compensate));
-            if slow || late {
-                self.charge_time(q, ms);
-            }
+        if queue.raising.coeff == 1 && (slow || late) {
+            self.charge_time(q, ms);
         }
         if self.tunables.low_latency {
             let jiffies = self.jiffies();

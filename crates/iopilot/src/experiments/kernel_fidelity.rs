@@ -9,6 +9,7 @@ mod measure;
 mod picks;
 mod predict;
 mod race;
+mod requests;
 
 use super::{Experiment, Outcome, Setup};
 use iopilot_live::ReadPattern;

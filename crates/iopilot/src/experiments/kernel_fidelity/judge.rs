@@ -6,11 +6,10 @@ mod summary;
 use super::measure::{Measured, Path};
 use super::picks::Picks;
 use super::predict::{Figures, Predicted, steals};
-use super::{Cell, Plan, SCHEDULERS, race};
+use super::{Cell, Plan, SCHEDULERS, race, requests};
 use crate::experiments::outcome::Cell as Value;
 use crate::experiments::{Claim, Outcome, ResultTable};
 use iopilot_block::Nanos;
-use std::fmt::Write as _;
 
 /// What a simulation may be off by, in percent.
 const MEAN: f64 = 5.0;
@@ -134,38 +133,8 @@ pub(super) fn outcome(plan: &Plan, measured: &[Measured], predicted: &[Predicted
         tables: vec![summary::table(&known), cells(&known), across(&known), order(&known)],
         claims: claims(&known),
         notes,
-        files: vec![("kernel-fidelity-requests.csv".to_owned(), requests(measured))],
+        files: vec![("kernel-fidelity-requests.csv".to_owned(), requests::table(measured))],
     }
-}
-
-/// Every request that was recorded, for those who want to look closer.
-fn requests(measured: &[Measured]) -> String {
-    let mut text = String::from(
-        "pattern,processes,depth,scheduler,recording,arrived_ns,inserted_ns,issued_ns,completed_ns,lba,sectors,process,cpu,merged\n",
-    );
-    for m in measured {
-        let Cell { pattern, processes, depth } = m.cell;
-        for (n, recording) in m.recordings.iter().enumerate() {
-            for r in &recording.records {
-                let time = |t: Option<Nanos>| t.map_or_else(String::new, |t| t.0.to_string());
-                let _ = writeln!(
-                    text,
-                    "{pattern},{processes},{depth},{},{n},{},{},{},{},{},{},{},{},{}",
-                    SCHEDULERS[m.scheduler],
-                    r.arrival.0,
-                    time(r.inserted),
-                    time(r.issue),
-                    time(r.completion),
-                    r.lba.0,
-                    r.sectors.0,
-                    r.process.unwrap_or_default().0,
-                    r.cpu.unwrap_or_default(),
-                    u8::from(r.merged == Some(true)),
-                );
-            }
-        }
-    }
-    text
 }
 
 fn cells(known: &[Known<'_>]) -> ResultTable {

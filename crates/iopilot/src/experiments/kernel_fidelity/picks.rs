@@ -64,7 +64,8 @@ pub(super) fn picks(
     };
     let queue = Queue::new(scheduler.build(&environment)?, records);
     let guesses = vec![Guess::new(queue)];
-    let mut replay = Replay { guesses, depth, in_flight: 0, last_inserted: Nanos::ZERO, picks: Picks::default() };
+    let mut replay =
+        Replay { guesses, depth, grown: false, in_flight: 0, last_inserted: Nanos::ZERO, picks: Picks::default() };
     events(records).into_iter().for_each(|(now, event)| replay.take(origin + now, event));
     Ok(replay.picks)
 }
@@ -95,6 +96,8 @@ struct Replay<'a> {
     /// Never empty, the likeliest first.
     guesses: Vec<Guess<'a>>,
     depth: u32,
+    /// Whether there are more than before.
+    grown: bool,
     in_flight: u32,
     last_inserted: Nanos,
     picks: Picks,
@@ -121,6 +124,7 @@ impl<'a> Replay<'a> {
         if now.since(self.last_inserted) <= RACE && !matches!(event, Event::Completed(_)) {
             self.each(|guess, others| others.extend(guess.both(now)));
         }
+        self.thin_out();
     }
 
     /// Has each guess do something, and goes on with what it may have come to instead, too.
@@ -130,15 +134,20 @@ impl<'a> Replay<'a> {
         self.add(others);
     }
 
-    /// Goes on with `others`, too: as many as there is room for, and each bfq once.
+    /// Goes on with `others`, too.
     fn add(&mut self, others: Vec<Guess<'a>>) {
-        if others.is_empty() {
-            return;
-        }
+        self.grown |= !others.is_empty();
         self.guesses.extend(others);
-        let mut seen = HashSet::new();
-        self.guesses.retain(|guess| guess.queue.digest().is_none_or(|digest| seen.insert(digest)));
-        self.guesses.truncate(GUESSES);
+        self.guesses.truncate(4 * GUESSES);
+    }
+
+    /// Goes on with as many as there is room for, and with those bfq that go on alike once.
+    fn thin_out(&mut self) {
+        if std::mem::take(&mut self.grown) {
+            let mut seen = HashSet::new();
+            self.guesses.retain(|guess| guess.queue.digest().is_none_or(|digest| seen.insert(digest)));
+            self.guesses.truncate(GUESSES);
+        }
     }
 
     /// The kernel's choice is known: guesses that would have it otherwise are wrong.

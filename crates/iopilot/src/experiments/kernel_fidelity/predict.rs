@@ -64,16 +64,19 @@ pub(super) struct Predicted {
     pub(super) picks: Picks,
 }
 
+/// `machine` with its disk behind a loop device that takes `depth` requests.
+pub(super) fn of_depth(machine: &Machine, depth: u32) -> Machine {
+    let mut machine = machine.clone();
+    machine.block = BlockConfig { queue_depth: Some(depth), host_tags: Some(depth), ..BlockConfig::default() };
+    // As the kernel shows it for a loop device, whatever its depth.
+    machine.block.nr_requests = Some(256);
+    machine
+}
+
 /// One for each of `measured`.
 pub(super) fn all(plan: &Plan, measured: &[Measured], setup: &Setup<'_>) -> anyhow::Result<Vec<Predicted>> {
     let machine = Machine::with_disk(plan.disk, load_disk(plan.disk)?)?;
-    let of_depth = |depth: u32| {
-        let mut machine = machine.clone();
-        machine.block = BlockConfig { queue_depth: Some(depth), host_tags: Some(depth), ..BlockConfig::default() };
-        // As the kernel shows it for a loop device, whatever its depth.
-        machine.block.nr_requests = Some(256);
-        machine
-    };
+    let of_depth = |depth: u32| of_depth(&machine, depth);
     let options = RunOptions { seed: setup.seed, log: false };
     let recordings: Vec<Vec<Replayable<'_>>> = measured.iter().map(Replayable::of).collect::<anyhow::Result<_>>()?;
     let none = SchedulerSpec::parse("none")?;

@@ -4,6 +4,7 @@ use super::Event;
 use super::queue::Queue;
 use iopilot_block::Nanos;
 use iopilot_sched::Scheduler;
+use std::rc::Rc;
 
 /// How long after it could have chosen the kernel may have chosen: it first has to get round to it, and what it is handed
 /// meanwhile by another CPU may be in time or not.
@@ -14,7 +15,7 @@ pub(super) const RACE: Nanos = Nanos(100_000);
 pub(super) struct Guess<'a> {
     pub(super) queue: Queue<'a>,
     /// The queue before the latest choice, and when that was made.
-    pub(super) before: Option<(Box<Queue<'a>>, Nanos)>,
+    pub(super) before: Option<(Rc<Queue<'a>>, Nanos)>,
     /// What happened since then.
     pub(super) since: Vec<(Nanos, Event)>,
 }
@@ -24,16 +25,16 @@ impl<'a> Guess<'a> {
         Self { queue, before: None, since: Vec::new() }
     }
 
-    /// Has the queue `act`, and adds to `others` what it may have come to instead.
-    fn act<R>(&mut self, others: &mut Vec<Self>, act: impl Fn(&mut Queue<'a>) -> R) {
-        let either = self.queue.either(act);
+    /// Has the queue `act` at `now`, and adds to `others` what it may have come to instead.
+    fn act<R>(&mut self, now: Nanos, others: &mut Vec<Self>, act: impl Fn(&mut Queue<'a>) -> R) {
+        let either = self.queue.either(now, act);
         others.extend(either.into_iter().map(|queue| Self { queue, ..self.clone() }));
     }
 
     /// Takes in `event`, which is not an issue.
     pub(super) fn take(&mut self, now: Nanos, event: Event, others: &mut Vec<Self>) {
         self.since.push((now, event));
-        self.act(others, |queue| queue.apply(now, event));
+        self.act(now, others, |queue| queue.apply(now, event));
     }
 
     /// Does what the scheduler wanted to do until `now`.
@@ -66,11 +67,11 @@ impl<'a> Guess<'a> {
     /// Chooses the next one, unless that is chosen already: the kernel's queue is one ahead of the device.
     pub(super) fn look_ahead(&mut self, now: Nanos, others: &mut Vec<Self>) {
         if self.queue.pulled.is_empty() {
-            let before = self.queue.clone();
+            let before = Rc::new(self.queue.clone());
             let from = others.len();
-            self.act(others, |queue| queue.pull(now));
+            self.act(now, others, |queue| queue.pull(now));
             for guess in others[from..].iter_mut().chain([self]).filter(|guess| !guess.queue.pulled.is_empty()) {
-                guess.before = Some((Box::new(before.clone()), now));
+                guess.before = Some((Rc::clone(&before), now));
                 guess.since.clear();
             }
         }
@@ -81,12 +82,13 @@ impl<'a> Guess<'a> {
         self.chosen_after(&self.since, now)
     }
 
-    /// The same if the latest choice was made just before `event`, and whoever did that had not heard of it.
+    /// The same if the latest choice was made just before `event`, and whoever did that had not heard of it: to his clock, which stands
+    /// still, bfq's queue in service has not come there yet.
     pub(super) fn overtook(&self, now: Nanos, event: Event) -> Vec<Self> {
-        let Some((_, earlier)) = self.since.split_last() else { return Vec::new() };
+        let Some((_, earlier)) = self.since.split_last().filter(|_| self.queue.is_bfq()) else { return Vec::new() };
         let mut others = Vec::new();
         for mut guess in self.chosen_after(earlier, now) {
-            guess.act(&mut others, |queue| queue.apply(now, event));
+            guess.act(now, &mut others, |queue| queue.apply(now, event));
         }
         others
     }
@@ -100,10 +102,10 @@ impl<'a> Guess<'a> {
         let mut ways = vec![Self { queue: Queue::clone(before), ..self.clone() }];
         let mut others = Vec::new();
         for &(at, event) in events {
-            ways.iter_mut().for_each(|way| way.act(&mut others, |queue| queue.apply(at, event)));
+            ways.iter_mut().for_each(|way| way.act(at, &mut others, |queue| queue.apply(at, event)));
             ways.append(&mut others);
         }
-        ways.iter_mut().for_each(|way| way.act(&mut others, |queue| queue.pull(now)));
+        ways.iter_mut().for_each(|way| way.act(now, &mut others, |queue| queue.pull(now)));
         ways.append(&mut others);
         ways.retain(|way| !way.queue.pulled.is_empty());
         ways
@@ -117,9 +119,9 @@ impl<'a> Guess<'a> {
             return Vec::new();
         }
         let mut ways =
-            vec![Self { before: Some((Box::new(self.queue.clone()), now)), since: Vec::new(), ..self.clone() }];
+            vec![Self { before: Some((Rc::new(self.queue.clone()), now)), since: Vec::new(), ..self.clone() }];
         let mut others = Vec::new();
-        ways[0].act(&mut others, |queue| queue.pull(now));
+        ways[0].act(now, &mut others, |queue| queue.pull(now));
         ways.append(&mut others);
         ways.retain(|way| way.queue.pulled.len() == 2);
         ways
@@ -159,7 +161,7 @@ impl<'a> Guess<'a> {
         }
         let mut ways = vec![self.clone()];
         let mut either = Vec::new();
-        ways[0].act(&mut either, |queue| queue.pull(now));
+        ways[0].act(now, &mut either, |queue| queue.pull(now));
         ways.append(&mut either);
         let mut ways = ways.into_iter().filter(|way| way.queue.pulled.contains(&wanted));
         let Some(way) = ways.next() else { return false };

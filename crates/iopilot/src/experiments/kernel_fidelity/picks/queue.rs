@@ -137,24 +137,22 @@ impl<'a> Queue<'a> {
         Some(digest.finish())
     }
 
-    /// Does `act`; and what it may have come to instead, where the clock of whoever acted decides what bfq charges a queue.
-    pub(super) fn either<R>(&mut self, act: impl Fn(&mut Self) -> R) -> Vec<Self> {
-        let Some(bfq) = self.bfq() else {
+    /// Does `act` at `now`; and what it may have come to instead, where the clock of whoever acted decides what bfq charges a queue.
+    pub(super) fn either<R>(&mut self, now: Nanos, act: impl Fn(&mut Self) -> R) -> Vec<Self> {
+        if self.bfq().is_none_or(|bfq| bfq.clock_margin(now) > CLOCK_NS) {
             act(self);
             return Vec::new();
-        };
-        bfq.take_margin();
+        }
         let before = self.clone();
         act(self);
-        let close = |bfq: &mut Bfq| (bfq.take_margin() <= CLOCK_NS).then(|| bfq.charged_for_time());
-        let Some(charged) = self.bfq().and_then(close) else { return Vec::new() };
+        let charged = self.bfq().map(|bfq| bfq.charged_for_time());
         let otherwise = |error: i64| {
             let mut other = before.clone();
             other.bfq()?.clock_error(error);
             act(&mut other);
             let bfq = other.bfq()?;
             bfq.clock_error(0);
-            (bfq.charged_for_time() != charged).then_some(other)
+            (Some(bfq.charged_for_time()) != charged).then_some(other)
         };
         [-CLOCK_NS, CLOCK_NS].into_iter().filter_map(otherwise).collect()
     }
