@@ -43,7 +43,9 @@ demo: toolchain
 test: toolchain
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) clippy --package iopilot --package iopilot-live --features ublk --all-targets --locked -- -D warnings
 	$(CARGO) test --workspace --locked --quiet
+	$(CARGO) test --package iopilot-live --features ublk --lib --test ublk_live --locked --quiet vdisk
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
 	$(FUZZ) --iterations 5000 --seconds 4
 

@@ -4,6 +4,8 @@
 //! model when the server reads it; its data are moved to or from the backing file meanwhile; and its answer leaves when
 //! the model has it done. See `docs/vdisk.md`.
 
+mod answer;
+mod block_device;
 mod checks;
 mod clock;
 mod control;
@@ -21,6 +23,8 @@ mod server;
 mod state;
 mod stats;
 mod sys;
+#[cfg(feature = "ublk")]
+mod ublk;
 
 pub use server::VdiskServer;
 pub use stats::{OpCounts, VdiskStats};
@@ -48,7 +52,9 @@ pub struct VdiskOptions {
     pub device: Option<AnyDevice>,
     /// Bytes: a multiple of 512, at most the model's. Default: as the backing file, else the model's.
     pub size: Option<u64>,
-    /// Requests that the kernel keeps in the device, 4 to 128. Default: the model's, as near as there can be.
+    /// Whose block device it is.
+    pub via: Via,
+    /// Requests that the kernel keeps in the device, 4 to 128, by ublk 1 to 4096. Default: the model's, as near as there can be.
     pub depth: Option<u32>,
     /// Where the data are.
     pub backing: Backing,
@@ -71,6 +77,7 @@ impl VdiskOptions {
             disk: disk.into(),
             device,
             size: None,
+            via: Via::Loop,
             depth: None,
             backing: Backing::In(VDISK_DATA.into()),
             name: None,
@@ -80,6 +87,16 @@ impl VdiskOptions {
             state: VDISK_STATE.into(),
         }
     }
+}
+
+/// By which drivers of the kernel a process serves a block device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Via {
+    /// A loop device on a file of FUSE.
+    #[default]
+    Loop,
+    /// The driver ublk, where the kernel has it and this was built with the feature `ublk`.
+    Ublk,
 }
 
 /// Where the data of a virtual disk are. The file stays when the disk is detached.

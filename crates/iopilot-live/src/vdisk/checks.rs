@@ -1,7 +1,9 @@
 //! What can be asked of a virtual disk.
 
 use super::image::Image;
-use super::{Backing, VdiskOptions, queue_depth};
+#[cfg(feature = "ublk")]
+use super::ublk;
+use super::{Backing, VdiskOptions, Via, queue_depth};
 use crate::LiveError;
 use iopilot_block::{InputError, SECTOR_BYTES};
 use iopilot_device::{AnyDevice, Device};
@@ -20,8 +22,20 @@ pub(super) fn check_user() -> Result<(), LiveError> {
 }
 
 /// Whether there can be virtual disks at all.
-pub(super) fn check_system() -> Result<(), LiveError> {
+pub(super) fn check_system(via: Via) -> Result<(), LiveError> {
     check_user()?;
+    match via {
+        Via::Loop => check_loop(),
+        #[cfg(feature = "ublk")]
+        Via::Ublk => ublk::check(),
+        #[cfg(not(feature = "ublk"))]
+        Via::Ublk => {
+            Err(InputError::new("--via", "ublk", "loop; this was built without the cargo feature ublk").into())
+        }
+    }
+}
+
+fn check_loop() -> Result<(), LiveError> {
     for (path, module) in [("/dev/fuse", "fuse"), ("/dev/loop-control", "loop")] {
         if !Path::new(path).exists() {
             let reason = format!("not there; the kernel needs its module {module}: modprobe {module}");
@@ -33,15 +47,22 @@ pub(super) fn check_system() -> Result<(), LiveError> {
 
 /// The depth that is asked for, else the nearest that there can be to the model's.
 pub(super) fn depth(options: &VdiskOptions) -> Result<u32, LiveError> {
-    let possible = queue_depth::LEAST..=queue_depth::MOST;
+    let (possible, whose) = match options.via {
+        Via::Loop => (queue_depth::LEAST..=queue_depth::MOST, "loop"),
+        #[cfg(feature = "ublk")]
+        Via::Ublk => (1..=ublk::MOST, "ublk"),
+        // It has been refused.
+        #[cfg(not(feature = "ublk"))]
+        Via::Ublk => (1..=1, "ublk"),
+    };
     match options.depth {
         None => {
             let device = options.device.as_ref().map_or(queue_depth::MOST, Device::queue_depth);
-            Ok(device.clamp(queue_depth::LEAST, queue_depth::MOST))
+            Ok(device.clamp(*possible.start(), *possible.end()))
         }
         Some(depth) if possible.contains(&depth) => Ok(depth),
         Some(depth) => {
-            let expected = format!("{} to {}, as loop devices have it", possible.start(), possible.end());
+            let expected = format!("{} to {}, as {whose} devices have it", possible.start(), possible.end());
             Err(InputError::new("--depth", depth.to_string(), expected).into())
         }
     }
@@ -140,6 +161,18 @@ mod tests {
         let of = |asked| depth(&VdiskOptions { depth: asked, ..options(folder.path()) });
         assert_eq!((of(None).unwrap(), of(Some(4)).unwrap()), (32, 4));
         assert_eq!(of(Some(3)).unwrap_err().to_string(), "--depth: got 3, expected 4 to 128, as loop devices have it");
+    }
+
+    #[cfg(feature = "ublk")]
+    #[test]
+    fn ublk_takes_any_depth_that_its_tags_can_tell() {
+        let folder = tempfile::tempdir().unwrap();
+        let of = |asked| depth(&VdiskOptions { depth: asked, via: Via::Ublk, ..options(folder.path()) });
+        assert_eq!((of(None).unwrap(), of(Some(1)).unwrap(), of(Some(4096)).unwrap()), (32, 1, 4096));
+        assert_eq!(
+            of(Some(4097)).unwrap_err().to_string(),
+            "--depth: got 4097, expected 1 to 4096, as ublk devices have it"
+        );
     }
 
     #[test]

@@ -1,13 +1,11 @@
 //! [`ImageFileSystem`]: a FUSE file system of one file, whose requests are answered when the model says.
 
-use super::clock::monotonic;
+use super::answer::{Timing, VdiskAnswer};
 use super::desk::Order;
-use super::engine::{Answer, Engine};
+use super::engine::Answer;
 use super::fuse::{self, Attributes, Body, FileSystem, Kind, Reply};
 use super::image::Image;
-use super::stats::{Counted, Tally};
-use iopilot_block::{Lba, Nanos, Op, SECTOR_BYTES, Sectors};
-use iopilot_device::AnyDevice;
+use iopilot_block::{Lba, Op, SECTOR_BYTES, Sectors};
 use std::io;
 use std::sync::{Arc, Mutex};
 
@@ -16,21 +14,10 @@ pub(super) const FILE: &str = "disk.img";
 /// The kernel's number of the root folder.
 const ROOT: u64 = 1;
 const IMAGE: u64 = 2;
-/// Becomes the loop device's unit of discards, bytes.
-const BLOCK: u32 = 4096;
+/// Becomes the block device's unit of discards, bytes.
+pub(super) const BLOCK: u32 = 4096;
 /// Buffers that are kept for reads to come.
 const SPARE_BUFFERS: usize = 64;
-
-/// What keeps the time of a model.
-pub(super) type ModelEngine = Engine<AnyDevice, FuseAnswer>;
-
-/// What the requests wait for.
-pub(super) enum Timing {
-    /// A model.
-    Model(Arc<ModelEngine>),
-    /// Nothing: each is answered by the thread that read it.
-    None(Arc<Mutex<Tally>>),
-}
 
 /// An answer that is ready to be sent.
 pub(super) struct FuseAnswer {
@@ -109,27 +96,14 @@ impl ImageFileSystem {
 
     /// Serves a request: the model begins with it while `move_data` does what it asks.
     fn serve(&self, op: Op, offset: u64, length: u64, reply: Reply, move_data: impl FnOnce() -> io::Result<Content>) {
-        let stamp = monotonic();
         let first = offset / SECTOR_BYTES;
         let sectors = match op {
             Op::Flush => 0,
             _ => u32::try_from((offset + length).div_ceil(SECTOR_BYTES) - first).unwrap_or(u32::MAX),
         };
-        let order = Order { op, lba: Lba(first), sectors: Sectors(sectors) };
-        let answer = |content| FuseAnswer { reply, content, buffers: Arc::clone(&self.buffers) };
-        match &self.timing {
-            Timing::Model(engine) => {
-                let id = engine.enter(order, stamp);
-                engine.deliver(id, answer(move_data()));
-            }
-            Timing::None(tally) => {
-                answer(move_data()).send();
-                let took = monotonic().saturating_sub(stamp);
-                if let Ok(mut tally) = tally.lock() {
-                    tally.count(&Counted { op, sectors: order.sectors, late: 0, took, modelled: Nanos::ZERO });
-                }
-            }
-        }
+        let begun = self.timing.begin(Order { op, lba: Lba(first), sectors: Sectors(sectors) });
+        let answer = FuseAnswer { reply, content: move_data(), buffers: Arc::clone(&self.buffers) };
+        self.timing.finish(begun, VdiskAnswer::Fuse(answer));
     }
 
     fn read(&self, offset: u64, size: u32, reply: Reply) {

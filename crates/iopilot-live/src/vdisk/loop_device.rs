@@ -1,12 +1,10 @@
 //! [`LoopDevice`]: a block device on a file, by the kernel's loop driver.
 
 use crate::LiveError;
-use rustix::fs::{major, minor, syncfs};
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -116,32 +114,6 @@ impl LoopDevice {
         let text = fs::read_to_string(Path::new("/sys/block").join(name).join("loop/backing_file")).ok()?;
         let text = text.trim_end();
         Some(PathBuf::from(text.strip_suffix(" (deleted)").unwrap_or(text)))
-    }
-
-    /// Whether somebody uses it: a file system, a partition, a mapping.
-    pub(super) fn in_use(&self) -> bool {
-        let claim = OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(&self.path);
-        claim.is_err_and(|e| e.raw_os_error() == Some(libc::EBUSY))
-    }
-
-    /// Writes what file systems on it still hold, as far as this process sees where they are mounted.
-    pub(super) fn sync_file_systems(&self) {
-        let Ok(number) = fs::metadata(&self.path).map(|m| m.rdev()) else { return };
-        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-        let number = format!("{}:{}", major(number), minor(number));
-        for line in mounts.lines() {
-            let mut fields = line.split(' ').skip(2);
-            if fields.next() == Some(&number) {
-                // Blanks stand as octal numbers; a file system that is not found is one whose user was warned.
-                let mount_point = fields.nth(1).unwrap_or_default().replace("\\040", " ");
-                let _ = File::open(mount_point).map(syncfs);
-            }
-        }
-    }
-
-    /// Writes what the kernel still holds of it.
-    pub(super) fn flush(&self) -> io::Result<()> {
-        File::open(&self.path)?.sync_all()
     }
 
     /// Lets go of the file. Returns when that is done, or after `patience` while somebody has the device open: it is

@@ -1,11 +1,15 @@
 //! [`Parts`]: what a virtual disk is made of while it is there, and how it goes.
 
-use super::filesystem::{FILE, ImageFileSystem, ModelEngine, Timing};
+use super::answer::{ModelEngine, Timing};
+use super::block_device::BlockDevice;
+use super::filesystem::{FILE, ImageFileSystem};
 use super::fuse::Fuse;
 use super::image::Image;
 use super::loop_device::LoopDevice;
 use super::state::Claim;
 use super::stats::Tally;
+#[cfg(feature = "ublk")]
+use super::ublk::{self, UblkDevice};
 use super::{queue_depth, sys};
 use crate::{BlockQueue, LiveError};
 use rustix::mount::{UnmountFlags, unmount};
@@ -17,8 +21,6 @@ use std::time::Duration;
 
 /// The priority of the threads that move data: below the one that keeps time.
 const PRIORITY: i32 = 10;
-/// How long others may hold the device open before it is left to go when they close it.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What a virtual disk is made of. Whatever is there of it goes in order when it is dropped.
 pub(super) struct Parts {
@@ -29,38 +31,59 @@ pub(super) struct Parts {
     pub(super) threads: Vec<JoinHandle<()>>,
     pub(super) log: Option<JoinHandle<io::Result<()>>>,
     pub(super) fuse: Option<Fuse>,
-    pub(super) device: Option<LoopDevice>,
+    pub(super) device: Option<BlockDevice>,
     pub(super) gone: bool,
 }
 
 impl Parts {
     /// Mounts the file system that `threads` threads serve.
     pub(super) fn mount(&mut self, threads: usize) -> Result<(), LiveError> {
-        let timing = match &self.engine {
+        let file_system = ImageFileSystem::new(Arc::clone(&self.image), self.timing());
+        self.fuse = Some(Fuse::mount(file_system, &self.claim.mount_point(), threads, self.prepare())?);
+        Ok(())
+    }
+
+    fn timing(&self) -> Timing {
+        match &self.engine {
             Some(engine) => Timing::Model(Arc::clone(engine)),
             None => Timing::None(Arc::clone(&self.tally)),
-        };
+        }
+    }
+
+    /// What threads that serve a disk begin with.
+    fn prepare(&self) -> impl Fn() + Copy + Send + use<> {
         // Where requests wait for nothing, these threads could keep a CPU for themselves for good.
         let punctual = self.engine.is_some();
-        let file_system = ImageFileSystem::new(Arc::clone(&self.image), timing);
-        let prepare = move || {
+        move || {
             if punctual {
                 sys::become_real_time(PRIORITY);
             }
             sys::become_io_flusher();
-        };
-        self.fuse = Some(Fuse::mount(file_system, &self.claim.mount_point(), threads, prepare)?);
-        Ok(())
+        }
     }
 
     /// Makes the file a block device of `depth` requests.
     pub(super) fn attach(&mut self, depth: u32, rotational: bool) -> Result<BlockQueue, LiveError> {
         let device = LoopDevice::attach(&self.claim.mount_point().join(FILE))?;
-        let device = self.device.insert(device);
+        let device = self.device.insert(BlockDevice::Loop(device));
         let queue = BlockQueue::open(device.path())?;
         queue.write("rotational", if rotational { "1" } else { "0" })?;
         queue_depth::set(&queue, depth)?;
         Ok(queue)
+    }
+
+    /// Makes a block device of the ublk driver, whose data `threads` threads move.
+    #[cfg(feature = "ublk")]
+    pub(super) fn attach_ublk(
+        &mut self,
+        depth: u32,
+        rotational: bool,
+        threads: usize,
+    ) -> Result<BlockQueue, LiveError> {
+        let (image, timing, token) = (Arc::clone(&self.image), self.timing(), self.claim.token());
+        let wanted = ublk::Wanted { image, timing, depth, rotational, token };
+        let device = Box::new(UblkDevice::attach(wanted, threads, self.prepare())?);
+        BlockQueue::open(self.device.insert(BlockDevice::Ublk(device)).path())
     }
 
     /// Takes everything down. Where somebody uses the device nothing is done, unless `force`.
@@ -84,11 +107,8 @@ impl Parts {
         }
         // Each step is tried, whatever became of those before it.
         let mut results = Vec::new();
-        if let Some(device) = self.device.take() {
-            results.push(device.flush().map_err(|e| LiveError::io(device.path(), e)));
-            let queue = BlockQueue::open(device.path());
-            results.push(queue.and_then(|queue| queue_depth::set(&queue, queue_depth::MOST)));
-            results.push(device.detach(PATIENCE).map(drop));
+        if let Some(mut device) = self.device.take() {
+            results.extend(device.detach());
         }
         if let Some(fuse) = self.fuse.take() {
             match unmount_patiently(&self.claim.mount_point()) {

@@ -1,5 +1,7 @@
 //! [`VdiskServer`]: a virtual disk that this process serves.
 
+#[cfg(feature = "ublk")]
+use super::Via;
 use super::checks::{check_name, check_system, depth, is_rotational, open_image};
 use super::control::{self, Command};
 use super::engine::Engine;
@@ -21,7 +23,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
-/// Threads that read requests and move data. While one waits for a flush to be durable, others go on.
+/// Threads that move data, and by FUSE read requests. While one waits for a flush to be durable, others go on.
 const THREADS: usize = 4;
 
 /// A virtual disk that this process serves until [`detach`](Self::detach), or until it is dropped.
@@ -40,10 +42,10 @@ impl VdiskServer {
     /// Makes the block device. It is ready on return.
     ///
     /// # Errors
-    /// Where the options are wrong, the user is not root, or the kernel lacks FUSE or loop devices; nothing is left
+    /// Where the options are wrong, the user is not root, or the kernel lacks FUSE, loop devices or ublk; nothing is left
     /// behind then.
     pub fn start(options: VdiskOptions) -> Result<Self, LiveError> {
-        check_system()?;
+        check_system(options.via)?;
         let depth = depth(&options)?;
         if !(options.speed > 0.0 && options.speed.is_finite()) {
             let expected = "a number above 0";
@@ -88,8 +90,15 @@ impl VdiskServer {
             parts.threads.push(thread);
             real_time = punctual;
         }
-        parts.mount(THREADS)?;
-        let queue = parts.attach(depth, rotational)?;
+        let queue = match options.via {
+            #[cfg(feature = "ublk")]
+            Via::Ublk => parts.attach_ublk(depth, rotational, THREADS)?,
+            // Without the feature the other has been refused.
+            _ => {
+                parts.mount(THREADS)?;
+                parts.attach(depth, rotational)?
+            }
+        };
         if let Some(scheduler) = &options.scheduler {
             queue.set_scheduler(scheduler)?;
         }

@@ -4,6 +4,8 @@ use super::Attachment;
 use super::filesystem::FILE;
 use super::loop_device::LoopDevice;
 use super::queue_depth;
+#[cfg(feature = "ublk")]
+use super::ublk;
 use crate::{BlockQueue, LiveError};
 use iopilot_block::InputError;
 use rustix::fs::{FlockOperation, flock};
@@ -69,6 +71,8 @@ impl StateFolder {
             match note(&folder) {
                 Some(note) if note.is_alive() => found.attached.extend(note.attachment),
                 dead => {
+                    #[cfg(feature = "ublk")]
+                    dead.as_ref().map_or(Ok(()), |note| ublk::clear(note.token()))?;
                     clear(&folder)?;
                     found.cleared.extend(dead.and_then(|note| note.attachment));
                 }
@@ -141,6 +145,12 @@ impl Claim {
         self.folder.join("mnt")
     }
 
+    /// What tells this process from all others: its number and the time that it started, in one.
+    #[cfg(feature = "ublk")]
+    pub(super) fn token(&self) -> u64 {
+        self.note.token()
+    }
+
     /// Its folder.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
@@ -167,6 +177,13 @@ impl Claim {
 impl Note {
     fn is_alive(&self) -> bool {
         start_of(self.pid) == Some(self.started)
+    }
+
+    #[cfg(feature = "ublk")]
+    fn token(&self) -> u64 {
+        /// Numbers of processes are no longer than this.
+        const PID_BITS: u32 = 22;
+        (self.started << PID_BITS) | u64::from(self.pid)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The arguments of `iopilot vdisk`.
 
-use clap::{Args, Subcommand, ValueHint};
+use clap::{Args, Subcommand, ValueEnum, ValueHint};
+use iopilot_live::vdisk::Via;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -64,7 +65,11 @@ pub(crate) struct VdiskAttach {
     /// Its size, in bytes or with a unit of 1024: 512M, 8G, 1T. Default: that of the backing file, else of the model.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) size: Option<u64>,
-    /// Requests that the kernel keeps in the device, 4 to 128. Default: the model's, as near as there can be.
+    /// Which drivers of the kernel make it a block device: loop and FUSE, or ublk, where kernel and program have it.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) via: VdiskVia,
+    /// Requests that the kernel keeps in the device, 4 to 128, by ublk 1 to 4096. Default: the model's, as near as
+    /// there can be.
     #[arg(long, value_name = "N")]
     pub(crate) depth: Option<u32>,
     /// The file that holds its data; made, sparse, where it does not exist. Default: one in /var/lib/iopilot/vdisk,
@@ -74,7 +79,7 @@ pub(crate) struct VdiskAttach {
     /// Its name. Default: the first of vd0, vd1, ... that is free.
     #[arg(long)]
     pub(crate) name: Option<String>,
-    /// The I/O scheduler. Default: what the kernel gives loop devices.
+    /// The I/O scheduler. Default: what the kernel gives such devices.
     #[arg(long, short)]
     pub(crate) scheduler: Option<String>,
     /// How much faster than life the model's clock runs: at 10 a request of 10 ms takes 1 ms.
@@ -91,6 +96,24 @@ pub(crate) struct VdiskAttach {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// [`Via`], to be asked for.
+#[derive(Clone, Copy, Debug, Default, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum VdiskVia {
+    #[default]
+    Loop,
+    Ublk,
+}
+
+impl From<VdiskVia> for Via {
+    fn from(via: VdiskVia) -> Self {
+        match via {
+            VdiskVia::Loop => Self::Loop,
+            VdiskVia::Ublk => Self::Ublk,
+        }
+    }
 }
 
 /// Where virtual disks are noted.

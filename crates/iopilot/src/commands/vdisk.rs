@@ -118,6 +118,7 @@ fn options(args: &VdiskAttach, context: &Context) -> anyhow::Result<VdiskOptions
     };
     let mut options = VdiskOptions::new(&args.disk, device);
     options.size = args.size;
+    options.via = args.via.into();
     options.depth = args.depth;
     if let Some(path) = &args.backing {
         options.backing = Backing::File(path.clone());

@@ -278,3 +278,16 @@ fn what_cannot_be_is_refused_in_a_line_and_leaves_nothing() {
     disks.ok("detach vd0");
     disks.are_gone();
 }
+
+#[test]
+fn where_there_is_no_ublk_a_line_says_so() {
+    let Some(disks) = Disks::new("where_there_is_no_ublk_a_line_says_so") else { return };
+    let line = match (cfg!(feature = "ublk"), Path::new("/dev/ublk-control").exists()) {
+        (true, true) => return skipped("where_there_is_no_ublk_a_line_says_so: there is"),
+        (true, false) => "/dev/ublk-control: not there; the kernel needs its module ublk_drv: modprobe ublk_drv",
+        (false, _) => "--via: got ublk, expected loop; this was built without the cargo feature ublk",
+    };
+    let refusal = disks.refused("attach --disk none --size 1M --backing disk.img --via ublk");
+    assert!(refusal.contains(line), "{refusal}");
+    disks.are_gone();
+}

@@ -1,0 +1,76 @@
+//! [`BlockDevice`]: a virtual disk's block device, whatever driver it is of.
+
+use super::loop_device::LoopDevice;
+use super::queue_depth;
+#[cfg(feature = "ublk")]
+use super::ublk::UblkDevice;
+use crate::{BlockQueue, LiveError};
+use rustix::fs::{major, minor, syncfs};
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+use std::time::Duration;
+
+/// How long others may hold the device open before it is left to go when they close it.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The block device of a virtual disk.
+pub(super) enum BlockDevice {
+    /// On a file that FUSE serves.
+    Loop(LoopDevice),
+    /// Of the driver that hands requests over.
+    #[cfg(feature = "ublk")]
+    Ublk(Box<UblkDevice>),
+}
+
+impl BlockDevice {
+    /// Its path, such as `/dev/loop0`.
+    pub(super) fn path(&self) -> &Path {
+        match self {
+            Self::Loop(device) => device.path(),
+            #[cfg(feature = "ublk")]
+            Self::Ublk(device) => device.path(),
+        }
+    }
+
+    /// Takes it down: each step is tried, whatever became of those before it.
+    pub(super) fn detach(&mut self) -> Vec<Result<(), LiveError>> {
+        let flushed = self.flush().map_err(|e| LiveError::io(self.path(), e));
+        match self {
+            Self::Loop(device) => {
+                let queue = BlockQueue::open(device.path());
+                let reset = queue.and_then(|queue| queue_depth::set(&queue, queue_depth::MOST));
+                vec![flushed, reset, device.detach(PATIENCE).map(drop)]
+            }
+            #[cfg(feature = "ublk")]
+            Self::Ublk(device) => vec![flushed, device.detach()],
+        }
+    }
+
+    /// Whether somebody uses it: a file system, a partition, a mapping.
+    pub(super) fn in_use(&self) -> bool {
+        let claim = OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(self.path());
+        claim.is_err_and(|e| e.raw_os_error() == Some(libc::EBUSY))
+    }
+
+    /// Writes what file systems on it still hold, as far as this process sees where they are mounted.
+    pub(super) fn sync_file_systems(&self) {
+        let Ok(number) = fs::metadata(self.path()).map(|m| m.rdev()) else { return };
+        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+        let number = format!("{}:{}", major(number), minor(number));
+        for line in mounts.lines() {
+            let mut fields = line.split(' ').skip(2);
+            if fields.next() == Some(&number) {
+                // Blanks stand as octal numbers; a file system that is not found is one whose user was warned.
+                let mount_point = fields.nth(1).unwrap_or_default().replace("\\040", " ");
+                let _ = File::open(mount_point).map(syncfs);
+            }
+        }
+    }
+
+    /// Writes what the kernel still holds of it.
+    fn flush(&self) -> io::Result<()> {
+        File::open(self.path())?.sync_all()
+    }
+}

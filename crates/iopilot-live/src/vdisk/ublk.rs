@@ -1,0 +1,237 @@
+//! [`UblkDevice`]: a block device that this process serves by the kernel's ublk driver.
+//!
+//! The driver hands over requests and takes answers by commands of io_uring, all from one thread, which owns the ring
+//! ([`queue`]). It gives each request to the model, and its data to threads that move them between the image and the
+//! buffer of the request's tag ([`service`]). What is answered, by the thread that keeps time, goes to the owner of the
+//! ring by way of an [`outbox`].
+
+mod abi;
+mod control;
+mod memory;
+mod outbox;
+mod queue;
+mod service;
+
+pub(super) use service::UblkAnswer;
+
+use super::answer::Timing;
+use super::filesystem::BLOCK;
+use super::image::Image;
+use crate::LiveError;
+use abi::{CONTROL, DeviceInfo, Parameters};
+use control::Control;
+use iopilot_block::SECTOR_BYTES;
+use memory::Buffers;
+use outbox::Outbox;
+use queue::Queue;
+use service::{Job, Service};
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+/// The most requests that a device takes at once.
+pub(super) const MOST: u32 = DeviceInfo::MAX_DEPTH;
+
+/// What device is wanted.
+pub(super) struct Wanted {
+    /// What is stored.
+    pub(super) image: Arc<Image>,
+    /// What requests wait for.
+    pub(super) timing: Timing,
+    /// Requests at once.
+    pub(super) depth: u32,
+    /// Whether it has an arm.
+    pub(super) rotational: bool,
+    /// Whose it is: by that the next one knows what a dead one left.
+    pub(super) token: u64,
+}
+
+/// Whether the kernel has the driver.
+pub(super) fn check() -> Result<(), LiveError> {
+    match Path::new(CONTROL).exists() {
+        true => Ok(()),
+        false => {
+            let reason = "not there; the kernel needs its module ublk_drv: modprobe ublk_drv".to_owned();
+            Err(LiveError::Device { path: CONTROL.into(), reason })
+        }
+    }
+}
+
+/// Removes the devices of `token`, whose process is dead.
+pub(super) fn clear(token: u64) -> Result<(), LiveError> {
+    let numbers = numbers();
+    if numbers.is_empty() {
+        return Ok(());
+    }
+    let mut control = Control::open().map_err(failed)?;
+    for number in numbers {
+        // One that went in between is gone, and one that is another's is left alone.
+        if control.info(number).is_ok_and(|info| info.token == token) {
+            control.stop(number).and_then(|()| control.delete(number)).map_err(failed)?;
+        }
+    }
+    Ok(())
+}
+
+/// A device, which goes when this is dropped.
+pub(super) struct UblkDevice {
+    number: u32,
+    path: PathBuf,
+    control: Control,
+    outbox: Arc<Outbox>,
+    threads: Vec<JoinHandle<()>>,
+    gone: bool,
+    /// Kept until the driver has let go of them.
+    _buffers: Arc<Buffers>,
+}
+
+impl UblkDevice {
+    /// Makes a device, whose data `threads` threads move; each thread begins with `prepare`.
+    pub(super) fn attach(
+        wanted: Wanted,
+        threads: usize,
+        prepare: impl Fn() + Copy + Send + 'static,
+    ) -> Result<Self, LiveError> {
+        let depth = u16::try_from(wanted.depth).map_err(|_| failed(io::ErrorKind::InvalidInput.into()))?;
+        let sectors = wanted.image.size() / SECTOR_BYTES;
+        let mut control = Control::open().map_err(failed)?;
+        let buffers = Arc::new(Buffers::new(depth).map_err(failed)?);
+        let outbox = Arc::new(Outbox::new().map_err(failed)?);
+        let number = control.add(depth, wanted.token).map_err(too_old)?;
+        let mut device = Self {
+            number,
+            path: format!("/dev/ublkb{number}").into(),
+            control,
+            outbox,
+            threads: Vec::new(),
+            gone: false,
+            _buffers: Arc::clone(&buffers),
+        };
+        let parameters = Parameters { sectors, rotational: wanted.rotational, discard_unit: BLOCK };
+        device.control.set_parameters(number, &parameters).map_err(failed)?;
+        let service = Service { image: wanted.image, timing: wanted.timing };
+        let jobs = device.start_movers(&service, threads, prepare).map_err(failed)?;
+        device.start_queue(service, depth, buffers, jobs, prepare)?;
+        device.control.start(number).map_err(failed)?;
+        Ok(device)
+    }
+
+    /// Starts the threads that move data; they end when nobody can give them more.
+    fn start_movers(
+        &mut self,
+        service: &Service,
+        threads: usize,
+        prepare: impl Fn() + Copy + Send + 'static,
+    ) -> io::Result<Sender<Job>> {
+        let (give, jobs) = channel();
+        let jobs = Arc::new(Mutex::new(jobs));
+        for n in 0..threads {
+            let (service, jobs) = (service.clone(), Arc::clone(&jobs));
+            let work = move || {
+                prepare();
+                while let Some(job) = next(&jobs) {
+                    service.carry_out(job);
+                }
+            };
+            self.threads.push(thread::Builder::new().name(format!("vdisk-{n}")).spawn(work)?);
+        }
+        Ok(give)
+    }
+
+    /// Starts the thread that has to do with the driver; requests can come on return.
+    fn start_queue(
+        &mut self,
+        service: Service,
+        depth: u16,
+        buffers: Arc<Buffers>,
+        jobs: Sender<Job>,
+        prepare: impl Fn() + Copy + Send + 'static,
+    ) -> Result<(), LiveError> {
+        let path = PathBuf::from(format!("/dev/ublkc{}", self.number));
+        let character = File::options().read(true).write(true).open(&path).map_err(|e| LiveError::io(&path, e))?;
+        let outbox = Arc::clone(&self.outbox);
+        let (tell, told) = channel();
+        let serve = move || {
+            prepare();
+            let mut queue = match Queue::fetch(character, depth, buffers, outbox) {
+                Ok(queue) => queue,
+                Err(e) => return drop(tell.send(Err(e))),
+            };
+            // The receiver waits for it.
+            let _ = tell.send(Ok(()));
+            let ended = queue.run(|descriptor, ticket| {
+                if let Some(job) = service.begin(descriptor, ticket) {
+                    // Where nobody is left to take it, its ticket is dropped, which is an I/O error.
+                    let _ = jobs.send(job);
+                }
+            });
+            if let Err(e) = ended {
+                // The driver ends the device of one that goes.
+                eprintln!("{}: {e}", path.display());
+            }
+        };
+        let thread = thread::Builder::new().name("vdisk-queue".to_owned()).spawn(serve).map_err(failed)?;
+        self.threads.push(thread);
+        told.recv().unwrap_or_else(|_| Err(io::ErrorKind::BrokenPipe.into())).map_err(failed)
+    }
+
+    /// Its path, such as `/dev/ublkb0`.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Removes it, once what is under way has been answered. Who still has it open gets I/O errors.
+    pub(super) fn detach(&mut self) -> Result<(), LiveError> {
+        if self.gone {
+            return Ok(());
+        }
+        self.gone = true;
+        let stopped = self.control.stop(self.number);
+        self.outbox.end();
+        for thread in self.threads.drain(..) {
+            // It has told of its panic.
+            let _ = thread.join();
+        }
+        // Only now: the driver waits for whoever has its character device open.
+        let deleted = self.control.delete(self.number);
+        stopped.and(deleted).map_err(failed)
+    }
+}
+
+impl Drop for UblkDevice {
+    fn drop(&mut self) {
+        // Nobody is left to be told.
+        let _ = self.detach();
+    }
+}
+
+fn next(jobs: &Mutex<Receiver<Job>>) -> Option<Job> {
+    jobs.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
+}
+
+/// The numbers of all devices of the driver.
+fn numbers() -> Vec<u32> {
+    let Ok(entries) = fs::read_dir("/dev") else { return Vec::new() };
+    let names = entries.flatten().map(|entry| entry.file_name());
+    names.filter_map(|name| name.to_str()?.strip_prefix("ublkc")?.parse().ok()).collect()
+}
+
+fn failed(e: io::Error) -> LiveError {
+    LiveError::io(CONTROL, e)
+}
+
+/// A driver that does not know how its commands are numbered here.
+fn too_old(e: io::Error) -> LiveError {
+    /// `ENOTSUPP`, which is the kernel's own.
+    const NOT_SUPPORTED: i32 = 524;
+    match e.raw_os_error() {
+        Some(NOT_SUPPORTED | libc::EOPNOTSUPP) => {
+            let reason = "the kernel does not take these commands, which it has to since 6.6".to_owned();
+            LiveError::Device { path: CONTROL.into(), reason }
+        }
+        _ => failed(e),
+    }
+}

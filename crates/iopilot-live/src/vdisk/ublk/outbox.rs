@@ -1,0 +1,137 @@
+//! [`Outbox`]: what other threads have for the thread that owns the ring.
+
+use super::memory::Buffers;
+use rustix::event::{EventfdFlags, eventfd};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Requests that are done, for the one thread that may tell the driver.
+#[derive(Debug)]
+pub(super) struct Outbox {
+    held: Mutex<Held>,
+    /// Readable while there is something.
+    bell: OwnedFd,
+}
+
+/// What an [`Outbox`] holds.
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    /// Tags, and what became of their requests.
+    pub(super) finished: Vec<(u16, i32)>,
+    /// No more requests are to be served.
+    pub(super) over: bool,
+}
+
+impl Outbox {
+    /// An empty one.
+    pub(super) fn new() -> io::Result<Self> {
+        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        Ok(Self { held: Mutex::default(), bell })
+    }
+
+    /// What to wait for.
+    pub(super) fn bell(&self) -> &OwnedFd {
+        &self.bell
+    }
+
+    /// Takes what there is; what comes later rings again.
+    pub(super) fn take(&self, finished: &mut Vec<(u16, i32)>) -> bool {
+        // The bell first: what comes in between rings for nothing, once.
+        let _ = rustix::io::read(&self.bell, &mut [0; 8]);
+        let mut held = self.lock();
+        finished.append(&mut held.finished);
+        held.over
+    }
+
+    /// Ends the thread that owns the ring.
+    pub(super) fn end(&self) {
+        self.lock().over = true;
+        self.ring();
+    }
+
+    fn finished(&self, tag: u16, result: i32) {
+        let first = {
+            let mut held = self.lock();
+            held.finished.push((tag, result));
+            held.finished.len() == 1
+        };
+        if first {
+            self.ring();
+        }
+    }
+
+    fn ring(&self) {
+        // It fails only where it has been rung four milliards of milliards of times.
+        let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A request that is to be answered, whose data are its holder's. Dropped without an answer it is an I/O error.
+#[derive(Debug)]
+pub(super) struct Ticket {
+    tag: u16,
+    result: i32,
+    buffers: Arc<Buffers>,
+    outbox: Arc<Outbox>,
+}
+
+impl Ticket {
+    /// That of `tag`, whose request has just come.
+    pub(super) fn new(tag: u16, buffers: Arc<Buffers>, outbox: Arc<Outbox>) -> Self {
+        Self { tag, result: -libc::EIO, buffers, outbox }
+    }
+
+    /// The first `length` bytes of its data.
+    pub(super) fn data(&mut self, length: usize) -> io::Result<&mut [u8]> {
+        // SAFETY: there is one ticket for a request, made when it comes, and its answer takes the ticket.
+        unsafe { self.buffers.data(self.tag, length) }.ok_or_else(|| io::ErrorKind::InvalidInput.into())
+    }
+
+    /// Answers with bytes that were moved, or an error.
+    pub(super) fn answer(mut self, result: io::Result<i32>) {
+        self.result = result.unwrap_or_else(|e| -e.raw_os_error().unwrap_or(libc::EIO));
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        self.outbox.finished(self.tag, self.result);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_answered_is_told_and_what_is_not_is_an_error() {
+        let outbox = Arc::new(Outbox::new().unwrap());
+        let buffers = Arc::new(Buffers::new(4).unwrap());
+        let ticket = |tag| Ticket::new(tag, Arc::clone(&buffers), Arc::clone(&outbox));
+        ticket(1).answer(Ok(4096));
+        ticket(2).answer(Err(io::Error::from_raw_os_error(libc::ENOSPC)));
+        drop(ticket(3));
+        let mut finished = Vec::new();
+        assert!(!outbox.take(&mut finished));
+        assert_eq!(finished, [(1, 4096), (2, -libc::ENOSPC), (3, -libc::EIO)]);
+        // Rung once, and heard.
+        assert!(rustix::io::read(outbox.bell(), &mut [0; 8]).is_err());
+        outbox.end();
+        assert!(rustix::io::read(outbox.bell(), &mut [0; 8]).is_ok() && outbox.take(&mut finished));
+    }
+
+    #[test]
+    fn a_ticket_has_its_data() {
+        let outbox = Arc::new(Outbox::new().unwrap());
+        let buffers = Arc::new(Buffers::new(2).unwrap());
+        let mut ticket = Ticket::new(1, buffers, outbox);
+        ticket.data(512).unwrap().fill(7);
+        assert_eq!(ticket.data(513).unwrap()[511..], [7, 0]);
+        assert!(ticket.data(2 << 20).is_err());
+    }
+}
