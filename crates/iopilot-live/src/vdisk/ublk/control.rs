@@ -69,7 +69,7 @@ impl Control {
         let address = if length == 0 { 0 } else { self.buffer.as_mut_ptr() as u64 };
         let command = ControlCommand { device, length: length as u16, address, data };
         let entry = opcode::UringCmd80::new(types::Fd(self.device.as_raw_fd()), opcode).cmd(command.bytes()).build();
-        // SAFETY: the driver reads and writes at most the buffer, which the ring does not outlive.
+        // SAFETY: the driver reads and writes at most the buffer, which outlives the ring.
         unsafe { self.ring.submission().push(&entry) }.map_err(io::Error::other)?;
         loop {
             match self.ring.submit_and_wait(1) {
