@@ -51,7 +51,8 @@ impl Bfq {
             (over + 1).min(MS - over)
         };
         // Where it was idled for in vain, that does not count.
-        margin(now).min(margin(self.idling_since))
+        let idled = self.idling_since >= self.budget_start;
+        margin(now).min(if idled { margin(self.idling_since) } else { i64::MAX })
     }
 
     /// What queues were charged so far for the time they took, in sectors: where it differs the order of what is to come does, too.
