@@ -45,7 +45,7 @@ test: toolchain
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(CARGO) clippy --package iopilot --package iopilot-live --features ublk --all-targets --locked -- -D warnings
 	$(CARGO) test --workspace --locked --quiet
-	$(CARGO) test --package iopilot-live --features ublk --lib --test ublk_live --locked --quiet
+	$(CARGO) test --package iopilot-live --features ublk --lib --test vdisk_live --locked --quiet
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
 	$(FUZZ) --iterations 5000 --seconds 4
 

@@ -1,10 +1,10 @@
 #!/bin/sh
 # Virtual disks by ublk on a kernel that has it, under qemu: for machines whose own kernel has not.
 #
-#   cargo build -p iopilot --features ublk
-#   crates/iopilot-live/tests/ublk-qemu.sh VMLINUZ MODULES target/debug/iopilot [target/debug/deps/ublk_live-...]
+#   cargo build -p iopilot --features ublk      # and cargo test -p iopilot-live --features ublk --test vdisk_live --no-run
+#   crates/iopilot-live/tests/ublk-qemu.sh VMLINUZ MODULES target/debug/iopilot [target/debug/deps/vdisk_live-...]
 #
-# VMLINUZ is a kernel of 6.6 or later with io_uring, MODULES its folder /lib/modules/VERSION, of which ublk_drv (and
+# VMLINUZ is a kernel of 6.4 or later with io_uring, MODULES its folder /lib/modules/VERSION, of which ublk_drv (and
 # what it needs, where it is a module) is taken; the test program is run there too. Needs qemu-system-x86_64, a static busybox, cpio and xz. Ends with 0
 # where the disk did what it should.
 set -eu
@@ -110,7 +110,7 @@ kill -9 $(pidof iopilot); sleep 1
 is 'list after kill -9' "$(iopilot vdisk list --json)" '[]'
 [ ! -e /dev/ublkc0 ]; check 'list cleared it away' $?
 
-if [ -e /bin/tests ]; then tests --nocapture; check 'tests of the library' $?; fi
+if [ -e /bin/tests ]; then tests --nocapture ublk; check 'tests of the library' $?; fi
 
 # A disk that waits for nothing, a second one beside it, signals, users, depths.
 one=$(attach --disk none --size 64M --depth 1 --backing /tmp/a.img --scheduler none); check 'depth 1' $?

@@ -229,7 +229,7 @@ fn too_old(e: io::Error) -> LiveError {
     const NOT_SUPPORTED: i32 = 524;
     match e.raw_os_error() {
         Some(NOT_SUPPORTED | libc::EOPNOTSUPP) => {
-            let reason = "the kernel does not take these commands, which it has to since 6.6".to_owned();
+            let reason = "the kernel does not take these commands, which it has to since 6.4".to_owned();
             LiveError::Device { path: CONTROL.into(), reason }
         }
         _ => failed(e),
