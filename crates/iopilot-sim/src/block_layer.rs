@@ -24,6 +24,9 @@ pub(crate) struct Effects {
     pub(crate) completed: Vec<u64>,
     /// Sleepers that are to look for a tag soon.
     pub(crate) wake: Vec<RequestId>,
+    /// Sleepers that are to look for the tag of a request that is complete, and the task that goes on then, which may be
+    /// faster.
+    pub(crate) race: Vec<(RequestId, ProcessId)>,
 }
 
 /// A change of scheduler: what comes after it, and when, if that is known.
@@ -194,7 +197,10 @@ impl BlockLayer {
         if self.rqs[id].op != Op::Flush {
             self.scheduler.completed(&mut self.rqs, id, now);
         }
+        let woken = self.effects.wake.len();
         self.tags.give(&self.rqs[id], &mut self.effects.wake);
+        let rival = self.rqs[id].process;
+        self.effects.race.extend(self.effects.wake.drain(woken..).map(|sleeper| (sleeper, rival)));
         self.plug.unplug();
         let issued = self.rqs[id].issued;
         let mut next = Some(id);

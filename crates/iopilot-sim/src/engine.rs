@@ -29,6 +29,16 @@ enum Delayed {
     Told(u64),
     /// The submitter of a request was woken and looks for a tag.
     Wake(RequestId),
+    /// So does the one that was woken as the so many-th delay, if it still waits for the CPU.
+    WakeLate(u64),
+}
+
+/// A sleeper that was woken and waits for the CPU, which the task has whose request is complete.
+#[derive(Clone, Copy, Debug)]
+struct Late {
+    sleeper: RequestId,
+    behind: ProcessId,
+    delay: u64,
 }
 
 /// A workload, a block layer and a device, run to the end of the workload.
@@ -44,6 +54,8 @@ pub(crate) struct Engine<S, D> {
     /// Ordered by time, then by order of insertion.
     delays: BinaryHeap<Reverse<(Nanos, u64, Delayed)>>,
     next_delay: u64,
+    /// Woken, and waiting for the CPU.
+    late: Vec<Late>,
     /// For the race between sleepers and running tasks for a freed tag.
     random: Pcg64Mcg,
     steps: Vec<Step>,
@@ -76,6 +88,7 @@ impl<S: Source, D: Device> Engine<S, D> {
             now: Nanos::ZERO,
             delays: BinaryHeap::new(),
             next_delay: 0,
+            late: Vec::new(),
             random: Pcg64Mcg::seed_from_u64(seed),
             steps: Vec::new(),
             completions: Vec::new(),
@@ -177,6 +190,12 @@ impl<S: Source, D: Device> Engine<S, D> {
             2 => match self.delays.pop() {
                 Some(Reverse((_, _, Delayed::Told(tag)))) => self.source.completed(tag, now),
                 Some(Reverse((_, _, Delayed::Wake(id)))) => self.block.wake(id, now, &mut self.device),
+                Some(Reverse((_, _, Delayed::WakeLate(delay)))) => {
+                    if let Some(at) = self.late.iter().position(|late| late.delay == delay) {
+                        let sleeper = self.late.remove(at).sleeper;
+                        self.block.wake(sleeper, now, &mut self.device);
+                    }
+                }
                 None => {}
             },
             3 => self.advance_source(),
@@ -205,8 +224,8 @@ impl<S: Source, D: Device> Engine<S, D> {
                 Step::Request(arrival) => Some(arrival.process),
                 Step::Start { .. } | Step::Exit(_) => None,
             };
-            if batch.is_some() && batch != process {
-                self.block.end_batch(self.now, &mut self.device);
+            if let Some(before) = batch.filter(|_| batch != process) {
+                self.end_batch(before);
             }
             batch = process;
             match step {
@@ -215,11 +234,20 @@ impl<S: Source, D: Device> Engine<S, D> {
                 Step::Exit(process) => self.block.process_exited(*process, self.now, &mut self.device),
             }
         }
-        if batch.is_some() {
-            self.block.end_batch(self.now, &mut self.device);
+        if let Some(process) = batch {
+            self.end_batch(process);
         }
         steps.clear();
         self.steps = steps;
+    }
+
+    /// `process` has submitted what it had, and leaves the CPU to those who wait for it.
+    fn end_batch(&mut self, process: ProcessId) {
+        self.block.end_batch(self.now, &mut self.device);
+        while let Some(at) = self.late.iter().position(|late| late.behind == process) {
+            let late = self.late.remove(at);
+            self.delay(self.latencies.wake, Delayed::Wake(late.sleeper));
+        }
     }
 
     fn apply_effects(&mut self) {
@@ -242,11 +270,20 @@ impl<S: Source, D: Device> Engine<S, D> {
         self.block.effects.completed = completed;
         let mut woken = std::mem::take(&mut self.block.effects.wake);
         for id in woken.drain(..) {
-            let late = self.random.random_bool(self.tag_steal_probability);
-            let latency = if late { self.latencies.wake_late } else { self.latencies.wake };
-            self.delay(latency, Delayed::Wake(id));
+            self.delay(self.latencies.wake, Delayed::Wake(id));
         }
         self.block.effects.wake = woken;
+        let mut races = std::mem::take(&mut self.block.effects.race);
+        for (sleeper, behind) in races.drain(..) {
+            if self.random.random_bool(self.tag_steal_probability) {
+                let delay = self.next_delay;
+                self.late.push(Late { sleeper, behind, delay });
+                self.delay(self.latencies.wake_late, Delayed::WakeLate(delay));
+            } else {
+                self.delay(self.latencies.wake, Delayed::Wake(sleeper));
+            }
+        }
+        self.block.effects.race = races;
     }
 
     fn delay(&mut self, latency: Nanos, what: Delayed) {

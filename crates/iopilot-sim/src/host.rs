@@ -99,7 +99,7 @@ pub(crate) struct Latencies {
     pub(crate) resume: Nanos,
     pub(crate) wake: Nanos,
     /// A sleeper that loses the race looks only after the completing task has had its turn: it waits for the CPU that
-    /// this one has until it sleeps for its next request.
+    /// this one has until it sleeps for its next request, and at most so long.
     pub(crate) wake_late: Nanos,
     pub(crate) switch: Nanos,
 }

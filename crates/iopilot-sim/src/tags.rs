@@ -13,7 +13,9 @@ pub(crate) enum TagRule {
     PerDirection,
     /// Linux 6.x (`sbitmap_queue`): one bitmap of `nr_requests`. Sleepers lie down in eight queues by turns, and are woken
     /// from these by turns, in batches of an eighth of the tags. A freed tag goes to whoever asks first: a sleeper that
-    /// was woken and finds none lies down again, at the end.
+    /// was woken and finds none lies down again, at the end. It is given the next of the queues before it looks
+    /// (`blk_mq_get_tag`), so that whoever finds one takes a turn for nothing: queues fill unevenly, and who lies in a
+    /// short one is back soon.
     Shared,
 }
 
@@ -141,6 +143,8 @@ impl Tags {
     /// A submitter that was woken has what it needs.
     pub(crate) fn awake(&mut self) {
         self.sleepers -= 1;
+        // It has been given its next bed before it looked for a tag.
+        self.next_bed = (self.next_bed + 1) % WAIT_QUEUES;
     }
 
     /// The submitter of `id` was woken and there is no tag: it goes back to sleep.
@@ -231,6 +235,25 @@ mod tests {
             })
             .collect();
         assert_eq!(order, [1, 2, 0]);
+    }
+
+    #[test]
+    fn in_linux_6_who_gets_a_tag_has_been_given_the_next_bed_too() {
+        let mut tags = Tags::new(TagRule::Shared, 1);
+        let read = request(Op::Read);
+        assert!(tags.take(&read, 1));
+        // One after the other finds no tag, and each time a sleeper gets the one that becomes free.
+        for i in 0..12 {
+            tags.sleep(RequestId::from_index(i), &read);
+            if i >= 8 {
+                assert_eq!(give(&mut tags, &read).len(), 1);
+                tags.awake();
+                assert!(tags.take(&read, 1));
+            }
+        }
+        let beds: Vec<usize> = tags.waiting.iter().map(VecDeque::len).collect();
+        // Four of the first eight have gone, in order; the others came into every other bed.
+        assert_eq!(beds, [1, 0, 1, 0, 2, 1, 2, 1]);
     }
 
     #[test]

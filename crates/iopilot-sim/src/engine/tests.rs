@@ -74,10 +74,20 @@ fn quietly(_: u64, _: &mut Recorder) -> Result<(), Stuck> {
 }
 
 fn engine<S: Source>(source: S, scheduler: &str, device: Fixed, config: &BlockConfig) -> Engine<S, Fixed> {
+    engine_on(&HostConfig::default(), source, scheduler, device, config)
+}
+
+fn engine_on<S: Source>(
+    host: &HostConfig,
+    source: S,
+    scheduler: &str,
+    device: Fixed,
+    config: &BlockConfig,
+) -> Engine<S, Fixed> {
     let spec = SchedulerSpec::parse(scheduler).unwrap();
-    let queue = config.resolve(spec.name, spec.lineage(), device.depth, &HostConfig::default());
+    let queue = config.resolve(spec.name, spec.lineage(), device.depth, host);
     let built = spec.build(&Environment { nr_requests: queue.nr_requests, ..Environment::default() }).unwrap();
-    Engine::new(source, queue, built, device, &HostConfig::default(), 1, &RunConfig::default())
+    Engine::new(source, queue, built, device, host, 1, &RunConfig::default())
 }
 
 #[test]
@@ -149,39 +159,49 @@ fn a_closed_population_stays_constant() {
     assert!(report.utilization > 0.95);
 }
 
-/// One task that reads synchronously, without thinking.
-struct Reader {
-    next: u64,
-    left: u32,
-    due: Option<Nanos>,
+/// Where a reader's requests begin.
+const PART: u64 = 1 << 20;
+
+/// Tasks that read synchronously, without thinking.
+struct Readers {
+    /// What each has still to read, and when it goes on.
+    tasks: Vec<(u64, Option<Nanos>)>,
 }
 
-impl Source for Reader {
+impl Readers {
+    fn new(tasks: usize, each: u64) -> Self {
+        Self { tasks: vec![(each, Some(Nanos::ZERO)); tasks] }
+    }
+}
+
+impl Source for Readers {
     fn next_event(&self) -> Option<Nanos> {
-        self.due
+        self.tasks.iter().filter_map(|(_, due)| *due).min()
     }
 
-    fn advance(&mut self, _: Nanos, out: &mut Vec<Step>) {
-        self.due = None;
-        let arrival = Arrival {
-            op: Op::Read,
-            lba: Lba(self.next * 8),
-            sectors: Sectors(8),
-            flags: Flags::empty(),
-            process: ProcessId(1),
-            priority: IoPriority::default(),
-            criticality: Criticality::TimeCritical,
-            cpu: 0,
-            tag: self.next,
-        };
-        self.next += 1;
-        self.left -= 1;
-        out.push(Step::Request(arrival));
+    fn advance(&mut self, now: Nanos, out: &mut Vec<Step>) {
+        for (task, (left, due)) in self.tasks.iter_mut().enumerate() {
+            if due.take_if(|due| *due <= now).is_some() {
+                *left -= 1;
+                out.push(Step::Request(Arrival {
+                    op: Op::Read,
+                    lba: Lba(task as u64 * PART + *left * 8),
+                    sectors: Sectors(8),
+                    flags: Flags::empty(),
+                    process: ProcessId(task as u32),
+                    priority: IoPriority::default(),
+                    criticality: Criticality::TimeCritical,
+                    cpu: 0,
+                    tag: task as u64,
+                }));
+            }
+        }
     }
 
     fn completed(&mut self, tag: u64, now: Nanos) {
-        assert_eq!(tag + 1, self.next);
-        self.due = (self.left > 0).then_some(now);
+        let (left, due) = &mut self.tasks[tag as usize];
+        assert!(due.is_none());
+        *due = (*left > 0).then_some(now);
     }
 
     fn blocked(&mut self, _: ProcessId, _: Nanos) {}
@@ -189,9 +209,36 @@ impl Source for Reader {
     fn unblocked(&mut self, _: ProcessId, _: Nanos) {}
 }
 
+/// Whose requests the device serves, of three readers that want its only tag.
+fn turns(steal: f64, service_us: u64) -> Vec<u64> {
+    let host = HostConfig { tag_steal_probability: steal, ..HostConfig::default() };
+    let config = BlockConfig { host_tags: Some(1), ..BlockConfig::default() };
+    let device = Fixed::new(Nanos::from_micros(service_us), 1);
+    let log = device.log.clone();
+    engine_on(&host, Readers::new(3, 20), "none", device, &config).run(quietly).unwrap();
+    let turns = log.borrow().iter().map(|r| r.lba.0 / PART).collect();
+    turns
+}
+
+#[test]
+fn who_always_wins_the_race_keeps_its_tag() {
+    // However fast the disk: the sleeper that lost has looked, and sleeps again, before the next request is complete.
+    for service_us in [50, 190, 1000] {
+        let turns = turns(1.0, service_us);
+        assert!(turns.chunks(20).all(|all| all.iter().all(|task| *task == all[0])), "{service_us} us: {turns:?}");
+    }
+}
+
+#[test]
+fn who_never_wins_the_race_waits_for_all_others() {
+    let turns = turns(0.0, 190);
+    // Those who sleep at the end have lost their rivals.
+    assert!(turns[..50].windows(3).all(|three| three[0] != three[1] && three[1] != three[2] && three[0] != three[2]));
+}
+
 #[test]
 fn the_host_adds_issue_and_resume_times() {
-    let source = Reader { next: 0, left: 1000, due: Some(Nanos::ZERO) };
+    let source = Readers::new(1, 1000);
     let device = Fixed::new(Nanos::from_millis(1), 4);
     let report = engine(source, "noop", device, &BlockConfig::default()).run(quietly).unwrap().finish("noop".into());
     // A millisecond of service and 10 us to issue for each, 50 us to resume after each but the last.
