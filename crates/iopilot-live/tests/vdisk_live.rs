@@ -52,6 +52,37 @@ fn a_disk_by_ublk_goes_with_its_server_and_its_data_stay() {
     a_disk_goes_and_its_data_stay(Via::Ublk);
 }
 
+#[cfg(feature = "ublk")]
+#[test]
+fn the_server_of_a_ublk_disk_that_another_removes_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(server) = serve(folder.path(), Via::Ublk) else { return };
+    stop_ublk(server.device());
+    // It waits for a signal or for this.
+    let ended = server.serve();
+    assert!(ended.is_err_and(|e| e.to_string().contains("No such device")));
+    assert!(vdisk::list(&folder.path().join("state")).unwrap().is_empty());
+}
+
+/// Does what another program of ublk's would: `UBLK_U_CMD_STOP_DEV`.
+#[cfg(feature = "ublk")]
+fn stop_ublk(device: &Path) {
+    use std::os::fd::AsRawFd;
+    let number: u32 = device.to_str().and_then(|path| path.strip_prefix("/dev/ublkb")?.parse().ok()).unwrap();
+    let control = fs::File::options().read(true).write(true).open("/dev/ublk-control").unwrap();
+    let mut command = [0; 80];
+    command[..4].copy_from_slice(&number.to_ne_bytes());
+    command[4..6].fill(0xff);
+    let stop = 3 << 30 | 32 << 16 | u32::from(b'u') << 8 | 0x07;
+    let file = io_uring::types::Fd(control.as_raw_fd());
+    let entry = io_uring::opcode::UringCmd80::new(file, stop).cmd(command).build();
+    let mut ring: io_uring::IoUring<io_uring::squeue::Entry128> = io_uring::IoUring::builder().build(4).unwrap();
+    // SAFETY: the command has no memory beside itself.
+    unsafe { ring.submission().push(&entry) }.unwrap();
+    ring.submit_and_wait(1).unwrap();
+    assert_eq!(ring.completion().next().unwrap().result(), 0);
+}
+
 fn a_disk_goes_and_its_data_stay(via: Via) {
     let folder = tempfile::tempdir().unwrap();
     let data: Vec<u8> = (0..1u32 << 20).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();

@@ -72,17 +72,19 @@ impl Parts {
         Ok(queue)
     }
 
-    /// Makes a block device of the ublk driver, whose data `threads` threads move.
+    /// Makes a block device of the ublk driver, whose data `threads` threads move. Should the driver let go of it, `broken` is
+    /// called.
     #[cfg(feature = "ublk")]
     pub(super) fn attach_ublk(
         &mut self,
         depth: u32,
         rotational: bool,
         threads: usize,
+        broken: impl FnOnce() + Send + 'static,
     ) -> Result<BlockQueue, LiveError> {
         let (image, timing, token) = (Arc::clone(&self.image), self.timing(), self.claim.token());
         let wanted = ublk::Wanted { image, timing, depth, rotational, token };
-        let device = Box::new(UblkDevice::attach(wanted, threads, self.prepare())?);
+        let device = Box::new(UblkDevice::attach(wanted, threads, self.prepare(), broken)?);
         BlockQueue::open(self.device.insert(BlockDevice::Ublk(device)).path())
     }
 

@@ -34,7 +34,7 @@ pub struct VdiskServer {
     parts: Arc<Mutex<Parts>>,
     /// The thread that does what comes over the socket, until the other is closed.
     control: Option<(JoinHandle<()>, UnixStream)>,
-    /// A byte comes when the disk was detached from outside, or its model is broken.
+    /// A byte comes when the disk was detached from outside, its model is broken, or its device is gone.
     detached: UnixStream,
 }
 
@@ -79,12 +79,14 @@ impl VdiskServer {
         };
         let pair = || UnixStream::pair().map_err(|e| LiveError::io("a socket", e));
         let ((detached, tell), (stopped, stop)) = (pair()?, pair()?);
+        // Whoever serves the disk ends it.
+        let broken = || -> Result<_, LiveError> {
+            let tell = tell.try_clone().map_err(|e| LiveError::io("a socket", e))?;
+            Ok(move || drop((&tell).write_all(&[0])))
+        };
         let mut real_time = false;
         if let Some(device) = options.device {
-            let broken = tell.try_clone().map_err(|e| LiveError::io("a socket", e))?;
-            // Whoever serves the disk ends it.
-            let broken = move || drop((&broken).write_all(&[0]));
-            let started = Engine::start(device, options.speed, Arc::clone(&parts.tally), log, broken);
+            let started = Engine::start(device, options.speed, Arc::clone(&parts.tally), log, broken()?);
             let (engine, thread, punctual) = started.map_err(|e| LiveError::io("a thread", e))?;
             parts.engine = Some(engine);
             parts.threads.push(thread);
@@ -92,7 +94,7 @@ impl VdiskServer {
         }
         let queue = match options.via {
             #[cfg(feature = "ublk")]
-            Via::Ublk => parts.attach_ublk(depth, rotational, THREADS)?,
+            Via::Ublk => parts.attach_ublk(depth, rotational, THREADS, broken()?)?,
             // Without the feature the other has been refused.
             _ => {
                 parts.mount(THREADS)?;

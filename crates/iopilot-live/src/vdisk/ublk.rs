@@ -89,11 +89,13 @@ pub(super) struct UblkDevice {
 }
 
 impl UblkDevice {
-    /// Makes a device, whose data `threads` threads move; each thread begins with `prepare`.
+    /// Makes a device, whose data `threads` threads move; each thread begins with `prepare`. Should the driver let go of it,
+    /// `broken` is called.
     pub(super) fn attach(
         wanted: Wanted,
         threads: usize,
         prepare: impl Fn() + Copy + Send + 'static,
+        broken: impl FnOnce() + Send + 'static,
     ) -> Result<Self, LiveError> {
         let depth = u16::try_from(wanted.depth).map_err(|_| failed(io::ErrorKind::InvalidInput.into()))?;
         let sectors = wanted.image.size() / SECTOR_BYTES;
@@ -114,7 +116,7 @@ impl UblkDevice {
         device.control.set_parameters(number, &parameters).map_err(failed)?;
         let service = Service { image: wanted.image, timing: wanted.timing };
         let jobs = device.start_movers(&service, threads, prepare).map_err(failed)?;
-        device.start_queue(service, depth, buffers, jobs, prepare)?;
+        device.start_queue(service, depth, buffers, jobs, prepare, broken)?;
         device.control.start(number).map_err(failed)?;
         Ok(device)
     }
@@ -149,6 +151,7 @@ impl UblkDevice {
         buffers: Arc<Buffers>,
         jobs: Sender<Job>,
         prepare: impl Fn() + Copy + Send + 'static,
+        broken: impl FnOnce() + Send + 'static,
     ) -> Result<(), LiveError> {
         let path = PathBuf::from(format!("/dev/ublkc{}", self.number));
         let character = File::options().read(true).write(true).open(&path).map_err(|e| LiveError::io(&path, e))?;
@@ -171,6 +174,7 @@ impl UblkDevice {
             if let Err(e) = ended {
                 // The driver ends the device of one that goes.
                 eprintln!("{}: {e}", path.display());
+                broken();
             }
         };
         let thread = thread::Builder::new().name("vdisk-queue".to_owned()).spawn(serve).map_err(failed)?;
@@ -189,6 +193,7 @@ impl UblkDevice {
             return Ok(());
         }
         self.gone = true;
+        self.outbox.leave();
         let stopped = self.control.stop(self.number);
         self.outbox.end();
         for thread in self.threads.drain(..) {

@@ -43,8 +43,9 @@ struct Plan {
     processes: Vec<u32>,
     /// Reads of all processes together.
     reads: fn(u32) -> u32,
-    /// Recordings of each cell under each scheduler: how much the kernel differs from itself.
-    repeats: u32,
+    /// Recordings of each cell under each scheduler, at least and at most: more are made as long as the kernel's own mean is
+    /// not known.
+    recordings: (usize, usize),
 }
 
 impl Plan {
@@ -56,7 +57,7 @@ impl Plan {
             patterns: ReadPattern::ALL.to_vec(),
             processes: vec![1, 8, 32],
             reads: |processes| if processes > 8 { 640 } else { 400 },
-            repeats: 2,
+            recordings: (2, 8),
         };
         if !quick {
             return full;
@@ -66,7 +67,7 @@ impl Plan {
             patterns: vec![ReadPattern::Sequential, ReadPattern::SmallFiles],
             processes: vec![1, 8],
             reads: |_| 160,
-            repeats: 1,
+            recordings: (1, 1),
             ..full
         }
     }

@@ -19,6 +19,8 @@ pub(super) struct Outbox {
 pub(super) struct Held {
     /// Tags, and what became of their requests.
     pub(super) finished: Vec<(u16, i32)>,
+    /// The device is about to go, as its owner wants.
+    pub(super) leaving: bool,
     /// No more requests are to be served.
     pub(super) over: bool,
 }
@@ -42,6 +44,16 @@ impl Outbox {
         let mut held = self.lock();
         finished.append(&mut held.finished);
         held.over
+    }
+
+    /// From now on fetches come back with errors because the owner wants it.
+    pub(super) fn leave(&self) {
+        self.lock().leaving = true;
+    }
+
+    /// Whether they do.
+    pub(super) fn is_leaving(&self) -> bool {
+        self.lock().leaving
     }
 
     /// Ends the thread that owns the ring.

@@ -21,6 +21,8 @@ pub(super) struct Queue {
     descriptors: Descriptors,
     buffers: Arc<Buffers>,
     outbox: Arc<Outbox>,
+    /// Tags that can have requests still.
+    left: u16,
     /// What has come back.
     returned: Vec<(u64, i32)>,
     /// What is to be answered.
@@ -34,7 +36,7 @@ impl Queue {
         // Each tag has at most one command, and there is the bell.
         let ring = Ring::builder().build((u32::from(depth) + 1).next_power_of_two())?;
         let (returned, finished) = (Vec::new(), Vec::new());
-        let mut queue = Self { ring, device, descriptors, buffers, outbox, returned, finished };
+        let mut queue = Self { ring, device, descriptors, buffers, outbox, left: depth, returned, finished };
         for tag in 0..depth {
             queue.push_command(abi::FETCH, tag, 0)?;
         }
@@ -49,6 +51,9 @@ impl Queue {
     }
 
     /// Hands each request that comes to `serve`, until the outbox says that it is over.
+    ///
+    /// # Errors
+    /// Where the driver does not go on with it, or somebody else has removed the device.
     pub(super) fn run(&mut self, mut serve: impl FnMut(Descriptor, Ticket)) -> io::Result<()> {
         loop {
             match self.ring.submit_and_wait(1) {
@@ -64,11 +69,17 @@ impl Queue {
                 }
                 // One that comes back with an error is not fetched for again: its device is going.
                 let Ok(tag) = u16::try_from(name) else { continue };
-                if let Some(descriptor) = self.descriptors.get(tag).filter(|_| result == 0) {
-                    serve(descriptor, Ticket::new(tag, Arc::clone(&self.buffers), Arc::clone(&self.outbox)));
+                match self.descriptors.get(tag).filter(|_| result == 0) {
+                    Some(descriptor) => {
+                        serve(descriptor, Ticket::new(tag, Arc::clone(&self.buffers), Arc::clone(&self.outbox)));
+                    }
+                    None => self.left = self.left.saturating_sub(1),
                 }
             }
             self.returned = returned;
+            if self.left == 0 && !self.outbox.is_leaving() {
+                return Err(io::Error::from_raw_os_error(libc::ENODEV));
+            }
             if rung {
                 let mut finished = std::mem::take(&mut self.finished);
                 if self.outbox.take(&mut finished) {

@@ -3,7 +3,7 @@
 mod ranking;
 mod summary;
 
-use super::measure::{Measured, Path};
+use super::measure::{KNOWN, Measured, Path, Spread};
 use super::picks::Picks;
 use super::predict::{Figures, Predicted, steals};
 use super::{Cell, Plan, SCHEDULERS, race, requests};
@@ -22,8 +22,10 @@ const SAME: f64 = 99.0;
 struct Known<'a> {
     cell: Cell,
     kernel: [Figures; SCHEDULERS.len()],
-    /// By how much the kernel's own repetitions differ, in percent: means of responses.
-    spread: [f64; SCHEDULERS.len()],
+    /// Of each there are so many.
+    recordings: [usize; SCHEDULERS.len()],
+    /// By how much their mean responses differ.
+    spread: [Spread; SCHEDULERS.len()],
     /// How late the virtual disk was, us.
     late: [f64; SCHEDULERS.len()],
     predicted: [&'a Predicted; SCHEDULERS.len()],
@@ -31,20 +33,15 @@ struct Known<'a> {
 
 impl<'a> Known<'a> {
     fn new(measured: &[Measured], predicted: &'a [Predicted]) -> Self {
-        let runs = |s: usize| measured[s].recordings.iter().map(|r| Figures::of(&r.records)).collect::<Vec<_>>();
-        let spread = |s: usize| {
-            let means = runs(s).into_iter().map(|f| f.mean_ms);
-            let (least, most) = means.fold((f64::MAX, 0.0f64), |(a, b), m| (a.min(m), b.max(m)));
-            100.0 * (most - least) / least
-        };
         let late = |s: usize| {
             let all = measured[s].recordings.iter().map(|r| mean_us(&r.path.late));
             all.sum::<f64>() / measured[s].recordings.len() as f64
         };
         Self {
             cell: measured[0].cell,
-            kernel: std::array::from_fn(|s| Figures::mean(&runs(s))),
-            spread: std::array::from_fn(spread),
+            kernel: std::array::from_fn(|s| Figures::mean(&measured[s].figures())),
+            recordings: std::array::from_fn(|s| measured[s].recordings.len()),
+            spread: std::array::from_fn(|s| measured[s].spread()),
             late: std::array::from_fn(late),
             predicted: std::array::from_fn(|s| &predicted[s]),
         }
@@ -116,10 +113,13 @@ pub(super) fn outcome(plan: &Plan, measured: &[Measured], predicted: &[Predicted
     let races: Vec<String> = plan.depths.iter().filter_map(race).collect();
     let notes = vec![
         format!(
-            "The disk is {} of {} GiB; each figure is the mean of {} recordings.",
+            "The disk is {} of {} GiB; each figure is the mean of {} to {} recordings, {} in all: until the standard error of \
+             the kernel's mean is {KNOWN} %.",
             plan.disk,
             plan.size >> 30,
-            plan.repeats
+            plan.recordings.0,
+            plan.recordings.1,
+            measured.iter().map(|m| m.recordings.len()).sum::<usize>(),
         ),
         format!(
             "Requests are {:.0} us under way to the disk and {:.0} us back, of which it is late {:.0} us (means of all).",
@@ -143,8 +143,10 @@ fn cells(known: &[Known<'_>]) -> ResultTable {
         "processes",
         "depth",
         "scheduler",
+        "recordings",
         "kernel_mean_ms",
         "kernel_spread_percent",
+        "kernel_error_percent",
         "disk_late_us",
         "mean_ms",
         "mean_percent",
@@ -161,11 +163,9 @@ fn cells(known: &[Known<'_>]) -> ResultTable {
         for (s, scheduler) in SCHEDULERS.iter().enumerate() {
             let (real, ours) = (k.kernel[s], k.simulated(s, s));
             let mut row = k.name().to_vec();
-            row.push((*scheduler).into());
-            row.extend(
-                [real.mean_ms, k.spread[s], k.late[s], ours.mean_ms, percent(ours.mean_ms, real.mean_ms)]
-                    .map(Value::from),
-            );
+            row.extend([(*scheduler).into(), k.recordings[s].into()]);
+            row.extend([real.mean_ms, k.spread[s].deviation, k.spread[s].error, k.late[s]].map(Value::from));
+            row.extend([ours.mean_ms, percent(ours.mean_ms, real.mean_ms)].map(Value::from));
             row.extend([real.mb_s, ours.mb_s, percent(ours.mb_s, real.mb_s)].map(Value::from));
             row.extend([real.p99_ms, ours.p99_ms, percent(ours.p99_ms, real.p99_ms)].map(Value::from));
             row.push(k.predicted[s].picks.percent().into());
@@ -215,7 +215,7 @@ fn claims(known: &[Known<'_>]) -> Vec<Claim> {
         let goal = format!("within {} % in each", within.limit);
         Claim::new("goal", what, goal, within.text(), within.holds(), because)
     };
-    let cells = "the table `cells` names them; beside each is how far the kernel's own repetitions are apart";
+    let cells = "the table `cells` names them; beside each is how far the kernel's own recordings are apart";
     let mut claims = vec![
         claim("the mean I/O time is the kernel's", &Within::new(MEAN, off(|f| f.mean_ms)), cells),
         claim("throughput is the kernel's", &Within::new(MEAN, off(|f| f.mb_s)), cells),

@@ -24,6 +24,9 @@ const TRIES: u32 = 3;
 /// A machine that is held up from outside answers late. Where it does so by more than this share of what a request takes, on
 /// average, the disk was not the model, and the recording is made again.
 const HELD_UP: f64 = 0.02;
+/// The kernel's mean is known where its standard error, by how much recordings differ, is at most so many percent: half of what a
+/// simulation may be off by.
+pub(super) const KNOWN: f64 = 2.5;
 /// Of so many recordings one is made again at most.
 const AGAIN: usize = 4;
 /// What the part of a task is moved on by from one recording to the next, also where one is made again: more than a disk's cache
@@ -85,16 +88,50 @@ pub(super) struct Measured {
     pub(super) recordings: Vec<Recording>,
 }
 
+impl Measured {
+    /// What each recording shows.
+    pub(super) fn figures(&self) -> Vec<Figures> {
+        self.recordings.iter().map(|recording| Figures::of(&recording.records)).collect()
+    }
+
+    /// By how much the kernel differs from itself.
+    pub(super) fn spread(&self) -> Spread {
+        Spread::of(&self.figures().iter().map(|figures| figures.mean_ms).collect::<Vec<_>>())
+    }
+}
+
+/// How far repetitions are apart, in percent of their mean.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Spread {
+    /// Standard deviation of one.
+    pub(super) deviation: f64,
+    /// Standard error of the mean.
+    pub(super) error: f64,
+}
+
+impl Spread {
+    /// Of one alone nothing is known, and 0 is said.
+    fn of(figures: &[f64]) -> Self {
+        let n = figures.len() as f64;
+        let mean = figures.iter().sum::<f64>() / n;
+        let squares: f64 = figures.iter().map(|figure| (figure / mean - 1.0).powi(2)).sum();
+        let deviation = 100.0 * (squares / (n - 1.0).max(1.0)).sqrt();
+        Self { deviation, error: deviation / n.sqrt() }
+    }
+}
+
 /// All cells under all schedulers, cell by cell.
 pub(super) fn all(plan: &Plan, setup: &Setup<'_>) -> anyhow::Result<Vec<Measured>> {
     let signals = Signals::catch()?;
     let mut measured: Vec<Measured> = Vec::new();
     let cells: usize = plan.depths.iter().map(|&depth| plan.cells(depth).len()).sum();
-    let mut spare = cells * SCHEDULERS.len() * plan.repeats as usize / AGAIN;
+    let (least, most) = plan.recordings;
+    let mut spare = cells * SCHEDULERS.len() * least / AGAIN;
     for &depth in &plan.depths {
         let disk = VirtualDisk::attach(plan.disk, plan.size, depth)?;
         for cell in plan.cells(depth) {
-            let mut turns: Vec<Vec<Recording>> = SCHEDULERS.map(|_| Vec::new()).into();
+            let mut here: [Measured; SCHEDULERS.len()] =
+                std::array::from_fn(|scheduler| Measured { cell, scheduler, recordings: Vec::new() });
             let mut load = ReadLoad {
                 pattern: cell.pattern,
                 processes: cell.processes,
@@ -103,14 +140,14 @@ pub(super) fn all(plan: &Plan, setup: &Setup<'_>) -> anyhow::Result<Vec<Measured
                 seed: setup.seed,
             };
             // Each scheduler in turn, so that what drifts meets all of them.
-            for _ in 0..plan.repeats {
-                for (n, recordings) in turns.iter_mut().enumerate() {
-                    recordings.push(on_time(&disk, SCHEDULERS[n], &mut load, &signals, &mut spare)?);
+            for turn in 0..most {
+                for measured in here.iter_mut().filter(|m| turn < least || m.spread().error > KNOWN) {
+                    let scheduler = SCHEDULERS[measured.scheduler];
+                    measured.recordings.push(on_time(&disk, scheduler, &mut load, &signals, &mut spare)?);
                     setup.progress.add(u64::from(load.reads * load.processes));
                 }
             }
-            let one = |(scheduler, recordings)| Measured { cell, scheduler, recordings };
-            measured.extend(turns.into_iter().enumerate().map(one));
+            measured.extend(here);
         }
         let mut served: HashMap<u64, Vec<Served>> = HashMap::new();
         disk.requests()?.into_iter().for_each(|s| served.entry(s.lba).or_default().push(s));
@@ -193,4 +230,18 @@ fn try_to_record(disk: &VirtualDisk, scheduler: &str, load: &ReadLoad, signals: 
     }
     let steals = race::steals(&records).filter(|_| scheduler == "none");
     Ok(Recording { records, origin: capture.origin().unwrap_or_default(), path: Path::default(), steals })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_error_of_a_mean_falls_with_the_root_of_their_number() {
+        let spread = Spread::of(&[90.0, 110.0]);
+        assert!((spread.deviation - 200f64.sqrt()).abs() < 1e-9 && (spread.error - 10.0).abs() < 1e-9, "{spread:?}");
+        let spread = Spread::of(&[90.0, 110.0, 90.0, 110.0, 90.0, 110.0, 90.0, 110.0]);
+        assert!((spread.error - 100.0 * (0.01f64 / 7.0).sqrt()).abs() < 1e-9, "{spread:?}");
+        assert_eq!(Spread::of(&[7.0]), Spread { deviation: 0.0, error: 0.0 });
+    }
 }
