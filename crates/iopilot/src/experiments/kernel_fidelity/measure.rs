@@ -200,6 +200,8 @@ fn recorded(disk: &VirtualDisk, scheduler: &str, load: &mut ReadLoad, signals: &
 /// Puts `scheduler` in place, runs `load`, and records it.
 fn try_to_record(disk: &VirtualDisk, scheduler: &str, load: &ReadLoad, signals: &Signals) -> anyhow::Result<Recording> {
     let queue = BlockQueue::open(disk.device())?;
+    // A scheduler that is in place already would go on with what it has learnt; a simulation of it begins afresh.
+    queue.set_scheduler("none")?;
     queue.set_scheduler(scheduler)?;
     // The kernel's own events: each one counts here, and a BPF program can miss one.
     let options = CaptureOptions { backend: Backend::Tracefs, ..CaptureOptions::new(disk.device()) };
