@@ -6,7 +6,7 @@ use crate::experiments::Setup;
 use crate::experiments::virtual_disk::{Served, VirtualDisk};
 use anyhow::{Context as _, bail};
 use iopilot_block::{Lba, Nanos};
-use iopilot_live::{Backend, BlockQueue, Capture, CaptureOptions, ReadLoad, Signals};
+use iopilot_live::{Backend, BlockQueue, Capture, CaptureOptions, ReadLoad, ReadPattern, Signals};
 use iopilot_trace::TraceRecord;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,11 +29,13 @@ const HELD_UP: f64 = 0.02;
 pub(super) const KNOWN: f64 = 2.5;
 /// Of so many recordings one is made again at most.
 const AGAIN: usize = 4;
-/// What the part of a task is moved on by from one recording to the next, also where one is made again: more than a disk's cache
-/// holds, whose content the simulation begins without.
+/// What the part of a task is moved on by from one turn of the schedulers to the next.
 const APART: u64 = 32 << 20;
-/// After so many recordings the first place has long been displaced from the cache. The smallest part holds them.
-const PLACES: u64 = 40;
+/// Before each recording so many reads, where no task reads, displace what the disk's cache holds: a simulation begins without it, and
+/// the schedulers of a turn read the same places.
+const DISPLACING: u32 = 64;
+/// Where they begin: between what tasks read from the begin and from the end of the smallest part.
+const BETWEEN: u64 = 1 << 30;
 
 /// What reached the disk, from the first request of a load to the last.
 pub(super) struct Recording {
@@ -139,11 +141,16 @@ pub(super) fn all(plan: &Plan, setup: &Setup<'_>) -> anyhow::Result<Vec<Measured
                 skip: 0,
                 seed: setup.seed,
             };
-            // Each scheduler in turn, so that what drifts meets all of them.
+            // Each scheduler in turn, so that what drifts meets all of them, and as often as the others, so that what they read does
+            // not tell them apart.
             for turn in 0..most {
-                for measured in here.iter_mut().filter(|m| turn < least || m.spread().error > KNOWN) {
+                if turn >= least && here.iter().all(|m| m.spread().error <= KNOWN) {
+                    break;
+                }
+                load.skip = turn as u64 * APART;
+                for measured in &mut here {
                     let scheduler = SCHEDULERS[measured.scheduler];
-                    measured.recordings.push(on_time(&disk, scheduler, &mut load, &signals, &mut spare)?);
+                    measured.recordings.push(on_time(&disk, scheduler, &load, &signals, &mut spare)?);
                     setup.progress.add(u64::from(load.reads * load.processes));
                 }
             }
@@ -161,7 +168,7 @@ pub(super) fn all(plan: &Plan, setup: &Setup<'_>) -> anyhow::Result<Vec<Measured
 fn on_time(
     disk: &VirtualDisk,
     scheduler: &str,
-    load: &mut ReadLoad,
+    load: &ReadLoad,
     signals: &Signals,
     spare: &mut usize,
 ) -> anyhow::Result<Recording> {
@@ -185,12 +192,11 @@ fn on_time(
 }
 
 /// A recording in which nothing is missing.
-fn recorded(disk: &VirtualDisk, scheduler: &str, load: &mut ReadLoad, signals: &Signals) -> anyhow::Result<Recording> {
+fn recorded(disk: &VirtualDisk, scheduler: &str, load: &ReadLoad, signals: &Signals) -> anyhow::Result<Recording> {
     let mut left = TRIES;
     loop {
         left -= 1;
         let recording = try_to_record(disk, scheduler, load, signals);
-        load.skip = (load.skip + APART) % (PLACES * APART);
         if recording.is_ok() || left == 0 || signals.caught().is_some() {
             return recording;
         }
@@ -202,6 +208,9 @@ fn try_to_record(disk: &VirtualDisk, scheduler: &str, load: &ReadLoad, signals: 
     let queue = BlockQueue::open(disk.device())?;
     // A scheduler that is in place already would go on with what it has learnt; a simulation of it begins afresh.
     queue.set_scheduler("none")?;
+    let displacing =
+        ReadLoad { pattern: ReadPattern::Strided512k, processes: 1, reads: DISPLACING, skip: BETWEEN, seed: load.seed };
+    displacing.run(disk.device(), &AtomicBool::new(false))?;
     queue.set_scheduler(scheduler)?;
     // The kernel's own events: each one counts here, and a BPF program can miss one.
     let options = CaptureOptions { backend: Backend::Tracefs, ..CaptureOptions::new(disk.device()) };
