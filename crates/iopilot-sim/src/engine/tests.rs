@@ -216,8 +216,8 @@ fn turns(steal: f64, service_us: u64) -> Vec<u64> {
     let device = Fixed::new(Nanos::from_micros(service_us), 1);
     let log = device.log.clone();
     engine_on(&host, Readers::new(3, 20), "none", device, &config).run(quietly).unwrap();
-    let turns = log.borrow().iter().map(|r| r.lba.0 / PART).collect();
-    turns
+    let log = log.borrow();
+    log.iter().map(|r| r.lba.0 / PART).collect()
 }
 
 #[test]
