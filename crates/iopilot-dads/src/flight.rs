@@ -70,7 +70,9 @@ where
         window.append(&mut session.take_log());
         learn(session.device_mut(), pilot.model_mut());
         if let Some(took) = session.take_changed() {
-            pilot.changed(pending, took);
+            if !checks.last().is_some_and(Check::renews) {
+                pilot.changed(pending, took);
+            }
             changing += took;
         }
         // The rest of a change belongs to it: what completes in it says nothing of either scheduler.
@@ -78,9 +80,12 @@ where
             let check = pilot.check(&window, session.outstanding(), now)?;
             told(&check)?;
             window.clear();
-            if check.changes() {
+            if check.acts() {
                 pending = session.outstanding();
-                session.switch(pilot.current(), now)?;
+                match check.renews() {
+                    true => session.renew(now)?,
+                    false => session.switch(pilot.current(), now)?,
+                }
             }
             checks.push(check);
         }

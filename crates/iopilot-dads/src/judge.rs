@@ -82,6 +82,11 @@ pub enum Reason {
         /// By what share it was.
         measured: f64,
     },
+    /// The scheduler in use costs more than twice what it would if it began: it is put in place anew.
+    Astray {
+        /// How many times as much.
+        times: f64,
+    },
     /// Schedulers were changed too often in a row.
     TooManyChanges,
     /// The default is pinned.

@@ -5,6 +5,7 @@
 //! Everything here is a pure state machine: who drives it — [`fly`] in virtual time, a daemon in real time — hands over
 //! records, costs and times, and carries out what is decided.
 
+mod astray;
 mod candidates;
 mod change_cost;
 mod confidence;

@@ -1,5 +1,6 @@
 //! [`Pilot`]: collects, tries, decides (GF 4.4.1), check after check.
 
+use crate::astray::{Astray, learns};
 use crate::change_cost::ChangeCost;
 use crate::confidence::confidence;
 use crate::judge::{Decision, Judge, Reason, Rule, Situation};
@@ -32,6 +33,9 @@ pub struct PilotConfig {
     /// Whether a change that made things worse is taken back, and not tried again for as many checks as release a pinned
     /// default.
     pub revert: bool,
+    /// Whether a scheduler that learns is put in place anew where it costs more than twice what its own trial does, which begins anew,
+    /// at three checks in a row. Only trials that last tell.
+    pub renew: bool,
     /// How many requests a check may simulate, over all candidates: of a window with more, only the last are tried.
     /// `None` for all.
     pub budget: Option<u64>,
@@ -89,6 +93,16 @@ impl Check {
     pub fn changes(&self) -> bool {
         self.decision != self.scheduler
     }
+
+    /// Whether the scheduler in use is to be put in place anew.
+    pub fn renews(&self) -> bool {
+        matches!(self.reason, Reason::Astray { .. })
+    }
+
+    /// Whether there is something to carry out.
+    pub fn acts(&self) -> bool {
+        self.changes() || self.renews()
+    }
 }
 
 /// The autopilot of one disk: the same for a replay and for a live disk.
@@ -104,11 +118,13 @@ pub struct Pilot<D> {
     /// For so many checks a candidate that did not keep its promise is left out.
     barred: Vec<u32>,
     /// How things stood before the last check.
-    before: Option<(usize, Judge)>,
+    before: Option<(usize, Judge, Astray)>,
     /// Where trials last, what the windows before tell.
     steady: Option<Steady>,
     /// So many windows in a row told of no load as a whole.
     unsettled: u32,
+    /// Whether the scheduler in use does worse than it would if it began.
+    astray: Astray,
 }
 
 /// A change whose outcome is not known yet.
@@ -163,6 +179,7 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
             barred: vec![0; config.candidates.len()],
             steady: (config.trial_requests > 0).then(Steady::default),
             unsettled: 0,
+            astray: Astray::new(),
             config,
         })
     }
@@ -190,12 +207,13 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
     pub fn adopt(&mut self, to: usize) {
         assert!(to < self.config.candidates.len(), "one of the candidates");
         (self.current, self.last) = (to, None);
+        self.astray.changed();
     }
 
     /// The change that the last check decided on was not carried out: it does not count.
     pub fn declined(&mut self) {
-        if let Some((current, judge)) = self.before.take() {
-            (self.current, self.judge, self.last) = (current, judge, None);
+        if let Some((current, judge, astray)) = self.before.take() {
+            (self.current, self.judge, self.astray, self.last) = (current, judge, astray, None);
         }
     }
 
@@ -218,10 +236,10 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
     /// # Errors
     /// As [`Rig::try_all`].
     pub fn check(&mut self, records: &[TraceRecord], pending: usize, at: Nanos) -> Result<Check, SimError> {
-        let PilotConfig { objective, default, revert, .. } = self.config;
+        let PilotConfig { objective, default, revert, renew, .. } = self.config;
         let collected = records.len() as u64;
         let records = &records[collected.saturating_sub(most(&self.config)) as usize..];
-        self.before = Some((self.current, self.judge.clone()));
+        self.before = Some((self.current, self.judge.clone(), self.astray));
         let trials = self.rig.try_all(records, pending, &self.config.candidates, self.current, objective)?;
         let costs: Vec<f64> = trials.iter().map(|trial| trial.cost).collect();
         let present = trials.get(self.current);
@@ -238,7 +256,12 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
         let way = self.rig.way();
         self.unsettled = if way == Way::CutShort { (self.unsettled + 1).min(UNSETTLED) } else { 0 };
         let unsettled = (1..UNSETTLED).contains(&self.unsettled);
+        let last = self.last;
         let outcome = if unsettled { None } else { self.outcome(&costs, measured, change) };
+        let astray = measured.zip(present).filter(|_| renew && way == Way::Lasting && learns(self.current().name));
+        let astray = astray
+            .map(|(measured, trial)| (measured, trial.cost))
+            .filter(|&(measured, cost)| self.astray.check(measured, cost, 2.0 * change));
         let judged = match &mut self.steady {
             Some(steady) if way == Way::Lasting && !costs.is_empty() => {
                 steady.costs(&costs, current, measured, records)
@@ -266,6 +289,17 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
                 Decision::Keep(
                     Reason::Best | Reason::TooSmall { .. } | Reason::NotSure { .. } | Reason::ModelOff { .. },
                 ),
+                _,
+            ) if astray.is_some() => {
+                self.astray.renewed();
+                // Before it is taken back it may show what it can do.
+                self.last = last.map(|last| LastChange { missed: 0, ..last });
+                (current, Reason::Astray { times: astray.map_or(1.0, |(measured, cost)| measured / cost) })
+            }
+            (
+                Decision::Keep(
+                    Reason::Best | Reason::TooSmall { .. } | Reason::NotSure { .. } | Reason::ModelOff { .. },
+                ),
                 Some(o),
             ) => {
                 self.barred[current] = self.judge.rule().quiet_checks + 1;
@@ -286,6 +320,7 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
             self.last =
                 (!taken_back).then_some(LastChange { from: current, promised, error: error.unwrap_or(0.0), missed: 0 });
             self.current = to;
+            self.astray.changed();
         }
         let decision = self.current().to_string();
         Ok(Check {

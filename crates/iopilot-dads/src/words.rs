@@ -47,6 +47,11 @@ pub(crate) fn words(reason: &Reason, from: &str, to: &str, objective: Objective,
             percent(*promised),
             percent(-measured)
         ),
+        Reason::Astray { times } => {
+            format!(
+                "{to} has gone astray: it takes {times:.1} times as long as it would begun anew. It is put in place anew."
+            )
+        }
         Reason::TooManyChanges => format!("Too many changes in a row: the default, {to}, is put in place and stays."),
         Reason::Pinned { left: 0 } => {
             format!("The default, {to}, stays; from the next check on, changes are allowed again.")

@@ -49,6 +49,7 @@ fn plan(candidates: &str, objective: Objective, rule: Rule) -> FlightPlan {
         rule,
         change_fixed: Nanos::from_millis(22),
         revert: false,
+        renew: false,
         budget: None,
         trial_requests: 0,
     };

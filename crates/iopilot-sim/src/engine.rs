@@ -137,14 +137,14 @@ impl<S: Source, D: Device> Engine<S, D> {
         }
     }
 
-    /// Begins to change the scheduler: see [`BlockLayer::switch`].
-    pub(crate) fn switch(&mut self, queue: Queue, scheduler: AnyScheduler, now: Nanos) {
+    /// Begins to change the scheduler, so many times in a row: see [`BlockLayer::switch`].
+    pub(crate) fn switch(&mut self, queue: Queue, scheduler: AnyScheduler, times: u64, now: Nanos) {
         // What the device did of itself after the workload's end, which was nobody's concern until now.
         while let Some(at) = self.device.next_event().filter(|&at| at <= now) {
             self.act(0, at);
         }
         self.now = self.now.max(now);
-        self.block.switch(queue, scheduler, self.latencies.switch, self.now);
+        self.block.switch(queue, scheduler, Nanos(times * self.latencies.switch.0), self.now);
     }
 
     /// Does what is due next; false where nothing is.

@@ -83,8 +83,19 @@ impl<S: Source, D: Device> Session<S, D> {
             return Err(InputError::new("scheduler", scheduler.to_string(), expected).into());
         }
         let (queue, scheduler_built) = built(&self.engine.device, scheduler, &self.config)?;
-        self.engine.switch(queue, scheduler_built, now);
+        self.engine.switch(queue, scheduler_built, 1, now);
         self.scheduler = scheduler.clone();
+        Ok(())
+    }
+
+    /// Puts the scheduler in use in place anew, with nothing learnt. A kernel does not change to what is in place: it goes by way of
+    /// another, which takes twice as long.
+    ///
+    /// # Errors
+    /// As [`Session::switch`].
+    pub fn renew(&mut self, now: Nanos) -> Result<(), SimError> {
+        let (queue, anew) = built(&self.engine.device, &self.scheduler, &self.config)?;
+        self.engine.switch(queue, anew, 2, now);
         Ok(())
     }
 

@@ -75,6 +75,8 @@ pub struct FlightOptions {
     pub rule: Rule,
     /// Whether a change that made things worse is taken back.
     pub revert: bool,
+    /// Whether a scheduler that has gone astray is put in place anew.
+    pub renew: bool,
     /// A window with fewer requests is repeated in a trial; 0: never.
     pub trial_requests: u64,
     /// Whether only to say what would be done.
@@ -135,6 +137,7 @@ impl Flight {
             rule: options.rule,
             change_fixed: CHANGE,
             revert: options.revert,
+            renew: options.renew,
             budget: Some(BUDGET.min(TRIED * line_up.candidates.len() as u64)),
             trial_requests: options.trial_requests,
         };

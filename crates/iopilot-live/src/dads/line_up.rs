@@ -71,6 +71,23 @@ impl LineUp {
         self.candidates.iter().position(|c| *c == present)
     }
 
+    /// Puts the candidate that is in use in place anew, with nothing learnt. The kernel does not change to what is in place, so it goes
+    /// by way of another scheduler.
+    ///
+    /// # Errors
+    /// As [`Self::put_in_place`], and where there is no other scheduler.
+    pub(super) fn renew(&mut self, queue: &BlockQueue, which: usize) -> Result<(), LiveError> {
+        let name = self.candidates[which].name;
+        let offered = queue.schedulers()?;
+        // The one that keeps nothing is there and gone soonest.
+        let other = offered.iter().find(|o| *o == "none").or_else(|| offered.iter().find(|o| *o != name));
+        let Some(other) = other.filter(|o| *o != name) else {
+            return Err(LiveError::Failed(format!("{name} is all that the kernel offers")));
+        };
+        queue.set_scheduler(other)?;
+        self.put_in_place(queue, which)
+    }
+
     /// Puts a candidate in place.
     ///
     /// # Errors

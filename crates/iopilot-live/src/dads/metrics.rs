@@ -44,7 +44,7 @@ fn reply(request: Request, status: &dyn Fn() -> Status) {
 type Value = fn(&DiskStatus) -> Option<f64>;
 
 /// Name, type, what it is, and its value for a disk.
-const FAMILIES: [(&str, &str, &str, Value); 17] = [
+const FAMILIES: [(&str, &str, &str, Value); 18] = [
     ("flying", "gauge", "1 while the autopilot is at work, 0 while it stands by or has ended.", |d| {
         Some(f64::from(u8::from(!matches!(d.phase, Phase::StandingBy | Phase::Ended))))
     }),
@@ -60,7 +60,8 @@ const FAMILIES: [(&str, &str, &str, Value); 17] = [
     ("changes_taken_back_total", "counter", "Changes that took back one that did not deliver.", |d| {
         Some(d.taken_back as f64)
     }),
-    ("changing_seconds_total", "counter", "Time that changes took, draining included.", |d| Some(d.changing_s)),
+    ("renewals_total", "counter", "How often the scheduler in use was put in place anew.", |d| Some(d.renewals as f64)),
+    ("changing_seconds_total", "counter", "Time that both took, draining included.", |d| Some(d.changing_s)),
     ("simulating_seconds_total", "counter", "Time that simulating candidates took.", |d| Some(d.simulating_s)),
     ("away_seconds_total", "counter", "Time in which requests were counted only, as more came than are tried.", |d| {
         Some(d.away_s)

@@ -74,7 +74,9 @@ pub struct DiskStatus {
     pub changes: u64,
     /// Those of them that took back one that did not deliver.
     pub taken_back: u64,
-    /// Seconds that changes took in all, draining included.
+    /// How often the scheduler in use was put in place anew.
+    pub renewals: u64,
+    /// Seconds that both took in all, draining included.
     pub changing_s: f64,
     /// Seconds that simulating took in all.
     pub simulating_s: f64,

@@ -81,6 +81,10 @@ pub(crate) struct DadsRun {
     /// Keep a change that made things worse than they would have been, as the thesis does, rather than take it back.
     #[arg(long)]
     pub(crate) no_revert: bool,
+    /// Leave a scheduler in place that takes much longer than it would if it began anew, rather than put it in place anew: what `bfq`
+    /// has learnt can lead it astray. Needs trials that last.
+    #[arg(long)]
+    pub(crate) no_renew: bool,
     /// Try each candidate on so many requests at least: in a window with fewer the processes go on as they did, and the
     /// second half counts, with what the windows before told. For schedulers that need a while to find their way. 0, as in the thesis, tries each
     /// window once. Default: 8000.
@@ -176,6 +180,10 @@ pub(crate) struct DadsReplay {
     /// Take a change back that made things worse than they would have been.
     #[arg(long)]
     pub(crate) revert: bool,
+    /// Put a scheduler in place anew that takes much longer than it would if it began anew: what `bfq` has learnt can lead it astray.
+    /// Needs trials that last (--trial-requests).
+    #[arg(long)]
+    pub(crate) renew: bool,
     /// Try each candidate on so many requests at least: in a window with fewer the processes go on as they did, and the
     /// second half counts, with what the windows before told. For schedulers that need a while to find their way. 0, as in the thesis, tries each
     /// window once.

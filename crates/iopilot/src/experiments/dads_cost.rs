@@ -83,6 +83,7 @@ fn checks(setup: &Setup<'_>) -> anyhow::Result<(ResultTable, f64, usize)> {
             rule: Rule::THESIS,
             change_fixed: Nanos::from_millis(22),
             revert: true,
+            renew: true,
             budget: Some(BUDGET),
             trial_requests: 0,
         };

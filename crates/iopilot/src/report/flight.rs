@@ -18,7 +18,7 @@ pub(super) fn section(checks: &[Check]) -> String {
     }
     let rows: String = checks
         .iter()
-        .filter(|c| c.changes())
+        .filter(|c| c.acts())
         .map(|c| {
             format!(
                 "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",

@@ -276,7 +276,7 @@ impl Watch<'_> {
             }
         };
         self.log.shared.with(|s| s.checked(&check));
-        let change_s = match check.changes() {
+        let change_s = match check.acts() {
             true if self.options.dry_run => {
                 self.order(Order::Declined);
                 None
@@ -291,7 +291,7 @@ impl Watch<'_> {
         Ok(())
     }
 
-    /// Changes the scheduler; how long that took, or nothing where the kernel refused.
+    /// Changes the scheduler, or puts it in place anew; how long that took, or nothing where the kernel refused.
     fn change(&mut self, check: &Check) -> Result<Option<f64>, LiveError> {
         let to = self.line_up.candidates.iter().position(|c| c.to_string() == check.decision);
         let Some(to) = to else { return Ok(None) };
@@ -305,7 +305,11 @@ impl Watch<'_> {
         self.log.shared.with(|s| s.phase = Phase::Changing);
         let pending = self.inside;
         let began = Instant::now();
-        let done = self.line_up.put_in_place(self.queue, to);
+        let renews = check.renews();
+        let done = match renews {
+            true => self.line_up.renew(self.queue, to),
+            false => self.line_up.put_in_place(self.queue, to),
+        };
         let took = began.elapsed();
         match done {
             Ok(()) => {}
@@ -314,12 +318,16 @@ impl Watch<'_> {
                 self.log.tell(&Event::Failed { why: format!("changing to {}: {e}", check.decision) });
                 self.queue.restore(&self.expected)?;
                 self.order(Order::Declined);
-                self.order(Order::Exclude(to));
+                if !renews {
+                    self.order(Order::Exclude(to));
+                }
                 self.log.shared.with(|s| s.phase = Phase::Collecting);
                 return Ok(None);
             }
         }
-        self.order(Order::Changed { pending, took: Nanos(took.as_nanos() as u64) });
+        if !renews {
+            self.order(Order::Changed { pending, took: Nanos(took.as_nanos() as u64) });
+        }
         // What was inside during the change says nothing of either scheduler.
         self.collect()?;
         if self.attention.away_until().is_some() {
@@ -330,9 +338,13 @@ impl Watch<'_> {
         let state = self.queue.state()?;
         self.expect(state, Phase::Collecting);
         self.log.shared.with(|s| {
+            s.changing_s += took.as_secs_f64();
+            if renews {
+                s.renewals += 1;
+                return;
+            }
             s.changes += 1;
             s.taken_back += u64::from(matches!(check.reason, Reason::Undelivered { .. }));
-            s.changing_s += took.as_secs_f64();
             // The check tells what came of the change before; of this one nothing is known yet.
             let promised = match check.reason {
                 Reason::Better { gain } => Some(100.0 * gain),

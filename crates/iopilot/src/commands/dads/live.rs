@@ -74,6 +74,7 @@ fn flight(device: &Path, flown: &Flown, runtime: &Path, context: &Context) -> an
         objective: flown.objective.as_deref().unwrap_or("service-time").parse()?,
         rule: flown.rule(),
         revert: flown.revert.unwrap_or(true),
+        renew: flown.renew.unwrap_or(true),
         trial_requests: flown.trial_requests.unwrap_or(TRIAL_REQUESTS),
         dry_run: flown.dry_run.unwrap_or(false),
         backend: flown.backend.as_deref().unwrap_or("auto").parse()?,
@@ -125,7 +126,7 @@ impl Told {
             disk.notes.iter().for_each(|note| context.note(format_args!("{name}: {note}")));
             (0, Phase::Collecting)
         });
-        if let Some(check) = disk.last.as_ref().filter(|c| disk.checks > known.0 && c.changes()) {
+        if let Some(check) = disk.last.as_ref().filter(|c| disk.checks > known.0 && c.acts()) {
             let would = if disk.dry_run { "(dry run) " } else { "" };
             context.note(format_args!("{name}: {would}{}", check.why));
         }

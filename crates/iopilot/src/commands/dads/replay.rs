@@ -23,7 +23,9 @@ struct Report<'a> {
     interval_s: f64,
     objective: Objective,
     changes: usize,
-    /// Seconds that changes of scheduler took in all.
+    /// How many checks put the scheduler in use in place anew.
+    renewals: usize,
+    /// Seconds that both of scheduler took in all.
     changing_s: f64,
     checks: &'a [Check],
     /// The scheduler that the oracle chose for each interval.
@@ -68,6 +70,7 @@ pub(super) fn run(args: &DadsReplay, context: &Context) -> anyhow::Result<String
             interval_s: plan.interval.as_secs_f64(),
             objective: plan.pilot.objective,
             changes: flight.checks.iter().filter(|c| c.changes()).count(),
+            renewals: flight.checks.iter().filter(|c| c.renews()).count(),
             changing_s: flight.changing.as_secs_f64(),
             checks: &flight.checks,
             oracle_choices: choices.as_deref().unwrap_or_default(),
@@ -99,6 +102,7 @@ fn plan(args: &DadsReplay, host: &iopilot_sim::HostConfig) -> Result<FlightPlan,
         rule,
         change_fixed: host.switch(),
         revert: args.revert,
+        renew: args.renew,
         budget: None,
         trial_requests: args.trial_requests,
     };
@@ -147,7 +151,7 @@ fn checks(checks: &[Check], terminal: Terminal) -> String {
     };
     let last = checks.len().saturating_sub(1);
     for (i, check) in checks.iter().enumerate() {
-        if check.changes() || i == last || check.measured_gain_percent.is_some() {
+        if check.acts() || i == last || check.measured_gain_percent.is_some() {
             let passed = match std::mem::take(&mut quiet) {
                 0 => String::new(),
                 1 => "(one check changed nothing) ".to_owned(),
@@ -180,6 +184,7 @@ fn summary(flight: &Flight, all: &Comparison) -> String {
         format!("{:.1} % {than} than {}", share.abs(), other.scheduler)
     };
     let changes = flight.checks.iter().filter(|c| c.changes()).count();
+    let renewals = flight.checks.iter().filter(|c| c.renews()).count();
     let mut text = format!("dads took {:.2} s: {}, the fastest alone", dads.elapsed_s, against(best));
     if worst.scheduler != best.scheduler {
         let _ = write!(text, ", {}, the slowest", against(worst));
@@ -189,8 +194,13 @@ fn summary(flight: &Flight, all: &Comparison) -> String {
     }
     let _ = write!(
         text,
-        ". {changes} change{} in {} checks took {:.2} s.",
+        ". {changes} change{}{} in {} checks took {:.2} s.",
         if changes == 1 { "" } else { "s" },
+        match renewals {
+            0 => String::new(),
+            1 => " and a renewal".to_owned(),
+            n => format!(" and {n} renewals"),
+        },
         flight.checks.len(),
         flight.changing.as_secs_f64()
     );

@@ -122,7 +122,7 @@ fn words(disk: &DiskStatus, width: usize) -> String {
             }
         };
     }
-    if disk.dry_run && check.changes() {
+    if disk.dry_run && check.acts() {
         text.push_str("This is a dry run: nothing was changed.");
     }
     wrap(text.trim_end(), width)

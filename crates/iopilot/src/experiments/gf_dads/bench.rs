@@ -48,6 +48,15 @@ pub(super) struct Pilots {
     pub(super) objective: Objective,
     /// The virtual disk is the disk itself, not its tables.
     pub(super) exact: bool,
+    /// Requests that a candidate is tried on at least; 0, as in the source: each window once.
+    pub(super) trial_requests: u64,
+}
+
+impl Pilots {
+    /// The source's.
+    pub(super) const THESIS: Self = Self { objective: Objective::ServiceTime, exact: false, trial_requests: 0 };
+    /// With trials that last, as live disks have them.
+    pub(super) const LASTING: Self = Self { trial_requests: 8000, ..Self::THESIS };
 }
 
 /// A check of the autopilot's.
@@ -152,8 +161,9 @@ pub(super) fn flown(
         rule: Rule::THESIS,
         change_fixed: Nanos::ZERO,
         revert: false,
+        renew: false,
         budget: None,
-        trial_requests: 0,
+        trial_requests: pilots.trial_requests,
     };
     let config = config(bench, true);
     let mut source = source(disk, bench);

@@ -9,10 +9,10 @@ use rayon::prelude::*;
 
 /// What the autopilot might have compared, and on what.
 pub(super) const VARIANTS: [(&str, Pilots); 4] = [
-    ("service time, tables", Pilots { objective: Objective::ServiceTime, exact: false }),
-    ("service time, the disk itself", Pilots { objective: Objective::ServiceTime, exact: true }),
-    ("busy time, tables", Pilots { objective: Objective::BusyTime, exact: false }),
-    ("busy time, the disk itself", Pilots { objective: Objective::BusyTime, exact: true }),
+    ("service time, tables", Pilots::THESIS),
+    ("service time, the disk itself", Pilots { exact: true, ..Pilots::THESIS }),
+    ("busy time, tables", Pilots { objective: Objective::BusyTime, ..Pilots::THESIS }),
+    ("busy time, the disk itself", Pilots { objective: Objective::BusyTime, exact: true, ..Pilots::THESIS }),
 ];
 /// Where they are tried.
 const VARIED: ([Pair; 2], u32) = ([[CFQ, NOOP], [NOOP, CFQ]], 8);
@@ -26,6 +26,8 @@ pub(super) struct Cell {
     alone: [Option<Run>; ALL.len()],
     /// With the autopilot: the scheduler that it begins with, the other, and what came of it.
     flown: Vec<(Pair, Run)>,
+    /// The same with trials that last.
+    lasting: Vec<(Pair, Run)>,
     /// By [`VARIANTS`] but the first, which is in `flown`.
     pub(super) varied: Vec<(usize, Pair, Run)>,
 }
@@ -47,6 +49,8 @@ pub(super) struct View<'a> {
     pub(super) alone: [&'a Run; 2],
     /// With the autopilot, which begins with the first, or with the second.
     pub(super) flown: [&'a Run; 2],
+    /// The same with trials that last.
+    pub(super) lasting: [&'a Run; 2],
 }
 
 impl View<'_> {
@@ -62,6 +66,11 @@ impl View<'_> {
     /// Which of the two is better alone.
     pub(super) fn better(&self, benchmark: Option<usize>) -> Scheduler {
         self.pair[usize::from(self.alone[1].of(benchmark) < self.alone[0].of(benchmark))]
+    }
+
+    /// The same, flown with trials that last.
+    pub(super) fn lasting(self) -> Self {
+        Self { flown: self.lasting, ..self }
     }
 
     /// The flights with their names.
@@ -88,13 +97,14 @@ impl Results {
     pub(super) fn of<'a>(&'a self, cell: &'a Cell) -> impl Iterator<Item = View<'a>> {
         self.plan.pairs.iter().filter_map(move |&(pair, ..)| {
             let [a, b] = pair;
-            let flown = |pair: Pair| cell.flown.iter().find(|(p, _)| *p == pair).map(|(_, run)| run);
+            let of = |runs: &'a [(Pair, Run)], pair: Pair| runs.iter().find(|(p, _)| *p == pair).map(|(_, run)| run);
             Some(View {
                 disk: &self.disks[cell.disk],
                 processes: cell.processes,
                 pair,
                 alone: [cell.alone[a].as_ref()?, cell.alone[b].as_ref()?],
-                flown: [flown([a, b])?, flown([b, a])?],
+                flown: [of(&cell.flown, [a, b])?, of(&cell.flown, [b, a])?],
+                lasting: [of(&cell.lasting, [a, b])?, of(&cell.lasting, [b, a])?],
             })
         })
     }
@@ -105,6 +115,7 @@ impl Results {
 enum Job {
     Alone(Scheduler),
     Flown(Pair),
+    Lasting(Pair),
     Varied(usize, Pair),
 }
 
@@ -116,11 +127,19 @@ pub(super) fn all(plan: &'static Plan, setup: &Setup<'_>) -> anyhow::Result<Resu
     for (disk, subject) in disks.iter().enumerate() {
         for &processes in plan.processes {
             let none = [const { None }; ALL.len()];
-            cells.push(Cell { disk, processes, alone: none, flown: Vec::new(), varied: Vec::new() });
+            cells.push(Cell {
+                disk,
+                processes,
+                alone: none,
+                flown: Vec::new(),
+                lasting: Vec::new(),
+                varied: Vec::new(),
+            });
             let pairs = plan.pairs.iter().filter(|(.., ssd)| ssd.is_some() || !subject.solid_state);
             let pairs: Vec<Pair> = pairs.map(|(pair, ..)| *pair).collect();
             let of_cell = ALL.into_iter().filter(|s| pairs.iter().any(|p| p.contains(s))).map(Job::Alone);
-            let of_cell = of_cell.chain(pairs.iter().flat_map(|&[a, b]| [Job::Flown([a, b]), Job::Flown([b, a])]));
+            let both_ways = pairs.iter().flat_map(|&[a, b]| [[a, b], [b, a]]);
+            let of_cell = of_cell.chain(both_ways.flat_map(|pair| [Job::Flown(pair), Job::Lasting(pair)]));
             let varied = VARIED
                 .0
                 .into_iter()
@@ -139,7 +158,8 @@ pub(super) fn all(plan: &'static Plan, setup: &Setup<'_>) -> anyhow::Result<Resu
             let load = Bench { processes, share, interval: plan.interval, seed: setup.seed };
             match job {
                 Job::Alone(scheduler) => bench::alone(disk, load, scheduler, setup),
-                Job::Flown(pair) => bench::flown(disk, load, pair, VARIANTS[0].1, setup),
+                Job::Flown(pair) => bench::flown(disk, load, pair, Pilots::THESIS, setup),
+                Job::Lasting(pair) => bench::flown(disk, load, pair, Pilots::LASTING, setup),
                 Job::Varied(variant, pair) => bench::flown(disk, load, pair, VARIANTS[variant].1, setup),
             }
         })
@@ -148,6 +168,7 @@ pub(super) fn all(plan: &'static Plan, setup: &Setup<'_>) -> anyhow::Result<Resu
         match job {
             Job::Alone(scheduler) => cells[cell].alone[scheduler] = Some(run),
             Job::Flown(pair) => cells[cell].flown.push((pair, run)),
+            Job::Lasting(pair) => cells[cell].lasting.push((pair, run)),
             Job::Varied(variant, pair) => cells[cell].varied.push((variant, pair, run)),
         }
     }

@@ -25,7 +25,8 @@ const SOLID: &str = "GF 4.6.2";
 pub(super) fn outcome(results: &Results, quick: bool) -> Outcome {
     let views: Vec<View<'_>> = results.views().collect();
     let (ssd, hard): (Vec<View<'_>>, Vec<View<'_>>) = views.iter().partition(|v| v.disk.solid_state);
-    let claims = [hard_disks(&hard), solid_state(&ssd)].into_iter().flatten().flatten().collect();
+    let claims = [hard_disks(&hard), solid_state(&ssd), lasting(&hard, &ssd)];
+    let claims = claims.into_iter().flatten().flatten().collect();
     let plan = results.plan;
     let mut notes = vec![
         format!(
@@ -78,6 +79,15 @@ fn solid_state(views: &[View<'_>]) -> Vec<Option<Claim>> {
         quiet(&source("512k-SR, TAC, 8k-SR"), views),
         never_pinned(&source("IOR Read"), views),
     ]
+}
+
+/// What is not in the source: trials that last.
+fn lasting(hard: &[View<'_>], ssd: &[View<'_>]) -> Vec<Option<Claim>> {
+    let follows = |what: &str, views: &[View<'_>]| {
+        let views: Vec<View<'_>> = views.iter().map(|view| view.lasting()).collect();
+        follows(&format!("trials that last, {what}"), &views, None, LATE)
+    };
+    vec![follows("hard disks", hard), follows("SSDs", ssd)]
 }
 
 /// A flight in a few words: `AS-Noop on hd-250-32 with 8`.

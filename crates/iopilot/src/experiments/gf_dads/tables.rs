@@ -1,7 +1,8 @@
 //! The results as tables: one for each figure of the source.
 
+use super::BENCHMARKS;
+use super::bench::{self, Run};
 use super::cells::{Results, VARIANTS, View};
-use super::{BENCHMARKS, bench};
 use crate::experiments::ResultTable;
 use crate::experiments::outcome::Cell;
 
@@ -30,6 +31,7 @@ pub(super) fn all(results: &Results) -> Vec<ResultTable> {
         }
     }
     tables.push(alone(results));
+    tables.push(lasting(results));
     tables.extend(variants(results));
     tables
 }
@@ -75,6 +77,29 @@ fn alone(results: &Results) -> ResultTable {
             row.extend([bench::name(scheduler).into(), run.of(None).into()]);
             row.extend(run.seconds.map(Cell::from));
             table.row(row);
+        }
+    }
+    table
+}
+
+/// The thesis' trials and those that last.
+fn lasting(results: &Results) -> ResultTable {
+    let title = "The source's trials, and trials that last: total time against the better of the two alone, %";
+    let columns = ["disk", "processes", "scheduler", "source_%", "lasting_%", "changes", "pinned", "model_error_%"];
+    let mut table = ResultTable::new("lasting", title, &columns);
+    for view in results.views() {
+        for ((name, source), (_, lasting)) in view.flights().into_iter().zip(view.lasting().flights()) {
+            let over = |run: &Run| 100.0 * (run.of(None) / view.best(None) - 1.0);
+            table.row(vec![
+                view.disk.name.as_str().into(),
+                u64::from(view.processes).into(),
+                name.as_str().into(),
+                over(source).into(),
+                over(lasting).into(),
+                lasting.changes().into(),
+                lasting.pinned().into(),
+                lasting.error_percent().into(),
+            ]);
         }
     }
     table
