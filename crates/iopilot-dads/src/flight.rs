@@ -67,7 +67,7 @@ where
     let (mut checks, mut window, mut changing, mut pending) = (Vec::new(), Vec::new(), Nanos::ZERO, 0);
     let mut now = interval;
     while session.run_until(now)? {
-        window.append(&mut session.take_log());
+        window.append(&mut session.take_completed());
         learn(session.device_mut(), pilot.model_mut());
         if let Some(took) = session.take_changed() {
             if !checks.last().is_some_and(Check::renews) {
@@ -77,6 +77,7 @@ where
         }
         // The rest of a change belongs to it: what completes in it says nothing of either scheduler.
         if !session.is_switching() {
+            window.sort_by_key(|record| record.arrival);
             let check = pilot.check(&window, session.outstanding(), now)?;
             told(&check)?;
             window.clear();

@@ -245,7 +245,7 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
         let present = trials.get(self.current);
         let each = present.map_or(Nanos::ZERO, |t| Nanos::from_millis_f64(t.report.service_ms.mean));
         let estimate = self.change_cost.estimate(pending, each);
-        let measured = objective.measured(records);
+        let measured = self.rig.measured(records, objective);
         let error = measured.zip(present).filter(|(m, _)| *m > 0.0).map(|(m, t)| t.cost / m - 1.0);
         let (margin, current) = (self.judge.rule().margin, self.current);
         let change = match objective.is_time() {

@@ -33,6 +33,8 @@ pub struct Rig<D> {
     /// What was tried at the last check, where a trial lasts.
     before: Vec<TraceRecord>,
     way: Way,
+    /// When the last window began.
+    since: Nanos,
 }
 
 /// How a window was tried.
@@ -74,6 +76,7 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
             least: 0,
             before: Vec::new(),
             way: Way::Once,
+            since: Nanos::ZERO,
         }
     }
 
@@ -87,6 +90,15 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
     /// How the last window was tried.
     pub(crate) fn way(&self) -> Way {
         self.way
+    }
+
+    /// What `records`, those of the last window, did cost: what is to be compared with what trials of it cost. Where they were tried
+    /// once, a request that had come before the window counts from its begin.
+    pub(crate) fn measured(&self, records: &[TraceRecord], objective: Objective) -> Option<f64> {
+        match self.way {
+            Way::Lasting => objective.measured(records),
+            Way::Once | Way::CutShort => objective.measured(&from_zero(records, self.since)),
+        }
     }
 
     /// The disk as it is, to learn in place: its cache and its arm stay as they are.
@@ -122,6 +134,7 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
         // Between two windows the real disk may have been idle; so is the virtual one then.
         let start = self.clock + Nanos(first.arrival.0.saturating_sub(self.last_completion.0));
         let since = self.last_completion.max(first.arrival);
+        self.since = since;
         let lasting = match ended.is_empty() {
             true => Lasting::new(&self.before, records, (since, pending), self.least, self.device.capacity())?,
             false => None,
@@ -136,7 +149,7 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
                 let trial = |c| lasting.trial(self.device.clone(), c, &self.config, start, objective);
                 candidates.par_iter().map(trial).collect()
             }
-            None => self.once(records, candidates, &ended, start, objective)?,
+            None => self.once(records, since, candidates, &ended, start, objective)?,
         };
         let runs = runs.into_iter().collect::<Result<Vec<_>, _>>()?;
         let mut trials = Vec::with_capacity(runs.len());
@@ -154,16 +167,18 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
         Ok(trials)
     }
 
-    /// Tries each candidate once on `records`.
+    /// Tries each candidate once on `records`, a window that began at `since`.
     fn once(
         &self,
         records: &[TraceRecord],
+        since: Nanos,
         candidates: &[SchedulerSpec],
         ended: &HashSet<ProcessId>,
         start: Nanos,
         objective: Objective,
     ) -> Result<Vec<Tried<D>>, SimError> {
-        let records = from_zero(records, records[0].arrival);
+        // What was in the queue when the window began is so in the trial.
+        let records = from_zero(records, since);
         let dependencies = infer(&records, &InferOptions::default())
             .map_err(|e| InputError::new("requests", e.to_string(), "requests that tell what they waited for"))?;
         let requests: Vec<ReplayRecord> = records.iter().map(ReplayRecord::from).collect();
@@ -208,7 +223,7 @@ fn ended(records: &[TraceRecord]) -> HashSet<ProcessId> {
     last.iter().filter(over).map(|(process, _)| *process).collect()
 }
 
-/// `records` as if the first, which came at `start`, had come at the beginning of time.
+/// `records` as if `start` were the beginning of time, and nothing had come before it.
 fn from_zero(records: &[TraceRecord], start: Nanos) -> Vec<TraceRecord> {
     let at = |time: Nanos| Nanos(time.0.saturating_sub(start.0));
     let moved = |r: &TraceRecord| TraceRecord {

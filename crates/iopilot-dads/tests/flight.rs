@@ -111,6 +111,52 @@ fn trials_that_last_see_what_a_scheduler_becomes() {
     assert!(short_changes > 1 && short > lasting, "a short trial does not know: {short_changes} changes, {short}");
 }
 
+/// 32 readers of 6 MB each, and 32 more when they are done.
+const MANY_STREAMS: &str = "[global]\ndirect=1\nioengine=psync\nrw=read\nbs=64k\nnumjobs=32\noffset_increment=1g\nsize=6m\n\n\
+                            [first]\n\n[second]\nstonewall\noffset=40m\n\n[third]\nstonewall\noffset=80m\n";
+
+#[test]
+fn a_scheduler_that_has_gone_astray_is_put_in_place_anew() {
+    // bfq takes streams that it serves slowly for soft real-time ones, and stays slow.
+    let mut machine = Machine::for_disk("hd-500-16").unwrap();
+    machine.block = BlockConfig { queue_depth: Some(4), ..BlockConfig::default() };
+    let load = workload(&machine, MANY_STREAMS);
+    let fly = |renew| {
+        let mut plan = plan("bfq,none", Objective::ServiceTime, Rule::THESIS);
+        (plan.pilot.trial_requests, plan.pilot.renew) = (4000, renew);
+        flight(&machine, &load, &plan)
+    };
+    let (left, renewed) = (fly(false), fly(true));
+    let renewals: Vec<&Check> = renewed.checks.iter().filter(|check| check.renews()).collect();
+    assert!(!renewals.is_empty() && left.checks.iter().all(|check| !check.renews()));
+    for check in renewals {
+        assert!(!check.changes() && check.acts() && check.scheduler == "bfq", "{check:?}");
+        assert!(check.model_error_percent.unwrap() < -50.0, "it costs more than twice its trial: {check:?}");
+        assert!(check.why.starts_with("bfq has gone astray"), "{check:?}");
+    }
+    let (slow, fast) = (left.report.elapsed_s, renewed.report.elapsed_s);
+    assert_eq!(left.report.bytes, renewed.report.bytes);
+    assert!(fast < 0.8 * slow, "{fast} and {slow} s");
+}
+
+#[test]
+fn one_request_that_waits_hides_no_others() {
+    // bfq serves a stream for long; the others wait for seconds. Each check sees all that was complete by then.
+    let mut machine = Machine::for_disk("hd-500-16").unwrap();
+    machine.block = BlockConfig { queue_depth: Some(4), ..BlockConfig::default() };
+    let load = workload(&machine, MANY_STREAMS);
+    let mut plan = plan("bfq:low_latency=0,none", Objective::ServiceTime, Rule::THESIS);
+    plan.pilot.trial_requests = 4000;
+    let flight = flight(&machine, &load, &plan);
+    let (last, full) = flight.checks.split_last().unwrap();
+    assert!(flight.report.response_ms.max > 2000.0, "{:?}", flight.report.response_ms);
+    assert!(full.len() > 3 && full.iter().all(|check| check.requests > 200), "{:?}", flight.checks);
+    assert!(full.iter().map(|check| check.requests).sum::<u64>() + last.requests > 8000);
+    let mut errors: Vec<f64> = full.iter().filter_map(|check| check.model_error_percent).map(f64::abs).collect();
+    errors.sort_by(f64::total_cmp);
+    assert!(errors[errors.len() / 2] < 25.0, "what it costs can be told: {errors:?}");
+}
+
 #[test]
 fn what_it_predicts_is_what_is_measured_where_the_model_is_the_disk() {
     let machine = Machine::for_disk("hd-500-16").unwrap();
@@ -186,20 +232,24 @@ fn a_change_that_made_things_worse_is_taken_back_and_not_tried_again_for_a_while
     let mut session = begin(&machine, &load, &none[0], &config).unwrap();
     session.run_until(Nanos::MAX).unwrap();
     let records = session.take_log();
-    // The same requests again, but the disk has become three times as slow, and nobody told the model.
-    let slow = |r: &TraceRecord| TraceRecord {
-        arrival: Nanos(r.arrival.0 * 3),
-        issue: r.issue.map(|t| Nanos(t.0 * 3)),
-        completion: r.completion.map(|t| Nanos(t.0 * 3)),
-        ..r.clone()
+    // The same requests again and again, but the disk has become three times as slow, and nobody told the model.
+    let whole = records.iter().filter_map(|r| r.completion).max().unwrap();
+    let slower = |n: u64| -> Vec<TraceRecord> {
+        let at = |t: Nanos| Nanos(t.0 * 3) + Nanos(whole.0 * 3 * n);
+        let slow = |r: &TraceRecord| TraceRecord {
+            arrival: at(r.arrival),
+            issue: r.issue.map(at),
+            completion: r.completion.map(at),
+            ..r.clone()
+        };
+        records.iter().map(slow).collect()
     };
-    let slower: Vec<TraceRecord> = records.iter().map(slow).collect();
     let fly = |revert: bool| {
         let plan = plan("none,bfq:low_latency=0", Objective::ServiceTime, Rule::THESIS);
         let mut pilot = Pilot::new(PilotConfig { revert, ..plan.pilot }, machine.device(), &config).unwrap();
         let first = pilot.check(&records, 0, Nanos::from_secs(1)).unwrap();
         assert_eq!(first.decision, "bfq:low_latency=0", "{first:?}");
-        (0..13).map(|i| pilot.check(&slower, 0, Nanos::from_secs(2 + i)).unwrap()).collect::<Vec<_>>()
+        (0..13).map(|i| pilot.check(&slower(1 + i), 0, Nanos::from_secs(2 + i)).unwrap()).collect::<Vec<_>>()
     };
     let kept = fly(false);
     assert!(kept[0].measured_gain_percent.unwrap() < -50.0 && !kept[0].changes(), "{:?}", kept[0]);
@@ -227,7 +277,14 @@ fn what_was_not_carried_out_does_not_count() {
     let records = session.take_log();
     for i in 0..20 {
         // Further on each time: what it has read the disk's cache may hold.
-        let further = |r: &TraceRecord| TraceRecord { lba: Lba(r.lba.0 + i * (16 << 11)), ..r.clone() };
+        let at = |t: Nanos| t + Nanos::from_secs(10 * i);
+        let further = |r: &TraceRecord| TraceRecord {
+            lba: Lba(r.lba.0 + i * (16 << 11)),
+            arrival: at(r.arrival),
+            issue: r.issue.map(at),
+            completion: r.completion.map(at),
+            ..r.clone()
+        };
         let records: Vec<TraceRecord> = records.iter().map(further).collect();
         let check = pilot.check(&records, 0, Nanos::from_secs(i)).unwrap();
         assert_eq!(

@@ -13,7 +13,7 @@ mod options;
 mod tasks;
 mod tracefs;
 
-pub use options::{Backend, CaptureOptions};
+pub use options::{Backend, CaptureOptions, HandOver};
 
 use crate::LiveError;
 use device::Device;
@@ -77,11 +77,11 @@ impl Capture {
     pub fn with_patience(options: &CaptureOptions, patience: Nanos) -> Result<Self, LiveError> {
         let device = Device::of(&options.device)?;
         tracefs::tidy();
-        let kb = options.buffer_kb;
-        let tracefs = || Tracefs::start(&device, kb, patience).map(|tracefs| Source::Tracefs(Box::new(tracefs)));
+        let (kb, over) = (options.buffer_kb, options.hand_over);
+        let tracefs = || Tracefs::start(&device, kb, patience, over).map(|tracefs| Source::Tracefs(Box::new(tracefs)));
         let (source, note) = match options.backend {
             Backend::Tracefs => (tracefs()?, None),
-            asked => match Ebpf::start(&device, kb, patience) {
+            asked => match Ebpf::start(&device, kb, patience, over) {
                 Ok(ebpf) => (Source::Ebpf(Box::new(ebpf)), None),
                 Err(e) if asked == Backend::Ebpf => return Err(e),
                 Err(LiveError::Bpf(why)) => match tracefs() {
@@ -109,9 +109,9 @@ impl Capture {
         self.note.as_deref()
     }
 
-    /// Appends the requests that have completed to `out`, in order of arrival, each once all before it have completed
-    /// as well, or been given up: after 2 s, unless told otherwise. Their times count from the first request ever. Does not wait: to be called
-    /// every 10 to 100 ms, lest the kernel's buffers overflow.
+    /// Appends the requests that have completed to `out`: all of them, in order of completion; or in order of arrival, each once all before
+    /// it have completed as well, or been given up: after 2 s, unless told otherwise ([`HandOver`]). Their times count from the first
+    /// request ever, or from the start. Does not wait: to be called every 10 to 100 ms, lest the kernel's buffers overflow.
     ///
     /// # Errors
     /// [`LiveError::Unplugged`] where the device is gone; others where the kernel's buffers cannot be read.

@@ -8,6 +8,7 @@ mod autopilot;
 mod brain;
 mod control;
 mod daemon;
+mod in_order;
 mod journal;
 mod line_up;
 mod metrics;

@@ -13,7 +13,7 @@ mod signals;
 mod timed;
 pub mod vdisk;
 
-pub use capture::{Backend, Capture, CaptureOptions};
+pub use capture::{Backend, Capture, CaptureOptions, HandOver};
 pub use error::LiveError;
 pub use identity::DiskIdentity;
 pub use learned::LearnedDisk;

@@ -22,7 +22,7 @@ fn set_scheduler(disk: &Loop, name: &str) {
 
 /// `None`, having said why, where it cannot be.
 fn capture(disk: &Loop, backend: Backend, buffer_kb: u32) -> Option<Capture> {
-    let options = CaptureOptions { device: disk.device.clone().into(), backend, buffer_kb };
+    let options = CaptureOptions { backend, buffer_kb, ..CaptureOptions::new(&disk.device) };
     match Capture::start(&options) {
         Ok(capture) => Some(capture),
         Err(e @ (LiveError::Bpf(_) | LiveError::NoTracefs | LiveError::NotPermitted(_))) => {

@@ -64,6 +64,27 @@ impl RequestLog {
         self.ready.drain(..)
     }
 
+    /// All that is complete, in order of arrival; what is told later may have arrived before.
+    pub(crate) fn complete(&mut self) -> std::vec::Drain<'_, TraceRecord> {
+        for at in 0..self.moments.len() {
+            let moment = &mut self.moments[at];
+            let first = std::mem::replace(&mut moment.first, NONE);
+            moment.last = NONE;
+            self.tell(first);
+        }
+        self.ready()
+    }
+
+    /// The records of a list are ready.
+    fn tell(&mut self, mut slot: u32) {
+        while slot != NONE {
+            let (record, following) = &self.held[slot as usize];
+            self.ready.push(record.clone());
+            self.free.push(slot);
+            slot = *following;
+        }
+    }
+
     fn hold(&mut self, record: TraceRecord) -> u32 {
         match self.free.pop() {
             Some(slot) => {
@@ -82,14 +103,9 @@ impl RequestLog {
         while self.moments.front().is_some_and(|moment| moment.open == 0) {
             self.moments.pop_front();
             let Some(next) = self.moments.front_mut() else { return };
-            let mut slot = std::mem::replace(&mut next.first, NONE);
+            let first = std::mem::replace(&mut next.first, NONE);
             next.last = NONE;
-            while slot != NONE {
-                let (record, following) = &self.held[slot as usize];
-                self.ready.push(record.clone());
-                self.free.push(slot);
-                slot = *following;
-            }
+            self.tell(first);
         }
     }
 }

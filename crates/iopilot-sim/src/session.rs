@@ -115,6 +115,12 @@ impl<S: Source, D: Device> Session<S, D> {
         self.engine.block.recorder.log.as_mut().map_or(Vec::new(), |log| log.ready().collect())
     }
 
+    /// All requests that have completed since either was asked for last, in order of arrival: none is held up by one that is under way,
+    /// so that what is taken later may have arrived before.
+    pub fn take_completed(&mut self) -> Vec<TraceRecord> {
+        self.engine.block.recorder.log.as_mut().map_or(Vec::new(), |log| log.complete().collect())
+    }
+
     /// Ends the run where it is: what it came to, and the device in its present state.
     pub fn finish(mut self) -> (RunReport, D) {
         self.engine.block.recorder.device = self.engine.device.report();

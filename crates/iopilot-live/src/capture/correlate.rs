@@ -8,6 +8,7 @@
 //! requests carry no sectors: one serves all flushes that wait when it is issued.
 
 use super::event::{Event, Io, What};
+use super::options::HandOver;
 use super::tasks::{Task, Tasks, comm_text};
 use iopilot_block::{Flags, Lba, Nanos, Op, ProcessId, Sectors};
 use iopilot_trace::TraceRecord;
@@ -22,14 +23,17 @@ struct Flight {
     next: u64,
     end: u64,
     done: bool,
-    /// It never became a request, and is not to be told.
-    refused: bool,
+    /// It never became a request, or has been told: it is not to be told.
+    silent: bool,
 }
 
 /// Bios by (first sector not done, number).
 type BySector = BTreeSet<(u64, u64)>;
 
-/// Turns events in order of time into records in order of arrival.
+/// Flights that are kept behind one that is not over: its completion was lost, and a fast disk would fill the memory.
+const MOST_WAITING: usize = 1 << 17;
+
+/// Turns events in order of time into records in order of arrival, or of completion.
 #[derive(Debug)]
 pub(super) struct Correlator {
     tasks: Tasks,
@@ -51,12 +55,15 @@ pub(super) struct Correlator {
     closed: Option<Nanos>,
     /// Of the flights, those that are done.
     finished: usize,
+    hand_over: HandOver,
+    /// Those that are done and are to be told at once.
+    fresh: Vec<u64>,
     /// The names of those who issued them.
     names: BTreeMap<u32, [u8; 16]>,
 }
 
 impl Correlator {
-    pub(super) fn new(tasks: Tasks, flushes_after_fua: bool, patience: Nanos) -> Self {
+    pub(super) fn new(tasks: Tasks, flushes_after_fua: bool, patience: Nanos, hand_over: HandOver) -> Self {
         Self {
             tasks,
             flights: VecDeque::new(),
@@ -70,6 +77,8 @@ impl Correlator {
             origin: None,
             closed: None,
             finished: 0,
+            hand_over,
+            fresh: Vec::new(),
             names: BTreeMap::new(),
         }
     }
@@ -114,9 +123,19 @@ impl Correlator {
         }
     }
 
-    /// Gives out what has completed, as far as nothing that arrived earlier has not.
+    /// Gives out what has completed: at once, or as far as nothing that arrived earlier has not.
     pub(super) fn emit(&mut self, now: Nanos, mut sink: impl FnMut(TraceRecord)) {
-        while self.flights.front().is_some_and(|f| f.done || now.since(f.record.arrival) > self.patience) {
+        for n in 0..self.fresh.len() {
+            let (number, origin) = (self.fresh[n], self.origin.unwrap_or_default());
+            let flight = self.flight(number);
+            if !std::mem::replace(&mut flight.silent, true) {
+                sink(told(&flight.record, flight.start, flight.done, origin));
+            }
+        }
+        self.fresh.clear();
+        let patience = self.patience;
+        let over = |f: &Flight| f.done || now.since(f.record.arrival) > patience;
+        while self.flights.front().is_some_and(over) || self.flights.len() > MOST_WAITING {
             self.emit_front(&mut sink);
         }
     }
@@ -141,16 +160,9 @@ impl Correlator {
         } else {
             self.finished -= 1;
         }
-        if flight.refused {
-            return;
+        if !flight.silent {
+            sink(told(&flight.record, flight.start, flight.done, origin));
         }
-        let mut record = flight.record;
-        record.arrival = record.arrival.since(origin);
-        record.inserted = record.inserted.map(|t| t.since(origin));
-        record.issue = record.issue.map(|t| t.since(origin));
-        record.completion = record.completion.filter(|_| flight.done).map(|t| t.since(origin));
-        record.process_start = Some(flight.start.since(origin));
-        sink(record);
     }
 
     fn flight(&mut self, number: u64) -> &mut Flight {
@@ -180,7 +192,7 @@ impl Correlator {
         record.cpu = Some(event.cpu);
         record.priority = io.priority.unwrap_or_default();
         let end = lba.0 + u64::from(io.sectors.0);
-        let number = self.push(Flight { record, start, next: lba.0, end, done: false, refused: false });
+        let number = self.push(Flight { record, start, next: lba.0, end, done: false, silent: false });
         if flush {
             self.flushes.push(number);
         } else {
@@ -206,7 +218,7 @@ impl Correlator {
         record.arrival = time;
         record.lba = at;
         record.sectors = Sectors((end - at.0) as u32);
-        let rest = self.push(Flight { record, start, next: at.0, end, done: false, refused: false });
+        let rest = self.push(Flight { record, start, next: at.0, end, done: false, silent: false });
         self.queued[class(op)].insert((at.0, rest));
     }
 
@@ -301,6 +313,9 @@ impl Correlator {
         flight.record.completion = Some(time);
         flight.done = true;
         self.finished += 1;
+        if self.hand_over == HandOver::AtOnce {
+            self.fresh.push(number);
+        }
     }
 
     /// The youngest that waits there: it is refused in the call that queued it.
@@ -315,9 +330,22 @@ impl Correlator {
             found.filter(|key| set.remove(key)).map(|(_, number)| number)
         };
         if let Some(number) = number {
-            self.flight(number).refused = true;
+            self.flight(number).silent = true;
             self.done(number, time);
         }
+    }
+}
+
+/// `record` as it is told: its times count from `origin`.
+fn told(record: &TraceRecord, start: Nanos, done: bool, origin: Nanos) -> TraceRecord {
+    let since = |t: Nanos| t.since(origin);
+    TraceRecord {
+        arrival: since(record.arrival),
+        inserted: record.inserted.map(since),
+        issue: record.issue.map(since),
+        completion: record.completion.filter(|_| done).map(since),
+        process_start: Some(since(start)),
+        ..record.clone()
     }
 }
 

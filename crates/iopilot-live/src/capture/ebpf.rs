@@ -8,6 +8,7 @@ mod sequence;
 mod told;
 
 use super::device::Device;
+use super::options::HandOver;
 use super::tasks::{Tasks, comm_text};
 use crate::LiveError;
 use iopilot_block::{Nanos, ProcessId};
@@ -20,9 +21,9 @@ use told::{FlagBits, Told, ToldRequest, ToldTask};
 /// Tasks that are remembered; those forgotten are asked for in `/proc`.
 const MOST_TASKS: usize = 1 << 16;
 
-/// Requests that wait for one before them: far more than a disk and its scheduler hold. It is one whose completion was lost, and
+/// Requests that wait for one before them. A scheduler may let one wait for seconds; but that one's completion may have been lost, and
 /// a fast disk would fill the memory meanwhile.
-const MOST_WAITING: usize = 1 << 14;
+const MOST_WAITING: usize = 1 << 17;
 
 /// From the kernel's ring buffer to requests.
 #[derive(Debug)]
@@ -32,6 +33,9 @@ pub(super) struct Ebpf {
     tasks: HashMap<u32, ToldTask>,
     older: Tasks,
     sequence: Sequence<ToldRequest>,
+    hand_over: HandOver,
+    /// What is complete and is to be handed out at once.
+    fresh: Vec<ToldRequest>,
     patience: Nanos,
     origin: Option<Nanos>,
     /// The latest arrival that was handed out.
@@ -41,15 +45,24 @@ pub(super) struct Ebpf {
 }
 
 impl Ebpf {
-    pub(super) fn start(device: &Device, buffer_kb: u32, patience: Nanos) -> Result<Self, LiveError> {
+    pub(super) fn start(
+        device: &Device,
+        buffer_kb: u32,
+        patience: Nanos,
+        hand_over: HandOver,
+    ) -> Result<Self, LiveError> {
+        // The first that is complete need not have been the first to arrive.
+        let origin = (hand_over == HandOver::AtOnce).then(super::now);
         Ok(Self {
             programs: Programs::start(device, buffer_kb)?,
             flags: FlagBits::default(),
             tasks: HashMap::new(),
             older: Tasks::default(),
             sequence: Sequence::default(),
+            hand_over,
+            fresh: Vec::new(),
             patience,
-            origin: None,
+            origin,
             latest: Nanos::ZERO,
             strange: 0,
         })
@@ -77,6 +90,9 @@ impl Ebpf {
         self.programs.detach()?;
         self.drain();
         self.hand_out(out);
+        if self.hand_over == HandOver::AtOnce {
+            return Ok(());
+        }
         while self.sequence.skip_where(|_| true) {
             self.hand_out(out);
         }
@@ -145,12 +161,16 @@ impl Ebpf {
     }
 
     fn take(&mut self, number: u64, request: Option<ToldRequest>) {
-        if !self.sequence.put(number, request) {
-            self.strange += 1;
+        match self.hand_over {
+            HandOver::AtOnce => self.fresh.extend(request),
+            HandOver::InOrder => self.strange += u64::from(!self.sequence.put(number, request)),
         }
     }
 
     fn hand_out(&mut self, out: &mut Vec<TraceRecord>) {
+        let mut fresh = std::mem::take(&mut self.fresh);
+        fresh.drain(..).for_each(|request| out.extend(self.record(&request)));
+        self.fresh = fresh;
         while let Some(request) = self.sequence.next() {
             out.extend(self.record(&request));
         }
@@ -158,7 +178,10 @@ impl Ebpf {
 
     fn record(&mut self, request: &ToldRequest) -> Option<TraceRecord> {
         // Numbers are given some nanoseconds after the time is taken: two CPUs may do it crosswise.
-        let arrival = request.arrival.max(self.latest);
+        let arrival = match self.hand_over {
+            HandOver::AtOnce => request.arrival,
+            HandOver::InOrder => request.arrival.max(self.latest),
+        };
         self.latest = arrival;
         let origin = *self.origin.get_or_insert(arrival);
         let mut record = request.record(self.flags)?;

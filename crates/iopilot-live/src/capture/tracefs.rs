@@ -18,6 +18,7 @@ use super::correlate::Correlator;
 use super::device::Device;
 use super::event::Event;
 use super::now;
+use super::options::HandOver;
 use super::tasks::Tasks;
 use crate::LiveError;
 use instance::Instance;
@@ -48,7 +49,12 @@ pub(super) struct Tracefs {
 }
 
 impl Tracefs {
-    pub(super) fn start(device: &Device, buffer_kb: u32, patience: Nanos) -> Result<Self, LiveError> {
+    pub(super) fn start(
+        device: &Device,
+        buffer_kb: u32,
+        patience: Nanos,
+        hand_over: HandOver,
+    ) -> Result<Self, LiveError> {
         let instance = Instance::create()?;
         let (layouts, block_events) = set_up(&instance, device, buffer_kb)?;
         let tracefs = Self {
@@ -56,7 +62,7 @@ impl Tracefs {
             layouts,
             block_events,
             events: Vec::new(),
-            correlator: Correlator::new(Tasks::snapshot(), device.flushes_after_fua, patience),
+            correlator: Correlator::new(Tasks::snapshot(), device.flushes_after_fua, patience, hand_over),
             lost: Cell::new(0),
             instance,
         };

@@ -6,11 +6,12 @@ mod watch;
 
 use super::audit::{Audit, Event};
 use super::brain::think;
+use super::in_order::InOrder;
 use super::journal::Journal;
 use super::line_up::LineUp;
 use super::status::{DiskStatus, Phase, Shared};
 use super::window::Window;
-use crate::{Backend, BlockQueue, Capture, CaptureOptions, LearnedDisk, LiveError, QueueState, Traffic};
+use crate::{Backend, BlockQueue, Capture, CaptureOptions, HandOver, LearnedDisk, LiveError, QueueState, Traffic};
 use attention::Attention;
 use guard::Guard;
 use iopilot_block::{InputError, Nanos};
@@ -32,6 +33,8 @@ pub const BUDGET: u64 = 400_000;
 const TRIED: u64 = 20_000;
 /// For each CPU, of the kernel's buffer of requests: 58,000 of them, and the daemon looks twice a second at an idle disk.
 const BUFFER_KB: u32 = 4096;
+/// A request that takes longer is lost.
+const LONGEST: Nanos = Nanos::from_secs(120);
 /// What a change takes on an idle disk (measured on Linux 6.18).
 const CHANGE: Nanos = Nanos::from_millis(22);
 
@@ -142,11 +145,15 @@ impl Flight {
             trial_requests: options.trial_requests,
         };
         let pilot = Pilot::new(config, device, &options.run)?;
-        let capture = Capture::start(&CaptureOptions {
+        // A scheduler may let one request wait for seconds while it serves thousands: they are to be seen at once, and that one when it
+        // is complete.
+        let captured = CaptureOptions {
             backend: options.backend,
             buffer_kb: BUFFER_KB,
+            hand_over: HandOver::AtOnce,
             ..CaptureOptions::new(&options.device)
-        })?;
+        };
+        let capture = Capture::with_patience(&captured, LONGEST)?;
         let guard = match options.dry_run {
             true => None,
             false => {
@@ -199,6 +206,7 @@ impl Flight {
                 line_up,
                 capture,
                 learned,
+                lessons: InOrder::default(),
                 ready,
                 saved: Instant::now(),
                 orders,

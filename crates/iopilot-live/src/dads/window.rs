@@ -28,8 +28,9 @@ impl Window {
         }
     }
 
-    /// In order of arrival or of completion, as they were added.
-    pub(super) fn records(&self) -> &[TraceRecord] {
+    /// In order of arrival.
+    pub(super) fn records(&mut self) -> &[TraceRecord] {
+        self.records.sort_by_key(|record| record.arrival);
         &self.records
     }
 
@@ -97,10 +98,17 @@ mod tests {
     }
 
     #[test]
+    fn what_completes_in_any_order_is_told_in_order_of_arrival() {
+        let mut window = Window::new(10);
+        window.add(records(3..5).chain(records(0..2)));
+        assert_eq!(window.records().iter().map(|r| r.arrival.0).collect::<Vec<_>>(), [0, 1, 3, 4]);
+    }
+
+    #[test]
     fn what_was_taken_is_gone() {
         let mut window = Window::new(10);
         window.add(records(0..35));
-        let taken = window.take();
+        let mut taken = window.take();
         assert_eq!((taken.left_out(), taken.records().len()), (20, 15));
         assert!(window.is_empty() && window.left_out() == 0);
     }

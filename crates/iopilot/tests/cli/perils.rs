@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
@@ -27,13 +27,23 @@ fn queue(disk: &str, attribute: &str) -> String {
     fs::read_to_string(format!("/sys/block/{name}/queue/{attribute}")).unwrap_or_default().trim().to_owned()
 }
 
-fn disks(s: &Sandbox) -> Vec<Value> {
+fn disks_of(s: &Sandbox) -> Vec<Value> {
     let told: Value = serde_json::from_str(&s.ok("dads status --json --runtime-dir run")).unwrap();
     told["disks"].as_array().unwrap().clone()
 }
 
 fn ended(s: &Sandbox, which: usize) -> bool {
-    disks(s)[which]["phase"] == "ended"
+    disks_of(s)[which]["phase"] == "ended"
+}
+
+/// One that reads on until it is dropped.
+struct Reader(Child);
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 #[test]
@@ -149,14 +159,14 @@ fn a_disk_that_is_unplugged_ends_its_own_flight_only() {
     let Some(gone) = Removable::attach(&s, "an unplugged disk") else { return };
     let flight = Flight::start_as(s.command(), &s, &[&gone.path, &kept.0], MODEL, "--fit wrap");
     let readers = Readers::start(&kept.0);
-    wait("both are flown", || disks(&s).len() == 2);
+    wait("both are flown", || disks_of(&s).len() == 2);
     gone.detach();
     gone.remove();
     wait("it is noticed", || ended(&s, 0));
-    assert!(disks(&s)[0]["error"].as_str().unwrap().ends_with("was unplugged"));
+    assert!(disks_of(&s)[0]["error"].as_str().unwrap().ends_with("was unplugged"));
     // The other one is flown on.
-    let before = disks(&s)[1]["checks"].as_u64().unwrap();
-    wait("the other one is watched", || disks(&s)[1]["checks"].as_u64().unwrap() > before + 2);
+    let before = disks_of(&s)[1]["checks"].as_u64().unwrap();
+    wait("the other one is watched", || disks_of(&s)[1]["checks"].as_u64().unwrap() > before + 2);
     assert!(!ended(&s, 1));
     drop(readers);
     assert_eq!(flight.end("-TERM"), Some(0));
@@ -197,7 +207,7 @@ fn a_virtual_disk_whose_server_dies_takes_nothing_with_it() {
     let dying = device(&attachment).to_owned();
     let flight = Flight::start_as(s.command(), &s, &[&dying, &kept.0], MODEL, "");
     let readers = (Readers::start(&dying), Readers::start(&kept.0));
-    wait("both have requests", || disks(&s).iter().all(|disk| disk["requests"].as_u64().unwrap() > 100));
+    wait("both have requests", || disks_of(&s).iter().all(|disk| disk["requests"].as_u64().unwrap() > 100));
     virtuals.tool(&format!("kill -KILL {}", attachment["pid"]));
     // All that reaches it fails now; that is no reason to stop watching.
     sleep(Duration::from_secs(2));
@@ -241,7 +251,7 @@ fn where_bpf_is_denied_tracefs_takes_over() {
         return;
     }
     let flight = Flight::start_as(without_bpf(&s, ""), &s, &[&disk.0], MODEL, "");
-    let told = disks(&s)[0].clone();
+    let told = disks_of(&s)[0].clone();
     assert_eq!(told["capture"], "tracefs");
     assert!(told["notes"][0].as_str().unwrap().starts_with("no BPF: "), "{told}");
     let readers = Readers::start(&disk.0);
@@ -280,4 +290,53 @@ fn where_nothing_can_be_seen_it_says_so_in_a_line() {
     let mut nobody = Command::new("setpriv");
     nobody.args(["--reuid=65534", "--regid=65534", "--clear-groups", "./iopilot"]).current_dir(s.path());
     refused(nobody, "needs root");
+}
+
+#[test]
+fn a_scheduler_that_has_gone_astray_is_put_in_place_anew() {
+    let test = "a scheduler gone astray";
+    let Some(disks) = Disks::new(test) else { return };
+    if !disks.have(test, &["dd"]) {
+        return;
+    }
+    let attachment = disks.attach("--disk hd-500-16 --size 2G --depth 4");
+    let disk = device(&attachment);
+    if !queue(disk, "scheduler").contains("bfq") || !set(disk, "scheduler", "bfq") {
+        return skipped(&format!("{test}: the kernel lacks bfq"));
+    }
+    // The model is of a disk that has no arm, so that each trial of bfq takes a fraction of what is measured. What the scheduler does
+    // with two readers does not matter.
+    let fly = |more: &str| {
+        let line = format!(
+            "dads run {disk} --disk ssd-160 --depth 4 --interval 0.4 --candidates bfq --trial-requests 500 --runtime-dir run \
+             --audit audit.jsonl {more}"
+        );
+        let child = disks.sandbox.command().args(line.split_whitespace()).stderr(Stdio::null()).spawn().unwrap();
+        wait("the daemon listens", || disks.sandbox.run("dads status --runtime-dir run").code == 0);
+        Flight { child }
+    };
+    let reader = |skip: u32| {
+        let script = format!("exec dd if={disk} of=/dev/null bs=64k skip={skip} iflag=direct");
+        Reader(Command::new("sh").args(["-c", &script]).stderr(Stdio::null()).spawn().unwrap())
+    };
+    let readers = [0, 16_000].map(reader);
+    let status = || disks_of(&disks.sandbox)[0].clone();
+    let dry = fly("--dry-run");
+    wait("it would be put in place anew", || events(&disks.sandbox).iter().any(|e| e["reason"] == "astray"));
+    assert_eq!((&status()["renewals"], &status()["changes"]), (&Value::from(0), &Value::from(0)));
+    assert_eq!(dry.end("-TERM"), Some(0));
+
+    assert!(set(disk, "iosched/slice_idle", "7"));
+    let flight = fly("--candidates bfq:slice_idle=7");
+    wait("it is put in place anew", || status()["renewals"].as_u64() > Some(0));
+    assert_eq!(status()["changes"], 0);
+    assert!(queue(disk, "scheduler").contains("[bfq]"));
+    assert_eq!(queue(disk, "iosched/slice_idle"), "7", "with its tunables");
+    drop(readers);
+    assert_eq!(flight.end("-TERM"), Some(0));
+    let renewed = |e: &&Value| e["reason"] == "astray" && e["carried_out"] == true && e["decision"] == e["scheduler"];
+    assert!(events(&disks.sandbox).iter().any(|e| renewed(&e) && e["times"].as_f64() > Some(2.0)));
+    assert_eq!(queue(disk, "iosched/slice_idle"), "7");
+    disks.ok("detach vd0");
+    disks.are_gone();
 }

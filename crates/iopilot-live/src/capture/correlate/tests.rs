@@ -14,7 +14,11 @@ type Seen = (u64, Option<u64>, Option<u64>, u64, u32);
 
 impl Script {
     fn new() -> Self {
-        Self { correlator: Correlator::new(Tasks::default(), true, GIVE_UP), out: Vec::new() }
+        Self::handing_over(HandOver::InOrder)
+    }
+
+    fn handing_over(when: HandOver) -> Self {
+        Self { correlator: Correlator::new(Tasks::default(), true, GIVE_UP, when), out: Vec::new() }
     }
 
     fn event(mut self, time: u64, what: What) -> Self {
@@ -160,6 +164,20 @@ fn a_lost_completion_does_not_hold_up_the_rest_for_ever() {
         script.complete(GIVE_UP.0 + 2, "R", 0, 8).records(),
         [(0, None, None, 0, 8), (1, Some(2), Some(3), 8, 8)]
     );
+}
+
+#[test]
+fn what_is_told_at_once_waits_for_nothing_and_is_told_once() {
+    let script = Script::handing_over(HandOver::AtOnce)
+        .queue(0, "R", 0, 8)
+        .queue(1, "R", 8, 8)
+        .queue(2, "R", 16, 8)
+        .issue(3, "R", 8, 8)
+        .complete(4, "R", 8, 8);
+    assert_eq!((script.out.len(), script.correlator.pending()), (1, 2), "it did not wait for the first");
+    let script = script.issue(5, "R", 0, 8).complete(9, "R", 0, 8);
+    assert_eq!((script.out.len(), script.correlator.pending()), (2, 1));
+    assert_eq!(script.records(), [(1, Some(3), Some(4), 8, 8), (0, Some(5), Some(9), 0, 8), (2, None, None, 16, 8)]);
 }
 
 #[test]

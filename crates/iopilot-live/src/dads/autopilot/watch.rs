@@ -4,6 +4,7 @@ use super::FlightOptions;
 use super::attention::Attention;
 use crate::dads::audit::{Audit, Event};
 use crate::dads::brain::{Answer, Order};
+use crate::dads::in_order::InOrder;
 use crate::dads::line_up::LineUp;
 use crate::dads::status::{Phase, Shared};
 use crate::dads::window::Window;
@@ -21,6 +22,8 @@ use std::time::{Duration, Instant};
 const BUSY: Duration = Duration::from_millis(20);
 /// The same, while nothing happens.
 const QUIET: Duration = Duration::from_millis(500);
+/// A model learns from requests in order of arrival; one that holds up those behind it for longer is not waited for.
+const PATIENCE: Nanos = Nanos::from_secs(2);
 /// How often what was learned is written down.
 const SAVED_EVERY: Duration = Duration::from_secs(300);
 
@@ -52,6 +55,8 @@ pub(super) struct Watch<'a> {
     pub(super) expected: QueueState,
     pub(super) capture: Capture,
     pub(super) learned: Option<LearnedDisk>,
+    /// What it is to learn from.
+    pub(super) lessons: InOrder,
     /// Whether the model is good for anything.
     pub(super) ready: bool,
     /// When what was learned was last written down.
@@ -165,6 +170,7 @@ impl Watch<'_> {
         self.window.forget();
         if let Some(learned) = &mut self.learned {
             learned.look_again();
+            self.lessons.clear();
         }
         self.capture.resume()
     }
@@ -183,8 +189,10 @@ impl Watch<'_> {
             s.bytes += bytes;
             (s.pending, s.lost_events) = (pending, lost);
         });
+        let now = self.capture_clock();
         if let Some(learned) = &mut self.learned {
-            self.fresh.iter().for_each(|record| learned.observe(record));
+            self.fresh.iter().for_each(|record| self.lessons.put(record));
+            self.lessons.tell(now.since(PATIENCE), |record| learned.observe(record));
         }
         let (not_before, capacity) = (self.not_before, self.capacity);
         let fitting = self.fresh.drain(..).filter(|r| r.arrival >= not_before).map(|r| fit(r, capacity));
