@@ -1,6 +1,7 @@
 //! [`BlockQueue`]: the request queue of a disk, as `/sys/block/*/queue` shows it.
 
 use crate::LiveError;
+use crate::vdisk::before_all_others;
 use iopilot_block::SECTOR_BYTES;
 use rustix::fs::{major, minor};
 use serde::{Deserialize, Serialize};
@@ -210,7 +211,30 @@ impl BlockQueue {
     /// # Errors
     /// As [`write`](Self::write).
     pub fn set_tunable(&self, name: &str, value: &str) -> Result<(), LiveError> {
-        self.write(&format!("iosched/{name}"), value)
+        match (name, value.trim()) {
+            // Under load bfq would take its queues for raised ones ever after, and wait for nobody (`bfq_end_wr`, Linux 6.18).
+            ("low_latency", "0") => self.set_tunable_at_rest(name, value),
+            _ => self.write(&format!("iosched/{name}"), value),
+        }
+    }
+
+    /// Sets a tunable when nothing is queued, as well as that can be had: the kernel drains the queue to set one of its limits (Linux 6.18),
+    /// here to what it is, and the tunable is set right behind that, before those who were kept out are back. Some may be quicker
+    /// all the same, mostly where they are many.
+    fn set_tunable_at_rest(&self, name: &str, value: &str) -> Result<(), LiveError> {
+        const DRAINS: &str = "max_sectors_kb";
+        let limit = self.read(DRAINS)?;
+        let open = |attribute: &str| {
+            let path = self.sysfs.join("queue").join(attribute);
+            let file = fs::OpenOptions::new().write(true).open(&path);
+            file.map(|file| (file, path.clone())).map_err(|e| self.failed(path, e))
+        };
+        let (mut drains, drained) = open(DRAINS)?;
+        let (mut tunable, path) = open(&format!("iosched/{name}"))?;
+        let (emptied, set) =
+            before_all_others(|| (drains.write_all(limit.as_bytes()), tunable.write_all(value.as_bytes())));
+        set.map_err(|e| self.failed(path, e))?;
+        emptied.map_err(|e| self.failed(drained, e))
     }
 
     /// What is to be returned to later.
@@ -273,6 +297,20 @@ mod tests {
         assert_eq!(queue.scheduler().unwrap(), "mq-deadline");
         let state = queue.state().unwrap();
         assert_eq!(state.tunables, BTreeMap::from([("fifo_batch".to_owned(), "16".to_owned())]));
+    }
+
+    #[test]
+    fn low_latency_is_switched_off_behind_a_limit_that_stays_what_it_is() {
+        let (folder, queue) = plain("none mq-deadline [bfq]\n", &[("low_latency", "1")]);
+        let missing = queue.set_tunable("low_latency", "0").unwrap_err().to_string();
+        assert!(missing.contains("max_sectors_kb"), "{missing}");
+        assert_eq!(queue.tunables().unwrap()["low_latency"], "1", "not set under load");
+        fs::write(folder.path().join("queue/max_sectors_kb"), "1280\n").unwrap();
+        queue.set_tunable("low_latency", "0").unwrap();
+        assert_eq!(queue.tunables().unwrap()["low_latency"], "0");
+        assert_eq!(queue.read("max_sectors_kb").unwrap(), "1280");
+        fs::remove_file(folder.path().join("queue/max_sectors_kb")).unwrap();
+        queue.set_tunable("low_latency", "1").unwrap();
     }
 
     #[test]

@@ -28,7 +28,7 @@ mod ublk;
 
 pub use server::VdiskServer;
 pub use stats::{OpCounts, VdiskStats};
-pub(crate) use sys::become_real_time;
+pub(crate) use sys::{become_real_time, before_all_others};
 
 use crate::LiveError;
 use control::Command;

@@ -128,8 +128,8 @@ pub struct Bfq {
     idle_class_served: Jiffies,
     /// Queues with requests, by class.
     busy: [u32; 3],
-    /// Those of them that are raised.
-    raised_busy: u32,
+    /// Those of them that are raised. Wrong once `low_latency` was switched off under load ([`Bfq::end_all_raising`]), and below 0 then.
+    raised_busy: i32,
     /// How many queues that are not raised have each weight, lightest first.
     weights: Vec<(u64, u32)>,
 

@@ -14,6 +14,22 @@ pub(crate) fn become_real_time(priority: i32) -> bool {
     unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) == 0 }
 }
 
+/// Does `what` before all ordinary threads, where the kernel allows it.
+pub(crate) fn before_all_others<T>(what: impl FnOnce() -> T) -> T {
+    /// In the middle.
+    const PRIORITY: i32 = 50;
+    // SAFETY: takes and gives a number; 0 is the calling thread.
+    let usual = unsafe { libc::sched_getscheduler(0) };
+    let raised = usual == libc::SCHED_OTHER && become_real_time(PRIORITY);
+    let done = what();
+    if raised {
+        let parameters = libc::sched_param { sched_priority: 0 };
+        // SAFETY: as above; the kernel reads the structure, which outlives the call.
+        unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &raw const parameters) };
+    }
+    done
+}
+
 /// Tells the kernel that the calling thread, and those it starts, serve a disk: memory that they ask for is not made
 /// free by writing to that very disk, for which they would wait. Whether the kernel allowed it.
 pub(super) fn become_io_flusher() -> bool {

@@ -287,7 +287,7 @@ impl Bfq {
         if queue.dispatched == 0 && !raised {
             self.count_weight(q);
         }
-        self.raised_busy += u32::from(raised);
+        self.raised_busy += i32::from(raised);
     }
 
     /// `q` is no longer to be served.
@@ -295,7 +295,7 @@ impl Bfq {
         let queue = &mut self.queues[q];
         queue.busy = false;
         self.busy[queue.class] -= 1;
-        self.raised_busy -= u32::from(queue.raising.coeff > 1);
+        self.raised_busy -= i32::from(queue.raising.coeff > 1);
         self.deactivate(q, expiration);
         if self.queues[q].dispatched == 0 {
             self.uncount_weight(q);

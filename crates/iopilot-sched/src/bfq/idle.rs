@@ -29,7 +29,7 @@ impl Bfq {
             return false;
         }
         let busy = self.total_busy();
-        (queue.raising.coeff > 1 && (self.raised_busy < busy || self.in_driver >= queue.dispatched + 4))
+        (queue.raising.coeff > 1 && (self.raised_busy < busy as i32 || self.in_driver >= queue.dispatched + 4))
             || self.asymmetric(q)
             || busy == 1
     }

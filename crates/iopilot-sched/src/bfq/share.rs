@@ -201,12 +201,12 @@ impl Bfq {
                 let service = new.raising.service;
                 new.raising = super::queue::Raising { service, ..from };
                 new.entity.prio_changed = true;
-                self.raised_busy += u32::from(new.busy);
+                self.raised_busy += i32::from(new.busy);
             }
             let old = &mut self.queues[q];
             old.raising.coeff = 1;
             old.entity.prio_changed = true;
-            self.raised_busy -= u32::from(old.busy);
+            self.raised_busy -= i32::from(old.busy);
         }
         self.set_queue(context, Some(to), true);
         self.queues[to].cooperative = true;
@@ -265,7 +265,7 @@ impl Bfq {
         queue.entity.prio_changed = true;
         if existed && queue.busy {
             let new = queue.raising.coeff;
-            self.raised_busy = self.raised_busy + u32::from(old == 1 && new > 1) - u32::from(old > 1 && new == 1);
+            self.raised_busy += i32::from(old == 1 && new > 1) - i32::from(old > 1 && new == 1);
         }
     }
 

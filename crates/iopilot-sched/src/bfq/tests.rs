@@ -246,6 +246,18 @@ fn idling_is_what_makes_two_sequential_readers_fast() {
 }
 
 #[test]
+fn low_latency_switched_off_under_load_ends_idling_for_good_as_in_the_kernel() {
+    let readers = || (0..8).map(|i| reader(Some(i << 28))).collect();
+    let rested = World::new(true, 1, readers()).set("low_latency", 0.0).run(MINUTE);
+    let under_load = World::new(true, 1, readers()).run(MINUTE);
+    let before = under_load.total();
+    let under_load = under_load.set("low_latency", 0.0).run(Nanos(2 * MINUTE.0));
+    assert!(under_load.scheduler.raised_busy < 0, "{}", under_load.scheduler.raised_busy);
+    let after = under_load.total() - before;
+    assert!(after < rested.total() / 3.0, "{after} after {before}, {} where nobody was there", rested.total());
+}
+
+#[test]
 fn the_device_waits_for_the_queue_in_service_and_an_arrival_ends_it() {
     let mut b = Bench::new(Bfq::new(&Environment::default()));
     b.set("low_latency", 0.0);

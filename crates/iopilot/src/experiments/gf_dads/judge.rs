@@ -14,8 +14,8 @@ const SR8: usize = 4;
 /// within 5 %.
 const NEAR: f64 = 10.0;
 /// Why it may not follow.
-const MODEL: &str = "with 2 processes on hd-500-16 and with 32 on all four the worse is held through a benchmark, pinned or taken \
-                     for the better by a virtual disk that is off (the figures tell which)";
+const MODEL: &str = "the worse is held through a benchmark, pinned or taken for the better by a virtual disk that is off: with 2 \
+                     processes on hd-500-32 (the figures tell)";
 const LATE: &str =
     "of what is lost until a check sees it, of what the model is off, and of defaults that were pinned before";
 const HARD: &str = "GF 4.6.1";
