@@ -88,21 +88,24 @@ struct Variant {
     same_order: bool,
     /// Whether it has three tables and a simulated cache (GF 4.3.1), else two.
     three: bool,
+    /// Whether its processes go on when it has served them (GF 4.2), else when the disk has.
+    closed: bool,
 }
 
 impl Variant {
     const fn learning(samples: u32) -> Self {
-        Self { samples, on_line: true, by_size: true, same_order: false, three: false }
+        Self { samples, on_line: true, by_size: true, same_order: false, three: false, closed: false }
     }
 
     fn name(self) -> String {
-        let Self { samples, on_line, by_size, same_order, three } = self;
+        let Self { samples, on_line, by_size, same_order, three, closed } = self;
         let mut name = format!("VD {samples}");
         let parts = [
             (three, ", three tables"),
             (!on_line, ", off line"),
             (!by_size, ", no size"),
             (same_order, ", same order"),
+            (closed, ", closed loop"),
         ];
         for (holds, what) in parts {
             if holds {
@@ -118,10 +121,12 @@ fn variants(subject: Subject) -> Vec<Variant> {
     let mut variants = SAMPLES.map(Variant::learning).to_vec();
     let best = Variant::learning(64);
     variants.push(Variant { same_order: true, ..best });
+    variants.push(Variant { closed: true, ..best });
     variants.push(Variant { on_line: false, ..best });
     if subject == Subject::Disk {
         variants.push(Variant { by_size: false, ..best });
         variants.push(Variant { three: true, ..best });
+        variants.push(Variant { three: true, closed: true, ..best });
         variants.push(Variant { three: true, on_line: false, ..best });
     }
     variants

@@ -10,20 +10,30 @@ const BENCHMARKS: usize = GfBenchmark::ALL.len();
 /// The configuration that the source settles for.
 const BEST: Variant = Variant::learning(64);
 const SAME_ORDER: Variant = Variant { same_order: true, ..BEST };
+const CLOSED: Variant = Variant { closed: true, ..BEST };
 const NO_SIZE: Variant = Variant { by_size: false, ..BEST };
+
+/// Why a virtual disk that gets copies is another than the disk.
+const OUT_OF_STEP: &str = "it gets a request when the disk's process asks, and waits in vain for those that the disk serves \
+                           later: so their turns come in another order than the disk's, which passes through the files as \
+                           they lie, and it seeks farther";
+/// Why one in a closed loop is.
+const LATE: &str = "what it learns is of another time: what the disk serves when it is elsewhere";
 
 /// Tables, claims and notes.
 pub(super) fn outcome(cases: &[Case], quick: bool) -> Outcome {
     let mut claims = vec![after_tac(cases)];
     for subject in Subject::ALL {
-        claims.extend([whole(cases, subject), each(cases, subject), model_alone(cases, subject)]);
+        claims.extend([BEST, CLOSED].map(|variant| whole(cases, subject, variant)));
+        claims.extend([each(cases, subject), closed_loop(cases, subject), model_alone(cases, subject)]);
     }
     claims.extend([samples(cases), backwards(cases), small_part(cases), size(cases), alike_on_ssd(cases), hits(cases)]);
     let too_large = cases.iter().map(|case| case.too_large_percent).fold(0.0, f64::max);
     let mut notes = vec![
         "the virtual disk has a scheduler and a queue of its own and learns while both run, as the source's does; same \
-         order: it serves what the disk served, in that order; off line: it learns nothing while it runs; three tables: \
-         with a simulated cache (GF 4.3.1)"
+         order: it serves what the disk served, in that order; closed loop: its processes go on when it has served them \
+         (GF 4.2), not when the disk has; off line: it learns nothing while it runs; three tables: with a simulated \
+         cache (GF 4.3.1)"
             .to_owned(),
         "the source's disks and files are not at hand: the disk is the catalogue's st3400620as, the SSD its ssd-160"
             .to_owned(),
@@ -88,12 +98,12 @@ fn after_tac(cases: &[Case]) -> Claim {
     )
 }
 
-fn whole(cases: &[Case], subject: Subject) -> Claim {
+fn whole(cases: &[Case], subject: Subject, variant: Variant) -> Claim {
     let goal = subject.goal();
     let mut told = Vec::new();
     let mut held = true;
     for case in cases.iter().filter(|case| case.subject == subject) {
-        for (_, means) in case.virtual_disks.iter().filter(|(v, _)| *v == BEST) {
+        for (_, means) in case.virtual_disks.iter().filter(|(v, _)| *v == variant) {
             let d = percent(means.all_us(), case.real.all_us());
             held &= d.abs() <= goal;
             told.push(format!("{d:+.3} % with {}", case.processes));
@@ -101,12 +111,17 @@ fn whole(cases: &[Case], subject: Subject) -> Claim {
     }
     Claim::new(
         where_in(subject),
-        format!("over the whole test the mean I/O time is that of {}", of(subject)),
+        format!("{}over the whole test the mean I/O time is that of {}", how(variant), of(subject)),
         format!("within {goal} % for 1, 8 and 32 processes"),
         told.join(", "),
         held,
-        "its scheduler chooses another order, in which the same requests take another time",
+        if variant.closed { LATE } else { OUT_OF_STEP },
     )
+}
+
+/// In which way the virtual disk of a claim differs from the source's.
+fn how(variant: Variant) -> &'static str {
+    if variant.closed { "the same in a closed loop: " } else { "" }
 }
 
 /// Names the cells beyond the goal.
@@ -135,7 +150,7 @@ fn each(cases: &[Case], subject: Subject) -> Claim {
             "after a miss the disk is ahead of the virtual disk, which meanwhile learns from hits that it has still to \
              serve itself: faster, as the source's was"
         }
-        Subject::CacheOff => "its scheduler serves in another order than the disk's",
+        Subject::CacheOff => OUT_OF_STEP,
         Subject::Ssd => "its scheduler serves in another order, and merges others, than the disk's",
     };
     Claim::new(
@@ -145,6 +160,21 @@ fn each(cases: &[Case], subject: Subject) -> Claim {
         format!("{} are; {mean:.3} % on average, {most:.2} % at most", cells.len() - beyond.len()),
         beyond.is_empty(),
         format!("{why}: {}", beyond.join(", ")),
+    )
+}
+
+fn closed_loop(cases: &[Case], subject: Subject) -> Claim {
+    let goal = subject.goal();
+    let cells = cells(cases, subject, CLOSED);
+    let (mean, most) = sizes(&cells);
+    let beyond = beyond(&cells, goal);
+    Claim::new(
+        where_in(subject),
+        format!("{}in every benchmark it is that of {}", how(CLOSED), of(subject)),
+        format!("each of {} means within {goal} %", cells.len()),
+        format!("{} are; {mean:.3} % on average, {most:.2} % at most", cells.len() - beyond.len()),
+        beyond.is_empty(),
+        format!("{LATE}: {}", beyond.join(", ")),
     )
 }
 

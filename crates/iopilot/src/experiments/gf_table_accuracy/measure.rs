@@ -156,10 +156,13 @@ fn case(subject: Subject, processes: u32, trained: &Trained, setup: &Setup<'_>) 
         } else {
             let lessons: &[Service] = if variant.on_line { &services } else { &[] };
             let disk = VirtualDisk::new(tables, cache, lessons);
-            let (log, simulated) = served(Shadow::new(&log), disk, subject, setup)?;
+            let (log, simulated) = match variant.closed {
+                true => served(of.clone(), disk, subject, setup)?,
+                false => served(Shadow::new(&log), disk, subject, setup)?,
+            };
             let copies = self::services(&log, benchmark);
             along.push((variant, differences(&services, &copies, window)));
-            if variant.three {
+            if variant.three && !variant.closed {
                 hits_percent = Some((100.0 * hits, 100.0 * simulated));
             }
             Means::over(&copies)
