@@ -57,7 +57,7 @@ impl Plan {
             patterns: ReadPattern::ALL.to_vec(),
             processes: vec![1, 8, 32],
             reads: |processes| if processes > 8 { 640 } else { 400 },
-            recordings: (3, 6),
+            recordings: (3, 8),
         };
         if !quick {
             return full;

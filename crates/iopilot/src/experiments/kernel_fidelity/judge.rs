@@ -1,9 +1,10 @@
 //! Tables and claims.
 
+mod chance;
 mod ranking;
 mod summary;
 
-use super::measure::{KNOWN, Measured, Path, Spread};
+use super::measure::{KNOWN, Measured, Path, Spread, mean_and_errors};
 use super::picks::Picks;
 use super::predict::{Figures, Predicted, steals};
 use super::{Cell, Plan, SCHEDULERS, race, requests};
@@ -15,6 +16,10 @@ use iopilot_block::Nanos;
 const MEAN: f64 = 5.0;
 const P99: f64 = 15.0;
 const CROSS: f64 = 10.0;
+/// What is compared.
+const MEAN_MS: fn(&Figures) -> f64 = |f| f.mean_ms;
+const MB_S: fn(&Figures) -> f64 = |f| f.mb_s;
+const P99_MS: fn(&Figures) -> f64 = |f| f.p99_ms;
 /// Share of choices that must agree, in percent.
 const SAME: f64 = 99.0;
 
@@ -22,8 +27,8 @@ const SAME: f64 = 99.0;
 struct Known<'a> {
     cell: Cell,
     kernel: [Figures; SCHEDULERS.len()],
-    /// Of each there are so many.
-    recordings: [usize; SCHEDULERS.len()],
+    /// Each recording by itself.
+    recordings: [Vec<Figures>; SCHEDULERS.len()],
     /// By how much their mean responses differ.
     spread: [Spread; SCHEDULERS.len()],
     /// How late the virtual disk was, us.
@@ -37,10 +42,11 @@ impl<'a> Known<'a> {
             let all = measured[s].recordings.iter().map(|r| mean_us(&r.path.late));
             all.sum::<f64>() / measured[s].recordings.len() as f64
         };
+        let recordings: [Vec<Figures>; SCHEDULERS.len()] = std::array::from_fn(|s| measured[s].figures());
         Self {
             cell: measured[0].cell,
-            kernel: std::array::from_fn(|s| Figures::mean(&measured[s].figures())),
-            recordings: std::array::from_fn(|s| measured[s].recordings.len()),
+            kernel: std::array::from_fn(|s| Figures::mean(&recordings[s])),
+            recordings,
             spread: std::array::from_fn(|s| measured[s].spread()),
             late: std::array::from_fn(late),
             predicted: std::array::from_fn(|s| &predicted[s]),
@@ -54,7 +60,23 @@ impl<'a> Known<'a> {
 
     /// Simulated under `to`, from what was recorded under `from`.
     fn simulated(&self, from: usize, to: usize) -> Figures {
-        self.predicted[from].under[to]
+        Figures::mean(&self.predicted[from].under[to])
+    }
+
+    /// The standard error of how far off simulations under `to` are, from what was recorded under `from`, in percent of what the kernel did. The
+    /// recordings of a turn read the same places, so that each stands beside the other.
+    fn error_percent(&self, (from, to): (usize, usize), figure: fn(&Figures) -> f64) -> f64 {
+        let both = self.predicted[from].under[to].iter().zip(&self.recordings[to]);
+        let off: Vec<f64> = both.map(|(ours, real)| figure(ours) - figure(real)).collect();
+        100.0 * mean_and_errors(&off).2 / figure(&self.kernel[to])
+    }
+
+    /// By how many percent the kernel has more throughput under `a` than under `b`, and the standard error of that.
+    fn more(&self, a: usize, b: usize) -> (f64, f64) {
+        let of = |s: usize| self.recordings[s].iter().map(|f| f.mb_s);
+        let more: Vec<f64> = of(a).zip(of(b)).map(|(a, b)| a - b).collect();
+        let (mean, _, error) = mean_and_errors(&more);
+        (100.0 * mean / self.kernel[b].mb_s, 100.0 * error / self.kernel[b].mb_s)
     }
 }
 
@@ -150,12 +172,15 @@ fn cells(known: &[Known<'_>]) -> ResultTable {
         "disk_late_us",
         "mean_ms",
         "mean_percent",
+        "mean_error_percent",
         "kernel_mb_s",
         "mb_s",
         "mb_s_percent",
+        "mb_s_error_percent",
         "kernel_p99_ms",
         "p99_ms",
         "p99_percent",
+        "p99_error_percent",
         "same_picks_percent",
     ];
     let mut table = ResultTable::new("cells", "the kernel, and a simulation of what was recorded", &columns);
@@ -163,11 +188,13 @@ fn cells(known: &[Known<'_>]) -> ResultTable {
         for (s, scheduler) in SCHEDULERS.iter().enumerate() {
             let (real, ours) = (k.kernel[s], k.simulated(s, s));
             let mut row = k.name().to_vec();
-            row.extend([(*scheduler).into(), k.recordings[s].into()]);
+            row.extend([(*scheduler).into(), k.recordings[s].len().into()]);
             row.extend([real.mean_ms, k.spread[s].deviation, k.spread[s].error, k.late[s]].map(Value::from));
-            row.extend([ours.mean_ms, percent(ours.mean_ms, real.mean_ms)].map(Value::from));
-            row.extend([real.mb_s, ours.mb_s, percent(ours.mb_s, real.mb_s)].map(Value::from));
-            row.extend([real.p99_ms, ours.p99_ms, percent(ours.p99_ms, real.p99_ms)].map(Value::from));
+            for (nth, figure) in [MEAN_MS, MB_S, P99_MS].into_iter().enumerate() {
+                let (real, ours) = (figure(&real), figure(&ours));
+                row.extend((nth > 0).then_some(Value::from(real)));
+                row.extend([ours, percent(ours, real), k.error_percent((s, s), figure)].map(Value::from));
+            }
             row.push(k.predicted[s].picks.percent().into());
             table.row(row);
         }
@@ -217,9 +244,10 @@ fn claims(known: &[Known<'_>]) -> Vec<Claim> {
     };
     let cells = "the table `cells` names them; beside each is how far the kernel's own recordings are apart";
     let mut claims = vec![
-        claim("the mean I/O time is the kernel's", &Within::new(MEAN, off(|f| f.mean_ms)), cells),
-        claim("throughput is the kernel's", &Within::new(MEAN, off(|f| f.mb_s)), cells),
-        claim("the 99th percentile of the I/O time is the kernel's", &Within::new(P99, off(|f| f.p99_ms)), cells),
+        claim("the mean I/O time is the kernel's", &Within::new(MEAN, off(MEAN_MS)), cells),
+        claim("throughput is the kernel's", &Within::new(MEAN, off(MB_S)), cells),
+        claim("the 99th percentile of the I/O time is the kernel's", &Within::new(P99, off(P99_MS)), cells),
+        chance::own(known),
     ];
     let far = crossed().map(|(k, from, to)| percent(k.simulated(from, to).mb_s, k.kernel[to].mb_s));
     let across = "the table `across` names them";
@@ -230,6 +258,7 @@ fn claims(known: &[Known<'_>]) -> Vec<Claim> {
         &Within::new(CROSS, far),
         across,
     ));
+    claims.push(chance::across(known));
     claims.push(ranking::claim(known));
     for (s, scheduler) in SCHEDULERS.iter().enumerate().skip(1) {
         let all: Picks = known.iter().map(|k| k.predicted[s].picks).sum();

@@ -114,12 +114,18 @@ pub(super) struct Spread {
 impl Spread {
     /// Of one alone nothing is known, and 0 is said.
     fn of(figures: &[f64]) -> Self {
-        let n = figures.len() as f64;
-        let mean = figures.iter().sum::<f64>() / n;
-        let squares: f64 = figures.iter().map(|figure| (figure / mean - 1.0).powi(2)).sum();
-        let deviation = 100.0 * (squares / (n - 1.0).max(1.0)).sqrt();
-        Self { deviation, error: deviation / n.sqrt() }
+        let (mean, deviation, error) = mean_and_errors(figures);
+        Self { deviation: 100.0 * deviation / mean, error: 100.0 * error / mean }
     }
+}
+
+/// The mean, the standard deviation of one and the standard error of the mean; 0 where there is one alone.
+pub(super) fn mean_and_errors(figures: &[f64]) -> (f64, f64, f64) {
+    let n = figures.len() as f64;
+    let mean = figures.iter().sum::<f64>() / n;
+    let squares: f64 = figures.iter().map(|figure| (figure - mean).powi(2)).sum();
+    let deviation = (squares / (n - 1.0).max(1.0)).sqrt();
+    (mean, deviation, deviation / n.sqrt())
 }
 
 /// All cells under all schedulers, cell by cell.

@@ -58,8 +58,8 @@ impl Figures {
 
 /// What simulations make of a [`Measured`].
 pub(super) struct Predicted {
-    /// Under each scheduler, the mean over the recordings.
-    pub(super) under: [Figures; SCHEDULERS.len()],
+    /// Under each scheduler, what becomes of each recording.
+    pub(super) under: [Vec<Figures>; SCHEDULERS.len()],
     /// Whether the scheduler it was recorded under picks the same requests in the same situations.
     pub(super) picks: Picks,
 }
@@ -97,12 +97,12 @@ pub(super) fn all(plan: &Plan, measured: &[Measured], setup: &Setup<'_>) -> anyh
         // A recording under another scheduler tells nothing of the race for tags: then it is the machine's.
         machine.host.tag_steal_probability = typical(depth).unwrap_or(machine.host.tag_steal_probability);
         let config = RunConfig { outcomes: true, ..machine.run_config(&options) };
-        let mut under = [Figures::default(); SCHEDULERS.len()];
+        let mut under: [Vec<Figures>; SCHEDULERS.len()] = Default::default();
         for (scheduler, figures) in SCHEDULERS.iter().zip(&mut under) {
             let spec: SchedulerSpec = SchedulerSpec::parse(scheduler)?;
             let rig = Rig { machine: &machine, scheduler: &spec, config: &config, setup };
             let runs = recordings.iter().zip(races).map(|(r, race)| r.figures(*race, &rig));
-            *figures = Figures::mean(&runs.collect::<anyhow::Result<Vec<_>>>()?);
+            *figures = runs.collect::<anyhow::Result<_>>()?;
         }
         let spec: SchedulerSpec = SchedulerSpec::parse(SCHEDULERS[m.scheduler])?;
         let same = m.recordings.iter().map(|r| picks(&r.records, r.origin, &spec, &machine, depth));

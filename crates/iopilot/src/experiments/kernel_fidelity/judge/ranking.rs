@@ -1,5 +1,6 @@
 //! Whether schedulers are ranked as the kernel has them.
 
+use super::chance::beyond;
 use super::{Known, SCHEDULERS};
 use crate::experiments::Claim;
 
@@ -41,7 +42,7 @@ impl Pairs {
 /// Of two schedulers whose throughput differs, whatever is recorded tells the better one. Where the device takes as many requests as there
 /// are tasks, the schedulers have nothing to choose from, and what differs is the recordings: these pairs are told apart.
 pub(super) fn claim(known: &[Known<'_>]) -> Claim {
-    let [mut all, mut choice] = [Pairs::default(), Pairs::default()];
+    let [mut all, mut choice, mut certain] = [Pairs::default(), Pairs::default(), Pairs::default()];
     for k in known {
         let waits = k.cell.processes > k.cell.depth;
         for from in 0..SCHEDULERS.len() {
@@ -53,6 +54,10 @@ pub(super) fn claim(known: &[Known<'_>]) -> Claim {
                     if waits {
                         choice.add(real, ours);
                     }
+                    let (more, error) = k.more(a, b);
+                    if beyond(more, error, DIFFERENT) > 0.0 {
+                        certain.add(real, ours);
+                    }
                 }
             }
         }
@@ -63,12 +68,15 @@ pub(super) fn claim(known: &[Known<'_>]) -> Claim {
         what,
         format!("wherever they differ by more than {DIFFERENT} %"),
         format!(
-            "{} of {} pairs, {} foreseen as alike within {ALIKE} %; with more tasks than the device takes at once {} of {}",
+            "{} of {} pairs, {} foreseen as alike within {ALIKE} %; with more tasks than the device takes at once {} of {}; where \
+             they differ so for certain {} of {}",
             all.right,
             all.all(),
             all.alike,
             choice.right,
-            choice.all()
+            choice.all(),
+            certain.right,
+            certain.all()
         ),
         all.right == all.all(),
         "with no more tasks than the device takes the schedulers have nothing to choose from, and the recordings differ by chance",

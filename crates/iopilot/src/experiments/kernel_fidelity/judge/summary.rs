@@ -1,6 +1,6 @@
 //! How many cells are within their goals, scheduler by scheduler.
 
-use super::{KNOWN, Known, MEAN, P99, Within, percent};
+use super::{KNOWN, Known, MB_S, MEAN, MEAN_MS, P99, P99_MS, Within, percent};
 use crate::experiments::ResultTable;
 use crate::experiments::kernel_fidelity::SCHEDULERS;
 use crate::experiments::kernel_fidelity::predict::Figures;
@@ -61,7 +61,7 @@ fn row(names: [&str; 2], known: &[Known<'_>], counted: Counted, schedulers: &[us
     let cells: Vec<(&Known<'_>, usize)> = each.filter(is_counted).collect();
     let mut row: Vec<Value> = names.map(Value::from).to_vec();
     row.push(cells.len().into());
-    let compared: [Compared; 3] = [(MEAN, |f| f.mean_ms), (MEAN, |f| f.mb_s), (P99, |f| f.p99_ms)];
+    let compared: [Compared; 3] = [(MEAN, MEAN_MS), (MEAN, MB_S), (P99, P99_MS)];
     for (goal, figure) in compared {
         let off = cells.iter().map(|&(k, s)| percent(figure(&k.simulated(s, s)), figure(&k.kernel[s])));
         let within = Within::new(goal, off);
