@@ -61,7 +61,9 @@ const FAMILIES: [(&str, &str, &str, Value); 18] = [
         Some(d.taken_back as f64)
     }),
     ("renewals_total", "counter", "How often the scheduler in use was put in place anew.", |d| Some(d.renewals as f64)),
-    ("changing_seconds_total", "counter", "Time that both took, draining included.", |d| Some(d.changing_s)),
+    ("changing_seconds_total", "counter", "Time that changes and renewals took, draining included.", |d| {
+        Some(d.changing_s)
+    }),
     ("simulating_seconds_total", "counter", "Time that simulating candidates took.", |d| Some(d.simulating_s)),
     ("away_seconds_total", "counter", "Time in which requests were counted only, as more came than are tried.", |d| {
         Some(d.away_s)

@@ -76,7 +76,7 @@ pub struct DiskStatus {
     pub taken_back: u64,
     /// How often the scheduler in use was put in place anew.
     pub renewals: u64,
-    /// Seconds that both took in all, draining included.
+    /// Seconds that changes and renewals took in all, draining included.
     pub changing_s: f64,
     /// Seconds that simulating took in all.
     pub simulating_s: f64,

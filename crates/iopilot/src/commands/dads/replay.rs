@@ -25,7 +25,7 @@ struct Report<'a> {
     changes: usize,
     /// How many checks put the scheduler in use in place anew.
     renewals: usize,
-    /// Seconds that both of scheduler took in all.
+    /// Seconds that changes and renewals took in all.
     changing_s: f64,
     checks: &'a [Check],
     /// The scheduler that the oracle chose for each interval.
