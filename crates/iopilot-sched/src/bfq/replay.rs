@@ -64,6 +64,8 @@ impl Bfq {
     pub fn digest(&self, to: &mut impl Hasher) {
         self.in_service.hash(to);
         self.trees.iter().for_each(|tree| tree.vtime.hash(to));
+        // Of those that finish at the same time it is the one that came first.
+        self.trees.iter().flat_map(|tree| tree.active.iter()).for_each(|q| q.hash(to));
         for q in self.queues.live() {
             let queue = &self.queues[q];
             let e = &queue.entity;
@@ -71,6 +73,8 @@ impl Bfq {
             (e.start, e.finish, e.service, e.budget, e.weight, e.tree).hash(to);
             (queue.max_budget, queue.queued, queue.dispatched, queue.waiting, queue.busy).hash(to);
             (queue.raising.coeff, queue.habits.inject_limit, queue.merged_into).hash(to);
+            (queue.non_blocking_wait, queue.soft_rt_update, queue.habits.io_bound, queue.habits.has_short_think_time)
+                .hash(to);
         }
     }
 }

@@ -4,6 +4,7 @@
 //! captured. Each recording is then replayed, with its dependencies and think times, on the same model of the disk: under
 //! the scheduler it was recorded under, and under the others. The kernel is the truth.
 
+mod hand_over;
 mod judge;
 mod measure;
 mod picks;

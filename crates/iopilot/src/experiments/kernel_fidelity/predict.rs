@@ -1,5 +1,6 @@
 //! Replays the recordings on the model.
 
+use super::hand_over::HandOver;
 use super::measure::{Measured, Recording};
 use super::picks::{Picks, picks};
 use super::race;
@@ -13,10 +14,6 @@ use iopilot_sim::{BlockConfig, HostConfig, Machine, RunConfig, RunOptions, RunRe
 use iopilot_trace::{Dependencies, InferOptions, TraceRecord, infer};
 use rayon::prelude::*;
 
-/// What reaches the device later than this after it arrived waited for something.
-const WAITED: Nanos = Nanos::from_micros(100);
-/// Of fewer times no median is taken.
-const ENOUGH: usize = 20;
 /// How often a recording is replayed under `none`, whose race for tags is drawn.
 const DRAWS: u64 = 8;
 
@@ -83,7 +80,7 @@ pub(super) fn all(plan: &Plan, measured: &[Measured], setup: &Setup<'_>) -> anyh
     let races = measured.par_iter().zip(&recordings).map(|(m, recordings)| {
         let machine = of_depth(m.cell.depth);
         let config = RunConfig { log: true, ..machine.run_config(&options) };
-        let rig = Rig { machine: &machine, scheduler: &none, config: &config, setup };
+        let rig = Rig { machine: &machine, scheduler: &none, config: &config, hand_over: None, setup };
         recordings.iter().map(|r| r.race(&rig)).collect::<anyhow::Result<Vec<_>>>()
     });
     let races: Vec<Vec<Option<f64>>> = races.collect::<anyhow::Result<_>>()?;
@@ -91,16 +88,22 @@ pub(super) fn all(plan: &Plan, measured: &[Measured], setup: &Setup<'_>) -> anyh
         let here = measured.iter().zip(&races).filter(|(m, _)| m.cell.depth == depth);
         race::median(here.flat_map(|(_, races)| races.iter().copied().flatten()).collect())
     };
+    let hand_over = |scheduler: usize, depth: u32| {
+        let here = measured.iter().zip(&recordings).filter(|(m, _)| (m.scheduler, m.cell.depth) == (scheduler, depth));
+        HandOver::typical(&here.flat_map(|(_, recordings)| recordings).map(|r| r.hand_over).collect::<Vec<_>>())
+    };
     let one = |((m, recordings), races): ((&Measured, &Vec<Replayable<'_>>), &Vec<Option<f64>>)| -> anyhow::Result<Predicted> {
         let depth = m.cell.depth;
         let mut machine = of_depth(depth);
-        // A recording under another scheduler tells nothing of the race for tags: then it is the machine's.
+        // A recording under another scheduler tells nothing of the race for tags, nor of what it takes to hand requests over: then they
+        // are the machine's.
         machine.host.tag_steal_probability = typical(depth).unwrap_or(machine.host.tag_steal_probability);
         let config = RunConfig { outcomes: true, ..machine.run_config(&options) };
         let mut under: [Vec<Figures>; SCHEDULERS.len()] = Default::default();
-        for (scheduler, figures) in SCHEDULERS.iter().zip(&mut under) {
-            let spec: SchedulerSpec = SchedulerSpec::parse(scheduler)?;
-            let rig = Rig { machine: &machine, scheduler: &spec, config: &config, setup };
+        for (scheduler, figures) in under.iter_mut().enumerate() {
+            let spec: SchedulerSpec = SchedulerSpec::parse(SCHEDULERS[scheduler])?;
+            let other = (scheduler != m.scheduler).then(|| hand_over(scheduler, depth));
+            let rig = Rig { machine: &machine, scheduler: &spec, config: &config, hand_over: other, setup };
             let runs = recordings.iter().zip(races).map(|(r, race)| r.figures(*race, &rig));
             *figures = runs.collect::<anyhow::Result<_>>()?;
         }
@@ -118,36 +121,10 @@ pub(super) fn steals(measured: &[Measured], depth: u32) -> Vec<f64> {
     recordings.filter_map(|recording| recording.steals).collect()
 }
 
-/// The machine's own latencies, as `records` tell them; `default` where they do not.
-fn host(records: &[TraceRecord], default: &HostConfig) -> HostConfig {
-    let mut ends: Vec<Nanos> = records.iter().filter_map(|r| r.completion).collect();
-    ends.sort_unstable();
-    let (mut at_once, mut after) = (Vec::new(), Vec::new());
-    for r in records {
-        let Some(issue) = r.issue else { continue };
-        let took = issue.since(r.arrival);
-        if took < WAITED {
-            at_once.push(took);
-        } else if let Some(end) = ends.partition_point(|&end| end <= issue).checked_sub(1).and_then(|n| ends.get(n)) {
-            // Later ones waited for something else than room.
-            after.extend(Some(issue.since(*end)).filter(|took| *took < WAITED));
-        }
-    }
-    HostConfig {
-        issue_us: median_us(&mut at_once).unwrap_or(default.issue_us),
-        restart_us: median_us(&mut after).unwrap_or(default.restart_us),
-        ..default.clone()
-    }
-}
-
-fn median_us(times: &mut [Nanos]) -> Option<f64> {
-    let middle = times.len() / 2;
-    (times.len() >= ENOUGH).then(|| times.select_nth_unstable(middle).1.0 as f64 / 1e3)
-}
-
 /// A recording, ready to be replayed.
 struct Replayable<'a> {
     recording: &'a Recording,
+    hand_over: HandOver,
     requests: Vec<ReplayRecord>,
     dependencies: Dependencies,
 }
@@ -156,15 +133,22 @@ impl<'a> Replayable<'a> {
     fn of(measured: &'a Measured) -> anyhow::Result<Vec<Self>> {
         let one = |recording: &'a Recording| -> anyhow::Result<Self> {
             let requests = recording.records.iter().map(ReplayRecord::from).collect();
-            Ok(Self { recording, requests, dependencies: infer(&recording.records, &InferOptions::default())? })
+            let hand_over = HandOver::of(&recording.records);
+            Ok(Self {
+                recording,
+                hand_over,
+                requests,
+                dependencies: infer(&recording.records, &InferOptions::default())?,
+            })
         };
         measured.recordings.iter().map(one).collect()
     }
 
     /// One replay on a machine under a scheduler, in which a freed tag goes to the task that has freed it with the probability `race`.
     fn once(&self, race: f64, draw: u64, on: &Rig<'_>) -> anyhow::Result<RunReport> {
-        let Recording { records, path, .. } = self.recording;
-        let host = HostConfig { tag_steal_probability: race, ..host(records, &on.config.host) };
+        let path = &self.recording.path;
+        let hand_over = on.hand_over.unwrap_or(self.hand_over);
+        let host = HostConfig { tag_steal_probability: race, ..hand_over.on(&on.config.host) };
         let config = RunConfig { host, seed: on.config.seed.wrapping_add(draw), ..on.config.clone() };
         let known = path.of.iter().copied();
         let device = Distant::new(on.machine.device(), &path.there, &path.back, config.seed).knowing(known);
@@ -211,5 +195,7 @@ struct Rig<'a> {
     machine: &'a Machine,
     scheduler: &'a SchedulerSpec,
     config: &'a RunConfig,
+    /// What the scheduler takes to hand requests over; `None` where the recording tells, as it is of this scheduler.
+    hand_over: Option<HandOver>,
     setup: &'a Setup<'a>,
 }

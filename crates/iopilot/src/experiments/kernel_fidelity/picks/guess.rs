@@ -18,17 +18,24 @@ pub(super) struct Guess<'a> {
     pub(super) before: Option<(Rc<Queue<'a>>, Nanos)>,
     /// What happened since then.
     pub(super) since: Vec<(Nanos, Event)>,
+    /// How often it went otherwise than it mostly does.
+    pub(super) surprises: u32,
 }
 
 impl<'a> Guess<'a> {
     pub(super) fn new(queue: Queue<'a>) -> Self {
-        Self { queue, before: None, since: Vec::new() }
+        Self { queue, before: None, since: Vec::new(), surprises: 0 }
     }
 
     /// Has the queue `act` at `now`, and adds to `others` what it may have come to instead.
     fn act<R>(&mut self, now: Nanos, others: &mut Vec<Self>, act: impl Fn(&mut Queue<'a>) -> R) {
         let either = self.queue.either(now, act);
-        others.extend(either.into_iter().map(|queue| Self { queue, ..self.clone() }));
+        others.extend(either.into_iter().map(|queue| Self { queue, ..self.surprising() }));
+    }
+
+    /// The same, but for one more surprise.
+    fn surprising(&self) -> Self {
+        Self { surprises: self.surprises + 1, ..self.clone() }
     }
 
     /// Takes in `event`, which is not an issue.
@@ -93,13 +100,28 @@ impl<'a> Guess<'a> {
         others
     }
 
+    /// What comes of it if `inserted` overtakes `completed`, both of which are new.
+    pub(super) fn overtaken(mut self, now: Nanos, inserted: Event, completed: Event) -> Vec<Self> {
+        let mut others = Vec::new();
+        self.timers(now, &mut others);
+        let mut ways = vec![self.surprising()];
+        for event in [inserted, completed] {
+            ways.append(&mut others);
+            ways.iter_mut().for_each(|way| way.take(now, event, &mut others));
+        }
+        ways.append(&mut others);
+        ways.iter_mut().for_each(|way| way.run(now, completed, &mut others));
+        ways.append(&mut others);
+        ways
+    }
+
     /// The same if the latest choice was made only now, after `events`, which is within the race.
     fn chosen_after(&self, events: &[(Nanos, Event)], now: Nanos) -> Vec<Self> {
         let settled = self.since.iter().any(|(_, event)| matches!(event, Event::Issued(_)));
         let Some((before, _)) = self.before.as_ref().filter(|(_, at)| !settled && now.since(*at) <= RACE) else {
             return Vec::new();
         };
-        let mut ways = vec![Self { queue: Queue::clone(before), ..self.clone() }];
+        let mut ways = vec![Self { queue: Queue::clone(before), ..self.surprising() }];
         let mut others = Vec::new();
         for &(at, event) in events {
             ways.iter_mut().for_each(|way| way.act(at, &mut others, |queue| queue.apply(at, event)));
@@ -119,7 +141,7 @@ impl<'a> Guess<'a> {
             return Vec::new();
         }
         let mut ways =
-            vec![Self { before: Some((Rc::new(self.queue.clone()), now)), since: Vec::new(), ..self.clone() }];
+            vec![Self { before: Some((Rc::new(self.queue.clone()), now)), since: Vec::new(), ..self.surprising() }];
         let mut others = Vec::new();
         ways[0].act(now, &mut others, |queue| queue.pull(now));
         ways.append(&mut others);
