@@ -64,7 +64,7 @@ impl Bfq {
     pub fn digest(&self, to: &mut impl Hasher) {
         self.in_service.hash(to);
         self.trees.iter().for_each(|tree| tree.vtime.hash(to));
-        // Of those that finish at the same time it is the one that came first.
+        // Their order counts: of queues that finish at the same time the first to come is served.
         self.trees.iter().flat_map(|tree| tree.active.iter()).for_each(|q| q.hash(to));
         for q in self.queues.live() {
             let queue = &self.queues[q];

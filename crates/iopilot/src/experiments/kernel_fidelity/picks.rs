@@ -119,7 +119,7 @@ struct Replay<'a> {
 impl<'a> Replay<'a> {
     fn take(&mut self, now: Nanos, event: Event) {
         self.each(|guess, others| guess.timers(now, others));
-        let overtaken = self.overtaken(now, event);
+        let late = self.heard_late(now, event);
         if let Event::Issued(n) = event {
             self.issued(n, now);
         } else {
@@ -129,7 +129,7 @@ impl<'a> Replay<'a> {
             let overtook: Vec<_> = self.guesses.iter().flat_map(|guess| guess.overtook(now, event)).collect();
             self.add(later);
             self.add(overtook);
-            self.add(overtaken);
+            self.add(late);
         }
         self.each(|guess, others| guess.run(now, event, others));
         if matches!(event, Event::Inserted(_)) {
@@ -144,7 +144,7 @@ impl<'a> Replay<'a> {
 
     /// The kernel wakes a task, and tells the scheduler then. Where the CPU on which it does is held up in between, the task's next request
     /// comes first: to bfq it has not come back in time, and is served much later. Nothing else happens meanwhile.
-    fn overtaken(&mut self, now: Nanos, event: Event) -> Vec<Guess<'a>> {
+    fn heard_late(&mut self, now: Nanos, event: Event) -> Vec<Guess<'a>> {
         let process = |n: usize| self.records[n].process;
         match (event, self.unheard.take()) {
             (Event::Completed(n), _) => {
@@ -153,9 +153,10 @@ impl<'a> Replay<'a> {
                 self.unheard = Some((n, self.guesses.iter().filter(held_up).cloned().collect()));
                 Vec::new()
             }
-            (Event::Inserted(n), Some((completed, guesses))) if process(n) == process(completed) => {
-                guesses.into_iter().flat_map(|guess| guess.overtaken(now, event, Event::Completed(completed))).collect()
-            }
+            (Event::Inserted(n), Some((completed, guesses))) if process(n) == process(completed) => guesses
+                .into_iter()
+                .flat_map(|guess| guess.heard_late(now, event, Event::Completed(completed)))
+                .collect(),
             _ => Vec::new(),
         }
     }

@@ -100,8 +100,8 @@ impl<'a> Guess<'a> {
         others
     }
 
-    /// What comes of it if `inserted` overtakes `completed`, both of which are new.
-    pub(super) fn overtaken(mut self, now: Nanos, inserted: Event, completed: Event) -> Vec<Self> {
+    /// What comes of it if the scheduler hears of `completed` only after `inserted`; both are new.
+    pub(super) fn heard_late(mut self, now: Nanos, inserted: Event, completed: Event) -> Vec<Self> {
         let mut others = Vec::new();
         self.timers(now, &mut others);
         let mut ways = vec![self.surprising()];

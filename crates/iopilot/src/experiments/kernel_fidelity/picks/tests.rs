@@ -2,6 +2,7 @@ use super::*;
 use iopilot_block::{Lba, Op, Sectors};
 use iopilot_sim::workload::replay::{Open, ReplayRecord};
 use iopilot_sim::{BlockConfig, RunConfig, RunOptions, Session};
+use std::collections::BTreeSet;
 
 /// What a simulated kernel with `scheduler` made of random reads and writes of four processes, four in the disk.
 fn recorded(scheduler: &str) -> (Vec<TraceRecord>, SchedulerSpec, Machine) {
@@ -69,8 +70,8 @@ fn one_choice_otherwise_is_one_and_not_the_end() {
 }
 
 /// What bfq makes of eight processes that read backward, two in the disk, where the kernel tells it of the completion of the request
-/// `held_up` only after the next request of the same process has come; nothing is issued meanwhile.
-fn held_up(held_up: Option<usize>) -> Vec<TraceRecord> {
+/// `late` only after the next request of the same process has come; nothing is issued meanwhile.
+fn held_up(late: Option<usize>) -> Vec<TraceRecord> {
     const PROCESSES: usize = 8;
     const READS: usize = 320;
     let us = |time: Nanos, us: u64| time + Nanos::from_micros(us);
@@ -91,7 +92,7 @@ fn held_up(held_up: Option<usize>) -> Vec<TraceRecord> {
     let reads = records.clone();
     let mut queue = Queue::new(spec.build(&environment).unwrap(), &reads);
     // `Exited` stands for the scheduler's hearing of a completion.
-    let mut due: std::collections::BTreeSet<(Nanos, Event)> =
+    let mut due: BTreeSet<(Nanos, Event)> =
         (0..PROCESSES).map(|n| (us(Nanos::ZERO, 40 * n as u64), Event::Inserted(n))).collect();
     let mut in_disk = 0;
     loop {
@@ -108,7 +109,7 @@ fn held_up(held_up: Option<usize>) -> Vec<TraceRecord> {
                     }
                     Event::Completed(n) => {
                         records[n].completion = Some(now);
-                        let heard = us(now, if held_up == Some(n) { 60 } else { 0 });
+                        let heard = us(now, if late == Some(n) { 60 } else { 0 });
                         due.extend([(heard, Event::Exited(n))]);
                         due.extend((n + PROCESSES < READS).then(|| (us(now, 50), Event::Inserted(n + PROCESSES))));
                     }
