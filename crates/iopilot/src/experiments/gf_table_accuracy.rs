@@ -3,8 +3,10 @@
 //! A disk serves the benchmarks in a row under CFQ. The virtual disk gets a copy of each request when it arrives, has a
 //! scheduler of the same kind with a queue of its own, and takes its times from tables that were trained off line and go
 //! on learning from every request that the disk has served by then. Compared are the mean times of a request in the two
-//! devices, benchmark by benchmark.
+//! devices, benchmark by benchmark. What parts the tables' own error from that of the arrangement is measured too: tables
+//! that learn in step, a virtual disk in a closed loop, and one that serves in the disk's order.
 
+mod in_step;
 mod judge;
 mod measure;
 mod picture;
@@ -75,13 +77,23 @@ impl Subject {
     }
 }
 
+/// What a virtual disk learns while it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Learning {
+    No,
+    /// Whatever the disk has served by then (GF 3.2.1).
+    InTime,
+    /// What both disks have served by then.
+    InStep,
+}
+
 /// How the virtual disk is set up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Variant {
     /// Samples kept in a cell.
     samples: u32,
-    /// Whether it learns while it runs.
-    on_line: bool,
+    /// What it learns while it runs.
+    learning: Learning,
     /// Whether it knows the size of requests.
     by_size: bool,
     /// Whether it serves in the disk's order, and has no scheduler of its own.
@@ -93,19 +105,33 @@ struct Variant {
 }
 
 impl Variant {
+    /// As the source has it.
     const fn learning(samples: u32) -> Self {
-        Self { samples, on_line: true, by_size: true, same_order: false, three: false, closed: false }
+        Self { samples, learning: Learning::InTime, by_size: true, same_order: false, three: false, closed: false }
+    }
+
+    const fn in_step(samples: u32) -> Self {
+        Self { learning: Learning::InStep, ..Self::learning(samples) }
+    }
+
+    const fn closed_in_step(samples: u32) -> Self {
+        Self { closed: true, ..Self::in_step(samples) }
+    }
+
+    const fn same_order(samples: u32) -> Self {
+        Self { same_order: true, ..Self::learning(samples) }
     }
 
     fn name(self) -> String {
-        let Self { samples, on_line, by_size, same_order, three, closed } = self;
+        let Self { samples, learning, by_size, same_order, three, closed } = self;
         let mut name = format!("VD {samples}");
         let parts = [
             (three, ", three tables"),
-            (!on_line, ", off line"),
+            (learning == Learning::No, ", off line"),
             (!by_size, ", no size"),
             (same_order, ", same order"),
             (closed, ", closed loop"),
+            (learning == Learning::InStep, ", in step"),
         ];
         for (holds, what) in parts {
             if holds {
@@ -116,18 +142,28 @@ impl Variant {
     }
 }
 
+/// A way to set the virtual disk up, by the samples kept in a cell.
+type Way = fn(u32) -> Variant;
+
+/// Those that are tried with each number of samples.
+const WAYS: [(&str, Way); 4] = [
+    ("beside the disk, as in GF", Variant::learning),
+    ("beside the disk, in step", Variant::in_step),
+    ("closed loop, in step", Variant::closed_in_step),
+    ("same order", Variant::same_order),
+];
+
 /// The four of the source, then what it leaves out or compares with.
 fn variants(subject: Subject) -> Vec<Variant> {
-    let mut variants = SAMPLES.map(Variant::learning).to_vec();
+    let mut variants: Vec<Variant> = WAYS.iter().flat_map(|(_, way)| SAMPLES.map(way)).collect();
     let best = Variant::learning(64);
-    variants.push(Variant { same_order: true, ..best });
     variants.push(Variant { closed: true, ..best });
-    variants.push(Variant { on_line: false, ..best });
+    variants.push(Variant { learning: Learning::No, ..best });
     if subject == Subject::Disk {
         variants.push(Variant { by_size: false, ..best });
         variants.push(Variant { three: true, ..best });
         variants.push(Variant { three: true, closed: true, ..best });
-        variants.push(Variant { three: true, on_line: false, ..best });
+        variants.push(Variant { three: true, learning: Learning::No, ..best });
     }
     variants
 }

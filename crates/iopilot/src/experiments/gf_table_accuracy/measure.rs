@@ -30,7 +30,7 @@ pub(super) struct Service {
     pub(super) issued: Nanos,
     pub(super) completed: Nanos,
     /// Which of the benchmarks it belongs to.
-    benchmark: usize,
+    pub(super) benchmark: usize,
 }
 
 impl Service {
@@ -154,8 +154,7 @@ fn case(subject: Subject, processes: u32, trained: &Trained, setup: &Setup<'_>) 
         let means = if variant.same_order {
             in_the_same_order(tables, &services)
         } else {
-            let lessons: &[Service] = if variant.on_line { &services } else { &[] };
-            let disk = VirtualDisk::new(tables, cache, lessons);
+            let disk = VirtualDisk::new(tables, cache, variant.learning, &services);
             let (log, simulated) = match variant.closed {
                 true => served(of.clone(), disk, subject, setup)?,
                 false => served(Shadow::new(&log), disk, subject, setup)?,

@@ -1,5 +1,7 @@
 //! [`VirtualDisk`]: a table-based disk that learns from the disk beside it while both run.
 
+use super::Learning;
+use super::in_step::InStep;
 use super::measure::Service;
 use iopilot_block::{Flags, Lba, Nanos, RequestId};
 use iopilot_device::{Completion, Device, DeviceRequest, SimulatedCacheModel, TableDisk, TableModel, TimeTables};
@@ -10,30 +12,54 @@ pub(super) struct VirtualDisk<'a> {
     /// What the disk serves, in order of completion; empty where nothing is to be learnt.
     lessons: &'a [Service],
     previous_end: Lba,
+    /// Holds back what was not served here too, where that is asked for.
+    in_step: Option<InStep>,
+}
+
+/// A request that the disk has served, and where the one before it ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lesson {
+    pub(super) service: Service,
+    pub(super) previous_end: Lba,
 }
 
 impl<'a> VirtualDisk<'a> {
-    pub(super) fn new(tables: TimeTables, cache: SimulatedCacheModel, lessons: &'a [Service]) -> Self {
-        let disk = TableDisk::new(TableModel { tables, cache, queue_depth: 1 });
-        Self { disk, lessons, previous_end: Lba(0) }
+    pub(super) fn new(
+        tables: TimeTables,
+        cache: SimulatedCacheModel,
+        learning: Learning,
+        services: &'a [Service],
+    ) -> Self {
+        Self {
+            disk: TableDisk::new(TableModel { tables, cache, queue_depth: 1 }),
+            lessons: if learning == Learning::No { &[] } else { services },
+            previous_end: Lba(0),
+            in_step: (learning == Learning::InStep).then(InStep::default),
+        }
     }
+}
+
+fn learn(disk: &mut TableDisk, lesson: &Lesson) {
+    let Service { op, lba, sectors, .. } = lesson.service;
+    let served = DeviceRequest { id: RequestId::from_index(0), op, lba, sectors, flags: Flags::empty() };
+    disk.observe(&served, lesson.previous_end, lesson.service.time());
 }
 
 impl Device for VirtualDisk<'_> {
     fn submit(&mut self, request: DeviceRequest, now: Nanos) {
-        while let Some((service, later)) = self.lessons.split_first().filter(|(service, _)| service.completed <= now) {
-            let served = DeviceRequest {
-                id: RequestId::from_index(0),
-                op: service.op,
-                lba: service.lba,
-                sectors: service.sectors,
-                flags: Flags::empty(),
-            };
-            self.disk.observe(&served, self.previous_end, service.time());
+        while let Some((&service, later)) = self.lessons.split_first().filter(|(service, _)| service.completed <= now) {
+            let lesson = Lesson { service, previous_end: self.previous_end };
+            let due = self.in_step.as_mut().is_none_or(|in_step| in_step.served_there(&lesson));
+            if due {
+                learn(&mut self.disk, &lesson);
+            }
             self.previous_end = service.end();
             self.lessons = later;
         }
         self.disk.submit(request, now);
+        if let Some(in_step) = &mut self.in_step {
+            in_step.served_here(request.lba, request.sectors, |lesson| learn(&mut self.disk, lesson));
+        }
     }
 
     fn next_event(&self) -> Option<Nanos> {
@@ -50,5 +76,43 @@ impl Device for VirtualDisk<'_> {
 
     fn queue_depth(&self) -> u32 {
         self.disk.queue_depth()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iopilot_block::{Op, Sectors};
+    use iopilot_device::TableForm;
+
+    /// How long a virtual disk takes for the second of three requests in a row, of which the disk has served all.
+    fn second(learning: Learning) -> Nanos {
+        let mut issued = 0;
+        let services: Vec<Service> = [100, 200, 600]
+            .into_iter()
+            .enumerate()
+            .map(|(i, took)| {
+                let (lba, sectors) = (Lba(i as u64 * 8), Sectors(8));
+                let service = (Nanos(issued), Nanos(issued + took));
+                issued += took;
+                Service { op: Op::Read, lba, sectors, issued: service.0, completed: service.1, benchmark: 0 }
+            })
+            .collect();
+        let tables = TimeTables::new(TableForm::Two, 1 << 21, 64);
+        let mut disk = VirtualDisk::new(tables, SimulatedCacheModel::NONE, learning, &services);
+        let mut done = Vec::new();
+        for (service, now) in services.iter().zip([Nanos::ZERO, Nanos(2000)]) {
+            let Service { op, lba, sectors, .. } = *service;
+            disk.submit(DeviceRequest { id: RequestId::from_index(0), op, lba, sectors, flags: Flags::empty() }, now);
+            disk.advance(Nanos(1_000_000), &mut done);
+        }
+        done[1].at - Nanos(2000)
+    }
+
+    #[test]
+    fn one_that_is_late_learns_what_was_served_by_then_or_what_it_too_has_served() {
+        assert_eq!(second(Learning::No), Nanos::ZERO);
+        assert_eq!(second(Learning::InTime), Nanos(300));
+        assert_eq!(second(Learning::InStep), Nanos(100));
     }
 }
