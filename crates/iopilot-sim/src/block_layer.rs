@@ -3,6 +3,7 @@
 //! It is the kernel's, of 2.6.24 or 6.x as the scheduler's lineage asks: see [`crate::BlockConfig`].
 
 use crate::block_config::Queue;
+use crate::hand_over::{Asks, HandOvers};
 use crate::ios::Ios;
 use crate::metrics::Recorder;
 use crate::plug::Plug;
@@ -64,6 +65,10 @@ pub(crate) struct BlockLayer {
     timer: Option<Nanos>,
     /// When the kernel asks it again of itself.
     retry: Option<Nanos>,
+    /// When the scheduler is asked, where a recording tells it; else at once.
+    asks: Option<Box<Asks>>,
+    /// The source's handle of what was handed to the scheduler last.
+    inserted: Option<u64>,
     /// A change of scheduler under way: nothing enters.
     change: Option<Box<Change>>,
     /// How long the last change took, until somebody asks.
@@ -73,8 +78,16 @@ pub(crate) struct BlockLayer {
 }
 
 impl BlockLayer {
-    pub(crate) fn new(queue: Queue, scheduler: AnyScheduler, serial: bool, recorder: Recorder) -> Self {
+    pub(crate) fn new(
+        queue: Queue,
+        scheduler: AnyScheduler,
+        serial: bool,
+        recorder: Recorder,
+        hand_overs: Option<HandOvers>,
+    ) -> Self {
         Self {
+            asks: hand_overs.map(|hand_overs| Box::new(Asks::new(hand_overs))),
+            inserted: None,
             limits: MergeLimits { max_sectors: queue.max_sectors, nomerges: queue.nomerges },
             scheduler,
             rqs: Requests::new(),
@@ -111,7 +124,8 @@ impl BlockLayer {
     pub(crate) fn next_timer(&self) -> Option<Nanos> {
         let change = self.change.as_ref().and_then(|change| change.at);
         let of = |at: Option<Nanos>| at.unwrap_or(Nanos::MAX);
-        let first = of(self.timer).min(of(self.retry)).min(of(self.plug.unplug_at())).min(of(change));
+        let asked = self.asks.as_ref().and_then(|asks| asks.next());
+        let first = of(self.timer).min(of(self.retry)).min(of(self.plug.unplug_at())).min(of(change)).min(of(asked));
         (first != Nanos::MAX).then_some(first)
     }
 
@@ -183,9 +197,13 @@ impl BlockLayer {
 
     /// The task's batch is over: it goes on, or to sleep on what it reads.
     pub(crate) fn end_batch<D: Device>(&mut self, now: Nanos, device: &mut D) {
+        self.inserted = None;
         self.flush_plug(now);
         self.plug.end_batch();
-        self.pump(now, device);
+        match (self.asks.as_mut().filter(|_| self.queue.retries), self.inserted) {
+            (Some(asks), Some(tag)) => asks.inserted(tag, now, self.queue.issue_latency),
+            _ => self.pump(now, device),
+        }
     }
 
     /// The device finished a request.
@@ -213,12 +231,12 @@ impl BlockLayer {
             }
             self.rqs.remove(part);
         }
-        self.run_after_completion(now, device);
+        self.run_after_completion(tag, now, device);
         self.drained(now);
     }
 
     /// What waits for the device may go now; else the queue is run where the scheduler says so.
-    fn run_after_completion<D: Device>(&mut self, now: Nanos, device: &mut D) {
+    fn run_after_completion<D: Device>(&mut self, tag: u64, now: Nanos, device: &mut D) {
         let waiting = self.pulled.is_some() || !self.bypass.is_empty() || !self.queue.retries;
         match self.scheduler.runs_after_completion() {
             Some(at) if !waiting && at > now => self.timer = Some(at).filter(|_| self.scheduler.queued() > 0),
@@ -226,17 +244,25 @@ impl BlockLayer {
             _ => {
                 self.retry = None;
                 let first = if self.pulled.is_some() { self.queue.restart_latency } else { self.queue.issue_latency };
-                self.pump_from(first, now, device);
+                match self.asks.as_mut().filter(|_| self.queue.retries) {
+                    Some(asks) => asks.completed(tag, now, first),
+                    None => self.pump_from(first, now, device),
+                }
             }
         }
     }
 
     /// The request on its way has reached the device.
     pub(crate) fn issue<D: Device>(&mut self, now: Nanos, device: &mut D) {
-        if let Some((_, id)) = self.issuing.take() {
+        let issued = self.issuing.take().map(|(_, id)| {
+            let tag = self.ios.tag(self.rqs[id].tag);
             self.send(id, now, device);
+            tag
+        });
+        match (self.asks.as_mut().filter(|_| self.queue.retries), issued) {
+            (Some(asks), Some(tag)) => self.issuing = asks.issued(tag, now, self.queue.issue_latency),
+            _ => self.pump(now, device),
         }
-        self.pump(now, device);
     }
 
     /// The scheduler's timer, or the plug's, has run out.
@@ -246,6 +272,9 @@ impl BlockLayer {
             self.retry = None;
         }
         self.retry.take_if(|at| *at <= now);
+        if let Some(asks) = &mut self.asks {
+            asks.asked(now);
+        }
         if self.plug.unplug_at().is_some_and(|at| at <= now) {
             self.plug.unplug();
         }
@@ -377,6 +406,9 @@ impl BlockLayer {
 
     fn insert(&mut self, id: RequestId, now: Nanos) {
         self.rqs[id].inserted = now;
+        if self.asks.is_some() {
+            self.inserted = Some(self.ios.tag(self.rqs[id].tag));
+        }
         let idle = self.scheduler.queued() == 0 && self.pulled.is_none() && self.bypass.is_empty();
         if self.rqs[id].op == Op::Flush {
             self.bypass.push_back(id);
@@ -388,7 +420,42 @@ impl BlockLayer {
 
     /// Moves requests from the scheduler to the device while both are willing.
     fn pump<D: Device>(&mut self, now: Nanos, device: &mut D) {
-        self.pump_from(self.queue.issue_latency, now, device);
+        if self.asks.is_some() && self.queue.retries {
+            self.choose(now, device);
+        } else {
+            self.pump_from(self.queue.issue_latency, now, device);
+        }
+    }
+
+    /// The same where a recording tells when requests were handed over: as many are chosen at once as the kernel would, and they reach the
+    /// device one after the other.
+    fn choose<D: Device>(&mut self, now: Nanos, device: &mut D) {
+        while !self.plug.is_plugged() {
+            let room = self.in_flight < self.queue.queue_depth;
+            let left = self.pulled.is_some();
+            if !left {
+                if !room && !self.queue.lookahead {
+                    break;
+                }
+                if !self.look_ahead(now, device) {
+                    break;
+                }
+            }
+            let Some(asks) = &mut self.asks else { return };
+            if !room {
+                asks.was_busy(true);
+                break;
+            }
+            self.in_flight += 1;
+            asks.chosen(self.pulled.take());
+            // What was left over goes by itself, and so does each where the device was full just now.
+            if left || asks.is_busy() {
+                break;
+            }
+        }
+        if self.issuing.is_none() {
+            self.issuing = self.asks.as_mut().and_then(|asks| asks.begin(now));
+        }
     }
 
     /// The same, where the first one takes `latency`.
@@ -399,24 +466,8 @@ impl BlockLayer {
                 if !room && !self.queue.lookahead {
                     return;
                 }
-                self.timer = None;
-                match self.pull(now, device) {
-                    Dispatch::Request(id) => {
-                        self.pulled = Some(id);
-                        if self.rqs.next_part(id).is_some() && self.scheduler.joins_at_dispatch() {
-                            self.joined(id);
-                        }
-                    }
-                    Dispatch::WaitUntil(at) => {
-                        debug_assert!(at > now, "a scheduler waits for the past");
-                        self.timer = Some(at.max(Nanos(now.0 + 1)));
-                        self.retry_later(now);
-                        return;
-                    }
-                    Dispatch::Empty => {
-                        self.retry_later(now);
-                        return;
-                    }
+                if !self.look_ahead(now, device) {
+                    return;
                 }
             }
             if !room {
@@ -431,6 +482,27 @@ impl BlockLayer {
                 self.issuing = Some((now + takes, id));
             }
         }
+    }
+
+    /// Has the scheduler choose the next request; false where it gives none.
+    fn look_ahead<D: Device>(&mut self, now: Nanos, device: &D) -> bool {
+        self.timer = None;
+        match self.pull(now, device) {
+            Dispatch::Request(id) => {
+                self.pulled = Some(id);
+                if self.rqs.next_part(id).is_some() && self.scheduler.joins_at_dispatch() {
+                    self.joined(id);
+                }
+                return true;
+            }
+            Dispatch::WaitUntil(at) => {
+                debug_assert!(at > now, "a scheduler waits for the past");
+                self.timer = Some(at.max(Nanos(now.0 + 1)));
+            }
+            Dispatch::Empty => {}
+        }
+        self.retry_later(now);
+        false
     }
 
     /// The scheduler gave nothing: where it holds something, it is asked again, unless nothing will ever come.

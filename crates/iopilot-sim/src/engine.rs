@@ -80,7 +80,13 @@ impl<S: Source, D: Device> Engine<S, D> {
         record: &RunConfig,
     ) -> Self {
         Self {
-            block: BlockLayer::new(queue, scheduler, source.is_serial(), Recorder::new(record.log, record.outcomes)),
+            block: BlockLayer::new(
+                queue,
+                scheduler,
+                source.is_serial(),
+                Recorder::new(record.log, record.outcomes),
+                record.hand_overs.clone(),
+            ),
             source,
             device,
             latencies: host.latencies(),

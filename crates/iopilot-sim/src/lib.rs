@@ -5,6 +5,7 @@ mod block_layer;
 mod compare;
 mod engine;
 mod error;
+mod hand_over;
 mod host;
 mod ios;
 mod machine;
@@ -22,6 +23,7 @@ pub mod workload;
 pub use block_config::BlockConfig;
 pub use compare::{RunOptions, begin, compare, comparison, simulate, simulate_logged};
 pub use error::SimError;
+pub use hand_over::{HandOver, HandOvers};
 pub use host::HostConfig;
 pub use machine::Machine;
 pub use report::{

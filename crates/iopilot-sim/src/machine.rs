@@ -164,6 +164,7 @@ impl Machine {
             seed: options.seed,
             log: options.log,
             outcomes: false,
+            hand_overs: None,
         }
     }
 

@@ -3,6 +3,7 @@
 use crate::block_config::{BlockConfig, Queue};
 use crate::engine::{Engine, Stuck};
 use crate::error::SimError;
+use crate::hand_over::HandOvers;
 use crate::host::HostConfig;
 use crate::report::RunReport;
 use crate::source::Source;
@@ -27,6 +28,8 @@ pub struct RunConfig {
     pub log: bool,
     /// Whether the report is to tell what became of each of the source's requests ([`RunReport::outcomes`]).
     pub outcomes: bool,
+    /// When the scheduler was asked, where the source is a recording that tells it.
+    pub hand_overs: Option<HandOvers>,
 }
 
 /// How far runs have come, for another thread to read.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::block_config::BlockConfig;
+use crate::hand_over::{HandOver, HandOvers};
 use crate::source::Arrival;
 use crate::workload::replay::{Closed, Open, ReplayRecord};
 use iopilot_block::{Criticality, Flags, IoPriority, Lba, Op, Sectors};
@@ -84,10 +85,19 @@ fn engine_on<S: Source>(
     device: Fixed,
     config: &BlockConfig,
 ) -> Engine<S, Fixed> {
+    engine_of(
+        &RunConfig { host: host.clone(), block: config.clone(), ..RunConfig::default() },
+        source,
+        scheduler,
+        device,
+    )
+}
+
+fn engine_of<S: Source>(config: &RunConfig, source: S, scheduler: &str, device: Fixed) -> Engine<S, Fixed> {
     let spec = SchedulerSpec::parse(scheduler).unwrap();
-    let queue = config.resolve(spec.name, spec.lineage(), device.depth, host);
+    let queue = config.block.resolve(spec.name, spec.lineage(), device.depth, &config.host);
     let built = spec.build(&Environment { nr_requests: queue.nr_requests, ..Environment::default() }).unwrap();
-    Engine::new(source, queue, built, device, host, 1, &RunConfig::default())
+    Engine::new(source, queue, built, device, &config.host, 1, config)
 }
 
 #[test]
@@ -257,6 +267,7 @@ proptest! {
         lookahead in any::<bool>(),
         plug in any::<bool>(),
         closed in any::<bool>(),
+        told in prop::option::of((prop::collection::vec(prop::option::of(0u64..200_000), 1..20), 0u64..3000)),
     ) {
         let mut records: Vec<_> = arrivals
             .iter()
@@ -278,7 +289,13 @@ proptest! {
         for spec in SchedulerSpec::all() {
             let device = Fixed::new(Nanos::from_millis(1), depth);
             let log = device.log.clone();
-            let run = if closed {
+            let run = if let Some((times, choice)) = &told {
+                let time = |n: usize| times[n % times.len()].map(Nanos);
+                let of = |n| HandOver { inserted: time(n), completed: time(n + 1), issued: time(n + 2) };
+                let hand_overs = HandOvers::new((0..records.len()).map(of).collect(), Nanos(*choice));
+                let told = RunConfig { block: config.clone(), hand_overs: Some(hand_overs), ..RunConfig::default() };
+                engine_of(&told, Open::new(records.clone()), spec.name, device).run(quietly)
+            } else if closed {
                 engine(Closed::new(records.clone(), 5), spec.name, device, &config).run(quietly)
             } else {
                 engine(Open::new(records.clone()), spec.name, device, &config).run(quietly)

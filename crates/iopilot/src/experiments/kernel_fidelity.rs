@@ -10,6 +10,7 @@ mod measure;
 mod picks;
 mod predict;
 mod race;
+mod replay;
 mod requests;
 
 use super::{Experiment, Outcome, Setup};

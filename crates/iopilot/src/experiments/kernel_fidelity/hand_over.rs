@@ -1,25 +1,50 @@
-//! [`HandOver`]: how long the kernel takes to hand a request to the device.
+//! How long the kernel takes to hand a request to the device: each time, and usually.
 
 use super::race::median;
 use iopilot_block::Nanos;
-use iopilot_sim::HostConfig;
+use iopilot_sim::{HandOver, HostConfig};
 use iopilot_trace::TraceRecord;
+use std::sync::Arc;
 
 /// What reaches the device later than this after it arrived waited for something.
 const WAITED: Nanos = Nanos::from_micros(100);
+/// How soon the scheduler is asked where nothing came to the device after that: so soon as nobody stands in the way.
+const SOON: Nanos = Nanos::from_micros(2);
 /// Of fewer times no median is taken.
 const ENOUGH: usize = 20;
 
-/// Microseconds; `None` where too few requests tell.
+/// What came to the device after each of `records`, which were handed to the scheduler when they arrived: after it was inserted, and
+/// after it was complete or issued itself, where there was something that waited.
+pub(super) fn of_each(records: &[TraceRecord]) -> Arc<[HandOver]> {
+    let mut issues: Vec<(Nanos, Nanos)> = records.iter().filter_map(|r| Some((r.issue?, r.arrival))).collect();
+    issues.sort_unstable();
+    let next = |after: Nanos, arrived_by: Nanos| {
+        let first = issues.get(issues.partition_point(|(issue, _)| *issue < after))?;
+        let takes = first.0.since(after);
+        (first.1 <= arrived_by && takes < WAITED).then_some(takes)
+    };
+    let of = |r: &TraceRecord| HandOver {
+        inserted: next(r.arrival, Nanos::MAX),
+        completed: r.completion.and_then(|end| next(end, end)),
+        issued: r.issue.and_then(|issue| next(Nanos(issue.0 + 1), issue)).map(|takes| Nanos(takes.0 + 1)),
+    };
+    let mut all: Vec<HandOver> = records.iter().map(of).collect();
+    for one in &mut all {
+        (one.inserted, one.issued) = (one.inserted.or(Some(SOON)), one.issued.or(Some(SOON)));
+    }
+    all.into()
+}
+
+/// Medians in microseconds; `None` where too few requests tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct HandOver {
+pub(super) struct Usual {
     /// Of a request that waits for nothing.
     issue_us: Option<f64>,
     /// From a completion, of a request that waited for it.
     restart_us: Option<f64>,
 }
 
-impl HandOver {
+impl Usual {
     /// As `records` tell it.
     pub(super) fn of(records: &[TraceRecord]) -> Self {
         let mut ends: Vec<Nanos> = records.iter().filter_map(|r| r.completion).collect();
@@ -80,23 +105,38 @@ mod tests {
 
     #[test]
     fn it_is_what_a_request_takes_after_it_came_or_after_another_was_complete() {
-        let told = HandOver::of(&recording(20));
-        assert_eq!(told, HandOver { issue_us: Some(6.0), restart_us: Some(9.0) });
+        let told = Usual::of(&recording(20));
+        assert_eq!(told, Usual { issue_us: Some(6.0), restart_us: Some(9.0) });
         let host = told.on(&HostConfig::default());
         assert_eq!((host.issue_us, host.restart_us), (6.0, 9.0));
     }
 
     #[test]
+    fn each_tells_what_came_after_it() {
+        let us = |us: u64| Some(Nanos::from_micros(us));
+        let told = of_each(&recording(2));
+        // The first goes at once; the other after it, and after the other nothing that waits.
+        assert_eq!(told[0], HandOver { inserted: us(6), completed: us(9), issued: Some(SOON) });
+        assert_eq!(told[1], HandOver { inserted: us(5), completed: None, issued: Some(SOON) });
+        assert_eq!(told[3], told[1]);
+        // Another that came in time goes right after the first.
+        let mut both = recording(1);
+        both[1].issue = us(18);
+        let told = of_each(&both);
+        assert_eq!(told[0], HandOver { inserted: us(6), completed: None, issued: us(12) });
+    }
+
+    #[test]
     fn too_few_tell_nothing() {
-        assert_eq!(HandOver::of(&recording(19)), HandOver::default());
+        assert_eq!(Usual::of(&recording(19)), Usual::default());
         let host = HostConfig::default();
-        assert_eq!(HandOver::default().on(&host).issue_us, host.issue_us);
+        assert_eq!(Usual::default().on(&host).issue_us, host.issue_us);
     }
 
     #[test]
     fn of_several_recordings_it_is_the_middle() {
-        let told = |issue| HandOver { issue_us: Some(issue), restart_us: None };
-        let typical = HandOver::typical(&[told(9.0), told(2.0), HandOver::default(), told(3.0)]);
-        assert_eq!(typical, HandOver { issue_us: Some(3.0), restart_us: None });
+        let told = |issue| Usual { issue_us: Some(issue), restart_us: None };
+        let typical = Usual::typical(&[told(9.0), told(2.0), Usual::default(), told(3.0)]);
+        assert_eq!(typical, Usual { issue_us: Some(3.0), restart_us: None });
     }
 }

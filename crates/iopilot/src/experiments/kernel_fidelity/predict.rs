@@ -1,21 +1,18 @@
 //! Replays the recordings on the model.
 
-use super::hand_over::HandOver;
-use super::measure::{Measured, Recording};
+use super::hand_over::Usual;
+use super::measure::Measured;
 use super::picks::{Picks, picks};
 use super::race;
+use super::replay::{Replayable, Rig};
 use super::{Plan, SCHEDULERS};
 use crate::experiments::Setup;
 use iopilot_block::{Nanos, SECTOR_BYTES};
-use iopilot_device::{Distant, load_disk};
+use iopilot_device::load_disk;
 use iopilot_sched::SchedulerSpec;
-use iopilot_sim::workload::replay::{Dependent, ReplayRecord};
-use iopilot_sim::{BlockConfig, HostConfig, Machine, RunConfig, RunOptions, RunReport, run};
-use iopilot_trace::{Dependencies, InferOptions, TraceRecord, infer};
+use iopilot_sim::{BlockConfig, Machine, RunConfig, RunOptions};
+use iopilot_trace::TraceRecord;
 use rayon::prelude::*;
-
-/// How often a recording is replayed under `none`, whose race for tags is drawn.
-const DRAWS: u64 = 8;
 
 /// What is compared.
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,7 +35,7 @@ impl Figures {
         Self::from_responses(&mut responses, bytes, last.since(first).as_secs_f64())
     }
 
-    fn from_responses(responses: &mut [Nanos], bytes: u64, elapsed_s: f64) -> Self {
+    pub(super) fn from_responses(responses: &mut [Nanos], bytes: u64, elapsed_s: f64) -> Self {
         responses.sort_unstable();
         let n = responses.len().max(1);
         let sum: f64 = responses.iter().map(|r| r.as_millis_f64()).sum();
@@ -90,7 +87,7 @@ pub(super) fn all(plan: &Plan, measured: &[Measured], setup: &Setup<'_>) -> anyh
     };
     let hand_over = |scheduler: usize, depth: u32| {
         let here = measured.iter().zip(&recordings).filter(|(m, _)| (m.scheduler, m.cell.depth) == (scheduler, depth));
-        HandOver::typical(&here.flat_map(|(_, recordings)| recordings).map(|r| r.hand_over).collect::<Vec<_>>())
+        Usual::typical(&here.flat_map(|(_, recordings)| recordings).map(|r| r.hand_over).collect::<Vec<_>>())
     };
     let one = |((m, recordings), races): ((&Measured, &Vec<Replayable<'_>>), &Vec<Option<f64>>)| -> anyhow::Result<Predicted> {
         let depth = m.cell.depth;
@@ -119,83 +116,4 @@ pub(super) fn steals(measured: &[Measured], depth: u32) -> Vec<f64> {
     let under_none = |m: &&Measured| SCHEDULERS[m.scheduler] == "none" && m.cell.depth == depth;
     let recordings = measured.iter().filter(under_none).flat_map(|m| &m.recordings);
     recordings.filter_map(|recording| recording.steals).collect()
-}
-
-/// A recording, ready to be replayed.
-struct Replayable<'a> {
-    recording: &'a Recording,
-    hand_over: HandOver,
-    requests: Vec<ReplayRecord>,
-    dependencies: Dependencies,
-}
-
-impl<'a> Replayable<'a> {
-    fn of(measured: &'a Measured) -> anyhow::Result<Vec<Self>> {
-        let one = |recording: &'a Recording| -> anyhow::Result<Self> {
-            let requests = recording.records.iter().map(ReplayRecord::from).collect();
-            let hand_over = HandOver::of(&recording.records);
-            Ok(Self {
-                recording,
-                hand_over,
-                requests,
-                dependencies: infer(&recording.records, &InferOptions::default())?,
-            })
-        };
-        measured.recordings.iter().map(one).collect()
-    }
-
-    /// One replay on a machine under a scheduler, in which a freed tag goes to the task that has freed it with the probability `race`.
-    fn once(&self, race: f64, draw: u64, on: &Rig<'_>) -> anyhow::Result<RunReport> {
-        let path = &self.recording.path;
-        let hand_over = on.hand_over.unwrap_or(self.hand_over);
-        let host = HostConfig { tag_steal_probability: race, ..hand_over.on(&on.config.host) };
-        let config = RunConfig { host, seed: on.config.seed.wrapping_add(draw), ..on.config.clone() };
-        let known = path.of.iter().copied();
-        let device = Distant::new(on.machine.device(), &path.there, &path.back, config.seed).knowing(known);
-        let source = Dependent::new(&self.requests[..], &self.dependencies, 1.0);
-        Ok(run(source, device, on.scheduler, &config, on.setup.progress)?)
-    }
-
-    /// With which probability a freed tag goes to the task that has freed it in a recording under `none`: that with which a
-    /// simulation under it shows as many that went there. (What follows a completion need not follow from it, so that the share
-    /// itself is a little low.)
-    fn race(&self, on: &Rig<'_>) -> anyhow::Result<Option<f64>> {
-        let Some(shown) = self.recording.steals else { return Ok(None) };
-        let mut probability = shown;
-        for _ in 0..2 {
-            let mut simulated = Vec::new();
-            for draw in 0..DRAWS {
-                let report = self.once(probability, draw, on)?;
-                simulated.extend(report.log.as_deref().and_then(race::steals));
-            }
-            let mean = simulated.iter().sum::<f64>() / simulated.len() as f64;
-            // Where there were no races, or nobody won one, nothing can be told from them.
-            if mean > 0.0 {
-                probability = (probability * shown / mean).min(1.0);
-            }
-        }
-        Ok(Some(probability))
-    }
-
-    /// The mean over as many replays as the scheduler needs.
-    fn figures(&self, race: Option<f64>, on: &Rig<'_>) -> anyhow::Result<Figures> {
-        let race = race.unwrap_or(on.config.host.tag_steal_probability);
-        let draws = if on.scheduler.name == "none" { DRAWS } else { 1 };
-        let once = |draw: u64| -> anyhow::Result<Figures> {
-            let report = self.once(race, draw, on)?;
-            let mut responses: Vec<Nanos> = report.outcomes.iter().flatten().map(|o| o.response).collect();
-            Ok(Figures::from_responses(&mut responses, report.bytes, report.elapsed_s))
-        };
-        Ok(Figures::mean(&(0..draws).map(once).collect::<anyhow::Result<Vec<_>>>()?))
-    }
-}
-
-/// What a recording is replayed on.
-struct Rig<'a> {
-    machine: &'a Machine,
-    scheduler: &'a SchedulerSpec,
-    config: &'a RunConfig,
-    /// What the scheduler takes to hand requests over; `None` where the recording tells, as it is of this scheduler.
-    hand_over: Option<HandOver>,
-    setup: &'a Setup<'a>,
 }

@@ -2,24 +2,27 @@
 
 use super::measure::Measured;
 use super::{Cell, SCHEDULERS};
-use iopilot_block::Nanos;
+use iopilot_block::{Lba, Nanos};
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 /// Every request that was recorded, for those who want to look closer. Times count from the first of a recording, which `began_ns`
-/// tells on the kernel's monotonic clock.
+/// tells on the kernel's monotonic clock; `there_ns` and `back_ns` are how long it was on its way to the disk's model and back.
 pub(super) fn table(measured: &[Measured]) -> String {
     let mut text = String::from(
         "pattern,processes,depth,scheduler,recording,arrived_ns,inserted_ns,issued_ns,completed_ns,lba,sectors,process,cpu,merged,\
-         began_ns\n",
+         began_ns,there_ns,back_ns\n",
     );
     for m in measured {
         let Cell { pattern, processes, depth } = m.cell;
         for (n, recording) in m.recordings.iter().enumerate() {
+            let path: HashMap<Lba, (Nanos, Nanos)> = recording.path.of.iter().copied().collect();
             for r in &recording.records {
                 let time = |t: Option<Nanos>| t.map_or_else(String::new, |t| t.0.to_string());
+                let way = path.get(&r.lba);
                 let _ = writeln!(
                     text,
-                    "{pattern},{processes},{depth},{},{n},{},{},{},{},{},{},{},{},{},{}",
+                    "{pattern},{processes},{depth},{},{n},{},{},{},{},{},{},{},{},{},{},{},{}",
                     SCHEDULERS[m.scheduler],
                     r.arrival.0,
                     time(r.inserted),
@@ -31,6 +34,8 @@ pub(super) fn table(measured: &[Measured]) -> String {
                     r.cpu.unwrap_or_default(),
                     u8::from(r.merged == Some(true)),
                     recording.origin.0,
+                    time(way.map(|(there, _)| *there)),
+                    time(way.map(|(_, back)| *back)),
                 );
             }
         }

@@ -1,0 +1,183 @@
+//! [`Replayable`]: a recording, ready to be replayed.
+
+use super::hand_over::{Usual, of_each};
+use super::measure::{Measured, Recording};
+use super::predict::Figures;
+use super::race;
+use crate::experiments::Setup;
+use iopilot_block::Nanos;
+use iopilot_device::Distant;
+use iopilot_sched::SchedulerSpec;
+use iopilot_sim::workload::replay::{Dependent, ReplayRecord};
+use iopilot_sim::{HandOver, HandOvers, HostConfig, Machine, RunConfig, RunReport, run};
+use iopilot_trace::{Dependencies, InferOptions, TraceRecord, infer};
+use std::sync::Arc;
+
+/// How often a recording is replayed where something is drawn: under `none` the race for tags, and under the scheduler that it was
+/// recorded under when that chose.
+const DRAWS: u64 = 8;
+/// A kernel chooses so long before the request reaches the device, or up to [`DRAWS`] - 1 times [`CHOICE_STEP`] longer.
+const CHOICE: Nanos = Nanos(400);
+const CHOICE_STEP: u64 = 350;
+
+/// A whole number of the kernel's ticks, whatever its `HZ`: a replay goes on where in them the recording began.
+const SECOND: u64 = 1_000_000_000;
+
+/// A recording with what its tasks depended on.
+pub(super) struct Replayable<'a> {
+    recording: &'a Recording,
+    pub(super) hand_over: Usual,
+    requests: Vec<ReplayRecord>,
+    dependencies: Dependencies,
+    /// What it tells of the scheduler it was recorded under; `None` under `none`.
+    own: Option<Own>,
+}
+
+/// A recording as its own scheduler saw it: requests arrive when they were handed to it.
+struct Own {
+    requests: Vec<ReplayRecord>,
+    dependencies: Dependencies,
+    hand_overs: Arc<[HandOver]>,
+    /// From a request's arrival to its insertion.
+    before: Vec<Nanos>,
+    /// From the first arrival to the first insertion.
+    begin: Nanos,
+}
+
+/// The same `by` later.
+fn later(r: &TraceRecord, by: Nanos) -> TraceRecord {
+    let [inserted, issue, completion] = [r.inserted, r.issue, r.completion].map(|time| time.map(|time| time + by));
+    TraceRecord { arrival: r.arrival + by, inserted, issue, completion, ..r.clone() }
+}
+
+impl Own {
+    fn of(recording: &Recording) -> anyhow::Result<Option<Self>> {
+        let records = &recording.records;
+        if records.iter().all(|r| r.inserted.is_none()) {
+            return Ok(None);
+        }
+        let mut inserted: Vec<(Nanos, TraceRecord)> = records
+            .iter()
+            .map(|r| (r.arrival, TraceRecord { arrival: r.inserted.unwrap_or(r.arrival), ..r.clone() }))
+            .collect();
+        inserted.sort_by_key(|(_, r)| r.arrival);
+        let before: Vec<Nanos> = inserted.iter().map(|(arrival, r)| r.arrival.since(*arrival)).collect();
+        let inserted: Vec<TraceRecord> = inserted.into_iter().map(|(_, r)| r).collect();
+        let first = |records: &[TraceRecord]| records.iter().map(|r| r.arrival).min().unwrap_or_default();
+        let begin = first(&inserted).since(first(records));
+        let hand_overs = of_each(&inserted);
+        let inserted: Vec<TraceRecord> =
+            inserted.iter().map(|r| later(r, Nanos(recording.origin.0 % SECOND))).collect();
+        Ok(Some(Self {
+            requests: inserted.iter().map(ReplayRecord::from).collect(),
+            dependencies: infer(&inserted, &InferOptions::default())?,
+            hand_overs,
+            before,
+            begin,
+        }))
+    }
+
+    /// What became of the requests, from their arrival.
+    fn figures(&self, report: &RunReport) -> Figures {
+        let outcomes = report.outcomes.iter().flatten();
+        let mut responses: Vec<Nanos> = outcomes.zip(&self.before).map(|(o, before)| o.response + *before).collect();
+        Figures::from_responses(&mut responses, report.bytes, report.elapsed_s + self.begin.as_secs_f64())
+    }
+}
+
+impl<'a> Replayable<'a> {
+    pub(super) fn of(measured: &'a Measured) -> anyhow::Result<Vec<Self>> {
+        let one = |recording: &'a Recording| -> anyhow::Result<Self> {
+            let requests = recording.records.iter().map(ReplayRecord::from).collect();
+            let hand_over = Usual::of(&recording.records);
+            Ok(Self {
+                recording,
+                hand_over,
+                requests,
+                dependencies: infer(&recording.records, &InferOptions::default())?,
+                own: Own::of(recording)?,
+            })
+        };
+        measured.recordings.iter().map(one).collect()
+    }
+
+    /// One replay on a machine under a scheduler, in which a freed tag goes to the task that has freed it with the probability `race`.
+    fn once(&self, race: f64, draw: u64, on: &Rig<'_>) -> anyhow::Result<RunReport> {
+        let hand_over = on.hand_over.unwrap_or(self.hand_over);
+        let host = HostConfig { tag_steal_probability: race, ..hand_over.on(&on.config.host) };
+        let config = RunConfig { host, ..on.config.clone() };
+        self.run(&self.requests, &self.dependencies, draw, &config, on)
+    }
+
+    fn run(
+        &self,
+        requests: &[ReplayRecord],
+        dependencies: &Dependencies,
+        draw: u64,
+        config: &RunConfig,
+        on: &Rig<'_>,
+    ) -> anyhow::Result<RunReport> {
+        let config = RunConfig { seed: config.seed.wrapping_add(draw), ..config.clone() };
+        let path = &self.recording.path;
+        let known = path.of.iter().copied();
+        let device = Distant::new(on.machine.device(), &path.there, &path.back, config.seed).knowing(known);
+        let source = Dependent::new(requests, dependencies, 1.0);
+        Ok(run(source, device, on.scheduler, &config, on.setup.progress)?)
+    }
+
+    /// With which probability a freed tag goes to the task that has freed it in a recording under `none`: that with which a
+    /// simulation under it shows as many that went there. (What follows a completion need not follow from it, so that the share
+    /// itself is a little low.)
+    pub(super) fn race(&self, on: &Rig<'_>) -> anyhow::Result<Option<f64>> {
+        let Some(shown) = self.recording.steals else { return Ok(None) };
+        let mut probability = shown;
+        for _ in 0..2 {
+            let mut simulated = Vec::new();
+            for draw in 0..DRAWS {
+                let report = self.once(probability, draw, on)?;
+                simulated.extend(report.log.as_deref().and_then(race::steals));
+            }
+            let mean = simulated.iter().sum::<f64>() / simulated.len() as f64;
+            // Where there were no races, or nobody won one, nothing can be told from them.
+            if mean > 0.0 {
+                probability = (probability * shown / mean).min(1.0);
+            }
+        }
+        Ok(Some(probability))
+    }
+
+    /// The mean over as many replays as the scheduler needs.
+    pub(super) fn figures(&self, race: Option<f64>, on: &Rig<'_>) -> anyhow::Result<Figures> {
+        if let (Some(own), None) = (&self.own, on.hand_over) {
+            let all: anyhow::Result<Vec<_>> = (0..DRAWS).map(|draw| self.again(own, draw, on)).collect();
+            return Ok(Figures::mean(&all?));
+        }
+        let race = race.unwrap_or(on.config.host.tag_steal_probability);
+        let draws = if on.scheduler.name == "none" { DRAWS } else { 1 };
+        let once = |draw: u64| -> anyhow::Result<Figures> {
+            let report = self.once(race, draw, on)?;
+            let mut responses: Vec<Nanos> = report.outcomes.iter().flatten().map(|o| o.response).collect();
+            Ok(Figures::from_responses(&mut responses, report.bytes, report.elapsed_s))
+        };
+        Ok(Figures::mean(&(0..draws).map(once).collect::<anyhow::Result<Vec<_>>>()?))
+    }
+
+    /// One replay under the scheduler it was recorded under, which is asked when it was asked.
+    fn again(&self, own: &Own, draw: u64, on: &Rig<'_>) -> anyhow::Result<Figures> {
+        let choice = CHOICE + Nanos(draw * CHOICE_STEP);
+        let hand_overs = HandOvers::new(Arc::clone(&own.hand_overs), choice);
+        let config =
+            RunConfig { host: self.hand_over.on(&on.config.host), hand_overs: Some(hand_overs), ..on.config.clone() };
+        Ok(own.figures(&self.run(&own.requests, &own.dependencies, draw, &config, on)?))
+    }
+}
+
+/// What a recording is replayed on.
+pub(super) struct Rig<'a> {
+    pub(super) machine: &'a Machine,
+    pub(super) scheduler: &'a SchedulerSpec,
+    pub(super) config: &'a RunConfig,
+    /// What the scheduler takes to hand requests over; `None` where the recording tells, as it is of this scheduler.
+    pub(super) hand_over: Option<Usual>,
+    pub(super) setup: &'a Setup<'a>,
+}
