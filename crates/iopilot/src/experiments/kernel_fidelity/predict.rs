@@ -72,7 +72,8 @@ pub(super) fn all(plan: &Plan, measured: &[Measured], setup: &Setup<'_>) -> anyh
     let machine = Machine::with_disk(plan.disk, load_disk(plan.disk)?)?;
     let of_depth = |depth: u32| of_depth(&machine, depth);
     let options = RunOptions { seed: setup.seed, log: false };
-    let recordings: Vec<Vec<Replayable<'_>>> = measured.iter().map(Replayable::of).collect::<anyhow::Result<_>>()?;
+    let recordings: Vec<Vec<Replayable<'_>>> =
+        measured.iter().map(|m| m.recordings.iter().map(Replayable::new).collect()).collect::<anyhow::Result<_>>()?;
     let none = SchedulerSpec::parse("none")?;
     let races = measured.par_iter().zip(&recordings).map(|(m, recordings)| {
         let machine = of_depth(m.cell.depth);

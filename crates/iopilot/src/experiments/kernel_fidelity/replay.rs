@@ -1,7 +1,7 @@
 //! [`Replayable`]: a recording, ready to be replayed.
 
 use super::hand_over::{Usual, of_each};
-use super::measure::{Measured, Recording};
+use super::measure::Recording;
 use super::predict::Figures;
 use super::race;
 use crate::experiments::Setup;
@@ -86,19 +86,14 @@ impl Own {
 }
 
 impl<'a> Replayable<'a> {
-    pub(super) fn of(measured: &'a Measured) -> anyhow::Result<Vec<Self>> {
-        let one = |recording: &'a Recording| -> anyhow::Result<Self> {
-            let requests = recording.records.iter().map(ReplayRecord::from).collect();
-            let hand_over = Usual::of(&recording.records);
-            Ok(Self {
-                recording,
-                hand_over,
-                requests,
-                dependencies: infer(&recording.records, &InferOptions::default())?,
-                own: Own::of(recording)?,
-            })
-        };
-        measured.recordings.iter().map(one).collect()
+    pub(super) fn new(recording: &'a Recording) -> anyhow::Result<Self> {
+        Ok(Self {
+            recording,
+            hand_over: Usual::of(&recording.records),
+            requests: recording.records.iter().map(ReplayRecord::from).collect(),
+            dependencies: infer(&recording.records, &InferOptions::default())?,
+            own: Own::of(recording)?,
+        })
     }
 
     /// One replay on a machine under a scheduler, in which a freed tag goes to the task that has freed it with the probability `race`.

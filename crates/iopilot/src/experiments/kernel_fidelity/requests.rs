@@ -45,20 +45,38 @@ pub(super) fn table(measured: &[Measured]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::measure::{Path, Recording, mean_and_errors};
     use super::super::picks::{Picks, picks};
-    use super::super::predict::of_depth;
+    use super::super::predict::{Figures, of_depth};
+    use super::super::replay::{Replayable, Rig};
     use super::*;
+    use crate::experiments::Setup;
     use iopilot_block::{Flags, Lba, Op, ProcessId, Sectors};
     use iopilot_sched::SchedulerSpec;
-    use iopilot_sim::Machine;
+    use iopilot_sim::{Machine, Progress, RunConfig, RunOptions};
     use iopilot_trace::TraceRecord;
+    use rayon::prelude::*;
 
     /// A recording as the table has it.
     struct Read {
         name: String,
         depth: u32,
-        origin: Nanos,
-        records: Vec<TraceRecord>,
+        recording: Recording,
+    }
+
+    impl Read {
+        fn new(name: String, depth: u32, origin: Nanos) -> Self {
+            Self {
+                name,
+                depth,
+                recording: Recording { records: Vec::new(), origin, path: Path::default(), steals: None },
+            }
+        }
+
+        /// What the schedulers have recorded in it, without its number.
+        fn cell(&self) -> &str {
+            self.name.rsplit_once(',').expect("a number").0
+        }
     }
 
     fn recordings_of(scheduler: &str, text: &str) -> Vec<Read> {
@@ -73,9 +91,16 @@ mod tests {
             let name = fields[..5].join(",");
             if recordings.last().is_none_or(|r| r.name != name) {
                 let (depth, origin) = (number(2) as u32, Nanos(number(14)));
-                recordings.push(Read { name, depth, origin, records: Vec::new() });
+                recordings.push(Read::new(name, depth, origin));
             }
-            let records = &mut recordings.last_mut().expect("one at least").records;
+            let Recording { records, path, .. } = &mut recordings.last_mut().expect("one at least").recording;
+            // Earlier tables have no ways.
+            if let (Some(there), Some(back)) = (fields.get(15), fields.get(16)) {
+                let way = there.parse().ok().zip(back.parse().ok()).map(|(there, back)| (Nanos(there), Nanos(back)));
+                path.of.extend(way.map(|way| (Lba(number(9)), way)));
+                path.there.extend(way.map(|way| way.0));
+                path.back.extend(way.map(|way| way.1));
+            }
             records.push(TraceRecord {
                 inserted: time(6),
                 issue: time(7),
@@ -90,20 +115,61 @@ mod tests {
         recordings
     }
 
-    /// Of the recordings in the table `IOPILOT_REQUESTS` those under the scheduler of `IOPILOT_SCHEDULER`, which may have other
-    /// tunables than it had: how many choices are the kernel's.
-    #[test]
-    fn recorded_requests_are_picked_again() {
+    /// The table `IOPILOT_REQUESTS`, and the scheduler `IOPILOT_SCHEDULER`, which may have other tunables than it had.
+    fn asked_for() -> Option<(String, SchedulerSpec)> {
         let Some(file) = std::env::var_os("IOPILOT_REQUESTS") else {
             eprintln!("skipped: IOPILOT_REQUESTS names no kernel-fidelity-requests.csv");
-            return;
+            return None;
         };
         let spec = std::env::var("IOPILOT_SCHEDULER").unwrap_or_else(|_| "bfq".to_owned());
-        let spec = SchedulerSpec::parse(&spec).unwrap();
+        Some((std::fs::read_to_string(file).unwrap(), SchedulerSpec::parse(&spec).unwrap()))
+    }
+
+    /// Of the recordings in the table those under the scheduler: by how many percent a replay of them on the disk's model differs, cell by
+    /// cell, with the standard error of that.
+    #[test]
+    fn recorded_requests_are_served_again() {
+        let Some((text, spec)) = asked_for() else { return };
         let machine = Machine::for_disk("hd-500-16").unwrap();
-        let recordings = recordings_of(spec.name, &std::fs::read_to_string(file).unwrap());
+        let setup = Setup { seed: 42, quick: false, progress: &Progress::default() };
+        let recordings = recordings_of(spec.name, &text);
+        let served = recordings.par_iter().map(|read| {
+            let machine = of_depth(&machine, read.depth);
+            let config = RunConfig { outcomes: true, ..machine.run_config(&RunOptions::default()) };
+            let rig = Rig { machine: &machine, scheduler: &spec, config: &config, hand_over: None, setup: &setup };
+            Replayable::new(&read.recording).unwrap().figures(None, &rig).unwrap()
+        });
+        let served: Vec<Figures> = served.collect();
+        let both: Vec<(&Read, Figures)> = recordings.iter().zip(served).collect();
+        let mut within = [0; 3];
+        let mut cells = 0;
+        for cell in both.chunk_by(|a, b| a.0.cell() == b.0.cell()) {
+            cells += 1;
+            print!("{}", cell[0].0.cell());
+            let of: [(fn(&Figures) -> f64, f64); 3] = [(|f| f.mean_ms, 5.0), (|f| f.mb_s, 5.0), (|f| f.p99_ms, 15.0)];
+            for ((figure, goal), within) in of.into_iter().zip(&mut within) {
+                let kernel: Vec<f64> =
+                    cell.iter().map(|(read, _)| figure(&Figures::of(&read.recording.records))).collect();
+                let off: Vec<f64> = cell.iter().zip(&kernel).map(|((_, ours), kernel)| figure(ours) - kernel).collect();
+                let ((off, _, error), kernel) = (mean_and_errors(&off), mean_and_errors(&kernel).0);
+                print!(" {:+.1} ±{:.1}", 100.0 * off / kernel, 100.0 * error / kernel);
+                *within += usize::from((100.0 * off / kernel).abs() <= goal);
+            }
+            println!();
+        }
+        println!("within the goals: mean {}, throughput {}, p99 {} of {cells}", within[0], within[1], within[2]);
+        assert!(cells > 0, "no recording under {}", spec.name);
+    }
+
+    /// Of the recordings in the table those under the scheduler: how many choices are the kernel's.
+    #[test]
+    fn recorded_requests_are_picked_again() {
+        let Some((text, spec)) = asked_for() else { return };
+        let machine = Machine::for_disk("hd-500-16").unwrap();
+        let recordings = recordings_of(spec.name, &text);
         let mut all = Picks::default();
-        for Read { name, depth, origin, records } in recordings {
+        for Read { name, depth, recording } in recordings {
+            let Recording { records, origin, .. } = recording;
             let picks = picks(&records, origin, &spec, &of_depth(&machine, depth), depth).unwrap();
             if picks.percent() < 99.0 {
                 println!("{name}: {} of {}", picks.same, picks.all);
