@@ -15,6 +15,7 @@ mod drive;
 mod error;
 mod flash;
 mod hybrid;
+mod on_clock;
 mod probe;
 mod report;
 mod spec;
@@ -49,6 +50,7 @@ pub use flash::{
     StripeOrder, steady_victim_share, steady_write_amplification,
 };
 pub use hybrid::{HybridDisk, HybridModel, HybridStats, HybridWrite};
+pub use on_clock::OnClock;
 pub use probe::{Measured, Probe, ProbeError, Probed, probe_disk};
 pub use report::{ArrayReport, DeviceReport, HybridReport, MemberReport};
 pub use spec::{

@@ -200,7 +200,7 @@ impl<D: Device + Send + 'static, A: Answer> Engine<D, A> {
         answer.send();
         let (arrived_real, due_real) = (self.clock.real(arrived), self.clock.real(due));
         if let Some(log) = &self.log {
-            log.record(LoggedRequest { order, arrived: arrived_real, due: due_real, left });
+            log.record(LoggedRequest { order, arrived: arrived_real, due: due_real, left, model: arrived });
         }
         Counted {
             op: order.op,

@@ -2,6 +2,7 @@
 
 use super::desk::Order;
 use crate::LiveError;
+use iopilot_block::Nanos;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -18,6 +19,8 @@ pub(super) struct LoggedRequest {
     pub(super) due: u64,
     /// When its answer left.
     pub(super) left: u64,
+    /// What the model's clock showed when it came.
+    pub(super) model: Nanos,
 }
 
 /// Writes a line of CSV for every request, in order of departure, from a thread of its own.
@@ -30,12 +33,12 @@ impl RequestLog {
     pub(super) fn create(path: &Path) -> Result<(Self, JoinHandle<std::io::Result<()>>), LiveError> {
         let failed = |e| LiveError::io(path, e);
         let mut file = BufWriter::new(File::create(path).map_err(failed)?);
-        file.write_all(b"op,lba,sectors,arrived_ns,due_ns,left_ns\n").map_err(failed)?;
+        file.write_all(b"op,lba,sectors,arrived_ns,due_ns,left_ns,model_ns\n").map_err(failed)?;
         let (lines, receiver) = mpsc::channel::<LoggedRequest>();
         let thread = thread::Builder::new().name("vdisk-log".to_owned()).spawn(move || {
-            for LoggedRequest { order, arrived, due, left } in receiver {
+            for LoggedRequest { order, arrived, due, left, model } in receiver {
                 let (op, lba, sectors) = (order.op, order.lba, order.sectors);
-                writeln!(file, "{op},{lba},{sectors},{arrived},{due},{left}")?;
+                writeln!(file, "{op},{lba},{sectors},{arrived},{due},{left},{}", model.0)?;
             }
             file.flush()
         });

@@ -107,14 +107,16 @@ pub(super) struct Served {
     pub(super) arrived: Nanos,
     pub(super) due: Nanos,
     pub(super) left: Nanos,
+    /// What the clock of the disk's model showed when it arrived.
+    pub(super) model: Nanos,
 }
 
 impl Served {
     fn parse(line: &str) -> Option<Self> {
         let mut words = line.split(',').skip(1).map(|word| word.parse::<u64>().ok());
         let mut next = || words.next().flatten();
-        let (lba, _, arrived, due, left) = (next()?, next()?, next()?, next()?, next()?);
-        Some(Self { lba, arrived: Nanos(arrived), due: Nanos(due), left: Nanos(left) })
+        let (lba, _, arrived, due, left, model) = (next()?, next()?, next()?, next()?, next()?, next()?);
+        Some(Self { lba, arrived: Nanos(arrived), due: Nanos(due), left: Nanos(left), model: Nanos(model) })
     }
 }
 
@@ -131,9 +133,9 @@ mod tests {
 
     #[test]
     fn a_line_of_the_log_is_read_as_documented() {
-        let served = Served::parse("read,2048,8,100,4100,4125");
-        let (arrived, due, left) = (Nanos(100), Nanos(4100), Nanos(4125));
-        assert_eq!(served, Some(Served { lba: 2048, arrived, due, left }));
+        let served = Served::parse("read,2048,8,100,4100,4125,60");
+        let (arrived, due, left, model) = (Nanos(100), Nanos(4100), Nanos(4125), Nanos(60));
+        assert_eq!(served, Some(Served { lba: 2048, arrived, due, left, model }));
         assert_eq!(Served::parse("read,2048,8,100"), None);
     }
 }

@@ -185,12 +185,15 @@ fn a_disk_is_what_was_asked_for_and_tells_what_it_did() {
 
     let log = fs::read_to_string(disks.sandbox.path().join("log.csv")).unwrap();
     let mut lines = log.lines();
-    assert_eq!(lines.next(), Some("op,lba,sectors,arrived_ns,due_ns,left_ns"));
+    assert_eq!(lines.next(), Some("op,lba,sectors,arrived_ns,due_ns,left_ns,model_ns"));
     let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
     assert_eq!(rows.iter().filter(|row| row[0] == "write").count(), 1);
-    for row in rows {
-        let times: Vec<u64> = row[3..].iter().map(|t| t.parse().unwrap()).collect();
-        assert!(times.is_sorted(), "{row:?}");
+    let times = |row: &[&str]| -> Vec<u64> { row[3..].iter().map(|t| t.parse().unwrap()).collect() };
+    // The model's clock goes as the real one does, and began when the disk did.
+    let began = |row: &[&str]| times(row)[0] - times(row)[3];
+    for row in &rows {
+        assert!(times(row)[..3].is_sorted(), "{row:?}");
+        assert_eq!(began(row), began(&rows[0]), "{row:?}");
     }
     disks.are_gone();
 }

@@ -59,6 +59,8 @@ pub(super) struct Path {
     pub(super) late: Vec<Nanos>,
     /// Of the request that begins at a sector, the ways there and back.
     pub(super) of: Vec<(Lba, (Nanos, Nanos))>,
+    /// What the clock of the disk's model showed when the first request arrived at the block layer: it tells where the medium stood.
+    pub(super) model: Option<Nanos>,
 }
 
 impl Path {
@@ -75,6 +77,7 @@ impl Path {
                 path.back.push(back);
                 path.of.push((record.lba, (there, back)));
                 path.late.push(s.left.since(s.due));
+                path.model = Some(s.model.since(s.arrived.since(origin)));
             }
         }
         path

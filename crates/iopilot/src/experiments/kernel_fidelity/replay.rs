@@ -6,7 +6,7 @@ use super::predict::Figures;
 use super::race;
 use crate::experiments::Setup;
 use iopilot_block::Nanos;
-use iopilot_device::Distant;
+use iopilot_device::{Distant, OnClock};
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::workload::replay::{Dependent, ReplayRecord};
 use iopilot_sim::{HandOver, HandOvers, HostConfig, Machine, RunConfig, RunReport, run};
@@ -42,6 +42,8 @@ struct Own {
     before: Vec<Nanos>,
     /// From the first arrival to the first insertion.
     begin: Nanos,
+    /// When it begins in the replay, so that the kernel's ticks are where they were.
+    tick: Nanos,
 }
 
 /// The same `by` later.
@@ -66,14 +68,15 @@ impl Own {
         let first = |records: &[TraceRecord]| records.iter().map(|r| r.arrival).min().unwrap_or_default();
         let begin = first(&inserted).since(first(records));
         let hand_overs = of_each(&inserted);
-        let inserted: Vec<TraceRecord> =
-            inserted.iter().map(|r| later(r, Nanos(recording.origin.0 % SECOND))).collect();
+        let tick = Nanos(recording.origin.0 % SECOND);
+        let inserted: Vec<TraceRecord> = inserted.iter().map(|r| later(r, tick)).collect();
         Ok(Some(Self {
             requests: inserted.iter().map(ReplayRecord::from).collect(),
             dependencies: infer(&inserted, &InferOptions::default())?,
             hand_overs,
             before,
             begin,
+            tick,
         }))
     }
 
@@ -101,13 +104,14 @@ impl<'a> Replayable<'a> {
         let hand_over = on.hand_over.unwrap_or(self.hand_over);
         let host = HostConfig { tag_steal_probability: race, ..hand_over.on(&on.config.host) };
         let config = RunConfig { host, ..on.config.clone() };
-        self.run(&self.requests, &self.dependencies, draw, &config, on)
+        self.run((&self.requests, &self.dependencies), Nanos::ZERO, draw, &config, on)
     }
 
+    /// A replay in which the recording begins at `begin`.
     fn run(
         &self,
-        requests: &[ReplayRecord],
-        dependencies: &Dependencies,
+        (requests, dependencies): (&[ReplayRecord], &Dependencies),
+        begin: Nanos,
         draw: u64,
         config: &RunConfig,
         on: &Rig<'_>,
@@ -115,7 +119,9 @@ impl<'a> Replayable<'a> {
         let config = RunConfig { seed: config.seed.wrapping_add(draw), ..config.clone() };
         let path = &self.recording.path;
         let known = path.of.iter().copied();
-        let device = Distant::new(on.machine.device(), &path.there, &path.back, config.seed).knowing(known);
+        // The medium stands where it stood then.
+        let disk = OnClock::new(on.machine.device(), path.model.map_or(Nanos::ZERO, |model| model.since(begin)));
+        let device = Distant::new(disk, &path.there, &path.back, config.seed).knowing(known);
         let source = Dependent::new(requests, dependencies, 1.0);
         Ok(run(source, device, on.scheduler, &config, on.setup.progress)?)
     }
@@ -163,7 +169,8 @@ impl<'a> Replayable<'a> {
         let hand_overs = HandOvers::new(Arc::clone(&own.hand_overs), choice);
         let config =
             RunConfig { host: self.hand_over.on(&on.config.host), hand_overs: Some(hand_overs), ..on.config.clone() };
-        Ok(own.figures(&self.run(&own.requests, &own.dependencies, draw, &config, on)?))
+        let report = self.run((&own.requests, &own.dependencies), own.tick, draw, &config, on)?;
+        Ok(own.figures(&report))
     }
 }
 

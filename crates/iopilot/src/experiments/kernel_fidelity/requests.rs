@@ -7,11 +7,12 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 
 /// Every request that was recorded, for those who want to look closer. Times count from the first of a recording, which `began_ns`
-/// tells on the kernel's monotonic clock; `there_ns` and `back_ns` are how long it was on its way to the disk's model and back.
+/// tells on the kernel's monotonic clock and `model_ns` on that of the disk's model; `there_ns` and `back_ns` are how long it was on its way
+/// to the model and back.
 pub(super) fn table(measured: &[Measured]) -> String {
     let mut text = String::from(
         "pattern,processes,depth,scheduler,recording,arrived_ns,inserted_ns,issued_ns,completed_ns,lba,sectors,process,cpu,merged,\
-         began_ns,there_ns,back_ns\n",
+         began_ns,there_ns,back_ns,model_ns\n",
     );
     for m in measured {
         let Cell { pattern, processes, depth } = m.cell;
@@ -22,7 +23,7 @@ pub(super) fn table(measured: &[Measured]) -> String {
                 let way = path.get(&r.lba);
                 let _ = writeln!(
                     text,
-                    "{pattern},{processes},{depth},{},{n},{},{},{},{},{},{},{},{},{},{},{},{}",
+                    "{pattern},{processes},{depth},{},{n},{},{},{},{},{},{},{},{},{},{},{},{},{}",
                     SCHEDULERS[m.scheduler],
                     r.arrival.0,
                     time(r.inserted),
@@ -36,6 +37,7 @@ pub(super) fn table(measured: &[Measured]) -> String {
                     recording.origin.0,
                     time(way.map(|(there, _)| *there)),
                     time(way.map(|(_, back)| *back)),
+                    time(recording.path.model),
                 );
             }
         }
@@ -100,6 +102,7 @@ mod tests {
                 path.of.extend(way.map(|way| (Lba(number(9)), way)));
                 path.there.extend(way.map(|way| way.0));
                 path.back.extend(way.map(|way| way.1));
+                path.model = fields.get(17).and_then(|model| model.parse().ok().map(Nanos));
             }
             records.push(TraceRecord {
                 inserted: time(6),
