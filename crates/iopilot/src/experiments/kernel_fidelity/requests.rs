@@ -59,6 +59,9 @@ mod tests {
     use iopilot_trace::TraceRecord;
     use rayon::prelude::*;
 
+    /// A figure, and by how many percent it may be off.
+    type Goal = (fn(&Figures) -> f64, f64);
+
     /// A recording as the table has it.
     struct Read {
         name: String,
@@ -149,7 +152,7 @@ mod tests {
         for cell in both.chunk_by(|a, b| a.0.cell() == b.0.cell()) {
             cells += 1;
             print!("{}", cell[0].0.cell());
-            let of: [(fn(&Figures) -> f64, f64); 3] = [(|f| f.mean_ms, 5.0), (|f| f.mb_s, 5.0), (|f| f.p99_ms, 15.0)];
+            let of: [Goal; 3] = [(|f| f.mean_ms, 5.0), (|f| f.mb_s, 5.0), (|f| f.p99_ms, 15.0)];
             for ((figure, goal), within) in of.into_iter().zip(&mut within) {
                 let kernel: Vec<f64> =
                     cell.iter().map(|(read, _)| figure(&Figures::of(&read.recording.records))).collect();
