@@ -2,6 +2,8 @@
 //!
 //! It is the kernel's, of 2.6.24 or 6.x as the scheduler's lineage asks: see [`crate::BlockConfig`].
 
+mod dispatch;
+
 use crate::block_config::Queue;
 use crate::hand_over::{Asks, HandOvers};
 use crate::ios::Ios;
@@ -10,8 +12,8 @@ use crate::plug::Plug;
 use crate::source::Arrival;
 use crate::tags::Tags;
 use iopilot_block::{Nanos, Op, ProcessId, ProcessMap, Request, RequestId, Requests, Sectors};
-use iopilot_device::{Completion, Device, DeviceRequest};
-use iopilot_sched::{AnyScheduler, Dispatch, MergeLimits, Merged, Scheduler, retry_at};
+use iopilot_device::{Completion, Device};
+use iopilot_sched::{AnyScheduler, MergeLimits, Merged, Scheduler};
 use std::collections::VecDeque;
 
 /// What the block layer wants its engine to do, beyond what the call itself did.
@@ -67,7 +69,7 @@ pub(crate) struct BlockLayer {
     retry: Option<Nanos>,
     /// When the scheduler is asked, where a recording tells it; else at once.
     asks: Option<Box<Asks>>,
-    /// The source's handle of what was handed to the scheduler last.
+    /// The source's handle of what the batch under way has handed to the scheduler last.
     inserted: Option<u64>,
     /// A change of scheduler under way: nothing enters.
     change: Option<Box<Change>>,
@@ -197,11 +199,11 @@ impl BlockLayer {
 
     /// The task's batch is over: it goes on, or to sleep on what it reads.
     pub(crate) fn end_batch<D: Device>(&mut self, now: Nanos, device: &mut D) {
-        self.inserted = None;
         self.flush_plug(now);
         self.plug.end_batch();
-        match (self.asks.as_mut().filter(|_| self.queue.retries), self.inserted) {
-            (Some(asks), Some(tag)) => asks.inserted(tag, now, self.queue.issue_latency),
+        let (inserted, usual) = (self.inserted.take(), self.queue.issue_latency);
+        match (self.asks(), inserted) {
+            (Some(asks), Some(tag)) => asks.inserted(tag, now, usual),
             _ => self.pump(now, device),
         }
     }
@@ -233,36 +235,6 @@ impl BlockLayer {
         }
         self.run_after_completion(tag, now, device);
         self.drained(now);
-    }
-
-    /// What waits for the device may go now; else the queue is run where the scheduler says so.
-    fn run_after_completion<D: Device>(&mut self, tag: u64, now: Nanos, device: &mut D) {
-        let waiting = self.pulled.is_some() || !self.bypass.is_empty() || !self.queue.retries;
-        match self.scheduler.runs_after_completion() {
-            Some(at) if !waiting && at > now => self.timer = Some(at).filter(|_| self.scheduler.queued() > 0),
-            None if !waiting => self.timer = None,
-            _ => {
-                self.retry = None;
-                let first = if self.pulled.is_some() { self.queue.restart_latency } else { self.queue.issue_latency };
-                match self.asks.as_mut().filter(|_| self.queue.retries) {
-                    Some(asks) => asks.completed(tag, now, first),
-                    None => self.pump_from(first, now, device),
-                }
-            }
-        }
-    }
-
-    /// The request on its way has reached the device.
-    pub(crate) fn issue<D: Device>(&mut self, now: Nanos, device: &mut D) {
-        let issued = self.issuing.take().map(|(_, id)| {
-            let tag = self.ios.tag(self.rqs[id].tag);
-            self.send(id, now, device);
-            tag
-        });
-        match (self.asks.as_mut().filter(|_| self.queue.retries), issued) {
-            (Some(asks), Some(tag)) => self.issuing = asks.issued(tag, now, self.queue.issue_latency),
-            _ => self.pump(now, device),
-        }
     }
 
     /// The scheduler's timer, or the plug's, has run out.
@@ -416,125 +388,5 @@ impl BlockLayer {
             self.scheduler.insert(&mut self.rqs, id, now);
         }
         self.plug.inserted(&self.rqs[id], idle, self.scheduler.queued(), now);
-    }
-
-    /// Moves requests from the scheduler to the device while both are willing.
-    fn pump<D: Device>(&mut self, now: Nanos, device: &mut D) {
-        if self.asks.is_some() && self.queue.retries {
-            self.choose(now, device);
-        } else {
-            self.pump_from(self.queue.issue_latency, now, device);
-        }
-    }
-
-    /// The same where a recording tells when requests were handed over: as many are chosen at once as the kernel would, and they reach the
-    /// device one after the other.
-    fn choose<D: Device>(&mut self, now: Nanos, device: &mut D) {
-        while !self.plug.is_plugged() {
-            let room = self.in_flight < self.queue.queue_depth;
-            let left = self.pulled.is_some();
-            if !left {
-                if !room && !self.queue.lookahead {
-                    break;
-                }
-                if !self.look_ahead(now, device) {
-                    break;
-                }
-            }
-            let Some(asks) = &mut self.asks else { return };
-            if !room {
-                asks.was_busy(true);
-                break;
-            }
-            self.in_flight += 1;
-            asks.chosen(self.pulled.take());
-            // What was left over goes by itself, and so does each where the device was full just now.
-            if left || asks.is_busy() {
-                break;
-            }
-        }
-        if self.issuing.is_none() {
-            self.issuing = self.asks.as_mut().and_then(|asks| asks.begin(now));
-        }
-    }
-
-    /// The same, where the first one takes `latency`.
-    fn pump_from<D: Device>(&mut self, mut latency: Nanos, now: Nanos, device: &mut D) {
-        while !self.plug.is_plugged() && self.issuing.is_none() {
-            let room = self.in_flight < self.queue.queue_depth;
-            if self.pulled.is_none() {
-                if !room && !self.queue.lookahead {
-                    return;
-                }
-                if !self.look_ahead(now, device) {
-                    return;
-                }
-            }
-            if !room {
-                return;
-            }
-            let Some(id) = self.pulled.take() else { return };
-            self.in_flight += 1;
-            let takes = std::mem::replace(&mut latency, self.queue.issue_latency);
-            if takes == Nanos::ZERO {
-                self.send(id, now, device);
-            } else {
-                self.issuing = Some((now + takes, id));
-            }
-        }
-    }
-
-    /// Has the scheduler choose the next request; false where it gives none.
-    fn look_ahead<D: Device>(&mut self, now: Nanos, device: &D) -> bool {
-        self.timer = None;
-        match self.pull(now, device) {
-            Dispatch::Request(id) => {
-                self.pulled = Some(id);
-                if self.rqs.next_part(id).is_some() && self.scheduler.joins_at_dispatch() {
-                    self.joined(id);
-                }
-                return true;
-            }
-            Dispatch::WaitUntil(at) => {
-                debug_assert!(at > now, "a scheduler waits for the past");
-                self.timer = Some(at.max(Nanos(now.0 + 1)));
-            }
-            Dispatch::Empty => {}
-        }
-        self.retry_later(now);
-        false
-    }
-
-    /// The scheduler gave nothing: where it holds something, it is asked again, unless nothing will ever come.
-    fn retry_later(&mut self, now: Nanos) {
-        let later = self.queue.retries && self.scheduler.queued() > 0 && (self.in_flight > 0 || self.timer.is_some());
-        if later && self.retry.is_none() {
-            self.retry = Some(retry_at(now));
-        }
-    }
-
-    /// Each part of `id` held a tag of its own until now, which it needs no more.
-    fn joined(&mut self, id: RequestId) {
-        let mut next = self.rqs.next_part(id);
-        while let Some(part) = next {
-            self.recorder.merged();
-            self.tags.give(&self.rqs[part], &mut self.effects.wake);
-            next = self.rqs.next_part(part);
-        }
-    }
-
-    fn pull<D: Device>(&mut self, now: Nanos, device: &D) -> Dispatch {
-        match self.bypass.pop_front() {
-            Some(id) => Dispatch::Request(id),
-            None => self.scheduler.dispatch_at(&mut self.rqs, now, device.positions()),
-        }
-    }
-
-    fn send<D: Device>(&mut self, id: RequestId, now: Nanos, device: &mut D) {
-        let rq = &mut self.rqs[id];
-        rq.issued = now;
-        let request = DeviceRequest { id, op: rq.op, lba: rq.lba, sectors: rq.sectors, flags: rq.flags };
-        self.recorder.dispatched(&self.rqs[id], now);
-        device.submit(request, now);
     }
 }

@@ -82,8 +82,8 @@ impl Asks {
     }
 
     /// The scheduler gave `id`, for which the device has room.
-    pub(crate) fn chosen(&mut self, id: Option<RequestId>) {
-        self.chosen.extend(id);
+    pub(crate) fn chosen(&mut self, id: RequestId) {
+        self.chosen.push_back(id);
     }
 
     /// The first that was chosen is on its way, and when it reaches the device.
@@ -137,9 +137,20 @@ mod tests {
 
     /// When each of `reads` reaches a device that takes `depth` of them and 10 ms for each, under mq-deadline.
     fn issues(reads: &[TraceRecord], depth: u32, hand_overs: Option<&[HandOver]>) -> Vec<Nanos> {
+        let [plugged, not] = [true, false].map(|plug| issues_through(plug, reads, depth, hand_overs));
+        assert_eq!(plugged, not, "a batch of one is the same with and without a plug");
+        plugged
+    }
+
+    fn issues_through(plug: bool, reads: &[TraceRecord], depth: u32, hand_overs: Option<&[HandOver]>) -> Vec<Nanos> {
         let records: Vec<ReplayRecord> = reads.iter().map(ReplayRecord::from).collect();
         let config = RunConfig {
-            block: BlockConfig { queue_depth: Some(depth), host_tags: Some(depth), ..BlockConfig::default() },
+            block: BlockConfig {
+                queue_depth: Some(depth),
+                host_tags: Some(depth),
+                plug: Some(plug),
+                ..BlockConfig::default()
+            },
             log: true,
             hand_overs: hand_overs.map(|of| HandOvers::new(of.into(), Nanos(1000))),
             ..RunConfig::default()
