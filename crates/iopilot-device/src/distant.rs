@@ -21,8 +21,8 @@ pub struct Distant<D> {
     /// On the way back, each as it will be seen, in the order of that.
     home: VecDeque<Completion>,
     done: Vec<Completion>,
-    /// By first sector: what the way takes there and back.
-    known: Arc<HashMap<Lba, (Nanos, Nanos)>>,
+    /// By first sector: what the way takes there and back, of those to come in their order.
+    known: HashMap<Lba, VecDeque<(Nanos, Nanos)>>,
     /// Of those in the device, what the way back takes where that is known.
     inside: Vec<(RequestId, Nanos)>,
 }
@@ -32,14 +32,18 @@ impl<D: Device> Distant<D> {
     pub fn new(device: D, there: &[Nanos], back: &[Nanos], seed: u64) -> Self {
         let (there, back) = (Way::new(there, seed), Way::new(back, seed.wrapping_add(1)));
         let (out, home, done) = (VecDeque::new(), VecDeque::new(), Vec::new());
-        Self { device, there, back, out, home, done, known: Arc::default(), inside: Vec::new() }
+        Self { device, there, back, out, home, done, known: HashMap::new(), inside: Vec::new() }
     }
 
     /// What begins at one of these sectors takes these times, there and back, as it did when it was measured: what a request
-    /// meets on its way hangs on what its process did before it, and is not the luck of a draw.
+    /// meets on its way hangs on what its process did before it, and is not the luck of a draw. Of a sector that comes more than
+    /// once, the first takes the first one's, and so on.
     #[must_use]
-    pub fn knowing(self, known: impl IntoIterator<Item = (Lba, (Nanos, Nanos))>) -> Self {
-        Self { known: Arc::new(known.into_iter().collect()), ..self }
+    pub fn knowing(mut self, known: impl IntoIterator<Item = (Lba, (Nanos, Nanos))>) -> Self {
+        for (lba, way) in known {
+            self.known.entry(lba).or_default().push_back(way);
+        }
+        self
     }
 
     /// What the way back takes for request `id`, where that is known.
@@ -106,7 +110,7 @@ impl Way {
 
 impl<D: Device> Device for Distant<D> {
     fn submit(&mut self, request: DeviceRequest, now: Nanos) {
-        let known = self.known.get(&request.lba).copied();
+        let known = self.known.get_mut(&request.lba).and_then(VecDeque::pop_front);
         self.inside.extend(known.map(|(_, back)| (request.id, back)));
         let at = self.there.end(now, known.map(|(there, _)| there));
         let place = self.out.partition_point(|&(other, _)| other <= at);
@@ -181,6 +185,21 @@ mod tests {
         let known = [(Lba(0), (Nanos(200), Nanos(5)))];
         assert_eq!(times(far.clone().knowing(known), 1), [near[0] + 205]);
         assert_eq!(times(far.knowing([(Lba(8), known[0].1)]), 1), [near[0] + 100], "another one's way");
+    }
+
+    #[test]
+    fn each_request_to_a_sector_has_a_way_of_its_own() {
+        let device = ConstantDevice::simple(1 << 20, 4, Nanos(1000), 0.0);
+        let ways = [200, 3000].map(|there| (Lba(0), (Nanos(there), Nanos(0))));
+        let mut far = Distant::new(device, &[Nanos(70)], &[], 0).knowing(ways);
+        let end = |n: usize| {
+            let begin = Nanos::from_millis(n as u64);
+            far.submit(DeviceRequest { lba: Lba(0), ..request(n) }, begin);
+            let mut done = Vec::new();
+            far.advance(begin + Nanos(900_000), &mut done);
+            done[0].at.since(begin).0
+        };
+        assert_eq!([0, 1, 2].map(end), [1200, 4000, 1070], "and then one that is drawn");
     }
 
     #[test]

@@ -3,34 +3,43 @@
 use crate::{Completion, Device, DeviceReport, DeviceRequest};
 use iopilot_block::{Nanos, Positions};
 
-/// A device whose clock is ahead of the one that its user has. What turns is elsewhere at another time: two disks that are asked the same at
-/// the same time serve alike only where their clocks agree.
+/// A device whose clock shows another time than that of its user. What turns is elsewhere at another time: two disks that are asked the
+/// same at the same time serve alike only where their clocks agree.
 #[derive(Clone, Debug)]
 pub struct OnClock<D> {
     device: D,
-    ahead: Nanos,
+    /// Device's clock less the user's, ns: either may be ahead.
+    ahead: i64,
 }
 
 impl<D: Device> OnClock<D> {
-    /// `device`, by whose clock it is `ahead` later.
-    pub fn new(device: D, ahead: Nanos) -> Self {
-        Self { device, ahead }
+    /// `device`, whose clock shows `its` when the user's shows `now`. It is not used before its own zero.
+    pub fn new(device: D, its: Nanos, now: Nanos) -> Self {
+        Self { device, ahead: its.0 as i64 - now.0 as i64 }
+    }
+
+    fn its(&self, now: Nanos) -> Nanos {
+        Nanos(now.0.saturating_add_signed(self.ahead))
+    }
+
+    fn users(&self, its: Nanos) -> Nanos {
+        Nanos(its.0.saturating_add_signed(-self.ahead))
     }
 }
 
 impl<D: Device> Device for OnClock<D> {
     fn submit(&mut self, request: DeviceRequest, now: Nanos) {
-        self.device.submit(request, now + self.ahead);
+        self.device.submit(request, self.its(now));
     }
 
     fn next_event(&self) -> Option<Nanos> {
-        self.device.next_event().map(|at| at.since(self.ahead))
+        self.device.next_event().map(|at| self.users(at))
     }
 
     fn advance(&mut self, now: Nanos, out: &mut Vec<Completion>) {
         let before = out.len();
-        self.device.advance(now + self.ahead, out);
-        out[before..].iter_mut().for_each(|completion| completion.at = completion.at.since(self.ahead));
+        self.device.advance(self.its(now), out);
+        out[before..].iter_mut().for_each(|completion| completion.at = self.users(completion.at));
     }
 
     fn capacity(&self) -> u64 {
@@ -73,8 +82,9 @@ mod tests {
     fn the_medium_stands_where_the_devices_clock_has_it() {
         let disk = || Catalogue::get("hd-500-16").unwrap().build().unwrap();
         let (now, ahead) = (Nanos::from_millis(40), Nanos::from_micros(3333));
-        let there = service(OnClock::new(disk(), ahead), now);
+        let there = service(OnClock::new(disk(), ahead, Nanos::ZERO), now);
         assert_eq!(there, service(disk(), now + ahead));
         assert_ne!(there, service(disk(), now), "it turns meanwhile");
+        assert_eq!(service(OnClock::new(disk(), Nanos::ZERO, ahead), now), service(disk(), now.since(ahead)));
     }
 }

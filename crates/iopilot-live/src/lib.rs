@@ -17,7 +17,7 @@ pub use capture::{Backend, Capture, CaptureOptions, HandOver};
 pub use error::LiveError;
 pub use identity::DiskIdentity;
 pub use learned::LearnedDisk;
-pub use load::{ReadLoad, ReadPattern, at_once};
+pub use load::{Begin, ReadLoad, ReadPattern, at_once};
 pub use queue::{BlockQueue, QueueState, Traffic};
 pub use record::{RecordOptions, RecordSummary, record};
 pub use signals::Signals;

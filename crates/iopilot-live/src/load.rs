@@ -1,8 +1,9 @@
 //! [`ReadLoad`]: processes that read a live disk in the five patterns of GF 2.4.3, past the page cache.
 
 use crate::LiveError;
-use crate::timed::Buffer;
-use iopilot_block::SECTOR_BYTES;
+use crate::timed::{Buffer, SPUN};
+use crate::vdisk::monotonic;
+use iopilot_block::{Nanos, SECTOR_BYTES};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use rustix::fs::OFlags;
@@ -13,7 +14,8 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+use std::thread::{self, sleep};
+use std::time::Duration;
 
 const KIB: u64 = 1024;
 /// Where reads begin: what direct I/O takes everywhere.
@@ -69,6 +71,28 @@ pub struct ReadLoad {
     pub skip: u64,
     /// Of what is random.
     pub seed: u64,
+    /// When the processes begin; `None` for at once, in whatever order the kernel wakes them.
+    pub begin: Option<Begin>,
+}
+
+/// When processes begin: so that they begin alike each time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Begin {
+    /// The first, on `CLOCK_MONOTONIC`; at once where that has passed.
+    pub at: Nanos,
+    /// Each so long after the one before.
+    pub apart: Nanos,
+}
+
+impl Begin {
+    /// Waits for the turn of process `n`. Whoever is to begin at a certain microsecond cannot wait for being woken.
+    fn wait(&self, n: u32) {
+        let at = self.at.0 + u64::from(n) * self.apart.0;
+        sleep(Duration::from_nanos(at.saturating_sub(monotonic())).saturating_sub(SPUN));
+        while monotonic() < at {
+            std::hint::spin_loop();
+        }
+    }
 }
 
 impl ReadLoad {
@@ -94,6 +118,7 @@ impl ReadLoad {
             let mut reads = Reads::new(self, n, share);
             let mut buffer = Buffer::default();
             together.wait();
+            self.begin.iter().for_each(|begin| begin.wait(n));
             for _ in 0..self.reads {
                 if stop.load(Ordering::Relaxed) {
                     break;
@@ -214,7 +239,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_process_reads_within_its_part(p in 0..5usize, n in 0..40u32, blocks in 700u64..5000, seed: u64) {
-            let load = ReadLoad { pattern: ReadPattern::ALL[p], processes: 40, reads: 200, skip: 0, seed };
+            let load = ReadLoad { pattern: ReadPattern::ALL[p], processes: 40, reads: 200, skip: 0, seed, begin: None };
             let share = blocks * BLOCK;
             prop_assume!(share >= load.room());
             let mut reads = Reads::new(&load, n, share);
@@ -231,7 +256,7 @@ mod tests {
     fn a_load_that_leaves_out_more_reads_other_places() {
         for pattern in ReadPattern::ALL {
             let places = |skip| {
-                let load = ReadLoad { pattern, processes: 1, reads: 50, skip, seed: 0 };
+                let load = ReadLoad { pattern, processes: 1, reads: 50, skip, seed: 0, begin: None };
                 let mut reads = Reads::new(&load, 1, 64 << 20);
                 (0..load.reads).map(|_| reads.next()).collect::<Vec<_>>()
             };
@@ -246,7 +271,7 @@ mod tests {
     #[test]
     fn patterns_are_those_of_the_source() {
         let first = |pattern| {
-            let load = ReadLoad { pattern, processes: 1, reads: 3, skip: 0, seed: 0 };
+            let load = ReadLoad { pattern, processes: 1, reads: 3, skip: 0, seed: 0, begin: None };
             let mut reads = Reads::new(&load, 0, 4 << 20);
             [reads.next(), reads.next(), reads.next()].map(|(at, bytes)| (at / KIB, bytes as u64 / KIB))
         };

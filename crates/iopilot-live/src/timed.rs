@@ -21,7 +21,7 @@ const SCATTERED: u32 = 256;
 /// Sectors in a block of 4 kB.
 const BLOCK: u64 = 8;
 /// The end of a pause that is not slept.
-const SPUN: Duration = Duration::from_micros(200);
+pub(crate) const SPUN: Duration = Duration::from_micros(200);
 /// The most that a restart reads in one piece, in sectors: 256 MiB.
 const MOST_DISPLACED: u64 = 1 << 19;
 

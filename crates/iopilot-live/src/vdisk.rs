@@ -26,6 +26,7 @@ mod sys;
 #[cfg(feature = "ublk")]
 mod ublk;
 
+pub(crate) use clock::monotonic;
 pub use server::VdiskServer;
 pub use stats::{OpCounts, VdiskStats};
 pub(crate) use sys::{become_real_time, before_all_others};
@@ -133,6 +134,15 @@ pub struct Attachment {
     pub pid: u32,
 }
 
+/// What the clocks showed when a virtual disk was reset. Where the medium stands follows from that of the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VdiskReset {
+    /// `CLOCK_MONOTONIC`, ns.
+    pub monotonic_ns: u64,
+    /// The model's, ns since it was attached, at its time scale.
+    pub model_ns: u64,
+}
+
 /// The virtual disks noted in `state`, by name. What dead servers left is cleared away.
 ///
 /// # Errors
@@ -150,6 +160,18 @@ pub fn stats(state: &Path, which: &str) -> Result<(Attachment, VdiskStats), Live
     let attachment = pick(found.attached, which)?;
     let stats = control::ask(&state.folder(&attachment.name), Command::Stats)?;
     Ok((attachment, stats))
+}
+
+/// Puts the model of the disk called `which`, by name or device, back as it was when it was attached: its cache empty, its arm where it
+/// began. Its clock goes on, its data and what was counted stay.
+///
+/// # Errors
+/// Where there is no such disk, it has no model, requests are under way, or its server does not answer.
+pub fn reset(state: &Path, which: &str) -> Result<(Attachment, VdiskReset), LiveError> {
+    let (state, found) = look(state)?;
+    let attachment = pick(found.attached, which)?;
+    let clocks = control::ask(&state.folder(&attachment.name), Command::Reset)?;
+    Ok((attachment, clocks))
 }
 
 /// Detaches the disk called `which`, by name or device; done on return. What was written stays in its backing file.

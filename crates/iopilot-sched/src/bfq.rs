@@ -135,6 +135,8 @@ pub struct Bfq {
 
     in_service: Option<QueueId>,
     budget_start: Nanos,
+    /// For how long the clock of whoever acts has stood still.
+    stood: Nanos,
     budgets_assigned: u32,
     max_budget: i64,
     rate: PeakRate,
@@ -193,6 +195,7 @@ impl Bfq {
             weights: Vec::new(),
             in_service: None,
             budget_start: Nanos::ZERO,
+            stood: Nanos::ZERO,
             budgets_assigned: 0,
             max_budget: serve::DEFAULT_MAX_BUDGET,
             rate: PeakRate::new(rate),
@@ -405,6 +408,10 @@ impl Scheduler for Bfq {
                 Dispatch::Empty
             }
         }
+    }
+
+    fn clock_stood(&mut self, ago: Nanos) {
+        self.stood = ago;
     }
 
     fn completed(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {

@@ -103,6 +103,10 @@ macro_rules! schedulers {
             fn completed(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
                 match self { $(Self::$variant(s) => s.completed(rqs, id, now),)* }
             }
+            #[inline]
+            fn clock_stood(&mut self, ago: Nanos) {
+                match self { $(Self::$variant(s) => s.clock_stood(ago),)* }
+            }
             fn process_exited(&mut self, process: ProcessId, now: Nanos) {
                 match self { $(Self::$variant(s) => s.process_exited(process, now),)* }
             }

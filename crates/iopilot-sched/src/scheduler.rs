@@ -83,6 +83,12 @@ pub trait Scheduler {
         Some(Nanos::ZERO)
     }
 
+    /// From now on the clock of whoever calls shows what it was so long `ago`, until the next call of this: a task's stands still while it
+    /// submits (Linux 6.9: its plug keeps the time), ticks excepted. The default looks at no clock but those that go.
+    fn clock_stood(&mut self, ago: Nanos) {
+        let _ = ago;
+    }
+
     /// `process` has exited: nothing more will come of it.
     fn process_exited(&mut self, process: ProcessId, now: Nanos) {
         let _ = (process, now);

@@ -27,6 +27,8 @@ pub(crate) struct Effects {
     pub(crate) completed: Vec<u64>,
     /// Sleepers that are to look for a tag soon.
     pub(crate) wake: Vec<RequestId>,
+    /// Sleepers that are to look for a tag that is kept for them, so long from now.
+    pub(crate) wake_after: Vec<(RequestId, Nanos)>,
     /// Sleepers that are to look for the tag of a request that is complete, and the task that goes on then, which may be
     /// faster.
     pub(crate) race: Vec<(RequestId, ProcessId)>,
@@ -54,6 +56,8 @@ pub(crate) struct BlockLayer {
     plug: Plug,
     /// Flushes, which no scheduler sees.
     bypass: VecDeque<RequestId>,
+    /// Handles of requests for each of which a tag is kept.
+    kept: Vec<u64>,
     /// Tasks asleep for a tag, with what they will submit when awake.
     asleep: ProcessMap<VecDeque<RequestId>>,
     /// Whether tasks submit one request after the other.
@@ -97,6 +101,7 @@ impl BlockLayer {
             tags: Tags::new(queue.tag_rule, queue.nr_requests),
             plug: Plug::new(queue.plugging),
             bypass: VecDeque::new(),
+            kept: Vec::new(),
             asleep: ProcessMap::default(),
             serial,
             pulled: None,
@@ -217,10 +222,7 @@ impl BlockLayer {
         if self.rqs[id].op != Op::Flush {
             self.scheduler.completed(&mut self.rqs, id, now);
         }
-        let woken = self.effects.wake.len();
-        self.tags.give(&self.rqs[id], &mut self.effects.wake);
-        let rival = self.rqs[id].process;
-        self.effects.race.extend(self.effects.wake.drain(woken..).map(|sleeper| (sleeper, rival)));
+        self.free_tag(id, tag);
         self.plug.unplug();
         let issued = self.rqs[id].issued;
         let mut next = Some(id);
@@ -355,6 +357,17 @@ impl BlockLayer {
 
     fn take_tag(&mut self, id: RequestId) -> bool {
         let rq = &self.rqs[id];
+        if let Some(asks) = &self.asks {
+            let handle = self.ios.tag(rq.tag);
+            if let Some(kept) = self.kept.iter().position(|&kept| kept == handle) {
+                self.kept.swap_remove(kept);
+                return true;
+            }
+            // Its tag is still another's.
+            if asks.is_heir(handle) && self.tags.are_shared() {
+                return false;
+            }
+        }
         let limit = self.scheduler.depth_limit(rq, self.tags.nr_requests());
         self.tags.take(rq, limit)
     }
@@ -370,6 +383,22 @@ impl BlockLayer {
         }
     }
 
+    /// The request `id`, of handle `tag`, is complete: its task and who slept for its tag race for that, unless it is known who won.
+    fn free_tag(&mut self, id: RequestId, tag: u64) {
+        let usual = self.queue.issue_latency;
+        let next = self.asks.as_ref().filter(|_| self.tags.are_shared()).and_then(|asks| asks.next_of(tag, usual));
+        if let Some((next, takes)) = next {
+            self.kept.push(next);
+            let heir = self.tags.take_out(|sleeper| self.ios.tag(self.rqs[sleeper].tag) == next);
+            self.effects.wake_after.extend(heir.map(|heir| (heir, takes)));
+            return;
+        }
+        let woken = self.effects.wake.len();
+        self.tags.give(&self.rqs[id], &mut self.effects.wake);
+        let rival = self.rqs[id].process;
+        self.effects.race.extend(self.effects.wake.drain(woken..).map(|sleeper| (sleeper, rival)));
+    }
+
     fn flush_plug(&mut self, now: Nanos) {
         while let Some(id) = self.plug.take() {
             self.insert(id, now);
@@ -378,14 +407,21 @@ impl BlockLayer {
 
     fn insert(&mut self, id: RequestId, now: Nanos) {
         self.rqs[id].inserted = now;
-        if self.asks.is_some() {
-            self.inserted = Some(self.ios.tag(self.rqs[id].tag));
+        let mut stood = Nanos::ZERO;
+        if let Some(asks) = &self.asks {
+            let tag = self.ios.tag(self.rqs[id].tag);
+            self.inserted = Some(tag);
+            stood = asks.stood(tag);
+            self.scheduler.clock_stood(stood);
         }
         let idle = self.scheduler.queued() == 0 && self.pulled.is_none() && self.bypass.is_empty();
         if self.rqs[id].op == Op::Flush {
             self.bypass.push_back(id);
         } else {
             self.scheduler.insert(&mut self.rqs, id, now);
+        }
+        if stood > Nanos::ZERO {
+            self.scheduler.clock_stood(Nanos::ZERO);
         }
         self.plug.inserted(&self.rqs[id], idle, self.scheduler.queued(), now);
     }

@@ -279,6 +279,11 @@ impl<S: Source, D: Device> Engine<S, D> {
             self.delay(self.latencies.wake, Delayed::Wake(id));
         }
         self.block.effects.wake = woken;
+        let mut heirs = std::mem::take(&mut self.block.effects.wake_after);
+        for (id, takes) in heirs.drain(..) {
+            self.delay(takes, Delayed::Wake(id));
+        }
+        self.block.effects.wake_after = heirs;
         let mut races = std::mem::take(&mut self.block.effects.race);
         for (sleeper, behind) in races.drain(..) {
             if self.random.random_bool(self.tag_steal_probability) {

@@ -13,10 +13,15 @@ pub struct HandOver {
     pub completed: Option<Nanos>,
     /// After it was itself handed over, where another waited; as [`crate::HostConfig::issue_us`] where that is not known.
     pub issued: Option<Nanos>,
+    /// The handle of the request that got its tag, and `completed` how long that took, where that was in time. Nobody else gets the tag
+    /// then, and that request no other; else who is fastest does.
+    pub next: Option<u64>,
+    /// For how long its task's clock had stood still when it was handed to the scheduler ([`iopilot_sched::Scheduler::clock_stood`]).
+    pub stood: Nanos,
 }
 
-/// Those of the requests of a recording that is replayed under the scheduler it was recorded under. Linux 6 with a scheduler only;
-/// nothing changes under others.
+/// Those of the requests of a recording that is replayed under the scheduler it was recorded under, of Linux 6; nothing changes under
+/// older ones.
 ///
 /// Between an insertion, a completion or another hand-over and the device a kernel takes 2 to 35 µs, now and then 100, and what comes in
 /// this time takes part in the choice. To a scheduler whose choices hang on who came first, such as `bfq`, they make the difference between
@@ -27,12 +32,18 @@ pub struct HandOvers {
     of: Arc<[HandOver]>,
     /// From the scheduler's choice to the device: what is left of the times in `of` after it.
     choice: Nanos,
+    /// By handle: whether it gets the tag of a certain other one.
+    heirs: Arc<[bool]>,
 }
 
 impl HandOvers {
     /// The time of handle `n` is `of[n]`; the scheduler chooses `choice` before the request reaches the device.
     pub fn new(of: Arc<[HandOver]>, choice: Nanos) -> Self {
-        Self { of, choice }
+        let mut heirs = vec![false; of.len()];
+        for next in of.iter().filter_map(|one| usize::try_from(one.next?).ok()) {
+            heirs.get_mut(next).into_iter().for_each(|heir| *heir = true);
+        }
+        Self { of, choice, heirs: heirs.into() }
     }
 
     fn of(&self, tag: u64) -> HandOver {
@@ -44,8 +55,12 @@ impl HandOvers {
 #[derive(Clone, Debug)]
 pub(crate) struct Asks {
     hand_overs: HandOvers,
-    /// In no order; as many as there are CPUs that run the queue, which are few.
-    due: Vec<Nanos>,
+    /// When, and where the clock of whoever asks stands still, what it shows. In no order; as many as there are CPUs that run the queue,
+    /// which are few.
+    due: Vec<(Nanos, Option<Nanos>)>,
+    /// What the clock of whoever asks now shows, where it stands still, and that of whoever has asked last.
+    clock: Option<Nanos>,
+    last_clock: Option<Nanos>,
     /// What the scheduler gave and the device has still to get, in this order.
     chosen: VecDeque<RequestId>,
     /// Above zero where the device was full just now (the kernel's `dispatch_busy`): then the scheduler is asked for one request at a time.
@@ -54,17 +69,35 @@ pub(crate) struct Asks {
 
 impl Asks {
     pub(crate) fn new(hand_overs: HandOvers) -> Self {
-        Self { hand_overs, due: Vec::new(), chosen: VecDeque::new(), busy: 0 }
+        Self { hand_overs, due: Vec::new(), clock: None, last_clock: None, chosen: VecDeque::new(), busy: 0 }
+    }
+
+    /// Which request gets the tag of that of handle `tag`, where that is known, and how long after that is complete it looks for it if it
+    /// is in the device `usual` later.
+    pub(crate) fn next_of(&self, tag: u64, usual: Nanos) -> Option<(u64, Nanos)> {
+        let HandOver { completed, next, .. } = self.hand_overs.of(tag);
+        Some((next?, completed.unwrap_or_default().since(usual)))
+    }
+
+    /// Whether the request of handle `tag` gets the tag of a certain other one.
+    pub(crate) fn is_heir(&self, tag: u64) -> bool {
+        usize::try_from(tag).is_ok_and(|tag| self.hand_overs.heirs.get(tag) == Some(&true))
     }
 
     /// The request of handle `tag` was handed to the scheduler.
     pub(crate) fn inserted(&mut self, tag: u64, now: Nanos, usual: Nanos) {
-        self.after(self.hand_overs.of(tag).inserted.unwrap_or(usual), now);
+        let HandOver { inserted, stood, .. } = self.hand_overs.of(tag);
+        self.after(inserted.unwrap_or(usual), now, Some(now.since(stood)));
+    }
+
+    /// For how long its task's clock has stood still as that hands it to the scheduler.
+    pub(crate) fn stood(&self, tag: u64) -> Nanos {
+        self.hand_overs.of(tag).stood
     }
 
     /// It is complete, and what waits is to be handed over.
     pub(crate) fn completed(&mut self, tag: u64, now: Nanos, usual: Nanos) {
-        self.after(self.hand_overs.of(tag).completed.unwrap_or(usual), now);
+        self.after(self.hand_overs.of(tag).completed.unwrap_or(usual), now, None);
     }
 
     /// It has reached the device: the next that was chosen does so then, and when; else the scheduler is asked again.
@@ -72,13 +105,13 @@ impl Asks {
         let takes = self.hand_overs.of(tag).issued.unwrap_or(usual);
         let next = self.chosen.pop_front();
         if next.is_none() {
-            self.after(takes, now);
+            self.after(takes, now, self.last_clock);
         }
         next.map(|id| (now + takes, id))
     }
 
-    fn after(&mut self, takes: Nanos, now: Nanos) {
-        self.due.push(now + takes.since(self.hand_overs.choice));
+    fn after(&mut self, takes: Nanos, now: Nanos, clock: Option<Nanos>) {
+        self.due.push((now + takes.since(self.hand_overs.choice), clock));
     }
 
     /// The scheduler gave `id`, for which the device has room.
@@ -104,12 +137,19 @@ impl Asks {
 
     /// When the scheduler is to be asked next.
     pub(crate) fn next(&self) -> Option<Nanos> {
-        self.due.iter().min().copied()
+        self.due.iter().map(|(at, _)| *at).min()
     }
 
     /// It is asked now.
     pub(crate) fn asked(&mut self, now: Nanos) {
-        self.due.retain(|at| *at > now);
+        self.clock = self.due.iter().filter(|(at, _)| *at <= now).max().and_then(|(_, clock)| *clock);
+        self.due.retain(|(at, _)| *at > now);
+    }
+
+    /// For how long the clock of whoever asks now has stood still.
+    pub(crate) fn begin_to_ask(&mut self, now: Nanos) -> Nanos {
+        self.last_clock = self.clock.take();
+        self.last_clock.map_or(Nanos::ZERO, |clock| now.since(clock))
     }
 }
 
@@ -143,6 +183,16 @@ mod tests {
     }
 
     fn issues_through(plug: bool, reads: &[TraceRecord], depth: u32, hand_overs: Option<&[HandOver]>) -> Vec<Nanos> {
+        issues_of("mq-deadline", plug, reads, depth, hand_overs)
+    }
+
+    fn issues_of(
+        scheduler: &str,
+        plug: bool,
+        reads: &[TraceRecord],
+        depth: u32,
+        hand_overs: Option<&[HandOver]>,
+    ) -> Vec<Nanos> {
         let records: Vec<ReplayRecord> = reads.iter().map(ReplayRecord::from).collect();
         let config = RunConfig {
             block: BlockConfig {
@@ -156,14 +206,15 @@ mod tests {
             ..RunConfig::default()
         };
         let device = ConstantDevice::simple(1 << 30, depth, Nanos::from_millis(10), 0.0);
-        let spec = SchedulerSpec::parse("mq-deadline").unwrap();
+        let spec = SchedulerSpec::parse(scheduler).unwrap();
         let report = run(Open::new(records), device, &spec, &config, &Progress::default()).unwrap();
         report.log.unwrap().into_iter().map(|r| r.issue.unwrap()).collect()
     }
 
     /// After an insertion, a completion and another hand-over.
     fn takes(inserted_us: u64, completed_us: u64, issued_us: u64) -> HandOver {
-        HandOver { inserted: Some(us(inserted_us)), completed: Some(us(completed_us)), issued: Some(us(issued_us)) }
+        let [inserted, completed, issued] = [inserted_us, completed_us, issued_us].map(|after_us| Some(us(after_us)));
+        HandOver { inserted, completed, issued, ..HandOver::default() }
     }
 
     #[test]
@@ -194,6 +245,26 @@ mod tests {
         let told = [takes(20, 20, 12); 4];
         // Three are chosen at 19 us and reach the device one after the other; the fourth comes meanwhile, and goes last, 20 us after it came.
         assert_eq!(issues(&reads, 4, Some(&told)), [us(20), us(32), us(44), us(55)]);
+    }
+
+    #[test]
+    fn a_tag_goes_to_whom_it_went() {
+        let reads = [read(1, 0), read(2, 1000), read(3, 2000)];
+        let alone = |hand_overs: &[HandOver]| issues_of("none", true, &reads, 1, Some(hand_overs));
+        // One tag: whoever sleeps first gets it first, unless the recording has it otherwise.
+        let known = |next| HandOver { next, completed: Some(us(40)), ..HandOver::default() };
+        let issued = alone(&[known(Some(2)), known(None), known(Some(1))]);
+        assert_eq!(issued, [us(10), us(20_090), us(10_050)]);
+        let fair = alone(&[known(None); 3]);
+        assert!(fair.is_sorted(), "{fair:?}");
+    }
+
+    #[test]
+    fn a_tag_is_kept_for_who_comes_later() {
+        let reads = [read(1, 0), read(2, 1000), read(3, 10_100)];
+        let known = |next| HandOver { next, completed: Some(us(40)), ..HandOver::default() };
+        let issued = issues_of("none", true, &reads, 1, Some(&[known(Some(2)), known(None), known(Some(1))]));
+        assert_eq!(issued, [us(10), us(20_150), us(10_110)]);
     }
 
     #[test]

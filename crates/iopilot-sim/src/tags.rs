@@ -57,6 +57,19 @@ impl Tags {
         }
     }
 
+    /// Whether there is one set for all requests, of Linux 6.
+    pub(crate) fn are_shared(&self) -> bool {
+        self.rule == TagRule::Shared
+    }
+
+    /// Wakes the sleeper that `is` the one, if there is one.
+    pub(crate) fn take_out(&mut self, is: impl Fn(RequestId) -> bool) -> Option<RequestId> {
+        self.waiting.iter_mut().find_map(|queue| {
+            let at = queue.iter().position(|&sleeper| is(sleeper))?;
+            queue.remove(at)
+        })
+    }
+
     /// The same sleepers before another number of tags, none of which is taken; all are woken.
     pub(crate) fn resized(self, nr_requests: u32, woken: &mut Vec<RequestId>) -> Self {
         debug_assert_eq!(self.used, [0; 2], "tags change hands when none is in use");

@@ -19,6 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub(super) enum Command {
     /// What the disk did.
     Stats,
+    /// To have its model as it was when it was attached.
+    Reset,
     /// To go.
     Detach {
         /// Even where somebody uses it.

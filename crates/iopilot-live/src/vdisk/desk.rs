@@ -79,6 +79,15 @@ impl<D: Device, A> Desk<D, A> {
         }
     }
 
+    /// Puts `device` in the place of the one there is, where that has nothing to do for anybody. Whether it has not.
+    pub(super) fn replace(&mut self, device: D) -> bool {
+        let idle = self.in_flight() == 0 && !self.retired;
+        if idle {
+            self.device = device;
+        }
+        idle
+    }
+
     /// Takes `order`, which came at `now`; the name to [`deliver`](Self::deliver) its answer under.
     pub(super) fn enter(&mut self, order: Order, now: Nanos) -> RequestId {
         self.run(now);

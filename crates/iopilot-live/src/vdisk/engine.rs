@@ -6,7 +6,7 @@ use super::margin::Margin;
 use super::request_log::{LoggedRequest, RequestLog};
 use super::stats::{Counted, Tally};
 use super::sys;
-use iopilot_block::RequestId;
+use iopilot_block::{Nanos, RequestId};
 use iopilot_device::Device;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -99,6 +99,17 @@ impl<D: Device + Send + 'static, A: Answer> Engine<D, A> {
             let counted = self.send(departure);
             lock(&self.tally).count(&counted);
         }
+    }
+
+    /// Puts `device` in the place of the model, where nothing is under way; what real time and the model's time are then.
+    pub(super) fn replace(&self, device: D) -> Option<(u64, Nanos)> {
+        let mut guarded = self.lock();
+        let real = monotonic();
+        let model = self.clock.model(real);
+        guarded.desk.run(model);
+        let replaced = guarded.desk.replace(device);
+        self.changed(guarded);
+        replaced.then_some((real, model))
     }
 
     /// Requests on their way.
@@ -229,7 +240,7 @@ fn lock(tally: &Mutex<Tally>) -> MutexGuard<'_, Tally> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iopilot_block::{Lba, Nanos, Op, Sectors};
+    use iopilot_block::{Lba, Op, Sectors};
     use iopilot_device::{Completion, ConstantDevice, DeviceRequest};
     use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -284,6 +295,23 @@ mod tests {
         engine.hurry();
         assert_eq!(told.iter().take(3).count(), 3);
         engine.stop();
+        thread.join().unwrap();
+    }
+
+    #[test]
+    fn a_model_is_replaced_only_while_nobody_waits_for_it() {
+        let disk = |service: Nanos| ConstantDevice::simple(1 << 20, 2, service, 0.0);
+        let ((engine, thread, _broken), _tally) = start(disk(Nanos::from_secs(3600)));
+        let (tell, told) = channel();
+        let before = monotonic();
+        let (real, model) = engine.replace(disk(Nanos::from_secs(7200))).unwrap();
+        assert!((before..=monotonic()).contains(&real) && engine.clock.model(real) == model);
+        let id = engine.enter(READ, monotonic());
+        assert_eq!(engine.replace(disk(Nanos::ZERO)), None);
+        engine.deliver(id, Told(tell, 1));
+        assert!(told.try_recv().is_err(), "the slow one still has it");
+        engine.stop();
+        assert_eq!(told.recv(), Ok(1));
         thread.join().unwrap();
     }
 

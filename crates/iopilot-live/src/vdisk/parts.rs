@@ -1,5 +1,6 @@
 //! [`Parts`]: what a virtual disk is made of while it is there, and how it goes.
 
+use super::VdiskReset;
 use super::answer::{ModelEngine, Timing};
 use super::block_device::BlockDevice;
 use super::filesystem::{FILE, ImageFileSystem};
@@ -12,6 +13,7 @@ use super::stats::Tally;
 use super::ublk::{self, UblkDevice};
 use super::{queue_depth, sys};
 use crate::{BlockQueue, LiveError};
+use iopilot_device::AnyDevice;
 use rustix::mount::{UnmountFlags, unmount};
 use std::io;
 use std::path::Path;
@@ -27,6 +29,8 @@ pub(super) struct Parts {
     pub(super) claim: Claim,
     pub(super) image: Arc<Image>,
     pub(super) tally: Arc<Mutex<Tally>>,
+    /// The model as it was at the beginning.
+    pub(super) model: Option<AnyDevice>,
     pub(super) engine: Option<Arc<ModelEngine>>,
     pub(super) threads: Vec<JoinHandle<()>>,
     pub(super) log: Option<JoinHandle<io::Result<()>>>,
@@ -136,6 +140,20 @@ impl Parts {
         results.push(self.image.sync().map_err(|e| LiveError::io(self.image.path(), e)));
         results.push(self.claim.release());
         results.into_iter().collect()
+    }
+
+    /// Puts the model back as it was at the beginning.
+    pub(super) fn reset(&self) -> Result<VdiskReset, LiveError> {
+        let refused = |reason: &str| {
+            let path = self.device.as_ref().map_or_else(|| self.claim.mount_point(), |device| device.path().to_owned());
+            LiveError::Device { path, reason: reason.to_owned() }
+        };
+        let (Some(engine), Some(model)) = (&self.engine, &self.model) else {
+            return Err(refused("a disk without a model, expected one that has one to be reset"));
+        };
+        let clocks = engine.replace(model.clone());
+        let (real, model) = clocks.ok_or_else(|| refused("requests under way, expected an idle disk"))?;
+        Ok(VdiskReset { monotonic_ns: real, model_ns: model.0 })
     }
 
     /// Requests on their way.

@@ -70,6 +70,7 @@ impl VdiskServer {
             claim,
             image: Arc::clone(image),
             tally: Arc::new(Mutex::new(Tally::new(options.speed))),
+            model: options.device.clone(),
             engine: None,
             threads: Vec::new(),
             log: log_thread,
@@ -212,6 +213,7 @@ fn obey(listener: &UnixListener, stopped: &UnixStream, mut tell: UnixStream, par
         // Nor does one that does not wait for it.
         let _ = match command {
             Command::Stats => control::answer(&stream, Ok(stats(parts))),
+            Command::Reset => control::answer(&stream, lock(parts).reset()),
             Command::Detach { force } => {
                 let (result, gone) = {
                     let mut parts = lock(parts);

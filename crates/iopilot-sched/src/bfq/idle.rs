@@ -66,7 +66,7 @@ impl Bfq {
         } else {
             slice
         };
-        self.idling_since = self.now;
+        self.idling_since = self.now.since(self.stood);
         self.timer = Some(Nanos(self.now.0 + wait));
     }
 

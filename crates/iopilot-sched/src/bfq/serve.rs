@@ -84,7 +84,7 @@ impl Bfq {
         }
         let slices = if soft_rt { 1 } else { (queue.entity.weight / queue.entity.own_weight) as i64 };
         queue.budget_timeout = Jiffies(jiffies.0 + ms_to_ticks(self.tunables.timeout_sync) * slices);
-        self.budget_start = self.now;
+        self.budget_start = self.now.since(self.stood);
         self.in_service = Some(q);
         self.in_service_last_position = 0;
         Some(q)
@@ -173,12 +173,12 @@ impl Bfq {
     }
 
     /// Whether `q` consumed its budget slowly, and how long it was in service in ms.
-    fn is_slow(&self, q: QueueId, compensate: bool) -> (bool, u64) {
+    pub(super) fn is_slow(&self, q: QueueId, compensate: bool) -> (bool, u64) {
         let queue = &self.queues[q];
         if !queue.sync {
             return (false, 0);
         }
-        let until = if compensate { self.idling_since } else { self.now };
+        let until = if compensate { self.idling_since } else { self.now.since(self.stood) };
         let ns = until.0 as i64 + self.replay.clock_error_ns - self.budget_start.0 as i64;
         if ns < 0 {
             // The kernel takes a time below zero for more than an hour.

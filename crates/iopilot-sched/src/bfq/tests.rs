@@ -453,3 +453,26 @@ fn a_task_whose_clock_stands_still_has_a_queue_pay_for_more_than_an_hour() {
     assert_eq!(charged(0), 0, "it came into service when the other began to submit");
     assert!(charged(-1) > 0, "or just after");
 }
+
+#[test]
+fn a_queue_is_in_service_by_the_clock_of_who_put_it_there() {
+    // Put in service by a task, and taken out by whoever hears of a completion 1999 us later, or the other way round.
+    let took_ms = |began: Nanos, ended: Nanos| {
+        let mut b = Bench::new(Bfq::new(&Environment::default()));
+        b.now = Nanos::from_secs(1);
+        read_of(&mut b, 1, 10_000);
+        b.scheduler.clock_stood(began);
+        b.dispatch().unwrap();
+        let q = b.scheduler.in_service.unwrap();
+        b.now += Nanos::from_micros(1999);
+        b.scheduler.advance(&b.rqs, b.now);
+        b.scheduler.clock_stood(ended);
+        b.scheduler.is_slow(q, false).1
+    };
+    let still = Nanos::from_micros(5);
+    assert_eq!(took_ms(Nanos::ZERO, Nanos::ZERO), 1);
+    assert_eq!(took_ms(still, Nanos::ZERO), 2, "its clock was 5 us behind when it came into service");
+    assert_eq!(took_ms(still, still), 1);
+    let long = Nanos::from_millis(2);
+    assert_eq!(took_ms(Nanos::ZERO, long), TIMEOUT_MS, "less than none, which the kernel takes for an hour");
+}

@@ -53,6 +53,8 @@ impl BlockLayer {
     /// The same where a recording tells when requests were handed over: as many are chosen at once as the kernel would, and they reach the
     /// device one after the other.
     fn choose<D: Device>(&mut self, now: Nanos, device: &mut D) {
+        let stood = self.asks().map_or(Nanos::ZERO, |asks| asks.begin_to_ask(now));
+        self.scheduler.clock_stood(stood);
         while !self.plug.is_plugged() {
             let room = self.in_flight < self.queue.queue_depth;
             let left = self.pulled.is_some();
@@ -65,7 +67,7 @@ impl BlockLayer {
                 }
             }
             let chosen = self.pulled.take_if(|_| room);
-            let Some(asks) = self.asks() else { return };
+            let Some(asks) = self.asks() else { break };
             let Some(id) = chosen else {
                 asks.was_busy(true);
                 break;
@@ -78,6 +80,7 @@ impl BlockLayer {
                 break;
             }
         }
+        self.scheduler.clock_stood(Nanos::ZERO);
         if self.issuing.is_none() {
             self.issuing = self.asks().and_then(|asks| asks.begin(now));
         }

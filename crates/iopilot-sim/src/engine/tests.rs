@@ -291,7 +291,7 @@ proptest! {
             let log = device.log.clone();
             let run = if let Some((times, choice)) = &told {
                 let time = |n: usize| times[n % times.len()].map(Nanos);
-                let of = |n| HandOver { inserted: time(n), completed: time(n + 1), issued: time(n + 2) };
+                let of = |n| HandOver { inserted: time(n), completed: time(n + 1), issued: time(n + 2), ..HandOver::default() };
                 let hand_overs = HandOvers::new((0..records.len()).map(of).collect(), Nanos(*choice));
                 let told = RunConfig { block: config.clone(), hand_overs: Some(hand_overs), ..RunConfig::default() };
                 engine_of(&told, Open::new(records.clone()), spec.name, device).run(quietly)

@@ -43,6 +43,16 @@ pub(crate) enum Vdisk {
         #[arg(long)]
         json: bool,
     },
+    /// Put a virtual disk's model back as it was when it was attached, its cache empty; its data stay.
+    Reset {
+        /// Its name or device.
+        disk: String,
+        #[command(flatten)]
+        state: VdiskState,
+        /// Print what the clocks showed then, as JSON.
+        #[arg(long)]
+        json: bool,
+    },
     /// Serve what `attach` wants, which comes on standard input.
     #[command(hide = true)]
     Serve,

@@ -36,6 +36,14 @@ pub(crate) fn run(command: &Vdisk, context: &Context) -> anyhow::Result<String> 
             }
             Ok(String::new())
         }
+        Vdisk::Reset { disk, state, json } => {
+            let (attachment, clocks) = vdisk::reset(&state.state_dir, disk)?;
+            if *json {
+                return render::json(&clocks);
+            }
+            context.note(format_args!("{}: {} as new", attachment.name, attachment.disk));
+            Ok(String::new())
+        }
         Vdisk::Stats { disk, state, json } => {
             let (attachment, stats) = vdisk::stats(&state.state_dir, disk)?;
             if *json {

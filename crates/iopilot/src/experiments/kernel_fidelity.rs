@@ -12,6 +12,7 @@ mod predict;
 mod race;
 mod replay;
 mod requests;
+mod start;
 
 use super::{Experiment, Outcome, Setup};
 use iopilot_live::ReadPattern;

@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, bail};
 use iopilot_block::Nanos;
-use iopilot_live::vdisk::{self, Attachment, VDISK_STATE};
+use iopilot_live::vdisk::{self, Attachment, VDISK_STATE, VdiskReset};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
@@ -50,6 +50,12 @@ impl VirtualDisk {
             vdisk::stats(Path::new(VDISK_STATE), &self.attachment.name).context("asking a virtual disk")?;
         let answers = stats.requests.total();
         Ok(Lateness { answers, sum_us: stats.lateness_us.mean * answers as f64 })
+    }
+
+    /// Puts its model back as it was at the beginning.
+    pub(super) fn reset(&self) -> anyhow::Result<VdiskReset> {
+        let reset = vdisk::reset(Path::new(VDISK_STATE), &self.attachment.name);
+        Ok(reset.context("resetting a virtual disk")?.1)
     }
 
     /// Detaches it; each request that it served, in order of departure.

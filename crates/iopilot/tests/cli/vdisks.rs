@@ -3,6 +3,7 @@
 
 use crate::{Sandbox, skipped};
 use serde_json::Value;
+use std::cell::RefCell;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -195,6 +196,42 @@ fn a_disk_is_what_was_asked_for_and_tells_what_it_did() {
         assert!(times(row)[..3].is_sorted(), "{row:?}");
         assert_eq!(began(row), began(&rows[0]), "{row:?}");
     }
+    disks.are_gone();
+}
+
+#[test]
+fn a_disk_that_is_reset_has_nothing_in_its_cache() {
+    let Some(disks) = Disks::new("resetting virtual disks") else { return };
+    let disk = disks.attach("--disk hd-500-16 --size 1G --name again --requests-out log.csv");
+    // Far from where others look for file systems and partitions.
+    let read = || disks.tool(&format!("dd if={} of=/dev/null bs=4k count=1 skip=100000 iflag=direct", device(&disk)));
+    read();
+    read();
+    // Somebody who looks what is on a new disk may be reading.
+    let told = RefCell::new(String::new());
+    wait_until("an idle disk", || {
+        let reset = disks.sandbox.run("vdisk reset again --json --state-dir state");
+        *told.borrow_mut() = reset.stdout;
+        reset.code == 0
+    });
+    let clocks: Value = serde_json::from_str(&told.borrow()).unwrap();
+    read();
+    disks.ok("detach again");
+
+    let log = fs::read_to_string(disks.sandbox.path().join("log.csv")).unwrap();
+    let number = |line: &str, n: usize| -> u64 { line.split(',').nth(n).unwrap().parse().unwrap() };
+    let of_place: Vec<&str> = log.lines().filter(|line| line.starts_with("read,800000,")).collect();
+    let took: Vec<u64> = of_place.iter().map(|line| number(line, 4) - number(line, 3)).collect();
+    assert_eq!(took.len(), 3, "{log}");
+    assert!(took[1] < 500_000 && took[2] > 2 * took[1], "the second hits, the third does not: {took:?}");
+    let began = |of: &[u64; 2]| of[0] - of[1];
+    let [monotonic, model] = ["monotonic_ns", "model_ns"].map(|key| clocks[key].as_u64().unwrap());
+    assert_eq!(began(&[monotonic, model]), began(&[number(of_place[0], 3), number(of_place[0], 6)]));
+
+    disks.attach("--disk none --name bare");
+    let line = disks.refused("reset bare");
+    assert!(line.contains("a disk without a model, expected one that has one to be reset"), "{line}");
+    disks.ok("detach bare");
     disks.are_gone();
 }
 

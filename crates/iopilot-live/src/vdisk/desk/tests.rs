@@ -134,3 +134,21 @@ proptest! {
         prop_assert_eq!(desk.in_flight(), 0);
     }
 }
+
+#[test]
+fn an_idle_device_is_replaced_and_time_goes_on() {
+    let mut desk = desk(4);
+    let id = desk.enter(read(0), Nanos(50));
+    let slow = || ConstantDevice::simple(1 << 20, 4, Nanos(9000), 0.0);
+    assert!(!desk.replace(slow()));
+    desk.deliver(id, 1);
+    desk.run(Nanos(2000));
+    assert_eq!(dues(&mut desk), [(1, 1050)]);
+    assert!(desk.replace(slow()));
+    let id = desk.enter(read(0), Nanos(1900));
+    desk.deliver(id, 2);
+    desk.run(Nanos(20_000));
+    assert_eq!(dues(&mut desk), [(2, 11_000)], "not before what has been");
+    desk.retire();
+    assert!(!desk.replace(slow()), "nobody would ask it");
+}

@@ -8,14 +8,17 @@ use std::sync::Arc;
 
 /// What reaches the device later than this after it arrived waited for something.
 const WAITED: Nanos = Nanos::from_micros(100);
-/// How soon the scheduler is asked where nothing came to the device after that: so soon as nobody stands in the way.
+/// How soon the scheduler is asked where nothing tells it.
 const SOON: Nanos = Nanos::from_micros(2);
+/// For how long the clock of a task has stood still when it hands a request to the scheduler: it looks at it when it has a tag for that,
+/// which is after it waited for the scheduler to see whether the request could be merged.
+const STOOD: Nanos = Nanos::from_micros(2);
 /// Of fewer times no median is taken.
 const ENOUGH: usize = 20;
 
-/// What came to the device after each of `records`, which were handed to the scheduler when they arrived: after it was inserted, and
-/// after it was complete or issued itself, where there was something that waited.
-pub(super) fn of_each(records: &[TraceRecord]) -> Arc<[HandOver]> {
+/// What came to the device after each of `records`, which were handed to the scheduler when they arrived, so long after they were
+/// submitted: after it was inserted, and after it was complete or issued itself, where there was something that waited.
+pub(super) fn of_each(records: &[TraceRecord], submitted: &[Nanos]) -> Arc<[HandOver]> {
     let mut issues: Vec<(Nanos, Nanos)> = records.iter().filter_map(|r| Some((r.issue?, r.arrival))).collect();
     issues.sort_unstable();
     let next = |after: Nanos, arrived_by: Nanos| {
@@ -23,14 +26,48 @@ pub(super) fn of_each(records: &[TraceRecord]) -> Arc<[HandOver]> {
         let takes = first.0.since(after);
         (first.1 <= arrived_by && takes < WAITED).then_some(takes)
     };
-    let of = |r: &TraceRecord| HandOver {
+    let of = |(r, &stood): (&TraceRecord, &Nanos)| HandOver {
         inserted: next(r.arrival, Nanos::MAX),
         completed: r.completion.and_then(|end| next(end, end)),
         issued: r.issue.and_then(|issue| next(Nanos(issue.0 + 1), issue)).map(|takes| Nanos(takes.0 + 1)),
+        next: None,
+        stood: stood.min(STOOD),
     };
-    let mut all: Vec<HandOver> = records.iter().map(of).collect();
+    let mut all: Vec<HandOver> = records.iter().zip(submitted).map(of).collect();
+    // Where nothing came, the scheduler was asked as soon as where something did.
+    let usually = |takes: fn(&HandOver) -> Option<Nanos>| {
+        let mut known: Vec<Nanos> = all.iter().filter_map(takes).collect();
+        let middle = known.len() / 2;
+        Some(if known.is_empty() { SOON } else { *known.select_nth_unstable(middle).1 })
+    };
+    let (inserted, issued) = (usually(|one| one.inserted), usually(|one| one.issued));
     for one in &mut all {
-        (one.inserted, one.issued) = (one.inserted.or(Some(SOON)), one.issued.or(Some(SOON)));
+        (one.inserted, one.issued) = (one.inserted.or(inserted), one.issued.or(issued));
+    }
+    all.into()
+}
+
+/// Who got the tag of each of `records`, which passed no scheduler, and when. A task's own next request comes first to it; else the one
+/// that is issued first gets the one that is free longest.
+pub(super) fn of_tags(records: &[TraceRecord]) -> Arc<[HandOver]> {
+    let mut all = vec![HandOver::default(); records.len()];
+    let ends = records.iter().enumerate().filter_map(|(n, r)| Some((r.completion?, false, n)));
+    let issues = records.iter().enumerate().filter_map(|(n, r)| Some((r.issue?, true, n)));
+    let mut events: Vec<(Nanos, bool, usize)> = ends.chain(issues).collect();
+    events.sort_unstable();
+    let mut free: Vec<usize> = Vec::new();
+    for (now, is_issue, n) in events {
+        if !is_issue {
+            free.push(n);
+            continue;
+        }
+        let end = |of: usize| records[of].completion.unwrap_or_default();
+        let own = |&of: &usize| records[of].process == records[n].process && end(of) < records[n].arrival;
+        let at = free.iter().position(own).unwrap_or_default();
+        if at < free.len() {
+            let of = free.remove(at);
+            all[of] = HandOver { completed: Some(now.since(end(of))), next: Some(n as u64), ..HandOver::default() };
+        }
     }
     all.into()
 }
@@ -88,7 +125,7 @@ fn median_us(times: &mut [Nanos]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iopilot_block::{Lba, Op, Sectors};
+    use iopilot_block::{Lba, Op, ProcessId, Sectors};
 
     /// Two tasks that read in turns on a device that takes one request: the first of a pair waits for nothing, the other for it.
     fn recording(pairs: u64) -> Vec<TraceRecord> {
@@ -114,16 +151,33 @@ mod tests {
     #[test]
     fn each_tells_what_came_after_it() {
         let us = |us: u64| Some(Nanos::from_micros(us));
-        let told = of_each(&recording(2));
+        let told = of_each(&recording(2), &[SOON; 4]);
         // The first goes at once; the other after it, and after the other nothing that waits.
-        assert_eq!(told[0], HandOver { inserted: us(6), completed: us(9), issued: Some(SOON) });
-        assert_eq!(told[1], HandOver { inserted: us(5), completed: None, issued: Some(SOON) });
+        let first = HandOver { inserted: us(6), completed: us(9), issued: Some(SOON), next: None, stood: SOON };
+        assert_eq!(told[0], first);
+        assert_eq!(told[1], HandOver { inserted: us(5), completed: None, ..first });
         assert_eq!(told[3], told[1]);
         // Another that came in time goes right after the first.
         let mut both = recording(1);
         both[1].issue = us(18);
-        let told = of_each(&both);
-        assert_eq!(told[0], HandOver { inserted: us(6), completed: None, issued: us(12) });
+        let told = of_each(&both, &[SOON; 2]);
+        assert_eq!(told[0], HandOver { completed: None, issued: us(12), ..first });
+    }
+
+    #[test]
+    fn a_tag_goes_to_its_own_task_or_to_who_is_issued_first() {
+        let one = |process: u32, arrival: u64, issue: u64, completion: u64| TraceRecord {
+            process: Some(ProcessId(process)),
+            issue: Some(Nanos(1000 * issue)),
+            completion: Some(Nanos(1000 * completion)),
+            ..TraceRecord::new(Nanos(1000 * arrival), Op::Read, Lba(0), Sectors(8))
+        };
+        // One tag: the first task keeps it once, then the other has it, and that one keeps it.
+        let records = [one(1, 0, 4, 100), one(1, 120, 124, 200), one(2, 50, 230, 300), one(2, 320, 324, 400)];
+        let told = of_tags(&records);
+        let next: Vec<_> = told.iter().map(|one| one.next).collect();
+        assert_eq!(next, [Some(1), Some(2), Some(3), None]);
+        assert_eq!(told[1].completed, Some(Nanos::from_micros(30)));
     }
 
     #[test]

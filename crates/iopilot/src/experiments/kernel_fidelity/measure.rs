@@ -1,12 +1,14 @@
 //! Records the loads under the kernel's schedulers.
 
 use super::predict::Figures;
+use super::start::Start;
 use super::{Cell, Plan, SCHEDULERS, race};
 use crate::experiments::Setup;
 use crate::experiments::virtual_disk::{Served, VirtualDisk};
 use anyhow::{Context as _, bail};
 use iopilot_block::{Lba, Nanos};
-use iopilot_live::{Backend, BlockQueue, Capture, CaptureOptions, ReadLoad, ReadPattern, Signals};
+use iopilot_device::load_disk;
+use iopilot_live::{Backend, BlockQueue, Capture, CaptureOptions, ReadLoad, Signals};
 use iopilot_trace::TraceRecord;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,11 +33,6 @@ pub(super) const KNOWN: f64 = 2.5;
 const AGAIN: usize = 4;
 /// What the part of a task is moved on by from one turn of the schedulers to the next.
 const APART: u64 = 32 << 20;
-/// Before each recording so many reads, where no task reads, displace what the disk's cache holds: a simulation begins without it, and
-/// the schedulers of a turn read the same places.
-const DISPLACING: u32 = 64;
-/// Where they begin: between what tasks read from the begin and from the end of the smallest part.
-const BETWEEN: u64 = 1 << 30;
 
 /// What reached the disk, from the first request of a load to the last.
 pub(super) struct Recording {
@@ -57,8 +54,8 @@ pub(super) struct Path {
     pub(super) back: Vec<Nanos>,
     /// What of that the server was late.
     pub(super) late: Vec<Nanos>,
-    /// Of the request that begins at a sector, the ways there and back.
-    pub(super) of: Vec<(Lba, (Nanos, Nanos))>,
+    /// Of each request, the ways there and back; `None` for one that was merged into another.
+    pub(super) of: Vec<Option<(Nanos, Nanos)>>,
     /// What the clock of the disk's model showed when the first request arrived at the block layer: it tells where the medium stood.
     pub(super) model: Option<Nanos>,
 }
@@ -66,21 +63,29 @@ pub(super) struct Path {
 impl Path {
     /// Finds `records`, whose times count from `origin`, in the log of the disk, which may hold more.
     fn of(records: &[TraceRecord], origin: Nanos, served: &HashMap<u64, Vec<Served>>) -> Self {
-        let mut path = Self::default();
-        for record in records {
-            let (Some(issue), Some(completion)) = (record.issue, record.completion) else { continue };
-            let (issue, completion) = (origin + issue, origin + completion);
-            let of_place = served.get(&record.lba.0).into_iter().flatten();
-            if let Some(s) = of_place.into_iter().find(|s| s.arrived >= issue && s.left <= completion) {
-                let (there, back) = (s.arrived.since(issue), completion.since(s.due));
-                path.there.push(there);
-                path.back.push(back);
-                path.of.push((record.lba, (there, back)));
-                path.late.push(s.left.since(s.due));
-                path.model = Some(s.model.since(s.arrived.since(origin)));
-            }
+        let found = |record: &TraceRecord| {
+            let (issue, completion) = (origin + record.issue?, origin + record.completion?);
+            let mut of_place = served.get(&record.lba.0)?.iter();
+            let s = of_place.find(|s| s.arrived >= issue && s.left <= completion)?;
+            Some((s, s.arrived.since(issue), completion.since(s.due)))
+        };
+        let all: Vec<_> = records.iter().map(found).collect();
+        let way = |&(_, there, back): &(&Served, Nanos, Nanos)| (there, back);
+        Self {
+            there: all.iter().flatten().map(|(_, there, _)| *there).collect(),
+            back: all.iter().flatten().map(|(_, _, back)| *back).collect(),
+            late: all.iter().flatten().map(|(s, _, _)| s.left.since(s.due)).collect(),
+            of: all.iter().map(|found| found.as_ref().map(way)).collect(),
+            model: all.iter().flatten().next().map(|(s, _, _)| s.model.since(s.arrived.since(origin))),
         }
-        path
+    }
+
+    /// The ways of `records`, by the sector that they begin at, in the order of issue.
+    pub(super) fn by_sector(&self, records: &[TraceRecord]) -> Vec<(Lba, (Nanos, Nanos))> {
+        let known = records.iter().zip(&self.of).filter_map(|(r, way)| Some((r.issue, r.lba, (*way)?)));
+        let mut known: Vec<_> = known.collect();
+        known.sort_by_key(|(issue, ..)| *issue);
+        known.into_iter().map(|(_, lba, way)| (lba, way)).collect()
     }
 }
 
@@ -137,6 +142,7 @@ pub(super) fn all(plan: &Plan, setup: &Setup<'_>) -> anyhow::Result<Vec<Measured
     let mut measured: Vec<Measured> = Vec::new();
     let cells: usize = plan.depths.iter().map(|&depth| plan.cells(depth).len()).sum();
     let (least, most) = plan.recordings;
+    let spec = load_disk(plan.disk)?;
     let mut spare = cells * SCHEDULERS.len() * least / AGAIN;
     for &depth in &plan.depths {
         let disk = VirtualDisk::attach(plan.disk, plan.size, depth)?;
@@ -149,6 +155,7 @@ pub(super) fn all(plan: &Plan, setup: &Setup<'_>) -> anyhow::Result<Vec<Measured
                 reads: (plan.reads)(cell.processes) / cell.processes,
                 skip: 0,
                 seed: setup.seed,
+                begin: None,
             };
             // Each scheduler in turn, so that what drifts meets all of them, and as often as the others, so that what they read does
             // not tell them apart.
@@ -157,9 +164,10 @@ pub(super) fn all(plan: &Plan, setup: &Setup<'_>) -> anyhow::Result<Vec<Measured
                     break;
                 }
                 load.skip = turn as u64 * APART;
+                let start = Start::of_turn(&spec, turn);
                 for measured in &mut here {
                     let scheduler = SCHEDULERS[measured.scheduler];
-                    measured.recordings.push(on_time(&disk, scheduler, &load, &signals, &mut spare)?);
+                    measured.recordings.push(on_time(&disk, scheduler, (&load, start), &signals, &mut spare)?);
                     setup.progress.add(u64::from(load.reads * load.processes));
                 }
             }
@@ -177,7 +185,7 @@ pub(super) fn all(plan: &Plan, setup: &Setup<'_>) -> anyhow::Result<Vec<Measured
 fn on_time(
     disk: &VirtualDisk,
     scheduler: &str,
-    load: &ReadLoad,
+    load: (&ReadLoad, Start),
     signals: &Signals,
     spare: &mut usize,
 ) -> anyhow::Result<Recording> {
@@ -201,7 +209,12 @@ fn on_time(
 }
 
 /// A recording in which nothing is missing.
-fn recorded(disk: &VirtualDisk, scheduler: &str, load: &ReadLoad, signals: &Signals) -> anyhow::Result<Recording> {
+fn recorded(
+    disk: &VirtualDisk,
+    scheduler: &str,
+    load: (&ReadLoad, Start),
+    signals: &Signals,
+) -> anyhow::Result<Recording> {
     let mut left = TRIES;
     loop {
         left -= 1;
@@ -213,17 +226,21 @@ fn recorded(disk: &VirtualDisk, scheduler: &str, load: &ReadLoad, signals: &Sign
 }
 
 /// Puts `scheduler` in place, runs `load`, and records it.
-fn try_to_record(disk: &VirtualDisk, scheduler: &str, load: &ReadLoad, signals: &Signals) -> anyhow::Result<Recording> {
+fn try_to_record(
+    disk: &VirtualDisk,
+    scheduler: &str,
+    (load, start): (&ReadLoad, Start),
+    signals: &Signals,
+) -> anyhow::Result<Recording> {
     let queue = BlockQueue::open(disk.device())?;
     // A scheduler that is in place already would go on with what it has learnt; a simulation of it begins afresh.
     queue.set_scheduler("none")?;
-    let displacing =
-        ReadLoad { pattern: ReadPattern::Strided512k, processes: 1, reads: DISPLACING, skip: BETWEEN, seed: load.seed };
-    displacing.run(disk.device(), &AtomicBool::new(false))?;
     queue.set_scheduler(scheduler)?;
     // The kernel's own events: each one counts here, and a BPF program can miss one.
     let options = CaptureOptions { backend: Backend::Tracefs, ..CaptureOptions::new(disk.device()) };
     let mut capture = Capture::with_patience(&options, LONGEST)?;
+    // A simulation, too, begins with an empty cache and the arm at rest; and the schedulers of a turn read the same places.
+    let load = ReadLoad { begin: Some(start.begin(disk.reset()?)), ..*load };
     let stop = AtomicBool::new(false);
     let mut records = Vec::new();
     thread::scope(|scope| -> anyhow::Result<()> {

@@ -1,6 +1,6 @@
 //! [`Replayable`]: a recording, ready to be replayed.
 
-use super::hand_over::{Usual, of_each};
+use super::hand_over::{Usual, of_each, of_tags};
 use super::measure::Recording;
 use super::predict::Figures;
 use super::race;
@@ -29,8 +29,8 @@ pub(super) struct Replayable<'a> {
     pub(super) hand_over: Usual,
     requests: Vec<ReplayRecord>,
     dependencies: Dependencies,
-    /// What it tells of the scheduler it was recorded under; `None` under `none`.
-    own: Option<Own>,
+    /// What it tells of the scheduler it was recorded under.
+    own: Own,
 }
 
 /// A recording as its own scheduler saw it: requests arrive when they were handed to it.
@@ -53,11 +53,10 @@ fn later(r: &TraceRecord, by: Nanos) -> TraceRecord {
 }
 
 impl Own {
-    fn of(recording: &Recording) -> anyhow::Result<Option<Self>> {
+    fn of(recording: &Recording) -> anyhow::Result<Self> {
         let records = &recording.records;
-        if records.iter().all(|r| r.inserted.is_none()) {
-            return Ok(None);
-        }
+        // Under `none` a request is handed to nobody.
+        let scheduled = records.iter().any(|r| r.inserted.is_some());
         let mut inserted: Vec<(Nanos, TraceRecord)> = records
             .iter()
             .map(|r| (r.arrival, TraceRecord { arrival: r.inserted.unwrap_or(r.arrival), ..r.clone() }))
@@ -67,17 +66,17 @@ impl Own {
         let inserted: Vec<TraceRecord> = inserted.into_iter().map(|(_, r)| r).collect();
         let first = |records: &[TraceRecord]| records.iter().map(|r| r.arrival).min().unwrap_or_default();
         let begin = first(&inserted).since(first(records));
-        let hand_overs = of_each(&inserted);
+        let hand_overs = if scheduled { of_each(&inserted, &before) } else { of_tags(&inserted) };
         let tick = Nanos(recording.origin.0 % SECOND);
         let inserted: Vec<TraceRecord> = inserted.iter().map(|r| later(r, tick)).collect();
-        Ok(Some(Self {
+        Ok(Self {
             requests: inserted.iter().map(ReplayRecord::from).collect(),
             dependencies: infer(&inserted, &InferOptions::default())?,
             hand_overs,
             before,
             begin,
             tick,
-        }))
+        })
     }
 
     /// What became of the requests, from their arrival.
@@ -118,10 +117,10 @@ impl<'a> Replayable<'a> {
     ) -> anyhow::Result<RunReport> {
         let config = RunConfig { seed: config.seed.wrapping_add(draw), ..config.clone() };
         let path = &self.recording.path;
-        let known = path.of.iter().copied();
         // The medium stands where it stood then.
-        let disk = OnClock::new(on.machine.device(), path.model.map_or(Nanos::ZERO, |model| model.since(begin)));
-        let device = Distant::new(disk, &path.there, &path.back, config.seed).knowing(known);
+        let disk = OnClock::new(on.machine.device(), path.model.unwrap_or(begin), begin);
+        let device =
+            Distant::new(disk, &path.there, &path.back, config.seed).knowing(path.by_sector(&self.recording.records));
         let source = Dependent::new(requests, dependencies, 1.0);
         Ok(run(source, device, on.scheduler, &config, on.setup.progress)?)
     }
@@ -149,11 +148,11 @@ impl<'a> Replayable<'a> {
 
     /// The mean over as many replays as the scheduler needs.
     pub(super) fn figures(&self, race: Option<f64>, on: &Rig<'_>) -> anyhow::Result<Figures> {
-        if let (Some(own), None) = (&self.own, on.hand_over) {
-            let all: anyhow::Result<Vec<_>> = (0..DRAWS).map(|draw| self.again(own, draw, on)).collect();
+        let race = race.unwrap_or(on.config.host.tag_steal_probability);
+        if on.hand_over.is_none() {
+            let all: anyhow::Result<Vec<_>> = (0..DRAWS).map(|draw| self.again(race, draw, on)).collect();
             return Ok(Figures::mean(&all?));
         }
-        let race = race.unwrap_or(on.config.host.tag_steal_probability);
         let draws = if on.scheduler.name == "none" { DRAWS } else { 1 };
         let once = |draw: u64| -> anyhow::Result<Figures> {
             let report = self.once(race, draw, on)?;
@@ -164,11 +163,12 @@ impl<'a> Replayable<'a> {
     }
 
     /// One replay under the scheduler it was recorded under, which is asked when it was asked.
-    fn again(&self, own: &Own, draw: u64, on: &Rig<'_>) -> anyhow::Result<Figures> {
+    fn again(&self, race: f64, draw: u64, on: &Rig<'_>) -> anyhow::Result<Figures> {
+        let own = &self.own;
         let choice = CHOICE + Nanos(draw * CHOICE_STEP);
         let hand_overs = HandOvers::new(Arc::clone(&own.hand_overs), choice);
-        let config =
-            RunConfig { host: self.hand_over.on(&on.config.host), hand_overs: Some(hand_overs), ..on.config.clone() };
+        let host = HostConfig { tag_steal_probability: race, ..self.hand_over.on(&on.config.host) };
+        let config = RunConfig { host, hand_overs: Some(hand_overs), ..on.config.clone() };
         let report = self.run((&own.requests, &own.dependencies), own.tick, draw, &config, on)?;
         Ok(own.figures(&report))
     }

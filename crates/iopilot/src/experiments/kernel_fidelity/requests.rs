@@ -2,8 +2,7 @@
 
 use super::measure::Measured;
 use super::{Cell, SCHEDULERS};
-use iopilot_block::{Lba, Nanos};
-use std::collections::HashMap;
+use iopilot_block::Nanos;
 use std::fmt::Write as _;
 
 /// Every request that was recorded, for those who want to look closer. Times count from the first of a recording, which `began_ns`
@@ -17,10 +16,8 @@ pub(super) fn table(measured: &[Measured]) -> String {
     for m in measured {
         let Cell { pattern, processes, depth } = m.cell;
         for (n, recording) in m.recordings.iter().enumerate() {
-            let path: HashMap<Lba, (Nanos, Nanos)> = recording.path.of.iter().copied().collect();
-            for r in &recording.records {
+            for (r, way) in recording.records.iter().zip(&recording.path.of) {
                 let time = |t: Option<Nanos>| t.map_or_else(String::new, |t| t.0.to_string());
-                let way = path.get(&r.lba);
                 let _ = writeln!(
                     text,
                     "{pattern},{processes},{depth},{},{n},{},{},{},{},{},{},{},{},{},{},{},{},{}",
@@ -35,8 +32,8 @@ pub(super) fn table(measured: &[Measured]) -> String {
                     r.cpu.unwrap_or_default(),
                     u8::from(r.merged == Some(true)),
                     recording.origin.0,
-                    time(way.map(|(there, _)| *there)),
-                    time(way.map(|(_, back)| *back)),
+                    time(way.map(|(there, _)| there)),
+                    time(way.map(|(_, back)| back)),
                     time(recording.path.model),
                 );
             }
@@ -103,7 +100,7 @@ mod tests {
             // Earlier tables have no ways.
             if let (Some(there), Some(back)) = (fields.get(15), fields.get(16)) {
                 let way = there.parse().ok().zip(back.parse().ok()).map(|(there, back)| (Nanos(there), Nanos(back)));
-                path.of.extend(way.map(|way| (Lba(number(9)), way)));
+                path.of.push(way);
                 path.there.extend(way.map(|way| way.0));
                 path.back.extend(way.map(|way| way.1));
                 path.model = fields.get(17).and_then(|model| model.parse().ok().map(Nanos));
