@@ -90,7 +90,7 @@ pub(super) fn all(plan: &Plan, measured: &[Measured], setup: &Setup<'_>) -> anyh
         let here = measured.iter().zip(&recordings).filter(|(m, _)| (m.scheduler, m.cell.depth) == (scheduler, depth));
         Usual::typical(&here.flat_map(|(_, recordings)| recordings).map(|r| r.hand_over).collect::<Vec<_>>())
     };
-    let one = |((m, recordings), races): ((&Measured, &Vec<Replayable<'_>>), &Vec<Option<f64>>)| -> anyhow::Result<Predicted> {
+    let one = |(m, recordings): (&Measured, &Vec<Replayable<'_>>)| -> anyhow::Result<Predicted> {
         let depth = m.cell.depth;
         let mut machine = of_depth(depth);
         // A recording under another scheduler tells nothing of the race for tags, nor of what it takes to hand requests over: then they
@@ -102,14 +102,13 @@ pub(super) fn all(plan: &Plan, measured: &[Measured], setup: &Setup<'_>) -> anyh
             let spec: SchedulerSpec = SchedulerSpec::parse(SCHEDULERS[scheduler])?;
             let other = (scheduler != m.scheduler).then(|| hand_over(scheduler, depth));
             let rig = Rig { machine: &machine, scheduler: &spec, config: &config, hand_over: other, setup };
-            let runs = recordings.iter().zip(races).map(|(r, race)| r.figures(*race, &rig));
-            *figures = runs.collect::<anyhow::Result<_>>()?;
+            *figures = recordings.iter().map(|r| r.figures(&rig)).collect::<anyhow::Result<_>>()?;
         }
         let spec: SchedulerSpec = SchedulerSpec::parse(SCHEDULERS[m.scheduler])?;
         let same = m.recordings.iter().map(|r| picks(&r.records, r.origin, &spec, &machine, depth));
         Ok(Predicted { under, picks: same.sum::<anyhow::Result<Picks>>()? })
     };
-    measured.par_iter().zip(&recordings).zip(&races).map(one).collect()
+    measured.par_iter().zip(&recordings).map(one).collect()
 }
 
 /// What each recording under `none` on a disk of `depth` shows of the race for tags.

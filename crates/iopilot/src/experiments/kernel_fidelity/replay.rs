@@ -13,8 +13,7 @@ use iopilot_sim::{HandOver, HandOvers, HostConfig, Machine, RunConfig, RunReport
 use iopilot_trace::{Dependencies, InferOptions, TraceRecord, infer};
 use std::sync::Arc;
 
-/// How often a recording is replayed where something is drawn: under `none` the race for tags, and under the scheduler that it was
-/// recorded under when that chose.
+/// How often a recording is replayed where something is drawn.
 const DRAWS: u64 = 8;
 /// A kernel chooses so long before the request reaches the device, or up to [`DRAWS`] - 1 times [`CHOICE_STEP`] longer.
 const CHOICE: Nanos = Nanos(400);
@@ -147,15 +146,15 @@ impl<'a> Replayable<'a> {
     }
 
     /// The mean over as many replays as the scheduler needs.
-    pub(super) fn figures(&self, race: Option<f64>, on: &Rig<'_>) -> anyhow::Result<Figures> {
-        let race = race.unwrap_or(on.config.host.tag_steal_probability);
-        if on.hand_over.is_none() {
-            let all: anyhow::Result<Vec<_>> = (0..DRAWS).map(|draw| self.again(race, draw, on)).collect();
-            return Ok(Figures::mean(&all?));
-        }
-        let draws = if on.scheduler.name == "none" { DRAWS } else { 1 };
+    pub(super) fn figures(&self, on: &Rig<'_>) -> anyhow::Result<Figures> {
+        // Who wins the race for tags is drawn under another scheduler's recording, when a scheduler chose under its own.
+        let (own, none) = (on.hand_over.is_none(), on.scheduler.name == "none");
+        let draws = if own == none { 1 } else { DRAWS };
         let once = |draw: u64| -> anyhow::Result<Figures> {
-            let report = self.once(race, draw, on)?;
+            if own {
+                return self.again(draw, on);
+            }
+            let report = self.once(on.config.host.tag_steal_probability, draw, on)?;
             let mut responses: Vec<Nanos> = report.outcomes.iter().flatten().map(|o| o.response).collect();
             Ok(Figures::from_responses(&mut responses, report.bytes, report.elapsed_s))
         };
@@ -163,12 +162,12 @@ impl<'a> Replayable<'a> {
     }
 
     /// One replay under the scheduler it was recorded under, which is asked when it was asked.
-    fn again(&self, race: f64, draw: u64, on: &Rig<'_>) -> anyhow::Result<Figures> {
+    fn again(&self, draw: u64, on: &Rig<'_>) -> anyhow::Result<Figures> {
         let own = &self.own;
         let choice = CHOICE + Nanos(draw * CHOICE_STEP);
         let hand_overs = HandOvers::new(Arc::clone(&own.hand_overs), choice);
-        let host = HostConfig { tag_steal_probability: race, ..self.hand_over.on(&on.config.host) };
-        let config = RunConfig { host, hand_overs: Some(hand_overs), ..on.config.clone() };
+        let config =
+            RunConfig { host: self.hand_over.on(&on.config.host), hand_overs: Some(hand_overs), ..on.config.clone() };
         let report = self.run((&own.requests, &own.dependencies), own.tick, draw, &config, on)?;
         Ok(own.figures(&report))
     }

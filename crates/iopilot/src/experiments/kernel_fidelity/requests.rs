@@ -47,7 +47,6 @@ mod tests {
     use super::super::measure::{Path, Recording, mean_and_errors};
     use super::super::picks::{Picks, picks};
     use super::super::predict::{Figures, of_depth};
-    use super::super::race;
     use super::super::replay::{Replayable, Rig};
     use super::*;
     use crate::experiments::Setup;
@@ -136,18 +135,12 @@ mod tests {
         let Some((text, spec)) = asked_for() else { return };
         let machine = Machine::for_disk("hd-500-16").unwrap();
         let setup = Setup { seed: 42, quick: false, progress: &Progress::default() };
-        let mut recordings = recordings_of(spec.name, &text);
-        if spec.name == "none" {
-            recordings.iter_mut().for_each(|read| read.recording.steals = race::steals(&read.recording.records));
-        }
+        let recordings = recordings_of(spec.name, &text);
         let served = recordings.par_iter().map(|read| {
             let machine = of_depth(&machine, read.depth);
             let config = RunConfig { outcomes: true, ..machine.run_config(&RunOptions::default()) };
             let rig = Rig { machine: &machine, scheduler: &spec, config: &config, hand_over: None, setup: &setup };
-            let replayable = Replayable::new(&read.recording).unwrap();
-            let logging = RunConfig { log: true, ..config.clone() };
-            let race = replayable.race(&Rig { config: &logging, ..rig }).unwrap();
-            replayable.figures(race, &rig).unwrap()
+            Replayable::new(&read.recording).unwrap().figures(&rig).unwrap()
         });
         let served: Vec<Figures> = served.collect();
         let both: Vec<(&Read, Figures)> = recordings.iter().zip(served).collect();
