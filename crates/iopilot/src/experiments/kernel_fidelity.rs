@@ -46,9 +46,25 @@ struct Plan {
     processes: Vec<u32>,
     /// Reads of all processes together.
     reads: fn(u32) -> u32,
-    /// Recordings of each cell under each scheduler, at least and at most: more are made as long as the kernel's own mean is
-    /// not known.
-    recordings: (usize, usize),
+    recordings: Recordings,
+}
+
+/// How many are made of each cell under each scheduler: the fewest that tell the kernel's own means as well as they are asked for.
+#[derive(Clone, Copy, Debug)]
+struct Recordings {
+    least: usize,
+    /// So many at most for means that are known to [`KNOWN`](measure::KNOWN).
+    most: usize,
+    /// Where recordings differ so much that these do not tell the mean to [`SETTLED`](measure::SETTLED), up to so many.
+    chaotic: usize,
+}
+
+impl Recordings {
+    /// Whether `made` of them do, where the standard error of the mean that is known worst is `error` percent.
+    fn are_enough(&self, made: usize, error: f64) -> bool {
+        let needed = if made < self.most { measure::KNOWN } else { measure::SETTLED };
+        made >= self.chaotic || (made >= self.least && error <= needed)
+    }
 }
 
 impl Plan {
@@ -60,7 +76,7 @@ impl Plan {
             patterns: ReadPattern::ALL.to_vec(),
             processes: vec![1, 8, 32],
             reads: |processes| if processes > 8 { 640 } else { 400 },
-            recordings: (3, 8),
+            recordings: Recordings { least: 3, most: 8, chaotic: 48 },
         };
         if !quick {
             return full;
@@ -70,7 +86,7 @@ impl Plan {
             patterns: vec![ReadPattern::Sequential, ReadPattern::SmallFiles],
             processes: vec![1, 8],
             reads: |_| 160,
-            recordings: (1, 1),
+            recordings: Recordings { least: 1, most: 1, chaotic: 1 },
             ..full
         }
     }
@@ -86,4 +102,17 @@ fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
     let measured = measure::all(&plan, setup)?;
     let predicted = predict::all(&plan, &measured, setup)?;
     Ok(judge::outcome(&plan, &measured, &predicted))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recordings_are_made_until_the_kernel_is_known() {
+        let recordings = Plan::new(false).recordings;
+        let enough = |error: f64| (0..100).find(|&made| recordings.are_enough(made, error));
+        assert_eq!([2.4, 2.6, 5.1].map(enough), [Some(3), Some(8), Some(48)]);
+        assert_eq!((0..100).find(|&made| Plan::new(true).recordings.are_enough(made, 0.0)), Some(1));
+    }
 }

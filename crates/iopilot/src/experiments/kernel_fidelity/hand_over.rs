@@ -8,8 +8,6 @@ use std::sync::Arc;
 
 /// What reaches the device later than this after it arrived waited for something.
 const WAITED: Nanos = Nanos::from_micros(100);
-/// How soon the scheduler is asked where nothing tells it.
-const SOON: Nanos = Nanos::from_micros(2);
 /// For how long the clock of a task has stood still when it hands a request to the scheduler: it looks at it when it has a tag for that,
 /// which is after it waited for the scheduler to see whether the request could be merged.
 const STOOD: Nanos = Nanos::from_micros(2);
@@ -18,7 +16,7 @@ const ENOUGH: usize = 20;
 
 /// What came to the device after each of `records`, which were handed to the scheduler when they arrived, so long after they were
 /// submitted: after it was inserted, and after it was complete or issued itself, where there was something that waited.
-pub(super) fn of_each(records: &[TraceRecord], submitted: &[Nanos]) -> Arc<[HandOver]> {
+pub(super) fn of_each(records: &[TraceRecord], submitted: &[Nanos]) -> Vec<HandOver> {
     let mut issues: Vec<(Nanos, Nanos)> = records.iter().filter_map(|r| Some((r.issue?, r.arrival))).collect();
     issues.sort_unstable();
     let next = |after: Nanos, arrived_by: Nanos| {
@@ -33,23 +31,46 @@ pub(super) fn of_each(records: &[TraceRecord], submitted: &[Nanos]) -> Arc<[Hand
         next: None,
         stood: stood.min(STOOD),
     };
-    let mut all: Vec<HandOver> = records.iter().zip(submitted).map(of).collect();
-    // Where nothing came, the scheduler was asked as soon as where something did.
-    let usually = |takes: fn(&HandOver) -> Option<Nanos>| {
-        let mut known: Vec<Nanos> = all.iter().filter_map(takes).collect();
-        let middle = known.len() / 2;
-        Some(if known.is_empty() { SOON } else { *known.select_nth_unstable(middle).1 })
-    };
-    let (inserted, issued) = (usually(|one| one.inserted), usually(|one| one.issued));
-    for one in &mut all {
-        (one.inserted, one.issued) = (one.inserted.or(inserted), one.issued.or(issued));
+    records.iter().zip(submitted).map(of).collect()
+}
+
+/// How soon a scheduler was asked, where something came to the device: the medians.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Asked {
+    /// After an insertion.
+    inserted: Option<Nanos>,
+    /// After another hand-over.
+    issued: Option<Nanos>,
+}
+
+impl Asked {
+    /// As `all` tell it; where too few of them do, as it is in `otherwise`.
+    pub(super) fn of<'a>(all: impl Iterator<Item = &'a HandOver> + Clone, otherwise: Self) -> Self {
+        let median = |takes: fn(&HandOver) -> Option<Nanos>| {
+            let mut known: Vec<Nanos> = all.clone().filter_map(takes).collect();
+            let middle = known.len() / 2;
+            (known.len() >= ENOUGH).then(|| *known.select_nth_unstable(middle).1)
+        };
+        Self {
+            inserted: median(|one| one.inserted).or(otherwise.inserted),
+            issued: median(|one| one.issued).or(otherwise.issued),
+        }
     }
-    all.into()
+
+    /// `all`, where the scheduler is asked so soon after what nothing came to the device after, too.
+    pub(super) fn filled(self, all: &[HandOver]) -> Arc<[HandOver]> {
+        let fill = |one: &HandOver| HandOver {
+            inserted: one.inserted.or(self.inserted),
+            issued: one.issued.or(self.issued),
+            ..*one
+        };
+        all.iter().map(fill).collect()
+    }
 }
 
 /// Who got the tag of each of `records`, which passed no scheduler, and when. A task's own next request comes first to it; else the one
 /// that is issued first gets the one that is free longest.
-pub(super) fn of_tags(records: &[TraceRecord]) -> Arc<[HandOver]> {
+pub(super) fn of_tags(records: &[TraceRecord]) -> Vec<HandOver> {
     let mut all = vec![HandOver::default(); records.len()];
     let ends = records.iter().enumerate().filter_map(|(n, r)| Some((r.completion?, false, n)));
     let issues = records.iter().enumerate().filter_map(|(n, r)| Some((r.issue?, true, n)));
@@ -69,7 +90,7 @@ pub(super) fn of_tags(records: &[TraceRecord]) -> Arc<[HandOver]> {
             all[of] = HandOver { completed: Some(now.since(end(of))), next: Some(n as u64), ..HandOver::default() };
         }
     }
-    all.into()
+    all
 }
 
 /// Medians in microseconds; `None` where too few requests tell.
@@ -151,17 +172,35 @@ mod tests {
     #[test]
     fn each_tells_what_came_after_it() {
         let us = |us: u64| Some(Nanos::from_micros(us));
-        let told = of_each(&recording(2), &[SOON; 4]);
+        let soon = Nanos::from_micros(1);
+        let told = of_each(&recording(2), &[soon; 4]);
         // The first goes at once; the other after it, and after the other nothing that waits.
-        let first = HandOver { inserted: us(6), completed: us(9), issued: Some(SOON), next: None, stood: SOON };
+        let first = HandOver { inserted: us(6), completed: us(9), issued: None, next: None, stood: soon };
         assert_eq!(told[0], first);
         assert_eq!(told[1], HandOver { inserted: us(5), completed: None, ..first });
         assert_eq!(told[3], told[1]);
         // Another that came in time goes right after the first.
         let mut both = recording(1);
         both[1].issue = us(18);
-        let told = of_each(&both, &[SOON; 2]);
+        let told = of_each(&both, &[soon; 2]);
         assert_eq!(told[0], HandOver { completed: None, issued: us(12), ..first });
+    }
+
+    #[test]
+    fn where_nothing_came_the_scheduler_is_asked_as_soon_as_usual() {
+        let told = |inserted| HandOver { inserted, issued: None, ..HandOver::default() };
+        let us = Nanos::from_micros;
+        let of_others = Asked { inserted: Some(us(50)), issued: Some(us(4)) };
+        let mut all = vec![told(Some(us(7))); ENOUGH - 1];
+        assert_eq!(Asked::of(all.iter(), of_others), of_others, "too few");
+        all.push(told(Some(us(9))));
+        let asked = Asked::of(all.iter(), of_others);
+        assert_eq!(asked, Asked { inserted: Some(us(7)), ..of_others });
+        let filled = asked.filled(&[told(None), told(Some(us(30)))]);
+        assert_eq!(
+            filled.iter().map(|one| (one.inserted, one.issued)).collect::<Vec<_>>(),
+            [(Some(us(7)), Some(us(4))), (Some(us(30)), Some(us(4)))]
+        );
     }
 
     #[test]

@@ -4,7 +4,7 @@ mod chance;
 mod ranking;
 mod summary;
 
-use super::measure::{KNOWN, Measured, Path, Spread, mean_and_errors};
+use super::measure::{KNOWN, Measured, Path, SETTLED, Spread, mean_and_errors};
 use super::picks::Picks;
 use super::predict::{Figures, Predicted, steals};
 use super::{Cell, Plan, SCHEDULERS, race, requests};
@@ -136,12 +136,13 @@ pub(super) fn outcome(plan: &Plan, measured: &[Measured], predicted: &[Predicted
     let notes = vec![
         format!(
             "The disk is {} of {} GiB; each figure is the mean of {} to {} recordings, {} in all: until the standard error of \
-             the kernel's mean is {KNOWN} %.",
+             the kernel's mean is {KNOWN} %, after {} of them {SETTLED} %.",
             plan.disk,
             plan.size >> 30,
-            plan.recordings.0,
-            plan.recordings.1,
+            plan.recordings.least,
+            plan.recordings.chaotic,
             measured.iter().map(|m| m.recordings.len()).sum::<usize>(),
+            plan.recordings.most,
         ),
         format!(
             "Requests are {:.0} us under way to the disk and {:.0} us back, of which it is late {:.0} us (means of all).",

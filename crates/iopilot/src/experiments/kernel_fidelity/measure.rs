@@ -29,6 +29,8 @@ const HELD_UP: f64 = 0.02;
 /// The kernel's mean is known where its standard error, by how much recordings differ, is at most so many percent: half of what a
 /// simulation may be off by.
 pub(super) const KNOWN: f64 = 2.5;
+/// The same for a scheduler under which chance decides much: half of what may be off what is foreseen from a recording under another.
+pub(super) const SETTLED: f64 = 5.0;
 /// Of so many recordings one is made again at most.
 const AGAIN: usize = 4;
 /// What the part of a task is moved on by from one turn of the schedulers to the next.
@@ -141,9 +143,8 @@ pub(super) fn all(plan: &Plan, setup: &Setup<'_>) -> anyhow::Result<Vec<Measured
     let signals = Signals::catch()?;
     let mut measured: Vec<Measured> = Vec::new();
     let cells: usize = plan.depths.iter().map(|&depth| plan.cells(depth).len()).sum();
-    let (least, most) = plan.recordings;
     let spec = load_disk(plan.disk)?;
-    let mut spare = cells * SCHEDULERS.len() * least / AGAIN;
+    let mut spare = cells * SCHEDULERS.len() * plan.recordings.least / AGAIN;
     for &depth in &plan.depths {
         let disk = VirtualDisk::attach(plan.disk, plan.size, depth)?;
         for cell in plan.cells(depth) {
@@ -159,8 +160,9 @@ pub(super) fn all(plan: &Plan, setup: &Setup<'_>) -> anyhow::Result<Vec<Measured
             };
             // Each scheduler in turn, so that what drifts meets all of them, and as often as the others, so that what they read does
             // not tell them apart.
-            for turn in 0..most {
-                if turn >= least && here.iter().all(|m| m.spread().error <= KNOWN) {
+            for turn in 0.. {
+                let worst = here.iter().map(|m| if turn > 0 { m.spread().error } else { 0.0 }).fold(0.0, f64::max);
+                if plan.recordings.are_enough(turn, worst) {
                     break;
                 }
                 load.skip = turn as u64 * APART;

@@ -1,6 +1,6 @@
 //! Replays the recordings on the model.
 
-use super::hand_over::Usual;
+use super::hand_over::{Asked, Usual};
 use super::measure::Measured;
 use super::picks::{Picks, picks};
 use super::race;
@@ -78,7 +78,14 @@ pub(super) fn all(plan: &Plan, measured: &[Measured], setup: &Setup<'_>) -> anyh
     let races = measured.par_iter().zip(&recordings).map(|(m, recordings)| {
         let machine = of_depth(m.cell.depth);
         let config = RunConfig { log: true, ..machine.run_config(&options) };
-        let rig = Rig { machine: &machine, scheduler: &none, config: &config, hand_over: None, setup };
+        let rig = Rig {
+            machine: &machine,
+            scheduler: &none,
+            config: &config,
+            hand_over: None,
+            asked: Asked::default(),
+            setup,
+        };
         recordings.iter().map(|r| r.race(&rig)).collect::<anyhow::Result<Vec<_>>>()
     });
     let races: Vec<Vec<Option<f64>>> = races.collect::<anyhow::Result<_>>()?;
@@ -86,9 +93,13 @@ pub(super) fn all(plan: &Plan, measured: &[Measured], setup: &Setup<'_>) -> anyh
         let here = measured.iter().zip(&races).filter(|(m, _)| m.cell.depth == depth);
         race::median(here.flat_map(|(_, races)| races.iter().copied().flatten()).collect())
     };
+    let under = |scheduler: usize, depth: u32| {
+        let all = measured.iter().zip(&recordings);
+        let here = all.filter(move |(m, _)| (m.scheduler, m.cell.depth) == (scheduler, depth));
+        here.flat_map(|(_, recordings)| recordings)
+    };
     let hand_over = |scheduler: usize, depth: u32| {
-        let here = measured.iter().zip(&recordings).filter(|(m, _)| (m.scheduler, m.cell.depth) == (scheduler, depth));
-        Usual::typical(&here.flat_map(|(_, recordings)| recordings).map(|r| r.hand_over).collect::<Vec<_>>())
+        Usual::typical(&under(scheduler, depth).map(|r| r.hand_over).collect::<Vec<_>>())
     };
     let one = |(m, recordings): (&Measured, &Vec<Replayable<'_>>)| -> anyhow::Result<Predicted> {
         let depth = m.cell.depth;
@@ -97,16 +108,17 @@ pub(super) fn all(plan: &Plan, measured: &[Measured], setup: &Setup<'_>) -> anyh
         // are the machine's.
         machine.host.tag_steal_probability = typical(depth).unwrap_or(machine.host.tag_steal_probability);
         let config = RunConfig { outcomes: true, ..machine.run_config(&options) };
-        let mut under: [Vec<Figures>; SCHEDULERS.len()] = Default::default();
-        for (scheduler, figures) in under.iter_mut().enumerate() {
+        let asked = Asked::by(under(m.scheduler, depth));
+        let mut simulated: [Vec<Figures>; SCHEDULERS.len()] = Default::default();
+        for (scheduler, figures) in simulated.iter_mut().enumerate() {
             let spec: SchedulerSpec = SchedulerSpec::parse(SCHEDULERS[scheduler])?;
             let other = (scheduler != m.scheduler).then(|| hand_over(scheduler, depth));
-            let rig = Rig { machine: &machine, scheduler: &spec, config: &config, hand_over: other, setup };
+            let rig = Rig { machine: &machine, scheduler: &spec, config: &config, hand_over: other, asked, setup };
             *figures = recordings.iter().map(|r| r.figures(&rig)).collect::<anyhow::Result<_>>()?;
         }
         let spec: SchedulerSpec = SchedulerSpec::parse(SCHEDULERS[m.scheduler])?;
         let same = m.recordings.iter().map(|r| picks(&r.records, r.origin, &spec, &machine, depth));
-        Ok(Predicted { under, picks: same.sum::<anyhow::Result<Picks>>()? })
+        Ok(Predicted { under: simulated, picks: same.sum::<anyhow::Result<Picks>>()? })
     };
     measured.par_iter().zip(&recordings).map(one).collect()
 }

@@ -1,6 +1,6 @@
 //! [`Replayable`]: a recording, ready to be replayed.
 
-use super::hand_over::{Usual, of_each, of_tags};
+use super::hand_over::{Asked, Usual, of_each, of_tags};
 use super::measure::Recording;
 use super::predict::Figures;
 use super::race;
@@ -11,7 +11,6 @@ use iopilot_sched::SchedulerSpec;
 use iopilot_sim::workload::replay::{Dependent, ReplayRecord};
 use iopilot_sim::{HandOver, HandOvers, HostConfig, Machine, RunConfig, RunReport, run};
 use iopilot_trace::{Dependencies, InferOptions, TraceRecord, infer};
-use std::sync::Arc;
 
 /// How often a recording is replayed where something is drawn.
 const DRAWS: u64 = 8;
@@ -36,7 +35,8 @@ pub(super) struct Replayable<'a> {
 struct Own {
     requests: Vec<ReplayRecord>,
     dependencies: Dependencies,
-    hand_overs: Arc<[HandOver]>,
+    /// As far as the recording tells it.
+    hand_overs: Vec<HandOver>,
     /// From a request's arrival to its insertion.
     before: Vec<Nanos>,
     /// From the first arrival to the first insertion.
@@ -83,6 +83,13 @@ impl Own {
         let outcomes = report.outcomes.iter().flatten();
         let mut responses: Vec<Nanos> = outcomes.zip(&self.before).map(|(o, before)| o.response + *before).collect();
         Figures::from_responses(&mut responses, report.bytes, report.elapsed_s + self.begin.as_secs_f64())
+    }
+}
+
+impl Asked {
+    /// As `recordings` under a scheduler tell it together.
+    pub(super) fn by<'a>(recordings: impl Iterator<Item = &'a Replayable<'a>> + Clone) -> Self {
+        Self::of(recordings.flat_map(|r| &r.own.hand_overs), Self::default())
     }
 }
 
@@ -165,7 +172,8 @@ impl<'a> Replayable<'a> {
     fn again(&self, draw: u64, on: &Rig<'_>) -> anyhow::Result<Figures> {
         let own = &self.own;
         let choice = CHOICE + Nanos(draw * CHOICE_STEP);
-        let hand_overs = HandOvers::new(Arc::clone(&own.hand_overs), choice);
+        let asked = Asked::of(own.hand_overs.iter(), on.asked);
+        let hand_overs = HandOvers::new(asked.filled(&own.hand_overs), choice);
         let config =
             RunConfig { host: self.hand_over.on(&on.config.host), hand_overs: Some(hand_overs), ..on.config.clone() };
         let report = self.run((&own.requests, &own.dependencies), own.tick, draw, &config, on)?;
@@ -180,5 +188,7 @@ pub(super) struct Rig<'a> {
     pub(super) config: &'a RunConfig,
     /// What the scheduler takes to hand requests over; `None` where the recording tells, as it is of this scheduler.
     pub(super) hand_over: Option<Usual>,
+    /// How soon this scheduler is asked, where too little in its own recording tells.
+    pub(super) asked: Asked,
     pub(super) setup: &'a Setup<'a>,
 }

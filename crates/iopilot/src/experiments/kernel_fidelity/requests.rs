@@ -44,6 +44,7 @@ pub(super) fn table(measured: &[Measured]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::hand_over::Asked;
     use super::super::measure::{Path, Recording, mean_and_errors};
     use super::super::picks::{Picks, picks};
     use super::super::predict::{Figures, of_depth};
@@ -58,6 +59,9 @@ mod tests {
 
     /// A figure, and by how many percent it may be off.
     type Goal = (fn(&Figures) -> f64, f64);
+
+    /// A replay that differs by more percent went another way than the kernel.
+    const MUCH: f64 = 2.0;
 
     /// A recording as the table has it.
     struct Read {
@@ -129,18 +133,31 @@ mod tests {
     }
 
     /// Of the recordings in the table those under the scheduler: by how many percent a replay of them on the disk's model differs, cell by
-    /// cell, with the standard error of that.
+    /// cell, with the standard error of that, and in which of them by more.
     #[test]
     fn recorded_requests_are_served_again() {
         let Some((text, spec)) = asked_for() else { return };
         let machine = Machine::for_disk("hd-500-16").unwrap();
         let setup = Setup { seed: 42, quick: false, progress: &Progress::default() };
         let recordings = recordings_of(spec.name, &text);
-        let served = recordings.par_iter().map(|read| {
+        let replayable = recordings.iter().map(|read| Replayable::new(&read.recording).unwrap());
+        let replayable: Vec<Replayable<'_>> = replayable.collect();
+        let asked = |depth: u32| {
+            let all = recordings.iter().zip(&replayable);
+            Asked::by(all.filter(move |(read, _)| read.depth == depth).map(|(_, replayable)| replayable))
+        };
+        let served = recordings.par_iter().zip(&replayable).map(|(read, replayable)| {
             let machine = of_depth(&machine, read.depth);
             let config = RunConfig { outcomes: true, ..machine.run_config(&RunOptions::default()) };
-            let rig = Rig { machine: &machine, scheduler: &spec, config: &config, hand_over: None, setup: &setup };
-            Replayable::new(&read.recording).unwrap().figures(&rig).unwrap()
+            let rig = Rig {
+                machine: &machine,
+                scheduler: &spec,
+                config: &config,
+                hand_over: None,
+                asked: asked(read.depth),
+                setup: &setup,
+            };
+            replayable.figures(&rig).unwrap()
         });
         let served: Vec<Figures> = served.collect();
         let both: Vec<(&Read, Figures)> = recordings.iter().zip(served).collect();
@@ -159,6 +176,12 @@ mod tests {
                 *within += usize::from((100.0 * off / kernel).abs() <= goal);
             }
             println!();
+            for (read, ours) in cell {
+                let off = 100.0 * (ours.mean_ms / Figures::of(&read.recording.records).mean_ms - 1.0);
+                if off.abs() > MUCH {
+                    println!("  {} mean {off:+.1}", read.name);
+                }
+            }
         }
         println!("within the goals: mean {}, throughput {}, p99 {} of {cells}", within[0], within[1], within[2]);
         assert!(cells > 0, "no recording under {}", spec.name);
