@@ -29,9 +29,19 @@ pub(crate) struct Effects {
     pub(crate) wake: Vec<RequestId>,
     /// Sleepers that are to look for a tag that is kept for them, so long from now.
     pub(crate) wake_after: Vec<(RequestId, Nanos)>,
-    /// Sleepers that are to look for the tag of a request that is complete, and the task that goes on then, which may be
-    /// faster.
-    pub(crate) race: Vec<(RequestId, ProcessId)>,
+    /// For the tags of requests that are complete.
+    pub(crate) race: Vec<Race>,
+}
+
+/// Two tasks that may get a freed tag.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Race {
+    /// The request that slept for it, and is to look for it.
+    pub(crate) sleeper: RequestId,
+    /// The task that goes on now that its request is complete, and may be faster.
+    pub(crate) behind: ProcessId,
+    /// Whether that task had itself slept for the tag.
+    pub(crate) slept: bool,
 }
 
 /// A change of scheduler: what comes after it, and when, if that is known.
@@ -395,8 +405,9 @@ impl BlockLayer {
         }
         let woken = self.effects.wake.len();
         self.tags.give(&self.rqs[id], &mut self.effects.wake);
-        let rival = self.rqs[id].process;
-        self.effects.race.extend(self.effects.wake.drain(woken..).map(|sleeper| (sleeper, rival)));
+        let rq = &self.rqs[id];
+        let (behind, slept) = (rq.process, rq.inserted > rq.arrived);
+        self.effects.race.extend(self.effects.wake.drain(woken..).map(|sleeper| Race { sleeper, behind, slept }));
     }
 
     fn flush_plug(&mut self, now: Nanos) {

@@ -6,7 +6,7 @@
 //! next is pulled, and only then the completer's own next request arrives.
 
 use crate::block_config::Queue;
-use crate::block_layer::BlockLayer;
+use crate::block_layer::{BlockLayer, Race};
 use crate::host::{HostConfig, Latencies};
 use crate::metrics::Recorder;
 use crate::run::RunConfig;
@@ -50,6 +50,8 @@ pub(crate) struct Engine<S, D> {
     latencies: Latencies,
     /// See [`HostConfig::tag_steal_probability`].
     tag_steal_probability: f64,
+    /// See [`HostConfig::tag_keep_probability`].
+    tag_keep_probability: f64,
     pub(crate) now: Nanos,
     /// Ordered by time, then by order of insertion.
     delays: BinaryHeap<Reverse<(Nanos, u64, Delayed)>>,
@@ -91,6 +93,7 @@ impl<S: Source, D: Device> Engine<S, D> {
             device,
             latencies: host.latencies(),
             tag_steal_probability: host.tag_steal_probability,
+            tag_keep_probability: host.tag_keep_probability.unwrap_or(host.tag_steal_probability),
             now: Nanos::ZERO,
             delays: BinaryHeap::new(),
             next_delay: 0,
@@ -285,8 +288,9 @@ impl<S: Source, D: Device> Engine<S, D> {
         }
         self.block.effects.wake_after = heirs;
         let mut races = std::mem::take(&mut self.block.effects.race);
-        for (sleeper, behind) in races.drain(..) {
-            if self.random.random_bool(self.tag_steal_probability) {
+        for Race { sleeper, behind, slept } in races.drain(..) {
+            let chance = if slept { self.tag_steal_probability } else { self.tag_keep_probability };
+            if self.random.random_bool(chance) {
                 let delay = self.next_delay;
                 self.late.push(Late { sleeper, behind, delay });
                 self.delay(self.latencies.wake_late, Delayed::WakeLate(delay));

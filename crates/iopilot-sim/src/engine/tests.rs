@@ -221,11 +221,14 @@ impl Source for Readers {
 
 /// Whose requests the device serves, of three readers that want its only tag.
 fn turns(steal: f64, service_us: u64) -> Vec<u64> {
-    let host = HostConfig { tag_steal_probability: steal, ..HostConfig::default() };
+    turns_on(&HostConfig { tag_steal_probability: steal, ..HostConfig::default() }, service_us)
+}
+
+fn turns_on(host: &HostConfig, service_us: u64) -> Vec<u64> {
     let config = BlockConfig { host_tags: Some(1), ..BlockConfig::default() };
     let device = Fixed::new(Nanos::from_micros(service_us), 1);
     let log = device.log.clone();
-    engine_on(&host, Readers::new(3, 20), "none", device, &config).run(quietly).unwrap();
+    engine_on(host, Readers::new(3, 20), "none", device, &config).run(quietly).unwrap();
     let log = log.borrow();
     log.iter().map(|r| r.lba.0 / PART).collect()
 }
@@ -244,6 +247,17 @@ fn who_never_wins_the_race_waits_for_all_others() {
     let turns = turns(0.0, 190);
     // Those who sleep at the end have lost their rivals.
     assert!(turns[..50].windows(3).all(|three| three[0] != three[1] && three[1] != three[2] && three[0] != three[2]));
+}
+
+#[test]
+fn who_kept_its_tag_may_be_likelier_to_keep_it_or_less() {
+    // Whoever slept for the tag wins the next race, and loses the one after it: two requests in turn.
+    let host = HostConfig { tag_steal_probability: 1.0, tag_keep_probability: Some(0.0), ..HostConfig::default() };
+    let turns = turns_on(&host, 190);
+    // The first had found it free; it has made 20 reads then.
+    let pairs: Vec<&[u64]> = turns[1..39].chunks(2).collect();
+    assert!(pairs.iter().all(|pair| pair[0] == pair[1]), "{turns:?}");
+    assert!(pairs.windows(2).all(|two| two[0] != two[1]), "{turns:?}");
 }
 
 #[test]

@@ -100,7 +100,7 @@ impl Plan {
 fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
     let plan = Plan::new(setup.quick);
     let measured = measure::all(&plan, setup)?;
-    let predicted = predict::all(&plan, &measured, setup)?;
+    let predicted = predict::all(&plan, &measured, predict::Picked::Followed, setup)?;
     Ok(judge::outcome(&plan, &measured, &predicted))
 }
 

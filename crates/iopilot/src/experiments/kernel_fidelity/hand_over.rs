@@ -45,7 +45,7 @@ pub(super) struct Asked {
 
 impl Asked {
     /// As `all` tell it; where too few of them do, as it is in `otherwise`.
-    pub(super) fn of<'a>(all: impl Iterator<Item = &'a HandOver> + Clone, otherwise: Self) -> Self {
+    pub(super) fn of<'a>(all: &(impl Iterator<Item = &'a HandOver> + Clone), otherwise: Self) -> Self {
         let median = |takes: fn(&HandOver) -> Option<Nanos>| {
             let mut known: Vec<Nanos> = all.clone().filter_map(takes).collect();
             let middle = known.len() / 2;
@@ -192,9 +192,9 @@ mod tests {
         let us = Nanos::from_micros;
         let of_others = Asked { inserted: Some(us(50)), issued: Some(us(4)) };
         let mut all = vec![told(Some(us(7))); ENOUGH - 1];
-        assert_eq!(Asked::of(all.iter(), of_others), of_others, "too few");
+        assert_eq!(Asked::of(&all.iter(), of_others), of_others, "too few");
         all.push(told(Some(us(9))));
-        let asked = Asked::of(all.iter(), of_others);
+        let asked = Asked::of(&all.iter(), of_others);
         assert_eq!(asked, Asked { inserted: Some(us(7)), ..of_others });
         let filled = asked.filled(&[told(None), told(Some(us(30)))]);
         assert_eq!(

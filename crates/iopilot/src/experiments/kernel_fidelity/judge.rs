@@ -7,7 +7,8 @@ mod summary;
 use super::measure::{KNOWN, Measured, Path, SETTLED, Spread, mean_and_errors};
 use super::picks::Picks;
 use super::predict::{Figures, Predicted, steals};
-use super::{Cell, Plan, SCHEDULERS, race, requests};
+use super::race::Steals;
+use super::{Cell, Plan, SCHEDULERS, requests};
 use crate::experiments::outcome::Cell as Value;
 use crate::experiments::{Claim, Outcome, ResultTable};
 use iopilot_block::Nanos;
@@ -129,8 +130,12 @@ pub(super) fn outcome(plan: &Plan, measured: &[Measured], predicted: &[Predicted
         mean_us(&paths.flat_map(|path| of(path).iter().copied()).collect::<Vec<_>>())
     };
     let race = |depth: &u32| {
-        let stolen = 100.0 * race::median(steals(measured, *depth))?;
-        Some(format!("with {depth} tags, {stolen:.0} % went to the task that had freed it (median of recordings)"))
+        let Steals { slept, kept } = Steals::typical(&steals(measured, *depth));
+        let (slept, kept) = (100.0 * slept?, 100.0 * kept?);
+        Some(format!(
+            "with {depth} tags, {slept:.0} % went to the task that had freed it where that had itself slept for it, {kept:.0} % where it \
+             had not (medians of recordings)"
+        ))
     };
     let races: Vec<String> = plan.depths.iter().filter_map(race).collect();
     let notes = vec![
@@ -263,6 +268,9 @@ fn claims(known: &[Known<'_>]) -> Vec<Claim> {
     claims.push(ranking::claim(known));
     for (s, scheduler) in SCHEDULERS.iter().enumerate().skip(1) {
         let all: Picks = known.iter().map(|k| k.predicted[s].picks).sum();
+        if all.all == 0 {
+            continue;
+        }
         let share = all.percent();
         let ours = format!("{share:.2} % of {}", all.all);
         let what = format!("{scheduler} picks what the kernel picks");

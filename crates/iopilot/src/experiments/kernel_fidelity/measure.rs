@@ -1,8 +1,9 @@
 //! Records the loads under the kernel's schedulers.
 
 use super::predict::Figures;
+use super::race::Steals;
 use super::start::Start;
-use super::{Cell, Plan, SCHEDULERS, race};
+use super::{Cell, Plan, SCHEDULERS};
 use crate::experiments::Setup;
 use crate::experiments::virtual_disk::{Served, VirtualDisk};
 use anyhow::{Context as _, bail};
@@ -44,7 +45,7 @@ pub(super) struct Recording {
     /// How far the virtual disk was.
     pub(super) path: Path,
     /// Under `none`: how often a freed tag went to the task that freed it, where others slept.
-    pub(super) steals: Option<f64>,
+    pub(super) steals: Steals,
 }
 
 /// What the way through the kernel's loop device and FUSE took, which the model does not know, request by request.
@@ -267,7 +268,7 @@ fn try_to_record(
         let (seen, lost, late) = (records.len(), capture.lost_events(), capture.given_up());
         bail!("{scheduler}: {seen} of {expected} reads seen, {lost} events lost, {late} without an end");
     }
-    let steals = race::steals(&records).filter(|_| scheduler == "none");
+    let steals = if scheduler == "none" { Steals::of(&records) } else { Steals::default() };
     Ok(Recording { records, origin: capture.origin().unwrap_or_default(), path: Path::default(), steals })
 }
 

@@ -3,7 +3,7 @@
 use super::hand_over::{Asked, Usual};
 use super::measure::Measured;
 use super::picks::{Picks, picks};
-use super::race;
+use super::race::Steals;
 use super::replay::{Replayable, Rig};
 use super::{Plan, SCHEDULERS};
 use crate::experiments::Setup;
@@ -54,8 +54,17 @@ impl Figures {
 pub(super) struct Predicted {
     /// Under each scheduler, what becomes of each recording.
     pub(super) under: [Vec<Figures>; SCHEDULERS.len()],
-    /// Whether the scheduler it was recorded under picks the same requests in the same situations.
+    /// Whether the scheduler it was recorded under picks the same requests in the same situations; nothing where that was not asked.
     pub(super) picks: Picks,
+}
+
+/// Whether the kernel's choices are followed, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Picked {
+    Followed,
+    /// That takes longer than all else.
+    #[cfg(test)]
+    NotFollowed,
 }
 
 /// `machine` with its disk behind a loop device that takes `depth` requests.
@@ -68,7 +77,12 @@ pub(super) fn of_depth(machine: &Machine, depth: u32) -> Machine {
 }
 
 /// One for each of `measured`.
-pub(super) fn all(plan: &Plan, measured: &[Measured], setup: &Setup<'_>) -> anyhow::Result<Vec<Predicted>> {
+pub(super) fn all(
+    plan: &Plan,
+    measured: &[Measured],
+    picked: Picked,
+    setup: &Setup<'_>,
+) -> anyhow::Result<Vec<Predicted>> {
     let machine = Machine::with_disk(plan.disk, load_disk(plan.disk)?)?;
     let of_depth = |depth: u32| of_depth(&machine, depth);
     let options = RunOptions { seed: setup.seed, log: false };
@@ -88,10 +102,10 @@ pub(super) fn all(plan: &Plan, measured: &[Measured], setup: &Setup<'_>) -> anyh
         };
         recordings.iter().map(|r| r.race(&rig)).collect::<anyhow::Result<Vec<_>>>()
     });
-    let races: Vec<Vec<Option<f64>>> = races.collect::<anyhow::Result<_>>()?;
+    let races: Vec<Vec<Steals>> = races.collect::<anyhow::Result<_>>()?;
     let typical = |depth: u32| {
         let here = measured.iter().zip(&races).filter(|(m, _)| m.cell.depth == depth);
-        race::median(here.flat_map(|(_, races)| races.iter().copied().flatten()).collect())
+        Steals::typical(&here.flat_map(|(_, races)| races.iter().copied()).collect::<Vec<_>>())
     };
     let under = |scheduler: usize, depth: u32| {
         let all = measured.iter().zip(&recordings);
@@ -106,7 +120,7 @@ pub(super) fn all(plan: &Plan, measured: &[Measured], setup: &Setup<'_>) -> anyh
         let mut machine = of_depth(depth);
         // A recording under another scheduler tells nothing of the race for tags, nor of what it takes to hand requests over: then they
         // are the machine's.
-        machine.host.tag_steal_probability = typical(depth).unwrap_or(machine.host.tag_steal_probability);
+        machine.host = typical(depth).on(&machine.host);
         let config = RunConfig { outcomes: true, ..machine.run_config(&options) };
         let asked = Asked::by(under(m.scheduler, depth));
         let mut simulated: [Vec<Figures>; SCHEDULERS.len()] = Default::default();
@@ -117,15 +131,16 @@ pub(super) fn all(plan: &Plan, measured: &[Measured], setup: &Setup<'_>) -> anyh
             *figures = recordings.iter().map(|r| r.figures(&rig)).collect::<anyhow::Result<_>>()?;
         }
         let spec: SchedulerSpec = SchedulerSpec::parse(SCHEDULERS[m.scheduler])?;
-        let same = m.recordings.iter().map(|r| picks(&r.records, r.origin, &spec, &machine, depth));
+        let followed = m.recordings.iter().filter(|_| picked == Picked::Followed);
+        let same = followed.map(|r| picks(&r.records, r.origin, &spec, &machine, depth));
         Ok(Predicted { under: simulated, picks: same.sum::<anyhow::Result<Picks>>()? })
     };
     measured.par_iter().zip(&recordings).map(one).collect()
 }
 
 /// What each recording under `none` on a disk of `depth` shows of the race for tags.
-pub(super) fn steals(measured: &[Measured], depth: u32) -> Vec<f64> {
+pub(super) fn steals(measured: &[Measured], depth: u32) -> Vec<Steals> {
     let under_none = |m: &&Measured| SCHEDULERS[m.scheduler] == "none" && m.cell.depth == depth;
     let recordings = measured.iter().filter(under_none).flat_map(|m| &m.recordings);
-    recordings.filter_map(|recording| recording.steals).collect()
+    recordings.map(|recording| recording.steals).collect()
 }

@@ -3,13 +3,13 @@
 use super::hand_over::{Asked, Usual, of_each, of_tags};
 use super::measure::Recording;
 use super::predict::Figures;
-use super::race;
+use super::race::Steals;
 use crate::experiments::Setup;
 use iopilot_block::Nanos;
 use iopilot_device::{Distant, OnClock};
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::workload::replay::{Dependent, ReplayRecord};
-use iopilot_sim::{HandOver, HandOvers, HostConfig, Machine, RunConfig, RunReport, run};
+use iopilot_sim::{HandOver, HandOvers, Machine, RunConfig, RunReport, run};
 use iopilot_trace::{Dependencies, InferOptions, TraceRecord, infer};
 
 /// How often a recording is replayed where something is drawn.
@@ -89,7 +89,7 @@ impl Own {
 impl Asked {
     /// As `recordings` under a scheduler tell it together.
     pub(super) fn by<'a>(recordings: impl Iterator<Item = &'a Replayable<'a>> + Clone) -> Self {
-        Self::of(recordings.flat_map(|r| &r.own.hand_overs), Self::default())
+        Self::of(&recordings.flat_map(|r| &r.own.hand_overs), Self::default())
     }
 }
 
@@ -104,11 +104,10 @@ impl<'a> Replayable<'a> {
         })
     }
 
-    /// One replay on a machine under a scheduler, in which a freed tag goes to the task that has freed it with the probability `race`.
-    fn once(&self, race: f64, draw: u64, on: &Rig<'_>) -> anyhow::Result<RunReport> {
+    /// One replay on a machine under a scheduler, in which freed tags go to the tasks that have freed them with these probabilities.
+    fn once(&self, race: Steals, draw: u64, on: &Rig<'_>) -> anyhow::Result<RunReport> {
         let hand_over = on.hand_over.unwrap_or(self.hand_over);
-        let host = HostConfig { tag_steal_probability: race, ..hand_over.on(&on.config.host) };
-        let config = RunConfig { host, ..on.config.clone() };
+        let config = RunConfig { host: race.on(&hand_over.on(&on.config.host)), ..on.config.clone() };
         self.run((&self.requests, &self.dependencies), Nanos::ZERO, draw, &config, on)
     }
 
@@ -131,25 +130,23 @@ impl<'a> Replayable<'a> {
         Ok(run(source, device, on.scheduler, &config, on.setup.progress)?)
     }
 
-    /// With which probability a freed tag goes to the task that has freed it in a recording under `none`: that with which a
-    /// simulation under it shows as many that went there. (What follows a completion need not follow from it, so that the share
-    /// itself is a little low.)
-    pub(super) fn race(&self, on: &Rig<'_>) -> anyhow::Result<Option<f64>> {
-        let Some(shown) = self.recording.steals else { return Ok(None) };
-        let mut probability = shown;
-        for _ in 0..2 {
-            let mut simulated = Vec::new();
-            for draw in 0..DRAWS {
-                let report = self.once(probability, draw, on)?;
-                simulated.extend(report.log.as_deref().and_then(race::steals));
-            }
-            let mean = simulated.iter().sum::<f64>() / simulated.len() as f64;
-            // Where there were no races, or nobody won one, nothing can be told from them.
-            if mean > 0.0 {
-                probability = (probability * shown / mean).min(1.0);
-            }
+    /// With which probabilities freed tags go to the tasks that have freed them in a recording under `none`: those with which a
+    /// simulation under it shows as many that went there. (What follows a completion need not follow from it, so that the shares
+    /// themselves are a little low.)
+    pub(super) fn race(&self, on: &Rig<'_>) -> anyhow::Result<Steals> {
+        let shown = self.recording.steals;
+        if shown == Steals::default() {
+            return Ok(shown);
         }
-        Ok(Some(probability))
+        let mut drawn = shown;
+        for _ in 0..2 {
+            let once = |draw: u64| -> anyhow::Result<Steals> {
+                Ok(self.once(drawn, draw, on)?.log.as_deref().map(Steals::of).unwrap_or_default())
+            };
+            let simulated = (0..DRAWS).map(once).collect::<anyhow::Result<Vec<_>>>()?;
+            drawn = drawn.corrected(shown, Steals::mean(&simulated));
+        }
+        Ok(drawn)
     }
 
     /// The mean over as many replays as the scheduler needs.
@@ -161,7 +158,7 @@ impl<'a> Replayable<'a> {
             if own {
                 return self.again(draw, on);
             }
-            let report = self.once(on.config.host.tag_steal_probability, draw, on)?;
+            let report = self.once(Steals::default(), draw, on)?;
             let mut responses: Vec<Nanos> = report.outcomes.iter().flatten().map(|o| o.response).collect();
             Ok(Figures::from_responses(&mut responses, report.bytes, report.elapsed_s))
         };
@@ -172,7 +169,7 @@ impl<'a> Replayable<'a> {
     fn again(&self, draw: u64, on: &Rig<'_>) -> anyhow::Result<Figures> {
         let own = &self.own;
         let choice = CHOICE + Nanos(draw * CHOICE_STEP);
-        let asked = Asked::of(own.hand_overs.iter(), on.asked);
+        let asked = Asked::of(&own.hand_overs.iter(), on.asked);
         let hand_overs = HandOvers::new(asked.filled(&own.hand_overs), choice);
         let config =
             RunConfig { host: self.hand_over.on(&on.config.host), hand_overs: Some(hand_overs), ..on.config.clone() };

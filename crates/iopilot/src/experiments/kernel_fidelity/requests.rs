@@ -48,9 +48,12 @@ mod tests {
     use super::super::measure::{Path, Recording, mean_and_errors};
     use super::super::picks::{Picks, picks};
     use super::super::predict::{Figures, of_depth};
+    use super::super::race::Steals;
     use super::super::replay::{Replayable, Rig};
+    use super::super::{EXPERIMENT, Plan, judge, predict};
     use super::*;
-    use crate::experiments::Setup;
+    use crate::experiments::{Setup, text};
+    use crate::terminal::Terminal;
     use iopilot_block::{Flags, Lba, Op, ProcessId, Sectors};
     use iopilot_sched::SchedulerSpec;
     use iopilot_sim::{Machine, Progress, RunConfig, RunOptions};
@@ -75,7 +78,7 @@ mod tests {
             Self {
                 name,
                 depth,
-                recording: Recording { records: Vec::new(), origin, path: Path::default(), steals: None },
+                recording: Recording { records: Vec::new(), origin, path: Path::default(), steals: Steals::default() },
             }
         }
 
@@ -185,6 +188,35 @@ mod tests {
         }
         println!("within the goals: mean {}, throughput {}, p99 {} of {cells}", within[0], within[1], within[2]);
         assert!(cells > 0, "no recording under {}", spec.name);
+    }
+
+    /// All recordings in the table: what the experiment says of them, but for the choices.
+    #[test]
+    fn recorded_requests_are_judged_again() {
+        let Some((table, _)) = asked_for() else { return };
+        let plan = Plan::new(false);
+        let setup = Setup { seed: 42, quick: false, progress: &Progress::default() };
+        let cells: Vec<Cell> = plan.depths.iter().flat_map(|&depth| plan.cells(depth)).collect();
+        let mut measured: Vec<Measured> = (cells.iter())
+            .flat_map(|&cell| {
+                (0..SCHEDULERS.len()).map(move |scheduler| Measured { cell, scheduler, recordings: Vec::new() })
+            })
+            .collect();
+        for (scheduler, name) in SCHEDULERS.iter().enumerate() {
+            for read in recordings_of(name, &table) {
+                let Read { recording, .. } = &read;
+                let of = |m: &&mut Measured| {
+                    let Cell { pattern, processes, depth } = m.cell;
+                    m.scheduler == scheduler && read.cell() == format!("{pattern},{processes},{depth},{name}")
+                };
+                let steals = if *name == "none" { Steals::of(&recording.records) } else { Steals::default() };
+                let measured = measured.iter_mut().find(of).expect("a cell of the experiment");
+                measured.recordings.push(Recording { steals, ..read.recording });
+            }
+        }
+        let predicted = predict::all(&plan, &measured, predict::Picked::NotFollowed, &setup).unwrap();
+        let outcome = judge::outcome(&plan, &measured, &predicted);
+        print!("{}", text(&EXPERIMENT, &outcome, Terminal { width: 400, colour: false }));
     }
 
     /// Of the recordings in the table those under the scheduler: how many choices are the kernel's.
