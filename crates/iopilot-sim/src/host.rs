@@ -112,3 +112,16 @@ pub(crate) struct Latencies {
     pub(crate) wake_late: Nanos,
     pub(crate) switch: Nanos,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chance_is_from_0_to_1() {
+        HostConfig { tag_keep_probability: Some(1.0), ..HostConfig::default() }.check().unwrap();
+        let wrong = HostConfig { tag_keep_probability: Some(1.1), ..HostConfig::default() }.check().unwrap_err();
+        assert!(wrong.to_string().contains("host.tag_keep_probability"), "{wrong}");
+        assert!(HostConfig { tag_steal_probability: -0.1, ..HostConfig::default() }.check().is_err());
+    }
+}
