@@ -7,7 +7,7 @@ use iopilot_trace::TraceRecord;
 /// Of fewer races nothing is told.
 const ENOUGH: u32 = 50;
 /// What is issued later than this after it arrived slept for its tag.
-const WAITED: Nanos = Nanos::from_micros(50);
+const SLEPT: Nanos = Nanos::from_micros(50);
 
 /// How often a freed tag went to the next request of the task whose request was complete, rather than to one that slept
 /// before, where somebody slept; `None` where that was seldom.
@@ -36,7 +36,7 @@ impl Steals {
             let its_own = next.process == r.process && next.arrival > end;
             // One of a third task, just come, tells nothing.
             if its_own || next.arrival <= end {
-                let (races, own) = if issue.since(r.arrival) > WAITED { &mut slept } else { &mut kept };
+                let (races, own) = if issue.since(r.arrival) > SLEPT { &mut slept } else { &mut kept };
                 *own += u32::from(its_own);
                 *races += 1;
             }
