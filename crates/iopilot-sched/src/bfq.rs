@@ -221,6 +221,11 @@ impl Bfq {
         }
     }
 
+    /// What the clock of whoever acts shows: the kernel's `blk_time_get_ns`.
+    fn clock(&self) -> Nanos {
+        self.now.since(self.stood)
+    }
+
     fn slice_idle(&self) -> u64 {
         self.tunables.slice_idle_us * 1000
     }

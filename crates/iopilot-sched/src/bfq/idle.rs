@@ -66,7 +66,7 @@ impl Bfq {
         } else {
             slice
         };
-        self.idling_since = self.now.since(self.stood);
+        self.idling_since = self.clock();
         self.timer = Some(Nanos(self.now.0 + wait));
     }
 

@@ -41,9 +41,9 @@ impl PeakRate {
         }
     }
 
-    /// Nanoseconds since the last completion.
+    /// Nanoseconds since the last completion; very many where the clock of whoever asks shows less than when that was heard of.
     pub(super) fn since_completion(&self, now: Nanos) -> u64 {
-        self.last_completion.map_or(u64::MAX, |at| now.since(at).0)
+        self.last_completion.map_or(u64::MAX, |at| now.0.wrapping_sub(at.0))
     }
 
     /// What the device transfers in `ms` at this rate, in sectors.
@@ -56,7 +56,7 @@ impl PeakRate {
         let mut changed = false;
         if self.samples == 0 {
             self.restart(sectors, now);
-        } else if now.since(self.last_dispatch).0 > 100_000_000 && in_driver == 0 {
+        } else if now.0.wrapping_sub(self.last_dispatch.0) > 100_000_000 && in_driver == 0 {
             changed = self.close();
             self.restart(sectors, now);
         } else {
@@ -66,7 +66,7 @@ impl PeakRate {
             }
             self.sectors += u64::from(sectors);
             self.largest = if self.samples % 32 == 0 { sectors } else { self.largest.max(sectors) };
-            self.interval = now.since(self.first_dispatch).0;
+            self.interval = now.0.wrapping_sub(self.first_dispatch.0);
             if self.interval >= REFERENCE_INTERVAL {
                 changed = self.close();
                 self.restart(sectors, now);
@@ -108,7 +108,7 @@ impl PeakRate {
         }
         // From 0 to 8: the more sequential and the longer, the more it counts.
         let weight = u64::from(9 * self.sequential / self.samples);
-        let weight = (weight * self.interval / REFERENCE_INTERVAL).min(8);
+        let weight = (weight.wrapping_mul(self.interval) / REFERENCE_INTERVAL).min(8);
         let divisor = 10 - weight as u32;
         self.rate = (self.rate * (divisor - 1) / divisor + measured as u32 / divisor).max(1);
         true

@@ -4,6 +4,7 @@ use super::{Bfq, Expiration};
 use iopilot_block::{Nanos, RequestId, Requests};
 use std::hash::{Hash, Hasher};
 
+const US: i64 = 1_000;
 const MS: i64 = 1_000_000;
 
 /// What only replays ask.
@@ -41,14 +42,16 @@ impl Bfq {
     }
 
     /// By how many nanoseconds the clock of whoever acts at `now` would have to be off for the queue in service to be charged
-    /// otherwise, should it leave service: the kernel rounds its time down to milliseconds. `i64::MAX` where none is in service.
+    /// otherwise, should it leave service: the kernel rounds its time down to milliseconds, and takes a microsecond less than nothing for more
+    /// than an hour. `i64::MAX` where none is in service.
     pub fn clock_margin(&self, now: Nanos) -> i64 {
         if self.in_service.is_none() {
             return i64::MAX;
         }
-        let margin = |until: Nanos| {
-            let over = (until.0 as i64 - self.budget_start.0 as i64).rem_euclid(MS);
-            (over + 1).min(MS - over)
+        let margin = |until: Nanos| match until.0 as i64 - self.budget_start.0 as i64 {
+            hour if hour <= -US => 1 - US - hour,
+            none if none < MS => (none + US).min(MS - none),
+            some => (some % MS + 1).min(MS - some % MS),
         };
         // Where it was idled for in vain, that does not count.
         let idled = self.idling_since >= self.budget_start;

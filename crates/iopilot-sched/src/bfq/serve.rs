@@ -84,7 +84,7 @@ impl Bfq {
         }
         let slices = if soft_rt { 1 } else { (queue.entity.weight / queue.entity.own_weight) as i64 };
         queue.budget_timeout = Jiffies(jiffies.0 + ms_to_ticks(self.tunables.timeout_sync) * slices);
-        self.budget_start = self.now.since(self.stood);
+        self.budget_start = self.clock();
         self.in_service = Some(q);
         self.in_service_last_position = 0;
         Some(q)
@@ -104,7 +104,7 @@ impl Bfq {
         }
         self.queues[q].dispatched += 1;
         let seeky = self.is_seeky(self.last_position, rq);
-        if self.rate.dispatched(rq.sectors.0, seeky, self.in_driver, self.now) {
+        if self.rate.dispatched(rq.sectors.0, seeky, self.in_driver, self.clock()) {
             self.tune_max_budget();
         }
         self.last_position = rq.end().0;
@@ -156,9 +156,10 @@ impl Bfq {
 
     /// What follows `last`: once a slice the oldest, where it has expired; else the nearer neighbour.
     fn find_next(&mut self, rqs: &Requests, q: QueueId, last: RequestId) -> Option<RequestId> {
+        let now = self.clock();
         let queue = &mut self.queues[q];
         if !std::mem::replace(&mut queue.fifo_checked, true) {
-            let expired = |id: &RequestId| *id != last && self.per_request[id.index()].expires <= self.now;
+            let expired = |id: &RequestId| *id != last && self.per_request[id.index()].expires <= now;
             if let Some(oldest) = queue.fifo.front().filter(expired) {
                 return Some(oldest);
             }
@@ -178,19 +179,17 @@ impl Bfq {
         if !queue.sync {
             return (false, 0);
         }
-        let until = if compensate { self.idling_since } else { self.now.since(self.stood) };
+        let until = if compensate { self.idling_since } else { self.clock() };
         let ns = until.0 as i64 + self.replay.clock_error_ns - self.budget_start.0 as i64;
-        if ns < 0 {
-            // The kernel takes a time below zero for more than an hour.
-            return (queue.entity.service < self.max_budget / 2, TIMEOUT_MS);
-        }
-        let us = ns as u64 / 1000;
+        // As in the kernel: rounded towards zero and taken for a number without a sign, so that a microsecond less than nothing is more than
+        // an hour.
+        let us = (ns / 1000) as u32;
         if us < 1000 {
             let least = if self.rotational { SLICE_IDLE_NS } else { IMMEDIATE };
             return (queue.seeky(), least / 1_000_000);
         }
         let slow = if us > 20_000 { queue.entity.service < self.max_budget / 2 } else { queue.seeky() };
-        (slow, us / 1000)
+        (slow, u64::from(us) / 1000)
     }
 
     /// Charges `q` as if it had been as fast as the device while it was in service.

@@ -443,15 +443,16 @@ fn a_task_whose_clock_stands_still_has_a_queue_pay_for_more_than_an_hour() {
         b.scheduler.clock_error(error);
         let before = b.scheduler.trees[b.scheduler.queues[q].class].vtime;
         let margins = [0, 300_000, 999_990].map(|ns| b.scheduler.clock_margin(b.now + Nanos(ns)));
-        assert_eq!(margins, [1, 300_001, 10]);
+        assert_eq!(margins, [1000, 301_000, 10]);
         b.scheduler.expire(&b.rqs, q, false, Expiration::Preempted);
-        assert_eq!(b.scheduler.charged_for_time() > 0, error < 0);
+        assert_eq!(b.scheduler.charged_for_time() > 0, error <= -1000);
         assert_eq!(b.scheduler.clock_margin(b.now), i64::MAX);
         b.scheduler.trees[b.scheduler.queues[q].class].vtime - before
     };
     assert_eq!(charged(50), 0, "it paid for what it was sent");
     assert_eq!(charged(0), 0, "it came into service when the other began to submit");
-    assert!(charged(-1) > 0, "or just after");
+    assert_eq!(charged(-999), 0, "or so soon after that it is no microsecond");
+    assert!(charged(-1000) > 0, "or later");
 }
 
 #[test]
@@ -474,5 +475,5 @@ fn a_queue_is_in_service_by_the_clock_of_who_put_it_there() {
     assert_eq!(took_ms(still, Nanos::ZERO), 2, "its clock was 5 us behind when it came into service");
     assert_eq!(took_ms(still, still), 1);
     let long = Nanos::from_millis(2);
-    assert_eq!(took_ms(Nanos::ZERO, long), TIMEOUT_MS, "less than none, which the kernel takes for an hour");
+    assert!(took_ms(Nanos::ZERO, long) > 3_600_000, "less than none, which the kernel takes for more than an hour");
 }
