@@ -6,10 +6,12 @@ mod dispatch;
 
 use crate::block_config::Queue;
 use crate::hand_over::{Asks, HandOvers};
+use crate::host::TagChances;
 use crate::ios::Ios;
 use crate::metrics::Recorder;
 use crate::plug::Plug;
 use crate::source::Arrival;
+use crate::tag_race::TagRace;
 use crate::tags::Tags;
 use iopilot_block::{Nanos, Op, ProcessId, ProcessMap, Request, RequestId, Requests, Sectors};
 use iopilot_device::{Completion, Device};
@@ -40,8 +42,8 @@ pub(crate) struct Race {
     pub(crate) sleeper: RequestId,
     /// The task that goes on now that its request is complete, and may be faster.
     pub(crate) behind: ProcessId,
-    /// Whether that task had itself slept for the tag.
-    pub(crate) slept: bool,
+    /// The chance that it is.
+    pub(crate) chance: f64,
 }
 
 /// A change of scheduler: what comes after it, and when, if that is known.
@@ -63,6 +65,7 @@ pub(crate) struct BlockLayer {
     rqs: Requests,
     ios: Ios,
     tags: Tags,
+    race: TagRace,
     plug: Plug,
     /// Flushes, which no scheduler sees.
     bypass: VecDeque<RequestId>,
@@ -74,6 +77,8 @@ pub(crate) struct BlockLayer {
     serial: bool,
     /// The request that has left the scheduler and waits for the device (one request of lookahead).
     pulled: Option<RequestId>,
+    /// What other CPUs have pulled at the same time, where a recording tells that.
+    also_pulled: VecDeque<RequestId>,
     /// The request on its way to the device, and when it gets there.
     issuing: Option<(Nanos, RequestId)>,
     in_flight: u32,
@@ -99,6 +104,7 @@ impl BlockLayer {
         scheduler: AnyScheduler,
         serial: bool,
         recorder: Recorder,
+        chances: TagChances,
         hand_overs: Option<HandOvers>,
     ) -> Self {
         Self {
@@ -109,12 +115,14 @@ impl BlockLayer {
             rqs: Requests::new(),
             ios: Ios::default(),
             tags: Tags::new(queue.tag_rule, queue.nr_requests),
+            race: TagRace::new(chances, queue.cpus),
             plug: Plug::new(queue.plugging),
             bypass: VecDeque::new(),
             kept: Vec::new(),
             asleep: ProcessMap::default(),
             serial,
             pulled: None,
+            also_pulled: VecDeque::new(),
             issuing: None,
             in_flight: 0,
             timer: None,
@@ -191,6 +199,7 @@ impl BlockLayer {
     /// A task submits a request, as part of a batch that [`BlockLayer::end_batch`] ends.
     pub(crate) fn submit(&mut self, arrival: &Arrival, now: Nanos) {
         self.recorder.arrived(now);
+        self.race.arrived(arrival.process, arrival.cpu % self.queue.cpus);
         let most = self.queue.max_sectors;
         let parts = arrival.sectors.0.div_ceil(most).max(1);
         let io = self.ios.insert(arrival, parts);
@@ -294,6 +303,7 @@ impl BlockLayer {
     /// A task has exited.
     pub(crate) fn process_exited<D: Device>(&mut self, process: ProcessId, now: Nanos, device: &mut D) {
         self.scheduler.process_exited(process, now);
+        self.race.exited(process);
         self.recorder.exited(process);
         self.pump(now, device);
     }
@@ -405,9 +415,17 @@ impl BlockLayer {
         }
         let woken = self.effects.wake.len();
         self.tags.give(&self.rqs[id], &mut self.effects.wake);
-        let rq = &self.rqs[id];
-        let (behind, slept) = (rq.process, rq.inserted > rq.arrived);
-        self.effects.race.extend(self.effects.wake.drain(woken..).map(|sleeper| Race { sleeper, behind, slept }));
+        let behind = self.rqs[id].process;
+        self.race.served(behind);
+        for sleeper in self.effects.wake.drain(woken..) {
+            let rq = &self.rqs[sleeper];
+            self.effects.race.push(Race { sleeper, behind, chance: self.race.chance(rq.process, rq.cpu) });
+        }
+    }
+
+    /// The request `sleeper` has lost the race for a tag.
+    pub(crate) fn lost_race(&mut self, sleeper: RequestId) {
+        self.race.lose(self.rqs[sleeper].process);
     }
 
     fn flush_plug(&mut self, now: Nanos) {

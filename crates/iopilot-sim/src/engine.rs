@@ -48,10 +48,6 @@ pub(crate) struct Engine<S, D> {
     pub(crate) block: BlockLayer,
     pub(crate) device: D,
     latencies: Latencies,
-    /// See [`HostConfig::tag_steal_probability`].
-    tag_steal_probability: f64,
-    /// See [`HostConfig::tag_keep_probability`].
-    tag_keep_probability: f64,
     pub(crate) now: Nanos,
     /// Ordered by time, then by order of insertion.
     delays: BinaryHeap<Reverse<(Nanos, u64, Delayed)>>,
@@ -87,13 +83,12 @@ impl<S: Source, D: Device> Engine<S, D> {
                 scheduler,
                 source.is_serial(),
                 Recorder::new(record.log, record.outcomes),
+                host.tag_chances(),
                 record.hand_overs.clone(),
             ),
             source,
             device,
             latencies: host.latencies(),
-            tag_steal_probability: host.tag_steal_probability,
-            tag_keep_probability: host.tag_keep_probability.unwrap_or(host.tag_steal_probability),
             now: Nanos::ZERO,
             delays: BinaryHeap::new(),
             next_delay: 0,
@@ -288,9 +283,9 @@ impl<S: Source, D: Device> Engine<S, D> {
         }
         self.block.effects.wake_after = heirs;
         let mut races = std::mem::take(&mut self.block.effects.race);
-        for Race { sleeper, behind, slept } in races.drain(..) {
-            let chance = if slept { self.tag_steal_probability } else { self.tag_keep_probability };
+        for Race { sleeper, behind, chance } in races.drain(..) {
             if self.random.random_bool(chance) {
+                self.block.lost_race(sleeper);
                 let delay = self.next_delay;
                 self.late.push(Late { sleeper, behind, delay });
                 self.delay(self.latencies.wake_late, Delayed::WakeLate(delay));

@@ -4,6 +4,15 @@ use iopilot_block::{Nanos, RequestId};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+/// When a scheduler was asked, where that was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ask {
+    /// So long after what it was asked for.
+    pub after: Nanos,
+    /// From then to the device, where something went there at once.
+    pub choice: Option<Nanos>,
+}
+
 /// How long the kernel took to hand a request to the device, after something had happened to this one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HandOver {
@@ -13,11 +22,26 @@ pub struct HandOver {
     pub completed: Option<Nanos>,
     /// After it was itself handed over, where another waited; as [`crate::HostConfig::issue_us`] where that is not known.
     pub issued: Option<Nanos>,
+    /// When the scheduler was asked after the same three things, where that was watched: else so long before the device that it had time to
+    /// choose.
+    pub asked: Option<AskedAfter>,
     /// The handle of the request that got its tag, and `completed` how long that took, where that was in time. Nobody else gets the tag
     /// then, and that request no other; else who is fastest does.
     pub next: Option<u64>,
     /// For how long its task's clock had stood still when it was handed to the scheduler ([`iopilot_sched::Scheduler::clock_stood`]).
     pub stood: Nanos,
+}
+
+/// When a scheduler was asked after something had happened to a request, if it was: it is not where something waits for the device, and who
+/// has handed over a request does not always go on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AskedAfter {
+    /// After it was handed to the scheduler.
+    pub inserted: Option<Ask>,
+    /// After it was complete.
+    pub completed: Option<Ask>,
+    /// After it was itself handed over.
+    pub issued: Option<Ask>,
 }
 
 /// Those of the requests of a recording that is replayed under the scheduler it was recorded under, of Linux 6; nothing changes under
@@ -55,21 +79,47 @@ impl HandOvers {
 #[derive(Clone, Debug)]
 pub(crate) struct Asks {
     hand_overs: HandOvers,
-    /// When, and where the clock of whoever asks stands still, what it shows. In no order; as many as there are CPUs that run the queue,
-    /// which are few.
-    due: Vec<(Nanos, Option<Nanos>)>,
-    /// What the clock of whoever asks now shows, where it stands still, and that of whoever has asked last.
-    clock: Option<Nanos>,
-    last_clock: Option<Nanos>,
-    /// What the scheduler gave and the device has still to get, in this order.
-    chosen: VecDeque<RequestId>,
+    /// In no order; as many as there are CPUs that run the queue, which are few.
+    due: Vec<Due>,
+    /// Who asks now, and who is about to.
+    asker: Asker,
+    next_asker: Asker,
+    /// What the scheduler gave and the device has still to get, in this order, and to whom.
+    chosen: VecDeque<(RequestId, Asker)>,
+    /// Who has handed over what is on its way.
+    on_way: Asker,
     /// Above zero where the device was full just now (the kernel's `dispatch_busy`): then the scheduler is asked for one request at a time.
     busy: u32,
 }
 
+/// Who asks a scheduler.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Asker {
+    /// What his clock shows, where it stands still.
+    clock: Option<Nanos>,
+    /// What he takes from then to the device.
+    choice: Nanos,
+    /// Whether he was seen to ask: he does so even where somebody else has something that waits for the device.
+    seen: bool,
+}
+
+/// That a scheduler is to be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Due {
+    at: Nanos,
+    by: Asker,
+}
+
 impl Asks {
     pub(crate) fn new(hand_overs: HandOvers) -> Self {
-        Self { hand_overs, due: Vec::new(), clock: None, last_clock: None, chosen: VecDeque::new(), busy: 0 }
+        let some = Asker { clock: None, choice: hand_overs.choice, seen: false };
+        let [asker, next_asker, on_way] = [some; 3];
+        Self { hand_overs, due: Vec::new(), asker, next_asker, chosen: VecDeque::new(), on_way, busy: 0 }
+    }
+
+    /// Somebody of whom nothing is known.
+    fn some(&self) -> Asker {
+        Asker { clock: None, choice: self.hand_overs.choice, seen: false }
     }
 
     /// Which request gets the tag of that of handle `tag`, where that is known, and how long after that is complete it looks for it if it
@@ -86,8 +136,8 @@ impl Asks {
 
     /// The request of handle `tag` was handed to the scheduler.
     pub(crate) fn inserted(&mut self, tag: u64, now: Nanos, usual: Nanos) {
-        let HandOver { inserted, stood, .. } = self.hand_overs.of(tag);
-        self.after(inserted.unwrap_or(usual), now, Some(now.since(stood)));
+        let HandOver { inserted, stood, asked, .. } = self.hand_overs.of(tag);
+        self.after(inserted.unwrap_or(usual), asked.and_then(|asked| asked.inserted), now, Some(now.since(stood)));
     }
 
     /// For how long its task's clock has stood still as that hands it to the scheduler.
@@ -97,33 +147,56 @@ impl Asks {
 
     /// It is complete, and what waits is to be handed over.
     pub(crate) fn completed(&mut self, tag: u64, now: Nanos, usual: Nanos) {
-        self.after(self.hand_overs.of(tag).completed.unwrap_or(usual), now, None);
+        let HandOver { completed, asked, .. } = self.hand_overs.of(tag);
+        self.after(completed.unwrap_or(usual), asked.and_then(|asked| asked.completed), now, None);
     }
 
     /// It has reached the device: the next that was chosen does so then, and when; else the scheduler is asked again.
     pub(crate) fn issued(&mut self, tag: u64, now: Nanos, usual: Nanos) -> Option<(Nanos, RequestId)> {
-        let takes = self.hand_overs.of(tag).issued.unwrap_or(usual);
-        let next = self.chosen.pop_front();
-        if next.is_none() {
-            self.after(takes, now, self.last_clock);
-        }
-        next.map(|id| (now + takes, id))
+        let HandOver { issued, asked, .. } = self.hand_overs.of(tag);
+        let takes = issued.unwrap_or(usual);
+        let Some((id, by)) = self.chosen.pop_front() else {
+            let seen = asked.and_then(|asked| asked.issued);
+            if asked.is_none() || seen.is_some() {
+                self.after(takes, seen, now, self.on_way.clock);
+            }
+            return None;
+        };
+        self.on_way = by;
+        Some((now + takes, id))
     }
 
-    fn after(&mut self, takes: Nanos, now: Nanos, clock: Option<Nanos>) {
-        self.due.push((now + takes.since(self.hand_overs.choice), clock));
+    /// Has the scheduler asked when that was `seen`, else in time for what takes `takes` from `now` to the device.
+    fn after(&mut self, takes: Nanos, seen: Option<Ask>, now: Nanos, clock: Option<Nanos>) {
+        let usual = self.hand_overs.choice;
+        let (after, choice) = match seen {
+            Some(Ask { after, choice }) => (after, choice.unwrap_or(usual)),
+            None => (takes.since(usual), usual),
+        };
+        self.due.push(Due { at: now + after, by: Asker { clock, choice, seen: seen.is_some() } });
+    }
+
+    /// Whether the scheduler was seen to be asked once that of handle `tag` was complete.
+    pub(crate) fn saw_completed(&self, tag: u64) -> bool {
+        self.hand_overs.of(tag).asked.is_some_and(|asked| asked.completed.is_some())
+    }
+
+    /// Whether who asks now was seen to.
+    pub(crate) fn is_seen(&self) -> bool {
+        self.asker.seen
     }
 
     /// The scheduler gave `id`, for which the device has room.
     pub(crate) fn chosen(&mut self, id: RequestId) {
-        self.chosen.push_back(id);
+        self.chosen.push_back((id, self.asker));
     }
 
     /// The first that was chosen is on its way, and when it reaches the device.
     pub(crate) fn begin(&mut self, now: Nanos) -> Option<(Nanos, RequestId)> {
-        let id = self.chosen.pop_front()?;
+        let (id, by) = self.chosen.pop_front()?;
         self.was_busy(false);
-        Some((now + self.hand_overs.choice, id))
+        self.on_way = by;
+        Some((now + by.choice, id))
     }
 
     /// The device was full, or was not (`blk_mq_update_dispatch_busy`): remembered for a while.
@@ -137,19 +210,20 @@ impl Asks {
 
     /// When the scheduler is to be asked next.
     pub(crate) fn next(&self) -> Option<Nanos> {
-        self.due.iter().map(|(at, _)| *at).min()
+        self.due.iter().map(|due| due.at).min()
     }
 
     /// It is asked now.
     pub(crate) fn asked(&mut self, now: Nanos) {
-        self.clock = self.due.iter().filter(|(at, _)| *at <= now).max().and_then(|(_, clock)| *clock);
-        self.due.retain(|(at, _)| *at > now);
+        self.next_asker = self.due.iter().filter(|due| due.at <= now).max().map_or(self.some(), |due| due.by);
+        self.due.retain(|due| due.at > now);
     }
 
     /// For how long the clock of whoever asks now has stood still.
     pub(crate) fn begin_to_ask(&mut self, now: Nanos) -> Nanos {
-        self.last_clock = self.clock.take();
-        self.last_clock.map_or(Nanos::ZERO, |clock| now.since(clock))
+        self.asker = self.next_asker;
+        self.next_asker = self.some();
+        self.asker.clock.map_or(Nanos::ZERO, |clock| now.since(clock))
     }
 }
 
@@ -198,6 +272,7 @@ mod tests {
             block: BlockConfig {
                 queue_depth: Some(depth),
                 host_tags: Some(depth),
+                nr_requests: (scheduler != "none").then_some(64),
                 plug: Some(plug),
                 ..BlockConfig::default()
             },
@@ -245,6 +320,36 @@ mod tests {
         let told = [takes(20, 20, 12); 4];
         // Three are chosen at 19 us and reach the device one after the other; the fourth comes meanwhile, and goes last, 20 us after it came.
         assert_eq!(issues(&reads, 4, Some(&told)), [us(20), us(32), us(44), us(55)]);
+    }
+
+    /// As [`takes`] 20 us each, and seen to be asked after the insertion, or not.
+    fn seen(inserted: Option<(u64, Option<u64>)>) -> HandOver {
+        let ask = |(after, choice): (u64, Option<u64>)| Ask { after: us(after), choice: choice.map(us) };
+        let asked = AskedAfter { inserted: inserted.map(ask), ..AskedAfter::default() };
+        HandOver { asked: Some(asked), ..takes(20, 20, 20) }
+    }
+
+    #[test]
+    fn a_scheduler_is_asked_when_that_was_seen() {
+        let reads = [read(1, 0), read(2, 5)];
+        let issued = |first| issues(&reads, 2, Some(&[seen(first), seen(Some((4, Some(3))))]));
+        assert_eq!(issued(Some((3, Some(7)))), [us(10), us(30)], "what another chose meanwhile follows");
+        assert_eq!(issued(Some((6, Some(20)))), [us(26), us(46)], "whoever asks at 9 us finds the other on its way");
+        assert_eq!(issued(None)[0], us(12), "whoever asks for the other gets it");
+    }
+
+    #[test]
+    fn two_who_ask_at_once_have_two_requests_wait() {
+        let urgent = TraceRecord { priority: IoPriority { class: PriorityClass::RealTime, level: 4 }, ..read(4, 3000) };
+        let reads = [read(1, 0), read(2, 1000), read(3, 2000), urgent];
+        let order = |third| {
+            let issues = issues(&reads, 1, Some(&[seen(Some((3, Some(7)))), seen(Some((4, None))), third, seen(None)]));
+            let mut order = [0, 1, 2, 3];
+            order.sort_by_key(|&n| issues[n]);
+            order
+        };
+        assert_eq!(order(seen(Some((4, None)))), [0, 1, 2, 3], "the third was chosen before the urgent one came");
+        assert_eq!(order(seen(None)), [0, 1, 3, 2]);
     }
 
     #[test]

@@ -20,11 +20,13 @@ pub struct HostConfig {
     /// From a freed tag to the sleeper that looks for it, in microseconds.
     pub wake_us: f64,
     /// The chance that the completing task's own next request takes the freed tag before a sleeper does: the tag race
-    /// of `none` on a shallow device (measured: 0.44 to 0.64 of the completions for whose tag somebody slept).
+    /// of `none` on a shallow device (measured: 0.34 to 0.77 of the completions for whose tag somebody slept).
     pub tag_steal_probability: f64,
-    /// The same for a task that had not slept for the tag it has freed, but kept it or found it: it is the likelier to keep it (measured:
-    /// 0.59, where it is 0.50 for others). As `tag_steal_probability` where absent.
-    pub tag_keep_probability: Option<f64>,
+    /// The same where the sleeper has lost such a race already since it was served last; as `tag_steal_probability` where absent.
+    pub tag_steal_again_probability: Option<f64>,
+    /// The same where the sleeper submitted on another CPU than the one on which completions are heard; as `tag_steal_probability` where
+    /// absent.
+    pub tag_steal_away_probability: Option<f64>,
     /// How long the queue stands still while its scheduler is changed, once everything in it is served, in
     /// microseconds (measured: 22 ms).
     pub switch_us: f64,
@@ -39,7 +41,8 @@ impl Default for HostConfig {
             resume_us: 50.0,
             wake_us: 5.0,
             tag_steal_probability: 0.5,
-            tag_keep_probability: None,
+            tag_steal_again_probability: None,
+            tag_steal_away_probability: None,
             switch_us: 22_000.0,
         }
     }
@@ -68,7 +71,8 @@ impl HostConfig {
         }
         let chances = [
             ("tag_steal_probability", Some(self.tag_steal_probability)),
-            ("tag_keep_probability", self.tag_keep_probability),
+            ("tag_steal_again_probability", self.tag_steal_again_probability),
+            ("tag_steal_away_probability", self.tag_steal_away_probability),
         ];
         for (key, chance) in chances {
             if let Some(chance) = chance.filter(|chance| !(0.0..=1.0).contains(chance)) {
@@ -91,6 +95,14 @@ impl HostConfig {
         Nanos::from_millis_f64(self.switch_us / 1e3)
     }
 
+    pub(crate) fn tag_chances(&self) -> TagChances {
+        TagChances {
+            first: self.tag_steal_probability,
+            again: self.tag_steal_again_probability,
+            away: self.tag_steal_away_probability,
+        }
+    }
+
     pub(crate) fn latencies(&self) -> Latencies {
         let of = |us: f64| Nanos::from_millis_f64(us / 1e3);
         Latencies {
@@ -100,6 +112,14 @@ impl HostConfig {
             switch: self.switch(),
         }
     }
+}
+
+/// With which chance a task whose request is complete takes the freed tag before a sleeper does: see [`HostConfig`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TagChances {
+    pub(crate) first: f64,
+    pub(crate) again: Option<f64>,
+    pub(crate) away: Option<f64>,
 }
 
 /// What a run needs of [`HostConfig`] at each request.
@@ -119,9 +139,9 @@ mod tests {
 
     #[test]
     fn a_chance_is_from_0_to_1() {
-        HostConfig { tag_keep_probability: Some(1.0), ..HostConfig::default() }.check().unwrap();
-        let wrong = HostConfig { tag_keep_probability: Some(1.1), ..HostConfig::default() }.check().unwrap_err();
-        assert!(wrong.to_string().contains("host.tag_keep_probability"), "{wrong}");
+        HostConfig { tag_steal_away_probability: Some(1.0), ..HostConfig::default() }.check().unwrap();
+        let wrong = HostConfig { tag_steal_away_probability: Some(1.1), ..HostConfig::default() }.check().unwrap_err();
+        assert!(wrong.to_string().contains("host.tag_steal_away_probability"), "{wrong}");
         assert!(HostConfig { tag_steal_probability: -0.1, ..HostConfig::default() }.check().is_err());
     }
 }

@@ -16,6 +16,7 @@ mod request_log;
 mod run;
 mod session;
 mod source;
+mod tag_race;
 mod tags;
 mod verdict;
 pub mod workload;
@@ -23,7 +24,7 @@ pub mod workload;
 pub use block_config::BlockConfig;
 pub use compare::{RunOptions, begin, compare, comparison, simulate, simulate_logged};
 pub use error::SimError;
-pub use hand_over::{HandOver, HandOvers};
+pub use hand_over::{Ask, AskedAfter, HandOver, HandOvers};
 pub use host::HostConfig;
 pub use machine::Machine;
 pub use report::{

@@ -9,7 +9,8 @@ use iopilot_sched::{Dispatch, Scheduler, retry_at};
 impl BlockLayer {
     /// What waits for the device may go now; else the queue is run where the scheduler says so.
     pub(super) fn run_after_completion<D: Device>(&mut self, tag: u64, now: Nanos, device: &mut D) {
-        let waiting = self.pulled.is_some() || !self.bypass.is_empty() || !self.queue.retries;
+        let seen = self.asks().is_some_and(|asks| asks.saw_completed(tag));
+        let waiting = seen || self.pulled.is_some() || !self.bypass.is_empty() || !self.queue.retries;
         match self.scheduler.runs_after_completion() {
             Some(at) if !waiting && at > now => self.timer = Some(at).filter(|_| self.scheduler.queued() > 0),
             None if !waiting => self.timer = None,
@@ -55,6 +56,14 @@ impl BlockLayer {
     fn choose<D: Device>(&mut self, now: Nanos, device: &mut D) {
         let stood = self.asks().map_or(Nanos::ZERO, |asks| asks.begin_to_ask(now));
         self.scheduler.clock_stood(stood);
+        if self.pulled.is_some() && self.asks().is_some_and(|asks| asks.is_seen()) {
+            // Another CPU has that, which was asking at the same time.
+            let first = self.pulled.take();
+            if self.look_ahead(now, device) {
+                self.also_pulled.extend(self.pulled.take());
+            }
+            self.pulled = first;
+        }
         while !self.plug.is_plugged() {
             let room = self.in_flight < self.queue.queue_depth;
             let left = self.pulled.is_some();
@@ -67,6 +76,9 @@ impl BlockLayer {
                 }
             }
             let chosen = self.pulled.take_if(|_| room);
+            if chosen.is_some() {
+                self.pulled = self.also_pulled.pop_front();
+            }
             let Some(asks) = self.asks() else { break };
             let Some(id) = chosen else {
                 asks.was_busy(true);
@@ -102,6 +114,7 @@ impl BlockLayer {
                 return;
             }
             let Some(id) = self.pulled.take() else { return };
+            self.pulled = self.also_pulled.pop_front();
             self.in_flight += 1;
             let takes = std::mem::replace(&mut latency, self.queue.issue_latency);
             if takes == Nanos::ZERO {

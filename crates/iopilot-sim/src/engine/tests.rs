@@ -250,14 +250,13 @@ fn who_never_wins_the_race_waits_for_all_others() {
 }
 
 #[test]
-fn who_kept_its_tag_may_be_likelier_to_keep_it_or_less() {
-    // Whoever slept for the tag wins the next race, and loses the one after it: two requests in turn.
-    let host = HostConfig { tag_steal_probability: 1.0, tag_keep_probability: Some(0.0), ..HostConfig::default() };
+fn who_loses_the_first_race_and_wins_the_second_lets_others_have_two_in_a_row() {
+    let host =
+        HostConfig { tag_steal_probability: 1.0, tag_steal_again_probability: Some(0.0), ..HostConfig::default() };
     let turns = turns_on(&host, 190);
-    // The first had found it free; it has made 20 reads then.
-    let pairs: Vec<&[u64]> = turns[1..39].chunks(2).collect();
-    assert!(pairs.iter().all(|pair| pair[0] == pair[1]), "{turns:?}");
-    assert!(pairs.windows(2).all(|two| two[0] != two[1]), "{turns:?}");
+    // Two sleep: each is called twice for what it gets, so that who has the tag keeps it once or twice.
+    assert!(turns[3..50].chunk_by(|a, b| a == b).all(|row| row.len() <= 3), "{turns:?}");
+    assert!((2..=3).contains(&turns[3..30].chunk_by(|a, b| a == b).map(<[u64]>::len).max().unwrap()), "{turns:?}");
 }
 
 #[test]
