@@ -14,6 +14,7 @@ mod tasks;
 mod tracefs;
 
 pub use options::{Backend, CaptureOptions, HandOver};
+pub use tracefs::blk::{Blktrace, Note, Noted};
 
 use crate::LiveError;
 use device::Device;

@@ -7,12 +7,17 @@
 //! Events carry no request pointer, so bios are followed by operation and sectors, as [`super::correlate`] explains.
 //! Parents and start times come from `sched_process_fork`, for tasks older than the capture from `/proc`.
 
+pub(super) mod blk;
 mod instance;
 mod layout;
 mod page;
 mod ring;
 
-pub(super) use instance::tidy;
+/// Removes what captures and traces of processes that are gone left behind.
+pub(super) fn tidy() {
+    instance::tidy();
+    blk::tidy();
+}
 
 use super::correlate::Correlator;
 use super::device::Device;
@@ -125,7 +130,8 @@ impl Tracefs {
 
     fn read_until(&mut self, horizon: Nanos, out: &mut Vec<TraceRecord>) -> Result<(), LiveError> {
         for reader in &mut self.readers {
-            reader.drain(&self.layouts, &mut self.events)?;
+            let (cpu, events) = (reader.cpu(), &mut self.events);
+            reader.drain(|time, data| events.extend(self.layouts.decode(data, time, cpu)))?;
         }
         self.events.sort_by_key(|e| e.time);
         let ready = self.events.partition_point(|e| e.time < horizon);

@@ -21,6 +21,8 @@ pub(in crate::capture) fn tidy() {
 #[derive(Debug)]
 pub(super) struct Instance {
     path: PathBuf,
+    /// Whether it is the one that is always there.
+    is_top: bool,
 }
 
 impl Instance {
@@ -32,7 +34,14 @@ impl Instance {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = instances.join(format!("{PREFIX}{}-{number}", std::process::id()));
         fs::create_dir(&path).map_err(|e| LiveError::io(&path, e))?;
-        Ok(Self { path })
+        Ok(Self { path, is_top: false })
+    }
+
+    /// The one that is always there, which has tracers that others lack.
+    pub(super) fn top() -> Result<Self, LiveError> {
+        let mut path = find_instances()?;
+        path.pop();
+        Ok(Self { path, is_top: true })
     }
 
     pub(super) fn path(&self, file: &str) -> PathBuf {
@@ -79,7 +88,9 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        remove(&self.path);
+        if !self.is_top {
+            remove(&self.path);
+        }
     }
 }
 

@@ -1,10 +1,9 @@
 //! [`Reader`]: the raw ring buffer of one CPU.
 
 use super::instance::Instance;
-use super::layout::Layouts;
 use super::page::each_event;
 use crate::LiveError;
-use crate::capture::event::Event;
+use iopilot_block::Nanos;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
@@ -47,15 +46,18 @@ fn page_size(header: &str) -> Option<(usize, usize)> {
 }
 
 impl Reader {
-    /// Decodes all that can be read without waiting.
-    pub(super) fn drain(&mut self, layouts: &Layouts, out: &mut Vec<Event>) -> Result<(), LiveError> {
+    /// Which one's.
+    pub(super) fn cpu(&self) -> u16 {
+        self.cpu
+    }
+
+    /// Calls `f` with time and bytes of each event that can be read without waiting.
+    pub(super) fn drain(&mut self, mut f: impl FnMut(Nanos, &[u8])) -> Result<(), LiveError> {
         loop {
             match self.file.read(&mut self.page) {
                 Ok(0) => return Ok(()),
-                Ok(n) => each_event(&self.page[..n], self.data_offset, |time, data| {
-                    out.extend(layouts.decode(data, time, self.cpu));
-                })
-                .map_err(|reason| LiveError::Page { cpu: self.cpu, reason })?,
+                Ok(n) => each_event(&self.page[..n], self.data_offset, &mut f)
+                    .map_err(|reason| LiveError::Page { cpu: self.cpu, reason })?,
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) => return Err(LiveError::io(&self.path, e)),

@@ -1,0 +1,71 @@
+//! What bfq notes of itself for blktrace, of a loop device on a temporary file. Needs root, loop devices, tracefs and bfq.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::Loop;
+use iopilot_live::{Blktrace, BlockQueue, Noted};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+const TRACEFS: &str = "/sys/kernel/tracing";
+const JOURNAL: &str = "/run/iopilot/blktrace.json";
+
+/// A loop device under bfq, on a machine whose tracer is free; says what is missing.
+fn disk() -> Option<Loop> {
+    let tracer = fs::read_to_string(format!("{TRACEFS}/current_tracer")).unwrap_or_default();
+    if tracer.trim() != "nop" {
+        eprintln!("skipped: no free tracer in {TRACEFS} (root, and mount -t tracefs tracefs {TRACEFS})");
+        return None;
+    }
+    let disk = Loop::attach(16 << 20)?;
+    let set = BlockQueue::open(Path::new(&disk.device)).and_then(|queue| queue.set_scheduler("bfq"));
+    set.inspect_err(|e| eprintln!("skipped: {e}")).ok()?;
+    Some(disk)
+}
+
+fn clock() -> String {
+    fs::read_to_string(format!("{TRACEFS}/trace_clock")).unwrap()
+}
+
+/// One test: there is one tracer.
+#[test]
+fn bfq_tells_when_it_is_asked_and_everything_is_put_back() {
+    let Some(disk) = disk() else { return };
+    let before = clock();
+    // What a process that was killed left: its number is another's, or nobody's.
+    fs::create_dir_all("/run/iopilot").unwrap();
+    let left = format!(r#"{{"pid":{},"started":0,"before":[["{TRACEFS}/trace_clock","local"]]}}"#, u32::MAX);
+    fs::write(JOURNAL, left).unwrap();
+
+    let mut trace = Blktrace::start(Path::new(&disk.device)).unwrap();
+    assert!(clock().contains("[mono]"));
+    let second = Blktrace::start(Path::new(&disk.device)).map(|_| ()).unwrap_err().to_string();
+    assert!(second.contains("current_tracer is blk, expected nop"), "{second}");
+    let reads = Command::new("dd")
+        .arg(format!("if={}", disk.device))
+        .args(["of=/dev/null", "bs=64k", "count=8", "iflag=direct", "status=none"])
+        .status();
+    assert!(reads.unwrap().success());
+    trace.poll().unwrap();
+    let notes = trace.finish().unwrap();
+
+    assert_eq!(clock(), before);
+    assert_eq!(fs::read_to_string(format!("{TRACEFS}/current_tracer")).unwrap().trim(), "nop");
+    assert!(!Path::new(JOURNAL).exists());
+    let enabled = fs::read_to_string(format!("/sys/block/{}/trace/enable", disk.device.rsplit('/').next().unwrap()));
+    assert_eq!(enabled.unwrap().trim(), "0");
+
+    assert!(notes.is_sorted_by_key(|note| note.time));
+    // Each of the eight gets a tag, is handed to bfq, chosen, and sent; others (udev) may read, too.
+    let count = |is: fn(Noted) -> bool| notes.iter().filter(|note| is(note.what)).count();
+    let counts = [
+        count(|what| matches!(what, Noted::Tagged(_))),
+        count(|what| matches!(what, Noted::Inserted(_))),
+        count(|what| what == Noted::Asked),
+        count(|what| matches!(what, Noted::Issued(_))),
+    ];
+    assert!(counts.iter().all(|&n| n >= 8), "{counts:?}");
+    assert!(count(|what| what == Noted::InService) >= 1);
+}
