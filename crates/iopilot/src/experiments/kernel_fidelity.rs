@@ -12,6 +12,7 @@ mod predict;
 mod race;
 mod replay;
 mod requests;
+mod seen;
 mod start;
 
 use super::{Experiment, Outcome, Setup};

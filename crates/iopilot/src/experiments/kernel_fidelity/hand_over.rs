@@ -1,22 +1,25 @@
 //! How long the kernel takes to hand a request to the device: each time, and usually.
 
 use super::race::median;
-use iopilot_block::Nanos;
+use super::seen::Seen;
+use iopilot_block::{Nanos, ProcessId};
 use iopilot_sim::{HandOver, HostConfig};
 use iopilot_trace::TraceRecord;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// What reaches the device later than this after it arrived waited for something.
 const WAITED: Nanos = Nanos::from_micros(100);
-/// For how long the clock of a task has stood still when it hands a request to the scheduler: it looks at it when it has a tag for that,
-/// which is after it waited for the scheduler to see whether the request could be merged.
+/// For how long the clock of a task has stood still when it hands a request to the scheduler, where it was not seen: it looks at it when
+/// it has a tag for that, which is after it waited for the scheduler to see whether the request could be merged.
 const STOOD: Nanos = Nanos::from_micros(2);
 /// Of fewer times no median is taken.
 const ENOUGH: usize = 20;
 
 /// What came to the device after each of `records`, which were handed to the scheduler when they arrived, so long after they were
-/// submitted: after it was inserted, and after it was complete or issued itself, where there was something that waited.
-pub(super) fn of_each(records: &[TraceRecord], submitted: &[Nanos]) -> Vec<HandOver> {
+/// submitted: after it was inserted, and after it was complete or issued itself, where there was something that waited; and what was `seen`
+/// beside it.
+pub(super) fn of_each(records: &[TraceRecord], submitted: &[Nanos], seen: &[Seen]) -> Vec<HandOver> {
     let mut issues: Vec<(Nanos, Nanos)> = records.iter().filter_map(|r| Some((r.issue?, r.arrival))).collect();
     issues.sort_unstable();
     let next = |after: Nanos, arrived_by: Nanos| {
@@ -24,14 +27,15 @@ pub(super) fn of_each(records: &[TraceRecord], submitted: &[Nanos]) -> Vec<HandO
         let takes = first.0.since(after);
         (first.1 <= arrived_by && takes < WAITED).then_some(takes)
     };
-    let of = |(r, &stood): (&TraceRecord, &Nanos)| HandOver {
+    let of = |((r, &stood), seen): ((&TraceRecord, &Nanos), &Seen)| HandOver {
         inserted: next(r.arrival, Nanos::MAX),
         completed: r.completion.and_then(|end| next(end, end)),
         issued: r.issue.and_then(|issue| next(Nanos(issue.0 + 1), issue)).map(|takes| Nanos(takes.0 + 1)),
+        asked: seen.asked,
         next: None,
-        stood: stood.min(STOOD),
+        stood: seen.tagged.map_or(stood.min(STOOD), |tagged| r.arrival.since(tagged)),
     };
-    records.iter().zip(submitted).map(of).collect()
+    records.iter().zip(submitted).zip(seen).map(of).collect()
 }
 
 /// How soon a scheduler was asked, where something came to the device: the medians.
@@ -98,8 +102,10 @@ pub(super) fn of_tags(records: &[TraceRecord]) -> Vec<HandOver> {
 pub(super) struct Usual {
     /// Of a request that waits for nothing.
     issue_us: Option<f64>,
-    /// From a completion, of a request that waited for it.
+    /// From a completion, of a request that waited for it: it had left the scheduler already, where there is one.
     restart_us: Option<f64>,
+    /// From a completion to its task's next request, where that thinks no longer than a CPU takes to get there.
+    resume_us: Option<f64>,
 }
 
 impl Usual {
@@ -107,6 +113,12 @@ impl Usual {
     pub(super) fn of(records: &[TraceRecord]) -> Self {
         let mut ends: Vec<Nanos> = records.iter().filter_map(|r| r.completion).collect();
         ends.sort_unstable();
+        let mut insertions: Vec<Nanos> = records.iter().filter_map(|r| r.inserted).collect();
+        insertions.sort_unstable();
+        // What comes after an insertion was chosen then.
+        let is_next = |end: Nanos, issue: Nanos| {
+            insertions.get(insertions.partition_point(|&at| at <= end)).is_none_or(|&at| at > issue)
+        };
         let (mut at_once, mut after) = (Vec::new(), Vec::new());
         for r in records {
             let Some(issue) = r.issue else { continue };
@@ -116,16 +128,53 @@ impl Usual {
             } else if let Some(end) = ends.partition_point(|&end| end <= issue).checked_sub(1).and_then(|n| ends.get(n))
             {
                 // Later ones waited for something else than room.
-                after.extend(Some(issue.since(*end)).filter(|took| *took < WAITED));
+                after.extend(Some(issue.since(*end)).filter(|took| *took < WAITED && is_next(*end, issue)));
             }
         }
-        Self { issue_us: median_us(&mut at_once), restart_us: median_us(&mut after) }
+        Self {
+            issue_us: median_us(&mut at_once),
+            restart_us: median_us(&mut after),
+            resume_us: median_us(&mut resumed(records)),
+        }
     }
 
     /// The medians of what `all` tell.
     pub(super) fn typical(all: &[Self]) -> Self {
         let of = |time: fn(&Self) -> Option<f64>| median(all.iter().filter_map(time).collect());
-        Self { issue_us: of(|h| h.issue_us), restart_us: of(|h| h.restart_us) }
+        Self { issue_us: of(|h| h.issue_us), restart_us: of(|h| h.restart_us), resume_us: of(|h| h.resume_us) }
+    }
+
+    /// `number` of `all`, from the least to the most that it takes after a completion, each for as many; what one of them does not tell is
+    /// typical of all.
+    pub(super) fn spread(mut all: Vec<Self>, number: usize) -> Vec<Self> {
+        let typical = Self::typical(&all);
+        all.sort_by(|a, b| a.restart_us.unwrap_or_default().total_cmp(&b.restart_us.unwrap_or_default()));
+        let nth = |n: usize| {
+            let one = all.get((2 * n + 1) * all.len() / (2 * number)).copied().unwrap_or_default();
+            Self {
+                issue_us: one.issue_us.or(typical.issue_us),
+                restart_us: one.restart_us.or(typical.restart_us),
+                resume_us: one.resume_us.or(typical.resume_us),
+            }
+        };
+        (0..number).map(nth).collect()
+    }
+
+    /// `records` of tasks that take so long to go on instead of `recorded`.
+    pub(super) fn resumed(self, recorded: Self, records: &[TraceRecord]) -> Vec<TraceRecord> {
+        let (Some(now), Some(before)) = (self.resume_us, recorded.resume_us) else { return records.to_vec() };
+        let mut all = records.to_vec();
+        for (n, end, at) in at_once(records) {
+            let later = Nanos::from_millis_f64((at.since(end).as_micros_f64() + now - before).max(0.0) / 1e3);
+            all[n].arrival = end + later;
+        }
+        all.sort_by_key(|r| r.arrival);
+        all
+    }
+
+    /// What it takes to wake who sleeps for a tag, under a scheduler under which somebody does: the rest of what it takes from a completion.
+    fn wake_us(self) -> Option<f64> {
+        Some((self.restart_us? - self.issue_us?).max(0.0))
     }
 
     /// `host` with these times, as far as they are known.
@@ -133,9 +182,24 @@ impl Usual {
         HostConfig {
             issue_us: self.issue_us.unwrap_or(host.issue_us),
             restart_us: self.restart_us.unwrap_or(host.restart_us),
+            wake_us: self.wake_us().unwrap_or(host.wake_us),
             ..host.clone()
         }
     }
+}
+
+/// Of `records` those that a task makes as soon as one of its own is complete: which, when that is, and when they are handed on.
+fn at_once(records: &[TraceRecord]) -> impl Iterator<Item = (usize, Nanos, Nanos)> {
+    let mut ends: HashMap<ProcessId, Nanos> = HashMap::new();
+    records.iter().enumerate().filter_map(move |(n, r)| {
+        let at = r.inserted.unwrap_or(r.arrival);
+        let before = ends.insert(r.process?, r.completion?);
+        before.filter(|end| *end <= r.arrival && at.since(*end) < WAITED).map(|end| (n, end, at))
+    })
+}
+
+fn resumed(records: &[TraceRecord]) -> Vec<Nanos> {
+    at_once(records).map(|(_, end, at)| at.since(end)).collect()
 }
 
 fn median_us(times: &mut [Nanos]) -> Option<f64> {
@@ -147,6 +211,7 @@ fn median_us(times: &mut [Nanos]) -> Option<f64> {
 mod tests {
     use super::*;
     use iopilot_block::{Lba, Op, ProcessId, Sectors};
+    use iopilot_sim::{Ask, AskedAfter};
 
     /// Two tasks that read in turns on a device that takes one request: the first of a pair waits for nothing, the other for it.
     fn recording(pairs: u64) -> Vec<TraceRecord> {
@@ -164,26 +229,31 @@ mod tests {
     #[test]
     fn it_is_what_a_request_takes_after_it_came_or_after_another_was_complete() {
         let told = Usual::of(&recording(20));
-        assert_eq!(told, Usual { issue_us: Some(6.0), restart_us: Some(9.0) });
+        assert_eq!(told, Usual { issue_us: Some(6.0), restart_us: Some(9.0), resume_us: None });
         let host = told.on(&HostConfig::default());
-        assert_eq!((host.issue_us, host.restart_us), (6.0, 9.0));
+        assert_eq!((host.issue_us, host.restart_us, host.wake_us), (6.0, 9.0, 3.0));
     }
 
     #[test]
     fn each_tells_what_came_after_it() {
         let us = |us: u64| Some(Nanos::from_micros(us));
         let soon = Nanos::from_micros(1);
-        let told = of_each(&recording(2), &[soon; 4]);
+        let told = of_each(&recording(2), &[soon; 4], &[Seen::default(); 4]);
         // The first goes at once; the other after it, and after the other nothing that waits.
-        let first = HandOver { inserted: us(6), completed: us(9), issued: None, next: None, stood: soon };
+        let first = HandOver { inserted: us(6), completed: us(9), stood: soon, ..HandOver::default() };
         assert_eq!(told[0], first);
         assert_eq!(told[1], HandOver { inserted: us(5), completed: None, ..first });
         assert_eq!(told[3], told[1]);
         // Another that came in time goes right after the first.
         let mut both = recording(1);
         both[1].issue = us(18);
-        let told = of_each(&both, &[soon; 2]);
+        let told = of_each(&both, &[soon; 2], &[Seen::default(); 2]);
         assert_eq!(told[0], HandOver { completed: None, issued: us(12), ..first });
+        // What was seen beside it.
+        let asked = AskedAfter { inserted: Some(Ask { after: soon, choice: None }), ..AskedAfter::default() };
+        let seen = Seen { tagged: Some(Nanos(300)), asked: Some(asked) };
+        let told = of_each(&both[1..], &[soon], &[seen]);
+        assert_eq!((told[0].asked, told[0].stood), (Some(asked), Nanos(700)));
     }
 
     #[test]
@@ -220,6 +290,52 @@ mod tests {
     }
 
     #[test]
+    fn draws_are_spread_over_the_recordings() {
+        let told = |restart| Usual { restart_us: Some(restart), ..Usual::default() };
+        let issue = Usual { issue_us: Some(2.0), ..told(9.0) };
+        let spread = Usual::spread(vec![issue, told(5.0), told(7.0), told(6.0)], 2);
+        assert_eq!(spread, [Usual { issue_us: Some(2.0), ..told(6.0) }, issue]);
+        assert_eq!(Usual::spread(Vec::new(), 2), [Usual::default(); 2]);
+    }
+
+    #[test]
+    fn a_task_goes_on_as_soon_as_it_does_under_the_other_scheduler() {
+        let read = |arrival: u64, completion: u64| TraceRecord {
+            process: Some(ProcessId(1)),
+            completion: Some(Nanos(1000 * completion)),
+            ..TraceRecord::new(Nanos(1000 * arrival), Op::Read, Lba(0), Sectors(8))
+        };
+        // The third thinks.
+        let records = [read(0, 100), read(110, 200), read(900, 1000)];
+        let usual = |resume| Usual { resume_us: Some(resume), ..Usual::default() };
+        let arrivals = |all: &[TraceRecord]| all.iter().map(|r| r.arrival.0 / 1000).collect::<Vec<_>>();
+        assert_eq!(arrivals(&usual(15.0).resumed(usual(9.0), &records)), [0, 116, 900]);
+        assert_eq!(arrivals(&usual(5.0).resumed(usual(30.0), &records)), [0, 100, 900], "not before it is complete");
+        assert_eq!(usual(5.0).resumed(Usual::default(), &records), records);
+    }
+
+    #[test]
+    fn what_comes_after_an_insertion_did_not_wait_for_the_completion_alone() {
+        let one = |inserted: u64, issue: u64, completion: u64| TraceRecord {
+            inserted: Some(Nanos(1000 * inserted)),
+            issue: Some(Nanos(1000 * issue)),
+            completion: Some(Nanos(1000 * completion)),
+            ..TraceRecord::new(Nanos(1000 * inserted), Op::Read, Lba(0), Sectors(8))
+        };
+        let recording = |second: u64| -> Vec<TraceRecord> {
+            let pairs = (0..20).map(|n| 10_000 * n);
+            pairs
+                .flat_map(|at| {
+                    [one(at, at + 6, at + 500), one(at + 1, at + second, at + 900), one(at + 510, at + 905, at + 990)]
+                })
+                .collect()
+        };
+        assert_eq!(Usual::of(&recording(507)).restart_us, Some(7.0));
+        // The third request was there before the second was chosen.
+        assert_eq!(Usual::of(&recording(512)).restart_us, Some(5.0));
+    }
+
+    #[test]
     fn too_few_tell_nothing() {
         assert_eq!(Usual::of(&recording(19)), Usual::default());
         let host = HostConfig::default();
@@ -228,8 +344,8 @@ mod tests {
 
     #[test]
     fn of_several_recordings_it_is_the_middle() {
-        let told = |issue| Usual { issue_us: Some(issue), restart_us: None };
+        let told = |issue| Usual { issue_us: Some(issue), ..Usual::default() };
         let typical = Usual::typical(&[told(9.0), told(2.0), Usual::default(), told(3.0)]);
-        assert_eq!(typical, Usual { issue_us: Some(3.0), restart_us: None });
+        assert_eq!(typical, Usual { issue_us: Some(3.0), ..Usual::default() });
     }
 }

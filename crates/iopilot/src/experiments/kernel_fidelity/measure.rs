@@ -1,7 +1,7 @@
 //! Records the loads under the kernel's schedulers.
 
 use super::predict::Figures;
-use super::race::Steals;
+use super::seen::{self, Seen};
 use super::start::Start;
 use super::{Cell, Plan, SCHEDULERS};
 use crate::experiments::Setup;
@@ -9,7 +9,7 @@ use crate::experiments::virtual_disk::{Served, VirtualDisk};
 use anyhow::{Context as _, bail};
 use iopilot_block::{Lba, Nanos};
 use iopilot_device::load_disk;
-use iopilot_live::{Backend, BlockQueue, Capture, CaptureOptions, ReadLoad, Signals};
+use iopilot_live::{Backend, Blktrace, BlockQueue, Capture, CaptureOptions, ReadLoad, Signals};
 use iopilot_trace::TraceRecord;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,10 +42,10 @@ pub(super) struct Recording {
     pub(super) records: Vec<TraceRecord>,
     /// When the first request arrived, on the monotonic clock.
     pub(super) origin: Nanos,
+    /// What blktrace told of each of `records`, where the scheduler notes when it is asked; else nothing.
+    pub(super) seen: Vec<Seen>,
     /// How far the virtual disk was.
     pub(super) path: Path,
-    /// Under `none`: how often a freed tag went to the task that freed it, where others slept.
-    pub(super) steals: Steals,
 }
 
 /// What the way through the kernel's loop device and FUSE took, which the model does not know, request by request.
@@ -240,6 +240,9 @@ fn try_to_record(
     queue.set_scheduler("none")?;
     queue.set_scheduler(scheduler)?;
     // The kernel's own events: each one counts here, and a BPF program can miss one.
+    // Of bfq it is not seen from outside when it is asked, where more tasks read than the device takes requests of at once.
+    let notes = (scheduler == "bfq" && load.processes > 1).then(|| Blktrace::start(disk.device()));
+    let mut notes = notes.transpose()?;
     let options = CaptureOptions { backend: Backend::Tracefs, ..CaptureOptions::new(disk.device()) };
     let mut capture = Capture::with_patience(&options, LONGEST)?;
     // A simulation, too, begins with an empty cache and the arm at rest; and the schedulers of a turn read the same places.
@@ -251,7 +254,8 @@ fn try_to_record(
         while !work.is_finished() {
             sleep(PERIOD);
             stop.fetch_or(signals.caught().is_some(), Ordering::Relaxed);
-            capture.poll(&mut records).inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
+            let notes = notes.as_mut().map_or(Ok(()), Blktrace::poll);
+            notes.and_then(|()| capture.poll(&mut records)).inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
         }
         work.join().unwrap_or_else(|e| std::panic::resume_unwind(e)).context("reading the virtual disk")
     })?;
@@ -268,8 +272,10 @@ fn try_to_record(
         let (seen, lost, late) = (records.len(), capture.lost_events(), capture.given_up());
         bail!("{scheduler}: {seen} of {expected} reads seen, {lost} events lost, {late} without an end");
     }
-    let steals = if scheduler == "none" { Steals::of(&records) } else { Steals::default() };
-    Ok(Recording { records, origin: capture.origin().unwrap_or_default(), path: Path::default(), steals })
+    let origin = capture.origin().unwrap_or_default();
+    let notes = notes.map(Blktrace::finish).transpose()?;
+    let seen = notes.map_or_else(Vec::new, |notes| seen::all(&records, origin, &notes));
+    Ok(Recording { records, origin, seen, path: Path::default() })
 }
 
 #[cfg(test)]

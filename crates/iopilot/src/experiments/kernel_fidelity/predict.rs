@@ -1,11 +1,11 @@
 //! Replays the recordings on the model.
 
-use super::hand_over::{Asked, Usual};
+use super::hand_over::Asked;
 use super::measure::Measured;
 use super::picks::{Picks, picks};
-use super::race::Steals;
-use super::replay::{Replayable, Rig};
-use super::{Plan, SCHEDULERS};
+use super::race::raced_for;
+use super::replay::{Across, Replayable, Rig};
+use super::{Cell, Plan, SCHEDULERS};
 use crate::experiments::Setup;
 use iopilot_block::{Nanos, SECTOR_BYTES};
 use iopilot_device::load_disk;
@@ -73,6 +73,7 @@ pub(super) fn of_depth(machine: &Machine, depth: u32) -> Machine {
     machine.block = BlockConfig { queue_depth: Some(depth), host_tags: Some(depth), ..BlockConfig::default() };
     // As the kernel shows it for a loop device, whatever its depth.
     machine.block.nr_requests = Some(256);
+    machine.host = raced_for(&machine.host);
     machine
 }
 
@@ -88,46 +89,27 @@ pub(super) fn all(
     let options = RunOptions { seed: setup.seed, log: false };
     let recordings: Vec<Vec<Replayable<'_>>> =
         measured.iter().map(|m| m.recordings.iter().map(Replayable::new).collect()).collect::<anyhow::Result<_>>()?;
-    let none = SchedulerSpec::parse("none")?;
-    let races = measured.par_iter().zip(&recordings).map(|(m, recordings)| {
-        let machine = of_depth(m.cell.depth);
-        let config = RunConfig { log: true, ..machine.run_config(&options) };
-        let rig = Rig {
-            machine: &machine,
-            scheduler: &none,
-            config: &config,
-            hand_over: None,
-            asked: Asked::default(),
-            setup,
-        };
-        recordings.iter().map(|r| r.race(&rig)).collect::<anyhow::Result<Vec<_>>>()
-    });
-    let races: Vec<Vec<Steals>> = races.collect::<anyhow::Result<_>>()?;
-    let typical = |depth: u32| {
-        let here = measured.iter().zip(&races).filter(|(m, _)| m.cell.depth == depth);
-        Steals::typical(&here.flat_map(|(_, races)| races.iter().copied()).collect::<Vec<_>>())
-    };
     let under = |scheduler: usize, depth: u32| {
         let all = measured.iter().zip(&recordings);
         let here = all.filter(move |(m, _)| (m.scheduler, m.cell.depth) == (scheduler, depth));
-        here.flat_map(|(_, recordings)| recordings)
+        here.flat_map(|(m, recordings)| recordings.iter().map(|recording| (m.cell.processes, recording)))
     };
-    let hand_over = |scheduler: usize, depth: u32| {
-        Usual::typical(&under(scheduler, depth).map(|r| r.hand_over).collect::<Vec<_>>())
+    // What a scheduler takes is told by its recordings with as many tasks: who runs the queue hangs on how many wait.
+    let usual = |scheduler: usize, cell: Cell| {
+        let all = under(scheduler, cell.depth).filter(|(processes, _)| *processes == cell.processes);
+        all.map(|(_, recording)| recording.usual).collect::<Vec<_>>()
     };
     let one = |(m, recordings): (&Measured, &Vec<Replayable<'_>>)| -> anyhow::Result<Predicted> {
         let depth = m.cell.depth;
-        let mut machine = of_depth(depth);
-        // A recording under another scheduler tells nothing of the race for tags, nor of what it takes to hand requests over: then they
-        // are the machine's.
-        machine.host = typical(depth).on(&machine.host);
+        let machine = of_depth(depth);
         let config = RunConfig { outcomes: true, ..machine.run_config(&options) };
-        let asked = Asked::by(under(m.scheduler, depth));
+        let asked = Asked::by(under(m.scheduler, depth).map(|(_, recording)| recording));
         let mut simulated: [Vec<Figures>; SCHEDULERS.len()] = Default::default();
         for (scheduler, figures) in simulated.iter_mut().enumerate() {
             let spec: SchedulerSpec = SchedulerSpec::parse(SCHEDULERS[scheduler])?;
-            let other = (scheduler != m.scheduler).then(|| hand_over(scheduler, depth));
-            let rig = Rig { machine: &machine, scheduler: &spec, config: &config, hand_over: other, asked, setup };
+            let across =
+                (scheduler != m.scheduler).then(|| Across::new(&usual(m.scheduler, m.cell), usual(scheduler, m.cell)));
+            let rig = Rig { machine: &machine, scheduler: &spec, config: &config, across, asked, setup };
             *figures = recordings.iter().map(|r| r.figures(&rig)).collect::<anyhow::Result<_>>()?;
         }
         let spec: SchedulerSpec = SchedulerSpec::parse(SCHEDULERS[m.scheduler])?;
@@ -136,11 +118,4 @@ pub(super) fn all(
         Ok(Predicted { under: simulated, picks: same.sum::<anyhow::Result<Picks>>()? })
     };
     measured.par_iter().zip(&recordings).map(one).collect()
-}
-
-/// What each recording under `none` on a disk of `depth` shows of the race for tags.
-pub(super) fn steals(measured: &[Measured], depth: u32) -> Vec<Steals> {
-    let under_none = |m: &&Measured| SCHEDULERS[m.scheduler] == "none" && m.cell.depth == depth;
-    let recordings = measured.iter().filter(under_none).flat_map(|m| &m.recordings);
-    recordings.map(|recording| recording.steals).collect()
 }

@@ -3,7 +3,7 @@
 use super::hand_over::{Asked, Usual, of_each, of_tags};
 use super::measure::Recording;
 use super::predict::Figures;
-use super::race::Steals;
+use super::seen::Seen;
 use crate::experiments::Setup;
 use iopilot_block::Nanos;
 use iopilot_device::{Distant, OnClock};
@@ -24,9 +24,7 @@ const SECOND: u64 = 1_000_000_000;
 /// A recording with what its tasks depended on.
 pub(super) struct Replayable<'a> {
     recording: &'a Recording,
-    pub(super) hand_over: Usual,
-    requests: Vec<ReplayRecord>,
-    dependencies: Dependencies,
+    pub(super) usual: Usual,
     /// What it tells of the scheduler it was recorded under.
     own: Own,
 }
@@ -56,16 +54,17 @@ impl Own {
         let records = &recording.records;
         // Under `none` a request is handed to nobody.
         let scheduled = records.iter().any(|r| r.inserted.is_some());
-        let mut inserted: Vec<(Nanos, TraceRecord)> = records
-            .iter()
-            .map(|r| (r.arrival, TraceRecord { arrival: r.inserted.unwrap_or(r.arrival), ..r.clone() }))
+        let seen = |n: usize| recording.seen.get(n).copied().unwrap_or_default();
+        let mut inserted: Vec<(Nanos, Seen, TraceRecord)> = (records.iter().enumerate())
+            .map(|(n, r)| (r.arrival, seen(n), TraceRecord { arrival: r.inserted.unwrap_or(r.arrival), ..r.clone() }))
             .collect();
-        inserted.sort_by_key(|(_, r)| r.arrival);
-        let before: Vec<Nanos> = inserted.iter().map(|(arrival, r)| r.arrival.since(*arrival)).collect();
-        let inserted: Vec<TraceRecord> = inserted.into_iter().map(|(_, r)| r).collect();
+        inserted.sort_by_key(|(_, _, r)| r.arrival);
+        let before: Vec<Nanos> = inserted.iter().map(|(arrival, _, r)| r.arrival.since(*arrival)).collect();
+        let (seen, inserted): (Vec<Seen>, Vec<TraceRecord>) =
+            inserted.into_iter().map(|(_, seen, r)| (seen, r)).unzip();
         let first = |records: &[TraceRecord]| records.iter().map(|r| r.arrival).min().unwrap_or_default();
         let begin = first(&inserted).since(first(records));
-        let hand_overs = if scheduled { of_each(&inserted, &before) } else { of_tags(&inserted) };
+        let hand_overs = if scheduled { of_each(&inserted, &before, &seen) } else { of_tags(&inserted) };
         let tick = Nanos(recording.origin.0 % SECOND);
         let inserted: Vec<TraceRecord> = inserted.iter().map(|r| later(r, tick)).collect();
         Ok(Self {
@@ -95,20 +94,18 @@ impl Asked {
 
 impl<'a> Replayable<'a> {
     pub(super) fn new(recording: &'a Recording) -> anyhow::Result<Self> {
-        Ok(Self {
-            recording,
-            hand_over: Usual::of(&recording.records),
-            requests: recording.records.iter().map(ReplayRecord::from).collect(),
-            dependencies: infer(&recording.records, &InferOptions::default())?,
-            own: Own::of(recording)?,
-        })
+        Ok(Self { recording, usual: Usual::of(&recording.records), own: Own::of(recording)? })
     }
 
-    /// One replay on a machine under a scheduler, in which freed tags go to the tasks that have freed them with these probabilities.
-    fn once(&self, race: Steals, draw: u64, on: &Rig<'_>) -> anyhow::Result<RunReport> {
-        let hand_over = on.hand_over.unwrap_or(self.hand_over);
-        let config = RunConfig { host: race.on(&hand_over.on(&on.config.host)), ..on.config.clone() };
-        self.run((&self.requests, &self.dependencies), Nanos::ZERO, draw, &config, on)
+    /// One replay under another scheduler than it was recorded under.
+    fn once(&self, across: &Across, draw: u64, on: &Rig<'_>) -> anyhow::Result<RunReport> {
+        // One alone is the median.
+        let usual = across.to[(draw as usize + across.to.len() / 2) % across.to.len()];
+        let config = RunConfig { host: usual.on(&on.config.host), ..on.config.clone() };
+        let records = usual.resumed(across.from, &self.recording.records);
+        let requests: Vec<ReplayRecord> = records.iter().map(ReplayRecord::from).collect();
+        let dependencies = infer(&records, &InferOptions::default())?;
+        self.run((&requests, &dependencies), Nanos::ZERO, draw, &config, on)
     }
 
     /// A replay in which the recording begins at `begin`.
@@ -120,7 +117,9 @@ impl<'a> Replayable<'a> {
         config: &RunConfig,
         on: &Rig<'_>,
     ) -> anyhow::Result<RunReport> {
-        let config = RunConfig { seed: config.seed.wrapping_add(draw), ..config.clone() };
+        // Each recording has draws of its own.
+        let seed = config.seed.wrapping_add(self.recording.origin.0).wrapping_add(draw);
+        let config = RunConfig { seed, ..config.clone() };
         let path = &self.recording.path;
         // The medium stands where it stood then.
         let disk = OnClock::new(on.machine.device(), path.model.unwrap_or(begin), begin);
@@ -130,35 +129,20 @@ impl<'a> Replayable<'a> {
         Ok(run(source, device, on.scheduler, &config, on.setup.progress)?)
     }
 
-    /// With which probabilities freed tags go to the tasks that have freed them in a recording under `none`: those with which a
-    /// simulation under it shows as many that went there. (What follows a completion need not follow from it, so that the shares
-    /// themselves are a little low.)
-    pub(super) fn race(&self, on: &Rig<'_>) -> anyhow::Result<Steals> {
-        let shown = self.recording.steals;
-        if shown == Steals::default() {
-            return Ok(shown);
-        }
-        let mut drawn = shown;
-        for _ in 0..2 {
-            let once = |draw: u64| -> anyhow::Result<Steals> {
-                Ok(self.once(drawn, draw, on)?.log.as_deref().map(Steals::of).unwrap_or_default())
-            };
-            let simulated = (0..DRAWS).map(once).collect::<anyhow::Result<Vec<_>>>()?;
-            drawn = drawn.corrected(shown, Steals::mean(&simulated));
-        }
-        Ok(drawn)
-    }
-
     /// The mean over as many replays as the scheduler needs.
     pub(super) fn figures(&self, on: &Rig<'_>) -> anyhow::Result<Figures> {
-        // Who wins the race for tags is drawn under another scheduler's recording, when a scheduler chose under its own.
-        let (own, none) = (on.hand_over.is_none(), on.scheduler.name == "none");
-        let draws = if own == none { 1 } else { DRAWS };
+        let draws = match (&on.across, on.scheduler.name) {
+            // Who won the race for tags is known.
+            (None, "none") => 1,
+            // When a scheduler chose is not, to the last fraction of a microsecond.
+            (None, _) => DRAWS,
+            // Microseconds do not decide.
+            (Some(_), "mq-deadline" | "kyber") => 1,
+            (Some(_), _) => DRAWS,
+        };
         let once = |draw: u64| -> anyhow::Result<Figures> {
-            if own {
-                return self.again(draw, on);
-            }
-            let report = self.once(Steals::default(), draw, on)?;
+            let Some(across) = &on.across else { return self.again(draw, on) };
+            let report = self.once(across, draw, on)?;
             let mut responses: Vec<Nanos> = report.outcomes.iter().flatten().map(|o| o.response).collect();
             Ok(Figures::from_responses(&mut responses, report.bytes, report.elapsed_s))
         };
@@ -172,9 +156,24 @@ impl<'a> Replayable<'a> {
         let asked = Asked::of(&own.hand_overs.iter(), on.asked);
         let hand_overs = HandOvers::new(asked.filled(&own.hand_overs), choice);
         let config =
-            RunConfig { host: self.hand_over.on(&on.config.host), hand_overs: Some(hand_overs), ..on.config.clone() };
+            RunConfig { host: self.usual.on(&on.config.host), hand_overs: Some(hand_overs), ..on.config.clone() };
         let report = self.run((&own.requests, &own.dependencies), own.tick, draw, &config, on)?;
         Ok(own.figures(&report))
+    }
+}
+
+/// What is usual on the machine under two schedulers.
+pub(super) struct Across {
+    /// The one that was recorded.
+    from: Usual,
+    /// The other, draw by draw.
+    to: Vec<Usual>,
+}
+
+impl Across {
+    /// As recordings of both tell it.
+    pub(super) fn new(from: &[Usual], to: Vec<Usual>) -> Self {
+        Self { from: Usual::typical(from), to: Usual::spread(to, DRAWS as usize) }
     }
 }
 
@@ -183,8 +182,8 @@ pub(super) struct Rig<'a> {
     pub(super) machine: &'a Machine,
     pub(super) scheduler: &'a SchedulerSpec,
     pub(super) config: &'a RunConfig,
-    /// What the scheduler takes to hand requests over; `None` where the recording tells, as it is of this scheduler.
-    pub(super) hand_over: Option<Usual>,
+    /// What a recording under another scheduler does not tell; `None` where it is of this one.
+    pub(super) across: Option<Across>,
     /// How soon this scheduler is asked, where too little in its own recording tells.
     pub(super) asked: Asked,
     pub(super) setup: &'a Setup<'a>,

@@ -1,6 +1,7 @@
 //! The table of all requests that were recorded.
 
 use super::measure::Measured;
+use super::seen::Seen;
 use super::{Cell, SCHEDULERS};
 use iopilot_block::Nanos;
 use std::fmt::Write as _;
@@ -11,14 +12,17 @@ use std::fmt::Write as _;
 pub(super) fn table(measured: &[Measured]) -> String {
     let mut text = String::from(
         "pattern,processes,depth,scheduler,recording,arrived_ns,inserted_ns,issued_ns,completed_ns,lba,sectors,process,cpu,merged,\
-         began_ns,there_ns,back_ns,model_ns\n",
+         began_ns,there_ns,back_ns,model_ns,tagged_ns,inserted_asked_ns,inserted_choice_ns,completed_asked_ns,completed_choice_ns,\
+         issued_asked_ns,issued_choice_ns\n",
     );
     for m in measured {
         let Cell { pattern, processes, depth } = m.cell;
         for (n, recording) in m.recordings.iter().enumerate() {
-            for (r, way) in recording.records.iter().zip(&recording.path.of) {
+            let seen = recording.seen.iter().copied().chain(std::iter::repeat(Seen::default()));
+            for ((r, way), Seen { tagged, asked }) in recording.records.iter().zip(&recording.path.of).zip(seen) {
+                let asks = asked.map_or([None; 3], |asked| [asked.inserted, asked.completed, asked.issued]);
                 let time = |t: Option<Nanos>| t.map_or_else(String::new, |t| t.0.to_string());
-                let _ = writeln!(
+                let _ = write!(
                     text,
                     "{pattern},{processes},{depth},{},{n},{},{},{},{},{},{},{},{},{},{},{},{},{}",
                     SCHEDULERS[m.scheduler],
@@ -36,6 +40,9 @@ pub(super) fn table(measured: &[Measured]) -> String {
                     time(way.map(|(_, back)| back)),
                     time(recording.path.model),
                 );
+                let seen = asks.iter().flat_map(|ask| [ask.map(|ask| ask.after), ask.and_then(|ask| ask.choice)]);
+                std::iter::once(tagged).chain(seen).for_each(|at| text.extend([",", &time(at)]));
+                text.push('\n');
             }
         }
     }
@@ -48,7 +55,6 @@ mod tests {
     use super::super::measure::{Path, Recording, mean_and_errors};
     use super::super::picks::{Picks, picks};
     use super::super::predict::{Figures, of_depth};
-    use super::super::race::Steals;
     use super::super::replay::{Replayable, Rig};
     use super::super::{EXPERIMENT, Plan, judge, predict};
     use super::*;
@@ -56,7 +62,7 @@ mod tests {
     use crate::terminal::Terminal;
     use iopilot_block::{Flags, Lba, Op, ProcessId, Sectors};
     use iopilot_sched::SchedulerSpec;
-    use iopilot_sim::{Machine, Progress, RunConfig, RunOptions};
+    use iopilot_sim::{Ask, AskedAfter, Machine, Progress, RunConfig, RunOptions};
     use iopilot_trace::TraceRecord;
     use rayon::prelude::*;
 
@@ -78,7 +84,7 @@ mod tests {
             Self {
                 name,
                 depth,
-                recording: Recording { records: Vec::new(), origin, path: Path::default(), steals: Steals::default() },
+                recording: Recording { records: Vec::new(), origin, seen: Vec::new(), path: Path::default() },
             }
         }
 
@@ -102,7 +108,7 @@ mod tests {
                 let (depth, origin) = (number(2) as u32, Nanos(number(14)));
                 recordings.push(Read::new(name, depth, origin));
             }
-            let Recording { records, path, .. } = &mut recordings.last_mut().expect("one at least").recording;
+            let Recording { records, path, seen, .. } = &mut recordings.last_mut().expect("one at least").recording;
             // Earlier tables have no ways.
             if let (Some(there), Some(back)) = (fields.get(15), fields.get(16)) {
                 let way = there.parse().ok().zip(back.parse().ok()).map(|(there, back)| (Nanos(there), Nanos(back)));
@@ -110,6 +116,12 @@ mod tests {
                 path.there.extend(way.map(|way| way.0));
                 path.back.extend(way.map(|way| way.1));
                 path.model = fields.get(17).and_then(|model| model.parse().ok().map(Nanos));
+            }
+            // Nor have they what was seen beside.
+            if fields.len() > 24 {
+                let ask = |n: usize| time(n).map(|after| Ask { after, choice: time(n + 1) });
+                let asked = AskedAfter { inserted: ask(19), completed: ask(21), issued: ask(23) };
+                seen.push(Seen { tagged: time(18), asked: time(18).map(|_| asked) });
             }
             records.push(TraceRecord {
                 inserted: time(6),
@@ -156,7 +168,7 @@ mod tests {
                 machine: &machine,
                 scheduler: &spec,
                 config: &config,
-                hand_over: None,
+                across: None,
                 asked: asked(read.depth),
                 setup: &setup,
             };
@@ -204,14 +216,12 @@ mod tests {
             .collect();
         for (scheduler, name) in SCHEDULERS.iter().enumerate() {
             for read in recordings_of(name, &table) {
-                let Read { recording, .. } = &read;
                 let of = |m: &&mut Measured| {
                     let Cell { pattern, processes, depth } = m.cell;
                     m.scheduler == scheduler && read.cell() == format!("{pattern},{processes},{depth},{name}")
                 };
-                let steals = if *name == "none" { Steals::of(&recording.records) } else { Steals::default() };
                 let measured = measured.iter_mut().find(of).expect("a cell of the experiment");
-                measured.recordings.push(Recording { steals, ..read.recording });
+                measured.recordings.push(read.recording);
             }
         }
         let predicted = predict::all(&plan, &measured, predict::Picked::NotFollowed, &setup).unwrap();
