@@ -156,16 +156,36 @@ impl<'a> Replayable<'a> {
         Ok(Figures::mean(&(0..draws).map(once).collect::<anyhow::Result<Vec<_>>>()?))
     }
 
-    /// One replay under the scheduler it was recorded under, which is asked when it was asked.
+    /// One replay under the scheduler it was recorded under.
     fn again(&self, draw: u64, on: &Rig<'_>) -> anyhow::Result<Figures> {
+        Ok(self.own.figures(&self.replayed(draw, on)?))
+    }
+
+    /// The same: the scheduler is asked when it was asked.
+    fn replayed(&self, draw: u64, on: &Rig<'_>) -> anyhow::Result<RunReport> {
         let own = &self.own;
         let choice = CHOICE + Nanos(draw * CHOICE_STEP);
         let asked = Asked::of(&own.hand_overs.iter(), on.asked);
         let hand_overs = HandOvers::new(asked.filled(&own.hand_overs), choice);
         let config =
             RunConfig { host: self.usual.on(&on.config.host), hand_overs: Some(hand_overs), ..on.config.clone() };
-        let report = self.run((&own.requests, &own.dependencies), own.tick, draw, &config, on)?;
-        Ok(own.figures(&report))
+        self.run((&own.requests, &own.dependencies), own.tick, draw, &config, on)
+    }
+
+    /// Which of the requests that reached the device, in their order, is the first that a replay has another of, and how long after the first
+    /// arrival that was.
+    #[cfg(test)]
+    pub(super) fn first_difference(&self, on: &Rig<'_>) -> anyhow::Result<Option<(usize, Nanos)>> {
+        let order = |records: &[TraceRecord]| {
+            let mut all: Vec<_> = records.iter().map(|r| (r.issue, r.process, r.lba)).collect();
+            all.sort_unstable();
+            all
+        };
+        let kernel = order(&self.recording.records);
+        let config = RunConfig { log: true, ..on.config.clone() };
+        let ours = order(&self.replayed(0, &Rig { config: &config, across: None, ..*on })?.log.unwrap_or_default());
+        let other = kernel.iter().zip(&ours).position(|(a, b)| (a.1, a.2) != (b.1, b.2));
+        Ok(other.and_then(|n| Some((n, kernel[n].0?))))
     }
 }
 

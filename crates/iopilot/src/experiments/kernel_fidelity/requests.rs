@@ -148,7 +148,7 @@ mod tests {
     }
 
     /// Of the recordings in the table those under the scheduler: by how many percent a replay of them on the disk's model differs, cell by
-    /// cell, with the standard error of that, and in which of them by more.
+    /// cell, with the standard error of that, and in which of them by more, and from where on.
     #[test]
     fn recorded_requests_are_served_again() {
         let Some((text, spec)) = asked_for() else { return };
@@ -172,10 +172,11 @@ mod tests {
                 asked: asked(read.depth),
                 setup: &setup,
             };
-            replayable.figures(&rig).unwrap()
+            (replayable.figures(&rig).unwrap(), replayable.first_difference(&rig).unwrap())
         });
-        let served: Vec<Figures> = served.collect();
-        let both: Vec<(&Read, Figures)> = recordings.iter().zip(served).collect();
+        let served: Vec<(Figures, Option<(usize, Nanos)>)> = served.collect();
+        let both: Vec<_> =
+            recordings.iter().zip(served).map(|(read, (figures, other))| (read, figures, other)).collect();
         let mut within = [0; 3];
         let mut cells = 0;
         for cell in both.chunk_by(|a, b| a.0.cell() == b.0.cell()) {
@@ -184,17 +185,19 @@ mod tests {
             let of: [Goal; 3] = [(|f| f.mean_ms, 5.0), (|f| f.mb_s, 5.0), (|f| f.p99_ms, 15.0)];
             for ((figure, goal), within) in of.into_iter().zip(&mut within) {
                 let kernel: Vec<f64> =
-                    cell.iter().map(|(read, _)| figure(&Figures::of(&read.recording.records))).collect();
-                let off: Vec<f64> = cell.iter().zip(&kernel).map(|((_, ours), kernel)| figure(ours) - kernel).collect();
+                    cell.iter().map(|(read, ..)| figure(&Figures::of(&read.recording.records))).collect();
+                let off: Vec<f64> =
+                    cell.iter().zip(&kernel).map(|((_, ours, _), kernel)| figure(ours) - kernel).collect();
                 let ((off, _, error), kernel) = (mean_and_errors(&off), mean_and_errors(&kernel).0);
                 print!(" {:+.1} ±{:.1}", 100.0 * off / kernel, 100.0 * error / kernel);
                 *within += usize::from((100.0 * off / kernel).abs() <= goal);
             }
             println!();
-            for (read, ours) in cell {
+            for (read, ours, other) in cell {
                 let off = 100.0 * (ours.mean_ms / Figures::of(&read.recording.records).mean_ms - 1.0);
                 if off.abs() > MUCH {
-                    println!("  {} mean {off:+.1}", read.name);
+                    let from = other.map(|(n, at)| format!(" from request {n} on, at {} us", at.0 / 1000));
+                    println!("  {} mean {off:+.1}{}", read.name, from.unwrap_or_default());
                 }
             }
         }
