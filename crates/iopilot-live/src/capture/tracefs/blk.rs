@@ -1,7 +1,7 @@
 //! [`Blktrace`]: what the block layer notes of a device for blktrace(8).
 //!
 //! It tells what trace events do not: what schedulers write about themselves. `bfq` notes each time that it is asked for a request, by
-//! whom, and even where it gives none. That costs it some 20 µs a request.
+//! whom, and even where it gives none. That costs it some 10 µs a request.
 //!
 //! blktrace(8) itself reads these notes from debugfs, which a locked-down kernel keeps shut. Here they come by the tracer `blk` of tracefs,
 //! of which there is one for the whole machine.
