@@ -64,6 +64,7 @@ fn bfq_tells_when_it_is_asked_and_everything_is_put_back() {
         count(|what| matches!(what, Noted::Tagged(_))),
         count(|what| matches!(what, Noted::Inserted(_))),
         count(|what| what == Noted::Asked),
+        count(|what| what == Noted::Gave),
         count(|what| matches!(what, Noted::Issued(_))),
     ];
     assert!(counts.iter().all(|&n| n >= 8), "{counts:?}");

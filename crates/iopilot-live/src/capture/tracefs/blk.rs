@@ -30,6 +30,8 @@ pub enum Noted {
     Asked,
     /// It put a queue in service, and looked at the clock just before.
     InService,
+    /// It gives a request to whoever has asked.
+    Gave,
 }
 
 /// Something that happened.
@@ -67,9 +69,10 @@ const KINDS: &str = "queue,issue,notify";
 const OF_CGROUP: u32 = 1 << 8;
 const CGROUP: usize = 8;
 const BFQ: &[u8] = b"bfq";
-/// What bfq writes when it is asked and when it has put a queue in service, behind its name or that of the queue.
+/// What bfq writes when it is asked, when it has put a queue in service, and when it gives a request, behind its name or that of the queue.
 const ASKED: &[u8] = b"dispatch requests";
 const IN_SERVICE: &[u8] = b"set_in_service_queue";
+const GIVES: &[u8] = b"select_queue: returned this queue";
 
 /// A trace of one device, which ends when dropped. What a killed process left is put back when the next trace or capture begins.
 #[derive(Debug)]
@@ -182,6 +185,7 @@ fn decode(time: Nanos, data: &[u8]) -> Option<Note> {
         MESSAGE => match says()? {
             text if text.starts_with(ASKED) => Noted::Asked,
             text if text.starts_with(IN_SERVICE) => Noted::InService,
+            text if text.starts_with(GIVES) => Noted::Gave,
             _ => return None,
         },
         _ => return None,
@@ -280,6 +284,7 @@ mod tests {
             event(0, MESSAGE, 9, b"bfq dispatch requests: 3 busy queues"),
             event(0, MESSAGE, 9, b"bfq7S set_in_service_queue, cur-budget = 992"),
             event(0, MESSAGE, 9, b"bfq7S select_queue: checking new queue"),
+            event(0, MESSAGE, 9, b"bfq7S select_queue: returned this queue"),
             event(0, MESSAGE, 9, b"noop dispatch requests"),
             event(lba, ISSUED, 9, b""),
             event(lba, (QUEUE, 1), 9, b""),
@@ -294,6 +299,7 @@ mod tests {
                 (7, Noted::Inserted(lba)),
                 (9, Noted::Asked),
                 (9, Noted::InService),
+                (9, Noted::Gave),
                 (9, Noted::Issued(lba))
             ]
         );

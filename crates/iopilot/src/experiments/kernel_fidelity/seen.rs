@@ -10,6 +10,8 @@ use std::collections::HashMap;
 const SAME: Nanos = Nanos::from_micros(50);
 /// Who asks later than this after something does not ask for that.
 const AT_ONCE: Nanos = Nanos::from_micros(200);
+/// Who asks within this time after he was given something asks for more.
+const MORE: Nanos = Nanos::from_micros(20);
 
 /// What blktrace told of a request beside its record.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -59,8 +61,18 @@ struct Watch<'a> {
     latest: Option<(Nanos, After, usize)>,
     /// The last completion, if nobody has asked for it.
     completed: Option<(Nanos, usize)>,
-    /// What each task has asked for, if it has handed over nothing since, and when.
-    asked: HashMap<u32, (Nanos, After, usize)>,
+    /// What each task has asked for, if it has handed over nothing since.
+    asked: HashMap<u32, Asked>,
+}
+
+/// That a task has asked.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    at: Nanos,
+    after: After,
+    of: usize,
+    /// When it was given something last: it asks for more at once, as far as there is room, and hands over what it got then.
+    given: Option<Nanos>,
 }
 
 impl<'a> Watch<'a> {
@@ -99,25 +111,33 @@ impl<'a> Watch<'a> {
                 self.did(task, found.map(|n| (now, After::Inserted, n)));
             }
             Noted::Issued(lba) => {
-                if let Some((at, after, n)) = self.asked.remove(&task) {
-                    self.slot(after, n).iter_mut().for_each(|ask| ask.choice = Some(now.since(at)));
+                if let Some(Asked { at, after, of, .. }) = self.asked.remove(&task) {
+                    self.slot(after, of).iter_mut().for_each(|ask| ask.choice = Some(now.since(at)));
                 }
                 let found = self.find(lba, now, |r| r.issue);
                 self.did(task, found.map(|n| (now, After::Issued, n)));
             }
             Noted::Asked => self.is_asked(now, task),
             Noted::InService => self.has_chosen(now, task),
+            Noted::Gave => {
+                self.asked.entry(task).and_modify(|asked| asked.given = Some(now));
+            }
         }
     }
 
     fn did(&mut self, task: u32, what: Option<(Nanos, After, usize)>) {
         self.did.remove(&task);
+        self.asked.remove(&task);
         self.did.extend(what.map(|what| (task, what)));
         self.latest = what.or(self.latest);
     }
 
     fn is_asked(&mut self, now: Nanos, task: u32) {
-        self.asked.remove(&task);
+        let asked = self.asked.remove(&task);
+        if let Some(more) = asked.filter(|asked| asked.given.is_some_and(|at| now.since(at) <= MORE)) {
+            self.asked.insert(task, more);
+            return;
+        }
         let in_time = |(at, ..): &(Nanos, After, usize)| now.since(*at) <= AT_ONCE;
         // Who has done nothing before is a thread of the kernel that runs the queue, as it does after a completion.
         let own = self.did.remove(&task).filter(in_time);
@@ -134,15 +154,15 @@ impl<'a> Watch<'a> {
             self.completed = None;
         }
         *self.slot(after, n) = Some(Ask { after: now.since(at), choice: None });
-        self.asked.insert(task, (now, after, n));
+        self.asked.insert(task, Asked { at: now, after, of: n, given: None });
     }
 
     /// The scheduler, asked by `task`, put a queue in service at `now`: what it is charged counts from then, so that it is asked then. Nobody
     /// comes between, as it is locked.
     fn has_chosen(&mut self, now: Nanos, task: u32) {
-        let Some((at, after, n)) = self.asked.get(&task).copied() else { return };
-        self.asked.insert(task, (now, after, n));
-        if let Some(ask) = self.slot(after, n) {
+        let Some(asked) = self.asked.get_mut(&task).filter(|asked| asked.given.is_none()) else { return };
+        let Asked { at, after, of, .. } = std::mem::replace(asked, Asked { at: now, ..*asked });
+        if let Some(ask) = self.slot(after, of) {
             ask.after += now.since(at);
         }
     }
@@ -206,6 +226,28 @@ mod tests {
         let second = AskedAfter { inserted: ask(5, None), completed: ask(20, Some(10)), issued: ask(7, None) };
         assert_eq!(seen[1], Seen { tagged: Some(us(103)), asked: Some(second) });
         assert_eq!(seen[2], Seen { tagged: None, asked: Some(AskedAfter::default()) });
+    }
+
+    #[test]
+    fn who_asks_for_more_hands_over_what_he_got_then() {
+        // Task 1 is given its own request and asks for more, in vain, before it hands that over.
+        let records = [record(0, [0, 10, 40, 5000]), record(8, [30, 31, 5030, 9000])];
+        let note = |at: u64, task, what| Note { time: us(at), task, what };
+        let notes = [
+            note(10, 1, Noted::Inserted(Lba(0))),
+            note(13, 1, Noted::Asked),
+            note(14, 1, Noted::InService),
+            note(15, 1, Noted::Gave),
+            note(16, 1, Noted::Asked),
+            note(17, 1, Noted::InService),
+            note(40, 1, Noted::Issued(Lba(0))),
+            note(45, 1, Noted::Asked),
+        ];
+        let seen = all(&records, Nanos::ZERO, &notes);
+        let ask = |after: u64, choice: Option<u64>| Some(Ask { after: us(after), choice: choice.map(us) });
+        let expected = AskedAfter { inserted: ask(4, Some(26)), completed: None, issued: ask(5, None) };
+        assert_eq!(seen[0].asked, Some(expected));
+        assert_eq!(seen[1].asked, Some(AskedAfter::default()));
     }
 
     #[test]
