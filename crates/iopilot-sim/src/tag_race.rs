@@ -26,8 +26,16 @@ impl TagRace {
         Self { chances, lost: ProcessMap::default(), went_on: vec![0; usize::from(cpus.max(1))] }
     }
 
+    /// Whether anything hangs on what was before.
+    fn has_memory(&self) -> bool {
+        self.chances.again.is_some() || self.chances.away.is_some()
+    }
+
     /// A task submits a request on `cpu`.
     pub(crate) fn arrived(&mut self, process: ProcessId, cpu: u16) {
+        if !self.has_memory() {
+            return;
+        }
         if let Some(went_on) = self.went_on.get_mut(usize::from(cpu)).filter(|_| self.lost.contains_key(&process)) {
             *went_on += 1;
         }
@@ -35,7 +43,9 @@ impl TagRace {
 
     /// A request of `process` is complete.
     pub(crate) fn served(&mut self, process: ProcessId) {
-        self.lost.insert(process, false);
+        if self.has_memory() {
+            self.lost.insert(process, false);
+        }
     }
 
     /// A task has exited.
@@ -57,7 +67,9 @@ impl TagRace {
 
     /// It has lost.
     pub(crate) fn lose(&mut self, process: ProcessId) {
-        self.lost.insert(process, true);
+        if self.has_memory() {
+            self.lost.insert(process, true);
+        }
     }
 
     /// On which CPU completions are heard: a task that waits for one goes on there.
