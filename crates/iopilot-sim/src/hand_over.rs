@@ -103,6 +103,13 @@ struct Asker {
     seen: bool,
 }
 
+impl Asker {
+    /// Somebody of whom no more is known than that.
+    fn unknown(choice: Nanos) -> Self {
+        Self { clock: None, choice, seen: false }
+    }
+}
+
 /// That a scheduler is to be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Due {
@@ -112,14 +119,8 @@ struct Due {
 
 impl Asks {
     pub(crate) fn new(hand_overs: HandOvers) -> Self {
-        let some = Asker { clock: None, choice: hand_overs.choice, seen: false };
-        let [asker, next_asker, on_way] = [some; 3];
+        let [asker, next_asker, on_way] = [Asker::unknown(hand_overs.choice); 3];
         Self { hand_overs, due: Vec::new(), asker, next_asker, chosen: VecDeque::new(), on_way, busy: 0 }
-    }
-
-    /// Somebody of whom nothing is known.
-    fn some(&self) -> Asker {
-        Asker { clock: None, choice: self.hand_overs.choice, seen: false }
     }
 
     /// Which request gets the tag of that of handle `tag`, where that is known, and how long after that is complete it looks for it if it
@@ -215,14 +216,19 @@ impl Asks {
 
     /// It is asked now.
     pub(crate) fn asked(&mut self, now: Nanos) {
-        self.next_asker = self.due.iter().filter(|due| due.at <= now).max().map_or(self.some(), |due| due.by);
+        self.next_asker = self
+            .due
+            .iter()
+            .filter(|due| due.at <= now)
+            .max()
+            .map_or(Asker::unknown(self.hand_overs.choice), |due| due.by);
         self.due.retain(|due| due.at > now);
     }
 
     /// For how long the clock of whoever asks now has stood still.
     pub(crate) fn begin_to_ask(&mut self, now: Nanos) -> Nanos {
         self.asker = self.next_asker;
-        self.next_asker = self.some();
+        self.next_asker = Asker::unknown(self.hand_overs.choice);
         self.asker.clock.map_or(Nanos::ZERO, |clock| now.since(clock))
     }
 }

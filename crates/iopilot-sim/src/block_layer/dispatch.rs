@@ -114,7 +114,6 @@ impl BlockLayer {
                 return;
             }
             let Some(id) = self.pulled.take() else { return };
-            self.pulled = self.also_pulled.pop_front();
             self.in_flight += 1;
             let takes = std::mem::replace(&mut latency, self.queue.issue_latency);
             if takes == Nanos::ZERO {
