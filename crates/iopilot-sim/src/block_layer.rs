@@ -31,6 +31,8 @@ pub(crate) struct Effects {
     pub(crate) wake: Vec<RequestId>,
     /// Sleepers that are to look for a tag that is kept for them, so long from now.
     pub(crate) wake_after: Vec<(RequestId, Nanos)>,
+    /// Requests of which the scheduler hears so long from now.
+    pub(crate) hear_after: Vec<(RequestId, Nanos)>,
     /// For the tags of requests that are complete.
     pub(crate) race: Vec<Race>,
 }
@@ -71,6 +73,8 @@ pub(crate) struct BlockLayer {
     bypass: VecDeque<RequestId>,
     /// Handles of requests for each of which a tag is kept.
     kept: Vec<u64>,
+    /// Requests that are complete, with their handles, of which the scheduler has not heard yet.
+    unheard: Vec<(RequestId, u64)>,
     /// Tasks asleep for a tag, with what they will submit when awake.
     asleep: ProcessMap<VecDeque<RequestId>>,
     /// Whether tasks submit one request after the other.
@@ -119,6 +123,7 @@ impl BlockLayer {
             plug: Plug::new(queue.plugging),
             bypass: VecDeque::new(),
             kept: Vec::new(),
+            unheard: Vec::new(),
             asleep: ProcessMap::default(),
             serial,
             pulled: None,
@@ -235,14 +240,8 @@ impl BlockLayer {
     /// The device finished a request.
     pub(crate) fn complete<D: Device>(&mut self, done: &Completion, now: Nanos, device: &mut D) {
         let id = done.id;
-        self.in_flight -= 1;
         let tag = self.ios.tag(self.rqs[id].tag);
         self.recorder.served(&self.rqs[id], tag, &done.service, now);
-        if self.rqs[id].op != Op::Flush {
-            self.scheduler.completed(&mut self.rqs, id, now);
-        }
-        self.free_tag(id, tag);
-        self.plug.unplug();
         let issued = self.rqs[id].issued;
         let mut next = Some(id);
         while let Some(part) = next {
@@ -252,6 +251,35 @@ impl BlockLayer {
                 self.recorder.completed(rq, &io, issued, now);
                 self.effects.completed.push(io.tag);
             }
+        }
+        match self.asks().map_or(Nanos::ZERO, |asks| asks.heard(tag)) {
+            Nanos::ZERO => self.end(id, tag, now, device),
+            later => {
+                self.unheard.push((id, tag));
+                self.effects.hear_after.push((id, later));
+            }
+        }
+    }
+
+    /// The scheduler hears that `id` is complete.
+    pub(crate) fn hear<D: Device>(&mut self, id: RequestId, now: Nanos, device: &mut D) {
+        if let Some(at) = self.unheard.iter().position(|(unheard, _)| *unheard == id) {
+            let (_, tag) = self.unheard.swap_remove(at);
+            self.end(id, tag, now, device);
+        }
+    }
+
+    /// The request `id`, of handle `tag`, is gone: its tag is free, and what waits may go.
+    fn end<D: Device>(&mut self, id: RequestId, tag: u64, now: Nanos, device: &mut D) {
+        self.in_flight -= 1;
+        if self.rqs[id].op != Op::Flush {
+            self.scheduler.completed(&mut self.rqs, id, now);
+        }
+        self.free_tag(id, tag);
+        self.plug.unplug();
+        let mut next = Some(id);
+        while let Some(part) = next {
+            next = self.rqs.next_part(part);
             self.rqs.remove(part);
         }
         self.run_after_completion(tag, now, device);

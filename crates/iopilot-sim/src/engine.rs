@@ -27,6 +27,8 @@ const TICK: u64 = 4096;
 enum Delayed {
     /// The task learns that its request is complete.
     Told(u64),
+    /// The scheduler hears that it is complete.
+    Hear(RequestId),
     /// The submitter of a request was woken and looks for a tag.
     Wake(RequestId),
     /// So does the one that was woken as the so many-th delay, if it still waits for the CPU.
@@ -193,6 +195,7 @@ impl<S: Source, D: Device> Engine<S, D> {
             1 => self.block.issue(now, &mut self.device),
             2 => match self.delays.pop() {
                 Some(Reverse((_, _, Delayed::Told(tag)))) => self.source.completed(tag, now),
+                Some(Reverse((_, _, Delayed::Hear(id)))) => self.block.hear(id, now, &mut self.device),
                 Some(Reverse((_, _, Delayed::Wake(id)))) => self.block.wake(id, now, &mut self.device),
                 Some(Reverse((_, _, Delayed::WakeLate(delay)))) => {
                     if let Some(at) = self.late.iter().position(|late| late.delay == delay) {
@@ -282,6 +285,11 @@ impl<S: Source, D: Device> Engine<S, D> {
             self.delay(takes, Delayed::Wake(id));
         }
         self.block.effects.wake_after = heirs;
+        let mut unheard = std::mem::take(&mut self.block.effects.hear_after);
+        for (id, takes) in unheard.drain(..) {
+            self.delay(takes, Delayed::Hear(id));
+        }
+        self.block.effects.hear_after = unheard;
         let mut races = std::mem::take(&mut self.block.effects.race);
         for Race { sleeper, behind, chance } in races.drain(..) {
             if self.random.random_bool(chance) {

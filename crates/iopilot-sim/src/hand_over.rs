@@ -28,6 +28,8 @@ pub struct HandOver {
     /// The handle of the request that got its tag, and `completed` how long that took, where that was in time. Nobody else gets the tag
     /// then, and that request no other; else who is fastest does.
     pub next: Option<u64>,
+    /// How long after it was complete, and its task knew it, the scheduler heard of it, and its tag was free.
+    pub heard: Nanos,
     /// For how long its task's clock had stood still when it was handed to the scheduler ([`iopilot_sched::Scheduler::clock_stood`]).
     pub stood: Nanos,
 }
@@ -146,10 +148,17 @@ impl Asks {
         self.hand_overs.of(tag).stood
     }
 
-    /// It is complete, and what waits is to be handed over.
+    /// How long after the request of handle `tag` is complete the scheduler hears of it.
+    pub(crate) fn heard(&self, tag: u64) -> Nanos {
+        self.hand_overs.of(tag).heard
+    }
+
+    /// It hears of it now, and what waits is to be handed over.
     pub(crate) fn completed(&mut self, tag: u64, now: Nanos, usual: Nanos) {
-        let HandOver { completed, asked, .. } = self.hand_overs.of(tag);
-        self.after(completed.unwrap_or(usual), asked.and_then(|asked| asked.completed), now, None);
+        let HandOver { completed, asked, heard, .. } = self.hand_overs.of(tag);
+        let rest = |after: Nanos| after.since(heard);
+        let seen = asked.and_then(|asked| asked.completed).map(|ask| Ask { after: rest(ask.after), ..ask });
+        self.after(completed.map_or(usual, rest), seen, now, None);
     }
 
     /// It has reached the device: the next that was chosen does so then, and when; else the scheduler is asked again.
@@ -317,6 +326,19 @@ mod tests {
         let first = |issues: Vec<Nanos>| usize::from(issues[1] < issues[0]);
         assert_eq!(first(issues(&reads, 1, Some(&told(5)))), 0, "the choice was made 4 us after the first came");
         assert_eq!(first(issues(&reads, 1, Some(&told(9)))), 1, "and here 8 us after");
+    }
+
+    #[test]
+    fn there_is_no_room_until_the_scheduler_hears_of_it() {
+        let reads = [read(1, 0), read(2, 1000), read(3, 10_030)];
+        // The first is complete at 10,010 us.
+        let issued = |heard_us| {
+            let first = HandOver { heard: us(heard_us), ..takes(10, 70, 5) };
+            issues(&reads, 1, Some(&[first, takes(4, 5, 5), takes(4, 5, 5)]))
+        };
+        assert_eq!(issued(19)[1], us(10_034), "whoever asks for the third gets the second");
+        assert_eq!(issued(25)[1], us(10_080), "he finds no room");
+        assert_eq!(issued(90)[1], us(10_101), "nobody asks before that is free");
     }
 
     #[test]

@@ -26,12 +26,16 @@ pub enum Noted {
     Inserted(Lba),
     /// It was sent to the device.
     Issued(Lba),
+    /// It is complete.
+    Completed(Lba),
     /// `bfq` was asked for a request.
     Asked,
     /// It put a queue in service, and looked at the clock just before.
     InService,
     /// It gives a request to whoever has asked.
     Gave,
+    /// It lets go of a queue: the first time after a task has completed a request, because it hears of that.
+    LetGo,
 }
 
 /// Something that happened.
@@ -58,21 +62,25 @@ const TASK: usize = 32;
 const LENGTH: usize = 46;
 const QUEUE: u16 = 1 << 4;
 const ISSUE: u16 = 1 << 6;
+const COMPLETE: u16 = 1 << 7;
 const NOTIFY: u16 = 1 << 10;
 const GETRQ: (u16, u8) = (QUEUE, 4);
 const INSERT: (u16, u8) = (QUEUE, 12);
 const ISSUED: (u16, u8) = (ISSUE, 7);
+const COMPLETED: (u16, u8) = (COMPLETE, 8);
 const MESSAGE: (u16, u8) = (NOTIFY, 2);
-/// The same three, as the kernel calls them.
-const KINDS: &str = "queue,issue,notify";
+/// The same four, as the kernel calls them.
+const KINDS: &str = "queue,issue,complete,notify";
 /// The number of a cgroup stands before the text.
 const OF_CGROUP: u32 = 1 << 8;
 const CGROUP: usize = 8;
 const BFQ: &[u8] = b"bfq";
-/// What bfq writes when it is asked, when it has put a queue in service, and when it gives a request, behind its name or that of the queue.
+/// What bfq writes when it is asked, when it has put a queue in service, when it gives a request, and when it lets go of a queue, behind its
+/// name or that of the queue.
 const ASKED: &[u8] = b"dispatch requests";
 const IN_SERVICE: &[u8] = b"set_in_service_queue";
 const GIVES: &[u8] = b"select_queue: returned this queue";
+const LETS_GO: &[u8] = b"put_queue:";
 
 /// A trace of one device, which ends when dropped. What a killed process left is put back when the next trace or capture begins.
 #[derive(Debug)]
@@ -178,14 +186,16 @@ fn decode(time: Nanos, data: &[u8]) -> Option<Note> {
         let name = text.iter().position(|&c| c == b' ')?;
         text.starts_with(BFQ).then(|| &text[name + 1..])
     };
-    let what = match ((action >> 16) as u16 & (QUEUE | ISSUE | NOTIFY), action as u8) {
+    let what = match ((action >> 16) as u16 & (QUEUE | ISSUE | COMPLETE | NOTIFY), action as u8) {
         GETRQ => Noted::Tagged(lba),
         INSERT => Noted::Inserted(lba),
         ISSUED => Noted::Issued(lba),
+        COMPLETED => Noted::Completed(lba),
         MESSAGE => match says()? {
             text if text.starts_with(ASKED) => Noted::Asked,
             text if text.starts_with(IN_SERVICE) => Noted::InService,
             text if text.starts_with(GIVES) => Noted::Gave,
+            text if text.starts_with(LETS_GO) => Noted::LetGo,
             _ => return None,
         },
         _ => return None,
@@ -288,6 +298,8 @@ mod tests {
             event(0, MESSAGE, 9, b"noop dispatch requests"),
             event(lba, ISSUED, 9, b""),
             event(lba, (QUEUE, 1), 9, b""),
+            event(lba, COMPLETED, 9, b""),
+            event(0, MESSAGE, 9, b"bfq7S put_queue: 000000005e7d87fb 2"),
         ];
         let told: Vec<(u32, Noted)> =
             all.iter().filter_map(|data| decode(Nanos(5), data)).map(|note| (note.task, note.what)).collect();
@@ -300,7 +312,9 @@ mod tests {
                 (9, Noted::Asked),
                 (9, Noted::InService),
                 (9, Noted::Gave),
-                (9, Noted::Issued(lba))
+                (9, Noted::Issued(lba)),
+                (9, Noted::Completed(lba)),
+                (9, Noted::LetGo)
             ]
         );
     }

@@ -33,6 +33,7 @@ pub(super) fn of_each(records: &[TraceRecord], submitted: &[Nanos], seen: &[Seen
         issued: r.issue.and_then(|issue| next(Nanos(issue.0 + 1), issue)).map(|takes| Nanos(takes.0 + 1)),
         asked: seen.asked,
         next: None,
+        heard: seen.heard.unwrap_or_default(),
         stood: seen.tagged.map_or(stood.min(STOOD), |tagged| r.arrival.since(tagged)),
     };
     records.iter().zip(submitted).zip(seen).map(of).collect()
@@ -251,9 +252,9 @@ mod tests {
         assert_eq!(told[0], HandOver { completed: None, issued: us(12), ..first });
         // What was seen beside it.
         let asked = AskedAfter { inserted: Some(Ask { after: soon, choice: None }), ..AskedAfter::default() };
-        let seen = Seen { tagged: Some(Nanos(300)), asked: Some(asked) };
+        let seen = Seen { tagged: Some(Nanos(300)), asked: Some(asked), heard: Some(Nanos(900)) };
         let told = of_each(&both[1..], &[soon], &[seen]);
-        assert_eq!((told[0].asked, told[0].stood), (Some(asked), Nanos(700)));
+        assert_eq!((told[0].asked, told[0].stood, told[0].heard), (Some(asked), Nanos(700), Nanos(900)));
     }
 
     #[test]

@@ -13,13 +13,14 @@ pub(super) fn table(measured: &[Measured]) -> String {
     let mut text = String::from(
         "pattern,processes,depth,scheduler,recording,arrived_ns,inserted_ns,issued_ns,completed_ns,lba,sectors,process,cpu,merged,\
          began_ns,there_ns,back_ns,model_ns,tagged_ns,inserted_asked_ns,inserted_choice_ns,completed_asked_ns,completed_choice_ns,\
-         issued_asked_ns,issued_choice_ns\n",
+         issued_asked_ns,issued_choice_ns,heard_ns\n",
     );
     for m in measured {
         let Cell { pattern, processes, depth } = m.cell;
         for (n, recording) in m.recordings.iter().enumerate() {
             let seen = recording.seen.iter().copied().chain(std::iter::repeat(Seen::default()));
-            for ((r, way), Seen { tagged, asked }) in recording.records.iter().zip(&recording.path.of).zip(seen) {
+            for ((r, way), Seen { tagged, asked, heard }) in recording.records.iter().zip(&recording.path.of).zip(seen)
+            {
                 let asks = asked.map_or([None; 3], |asked| [asked.inserted, asked.completed, asked.issued]);
                 let time = |t: Option<Nanos>| t.map_or_else(String::new, |t| t.0.to_string());
                 let _ = write!(
@@ -41,7 +42,7 @@ pub(super) fn table(measured: &[Measured]) -> String {
                     time(recording.path.model),
                 );
                 let seen = asks.iter().flat_map(|ask| [ask.map(|ask| ask.after), ask.and_then(|ask| ask.choice)]);
-                std::iter::once(tagged).chain(seen).for_each(|at| text.extend([",", &time(at)]));
+                std::iter::once(tagged).chain(seen).chain([heard]).for_each(|at| text.extend([",", &time(at)]));
                 text.push('\n');
             }
         }
@@ -121,7 +122,8 @@ mod tests {
             if fields.len() > 24 {
                 let ask = |n: usize| time(n).map(|after| Ask { after, choice: time(n + 1) });
                 let asked = AskedAfter { inserted: ask(19), completed: ask(21), issued: ask(23) };
-                seen.push(Seen { tagged: time(18), asked: time(18).map(|_| asked) });
+                let heard = fields.get(25).and_then(|heard| heard.parse().ok().map(Nanos));
+                seen.push(Seen { tagged: time(18), asked: time(18).map(|_| asked), heard });
             }
             records.push(TraceRecord {
                 inserted: time(6),

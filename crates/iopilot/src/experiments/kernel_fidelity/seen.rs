@@ -20,6 +20,8 @@ pub(super) struct Seen {
     pub(super) tagged: Option<Nanos>,
     /// When the scheduler was asked after it; `None` where that was not watched.
     pub(super) asked: Option<AskedAfter>,
+    /// How long after it was complete the scheduler heard of it.
+    pub(super) heard: Option<Nanos>,
 }
 
 /// What a scheduler is asked for.
@@ -61,6 +63,8 @@ struct Watch<'a> {
     latest: Option<(Nanos, After, usize)>,
     /// The last completion, if nobody has asked for it.
     completed: Option<(Nanos, usize)>,
+    /// What each task has completed, if the scheduler has not heard of it since.
+    unheard: HashMap<u32, usize>,
     /// What each task has asked for, if it has handed over nothing since.
     asked: HashMap<u32, Asked>,
 }
@@ -83,10 +87,11 @@ impl<'a> Watch<'a> {
             records,
             there,
             last: records.iter().enumerate().map(|(n, r)| (r.process.unwrap_or_default(), n)).collect(),
-            seen: vec![Seen { tagged: None, asked: Some(AskedAfter::default()) }; records.len()],
+            seen: vec![Seen { asked: Some(AskedAfter::default()), ..Seen::default() }; records.len()],
             did: HashMap::new(),
             latest: None,
             completed: None,
+            unheard: HashMap::new(),
             asked: HashMap::new(),
         }
     }
@@ -116,6 +121,15 @@ impl<'a> Watch<'a> {
                 }
                 let found = self.find(lba, now, |r| r.issue);
                 self.did(task, found.map(|n| (now, After::Issued, n)));
+            }
+            Noted::Completed(lba) => {
+                let found = self.find(lba, now, |r| r.completion);
+                self.unheard.extend(found.map(|n| (task, n)));
+            }
+            Noted::LetGo => {
+                if let Some(n) = self.unheard.remove(&task) {
+                    self.seen[n].heard = self.records[n].completion.map(|end| now.since(end));
+                }
             }
             Noted::Asked => self.is_asked(now, task),
             Noted::InService => self.has_chosen(now, task),
@@ -214,6 +228,11 @@ mod tests {
             note(115, 2, Noted::Asked),
             note(5030, 9, Noted::Issued(Lba(8))),
             note(5037, 9, Noted::Asked),
+            note(5038, 9, Noted::LetGo),
+            note(9001, 9, Noted::Completed(Lba(8))),
+            note(9004, 1, Noted::LetGo),
+            note(9012, 9, Noted::LetGo),
+            note(9014, 9, Noted::LetGo),
             note(9020, 9, Noted::Asked),
             note(9030, 9, Noted::Issued(Lba(24))),
             // For the exit of the last task.
@@ -222,10 +241,10 @@ mod tests {
         let ask = |after: u64, choice: Option<u64>| Some(Ask { after: us(after), choice: choice.map(us) });
         let seen = all(&records, us(1_000_000), &notes);
         let first = AskedAfter { inserted: ask(3, Some(7)), completed: None, issued: ask(4, None) };
-        assert_eq!(seen[0], Seen { tagged: Some(us(8)), asked: Some(first) });
+        assert_eq!(seen[0], Seen { tagged: Some(us(8)), asked: Some(first), heard: None });
         let second = AskedAfter { inserted: ask(5, None), completed: ask(20, Some(10)), issued: ask(7, None) };
-        assert_eq!(seen[1], Seen { tagged: Some(us(103)), asked: Some(second) });
-        assert_eq!(seen[2], Seen { tagged: None, asked: Some(AskedAfter::default()) });
+        assert_eq!(seen[1], Seen { tagged: Some(us(103)), asked: Some(second), heard: Some(us(12)) });
+        assert_eq!(seen[2], Seen { asked: Some(AskedAfter::default()), ..Seen::default() });
     }
 
     #[test]
