@@ -11,7 +11,7 @@ use crate::ios::Ios;
 use crate::metrics::Recorder;
 use crate::plug::Plug;
 use crate::source::Arrival;
-use crate::tag_race::TagRace;
+use crate::tag_race::{Odds, TagRace};
 use crate::tags::Tags;
 use iopilot_block::{Nanos, Op, ProcessId, ProcessMap, Request, RequestId, Requests, Sectors};
 use iopilot_device::{Completion, Device};
@@ -44,8 +44,8 @@ pub(crate) struct Race {
     pub(crate) sleeper: RequestId,
     /// The task that goes on now that its request is complete, and may be faster.
     pub(crate) behind: ProcessId,
-    /// The chance that it is.
-    pub(crate) chance: f64,
+    /// What hangs on it whether it is.
+    pub(crate) odds: Odds,
 }
 
 /// A change of scheduler: what comes after it, and when, if that is known.
@@ -73,6 +73,8 @@ pub(crate) struct BlockLayer {
     bypass: VecDeque<RequestId>,
     /// Handles of requests for each of which a tag is kept.
     kept: Vec<u64>,
+    /// Sleepers that have won the race for a tag, which they have when they wake.
+    winners: Vec<RequestId>,
     /// Requests that are complete, with their handles, of which the scheduler has not heard yet.
     unheard: Vec<(RequestId, u64)>,
     /// Tasks asleep for a tag, with what they will submit when awake.
@@ -123,6 +125,7 @@ impl BlockLayer {
             plug: Plug::new(queue.plugging),
             bypass: VecDeque::new(),
             kept: Vec::new(),
+            winners: Vec::new(),
             unheard: Vec::new(),
             asleep: ProcessMap::default(),
             serial,
@@ -310,11 +313,23 @@ impl BlockLayer {
         // A task asleep does not look for a merge again, but what it submits next does. Where requests sleep one by
         // one, each stands for such a next one.
         let merged = !self.is_switching() && !self.serial && self.try_merge(id, now);
-        if !merged && (self.is_switching() || !self.take_tag(id)) {
-            self.tags.asleep_again(id, &self.rqs[id]);
-            return;
+        let won = self.winners.iter().position(|winner| *winner == id).map(|at| self.winners.swap_remove(at));
+        if won.is_some() {
+            if merged || self.is_switching() {
+                self.tags.give_back(&self.rqs[id]);
+            }
+            if self.is_switching() {
+                self.tags.sleep(id, &self.rqs[id]);
+                self.drained(now);
+                return;
+            }
+        } else {
+            if !merged && (self.is_switching() || !self.take_tag(id)) {
+                self.tags.asleep_again(id, &self.rqs[id]);
+                return;
+            }
+            self.tags.awake();
         }
-        self.tags.awake();
         let process = self.rqs[id].process;
         if merged {
             // It needs no tag: that goes to the next.
@@ -447,7 +462,15 @@ impl BlockLayer {
         self.race.served(behind);
         for sleeper in self.effects.wake.drain(woken..) {
             let rq = &self.rqs[sleeper];
-            self.effects.race.push(Race { sleeper, behind, chance: self.race.chance(rq.process, rq.cpu) });
+            self.effects.race.push(Race { sleeper, behind, odds: self.race.odds(rq.process, rq.cpu) });
+        }
+    }
+
+    /// The request `sleeper` has won the race for a tag: it looks for it before anybody else does, though it takes until it wakes to go on.
+    pub(crate) fn won_race(&mut self, sleeper: RequestId) {
+        if self.tags.are_shared() && !self.is_switching() && self.take_tag(sleeper) {
+            self.tags.awake();
+            self.winners.push(sleeper);
         }
     }
 

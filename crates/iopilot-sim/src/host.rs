@@ -24,9 +24,10 @@ pub struct HostConfig {
     pub tag_steal_probability: f64,
     /// The same where the sleeper has lost such a race already since it was served last; as `tag_steal_probability` where absent.
     pub tag_steal_again_probability: Option<f64>,
-    /// The same where the sleeper submitted on another CPU than the one on which completions are heard; as `tag_steal_probability` where
-    /// absent.
-    pub tag_steal_away_probability: Option<f64>,
+    /// From a freed tag to the sleeper that looks for it where that submitted on another CPU than the one on which completions are heard, in
+    /// microseconds, give or take up to a half by chance: then whoever is first has it. As `wake_us` and `tag_steal_probability` tell it
+    /// where absent.
+    pub wake_away_us: Option<f64>,
     /// How long the queue stands still while its scheduler is changed, once everything in it is served, in
     /// microseconds (measured: 22 ms).
     pub switch_us: f64,
@@ -42,7 +43,7 @@ impl Default for HostConfig {
             wake_us: 5.0,
             tag_steal_probability: 0.5,
             tag_steal_again_probability: None,
-            tag_steal_away_probability: None,
+            wake_away_us: None,
             switch_us: 22_000.0,
         }
     }
@@ -62,6 +63,7 @@ impl HostConfig {
             ("restart_us", self.restart_us),
             ("resume_us", self.resume_us),
             ("wake_us", self.wake_us),
+            ("wake_away_us", self.wake_away_us.unwrap_or_default()),
             ("switch_us", self.switch_us),
         ];
         for (key, us) in times {
@@ -72,7 +74,6 @@ impl HostConfig {
         let chances = [
             ("tag_steal_probability", Some(self.tag_steal_probability)),
             ("tag_steal_again_probability", self.tag_steal_again_probability),
-            ("tag_steal_away_probability", self.tag_steal_away_probability),
         ];
         for (key, chance) in chances {
             if let Some(chance) = chance.filter(|chance| !(0.0..=1.0).contains(chance)) {
@@ -99,7 +100,7 @@ impl HostConfig {
         TagChances {
             first: self.tag_steal_probability,
             again: self.tag_steal_again_probability,
-            away: self.tag_steal_away_probability,
+            away: self.wake_away_us.is_some(),
         }
     }
 
@@ -108,6 +109,7 @@ impl HostConfig {
         Latencies {
             resume: of(self.resume_us),
             wake: of(self.wake_us),
+            wake_away: of(self.wake_away_us.unwrap_or(self.wake_us)),
             wake_late: of(self.wake_us + 5.0 * self.resume_us.max(10.0)),
             switch: self.switch(),
         }
@@ -119,7 +121,8 @@ impl HostConfig {
 pub(crate) struct TagChances {
     pub(crate) first: f64,
     pub(crate) again: Option<f64>,
-    pub(crate) away: Option<f64>,
+    /// Whether a sleeper on another CPU is in no such race, but as fast as that is woken.
+    pub(crate) away: bool,
 }
 
 /// What a run needs of [`HostConfig`] at each request.
@@ -127,6 +130,8 @@ pub(crate) struct TagChances {
 pub(crate) struct Latencies {
     pub(crate) resume: Nanos,
     pub(crate) wake: Nanos,
+    /// The same on another CPU, give or take a half.
+    pub(crate) wake_away: Nanos,
     /// A sleeper that loses the race looks only after the completing task has had its turn: it waits for the CPU that
     /// this one has until it sleeps for its next request, and at most so long.
     pub(crate) wake_late: Nanos,
@@ -139,9 +144,16 @@ mod tests {
 
     #[test]
     fn a_chance_is_from_0_to_1() {
-        HostConfig { tag_steal_away_probability: Some(1.0), ..HostConfig::default() }.check().unwrap();
-        let wrong = HostConfig { tag_steal_away_probability: Some(1.1), ..HostConfig::default() }.check().unwrap_err();
-        assert!(wrong.to_string().contains("host.tag_steal_away_probability"), "{wrong}");
+        HostConfig { tag_steal_again_probability: Some(1.0), ..HostConfig::default() }.check().unwrap();
+        let wrong = HostConfig { tag_steal_again_probability: Some(1.1), ..HostConfig::default() }.check().unwrap_err();
+        assert!(wrong.to_string().contains("host.tag_steal_again_probability"), "{wrong}");
         assert!(HostConfig { tag_steal_probability: -0.1, ..HostConfig::default() }.check().is_err());
+    }
+
+    #[test]
+    fn a_cpu_does_not_wake_before_it_is_called() {
+        HostConfig { wake_away_us: Some(40.0), ..HostConfig::default() }.check().unwrap();
+        let wrong = HostConfig { wake_away_us: Some(-1.0), ..HostConfig::default() }.check().unwrap_err();
+        assert!(wrong.to_string().contains("host.wake_away_us"), "{wrong}");
     }
 }

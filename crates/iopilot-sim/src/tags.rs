@@ -117,6 +117,11 @@ impl Tags {
         }
     }
 
+    /// `rq` does not need the tag that it took before it woke.
+    pub(crate) fn give_back(&mut self, rq: &Request) {
+        self.used[usize::from(rq.is_write())] -= 1;
+    }
+
     /// The tag that `rq` was woken for is not needed: adds to `woken` who is next.
     pub(crate) fn pass_on(&mut self, rq: &Request, woken: &mut Vec<RequestId>) {
         match self.rule {

@@ -176,11 +176,13 @@ const PART: u64 = 1 << 20;
 struct Readers {
     /// What each has still to read, and when it goes on.
     tasks: Vec<(u64, Option<Nanos>)>,
+    /// Which of them are on the second CPU.
+    away: std::ops::Range<usize>,
 }
 
 impl Readers {
     fn new(tasks: usize, each: u64) -> Self {
-        Self { tasks: vec![(each, Some(Nanos::ZERO)); tasks] }
+        Self { tasks: vec![(each, Some(Nanos::ZERO)); tasks], away: 0..0 }
     }
 }
 
@@ -201,7 +203,7 @@ impl Source for Readers {
                     process: ProcessId(task as u32),
                     priority: IoPriority::default(),
                     criticality: Criticality::TimeCritical,
-                    cpu: 0,
+                    cpu: u16::from(self.away.contains(&task)),
                     tag: task as u64,
                 }));
             }
@@ -225,10 +227,14 @@ fn turns(steal: f64, service_us: u64) -> Vec<u64> {
 }
 
 fn turns_on(host: &HostConfig, service_us: u64) -> Vec<u64> {
+    turns_of(Readers::new(3, 20), host, service_us)
+}
+
+fn turns_of(readers: Readers, host: &HostConfig, service_us: u64) -> Vec<u64> {
     let config = BlockConfig { host_tags: Some(1), ..BlockConfig::default() };
     let device = Fixed::new(Nanos::from_micros(service_us), 1);
     let log = device.log.clone();
-    engine_on(host, Readers::new(3, 20), "none", device, &config).run(quietly).unwrap();
+    engine_on(host, readers, "none", device, &config).run(quietly).unwrap();
     let log = log.borrow();
     log.iter().map(|r| r.lba.0 / PART).collect()
 }
@@ -242,11 +248,31 @@ fn who_always_wins_the_race_keeps_its_tag() {
     }
 }
 
+/// Whether all three take turns; those who sleep at the end have lost their rivals.
+fn go_round(turns: &[u64]) -> bool {
+    turns[..50].windows(3).all(|three| three[0] != three[1] && three[1] != three[2] && three[0] != three[2])
+}
+
 #[test]
 fn who_never_wins_the_race_waits_for_all_others() {
-    let turns = turns(0.0, 190);
-    // Those who sleep at the end have lost their rivals.
-    assert!(turns[..50].windows(3).all(|three| three[0] != three[1] && three[1] != three[2] && three[0] != three[2]));
+    assert!(go_round(&turns(0.0, 190)));
+    // However soon it is back.
+    let at_once = HostConfig { tag_steal_probability: 0.0, resume_us: 0.0, ..HostConfig::default() };
+    assert!(go_round(&turns_on(&at_once, 190)));
+}
+
+#[test]
+fn who_sleeps_on_another_cpu_wins_where_that_is_awake_before_the_other_is_back() {
+    let turns = |resume_us| {
+        let host =
+            HostConfig { tag_steal_probability: 0.0, wake_away_us: Some(40.0), resume_us, ..HostConfig::default() };
+        turns_of(Readers { away: 2..3, ..Readers::new(3, 20) }, &host, 190)
+    };
+    // It takes 20 to 60 us.
+    assert!(go_round(&turns(61.0)));
+    assert!(!turns(19.0)[..40].contains(&2));
+    let some = turns(40.0)[..40].iter().filter(|task| **task == 2).count();
+    assert!((3..12).contains(&some), "{some}");
 }
 
 #[test]
@@ -304,7 +330,7 @@ proptest! {
             let log = device.log.clone();
             let run = if let Some((times, choice)) = &told {
                 let time = |n: usize| times[n % times.len()].map(Nanos);
-                let of = |n| HandOver { inserted: time(n), completed: time(n + 1), issued: time(n + 2), ..HandOver::default() };
+                let of = |n| HandOver { inserted: time(n), completed: time(n + 1), issued: time(n + 2), heard: time(n + 3).unwrap_or_default(), ..HandOver::default() };
                 let hand_overs = HandOvers::new((0..records.len()).map(of).collect(), Nanos(*choice));
                 let told = RunConfig { block: config.clone(), hand_overs: Some(hand_overs), ..RunConfig::default() };
                 engine_of(&told, Open::new(records.clone()), spec.name, device).run(quietly)

@@ -1,22 +1,18 @@
 //! Replays the recordings on the model.
 
 use super::hand_over::Asked;
-use super::measure::{Measured, Recording};
+use super::measure::Measured;
 use super::picks::{Picks, picks};
-use super::race::{Away, raced_for};
+use super::race::raced_for;
 use super::replay::{Across, Replayable, Rig};
 use super::{Cell, Plan, SCHEDULERS};
 use crate::experiments::Setup;
 use iopilot_block::{Nanos, SECTOR_BYTES};
 use iopilot_device::load_disk;
 use iopilot_sched::SchedulerSpec;
-use iopilot_sim::{BlockConfig, HostConfig, Machine, RunConfig, RunOptions};
+use iopilot_sim::{BlockConfig, Machine, RunConfig, RunOptions};
 use iopilot_trace::TraceRecord;
 use rayon::prelude::*;
-use std::collections::HashMap;
-
-/// The scheduler under which tasks sleep for tags.
-const NONE: &str = "none";
 
 /// What is compared.
 #[derive(Clone, Copy, Debug, Default)]
@@ -103,29 +99,9 @@ pub(super) fn all(
         let all = under(scheduler, cell.depth).filter(|(processes, _)| *processes == cell.processes);
         all.map(|(_, recording)| recording.usual).collect::<Vec<_>>()
     };
-    // How often those on another CPU win the race for tags is the machine's with as many tasks, too.
-    let none = SchedulerSpec::parse(NONE)?;
-    let raced = |depth: u32, processes: u32| -> anyhow::Result<HostConfig> {
-        let machine = of_depth(depth);
-        let config = RunConfig { log: true, ..machine.run_config(&options) };
-        let rig =
-            Rig { machine: &machine, scheduler: &none, config: &config, across: None, asked: Asked::default(), setup };
-        let cells = measured.iter().zip(&recordings);
-        let here = cells
-            .filter(|(m, _)| SCHEDULERS[m.scheduler] == NONE && (m.cell.depth, m.cell.processes) == (depth, processes));
-        let both: Vec<(&Recording, &Replayable<'_>)> = here.flat_map(|(m, r)| m.recordings.iter().zip(r)).collect();
-        let shown = both.iter().map(|(recording, _)| Away::of(&recording.records)).sum::<Away>();
-        let simulated = both.par_iter().map(|(_, r)| r.raced(&rig)).collect::<anyhow::Result<Vec<_>>>()?;
-        Ok(shown.on(simulated.into_iter().sum(), &machine.host))
-    };
-    let kinds = plan.depths.iter().flat_map(|&depth| plan.processes.iter().map(move |&n| (depth, n)));
-    let hosts = kinds.map(|kind| Ok((kind, raced(kind.0, kind.1)?))).collect::<anyhow::Result<HashMap<_, _>>>()?;
     let one = |(m, recordings): (&Measured, &Vec<Replayable<'_>>)| -> anyhow::Result<Predicted> {
         let depth = m.cell.depth;
-        let mut machine = of_depth(depth);
-        if let Some(host) = hosts.get(&(depth, m.cell.processes)) {
-            machine.host = host.clone();
-        }
+        let machine = of_depth(depth);
         let config = RunConfig { outcomes: true, ..machine.run_config(&options) };
         let asked = Asked::by(under(m.scheduler, depth).map(|(_, recording)| recording));
         let mut simulated: [Vec<Figures>; SCHEDULERS.len()] = Default::default();

@@ -3,7 +3,6 @@
 use super::hand_over::{Asked, Usual, of_each, of_tags};
 use super::measure::Recording;
 use super::predict::Figures;
-use super::race::Away;
 use super::seen::Seen;
 use crate::experiments::Setup;
 use iopilot_block::Nanos;
@@ -128,12 +127,6 @@ impl<'a> Replayable<'a> {
             Distant::new(disk, &path.there, &path.back, config.seed).knowing(path.by_sector(&self.recording.records));
         let source = Dependent::new(requests, dependencies, 1.0);
         Ok(run(source, device, on.scheduler, &config, on.setup.progress)?)
-    }
-
-    /// What a simulation of the race for tags makes of a recording under `none`.
-    pub(super) fn raced(&self, on: &Rig<'_>) -> anyhow::Result<Away> {
-        let across = Across { from: self.usual, to: vec![self.usual] };
-        Ok(self.once(&across, 0, on)?.log.as_deref().map(Away::of).unwrap_or_default())
     }
 
     /// The mean over as many replays as the scheduler needs.
