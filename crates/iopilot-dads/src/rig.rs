@@ -9,6 +9,7 @@ use iopilot_sim::workload::replay::{Dependent, ReplayRecord};
 use iopilot_sim::{RunConfig, RunReport, Session, SimError, Source, Step};
 use iopilot_trace::{InferOptions, TraceRecord, infer};
 use rayon::prelude::*;
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 /// The virtual disk, which every candidate starts on as the scheduler in use left it at the last check: what its cache
@@ -33,8 +34,9 @@ pub struct Rig<D> {
     /// What was tried at the last check, where a trial lasts.
     before: Vec<TraceRecord>,
     way: Way,
-    /// When the last window began.
+    /// When the last window began; so many of its requests are of before processes came, and were not tried.
     since: Nanos,
+    left_out: usize,
 }
 
 /// How a window was tried.
@@ -77,11 +79,13 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
             before: Vec::new(),
             way: Way::Once,
             since: Nanos::ZERO,
+            left_out: 0,
         }
     }
 
     /// A trial has `least` requests at least: in a window with fewer the processes go on as they did, and what is counted is
-    /// the second half. Where processes came or went in a window it is tried once all the same.
+    /// the second half. Where processes came early in a window, what follows is tried so; where they came later or went, the
+    /// window is tried once all the same.
     #[must_use]
     pub fn lasting(self, least: u64) -> Self {
         Self { least, ..self }
@@ -96,7 +100,7 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
     /// once, a request that had come before the window counts from its begin.
     pub(crate) fn measured(&self, records: &[TraceRecord], objective: Objective) -> Option<f64> {
         match self.way {
-            Way::Lasting => objective.measured(records),
+            Way::Lasting => objective.measured(&records[self.left_out.min(records.len())..]),
             Way::Once | Way::CutShort => objective.measured(&from_zero(records, self.since)),
         }
     }
@@ -130,15 +134,27 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
             self.way = Way::Once;
             return Ok(Vec::new());
         };
-        let ended = ended(records);
+        let gone = ended(records);
         // Between two windows the real disk may have been idle; so is the virtual one then.
         let start = self.clock + Nanos(first.arrival.0.saturating_sub(self.last_completion.0));
         let since = self.last_completion.max(first.arrival);
-        self.since = since;
-        let lasting = match ended.is_empty() {
-            true => Lasting::new(&self.before, records, (since, pending), self.least, self.device.capacity())?,
+        let least = usize::try_from(self.least).unwrap_or(usize::MAX);
+        (self.left_out, self.since) = match records.len() < least {
+            true => settled(records, since),
+            false => (0, since),
+        };
+        let (left_out, rest) = records.split_at(self.left_out);
+        let before = match left_out.is_empty() {
+            true => Cow::from(&self.before),
+            false => Cow::from([&self.before, left_out].concat()),
+        };
+        let lasting = match ended(rest).is_empty() {
+            true => Lasting::new(&before, rest, (self.since, pending), self.least, self.device.capacity())?,
             false => None,
         };
+        if lasting.is_none() {
+            (self.left_out, self.since) = (0, since);
+        }
         self.way = match &lasting {
             Some(_) => Way::Lasting,
             None if self.least <= records.len() as u64 => Way::Once,
@@ -149,7 +165,7 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
                 let trial = |c| lasting.trial(self.device.clone(), c, &self.config, start, objective);
                 candidates.par_iter().map(trial).collect()
             }
-            None => self.once(records, since, candidates, &ended, start, objective)?,
+            None => self.once(records, since, candidates, &gone, start, objective)?,
         };
         let runs = runs.into_iter().collect::<Result<Vec<_>, _>>()?;
         let mut trials = Vec::with_capacity(runs.len());
@@ -160,8 +176,7 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
             trials.push(trial);
         }
         self.last_completion = records.iter().filter_map(|r| r.completion).max().unwrap_or(first.arrival);
-        if self.least > 0 {
-            let least = usize::try_from(self.least).unwrap_or(usize::MAX);
+        if least > 0 {
             self.before = records[records.len().saturating_sub(least)..].to_vec();
         }
         Ok(trials)
@@ -196,6 +211,19 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
             Ok((Trial { report, cost, shares, window_s }, device, clock))
         };
         Ok(candidates.par_iter().map(trial).collect())
+    }
+}
+
+/// Where a window of which processes came in the first half is that of a load as a whole: of how many of its requests not, and
+/// since when. `since` is when the window began.
+fn settled(records: &[TraceRecord], since: Nanos) -> (usize, Nanos) {
+    let came = records.iter().filter_map(|r| r.process_start).filter(|&start| start > since).max();
+    let until = records.iter().filter_map(|r| r.completion).max();
+    let (Some(came), Some(until)) = (came, until) else { return (0, since) };
+    let left_out = records.partition_point(|r| r.arrival < came);
+    match came.since(since) <= until.since(came) && left_out < records.len() {
+        true => (left_out, came),
+        false => (0, since),
     }
 }
 
@@ -290,11 +318,25 @@ mod tests {
             completion: Some(Nanos(50)),
             ..TraceRecord::new(Nanos(arrival), Op::Read, Lba(0), Sectors(8))
         };
-        let records = [record(6, 5, None), record(7, 10, Some(Nanos(9)))];
+        let records = [record(6, 5, None), record(7, 40, Some(Nanos(39)))];
         rig.try_all(&records, 0, &candidates, 0, Objective::ServiceTime).unwrap();
         assert_eq!(rig.way(), Way::CutShort, "a process came");
         rig.try_all(&[], 0, &candidates, 0, Objective::ServiceTime).unwrap();
         assert_eq!(rig.way(), Way::Once);
+    }
+
+    #[test]
+    fn a_load_is_whole_from_when_the_last_process_came() {
+        let record = |process, arrival: u64, born: u64| TraceRecord {
+            process: Some(ProcessId(process)),
+            process_start: Some(Nanos(born)),
+            completion: Some(Nanos(arrival + 10)),
+            ..TraceRecord::new(Nanos(arrival), Op::Read, Lba(0), Sectors(8))
+        };
+        let of_two = |born| [record(6, 100, 0), record(7, born, born), record(6, 450, 0), record(7, 490, born)];
+        assert_eq!(settled(&of_two(300), Nanos(100)), (1, Nanos(300)), "the last was complete at 500");
+        assert_eq!(settled(&of_two(301), Nanos(100)), (0, Nanos(100)), "it came too late");
+        assert_eq!(settled(&of_two(90), Nanos(100)), (0, Nanos(100)), "it was there before");
     }
 
     #[test]

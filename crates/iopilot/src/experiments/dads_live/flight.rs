@@ -61,14 +61,14 @@ impl Flight {
         Ok(flight)
     }
 
-    /// Ends it in order; what it did.
-    pub(super) fn end(mut self) -> anyhow::Result<Vec<Change>> {
+    /// Ends it in order; what it did, and its audit.
+    pub(super) fn end(mut self) -> anyhow::Result<(Vec<Change>, String)> {
         let id = self.child.id().to_string();
         Command::new("kill").args(["-TERM", &id]).status().context("ending dads run")?;
         let status = self.child.wait().context("waiting for dads run")?;
         ensure!(status.success(), "dads run ended with {status}");
         let text = fs::read_to_string(&self.audit).context("reading the audit")?;
-        changes(&text)
+        Ok((changes(&text)?, text))
     }
 }
 

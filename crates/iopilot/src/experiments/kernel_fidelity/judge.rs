@@ -136,16 +136,16 @@ pub(super) fn outcome(plan: &Plan, measured: &[Measured], predicted: &[Predicted
         Some(format!("with {depth} tags {:.0} % (median of recordings)", 100.0 * share))
     };
     let races: Vec<String> = plan.depths.iter().filter_map(race).collect();
+    let made = || measured.iter().map(|m| m.recordings.len());
     let notes = vec![
         format!(
             "The disk is {} of {} GiB; each figure is the mean of {} to {} recordings, {} in all: until the standard error of \
-             the kernel's mean is {KNOWN} %, after {} of them {SETTLED} %.",
+             the kernel's mean is {KNOWN} %, or {SETTLED} % where many do not tell it so well.",
             plan.disk,
             plan.size >> 30,
-            plan.recordings.least,
-            plan.recordings.chaotic,
-            measured.iter().map(|m| m.recordings.len()).sum::<usize>(),
-            plan.recordings.most,
+            made().min().unwrap_or_default(),
+            made().max().unwrap_or_default(),
+            made().sum::<usize>(),
         ),
         format!(
             "Requests are {:.0} us under way to the disk and {:.0} us back, of which it is late {:.0} us (means of all).",

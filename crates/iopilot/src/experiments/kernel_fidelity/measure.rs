@@ -3,7 +3,7 @@
 use super::predict::Figures;
 use super::seen::{self, Seen};
 use super::start::Start;
-use super::{Cell, Plan, SCHEDULERS};
+use super::{Cell, Effort, Plan, SCHEDULERS};
 use crate::experiments::Setup;
 use crate::experiments::virtual_disk::{Served, VirtualDisk};
 use anyhow::{Context as _, bail};
@@ -143,18 +143,20 @@ pub(super) fn mean_and_errors(figures: &[f64]) -> (f64, f64, f64) {
 pub(super) fn all(plan: &Plan, setup: &Setup<'_>) -> anyhow::Result<Vec<Measured>> {
     let signals = Signals::catch()?;
     let mut measured: Vec<Measured> = Vec::new();
-    let cells: usize = plan.depths.iter().map(|&depth| plan.cells(depth).len()).sum();
+    let cells = plan.depths.iter().flat_map(|&depth| plan.cells(depth));
+    let least: usize = cells.map(|cell| (plan.effort)(cell).recordings.least).sum();
     let spec = load_disk(plan.disk)?;
-    let mut spare = cells * SCHEDULERS.len() * plan.recordings.least / AGAIN;
+    let mut spare = SCHEDULERS.len() * least / AGAIN;
     for &depth in &plan.depths {
         let disk = VirtualDisk::attach(plan.disk, plan.size, depth)?;
         for cell in plan.cells(depth) {
+            let Effort { reads, recordings } = (plan.effort)(cell);
             let mut here: [Measured; SCHEDULERS.len()] =
                 std::array::from_fn(|scheduler| Measured { cell, scheduler, recordings: Vec::new() });
             let mut load = ReadLoad {
                 pattern: cell.pattern,
                 processes: cell.processes,
-                reads: (plan.reads)(cell.processes) / cell.processes,
+                reads: reads / cell.processes,
                 skip: 0,
                 seed: setup.seed,
                 begin: None,
@@ -163,7 +165,7 @@ pub(super) fn all(plan: &Plan, setup: &Setup<'_>) -> anyhow::Result<Vec<Measured
             // not tell them apart.
             for turn in 0.. {
                 let worst = here.iter().map(|m| if turn > 0 { m.spread().error } else { 0.0 }).fold(0.0, f64::max);
-                if plan.recordings.are_enough(turn, worst) {
+                if recordings.are_enough(turn, worst) {
                     break;
                 }
                 load.skip = turn as u64 * APART;
