@@ -214,8 +214,8 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
     }
 }
 
-/// Where a window of which processes came in the first half is that of a load as a whole: of how many of its requests not, and
-/// since when. `since` is when the window began.
+/// From when on a window, which began at `since`, shows one load: from its begin, or, where processes came in its first half, from
+/// when the last of them came. And how many of its requests are older.
 fn settled(records: &[TraceRecord], since: Nanos) -> (usize, Nanos) {
     let came = records.iter().filter_map(|r| r.process_start).filter(|&start| start > since).max();
     let until = records.iter().filter_map(|r| r.completion).max();
