@@ -107,10 +107,9 @@ impl ReadLoad {
         let file = options.open(device).map_err(failed)?;
         let sectors = crate::BlockQueue::open(device)?.sectors()?;
         let share = sectors * SECTOR_BYTES / u64::from(self.processes.max(1)) / BLOCK * BLOCK;
-        let skip = self.skip();
-        if share < self.room() + skip {
-            let needed = (self.room() + skip) / KIB;
-            let reason = format!("{} KiB for each process, expected at least {needed}", share / KIB);
+        let needed = self.skip() + self.room();
+        if share < needed {
+            let reason = format!("{} KiB for each process, expected at least {}", share / KIB, needed / KIB);
             return Err(LiveError::Device { path: device.to_owned(), reason });
         }
         let together = Barrier::new(self.processes as usize);
@@ -129,6 +128,11 @@ impl ReadLoad {
             Ok(())
         };
         at_once(self.processes, work).map_err(failed)
+    }
+
+    /// How large a disk must be, in bytes.
+    pub fn needs(&self) -> u64 {
+        (self.skip() + self.room()) * u64::from(self.processes)
     }
 
     fn skip(&self) -> u64 {

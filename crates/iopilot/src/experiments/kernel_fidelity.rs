@@ -133,6 +133,7 @@ fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use iopilot_live::ReadLoad;
 
     #[test]
     fn recordings_are_made_until_the_kernel_is_known() {
@@ -143,9 +144,27 @@ mod tests {
         let cell = |pattern, processes| Cell { pattern, processes, depth: 4 };
         let (full, quick) = (Plan::new(false), Plan::new(true));
         let sequential = cell(ReadPattern::Sequential, 1);
-        assert_eq!([2.4, 2.6, 5.1].map(|error| made(&full, sequential, error)), [Some(3), Some(8), Some(48)]);
-        assert_eq!([0.1, 5.1].map(|error| made(&full, cell(ReadPattern::Sequential, 32), error)), [Some(8), Some(48)]);
-        assert_eq!([2.4, 5.1].map(|error| made(&full, cell(ReadPattern::Backward, 1), error)), [Some(16), Some(48)]);
+        assert_eq!([2.4, 2.6, 3.6].map(|error| made(&full, sequential, error)), [Some(3), Some(8), Some(48)]);
+        assert_eq!([0.1, 3.6].map(|error| made(&full, cell(ReadPattern::Sequential, 32), error)), [Some(8), Some(48)]);
+        assert_eq!([2.4, 3.6].map(|error| made(&full, cell(ReadPattern::Backward, 1), error)), [Some(16), Some(48)]);
         assert_eq!(made(&quick, sequential, 9.0), Some(1));
+    }
+
+    #[test]
+    fn a_task_has_room_for_every_turn() {
+        for plan in [Plan::new(false), Plan::new(true)] {
+            for cell in plan.cells(4) {
+                let Effort { reads, recordings } = (plan.effort)(cell);
+                let load = ReadLoad {
+                    pattern: cell.pattern,
+                    processes: cell.processes,
+                    reads: reads / cell.processes,
+                    skip: (recordings.chaotic as u64 - 1) * measure::apart(&plan, cell),
+                    seed: 1,
+                    begin: None,
+                };
+                assert!(load.needs() <= plan.size, "{cell:?}: {} bytes", load.needs());
+            }
+        }
     }
 }

@@ -67,15 +67,16 @@ impl<'a> Known<'a> {
     /// The standard error of how far off simulations under `to` are, from what was recorded under `from`, in percent of what the kernel did. The
     /// recordings of a turn read the same places, so that each stands beside the other.
     fn error_percent(&self, (from, to): (usize, usize), figure: fn(&Figures) -> f64) -> f64 {
-        let both = self.predicted[from].under[to].iter().zip(&self.recordings[to]);
-        let off: Vec<f64> = both.map(|(ours, real)| figure(ours) - figure(real)).collect();
+        let ours = Figures::parts(&self.predicted[from].under[to]);
+        let both = ours.iter().zip(Figures::parts(&self.recordings[to]));
+        let off: Vec<f64> = both.map(|(ours, real)| figure(ours) - figure(&real)).collect();
         100.0 * mean_and_errors(&off).2 / figure(&self.kernel[to])
     }
 
     /// By how many percent the kernel has more throughput under `a` than under `b`, and the standard error of that.
     fn more(&self, a: usize, b: usize) -> (f64, f64) {
-        let of = |s: usize| self.recordings[s].iter().map(|f| f.mb_s);
-        let more: Vec<f64> = of(a).zip(of(b)).map(|(a, b)| a - b).collect();
+        let of = |s: usize| Figures::parts(&self.recordings[s]);
+        let more: Vec<f64> = of(a).iter().zip(of(b)).map(|(a, b)| a.mb_s - b.mb_s).collect();
         let (mean, _, error) = mean_and_errors(&more);
         (100.0 * mean / self.kernel[b].mb_s, 100.0 * error / self.kernel[b].mb_s)
     }

@@ -30,11 +30,12 @@ const HELD_UP: f64 = 0.02;
 /// The kernel's mean is known where its standard error, by how much recordings differ, is at most so many percent: half of what a
 /// simulation may be off by.
 pub(super) const KNOWN: f64 = 2.5;
-/// The same for a scheduler under which chance decides much: half of what may be off what is foreseen from a recording under another.
-pub(super) const SETTLED: f64 = 5.0;
+/// The same for a scheduler under which chance decides much. What is foreseen from recordings under another has their error, too, and
+/// may be off by a tenth: two standard errors of the two together.
+pub(super) const SETTLED: f64 = 3.5;
 /// Of so many recordings one is made again at most.
 const AGAIN: usize = 4;
-/// What the part of a task is moved on by from one turn of the schedulers to the next.
+/// What the part of a task is moved on by, in bytes, from one turn of the schedulers to the next: what most of them read in one.
 const APART: u64 = 32 << 20;
 
 /// What reached the disk, from the first request of a load to the last.
@@ -168,7 +169,7 @@ pub(super) fn all(plan: &Plan, setup: &Setup<'_>) -> anyhow::Result<Vec<Measured
                 if recordings.are_enough(turn, worst) {
                     break;
                 }
-                load.skip = turn as u64 * APART;
+                load.skip = turn as u64 * apart(plan, cell);
                 let start = Start::of_turn(&spec, turn);
                 for measured in &mut here {
                     let scheduler = SCHEDULERS[measured.scheduler];
@@ -184,6 +185,12 @@ pub(super) fn all(plan: &Plan, setup: &Setup<'_>) -> anyhow::Result<Vec<Measured
         here.flat_map(|m| &mut m.recordings).for_each(|r| r.path = Path::of(&r.records, r.origin, &served));
     }
     Ok(measured)
+}
+
+/// How far the places of a task are moved on from one turn to the next, in bytes: as many turns as may be made have room in its part.
+pub(super) fn apart(plan: &Plan, cell: Cell) -> u64 {
+    let turns = (plan.effort)(cell).recordings.chaotic as u64;
+    APART.min(plan.size / u64::from(cell.processes) / (turns + 1))
 }
 
 /// A recording of a disk that was on time; of several that were late the least so, once there are no `spare` ones.

@@ -43,10 +43,18 @@ impl Figures {
         Self { mean_ms: sum / n as f64, p99_ms: p99.as_millis_f64(), mb_s: bytes as f64 / 1e6 / elapsed_s }
     }
 
-    /// The mean of each figure.
+    /// The mean of each figure. That of rates is all bytes over all the time, of recordings that read as much each: the harmonic mean. Of
+    /// bfq, one in ten reads four times as fast as the rest, and has a third of the sum of the rates in a tenth of the bytes.
     pub(super) fn mean(all: &[Self]) -> Self {
         let of = |figure: fn(&Self) -> f64| all.iter().map(figure).sum::<f64>() / all.len() as f64;
-        Self { mean_ms: of(|f| f.mean_ms), p99_ms: of(|f| f.p99_ms), mb_s: of(|f| f.mb_s) }
+        Self { mean_ms: of(|f| f.mean_ms), p99_ms: of(|f| f.p99_ms), mb_s: of(|f| f.mb_s.recip()).recip() }
+    }
+
+    /// What each contributes to the [mean](Self::mean), to the first order: figures of which the arithmetic mean is that, and whose standard
+    /// error is its.
+    pub(super) fn parts(all: &[Self]) -> Vec<Self> {
+        let mb_s = Self::mean(all).mb_s;
+        all.iter().map(|f| Self { mb_s: mb_s * (2.0 - mb_s / f.mb_s), ..*f }).collect()
     }
 }
 
@@ -118,4 +126,19 @@ pub(super) fn all(
         Ok(Predicted { under: simulated, picks: same.sum::<anyhow::Result<Picks>>()? })
     };
     measured.par_iter().zip(&recordings).map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mean_of_throughputs_is_all_bytes_over_all_the_time() {
+        let of = |elapsed_s: f64| Figures::from_responses(&mut [Nanos::from_secs(1)], 6_000_000, elapsed_s);
+        let all = [of(1.0), of(2.0), of(6.0)];
+        assert!((Figures::mean(&all).mb_s - 2.0).abs() < 1e-9);
+        let parts = Figures::parts(&all);
+        assert!((parts.iter().map(|f| f.mb_s).sum::<f64>() / 3.0 - 2.0).abs() < 1e-9);
+        assert!((parts[0].mb_s - 2.0 * (2.0 - 2.0 / 6.0)).abs() < 1e-9);
+    }
 }
