@@ -1,5 +1,6 @@
 //! How long the kernel takes to hand a request to the device: each time, and usually.
 
+use super::measure::Path;
 use super::race::median;
 use super::seen::Seen;
 use iopilot_block::{Nanos, ProcessId};
@@ -101,15 +102,25 @@ pub(super) fn of_tags(records: &[TraceRecord]) -> Vec<HandOver> {
 /// Medians in microseconds; `None` where too few requests tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Usual {
-    /// Of a request that waits for nothing.
+    /// From its insertion, of a request that waits for nothing; from its arrival, where there is no scheduler.
     issue_us: Option<f64>,
     /// From a completion, of a request that waited for it: it had left the scheduler already, where there is one.
     restart_us: Option<f64>,
     /// From a completion to its task's next request, where that thinks no longer than a CPU takes to get there.
     resume_us: Option<f64>,
+    /// The ways to the disk and back: who hands a request to the loop device's worker wakes it on another CPU under one scheduler, on the same
+    /// under another.
+    there_us: Option<f64>,
+    back_us: Option<f64>,
 }
 
 impl Usual {
+    /// As `records` tell it, and the ways that they took.
+    pub(super) fn of_recording(records: &[TraceRecord], path: &Path) -> Self {
+        let median_us = |times: &[Nanos]| median_us(&mut times.to_vec());
+        Self { there_us: median_us(&path.there), back_us: median_us(&path.back), ..Self::of(records) }
+    }
+
     /// As `records` tell it.
     pub(super) fn of(records: &[TraceRecord]) -> Self {
         let mut ends: Vec<Nanos> = records.iter().filter_map(|r| r.completion).collect();
@@ -123,7 +134,8 @@ impl Usual {
         let (mut at_once, mut after) = (Vec::new(), Vec::new());
         for r in records {
             let Some(issue) = r.issue else { continue };
-            let took = issue.since(r.arrival);
+            // Tasks resume at the insertion, where there is one.
+            let took = issue.since(r.inserted.unwrap_or(r.arrival));
             if took < WAITED {
                 at_once.push(took);
             } else if let Some(end) = ends.partition_point(|&end| end <= issue).checked_sub(1).and_then(|n| ends.get(n))
@@ -136,13 +148,20 @@ impl Usual {
             issue_us: median_us(&mut at_once),
             restart_us: median_us(&mut after),
             resume_us: median_us(&mut resumed(records)),
+            ..Self::default()
         }
     }
 
     /// The medians of what `all` tell.
     pub(super) fn typical(all: &[Self]) -> Self {
         let of = |time: fn(&Self) -> Option<f64>| median(all.iter().filter_map(time).collect());
-        Self { issue_us: of(|h| h.issue_us), restart_us: of(|h| h.restart_us), resume_us: of(|h| h.resume_us) }
+        Self {
+            issue_us: of(|h| h.issue_us),
+            restart_us: of(|h| h.restart_us),
+            resume_us: of(|h| h.resume_us),
+            there_us: of(|h| h.there_us),
+            back_us: of(|h| h.back_us),
+        }
     }
 
     /// `number` of `all`, from the least to the most that it takes after a completion, each for as many; what one of them does not tell is
@@ -156,6 +175,8 @@ impl Usual {
                 issue_us: one.issue_us.or(typical.issue_us),
                 restart_us: one.restart_us.or(typical.restart_us),
                 resume_us: one.resume_us.or(typical.resume_us),
+                there_us: one.there_us.or(typical.there_us),
+                back_us: one.back_us.or(typical.back_us),
             }
         };
         (0..number).map(nth).collect()
@@ -166,11 +187,16 @@ impl Usual {
         let (Some(now), Some(before)) = (self.resume_us, recorded.resume_us) else { return records.to_vec() };
         let mut all = records.to_vec();
         for (n, end, at) in at_once(records) {
-            let later = Nanos::from_millis_f64((at.since(end).as_micros_f64() + now - before).max(0.0) / 1e3);
-            all[n].arrival = end + later;
+            all[n].arrival = end + longer(at.since(end), now - before);
         }
         all.sort_by_key(|r| r.arrival);
         all
+    }
+
+    /// By how much longer the ways there and back are than those of `recorded`.
+    pub(super) fn further(self, recorded: Self) -> Further {
+        let of = |time: fn(&Self) -> Option<f64>| time(&self).zip(time(&recorded)).map_or(0.0, |(to, from)| to - from);
+        Further { there_us: of(|h| h.there_us), back_us: of(|h| h.back_us) }
     }
 
     /// What it takes to wake who sleeps for a tag, under a scheduler under which somebody does: the rest of what it takes from a completion.
@@ -187,6 +213,27 @@ impl Usual {
             ..host.clone()
         }
     }
+}
+
+/// What is added to the ways there and back.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Further {
+    there_us: f64,
+    back_us: f64,
+}
+
+impl Further {
+    pub(super) fn there(self, way: Nanos) -> Nanos {
+        longer(way, self.there_us)
+    }
+
+    pub(super) fn back(self, way: Nanos) -> Nanos {
+        longer(way, self.back_us)
+    }
+}
+
+fn longer(time: Nanos, by_us: f64) -> Nanos {
+    Nanos::from_millis_f64((time.as_micros_f64() + by_us).max(0.0) / 1e3)
 }
 
 /// Of `records` those that a task makes as soon as one of its own is complete: which, when that is, and when they are handed on.
@@ -230,7 +277,7 @@ mod tests {
     #[test]
     fn it_is_what_a_request_takes_after_it_came_or_after_another_was_complete() {
         let told = Usual::of(&recording(20));
-        assert_eq!(told, Usual { issue_us: Some(6.0), restart_us: Some(9.0), resume_us: None });
+        assert_eq!(told, Usual { issue_us: Some(6.0), restart_us: Some(9.0), ..Usual::default() });
         let host = told.on(&HostConfig::default());
         assert_eq!((host.issue_us, host.restart_us, host.wake_us), (6.0, 9.0, 3.0));
     }
@@ -313,6 +360,32 @@ mod tests {
         assert_eq!(arrivals(&usual(15.0).resumed(usual(9.0), &records)), [0, 116, 900]);
         assert_eq!(arrivals(&usual(5.0).resumed(usual(30.0), &records)), [0, 100, 900], "not before it is complete");
         assert_eq!(usual(5.0).resumed(Usual::default(), &records), records);
+    }
+
+    #[test]
+    fn the_ways_are_as_long_as_under_the_other_scheduler() {
+        let path = |there: u64, back: u64| Path {
+            there: vec![Nanos(1000 * there); ENOUGH],
+            back: vec![Nanos(1000 * back); ENOUGH],
+            ..Path::default()
+        };
+        let [none, bfq] = [path(24, 23), path(37, 22)].map(|path| Usual::of_recording(&[], &path));
+        let further = bfq.further(none);
+        assert_eq!([further.there(Nanos(30_000)), further.back(Nanos(30_000))], [Nanos(43_000), Nanos(29_000)]);
+        assert_eq!(none.further(bfq).there(Nanos(5_000)), Nanos(0), "not before it is sent");
+        assert_eq!(bfq.further(Usual::default()), Further::default());
+    }
+
+    #[test]
+    fn what_is_inserted_late_is_issued_from_then_on() {
+        let one = |at: u64| TraceRecord {
+            inserted: Some(Nanos(1000 * (at + 6))),
+            issue: Some(Nanos(1000 * (at + 13))),
+            completion: Some(Nanos(1000 * (at + 200))),
+            ..TraceRecord::new(Nanos(1000 * at), Op::Read, Lba(0), Sectors(8))
+        };
+        let records: Vec<TraceRecord> = (0..40).map(|n| one(1000 * n)).collect();
+        assert_eq!(Usual::of(&records).issue_us, Some(7.0));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! [`Replayable`]: a recording, ready to be replayed.
 
-use super::hand_over::{Asked, Usual, of_each, of_tags};
+use super::hand_over::{Asked, Further, Usual, of_each, of_tags};
 use super::measure::Recording;
 use super::predict::Figures;
 use super::seen::Seen;
@@ -94,7 +94,11 @@ impl Asked {
 
 impl<'a> Replayable<'a> {
     pub(super) fn new(recording: &'a Recording) -> anyhow::Result<Self> {
-        Ok(Self { recording, usual: Usual::of(&recording.records), own: Own::of(recording)? })
+        Ok(Self {
+            recording,
+            usual: Usual::of_recording(&recording.records, &recording.path),
+            own: Own::of(recording)?,
+        })
     }
 
     /// One replay under another scheduler than it was recorded under.
@@ -105,7 +109,7 @@ impl<'a> Replayable<'a> {
         let records = usual.resumed(across.from, &self.recording.records);
         let requests: Vec<ReplayRecord> = records.iter().map(ReplayRecord::from).collect();
         let dependencies = infer(&records, &InferOptions::default())?;
-        self.run((&requests, &dependencies), Nanos::ZERO, draw, &config, on)
+        self.run((&requests, &dependencies), Nanos::ZERO, (draw, usual.further(across.from)), &config, on)
     }
 
     /// A replay in which the recording begins at `begin`.
@@ -113,7 +117,7 @@ impl<'a> Replayable<'a> {
         &self,
         (requests, dependencies): (&[ReplayRecord], &Dependencies),
         begin: Nanos,
-        draw: u64,
+        (draw, further): (u64, Further),
         config: &RunConfig,
         on: &Rig<'_>,
     ) -> anyhow::Result<RunReport> {
@@ -123,8 +127,11 @@ impl<'a> Replayable<'a> {
         let path = &self.recording.path;
         // The medium stands where it stood then.
         let disk = OnClock::new(on.machine.device(), path.model.unwrap_or(begin), begin);
-        let device =
-            Distant::new(disk, &path.there, &path.back, config.seed).knowing(path.by_sector(&self.recording.records));
+        let there: Vec<Nanos> = path.there.iter().map(|&way| further.there(way)).collect();
+        let back: Vec<Nanos> = path.back.iter().map(|&way| further.back(way)).collect();
+        let known = path.by_sector(&self.recording.records).into_iter();
+        let known = known.map(|(lba, (there, back))| (lba, (further.there(there), further.back(back))));
+        let device = Distant::new(disk, &there, &back, config.seed).knowing(known);
         let source = Dependent::new(requests, dependencies, 1.0);
         Ok(run(source, device, on.scheduler, &config, on.setup.progress)?)
     }
@@ -162,7 +169,7 @@ impl<'a> Replayable<'a> {
         let hand_overs = HandOvers::new(asked.filled(&own.hand_overs), choice);
         let config =
             RunConfig { host: self.usual.on(&on.config.host), hand_overs: Some(hand_overs), ..on.config.clone() };
-        self.run((&own.requests, &own.dependencies), own.tick, draw, &config, on)
+        self.run((&own.requests, &own.dependencies), own.tick, (draw, Further::default()), &config, on)
     }
 
     /// Which of the requests that reached the device, in their order, is the first that a replay has another of, and how long after the first
