@@ -44,7 +44,7 @@ impl Figures {
     }
 
     /// The mean of each figure. That of rates is all bytes over all the time, of recordings that read as much each: the harmonic mean. Of
-    /// bfq, one in ten reads four times as fast as the rest, and has a third of the sum of the rates in a tenth of the bytes.
+    /// bfq, one in ten reads two to five times as fast as the rest: a tenth of the bytes, but a quarter and more of the sum of the rates.
     pub(super) fn mean(all: &[Self]) -> Self {
         let of = |figure: fn(&Self) -> f64| all.iter().map(figure).sum::<f64>() / all.len() as f64;
         Self { mean_ms: of(|f| f.mean_ms), p99_ms: of(|f| f.p99_ms), mb_s: of(|f| f.mb_s.recip()).recip() }
