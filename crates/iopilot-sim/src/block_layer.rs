@@ -5,8 +5,9 @@
 mod dispatch;
 mod tagging;
 
+use crate::asks::Asks;
 use crate::block_config::Queue;
-use crate::hand_over::{Asks, HandOvers};
+use crate::hand_over::HandOvers;
 use crate::host::TagChances;
 use crate::ios::Ios;
 use crate::metrics::Recorder;
@@ -151,7 +152,8 @@ impl BlockLayer {
 
     /// When the request on its way reaches the device.
     pub(crate) fn next_issue(&self) -> Option<Nanos> {
-        self.issuing.map(|(at, _)| at)
+        let handed_over = self.asks.as_ref().and_then(|asks| asks.next_issue());
+        self.issuing.map(|(at, _)| at).into_iter().chain(handed_over).min()
     }
 
     /// When to call [`BlockLayer::timer`].

@@ -1,5 +1,6 @@
 //! The event loop and the block layer: runs a workload on a machine, and reports.
 
+mod asks;
 mod block_config;
 mod block_layer;
 mod compare;

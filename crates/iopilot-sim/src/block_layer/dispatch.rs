@@ -1,7 +1,7 @@
 //! From the scheduler to the device.
 
 use super::BlockLayer;
-use crate::hand_over::Asks;
+use crate::asks::Asks;
 use iopilot_block::{Nanos, RequestId};
 use iopilot_device::{Device, DeviceRequest};
 use iopilot_sched::{Dispatch, Scheduler, retry_at};
@@ -27,13 +27,16 @@ impl BlockLayer {
 
     /// The request on its way has reached the device.
     pub(crate) fn issue<D: Device>(&mut self, now: Nanos, device: &mut D) {
-        if let Some((_, id)) = self.issuing.take() {
+        if let Some((id, by)) = self.asks().and_then(|asks| asks.take_issue(now)) {
             self.send(id, now, device);
             let (tag, usual) = (self.ios.tag(self.rqs[id].tag), self.queue.issue_latency);
             if let Some(asks) = self.asks() {
-                self.issuing = asks.issued(tag, now, usual);
-                return;
+                asks.issued(tag, by, now, usual);
             }
+            return;
+        }
+        if let Some((_, id)) = self.issuing.take() {
+            self.send(id, now, device);
         }
         self.pump(now, device);
     }
@@ -84,18 +87,15 @@ impl BlockLayer {
                 asks.was_busy(true);
                 break;
             };
-            asks.chosen(id);
             let busy = asks.is_busy();
+            asks.chosen(id, now);
             self.in_flight += 1;
             // What was left over goes by itself, and so does each where the device was full just now.
-            if left || busy {
+            if left || busy || self.asks().is_some_and(|asks| asks.asks_again(now)) {
                 break;
             }
         }
         self.scheduler.clock_stood(Nanos::ZERO);
-        if self.issuing.is_none() {
-            self.issuing = self.asks().and_then(|asks| asks.begin(now));
-        }
     }
 
     /// The same, where the first one takes `latency`.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::block_config::BlockConfig;
-use crate::hand_over::{HandOver, HandOvers};
+use crate::hand_over::{Ask, AskedAfter, HandOver, HandOvers};
 use crate::source::Arrival;
 use crate::workload::replay::{Closed, Open, ReplayRecord};
 use iopilot_block::{Criticality, Flags, IoPriority, Lba, Op, Sectors};
@@ -330,8 +330,29 @@ proptest! {
             let log = device.log.clone();
             let run = if let Some((times, choice)) = &told {
                 let time = |n: usize| times[n % times.len()].map(Nanos);
-                let of = |n| HandOver { inserted: time(n), completed: time(n + 1), issued: time(n + 2), heard: time(n + 3).unwrap_or_default(), ..HandOver::default() };
-                let hand_overs = HandOvers::new((0..records.len()).map(of).collect(), Nanos(*choice));
+                let asked = |n: usize| {
+                    let ask = |after: Nanos| Ask {
+                        after,
+                        locked: Nanos(after.0 / 2),
+                        again: vec![after; n % 4],
+                        choice: time(n + 1),
+                    };
+                    let after = |n: usize| time(n).filter(|_| n % 3 != 0).map(ask);
+                    AskedAfter { inserted: after(n), completed: after(n + 1), issued: after(n + 2) }
+                };
+                let of = |n: usize| HandOver {
+                    inserted: time(n),
+                    completed: time(n + 1),
+                    issued: time(n + 2),
+                    heard: time(n + 3).unwrap_or_default(),
+                    asked: (n % 2 == 0).then(|| asked(n)),
+                    ..HandOver::default()
+                };
+                let choice_takes = Nanos(*choice);
+                let hand_overs = match times.first() {
+                    Some(Some(stood)) => HandOvers::usual(Nanos(*stood), choice_takes),
+                    _ => HandOvers::new((0..records.len()).map(of).collect(), choice_takes),
+                };
                 let told = RunConfig { block: config.clone(), hand_overs: Some(hand_overs), ..RunConfig::default() };
                 engine_of(&told, Open::new(records.clone()), spec.name, device).run(quietly)
             } else if closed {

@@ -1,10 +1,10 @@
 //! How long the kernel takes to hand a request to the device: each time, and usually.
 
-use super::measure::Path;
+use super::measure::Recording;
 use super::race::median;
 use super::seen::Seen;
 use iopilot_block::{Nanos, ProcessId};
-use iopilot_sim::{HandOver, HostConfig};
+use iopilot_sim::{HandOver, HandOvers, HostConfig};
 use iopilot_trace::TraceRecord;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,8 +31,8 @@ pub(super) fn of_each(records: &[TraceRecord], submitted: &[Nanos], seen: &[Seen
     let of = |((r, &stood), seen): ((&TraceRecord, &Nanos), &Seen)| HandOver {
         inserted: next(r.arrival, Nanos::MAX),
         completed: r.completion.and_then(|end| next(end, end)),
-        issued: r.issue.and_then(|issue| next(Nanos(issue.0 + 1), issue)).map(|takes| Nanos(takes.0 + 1)),
-        asked: seen.asked,
+        issued: seen.follows.or_else(|| Some(Nanos(next(Nanos(r.issue?.0 + 1), r.issue?)?.0 + 1))),
+        asked: seen.asked.clone(),
         next: None,
         heard: seen.heard.unwrap_or_default(),
         stood: seen.tagged.map_or(stood.min(STOOD), |tagged| r.arrival.since(tagged)),
@@ -68,7 +68,7 @@ impl Asked {
         let fill = |one: &HandOver| HandOver {
             inserted: one.inserted.or(self.inserted),
             issued: one.issued.or(self.issued),
-            ..*one
+            ..one.clone()
         };
         all.iter().map(fill).collect()
     }
@@ -112,13 +112,21 @@ pub(super) struct Usual {
     /// under another.
     there_us: Option<f64>,
     back_us: Option<f64>,
+    /// For how long a task's clock has stood still when it hands over a request, where blktrace tells that of the scheduler.
+    stood_us: Option<f64>,
 }
 
 impl Usual {
-    /// As `records` tell it, and the ways that they took.
-    pub(super) fn of_recording(records: &[TraceRecord], path: &Path) -> Self {
-        let median_us = |times: &[Nanos]| median_us(&mut times.to_vec());
-        Self { there_us: median_us(&path.there), back_us: median_us(&path.back), ..Self::of(records) }
+    /// As the requests of a recording tell it, the ways that they took, and what was seen beside.
+    pub(super) fn of_recording(Recording { records, path, seen, .. }: &Recording) -> Self {
+        let median_us = |mut times: Vec<Nanos>| median_us(&mut times);
+        let stood = records.iter().zip(seen).filter_map(|(r, seen)| Some(r.inserted?.since(seen.tagged?)));
+        Self {
+            there_us: median_us(path.there.clone()),
+            back_us: median_us(path.back.clone()),
+            stood_us: median_us(stood.collect()),
+            ..Self::of(records)
+        }
     }
 
     /// As `records` tell it.
@@ -161,6 +169,7 @@ impl Usual {
             resume_us: of(|h| h.resume_us),
             there_us: of(|h| h.there_us),
             back_us: of(|h| h.back_us),
+            stood_us: of(|h| h.stood_us),
         }
     }
 
@@ -177,6 +186,7 @@ impl Usual {
                 resume_us: one.resume_us.or(typical.resume_us),
                 there_us: one.there_us.or(typical.there_us),
                 back_us: one.back_us.or(typical.back_us),
+                stood_us: one.stood_us.or(typical.stood_us),
             }
         };
         (0..number).map(nth).collect()
@@ -197,6 +207,11 @@ impl Usual {
     pub(super) fn further(self, recorded: Self) -> Further {
         let of = |time: fn(&Self) -> Option<f64>| time(&self).zip(time(&recorded)).map_or(0.0, |(to, from)| to - from);
         Further { there_us: of(|h| h.there_us), back_us: of(|h| h.back_us) }
+    }
+
+    /// When the scheduler is usually asked, `choice` before a request reaches the device, where that is known.
+    pub(super) fn hand_overs(self, choice: Nanos) -> Option<HandOvers> {
+        Some(HandOvers::usual(Nanos::from_millis_f64(self.stood_us? / 1e3), choice))
     }
 
     /// What it takes to wake who sleeps for a tag, under a scheduler under which somebody does: the rest of what it takes from a completion.
@@ -257,6 +272,7 @@ fn median_us(times: &mut [Nanos]) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::measure::Path;
     use super::*;
     use iopilot_block::{Lba, Op, ProcessId, Sectors};
     use iopilot_sim::{Ask, AskedAfter};
@@ -286,22 +302,23 @@ mod tests {
     fn each_tells_what_came_after_it() {
         let us = |us: u64| Some(Nanos::from_micros(us));
         let soon = Nanos::from_micros(1);
-        let told = of_each(&recording(2), &[soon; 4], &[Seen::default(); 4]);
+        let told = of_each(&recording(2), &[soon; 4], &vec![Seen::default(); 4]);
         // The first goes at once; the other after it, and after the other nothing that waits.
         let first = HandOver { inserted: us(6), completed: us(9), stood: soon, ..HandOver::default() };
         assert_eq!(told[0], first);
-        assert_eq!(told[1], HandOver { inserted: us(5), completed: None, ..first });
+        assert_eq!(told[1], HandOver { inserted: us(5), completed: None, ..first.clone() });
         assert_eq!(told[3], told[1]);
         // Another that came in time goes right after the first.
         let mut both = recording(1);
         both[1].issue = us(18);
-        let told = of_each(&both, &[soon; 2], &[Seen::default(); 2]);
+        let told = of_each(&both, &[soon; 2], &vec![Seen::default(); 2]);
         assert_eq!(told[0], HandOver { completed: None, issued: us(12), ..first });
         // What was seen beside it.
-        let asked = AskedAfter { inserted: Some(Ask { after: soon, choice: None }), ..AskedAfter::default() };
-        let seen = Seen { tagged: Some(Nanos(300)), asked: Some(asked), heard: Some(Nanos(900)) };
+        let asked = AskedAfter { inserted: Some(Ask { after: soon, ..Ask::default() }), ..AskedAfter::default() };
+        let seen =
+            Seen { tagged: Some(Nanos(300)), asked: Some(asked.clone()), heard: Some(Nanos(900)), follows: None };
         let told = of_each(&both[1..], &[soon], &[seen]);
-        assert_eq!((told[0].asked, told[0].stood, told[0].heard), (Some(asked), Nanos(700), Nanos(900)));
+        assert_eq!((told[0].asked.clone(), told[0].stood, told[0].heard), (Some(asked), Nanos(700), Nanos(900)));
     }
 
     #[test]
@@ -362,6 +379,21 @@ mod tests {
         assert_eq!(usual(5.0).resumed(Usual::default(), &records), records);
     }
 
+    fn made(records: Vec<TraceRecord>, seen: Vec<Seen>, path: Path) -> Recording {
+        Recording { records, origin: Nanos::ZERO, seen, path }
+    }
+
+    #[test]
+    fn a_clock_stands_from_the_tag_on_where_that_is_seen() {
+        let inserted = TraceRecord { inserted: Some(Nanos(9_000)), ..recording(1)[0].clone() };
+        let seen = Seen { tagged: Some(Nanos(6_000)), ..Seen::default() };
+        let of = |seen: Seen| {
+            Usual::of_recording(&made(vec![inserted.clone(); ENOUGH], vec![seen; ENOUGH], Path::default()))
+        };
+        assert_eq!(of(seen).stood_us, Some(3.0));
+        assert!(of(Seen::default()).hand_overs(Nanos(400)).is_none());
+    }
+
     #[test]
     fn the_ways_are_as_long_as_under_the_other_scheduler() {
         let path = |there: u64, back: u64| Path {
@@ -369,7 +401,8 @@ mod tests {
             back: vec![Nanos(1000 * back); ENOUGH],
             ..Path::default()
         };
-        let [none, bfq] = [path(24, 23), path(37, 22)].map(|path| Usual::of_recording(&[], &path));
+        let [none, bfq] =
+            [path(24, 23), path(37, 22)].map(|path| Usual::of_recording(&made(Vec::new(), Vec::new(), path)));
         let further = bfq.further(none);
         assert_eq!([further.there(Nanos(30_000)), further.back(Nanos(30_000))], [Nanos(43_000), Nanos(29_000)]);
         assert_eq!(none.further(bfq).there(Nanos(5_000)), Nanos(0), "not before it is sent");

@@ -54,7 +54,7 @@ impl Own {
         let records = &recording.records;
         // Under `none` a request is handed to nobody.
         let scheduled = records.iter().any(|r| r.inserted.is_some());
-        let seen = |n: usize| recording.seen.get(n).copied().unwrap_or_default();
+        let seen = |n: usize| recording.seen.get(n).cloned().unwrap_or_default();
         let mut inserted: Vec<(Nanos, Seen, TraceRecord)> = (records.iter().enumerate())
             .map(|(n, r)| (r.arrival, seen(n), TraceRecord { arrival: r.inserted.unwrap_or(r.arrival), ..r.clone() }))
             .collect();
@@ -94,18 +94,15 @@ impl Asked {
 
 impl<'a> Replayable<'a> {
     pub(super) fn new(recording: &'a Recording) -> anyhow::Result<Self> {
-        Ok(Self {
-            recording,
-            usual: Usual::of_recording(&recording.records, &recording.path),
-            own: Own::of(recording)?,
-        })
+        Ok(Self { recording, usual: Usual::of_recording(recording), own: Own::of(recording)? })
     }
 
     /// One replay under another scheduler than it was recorded under.
     fn once(&self, across: &Across, draw: u64, on: &Rig<'_>) -> anyhow::Result<RunReport> {
         // One alone is the median.
         let usual = across.to[(draw as usize + across.to.len() / 2) % across.to.len()];
-        let config = RunConfig { host: usual.on(&on.config.host), ..on.config.clone() };
+        let config =
+            RunConfig { host: usual.on(&on.config.host), hand_overs: usual.hand_overs(CHOICE), ..on.config.clone() };
         let records = usual.resumed(across.from, &self.recording.records);
         let requests: Vec<ReplayRecord> = records.iter().map(ReplayRecord::from).collect();
         let dependencies = infer(&records, &InferOptions::default())?;

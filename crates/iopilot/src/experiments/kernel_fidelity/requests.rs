@@ -13,15 +13,23 @@ pub(super) fn table(measured: &[Measured]) -> String {
     let mut text = String::from(
         "pattern,processes,depth,scheduler,recording,arrived_ns,inserted_ns,issued_ns,completed_ns,lba,sectors,process,cpu,merged,\
          began_ns,there_ns,back_ns,model_ns,tagged_ns,inserted_asked_ns,inserted_choice_ns,completed_asked_ns,completed_choice_ns,\
-         issued_asked_ns,issued_choice_ns,heard_ns\n",
+         issued_asked_ns,issued_choice_ns,heard_ns,follows_ns,inserted_locked_ns,inserted_again_ns,completed_locked_ns,completed_again_ns,\
+         issued_locked_ns,issued_again_ns\n",
     );
     for m in measured {
         let Cell { pattern, processes, depth } = m.cell;
         for (n, recording) in m.recordings.iter().enumerate() {
-            let seen = recording.seen.iter().copied().chain(std::iter::repeat(Seen::default()));
-            for ((r, way), Seen { tagged, asked, heard }) in recording.records.iter().zip(&recording.path.of).zip(seen)
+            let nothing = Seen::default();
+            let seen = recording.seen.iter().chain(std::iter::repeat(&nothing));
+            for ((r, way), Seen { tagged, asked, heard, follows }) in
+                recording.records.iter().zip(&recording.path.of).zip(seen)
             {
-                let asks = asked.map_or([None; 3], |asked| [asked.inserted, asked.completed, asked.issued]);
+                let asked = asked.as_ref();
+                let asks = [
+                    asked.and_then(|asked| asked.inserted.as_ref()),
+                    asked.and_then(|asked| asked.completed.as_ref()),
+                    asked.and_then(|asked| asked.issued.as_ref()),
+                ];
                 let time = |t: Option<Nanos>| t.map_or_else(String::new, |t| t.0.to_string());
                 let _ = write!(
                     text,
@@ -42,7 +50,12 @@ pub(super) fn table(measured: &[Measured]) -> String {
                     time(recording.path.model),
                 );
                 let seen = asks.iter().flat_map(|ask| [ask.map(|ask| ask.after), ask.and_then(|ask| ask.choice)]);
-                std::iter::once(tagged).chain(seen).chain([heard]).for_each(|at| text.extend([",", &time(at)]));
+                let beside = std::iter::once(*tagged).chain(seen).chain([*heard, *follows]);
+                beside.for_each(|at| text.extend([",", &time(at)]));
+                for ask in asks {
+                    let again: Vec<String> = ask.iter().flat_map(|ask| &ask.again).map(|at| at.0.to_string()).collect();
+                    text.extend([",", &time(ask.map(|ask| ask.locked)), ",", &again.join(" ")]);
+                }
                 text.push('\n');
             }
         }
@@ -120,10 +133,20 @@ mod tests {
             }
             // Nor have they what was seen beside.
             if fields.len() > 24 {
-                let ask = |n: usize| time(n).map(|after| Ask { after, choice: time(n + 1) });
-                let asked = AskedAfter { inserted: ask(19), completed: ask(21), issued: ask(23) };
-                let heard = fields.get(25).and_then(|heard| heard.parse().ok().map(Nanos));
-                seen.push(Seen { tagged: time(18), asked: time(18).map(|_| asked), heard });
+                let late = |n: usize| fields.get(n).and_then(|time| time.parse().ok()).map(Nanos);
+                // And later ones when more was asked for.
+                let ask = |n: usize, turn: usize| {
+                    let again = fields.get(turn + 1).into_iter().flat_map(|all| all.split(' '));
+                    time(n).map(|after| Ask {
+                        after,
+                        locked: late(turn).unwrap_or_default(),
+                        again: again.filter_map(|at| at.parse().ok().map(Nanos)).collect(),
+                        choice: time(n + 1),
+                    })
+                };
+                let asked = AskedAfter { inserted: ask(19, 27), completed: ask(21, 29), issued: ask(23, 31) };
+                let (heard, follows) = (late(25), late(26));
+                seen.push(Seen { tagged: time(18), asked: time(18).map(|_| asked), heard, follows });
             }
             records.push(TraceRecord {
                 inserted: time(6),

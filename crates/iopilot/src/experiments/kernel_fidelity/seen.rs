@@ -11,10 +11,10 @@ const SAME: Nanos = Nanos::from_micros(50);
 /// Who asks later than this after something does not ask for that.
 const AT_ONCE: Nanos = Nanos::from_micros(200);
 /// Who asks within this time after he was given something asks for more.
-const MORE: Nanos = Nanos::from_micros(20);
+const MORE: Nanos = Nanos::from_micros(100);
 
 /// What blktrace told of a request beside its record.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Seen {
     /// When it got its tag, on the clock of the record.
     pub(super) tagged: Option<Nanos>,
@@ -22,6 +22,8 @@ pub(super) struct Seen {
     pub(super) asked: Option<AskedAfter>,
     /// How long after it was complete the scheduler heard of it.
     pub(super) heard: Option<Nanos>,
+    /// How long after it was issued the next one was that whoever did so was given with it.
+    pub(super) follows: Option<Nanos>,
 }
 
 /// What a scheduler is asked for.
@@ -118,6 +120,8 @@ impl<'a> Watch<'a> {
             Noted::Issued(lba) => {
                 if let Some(Asked { at, after, of, .. }) = self.asked.remove(&task) {
                     self.slot(after, of).iter_mut().for_each(|ask| ask.choice = Some(now.since(at)));
+                } else if let Some((at, After::Issued, before)) = self.did.get(&task) {
+                    self.seen[*before].follows = Some(now.since(*at));
                 }
                 let found = self.find(lba, now, |r| r.issue);
                 self.did(task, found.map(|n| (now, After::Issued, n)));
@@ -149,6 +153,9 @@ impl<'a> Watch<'a> {
     fn is_asked(&mut self, now: Nanos, task: u32) {
         let asked = self.asked.remove(&task);
         if let Some(more) = asked.filter(|asked| asked.given.is_some_and(|at| now.since(at) <= MORE)) {
+            if let Some(ask) = self.slot(more.after, more.of) {
+                ask.again.push(now.since(more.at));
+            }
             self.asked.insert(task, more);
             return;
         }
@@ -167,7 +174,7 @@ impl<'a> Watch<'a> {
         if after == After::Completed {
             self.completed = None;
         }
-        *self.slot(after, n) = Some(Ask { after: now.since(at), choice: None });
+        *self.slot(after, n) = Some(Ask { after: now.since(at), ..Ask::default() });
         self.asked.insert(task, Asked { at: now, after, of: n, given: None });
     }
 
@@ -178,6 +185,7 @@ impl<'a> Watch<'a> {
         let Asked { at, after, of, .. } = std::mem::replace(asked, Asked { at: now, ..*asked });
         if let Some(ask) = self.slot(after, of) {
             ask.after += now.since(at);
+            ask.locked += now.since(at);
         }
     }
 
@@ -210,6 +218,11 @@ mod tests {
         }
     }
 
+    /// An ask so long after, where the scheduler was locked for so long by then, and from then to the device.
+    fn ask(after: u64, locked: u64, choice: Option<u64>) -> Option<Ask> {
+        Some(Ask { after: us(after), locked: us(locked), choice: choice.map(us), ..Ask::default() })
+    }
+
     #[test]
     fn who_asks_does_so_for_what_he_did_or_for_what_is_complete() {
         // Task 1's request goes at once. That of task 2 waits for it, is handed over by a thread of the kernel, 9, and that asks for more.
@@ -238,19 +251,21 @@ mod tests {
             // For the exit of the last task.
             note(9910, 9, Noted::Asked),
         ];
-        let ask = |after: u64, choice: Option<u64>| Some(Ask { after: us(after), choice: choice.map(us) });
         let seen = all(&records, us(1_000_000), &notes);
-        let first = AskedAfter { inserted: ask(3, Some(7)), completed: None, issued: ask(4, None) };
-        assert_eq!(seen[0], Seen { tagged: Some(us(8)), asked: Some(first), heard: None });
-        let second = AskedAfter { inserted: ask(5, None), completed: ask(20, Some(10)), issued: ask(7, None) };
-        assert_eq!(seen[1], Seen { tagged: Some(us(103)), asked: Some(second), heard: Some(us(12)) });
+        let first = AskedAfter { inserted: ask(3, 1, Some(7)), completed: None, issued: ask(4, 0, None) };
+        assert_eq!(seen[0], Seen { tagged: Some(us(8)), asked: Some(first), ..Seen::default() });
+        let second = AskedAfter { inserted: ask(5, 0, None), completed: ask(20, 0, Some(10)), issued: ask(7, 0, None) };
+        assert_eq!(
+            seen[1],
+            Seen { tagged: Some(us(103)), asked: Some(second), heard: Some(us(12)), ..Seen::default() }
+        );
         assert_eq!(seen[2], Seen { asked: Some(AskedAfter::default()), ..Seen::default() });
     }
 
     #[test]
     fn who_asks_for_more_hands_over_what_he_got_then() {
-        // Task 1 is given its own request and asks for more, in vain, before it hands that over.
-        let records = [record(0, [0, 10, 40, 5000]), record(8, [30, 31, 5030, 9000])];
+        // Task 1 is given its own request and asks for more, which is the other's, and again, in vain, before it hands them over.
+        let records = [record(0, [0, 10, 40, 5000]), record(8, [11, 12, 43, 9000])];
         let note = |at: u64, task, what| Note { time: us(at), task, what };
         let notes = [
             note(10, 1, Noted::Inserted(Lba(0))),
@@ -259,14 +274,19 @@ mod tests {
             note(15, 1, Noted::Gave),
             note(16, 1, Noted::Asked),
             note(17, 1, Noted::InService),
+            note(18, 1, Noted::Gave),
+            // It was held up.
+            note(38, 1, Noted::Asked),
             note(40, 1, Noted::Issued(Lba(0))),
+            note(43, 1, Noted::Issued(Lba(8))),
             note(45, 1, Noted::Asked),
         ];
         let seen = all(&records, Nanos::ZERO, &notes);
-        let ask = |after: u64, choice: Option<u64>| Some(Ask { after: us(after), choice: choice.map(us) });
-        let expected = AskedAfter { inserted: ask(4, Some(26)), completed: None, issued: ask(5, None) };
-        assert_eq!(seen[0].asked, Some(expected));
-        assert_eq!(seen[1].asked, Some(AskedAfter::default()));
+        let again = vec![us(2), us(24)];
+        let inserted = ask(4, 1, Some(26)).map(|ask| Ask { again, ..ask });
+        assert_eq!(seen[0].asked, Some(AskedAfter { inserted, ..AskedAfter::default() }));
+        assert_eq!(seen[0].follows, Some(us(3)));
+        assert_eq!(seen[1].asked, Some(AskedAfter { issued: ask(2, 0, None), ..AskedAfter::default() }));
     }
 
     #[test]
@@ -282,7 +302,7 @@ mod tests {
         ];
         let seen = all(&records, Nanos::ZERO, &notes);
         assert_eq!([seen[0].tagged, seen[1].tagged], [5, 1007].map(|at| Some(us(at))));
-        let asked = seen.iter().map(|seen| seen.asked?.inserted.map(|ask| ask.after));
+        let asked = seen.iter().map(|seen| seen.asked.as_ref()?.inserted.as_ref().map(|ask| ask.after));
         assert_eq!(asked.collect::<Vec<_>>(), [None, Some(us(2))]);
     }
 }

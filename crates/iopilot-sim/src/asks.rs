@@ -1,0 +1,436 @@
+//! [`Asks`]: who asks the scheduler, when, and what he has been given.
+
+use crate::hand_over::{After, Ask, HandOver, HandOvers};
+use iopilot_block::{Nanos, RequestId};
+use std::collections::VecDeque;
+
+/// Who was given a request asks for another so much later, where nobody saw when.
+const AGAIN: Nanos = Nanos(3_500);
+
+/// When the scheduler is to be asked, and what it gave.
+#[derive(Clone, Debug)]
+pub(crate) struct Asks {
+    hand_overs: HandOvers,
+    /// In no order; as many as there are CPUs that run the queue, which are few.
+    due: Vec<Due>,
+    /// Who asks now, and who is about to.
+    asker: Asker,
+    next_asker: Asker,
+    /// What the scheduler gave and the device has still to get, in this order, and to whom.
+    chosen: VecDeque<(RequestId, Asker)>,
+    /// What is on its way, and when it gets there: one request of whoever was given some.
+    on_way: Vec<(Nanos, RequestId, Asker)>,
+    /// The number of the last who asked one after the other.
+    number: u64,
+    /// Above zero where the device was full just now (the kernel's `dispatch_busy`): then the scheduler is asked for one request at a time.
+    busy: u32,
+}
+
+/// Who asks a scheduler.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Asker {
+    /// When he asks first.
+    first: Nanos,
+    /// What his clock shows, where it stands still.
+    clock: Option<Nanos>,
+    /// What he takes from then to the device.
+    choice: Nanos,
+    /// For how long the scheduler is locked when he asks first.
+    locked: Nanos,
+    /// Which request he asks after, and what happened to it, where he was seen to: he asks even where somebody else has something that waits
+    /// for the device.
+    seen: Option<(u64, After)>,
+    /// How often he has asked for more.
+    times: usize,
+    /// Which of those he is who ask one after the other; 0 for one who asks for all at once.
+    number: u64,
+}
+
+/// That a scheduler is to be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Due {
+    at: Nanos,
+    by: Asker,
+}
+
+impl Asks {
+    pub(crate) fn new(hand_overs: HandOvers) -> Self {
+        let [asker, next_asker] = [Asker::default(); 2];
+        let (due, chosen, on_way) = (Vec::new(), VecDeque::new(), Vec::new());
+        Self { hand_overs, due, asker, next_asker, chosen, on_way, number: 0, busy: 0 }
+    }
+
+    /// Which request gets the tag of that of handle `tag`, where that is known, and how long after that is complete it looks for it if it
+    /// is in the device `usual` later.
+    pub(crate) fn next_of(&self, tag: u64, usual: Nanos) -> Option<(u64, Nanos)> {
+        let HandOver { completed, next, .. } = self.hand_overs.of(tag);
+        Some(((*next)?, completed.unwrap_or_default().since(usual)))
+    }
+
+    /// Whether the request of handle `tag` gets the tag of a certain other one.
+    pub(crate) fn is_heir(&self, tag: u64) -> bool {
+        self.hand_overs.is_heir(tag)
+    }
+
+    /// For how long its task's clock has stood still as that hands the request of handle `tag` to the scheduler.
+    pub(crate) fn stood(&self, tag: u64) -> Nanos {
+        self.hand_overs.of(tag).stood
+    }
+
+    /// How long after the request of handle `tag` is complete the scheduler hears of it.
+    pub(crate) fn heard(&self, tag: u64) -> Nanos {
+        self.hand_overs.of(tag).heard
+    }
+
+    /// The request of handle `tag` was handed to the scheduler.
+    pub(crate) fn inserted(&mut self, tag: u64, now: Nanos, usual: Nanos) {
+        let takes = self.hand_overs.of(tag).inserted.unwrap_or(usual);
+        let clock = now.since(self.hand_overs.stood_when_asking(tag));
+        self.after((tag, After::Inserted), takes, now, Some(clock));
+    }
+
+    /// It hears of it now that the request of handle `tag` is complete, and what waits is to be handed over.
+    pub(crate) fn completed(&mut self, tag: u64, now: Nanos, usual: Nanos) {
+        let HandOver { completed, heard, .. } = self.hand_overs.of(tag);
+        let takes = completed.unwrap_or(usual + *heard);
+        self.after((tag, After::Completed), takes.since(*heard), now, None);
+    }
+
+    /// The request of handle `tag` has reached the device: the next that `by` was given is on its way; else the scheduler is asked again.
+    pub(crate) fn issued(&mut self, tag: u64, by: Asker, now: Nanos, usual: Nanos) {
+        let HandOver { issued, asked, .. } = self.hand_overs.of(tag);
+        let takes = issued.unwrap_or(usual);
+        let next = self.chosen.iter().position(|(_, of)| of.number == by.number).and_then(|at| self.chosen.remove(at));
+        if let Some((id, by)) = next {
+            self.on_way.push((now + takes, id, by));
+        } else if asked.as_ref().is_none_or(|asked| asked.issued.is_some()) {
+            self.after((tag, After::Issued), takes, now, by.clock);
+        }
+    }
+
+    /// Has the scheduler asked after `what` when that was seen, else in time for what takes `takes` from `now` to the device.
+    fn after(&mut self, what: (u64, After), takes: Nanos, now: Nanos, clock: Option<Nanos>) {
+        let usual = self.hand_overs.choice();
+        let seen = self.hand_overs.ask(what.0, what.1);
+        let one_by_one = seen.is_some() || self.hand_overs.are_usual();
+        let by = Asker { clock, seen: seen.map(|_| what), ..Asker::default() };
+        let (first, by) = match seen {
+            Some(Ask { after, locked, choice, .. }) => {
+                // It hears late of what is complete.
+                let heard = if what.1 == After::Completed { self.heard(what.0) } else { Nanos::ZERO };
+                let choice = choice.unwrap_or(usual);
+                (now + after.since(heard), Asker { choice, locked: *locked, ..by })
+            }
+            None => (now + takes.since(usual), Asker { choice: usual, ..by }),
+        };
+        self.number += u64::from(one_by_one);
+        let number = if one_by_one { self.number } else { 0 };
+        self.due.push(Due { at: first, by: Asker { first, number, ..by } });
+    }
+
+    /// Who asks now has been given something and wants more: false where he asks before anybody else does anything, else true, and he does
+    /// so later.
+    pub(crate) fn asks_again(&mut self, now: Nanos) -> bool {
+        let by @ Asker { first, seen, times, number, .. } = self.asker;
+        if number > 0 {
+            let again = seen.and_then(|(tag, after)| self.hand_overs.ask(tag, after)?.again.get(times));
+            let at = again.map_or(now + AGAIN, |&again| now.max(first + again));
+            self.due.push(Due { at, by: Asker { times: times + 1, ..by } });
+        }
+        number > 0
+    }
+
+    /// Whether the scheduler was seen to be asked once that of handle `tag` was complete.
+    pub(crate) fn saw_completed(&self, tag: u64) -> bool {
+        self.hand_overs.ask(tag, After::Completed).is_some()
+    }
+
+    /// Whether who asks now was seen to.
+    pub(crate) fn is_seen(&self) -> bool {
+        self.asker.seen.is_some()
+    }
+
+    /// The scheduler gave `id`, for which the device has room: it is on its way, or comes after what whoever asked was given before.
+    pub(crate) fn chosen(&mut self, id: RequestId, now: Nanos) {
+        let by = self.asker;
+        if self.on_way.iter().any(|(_, _, of)| of.number == by.number) {
+            self.chosen.push_back((id, by));
+            return;
+        }
+        self.was_busy(false);
+        self.on_way.push((now.max(by.first + by.choice), id, by));
+    }
+
+    /// When the first that is on its way reaches the device.
+    pub(crate) fn next_issue(&self) -> Option<Nanos> {
+        self.on_way.iter().map(|&(at, ..)| at).min()
+    }
+
+    /// What reaches the device by `now`, if anything does, and who hands it over.
+    pub(crate) fn take_issue(&mut self, now: Nanos) -> Option<(RequestId, Asker)> {
+        let first = self.next_issue().filter(|&at| at <= now)?;
+        let at = self.on_way.iter().position(|&(at, ..)| at == first)?;
+        let (_, id, by) = self.on_way.remove(at);
+        Some((id, by))
+    }
+
+    /// The device was full, or was not (`blk_mq_update_dispatch_busy`): remembered for a while.
+    pub(crate) fn was_busy(&mut self, busy: bool) {
+        self.busy = (self.busy * 7 + if busy { 16 } else { 0 }) / 8;
+    }
+
+    pub(crate) fn is_busy(&self) -> bool {
+        self.busy > 0
+    }
+
+    /// When the scheduler is to be asked next.
+    pub(crate) fn next(&self) -> Option<Nanos> {
+        self.due.iter().map(|due| self.when(due)).min()
+    }
+
+    /// When whoever is `due` gets round to it: who asks for more waits for whoever has locked the scheduler.
+    fn when(&self, due: &Due) -> Nanos {
+        let locks =
+            |other: &&Due| other.by.times == 0 && other.at > due.at && other.at.since(other.by.locked) <= due.at;
+        let other = self.due.iter().filter(|_| due.by.times > 0).find(locks);
+        other.map_or(due.at, |other| other.at + Nanos(1))
+    }
+
+    /// It is asked now.
+    pub(crate) fn asked(&mut self, now: Nanos) {
+        for n in 0..self.due.len() {
+            self.due[n].at = self.when(&self.due[n]);
+        }
+        let last = self.due.iter().filter(|due| due.at <= now).max().copied();
+        self.due.retain(|due| due.at > now);
+        self.next_asker = last.map_or_else(|| self.somebody(now), |due| due.by);
+    }
+
+    /// For how long the clock of whoever asks now has stood still.
+    pub(crate) fn begin_to_ask(&mut self, now: Nanos) -> Nanos {
+        let somebody = self.somebody(now);
+        self.asker = std::mem::replace(&mut self.next_asker, somebody);
+        self.asker.clock.map_or(Nanos::ZERO, |clock| now.since(clock))
+    }
+
+    /// Of whom no more is known than that he asks.
+    fn somebody(&self, now: Nanos) -> Asker {
+        Asker { first: now, choice: self.hand_overs.choice(), ..Asker::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hand_over::AskedAfter;
+    use crate::workload::replay::{Open, ReplayRecord};
+    use crate::{BlockConfig, Progress, RunConfig, run};
+    use iopilot_block::{IoPriority, Lba, Op, PriorityClass, ProcessId, Sectors};
+    use iopilot_device::ConstantDevice;
+    use iopilot_sched::SchedulerSpec;
+    use iopilot_trace::TraceRecord;
+
+    fn us(us: u64) -> Nanos {
+        Nanos::from_micros(us)
+    }
+
+    /// A read of the task `process`, which is handed to the scheduler at `at_us`.
+    fn read(process: u32, at_us: u64) -> TraceRecord {
+        TraceRecord {
+            process: Some(ProcessId(process)),
+            ..TraceRecord::new(us(at_us), Op::Read, Lba(1000 * u64::from(process)), Sectors(8))
+        }
+    }
+
+    /// When each of `reads` reaches a device that takes `depth` of them and 10 ms for each, under mq-deadline.
+    fn issues(reads: &[TraceRecord], depth: u32, hand_overs: Option<&[HandOver]>) -> Vec<Nanos> {
+        let [plugged, not] = [true, false].map(|plug| issues_through(plug, reads, depth, hand_overs));
+        assert_eq!(plugged, not, "a batch of one is the same with and without a plug");
+        plugged
+    }
+
+    fn issues_through(plug: bool, reads: &[TraceRecord], depth: u32, hand_overs: Option<&[HandOver]>) -> Vec<Nanos> {
+        issues_of("mq-deadline", plug, reads, depth, hand_overs)
+    }
+
+    fn issues_of(
+        scheduler: &str,
+        plug: bool,
+        reads: &[TraceRecord],
+        depth: u32,
+        hand_overs: Option<&[HandOver]>,
+    ) -> Vec<Nanos> {
+        let records: Vec<ReplayRecord> = reads.iter().map(ReplayRecord::from).collect();
+        let config = RunConfig {
+            block: BlockConfig {
+                queue_depth: Some(depth),
+                host_tags: Some(depth),
+                nr_requests: (scheduler != "none").then_some(64),
+                plug: Some(plug),
+                ..BlockConfig::default()
+            },
+            log: true,
+            hand_overs: hand_overs.map(|of| HandOvers::new(of.into(), Nanos(1000))),
+            ..RunConfig::default()
+        };
+        let device = ConstantDevice::simple(1 << 30, depth, Nanos::from_millis(10), 0.0);
+        let spec = SchedulerSpec::parse(scheduler).unwrap();
+        let report = run(Open::new(records), device, &spec, &config, &Progress::default()).unwrap();
+        report.log.unwrap().into_iter().map(|r| r.issue.unwrap()).collect()
+    }
+
+    /// After an insertion, a completion and another hand-over.
+    fn takes(inserted_us: u64, completed_us: u64, issued_us: u64) -> HandOver {
+        let [inserted, completed, issued] = [inserted_us, completed_us, issued_us].map(|after_us| Some(us(after_us)));
+        HandOver { inserted, completed, issued, ..HandOver::default() }
+    }
+
+    #[test]
+    fn requests_reach_the_device_when_they_did() {
+        let reads = [read(1, 0), read(2, 1000)];
+        let told = [takes(30, 70, 5), takes(4, 5, 5)];
+        // The second waits for the first, which takes 10 ms.
+        assert_eq!(issues(&reads, 1, Some(&told)), [us(30), us(10_100)]);
+        let unknown: [HandOver; 2] = Default::default();
+        assert_eq!(issues(&reads, 1, Some(&unknown)), [us(10), us(10_030)], "as the host does");
+        assert_eq!(issues(&reads, 1, None), [us(10), us(10_030)]);
+    }
+
+    #[test]
+    fn what_comes_before_the_choice_takes_part_in_it() {
+        let urgent = TraceRecord { priority: IoPriority { class: PriorityClass::RealTime, level: 4 }, ..read(2, 5) };
+        let reads = [read(1, 0), urgent];
+        let told = |first_us| [takes(first_us, 20, 20), takes(50, 20, 20)];
+        let first = |issues: Vec<Nanos>| usize::from(issues[1] < issues[0]);
+        assert_eq!(first(issues(&reads, 1, Some(&told(5)))), 0, "the choice was made 4 us after the first came");
+        assert_eq!(first(issues(&reads, 1, Some(&told(9)))), 1, "and here 8 us after");
+    }
+
+    #[test]
+    fn there_is_no_room_until_the_scheduler_hears_of_it() {
+        let reads = [read(1, 0), read(2, 1000), read(3, 10_030)];
+        // The first is complete at 10,010 us.
+        let issued = |heard_us| {
+            let first = HandOver { heard: us(heard_us), ..takes(10, 70, 5) };
+            issues(&reads, 1, Some(&[first, takes(4, 5, 5), takes(4, 5, 5)]))
+        };
+        assert_eq!(issued(19)[1], us(10_034), "whoever asks for the third gets the second");
+        assert_eq!(issued(25)[1], us(10_080), "he finds no room");
+        assert_eq!(issued(90)[1], us(10_101), "nobody asks before that is free");
+    }
+
+    #[test]
+    fn as_many_are_chosen_at_once_as_there_is_room_for() {
+        let urgent = TraceRecord { priority: IoPriority { class: PriorityClass::RealTime, level: 4 }, ..read(4, 35) };
+        let reads = [read(1, 0), read(2, 1), read(3, 2), urgent];
+        let told = [(); 4].map(|()| takes(20, 20, 12));
+        // Three are chosen at 19 us and reach the device one after the other; the fourth comes meanwhile, and goes last, 20 us after it came.
+        assert_eq!(issues(&reads, 4, Some(&told)), [us(20), us(32), us(44), us(55)]);
+    }
+
+    /// As [`takes`] 20 us each, and seen to be asked after the insertion, or not.
+    fn seen(inserted: Option<(u64, Option<u64>)>) -> HandOver {
+        let ask =
+            |(after, choice): (u64, Option<u64>)| Ask { after: us(after), choice: choice.map(us), ..Ask::default() };
+        let asked = AskedAfter { inserted: inserted.map(ask), ..AskedAfter::default() };
+        HandOver { asked: Some(asked), ..takes(20, 20, 20) }
+    }
+
+    #[test]
+    fn a_scheduler_is_asked_when_that_was_seen() {
+        let reads = [read(1, 0), read(2, 5)];
+        let issued = |first| issues(&reads, 2, Some(&[seen(first), seen(Some((4, Some(3))))]));
+        assert_eq!(issued(Some((3, Some(7)))), [us(10), us(30)], "what another chose meanwhile follows");
+        assert_eq!(issued(Some((6, Some(20)))), [us(26), us(12)], "who asks at 9 us gets the other, and is faster");
+        assert_eq!(issued(None)[0], us(12), "whoever asks for the other gets it");
+    }
+
+    #[test]
+    fn what_comes_before_more_is_asked_for_takes_part_in_it() {
+        let urgent = TraceRecord { priority: IoPriority { class: PriorityClass::RealTime, level: 4 }, ..read(3, 12) };
+        let reads = [read(1, 0), read(2, 5), urgent];
+        let issued = |again_us: u64| {
+            let mut first = seen(Some((6, Some(20))));
+            let ask = first.asked.as_mut().and_then(|asked| asked.inserted.as_mut());
+            ask.into_iter().for_each(|ask| ask.again = vec![us(again_us), us(again_us + 3)]);
+            issues(&reads, 4, Some(&[first, seen(None), seen(None)]))
+        };
+        assert_eq!(issued(10)[2], us(46), "more was asked for 16 us after the first came");
+        assert_eq!(issued(5)[1..], [us(46), us(66)], "and here 11 us after");
+    }
+
+    #[test]
+    fn who_asks_for_more_waits_for_who_is_at_it() {
+        let reads = [read(1, 0), read(2, 4), read(3, 5)];
+        let issued = |locked_us: u64| {
+            let mut first = seen(Some((6, Some(20))));
+            let mut second = seen(Some((8, Some(3))));
+            for (told, again, locked) in [(&mut first, vec![us(4), us(9)], 0), (&mut second, vec![us(9)], locked_us)] {
+                let ask = told.asked.as_mut().and_then(|asked| asked.inserted.as_mut());
+                ask.into_iter().for_each(|ask| (ask.again, ask.locked) = (again.clone(), us(locked)));
+            }
+            issues(&reads, 4, Some(&[first, second, seen(None)]))
+        };
+        assert_eq!(issued(1), [us(26), us(46), us(15)], "one who wants more at 10 us gets it");
+        assert_eq!(issued(3), [us(26), us(15), us(46)], "not where another has locked the scheduler from 9 us on");
+    }
+
+    #[test]
+    fn the_clock_of_who_asks_usually_stands_from_when_he_began_to_submit() {
+        let mut asks = Asks::new(HandOvers::usual(us(3), us(1)));
+        asks.inserted(7, us(100), us(10));
+        assert_eq!((asks.stood(7), asks.next()), (Nanos::ZERO, Some(us(109))));
+        asks.asked(us(109));
+        assert_eq!(asks.begin_to_ask(us(109)), us(12));
+        assert!(asks.asks_again(us(109)));
+        assert_eq!(asks.next(), Some(us(109) + AGAIN));
+        asks.asked(us(120));
+        assert_eq!(asks.begin_to_ask(us(120)), us(23));
+        // A thread of the kernel has no such clock.
+        asks.completed(7, us(200), us(10));
+        asks.asked(us(209));
+        assert_eq!(asks.begin_to_ask(us(209)), Nanos::ZERO);
+    }
+
+    #[test]
+    fn two_who_ask_at_once_have_two_requests_wait() {
+        let urgent = TraceRecord { priority: IoPriority { class: PriorityClass::RealTime, level: 4 }, ..read(4, 3000) };
+        let reads = [read(1, 0), read(2, 1000), read(3, 2000), urgent];
+        let order = |third| {
+            let issues = issues(&reads, 1, Some(&[seen(Some((3, Some(7)))), seen(Some((4, None))), third, seen(None)]));
+            let mut order = [0, 1, 2, 3];
+            order.sort_by_key(|&n| issues[n]);
+            order
+        };
+        assert_eq!(order(seen(Some((4, None)))), [0, 1, 2, 3], "the third was chosen before the urgent one came");
+        assert_eq!(order(seen(None)), [0, 1, 3, 2]);
+    }
+
+    #[test]
+    fn a_tag_goes_to_whom_it_went() {
+        let reads = [read(1, 0), read(2, 1000), read(3, 2000)];
+        let alone = |hand_overs: &[HandOver]| issues_of("none", true, &reads, 1, Some(hand_overs));
+        // One tag: whoever sleeps first gets it first, unless the recording has it otherwise.
+        let known = |next| HandOver { next, completed: Some(us(40)), ..HandOver::default() };
+        let issued = alone(&[known(Some(2)), known(None), known(Some(1))]);
+        assert_eq!(issued, [us(10), us(20_090), us(10_050)]);
+        let fair = alone(&[(); 3].map(|()| known(None)));
+        assert!(fair.is_sorted(), "{fair:?}");
+    }
+
+    #[test]
+    fn a_tag_is_kept_for_who_comes_later() {
+        let reads = [read(1, 0), read(2, 1000), read(3, 10_100)];
+        let known = |next| HandOver { next, completed: Some(us(40)), ..HandOver::default() };
+        let issued = issues_of("none", true, &reads, 1, Some(&[known(Some(2)), known(None), known(Some(1))]));
+        assert_eq!(issued, [us(10), us(20_150), us(10_110)]);
+    }
+
+    #[test]
+    fn a_full_device_is_remembered_for_two_hand_overs() {
+        let mut asks = Asks::new(HandOvers::new([].into(), Nanos::ZERO));
+        asks.was_busy(true);
+        let busy: Vec<bool> = (0..3).map(|_| (asks.is_busy(), asks.was_busy(false)).0).collect();
+        assert_eq!(busy, [true, true, false]);
+    }
+}
