@@ -1,6 +1,6 @@
 //! [`Distant`]: a device at the end of a path that takes time.
 
-use crate::{Completion, Device, DeviceReport, DeviceRequest};
+use crate::{Completion, Device, DeviceReport, DeviceRequest, Rests};
 use iopilot_block::{Lba, Nanos, Positions, RequestId};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -25,6 +25,12 @@ pub struct Distant<D> {
     known: HashMap<Lba, VecDeque<(Nanos, Nanos)>>,
     /// Of those in the device, what the way back takes where that is known.
     inside: Vec<(RequestId, Nanos)>,
+    /// By how much the way back is longer.
+    rests: Rests,
+    /// No answer leaves where the next event of the device is no later than so long after it.
+    hold: Nanos,
+    /// The answers that have not left.
+    held: Vec<Completion>,
 }
 
 impl<D: Device> Distant<D> {
@@ -32,7 +38,19 @@ impl<D: Device> Distant<D> {
     pub fn new(device: D, there: &[Nanos], back: &[Nanos], seed: u64) -> Self {
         let (there, back) = (Way::new(there, seed), Way::new(back, seed.wrapping_add(1)));
         let (out, home, done) = (VecDeque::new(), VecDeque::new(), Vec::new());
-        Self { device, there, back, out, home, done, known: HashMap::new(), inside: Vec::new() }
+        Self {
+            device,
+            there,
+            back,
+            out,
+            home,
+            done,
+            known: HashMap::new(),
+            inside: Vec::new(),
+            rests: Rests::default(),
+            hold: Nanos::ZERO,
+            held: Vec::new(),
+        }
     }
 
     /// What begins at one of these sectors takes these times, there and back, as it did when it was measured: what a request
@@ -44,6 +62,19 @@ impl<D: Device> Distant<D> {
             self.known.entry(lba).or_default().push_back(way);
         }
         self
+    }
+
+    /// The way back is longer where the device has completed nothing for a while: who takes the answer sleeps the deeper.
+    #[must_use]
+    pub fn resting(self, rests: Rests) -> Self {
+        Self { rests, ..self }
+    }
+
+    /// Who sends the answers looks at the clock where the device's next event is no later than `hold`, and keeps the CPU from who would take them: they
+    /// leave after the last of such a series. So it is with a virtual disk on a machine of few CPUs.
+    #[must_use]
+    pub fn holding(self, hold: Nanos) -> Self {
+        Self { hold, ..self }
     }
 
     /// What the way back takes for request `id`, where that is known.
@@ -64,18 +95,30 @@ impl<D: Device> Distant<D> {
             // What a device does at the moment of an arrival it does without knowing of it.
             if own <= arrival {
                 self.device.advance(own, &mut self.done);
-                let mut done = std::mem::take(&mut self.done);
-                for completion in done.drain(..) {
-                    let known = self.way_back(completion.id);
-                    let at = self.back.end(completion.at, known);
-                    let place = self.home.partition_point(|c| c.at <= at);
-                    self.home.insert(place, Completion { at, ..completion });
+                self.held.append(&mut self.done);
+                let next = self.device.next_event().unwrap_or(Nanos::MAX);
+                if self.hold == Nanos::ZERO || next.since(own) > self.hold {
+                    self.answer(own);
                 }
-                self.done = done;
             } else if let Some((at, request)) = self.out.pop_front() {
                 self.device.submit(request, at);
             }
         }
+    }
+}
+
+impl<D: Device> Distant<D> {
+    /// The answers that are held leave, at `now` or when they are due, which is later where a device tells in advance.
+    fn answer(&mut self, now: Nanos) {
+        let mut held = std::mem::take(&mut self.held);
+        for completion in held.drain(..) {
+            let known = self.way_back(completion.id);
+            let leaves = completion.at.max(now);
+            let at = self.back.end(leaves + self.rests.end(leaves), known);
+            let place = self.home.partition_point(|c| c.at <= at);
+            self.home.insert(place, Completion { at, ..completion });
+        }
+        self.held = held;
     }
 }
 
@@ -200,6 +243,25 @@ mod tests {
             done[0].at.since(begin).0
         };
         assert_eq!([0, 1, 2].map(end), [1200, 4000, 1070], "and then one that is drawn");
+    }
+
+    #[test]
+    fn answers_that_are_due_soon_after_each_other_leave_after_the_last() {
+        // One after the other takes 1000 ns and 4096 ns for its bytes.
+        let device = || ConstantDevice::simple(1 << 20, 4, Nanos(1000), 0.0);
+        let near = times(device(), 3);
+        let apart = near[1] - near[0];
+        let far = |hold| times(Distant::new(device(), &[], &[Nanos(30)], 0).holding(Nanos(hold)), 3);
+        assert_eq!(far(apart - 1), near.iter().map(|at| at + 30).collect::<Vec<_>>());
+        assert_eq!(far(apart), [near[2] + 30; 3]);
+    }
+
+    #[test]
+    fn after_a_rest_the_way_back_is_longer() {
+        let device = ConstantDevice::simple(1 << 20, 1, Nanos(1000), 0.0);
+        let near = times(device.clone(), 2);
+        let far = Distant::new(device, &[], &[Nanos(30)], 0).resting(Rests::new([(Nanos(1_000_000), Nanos(7))]));
+        assert_eq!(times(far, 2), [near[0] + 37, near[1] + 30]);
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod hybrid;
 mod on_clock;
 mod probe;
 mod report;
+mod rests;
 mod spec;
 mod subsystem;
 mod table;
@@ -53,6 +54,7 @@ pub use hybrid::{HybridDisk, HybridModel, HybridStats, HybridWrite};
 pub use on_clock::OnClock;
 pub use probe::{Measured, Probe, ProbeError, Probed, probe_disk};
 pub use report::{ArrayReport, DeviceReport, HybridReport, MemberReport};
+pub use rests::Rests;
 pub use spec::{
     ArraySpec, BufferSpec, BusSpec, CacheSpec, CellSpec, CopyChoiceSpec, DeviceSpec, DiskSpec, DriveMechanicsSpec,
     DriveQueueSpec, DriveSeekSpec, DriveSpec, ExtraDisconnectSpec, FailureSpec, FlashSpec, G1Spec, G1ZoneSpec, G2Spec,

@@ -1,11 +1,16 @@
 //! [`Asks`]: who asks the scheduler, when, and what he has been given.
 
 use crate::hand_over::{After, Ask, HandOver, HandOvers};
-use iopilot_block::{Nanos, RequestId};
+use crate::{Left, Situation, Turnaround};
+use iopilot_block::{Nanos, ProcessId, ProcessMap, RequestId};
+use rand::SeedableRng;
+use rand_pcg::Pcg64Mcg;
 use std::collections::VecDeque;
 
 /// Who was given a request asks for another so much later, where nobody saw when.
 const AGAIN: Nanos = Nanos(3_500);
+/// For so long the scheduler is locked while it is asked, where nobody saw that: who wants to ask meanwhile waits.
+const LOCKED: Nanos = Nanos(3_000);
 
 /// When the scheduler is to be asked, and what it gave.
 #[derive(Clone, Debug)]
@@ -24,6 +29,13 @@ pub(crate) struct Asks {
     number: u64,
     /// Above zero where the device was full just now (the kernel's `dispatch_busy`): then the scheduler is asked for one request at a time.
     busy: u32,
+    /// When something was complete last.
+    last: Nanos,
+    /// Of each task the last turnaround, where they are drawn.
+    turns: ProcessMap<Turnaround>,
+    random: Pcg64Mcg,
+    /// Until when the scheduler is locked, where nobody saw that.
+    locked: Nanos,
 }
 
 /// Who asks a scheduler.
@@ -40,6 +52,8 @@ pub(crate) struct Asker {
     /// Which request he asks after, and what happened to it, where he was seen to: he asks even where somebody else has something that waits
     /// for the device.
     seen: Option<(u64, After)>,
+    /// How long after what he hands over he asks again, where that is known.
+    then: Option<Nanos>,
     /// How often he has asked for more.
     times: usize,
     /// Which of those he is who ask one after the other; 0 for one who asks for all at once.
@@ -54,10 +68,22 @@ struct Due {
 }
 
 impl Asks {
-    pub(crate) fn new(hand_overs: HandOvers) -> Self {
+    pub(crate) fn new(hand_overs: HandOvers, seed: u64) -> Self {
         let [asker, next_asker] = [Asker::default(); 2];
         let (due, chosen, on_way) = (Vec::new(), VecDeque::new(), Vec::new());
-        Self { hand_overs, due, asker, next_asker, chosen, on_way, number: 0, busy: 0 }
+        let (turns, random) = (ProcessMap::default(), Pcg64Mcg::seed_from_u64(seed.wrapping_add(1)));
+        let [last, locked] = [Nanos::ZERO; 2];
+        Self { hand_overs, due, asker, next_asker, chosen, on_way, number: 0, busy: 0, last, turns, random, locked }
+    }
+
+    /// The times of the request of handle `tag` of task `process`: what was recorded of it, or else what was drawn for the task.
+    fn times(&self, tag: u64, process: ProcessId) -> Turnaround {
+        if self.hand_overs.usually().is_some() {
+            return self.turns.get(&process).copied().unwrap_or_default();
+        }
+        let HandOver { inserted, completed, issued, heard, stood, .. } = *self.hand_overs.of(tag);
+        let (resumed, asked) = (Nanos::ZERO, None);
+        Turnaround { resumed, heard, restarted: completed, asked, inserted, stood, follows: issued }
     }
 
     /// Which request gets the tag of that of handle `tag`, where that is known, and how long after that is complete it looks for it if it
@@ -73,37 +99,52 @@ impl Asks {
     }
 
     /// For how long its task's clock has stood still as that hands the request of handle `tag` to the scheduler.
-    pub(crate) fn stood(&self, tag: u64) -> Nanos {
-        self.hand_overs.of(tag).stood
+    pub(crate) fn stood(&mut self, tag: u64, process: ProcessId) -> Nanos {
+        // It comes from elsewhere when it hands over its first.
+        if let Some(usual) = self.hand_overs.usually().filter(|_| !self.turns.contains_key(&process)) {
+            let situation = Situation { rest: Nanos::MAX, left: Left::Others };
+            self.turns.insert(process, usual.turnarounds.draw(situation, &mut self.random));
+        }
+        self.times(tag, process).stood
     }
 
-    /// How long after the request of handle `tag` is complete the scheduler hears of it.
-    pub(crate) fn heard(&self, tag: u64) -> Nanos {
-        self.hand_overs.of(tag).heard
+    /// The request of handle `tag` is complete, and so much `left`: how long after it the scheduler hears of it, and its task.
+    pub(crate) fn complete(&mut self, tag: u64, process: ProcessId, left: Left, now: Nanos) -> [Nanos; 2] {
+        let rest = now.since(std::mem::replace(&mut self.last, now));
+        let mut goes_on = false;
+        if let Some(usual) = self.hand_overs.usually() {
+            goes_on = usual.goes_on(tag);
+            self.turns.insert(process, usual.turnarounds.draw(Situation { rest, left }, &mut self.random));
+        }
+        let Turnaround { heard, resumed, .. } = self.times(tag, process);
+        [heard, if goes_on { resumed } else { Nanos::ZERO }]
     }
 
     /// The request of handle `tag` was handed to the scheduler.
-    pub(crate) fn inserted(&mut self, tag: u64, now: Nanos, usual: Nanos) {
-        let takes = self.hand_overs.of(tag).inserted.unwrap_or(usual);
-        let clock = now.since(self.hand_overs.stood_when_asking(tag));
-        self.after((tag, After::Inserted), takes, now, Some(clock));
+    pub(crate) fn inserted(&mut self, tag: u64, process: ProcessId, now: Nanos, usual: Nanos) {
+        let Turnaround { inserted, stood, .. } = self.times(tag, process);
+        self.after((tag, After::Inserted), inserted.unwrap_or(usual), now, Some(now.since(stood)));
     }
 
-    /// It hears of it now that the request of handle `tag` is complete, and what waits is to be handed over.
-    pub(crate) fn completed(&mut self, tag: u64, now: Nanos, usual: Nanos) {
-        let HandOver { completed, heard, .. } = self.hand_overs.of(tag);
-        let takes = completed.unwrap_or(usual + *heard);
-        self.after((tag, After::Completed), takes.since(*heard), now, None);
+    /// It hears of it now that the request of handle `tag` is complete, and what waits is to be handed over, if anything `waits`.
+    pub(crate) fn completed(&mut self, tag: u64, process: ProcessId, waits: bool, now: Nanos, usual: Nanos) {
+        let Turnaround { restarted, heard, asked, .. } = self.times(tag, process);
+        let known = waits || self.hand_overs.usually().is_none();
+        let takes = restarted.filter(|_| known).unwrap_or(usual + heard);
+        self.after((tag, After::Completed), takes.since(heard), now, None);
+        if let Some(due) = self.due.last_mut() {
+            due.by.then = asked.filter(|_| waits);
+        }
     }
 
     /// The request of handle `tag` has reached the device: the next that `by` was given is on its way; else the scheduler is asked again.
-    pub(crate) fn issued(&mut self, tag: u64, by: Asker, now: Nanos, usual: Nanos) {
-        let HandOver { issued, asked, .. } = self.hand_overs.of(tag);
-        let takes = issued.unwrap_or(usual);
+    pub(crate) fn issued(&mut self, (tag, process): (u64, ProcessId), by: Asker, now: Nanos, usual: Nanos) {
+        let takes = self.times(tag, process).follows.unwrap_or(usual);
         let next = self.chosen.iter().position(|(_, of)| of.number == by.number).and_then(|at| self.chosen.remove(at));
         if let Some((id, by)) = next {
             self.on_way.push((now + takes, id, by));
-        } else if asked.as_ref().is_none_or(|asked| asked.issued.is_some()) {
+        } else if self.hand_overs.of(tag).asked.as_ref().is_none_or(|asked| asked.issued.is_some()) {
+            let takes = by.then.map_or(takes, |then| then + self.hand_overs.choice());
             self.after((tag, After::Issued), takes, now, by.clock);
         }
     }
@@ -112,12 +153,12 @@ impl Asks {
     fn after(&mut self, what: (u64, After), takes: Nanos, now: Nanos, clock: Option<Nanos>) {
         let usual = self.hand_overs.choice();
         let seen = self.hand_overs.ask(what.0, what.1);
-        let one_by_one = seen.is_some() || self.hand_overs.are_usual();
+        let one_by_one = seen.is_some() || self.hand_overs.usually().is_some();
         let by = Asker { clock, seen: seen.map(|_| what), ..Asker::default() };
         let (first, by) = match seen {
             Some(Ask { after, locked, choice, .. }) => {
                 // It hears late of what is complete.
-                let heard = if what.1 == After::Completed { self.heard(what.0) } else { Nanos::ZERO };
+                let heard = if what.1 == After::Completed { self.hand_overs.of(what.0).heard } else { Nanos::ZERO };
                 let choice = choice.unwrap_or(usual);
                 (now + after.since(heard), Asker { choice, locked: *locked, ..by })
             }
@@ -193,7 +234,7 @@ impl Asks {
         let locks =
             |other: &&Due| other.by.times == 0 && other.at > due.at && other.at.since(other.by.locked) <= due.at;
         let other = self.due.iter().filter(|_| due.by.times > 0).find(locks);
-        other.map_or(due.at, |other| other.at + Nanos(1))
+        other.map_or(due.at, |other| other.at + Nanos(1)).max(self.locked)
     }
 
     /// It is asked now.
@@ -210,6 +251,9 @@ impl Asks {
     pub(crate) fn begin_to_ask(&mut self, now: Nanos) -> Nanos {
         let somebody = self.somebody(now);
         self.asker = std::mem::replace(&mut self.next_asker, somebody);
+        if self.hand_overs.usually().is_some() {
+            self.locked = now + LOCKED;
+        }
         self.asker.clock.map_or(Nanos::ZERO, |clock| now.since(clock))
     }
 
@@ -224,8 +268,8 @@ mod tests {
     use super::*;
     use crate::hand_over::AskedAfter;
     use crate::workload::replay::{Open, ReplayRecord};
-    use crate::{BlockConfig, Progress, RunConfig, run};
-    use iopilot_block::{IoPriority, Lba, Op, PriorityClass, ProcessId, Sectors};
+    use crate::{BlockConfig, Progress, RunConfig, Turnarounds, run};
+    use iopilot_block::{IoPriority, Lba, Op, PriorityClass, Sectors};
     use iopilot_device::ConstantDevice;
     use iopilot_sched::SchedulerSpec;
     use iopilot_trace::TraceRecord;
@@ -375,11 +419,19 @@ mod tests {
         assert_eq!(issued(3), [us(26), us(15), us(46)], "not where another has locked the scheduler from 9 us on");
     }
 
+    /// What usually happens.
+    fn usual(turnaround: Turnaround, goes_on: &[bool]) -> Asks {
+        let turnarounds = Turnarounds::new(us(500), [(Situation { rest: us(500), left: Left::Waiting }, turnaround)]);
+        Asks::new(HandOvers::usual(turnarounds.unwrap(), goes_on.into(), us(1)), 1)
+    }
+
     #[test]
     fn the_clock_of_who_asks_usually_stands_from_when_he_began_to_submit() {
-        let mut asks = Asks::new(HandOvers::usual(us(3), us(1)));
-        asks.inserted(7, us(100), us(10));
-        assert_eq!((asks.stood(7), asks.next()), (Nanos::ZERO, Some(us(109))));
+        let mut asks = usual(Turnaround { stood: us(3), ..Turnaround::default() }, &[]);
+        let task = ProcessId(1);
+        assert_eq!(asks.stood(7, task), us(3));
+        asks.inserted(7, task, us(100), us(10));
+        assert_eq!(asks.next(), Some(us(109)));
         asks.asked(us(109));
         assert_eq!(asks.begin_to_ask(us(109)), us(12));
         assert!(asks.asks_again(us(109)));
@@ -387,9 +439,52 @@ mod tests {
         asks.asked(us(120));
         assert_eq!(asks.begin_to_ask(us(120)), us(23));
         // A thread of the kernel has no such clock.
-        asks.completed(7, us(200), us(10));
+        asks.completed(7, task, false, us(200), us(10));
         asks.asked(us(209));
         assert_eq!(asks.begin_to_ask(us(209)), Nanos::ZERO);
+    }
+
+    #[test]
+    fn who_would_ask_while_another_does_waits() {
+        let mut asks = usual(Turnaround::default(), &[]);
+        for now in [100, 101] {
+            asks.inserted(7, ProcessId(1), us(now), us(10));
+        }
+        asks.asked(us(109));
+        asks.begin_to_ask(us(109));
+        assert_eq!(asks.next(), Some(us(109) + LOCKED));
+    }
+
+    #[test]
+    fn what_happens_when_a_request_is_complete_is_what_was_seen_to() {
+        let seen = Turnaround {
+            resumed: us(40),
+            heard: us(7),
+            restarted: Some(us(20)),
+            asked: Some(us(9)),
+            inserted: Some(us(8)),
+            ..Turnaround::default()
+        };
+        let mut asks = usual(seen, &[false, true]);
+        let task = ProcessId(1);
+        assert_eq!(asks.complete(0, task, Left::Waiting, us(1000)), [us(7), Nanos::ZERO], "its task thinks");
+        assert_eq!(asks.complete(1, task, Left::Waiting, us(2000)), [us(7), us(40)]);
+        // What waits is there 20 us after the completion, and 9 us later more is asked for.
+        asks.completed(1, task, true, us(2007), us(50));
+        assert_eq!(asks.next(), Some(us(2019)));
+        asks.asked(us(2019));
+        asks.begin_to_ask(us(2019));
+        asks.chosen(RequestId::from_index(0), us(2019));
+        let (_, by) = asks.take_issue(us(2020)).unwrap();
+        asks.issued((5, ProcessId(2)), by, us(2020), us(50));
+        assert_eq!(asks.next(), Some(us(2029)));
+        asks.asked(us(2029));
+        // Where nothing waits, the scheduler is asked as soon as usual.
+        asks.completed(1, task, false, us(3007), us(50));
+        assert_eq!(asks.next(), Some(us(3056)));
+        asks.asked(us(3056));
+        asks.inserted(2, task, us(4000), us(50));
+        assert_eq!(asks.next(), Some(us(4007)));
     }
 
     #[test]
@@ -428,7 +523,7 @@ mod tests {
 
     #[test]
     fn a_full_device_is_remembered_for_two_hand_overs() {
-        let mut asks = Asks::new(HandOvers::new([].into(), Nanos::ZERO));
+        let mut asks = Asks::new(HandOvers::new([].into(), Nanos::ZERO), 1);
         asks.was_busy(true);
         let busy: Vec<bool> = (0..3).map(|_| (asks.is_busy(), asks.was_busy(false)).0).collect();
         assert_eq!(busy, [true, true, false]);

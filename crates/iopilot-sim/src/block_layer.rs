@@ -5,6 +5,7 @@
 mod dispatch;
 mod tagging;
 
+use crate::Left;
 use crate::asks::Asks;
 use crate::block_config::Queue;
 use crate::hand_over::HandOvers;
@@ -29,6 +30,8 @@ pub(crate) struct Effects {
     pub(crate) unblocked: Vec<ProcessId>,
     /// Sources' handles of requests that are complete.
     pub(crate) completed: Vec<u64>,
+    /// Those of which the source is told so long from now.
+    pub(crate) tell_after: Vec<(u64, Nanos)>,
     /// Sleepers that are to look for a tag soon.
     pub(crate) wake: Vec<RequestId>,
     /// Sleepers that are to look for a tag that is kept for them, so long from now.
@@ -96,8 +99,8 @@ pub(crate) struct BlockLayer {
     retry: Option<Nanos>,
     /// When the scheduler is asked, where a recording tells it; else at once.
     asks: Option<Box<Asks>>,
-    /// The source's handle of what the batch under way has handed to the scheduler last.
-    inserted: Option<u64>,
+    /// What the batch under way has handed to the scheduler last: the source's handle, and the task.
+    inserted: Option<(u64, ProcessId)>,
     /// A change of scheduler under way: nothing enters.
     change: Option<Box<Change>>,
     /// How long the last change took, until somebody asks.
@@ -114,9 +117,10 @@ impl BlockLayer {
         recorder: Recorder,
         chances: TagChances,
         hand_overs: Option<HandOvers>,
+        seed: u64,
     ) -> Self {
         Self {
-            asks: hand_overs.map(|hand_overs| Box::new(Asks::new(hand_overs))),
+            asks: hand_overs.map(|hand_overs| Box::new(Asks::new(hand_overs, seed))),
             inserted: None,
             limits: MergeLimits { max_sectors: queue.max_sectors, nomerges: queue.nomerges },
             scheduler,
@@ -238,7 +242,7 @@ impl BlockLayer {
         self.plug.end_batch();
         let (inserted, usual) = (self.inserted.take(), self.queue.issue_latency);
         match (self.asks(), inserted) {
-            (Some(asks), Some(tag)) => asks.inserted(tag, now, usual),
+            (Some(asks), Some((tag, process))) => asks.inserted(tag, process, now, usual),
             _ => self.pump(now, device),
         }
     }
@@ -248,6 +252,14 @@ impl BlockLayer {
         let id = done.id;
         let tag = self.ios.tag(self.rqs[id].tag);
         self.recorder.served(&self.rqs[id], tag, &done.service, now);
+        let process = self.rqs[id].process;
+        let left = match (self.pulled, self.in_flight) {
+            (Some(_), _) => Left::Waiting,
+            (None, ..=1) => Left::Nothing,
+            _ => Left::Others,
+        };
+        let asks = self.asks();
+        let [heard, resumed] = asks.map_or([Nanos::ZERO; 2], |asks| asks.complete(tag, process, left, now));
         let issued = self.rqs[id].issued;
         let mut next = Some(id);
         while let Some(part) = next {
@@ -255,10 +267,13 @@ impl BlockLayer {
             let rq = &self.rqs[part];
             if let Some(io) = self.ios.part_done(rq.tag) {
                 self.recorder.completed(rq, &io, issued, now);
-                self.effects.completed.push(io.tag);
+                match resumed {
+                    Nanos::ZERO => self.effects.completed.push(io.tag),
+                    later => self.effects.tell_after.push((io.tag, later)),
+                }
             }
         }
-        match self.asks().map_or(Nanos::ZERO, |asks| asks.heard(tag)) {
+        match heard {
             Nanos::ZERO => self.end(id, tag, now, device),
             later => {
                 self.unheard.push((id, tag));
@@ -283,12 +298,13 @@ impl BlockLayer {
         }
         self.free_tag(id, tag);
         self.plug.unplug();
+        let process = self.rqs[id].process;
         let mut next = Some(id);
         while let Some(part) = next {
             next = self.rqs.next_part(part);
             self.rqs.remove(part);
         }
-        self.run_after_completion(tag, now, device);
+        self.run_after_completion((tag, process), now, device);
         self.drained(now);
     }
 
@@ -406,10 +422,10 @@ impl BlockLayer {
     fn insert(&mut self, id: RequestId, now: Nanos) {
         self.rqs[id].inserted = now;
         let mut stood = Nanos::ZERO;
-        if let Some(asks) = &self.asks {
-            let tag = self.ios.tag(self.rqs[id].tag);
-            self.inserted = Some(tag);
-            stood = asks.stood(tag);
+        if let Some(asks) = &mut self.asks {
+            let (tag, process) = (self.ios.tag(self.rqs[id].tag), self.rqs[id].process);
+            self.inserted = Some((tag, process));
+            stood = asks.stood(tag, process);
             self.scheduler.clock_stood(stood);
         }
         let idle = self.scheduler.queued() == 0 && self.pulled.is_none() && self.bypass.is_empty();

@@ -88,6 +88,7 @@ impl<S: Source, D: Device> Engine<S, D> {
                 Recorder::new(record.log, record.outcomes),
                 host.tag_chances(),
                 record.hand_overs.clone(),
+                seed,
             ),
             source,
             device,
@@ -276,6 +277,11 @@ impl<S: Source, D: Device> Engine<S, D> {
             }
         }
         self.block.effects.completed = completed;
+        let mut told = std::mem::take(&mut self.block.effects.tell_after);
+        for (tag, takes) in told.drain(..) {
+            self.delay(resume + takes, Delayed::Told(tag));
+        }
+        self.block.effects.tell_after = told;
         let mut woken = std::mem::take(&mut self.block.effects.wake);
         for id in woken.drain(..) {
             self.delay(self.latencies.wake, Delayed::Wake(id));

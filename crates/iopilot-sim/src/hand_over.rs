@@ -1,5 +1,6 @@
 //! [`HandOvers`]: when a kernel asks its scheduler, as a recording tells it or as it usually does.
 
+use crate::Turnarounds;
 use iopilot_block::Nanos;
 use std::sync::Arc;
 
@@ -83,8 +84,22 @@ pub struct HandOvers {
     choice: Nanos,
     /// By handle: whether it gets the tag of a certain other one.
     heirs: Arc<[bool]>,
-    /// For how long the clock of a task that asks has usually stood still when it hands over a request, where nothing was recorded.
-    usually_stood: Option<Nanos>,
+    usual: Option<Usual>,
+}
+
+/// What usually happens, where the run itself was not recorded.
+#[derive(Clone, Debug)]
+pub(crate) struct Usual {
+    pub(crate) turnarounds: Turnarounds,
+    /// By handle: whether the task goes on at once when the request is complete.
+    goes_on: Arc<[bool]>,
+}
+
+impl Usual {
+    /// Whether the task of the request of handle `tag` goes on at once when that is complete.
+    pub(crate) fn goes_on(&self, tag: u64) -> bool {
+        usize::try_from(tag).is_ok_and(|tag| self.goes_on.get(tag) == Some(&true))
+    }
 }
 
 impl HandOvers {
@@ -94,14 +109,14 @@ impl HandOvers {
         for next in of.iter().filter_map(|one| usize::try_from(one.next?).ok()) {
             heirs.get_mut(next).into_iter().for_each(|heir| *heir = true);
         }
-        Self { of, unknown: HandOver::default(), choice, heirs: heirs.into(), usually_stood: None }
+        Self { of, unknown: HandOver::default(), choice, heirs: heirs.into(), usual: None }
     }
 
-    /// Nothing was recorded, and all takes as long as [`crate::HostConfig`] says. Who is given a request asks for more one after the other, and
-    /// whoever asks meanwhile comes between; and the clock of a task that asks shows when it began to submit, `stood` before it handed its
-    /// request to the scheduler (Linux 6.9 and later).
-    pub fn usual(stood: Nanos, choice: Nanos) -> Self {
-        Self { usually_stood: Some(stood), ..Self::new([].into(), choice) }
+    /// This run was not recorded, but others under the scheduler were: what happens when a request is complete is drawn from `turnarounds`. Of
+    /// handle `n`, whose task `goes_on` at once then, the source tells when that would be in no time. Who is given a request asks for more one
+    /// after the other, and whoever asks meanwhile comes between (Linux 6.9 and later).
+    pub fn usual(turnarounds: Turnarounds, goes_on: Arc<[bool]>, choice: Nanos) -> Self {
+        Self { usual: Some(Usual { turnarounds, goes_on }), ..Self::new([].into(), choice) }
     }
 
     pub(crate) fn of(&self, tag: u64) -> &HandOver {
@@ -122,12 +137,7 @@ impl HandOvers {
         self.of(tag).asked.as_ref()?.get(after)
     }
 
-    /// For how long the clock of the task has stood still that has handed over the request of handle `tag` and asks.
-    pub(crate) fn stood_when_asking(&self, tag: u64) -> Nanos {
-        self.usually_stood.unwrap_or(self.of(tag).stood)
-    }
-
-    pub(crate) fn are_usual(&self) -> bool {
-        self.usually_stood.is_some()
+    pub(crate) fn usually(&self) -> Option<&Usual> {
+        self.usual.as_ref()
     }
 }

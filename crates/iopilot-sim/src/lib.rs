@@ -19,6 +19,7 @@ mod session;
 mod source;
 mod tag_race;
 mod tags;
+mod turnaround;
 mod verdict;
 pub mod workload;
 
@@ -34,3 +35,4 @@ pub use report::{
 pub use run::{LogSink, Progress, RunConfig, run, run_logged};
 pub use session::Session;
 pub use source::{Arrival, Source, Step};
+pub use turnaround::{Left, Situation, Turnaround, Turnarounds};

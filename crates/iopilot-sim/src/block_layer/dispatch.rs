@@ -2,13 +2,18 @@
 
 use super::BlockLayer;
 use crate::asks::Asks;
-use iopilot_block::{Nanos, RequestId};
+use iopilot_block::{Nanos, ProcessId, RequestId};
 use iopilot_device::{Device, DeviceRequest};
 use iopilot_sched::{Dispatch, Scheduler, retry_at};
 
 impl BlockLayer {
     /// What waits for the device may go now; else the queue is run where the scheduler says so.
-    pub(super) fn run_after_completion<D: Device>(&mut self, tag: u64, now: Nanos, device: &mut D) {
+    pub(super) fn run_after_completion<D: Device>(
+        &mut self,
+        (tag, process): (u64, ProcessId),
+        now: Nanos,
+        device: &mut D,
+    ) {
         let seen = self.asks().is_some_and(|asks| asks.saw_completed(tag));
         let waiting = seen || self.pulled.is_some() || !self.bypass.is_empty() || !self.queue.retries;
         match self.scheduler.runs_after_completion() {
@@ -16,9 +21,10 @@ impl BlockLayer {
             None if !waiting => self.timer = None,
             _ => {
                 self.retry = None;
-                let first = if self.pulled.is_some() { self.queue.restart_latency } else { self.queue.issue_latency };
+                let waits = self.pulled.is_some();
+                let first = if waits { self.queue.restart_latency } else { self.queue.issue_latency };
                 match self.asks() {
-                    Some(asks) => asks.completed(tag, now, first),
+                    Some(asks) => asks.completed(tag, process, waits, now, first),
                     None => self.pump_from(first, now, device),
                 }
             }
@@ -29,9 +35,10 @@ impl BlockLayer {
     pub(crate) fn issue<D: Device>(&mut self, now: Nanos, device: &mut D) {
         if let Some((id, by)) = self.asks().and_then(|asks| asks.take_issue(now)) {
             self.send(id, now, device);
-            let (tag, usual) = (self.ios.tag(self.rqs[id].tag), self.queue.issue_latency);
+            let of = (self.ios.tag(self.rqs[id].tag), self.rqs[id].process);
+            let usual = self.queue.issue_latency;
             if let Some(asks) = self.asks() {
-                asks.issued(tag, by, now, usual);
+                asks.issued(of, by, now, usual);
             }
             return;
         }

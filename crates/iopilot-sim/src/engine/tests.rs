@@ -4,6 +4,7 @@ use super::*;
 use crate::block_config::BlockConfig;
 use crate::hand_over::{Ask, AskedAfter, HandOver, HandOvers};
 use crate::source::Arrival;
+use crate::turnaround::{Left, Situation, Turnaround, Turnarounds};
 use crate::workload::replay::{Closed, Open, ReplayRecord};
 use iopilot_block::{Criticality, Flags, IoPriority, Lba, Op, Sectors};
 use iopilot_device::{DeviceRequest, ServiceBreakdown};
@@ -349,8 +350,18 @@ proptest! {
                     ..HandOver::default()
                 };
                 let choice_takes = Nanos(*choice);
+                let drawn = |n: usize| {
+                    let [resumed, heard, stood] = [n + 3, n + 4, n + 5].map(|n| time(n).unwrap_or_default());
+                    let [restarted, asked, inserted, follows] = [n, n + 1, n + 2, n + 6].map(time);
+                    let left = [Left::Nothing, Left::Others, Left::Waiting][n % 3];
+                    let situation = Situation { rest: resumed, left };
+                    (situation, Turnaround { resumed, heard, restarted, asked, inserted, stood, follows })
+                };
                 let hand_overs = match times.first() {
-                    Some(Some(stood)) => HandOvers::usual(Nanos(*stood), choice_takes),
+                    Some(Some(rested)) => {
+                        let turnarounds = Turnarounds::new(Nanos(*rested), (0..times.len()).map(drawn)).unwrap();
+                        HandOvers::usual(turnarounds, (0..records.len()).map(|n| n % 3 > 0).collect(), choice_takes)
+                    }
                     _ => HandOvers::new((0..records.len()).map(of).collect(), choice_takes),
                 };
                 let told = RunConfig { block: config.clone(), hand_overs: Some(hand_overs), ..RunConfig::default() };

@@ -12,8 +12,12 @@ mod predict;
 mod race;
 mod replay;
 mod requests;
+mod rest;
 mod seen;
 mod start;
+mod turnaround;
+mod usual;
+mod ways;
 
 use super::{Experiment, Outcome, Setup};
 use iopilot_live::ReadPattern;

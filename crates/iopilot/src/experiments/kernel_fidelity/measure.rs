@@ -83,14 +83,14 @@ impl Path {
             model: all.iter().flatten().next().map(|(s, _, _)| s.model.since(s.arrived.since(origin))),
         }
     }
+}
 
-    /// The ways of `records`, by the sector that they begin at, in the order of issue.
-    pub(super) fn by_sector(&self, records: &[TraceRecord]) -> Vec<(Lba, (Nanos, Nanos))> {
-        let known = records.iter().zip(&self.of).filter_map(|(r, way)| Some((r.issue, r.lba, (*way)?)));
-        let mut known: Vec<_> = known.collect();
-        known.sort_by_key(|(issue, ..)| *issue);
-        known.into_iter().map(|(_, lba, way)| (lba, way)).collect()
-    }
+/// The `ways` of `records`, by the sector that they begin at, in the order of issue.
+pub(super) fn by_sector(records: &[TraceRecord], ways: &[Option<(Nanos, Nanos)>]) -> Vec<(Lba, (Nanos, Nanos))> {
+    let known = records.iter().zip(ways).filter_map(|(r, way)| Some((r.issue, r.lba, (*way)?)));
+    let mut known: Vec<_> = known.collect();
+    known.sort_by_key(|(issue, ..)| *issue);
+    known.into_iter().map(|(_, lba, way)| (lba, way)).collect()
 }
 
 /// A cell under a scheduler.

@@ -104,8 +104,8 @@ pub(super) fn all(
     };
     // What a scheduler takes is told by its recordings with as many tasks: who runs the queue hangs on how many wait.
     let usual = |scheduler: usize, cell: Cell| {
-        let all = under(scheduler, cell.depth).filter(|(processes, _)| *processes == cell.processes);
-        all.map(|(_, recording)| recording.usual).collect::<Vec<_>>()
+        let all = under(scheduler, cell.depth).filter(move |(processes, _)| *processes == cell.processes);
+        all.map(|(_, recording)| recording)
     };
     let one = |(m, recordings): (&Measured, &Vec<Replayable<'_>>)| -> anyhow::Result<Predicted> {
         let depth = m.cell.depth;
@@ -116,7 +116,7 @@ pub(super) fn all(
         for (scheduler, figures) in simulated.iter_mut().enumerate() {
             let spec: SchedulerSpec = SchedulerSpec::parse(SCHEDULERS[scheduler])?;
             let across =
-                (scheduler != m.scheduler).then(|| Across::new(&usual(m.scheduler, m.cell), usual(scheduler, m.cell)));
+                (scheduler != m.scheduler).then(|| Across::new(usual(m.scheduler, m.cell), usual(scheduler, m.cell)));
             let rig = Rig { machine: &machine, scheduler: &spec, config: &config, across, asked, setup };
             *figures = recordings.iter().map(|r| r.figures(&rig)).collect::<anyhow::Result<_>>()?;
         }

@@ -1,15 +1,21 @@
 //! [`Replayable`]: a recording, ready to be replayed.
 
-use super::hand_over::{Asked, Further, Usual, of_each, of_tags};
-use super::measure::Recording;
+use super::hand_over::{Asked, of_each, of_tags};
+use super::measure::{Recording, by_sector};
 use super::predict::Figures;
+use super::rest::RESTED;
 use super::seen::Seen;
+use super::turnaround;
+use super::usual::{Usual, going_on};
+use super::ways::Ways;
 use crate::experiments::Setup;
 use iopilot_block::Nanos;
 use iopilot_device::{Distant, OnClock};
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::workload::replay::{Dependent, ReplayRecord};
-use iopilot_sim::{HandOver, HandOvers, Machine, RunConfig, RunReport, run};
+use iopilot_sim::{
+    HandOver, HandOvers, Machine, RunConfig, RunReport, Situation, Source, Turnaround, Turnarounds, run,
+};
 use iopilot_trace::{Dependencies, InferOptions, TraceRecord, infer};
 
 /// How often a recording is replayed where something is drawn.
@@ -24,7 +30,7 @@ const SECOND: u64 = 1_000_000_000;
 /// A recording with what its tasks depended on.
 pub(super) struct Replayable<'a> {
     recording: &'a Recording,
-    pub(super) usual: Usual,
+    usual: Usual,
     /// What it tells of the scheduler it was recorded under.
     own: Own,
 }
@@ -35,6 +41,8 @@ struct Own {
     dependencies: Dependencies,
     /// As far as the recording tells it.
     hand_overs: Vec<HandOver>,
+    /// What happened each time a request was complete, where blktrace tells that of the scheduler.
+    turnarounds: Vec<(Situation, Turnaround)>,
     /// From a request's arrival to its insertion.
     before: Vec<Nanos>,
     /// From the first arrival to the first insertion.
@@ -65,12 +73,15 @@ impl Own {
         let first = |records: &[TraceRecord]| records.iter().map(|r| r.arrival).min().unwrap_or_default();
         let begin = first(&inserted).since(first(records));
         let hand_overs = if scheduled { of_each(&inserted, &before, &seen) } else { of_tags(&inserted) };
+        let watched = recording.seen.iter().any(|seen| seen.asked.is_some());
+        let turnarounds = if watched { turnaround::of_each(&inserted, &hand_overs, CHOICE) } else { Vec::new() };
         let tick = Nanos(recording.origin.0 % SECOND);
         let inserted: Vec<TraceRecord> = inserted.iter().map(|r| later(r, tick)).collect();
         Ok(Self {
             requests: inserted.iter().map(ReplayRecord::from).collect(),
             dependencies: infer(&inserted, &InferOptions::default())?,
             hand_overs,
+            turnarounds,
             before,
             begin,
             tick,
@@ -101,20 +112,24 @@ impl<'a> Replayable<'a> {
     fn once(&self, across: &Across, draw: u64, on: &Rig<'_>) -> anyhow::Result<RunReport> {
         // One alone is the median.
         let usual = across.to[(draw as usize + across.to.len() / 2) % across.to.len()];
-        let config =
-            RunConfig { host: usual.on(&on.config.host), hand_overs: usual.hand_overs(CHOICE), ..on.config.clone() };
-        let records = usual.resumed(across.from, &self.recording.records);
+        let of_each = across.turnarounds.clone();
+        let (records, goes_on) = match &of_each {
+            Some(_) => going_on(&self.recording.records),
+            None => (usual.resumed(across.from, &self.recording.records), Vec::new()),
+        };
+        let hand_overs = of_each.map(|of_each| HandOvers::usual(of_each, goes_on.into(), CHOICE));
+        let config = RunConfig { host: usual.on(&on.config.host), hand_overs, ..on.config.clone() };
         let requests: Vec<ReplayRecord> = records.iter().map(ReplayRecord::from).collect();
-        let dependencies = infer(&records, &InferOptions::default())?;
-        self.run((&requests, &dependencies), Nanos::ZERO, (draw, usual.further(across.from)), &config, on)
+        let source = Dependent::new(requests, infer(&records, &InferOptions::default())?, 1.0);
+        self.run(source, Nanos::ZERO, (draw, usual.further(across.from).ways(self.recording)), &config, on)
     }
 
     /// A replay in which the recording begins at `begin`.
     fn run(
         &self,
-        (requests, dependencies): (&[ReplayRecord], &Dependencies),
+        source: impl Source,
         begin: Nanos,
-        (draw, further): (u64, Further),
+        (draw, ways): (u64, Ways),
         config: &RunConfig,
         on: &Rig<'_>,
     ) -> anyhow::Result<RunReport> {
@@ -124,12 +139,11 @@ impl<'a> Replayable<'a> {
         let path = &self.recording.path;
         // The medium stands where it stood then.
         let disk = OnClock::new(on.machine.device(), path.model.unwrap_or(begin), begin);
-        let there: Vec<Nanos> = path.there.iter().map(|&way| further.there(way)).collect();
-        let back: Vec<Nanos> = path.back.iter().map(|&way| further.back(way)).collect();
-        let known = path.by_sector(&self.recording.records).into_iter();
-        let known = known.map(|(lba, (there, back))| (lba, (further.there(there), further.back(back))));
-        let device = Distant::new(disk, &there, &back, config.seed).knowing(known);
-        let source = Dependent::new(requests, dependencies, 1.0);
+        let (there, back): (Vec<Nanos>, Vec<Nanos>) = ways.of.iter().flatten().copied().unzip();
+        let device = Distant::new(disk, &there, &back, config.seed)
+            .knowing(by_sector(&self.recording.records, &ways.of))
+            .resting(ways.rests)
+            .holding(ways.hold);
         Ok(run(source, device, on.scheduler, &config, on.setup.progress)?)
     }
 
@@ -166,7 +180,8 @@ impl<'a> Replayable<'a> {
         let hand_overs = HandOvers::new(asked.filled(&own.hand_overs), choice);
         let config =
             RunConfig { host: self.usual.on(&on.config.host), hand_overs: Some(hand_overs), ..on.config.clone() };
-        self.run((&own.requests, &own.dependencies), own.tick, (draw, Further::default()), &config, on)
+        let source = Dependent::new(&*own.requests, &own.dependencies, 1.0);
+        self.run(source, own.tick, (draw, Ways::recorded(&self.recording.path)), &config, on)
     }
 
     /// Which of the requests that reached the device, in their order, is the first that a replay has another of, and how long after the first
@@ -192,12 +207,23 @@ pub(super) struct Across {
     from: Usual,
     /// The other, draw by draw.
     to: Vec<Usual>,
+    /// What happens there when a request is complete, where that was watched.
+    turnarounds: Option<Turnarounds>,
 }
 
 impl Across {
     /// As recordings of both tell it.
-    pub(super) fn new(from: &[Usual], to: Vec<Usual>) -> Self {
-        Self { from: Usual::typical(from), to: Usual::spread(to, DRAWS as usize) }
+    pub(super) fn new<'a>(
+        from: impl Iterator<Item = &'a Replayable<'a>>,
+        to: impl Iterator<Item = &'a Replayable<'a>> + Clone,
+    ) -> Self {
+        let from: Vec<Usual> = from.map(|r| r.usual).collect();
+        let turnarounds = to.clone().flat_map(|r| r.own.turnarounds.iter().copied());
+        Self {
+            from: Usual::typical(&from),
+            turnarounds: Turnarounds::new(RESTED, turnarounds),
+            to: Usual::spread(to.map(|r| r.usual).collect(), DRAWS as usize),
+        }
     }
 }
 

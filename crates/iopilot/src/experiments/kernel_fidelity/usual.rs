@@ -1,0 +1,310 @@
+//! How long the kernel usually takes to hand a request to the device, and a task to go on.
+
+use super::hand_over::{ENOUGH, WAITED};
+use super::measure::Recording;
+use super::race::median;
+use super::rest::{self, Instead, Rested};
+use super::ways::{self, Further};
+use iopilot_block::{Nanos, ProcessId};
+use iopilot_sim::HostConfig;
+use iopilot_trace::TraceRecord;
+use std::collections::HashMap;
+
+/// Medians in microseconds; `None` where too few requests tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Usual {
+    /// From its insertion, of a request that waits for nothing; from its arrival, where there is no scheduler.
+    issue_us: Option<f64>,
+    /// From a completion, of a request that waited for it: it had left the scheduler already, where there is one.
+    restart_us: Option<f64>,
+    /// From a completion to its task's next request, where that thinks no longer than a CPU takes to get there.
+    resume: Rested,
+    /// The ways to the disk and back: who hands a request to the loop device's worker wakes it on another CPU under one scheduler, on the same
+    /// under another.
+    there_us: Option<f64>,
+    back: Rested,
+}
+
+impl Usual {
+    /// As the requests of a recording tell it, and the ways that they took.
+    pub(super) fn of_recording(Recording { records, path, .. }: &Recording) -> Self {
+        let ways = rest::of_each(records).into_iter().zip(ways::alone(records, path));
+        Self {
+            there_us: median_us(&mut path.there.clone()),
+            back: Rested::of(ways.filter_map(|(rest, way)| Some((rest, way?.1)))),
+            ..Self::of(records)
+        }
+    }
+
+    /// As `records` tell it.
+    pub(super) fn of(records: &[TraceRecord]) -> Self {
+        let mut ends: Vec<Nanos> = records.iter().filter_map(|r| r.completion).collect();
+        ends.sort_unstable();
+        let mut insertions: Vec<Nanos> = records.iter().filter_map(|r| r.inserted).collect();
+        insertions.sort_unstable();
+        // What comes after an insertion was chosen then.
+        let is_next = |end: Nanos, issue: Nanos| {
+            insertions.get(insertions.partition_point(|&at| at <= end)).is_none_or(|&at| at > issue)
+        };
+        let rests = rest::of_each(records);
+        let (mut at_once, mut after) = (Vec::new(), Vec::new());
+        for r in records {
+            let Some(issue) = r.issue else { continue };
+            // Tasks resume at the insertion, where there is one.
+            let took = issue.since(r.inserted.unwrap_or(r.arrival));
+            if took < WAITED {
+                at_once.push(took);
+            } else if let Some(end) = ends.partition_point(|&end| end <= issue).checked_sub(1).and_then(|n| ends.get(n))
+            {
+                // Later ones waited for something else than room.
+                after.extend(Some(issue.since(*end)).filter(|took| *took < WAITED && is_next(*end, issue)));
+            }
+        }
+        Self {
+            issue_us: median_us(&mut at_once),
+            restart_us: median_us(&mut after),
+            resume: Rested::of(resumptions(records).map(|one| (rests[one.before], one.resumed))),
+            ..Self::default()
+        }
+    }
+
+    /// The medians of what `all` tell.
+    pub(super) fn typical(all: &[Self]) -> Self {
+        let of = |time: fn(&Self) -> Option<f64>| median(all.iter().filter_map(time).collect());
+        Self {
+            issue_us: of(|h| h.issue_us),
+            restart_us: of(|h| h.restart_us),
+            there_us: of(|h| h.there_us),
+            resume: Rested::typical(&all.iter().map(|h| h.resume)),
+            back: Rested::typical(&all.iter().map(|h| h.back)),
+        }
+    }
+
+    /// `number` of `all`, from the least to the most that it takes after a completion, each for as many; what one of them does not tell is
+    /// typical of all.
+    pub(super) fn spread(mut all: Vec<Self>, number: usize) -> Vec<Self> {
+        let typical = Self::typical(&all);
+        all.sort_by(|a, b| a.restart_us.unwrap_or_default().total_cmp(&b.restart_us.unwrap_or_default()));
+        let nth = |n: usize| {
+            let one = all.get((2 * n + 1) * all.len() / (2 * number)).copied().unwrap_or_default();
+            Self {
+                issue_us: one.issue_us.or(typical.issue_us),
+                restart_us: one.restart_us.or(typical.restart_us),
+                there_us: one.there_us.or(typical.there_us),
+                resume: one.resume.or(typical.resume),
+                back: one.back.or(typical.back),
+            }
+        };
+        (0..number).map(nth).collect()
+    }
+
+    /// `records` of tasks that take so long to go on instead of `recorded`.
+    pub(super) fn resumed(self, recorded: Self, records: &[TraceRecord]) -> Vec<TraceRecord> {
+        let instead = Instead::of(recorded.resume, self.resume);
+        let rests = rest::of_each(records);
+        let mut all = records.to_vec();
+        for AtOnce { of, before, end, resumed } in resumptions(records) {
+            all[of].arrival = end + instead.as_rested(resumed, rests[before]);
+        }
+        all.sort_by_key(|r| r.arrival);
+        all
+    }
+
+    /// By how much longer the ways there and back are than those of `recorded`.
+    pub(super) fn further(self, recorded: Self) -> Further {
+        let there_us = self.there_us.zip(recorded.there_us).map_or(0.0, |(to, from)| to - from);
+        Further::new(there_us, Instead::of(recorded.back, self.back))
+    }
+
+    /// What it takes to wake who sleeps for a tag, under a scheduler under which somebody does: the rest of what it takes from a completion.
+    fn wake_us(self) -> Option<f64> {
+        Some((self.restart_us? - self.issue_us?).max(0.0))
+    }
+
+    /// `host` with these times, as far as they are known.
+    pub(super) fn on(self, host: &HostConfig) -> HostConfig {
+        HostConfig {
+            issue_us: self.issue_us.unwrap_or(host.issue_us),
+            restart_us: self.restart_us.unwrap_or(host.restart_us),
+            wake_us: self.wake_us().unwrap_or(host.wake_us),
+            ..host.clone()
+        }
+    }
+}
+
+pub(super) fn longer(time: Nanos, by_us: f64) -> Nanos {
+    Nanos::from_millis_f64((time.as_micros_f64() + by_us).max(0.0) / 1e3)
+}
+
+/// `records` of tasks that take no time to go on where they do so as soon as one of their own is complete; and of each whether its task does.
+pub(super) fn going_on(records: &[TraceRecord]) -> (Vec<TraceRecord>, Vec<bool>) {
+    let mut all: Vec<(TraceRecord, bool)> = records.iter().map(|r| (r.clone(), false)).collect();
+    for AtOnce { of, before, end, .. } in resumptions(records) {
+        all[of].0.arrival = end;
+        all[before].1 = true;
+    }
+    all.sort_by_key(|(r, _)| r.arrival);
+    all.into_iter().unzip()
+}
+
+/// A request that a task makes as soon as one of its own is complete.
+pub(super) struct AtOnce {
+    pub(super) of: usize,
+    /// That one, and when it is.
+    pub(super) before: usize,
+    pub(super) end: Nanos,
+    /// How long after that it is handed on.
+    pub(super) resumed: Nanos,
+}
+
+/// Those of `records`.
+pub(super) fn resumptions(records: &[TraceRecord]) -> impl Iterator<Item = AtOnce> {
+    let mut last: HashMap<ProcessId, usize> = HashMap::new();
+    records.iter().enumerate().filter_map(move |(of, r)| {
+        let before = last.insert(r.process?, of)?;
+        let end = records[before].completion?;
+        let resumed = r.inserted.unwrap_or(r.arrival).since(end);
+        (end <= r.arrival && resumed < WAITED).then_some(AtOnce { of, before, end, resumed })
+    })
+}
+
+pub(super) fn median_us(times: &mut [Nanos]) -> Option<f64> {
+    let middle = times.len() / 2;
+    (times.len() >= ENOUGH).then(|| times.select_nth_unstable(middle).1.0 as f64 / 1e3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::measure::Path;
+    use super::*;
+    use iopilot_block::{Lba, Op, Sectors};
+
+    /// Two tasks that read in turns on a device that takes one request: the first of a pair waits for nothing, the other for it.
+    fn recording(pairs: u64) -> Vec<TraceRecord> {
+        let one = |arrival: u64, issue: u64, completion: u64| TraceRecord {
+            issue: Some(Nanos(1000 * issue)),
+            completion: Some(Nanos(1000 * completion)),
+            ..TraceRecord::new(Nanos(1000 * arrival), Op::Read, Lba(0), Sectors(8))
+        };
+        (0..pairs)
+            .map(|n| 10_000 * n)
+            .flat_map(|at| [one(at, at + 6, at + 500), one(at + 1, at + 509, at + 900)])
+            .collect()
+    }
+
+    #[test]
+    fn it_is_what_a_request_takes_after_it_came_or_after_another_was_complete() {
+        let told = Usual::of(&recording(20));
+        assert_eq!(told, Usual { issue_us: Some(6.0), restart_us: Some(9.0), ..Usual::default() });
+        let host = told.on(&HostConfig::default());
+        assert_eq!((host.issue_us, host.restart_us, host.wake_us), (6.0, 9.0, 3.0));
+    }
+
+    #[test]
+    fn draws_are_spread_over_the_recordings() {
+        let told = |restart| Usual { restart_us: Some(restart), ..Usual::default() };
+        let issue = Usual { issue_us: Some(2.0), ..told(9.0) };
+        let spread = Usual::spread(vec![issue, told(5.0), told(7.0), told(6.0)], 2);
+        assert_eq!(spread, [Usual { issue_us: Some(2.0), ..told(6.0) }, issue]);
+        assert_eq!(Usual::spread(Vec::new(), 2), [Usual::default(); 2]);
+    }
+
+    #[test]
+    fn a_task_goes_on_as_soon_as_it_does_under_the_other_scheduler() {
+        let read = |arrival: u64, completion: u64| TraceRecord {
+            process: Some(ProcessId(1)),
+            completion: Some(Nanos(1000 * completion)),
+            ..TraceRecord::new(Nanos(1000 * arrival), Op::Read, Lba(0), Sectors(8))
+        };
+        // The third thinks.
+        let records = [read(0, 100), read(110, 200), read(900, 1000)];
+        let usual = |us: u64| {
+            let at_rest = rest::of_each(&records)[0];
+            let resume = Rested::of(std::iter::repeat_n((at_rest, Nanos::from_micros(us)), ENOUGH));
+            Usual { resume, ..Usual::default() }
+        };
+        let arrivals = |all: &[TraceRecord]| all.iter().map(|r| r.arrival.0 / 1000).collect::<Vec<_>>();
+        assert_eq!(arrivals(&usual(15).resumed(usual(9), &records)), [0, 116, 900]);
+        assert_eq!(arrivals(&usual(5).resumed(usual(30), &records)), [0, 100, 900], "not before it is complete");
+        assert_eq!(usual(5).resumed(Usual::default(), &records), records);
+    }
+
+    fn made(records: Vec<TraceRecord>, path: Path) -> Recording {
+        Recording { records, origin: Nanos::ZERO, seen: Vec::new(), path }
+    }
+
+    #[test]
+    fn what_is_inserted_late_is_issued_from_then_on() {
+        let one = |at: u64| TraceRecord {
+            inserted: Some(Nanos(1000 * (at + 6))),
+            issue: Some(Nanos(1000 * (at + 13))),
+            completion: Some(Nanos(1000 * (at + 200))),
+            ..TraceRecord::new(Nanos(1000 * at), Op::Read, Lba(0), Sectors(8))
+        };
+        let records: Vec<TraceRecord> = (0..40).map(|n| one(1000 * n)).collect();
+        assert_eq!(Usual::of(&records).issue_us, Some(7.0));
+    }
+
+    #[test]
+    fn what_comes_after_an_insertion_did_not_wait_for_the_completion_alone() {
+        let one = |inserted: u64, issue: u64, completion: u64| TraceRecord {
+            inserted: Some(Nanos(1000 * inserted)),
+            issue: Some(Nanos(1000 * issue)),
+            completion: Some(Nanos(1000 * completion)),
+            ..TraceRecord::new(Nanos(1000 * inserted), Op::Read, Lba(0), Sectors(8))
+        };
+        let recording = |second: u64| -> Vec<TraceRecord> {
+            let pairs = (0..20).map(|n| 10_000 * n);
+            pairs
+                .flat_map(|at| {
+                    [one(at, at + 6, at + 500), one(at + 1, at + second, at + 900), one(at + 510, at + 905, at + 990)]
+                })
+                .collect()
+        };
+        assert_eq!(Usual::of(&recording(507)).restart_us, Some(7.0));
+        // The third request was there before the second was chosen.
+        assert_eq!(Usual::of(&recording(512)).restart_us, Some(5.0));
+    }
+
+    #[test]
+    fn too_few_tell_nothing() {
+        assert_eq!(Usual::of(&recording(19)), Usual::default());
+        let host = HostConfig::default();
+        assert_eq!(Usual::default().on(&host).issue_us, host.issue_us);
+    }
+
+    #[test]
+    fn of_several_recordings_it_is_the_middle() {
+        let told = |issue| Usual { issue_us: Some(issue), ..Usual::default() };
+        let typical = Usual::typical(&[told(9.0), told(2.0), Usual::default(), told(3.0)]);
+        assert_eq!(typical, Usual { issue_us: Some(3.0), ..Usual::default() });
+    }
+
+    #[test]
+    fn the_ways_are_as_long_as_under_the_other_scheduler() {
+        let path = |there: u64, back: u64| Path {
+            there: vec![Nanos(1000 * there); ENOUGH],
+            of: vec![Some((Nanos(1000 * there), Nanos(1000 * back))); 2 * ENOUGH],
+            ..Path::default()
+        };
+        let records = recording(ENOUGH as u64);
+        let [none, bfq] = [path(24, 23), path(37, 22)].map(|path| Usual::of_recording(&made(records.clone(), path)));
+        let ways = |to: Usual, from, there| to.further(from).ways(&made(records.clone(), path(there, 30))).of[0];
+        assert_eq!(ways(bfq, none, 30), Some((Nanos(43_000), Nanos(29_000))));
+        assert_eq!(ways(none, bfq, 5), Some((Nanos(0), Nanos(31_000))), "not before it is sent");
+        assert_eq!(bfq.further(Usual::default()), Further::default());
+    }
+
+    #[test]
+    fn who_goes_on_at_once_does_so_in_no_time() {
+        let read = |process: u32, arrival: u64, completion: u64| TraceRecord {
+            process: Some(ProcessId(process)),
+            completion: Some(Nanos(1000 * completion)),
+            ..TraceRecord::new(Nanos(1000 * arrival), Op::Read, Lba(0), Sectors(8))
+        };
+        // Another task comes between; the first thinks before its last.
+        let (all, goes_on) = going_on(&[read(1, 0, 100), read(2, 105, 300), read(1, 110, 200), read(1, 900, 1000)]);
+        assert_eq!(all.iter().map(|r| r.arrival.0 / 1000).collect::<Vec<_>>(), [0, 100, 105, 900]);
+        assert_eq!(goes_on, [true, false, false, false]);
+    }
+}
