@@ -209,10 +209,11 @@ mod tests {
             print!("{}", cell[0].0.cell());
             let of: [Goal; 3] = [(|f| f.mean_ms, 5.0), (|f| f.mb_s, 5.0), (|f| f.p99_ms, 15.0)];
             for ((figure, goal), within) in of.into_iter().zip(&mut within) {
-                let kernel: Vec<f64> =
-                    cell.iter().map(|(read, ..)| figure(&Figures::of(&read.recording.records))).collect();
-                let off: Vec<f64> =
-                    cell.iter().zip(&kernel).map(|((_, ours, _), kernel)| figure(ours) - kernel).collect();
+                let kernel: Vec<Figures> = cell.iter().map(|(read, ..)| Figures::of(&read.recording.records)).collect();
+                let ours: Vec<Figures> = cell.iter().map(|(_, ours, _)| *ours).collect();
+                let of = |all: &[Figures]| Figures::parts(all).iter().map(figure).collect::<Vec<_>>();
+                let (kernel, ours) = (of(&kernel), of(&ours));
+                let off: Vec<f64> = ours.iter().zip(&kernel).map(|(ours, kernel)| ours - kernel).collect();
                 let ((off, _, error), kernel) = (mean_and_errors(&off), mean_and_errors(&kernel).0);
                 print!(" {:+.1} ±{:.1}", 100.0 * off / kernel, 100.0 * error / kernel);
                 *within += usize::from((100.0 * off / kernel).abs() <= goal);

@@ -7,9 +7,9 @@ use iopilot_device::Rests;
 use iopilot_trace::TraceRecord;
 
 /// How long nothing was complete, from the least on: below the first a CPU has not gone to sleep, above the last its caches are cold.
-const RESTS: [Nanos; 2] = [RESTED, Nanos::from_millis(5)];
-/// From here on a machine has rested.
-pub(super) const RESTED: Nanos = Nanos::from_micros(500);
+const RESTS: [Nanos; 3] = [Nanos::from_micros(500), RESTED, Nanos::from_millis(5)];
+/// From here on a machine has rested: where tasks stream from the disk, something is complete more often.
+pub(super) const RESTED: Nanos = Nanos::from_millis(2);
 
 /// After what rest something happens, of [`RESTS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,27 +108,27 @@ mod tests {
 
     #[test]
     fn what_is_complete_soon_after_another_is_so_after_no_rest() {
-        let records = [9000, 1000, 1499, 2000, 7000].map(complete);
-        assert_eq!(of_each(&records), [Rest(1), Rest(2), Rest(0), Rest(1), Rest(2)]);
+        let records = [9000, 1000, 1499, 2000, 4000].map(complete);
+        assert_eq!(of_each(&records), [Rest(3), Rest(3), Rest(0), Rest(1), Rest(2)]);
     }
 
     #[test]
     fn a_time_here_is_that_of_a_machine_that_has_not_rested_and_so_much_longer() {
-        let times = |us: [u64; 3]| {
+        let times = |us: [u64; 4]| {
             let of = us.into_iter().enumerate().map(|(rest, us)| (Rest(rest), Nanos::from_micros(us)));
             Rested::of(of.flat_map(|one| [one; 20]))
         };
-        let instead = Instead::of(times([10, 20, 30]), times([5, 25, 45]));
-        assert_eq!(instead.at_once(Nanos::from_micros(33), Rest(2)), Nanos::from_micros(8));
-        assert_eq!(instead.as_rested(Nanos::from_micros(33), Rest(2)), Nanos::from_micros(48));
+        let instead = Instead::of(times([10, 20, 25, 30]), times([5, 25, 35, 45]));
+        assert_eq!(instead.at_once(Nanos::from_micros(33), Rest(3)), Nanos::from_micros(8));
+        assert_eq!(instead.as_rested(Nanos::from_micros(33), Rest(3)), Nanos::from_micros(48));
         let mut rests = instead.rests();
-        let longer = [0, 100, 700, 6000].map(|us| rests.end(Nanos::from_micros(us)).0 / 1000);
-        assert_eq!(longer, [40, 0, 20, 40]);
+        let longer = [0, 100, 700, 3000, 9000].map(|us| rests.end(Nanos::from_micros(us)).0 / 1000);
+        assert_eq!(longer, [40, 0, 20, 30, 40]);
         // Where a rest was not seen it is as after the next longer one, or the longest.
         let few = Rested::of([(Rest(1), Nanos::from_micros(9)); 20].into_iter());
-        assert_eq!(few.times_us(), Some([9.0; 3]));
+        assert_eq!(few.times_us(), Some([9.0; 4]));
         assert_eq!(Rested::default().or(few), few);
-        assert_eq!(Rested::typical(&[few, times([7, 7, 7])].into_iter()).0[0], Some(7.0));
+        assert_eq!(Rested::typical(&[few, times([7; 4])].into_iter()).0[0], Some(7.0));
         assert_eq!(Instead::of(Rested::default(), few), Instead::default());
     }
 }
