@@ -97,13 +97,13 @@ pub(super) fn of_tags(records: &[TraceRecord]) -> Vec<HandOver> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use iopilot_block::{Lba, Op, ProcessId, Sectors};
     use iopilot_sim::{Ask, AskedAfter};
 
     /// Two tasks that read in turns on a device that takes one request: the first of a pair waits for nothing, the other for it.
-    fn recording(pairs: u64) -> Vec<TraceRecord> {
+    pub(in super::super) fn recording(pairs: u64) -> Vec<TraceRecord> {
         let one = |arrival: u64, issue: u64, completion: u64| TraceRecord {
             issue: Some(Nanos(1000 * issue)),
             completion: Some(Nanos(1000 * completion)),

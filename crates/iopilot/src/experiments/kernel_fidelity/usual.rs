@@ -175,22 +175,10 @@ pub(super) fn median_us(times: &mut [Nanos]) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::hand_over::tests::recording;
     use super::super::measure::Path;
     use super::*;
     use iopilot_block::{Lba, Op, Sectors};
-
-    /// Two tasks that read in turns on a device that takes one request: the first of a pair waits for nothing, the other for it.
-    fn recording(pairs: u64) -> Vec<TraceRecord> {
-        let one = |arrival: u64, issue: u64, completion: u64| TraceRecord {
-            issue: Some(Nanos(1000 * issue)),
-            completion: Some(Nanos(1000 * completion)),
-            ..TraceRecord::new(Nanos(1000 * arrival), Op::Read, Lba(0), Sectors(8))
-        };
-        (0..pairs)
-            .map(|n| 10_000 * n)
-            .flat_map(|at| [one(at, at + 6, at + 500), one(at + 1, at + 509, at + 900)])
-            .collect()
-    }
 
     #[test]
     fn it_is_what_a_request_takes_after_it_came_or_after_another_was_complete() {
