@@ -83,6 +83,19 @@ impl<D: Device> Distant<D> {
         Some(self.inside.swap_remove(at).1)
     }
 
+    /// The answers that are held leave, at `now` or when they are due, which is later where a device tells in advance.
+    fn answer(&mut self, now: Nanos) {
+        let mut held = std::mem::take(&mut self.held);
+        for completion in held.drain(..) {
+            let known = self.way_back(completion.id);
+            let leaves = completion.at.max(now);
+            let at = self.back.end(leaves + self.rests.end(leaves), known);
+            let place = self.home.partition_point(|c| c.at <= at);
+            self.home.insert(place, Completion { at, ..completion });
+        }
+        self.held = held;
+    }
+
     /// Lets the device do all that it does until `now`, in order of time.
     fn run(&mut self, now: Nanos) {
         loop {
@@ -104,21 +117,6 @@ impl<D: Device> Distant<D> {
                 self.device.submit(request, at);
             }
         }
-    }
-}
-
-impl<D: Device> Distant<D> {
-    /// The answers that are held leave, at `now` or when they are due, which is later where a device tells in advance.
-    fn answer(&mut self, now: Nanos) {
-        let mut held = std::mem::take(&mut self.held);
-        for completion in held.drain(..) {
-            let known = self.way_back(completion.id);
-            let leaves = completion.at.max(now);
-            let at = self.back.end(leaves + self.rests.end(leaves), known);
-            let place = self.home.partition_point(|c| c.at <= at);
-            self.home.insert(place, Completion { at, ..completion });
-        }
-        self.held = held;
     }
 }
 
