@@ -60,27 +60,25 @@ struct Effort {
     recordings: Recordings,
 }
 
-/// How many are made of each cell under each scheduler: the fewest that tell the kernel's own means as well as they are asked for.
+/// How many are made of each cell under a scheduler: the fewest that tell the kernel's own mean as well as it is asked for.
 #[derive(Clone, Copy, Debug)]
 struct Recordings {
+    /// Of each scheduler, in turns.
     least: usize,
     /// So many at most until the mean is known to [`KNOWN`](measure::KNOWN).
     most: usize,
-    /// Where recordings differ so much that these do not tell the mean to [`SETTLED`](measure::SETTLED), up to so many.
-    chaotic: usize,
 }
 
 impl Recordings {
-    /// Whether `made` of them do, where the standard error of the mean that is known worst is `error` percent.
+    /// Whether `made` of them do, where the standard error of their mean is `error` percent.
     fn are_enough(&self, made: usize, error: f64) -> bool {
-        let needed = if made < self.most { measure::KNOWN } else { measure::SETTLED };
-        made >= self.chaotic || (made >= self.least && error <= needed)
+        made >= self.most || (made >= self.least && error <= measure::KNOWN)
     }
 }
 
 impl Effort {
-    const fn new(reads: u32, least: usize, most: usize, chaotic: usize) -> Self {
-        Self { reads, recordings: Recordings { least, most, chaotic } }
+    const fn new(reads: u32, least: usize, most: usize) -> Self {
+        Self { reads, recordings: Recordings { least, most } }
     }
 
     /// What tells the kernel's schedulers apart where they are, and tells that they are alike where they are.
@@ -89,12 +87,12 @@ impl Effort {
             // The disk's cache answers most of these reads, and a turn of the disk that is lost by chance is as long as twenty of
             // them: short recordings of a scheduler differ by a tenth. Long ones, and more of them, tell the mean to a percent or
             // two, and take half a minute.
-            (ReadPattern::Strided8k, 1) | (ReadPattern::Backward, 1..=8) => Self::new(2000, 16, 16, 48),
-            (ReadPattern::SmallFiles, 1) => Self::new(2000, 8, 8, 48),
-            (_, 1) => Self::new(400, 3, 8, 48),
+            (ReadPattern::Strided8k, 1) | (ReadPattern::Backward, 1..=8) => Self::new(2000, 16, 96),
+            (ReadPattern::SmallFiles, 1) => Self::new(2000, 8, 96),
+            (_, 1) => Self::new(400, 3, 96),
             // Three that are alike by chance would do for the mean of a race that goes another way each time.
-            (_, ..=8) => Self::new(400, 8, 8, 48),
-            _ => Self::new(640, 8, 8, 48),
+            (_, ..=8) => Self::new(400, 8, 96),
+            _ => Self::new(640, 8, 96),
         }
     }
 }
@@ -116,7 +114,7 @@ impl Plan {
             depths: vec![4],
             patterns: vec![ReadPattern::Sequential, ReadPattern::SmallFiles],
             processes: vec![1, 8],
-            effort: |_| Effort::new(160, 1, 1, 1),
+            effort: |_| Effort::new(160, 1, 1),
             ..full
         }
     }
@@ -148,9 +146,9 @@ mod tests {
         let cell = |pattern, processes| Cell { pattern, processes, depth: 4 };
         let (full, quick) = (Plan::new(false), Plan::new(true));
         let sequential = cell(ReadPattern::Sequential, 1);
-        assert_eq!([2.4, 2.6, 3.6].map(|error| made(&full, sequential, error)), [Some(3), Some(8), Some(48)]);
-        assert_eq!([0.1, 3.6].map(|error| made(&full, cell(ReadPattern::Sequential, 32), error)), [Some(8), Some(48)]);
-        assert_eq!([2.4, 3.6].map(|error| made(&full, cell(ReadPattern::Backward, 1), error)), [Some(16), Some(48)]);
+        assert_eq!([2.4, 2.6].map(|error| made(&full, sequential, error)), [Some(3), Some(96)]);
+        assert_eq!([0.1, 2.6].map(|error| made(&full, cell(ReadPattern::Sequential, 32), error)), [Some(8), Some(96)]);
+        assert_eq!([2.4, 2.6].map(|error| made(&full, cell(ReadPattern::Backward, 1), error)), [Some(16), Some(96)]);
         assert_eq!(made(&quick, sequential, 9.0), Some(1));
     }
 
@@ -163,7 +161,7 @@ mod tests {
                     pattern: cell.pattern,
                     processes: cell.processes,
                     reads: reads / cell.processes,
-                    skip: (recordings.chaotic as u64 - 1) * measure::apart(&plan, cell),
+                    skip: (recordings.most as u64 - 1) * measure::apart(&plan, cell),
                     seed: 1,
                     begin: None,
                 };

@@ -30,9 +30,6 @@ const HELD_UP: f64 = 0.02;
 /// The kernel's mean is known where its standard error, by how much recordings differ, is at most so many percent: half of what a
 /// simulation may be off by.
 pub(super) const KNOWN: f64 = 2.5;
-/// The same for a scheduler under which chance decides much. What is foreseen from recordings under another has their error, too, and
-/// may be off by a tenth: two standard errors of the two together.
-pub(super) const SETTLED: f64 = 3.5;
 /// Of so many recordings one is made again at most.
 const AGAIN: usize = 4;
 /// What the part of a task is moved on by, in bytes, from one turn of the schedulers to the next: what most of them read in one.
@@ -162,16 +159,14 @@ pub(super) fn all(plan: &Plan, setup: &Setup<'_>) -> anyhow::Result<Vec<Measured
                 seed: setup.seed,
                 begin: None,
             };
-            // Each scheduler in turn, so that what drifts meets all of them, and as often as the others, so that what they read does
-            // not tell them apart.
-            for turn in 0.. {
-                let worst = here.iter().map(|m| if turn > 0 { m.spread().error } else { 0.0 }).fold(0.0, f64::max);
-                if recordings.are_enough(turn, worst) {
-                    break;
-                }
+            // Each scheduler in turn, so that what drifts meets all of them, and what they read does not tell them apart. Who
+            // differs from turn to turn more than the others goes on when these are known.
+            for turn in 0..recordings.most {
                 load.skip = turn as u64 * apart(plan, cell);
                 let start = Start::of_turn(&spec, turn);
-                for measured in &mut here {
+                let unknown = |m: &&mut Measured| turn == 0 || !recordings.are_enough(turn, m.spread().error);
+                // One that is known is so for good: the turns of each are the first ones.
+                for measured in here.iter_mut().filter(|m| m.recordings.len() == turn).filter(unknown) {
                     let scheduler = SCHEDULERS[measured.scheduler];
                     measured.recordings.push(on_time(&disk, scheduler, (&load, start), &signals, &mut spare)?);
                     setup.progress.add(u64::from(load.reads * load.processes));
@@ -189,7 +184,7 @@ pub(super) fn all(plan: &Plan, setup: &Setup<'_>) -> anyhow::Result<Vec<Measured
 
 /// How far the places of a task are moved on from one turn to the next, in bytes: as many turns as may be made have room in its part.
 pub(super) fn apart(plan: &Plan, cell: Cell) -> u64 {
-    let turns = (plan.effort)(cell).recordings.chaotic as u64;
+    let turns = (plan.effort)(cell).recordings.most as u64;
     APART.min(plan.size / u64::from(cell.processes) / (turns + 1))
 }
 

@@ -20,6 +20,9 @@ use iopilot_trace::{Dependencies, InferOptions, TraceRecord, infer};
 
 /// How often a recording is replayed where something is drawn.
 const DRAWS: u64 = 8;
+/// How often the recordings of a cell are together, where that is more, under a scheduler that was not recorded: some of its recordings are
+/// few because under their own nothing is drawn.
+const TOGETHER: u64 = 256;
 /// A kernel chooses so long before the request reaches the device, or up to [`DRAWS`] - 1 times [`CHOICE_STEP`] longer.
 const CHOICE: Nanos = Nanos(400);
 const CHOICE_STEP: u64 = 350;
@@ -156,7 +159,7 @@ impl<'a> Replayable<'a> {
             (None, _) => DRAWS,
             // Microseconds do not decide.
             (Some(_), "mq-deadline" | "kyber") => 1,
-            (Some(_), _) => DRAWS,
+            (Some(across), _) => across.draws,
         };
         let once = |draw: u64| -> anyhow::Result<Figures> {
             let Some(across) = &on.across else { return self.again(draw, on) };
@@ -207,6 +210,7 @@ pub(super) struct Across {
     from: Usual,
     /// The other, draw by draw.
     to: Vec<Usual>,
+    draws: u64,
     /// What happens there when a request is complete, where that was watched.
     turnarounds: Option<Turnarounds>,
 }
@@ -220,6 +224,7 @@ impl Across {
         let from: Vec<Usual> = from.map(|r| r.usual).collect();
         let turnarounds = to.clone().flat_map(|r| r.own.turnarounds.iter().copied());
         Self {
+            draws: TOGETHER.div_ceil(from.len().max(1) as u64).max(DRAWS),
             from: Usual::typical(&from),
             turnarounds: Turnarounds::new(RESTED, turnarounds),
             to: Usual::spread(to.map(|r| r.usual).collect(), DRAWS as usize),
