@@ -127,7 +127,7 @@ impl BlockLayer {
             rqs: Requests::new(),
             ios: Ios::default(),
             tags: Tags::new(queue.tag_rule, queue.nr_requests),
-            race: TagRace::new(chances, queue.cpus),
+            race: TagRace::new(chances, queue.cpus, seed),
             plug: Plug::new(queue.plugging),
             bypass: VecDeque::new(),
             kept: Vec::new(),
@@ -214,7 +214,7 @@ impl BlockLayer {
     /// A task submits a request, as part of a batch that [`BlockLayer::end_batch`] ends.
     pub(crate) fn submit(&mut self, arrival: &Arrival, now: Nanos) {
         self.recorder.arrived(now);
-        self.race.arrived(arrival.process, arrival.cpu % self.queue.cpus);
+        let cpu = self.race.arrived(arrival.process, arrival.cpu % self.queue.cpus);
         let most = self.queue.max_sectors;
         let parts = arrival.sectors.0.div_ceil(most).max(1);
         let io = self.ios.insert(arrival, parts);
@@ -226,7 +226,7 @@ impl BlockLayer {
             rq.flags = arrival.flags;
             rq.priority = arrival.priority;
             rq.criticality = arrival.criticality;
-            rq.cpu = arrival.cpu % self.queue.cpus;
+            rq.cpu = cpu;
             rq.tag = io;
             rq.arrived = now;
             let id = self.rqs.insert(rq);

@@ -28,6 +28,9 @@ pub struct HostConfig {
     /// microseconds, give or take up to a half by chance: then whoever is first has it. As `wake_us` and `tag_steal_probability` tell it
     /// where absent.
     pub wake_away_us: Option<f64>,
+    /// The chance that a task whose request is complete goes on on another CPU than the one on which that is heard: as that has to wake, a
+    /// sleeper on this one mostly has the tag by then. Where absent each request is submitted on the CPU that its source says.
+    pub away_probability: Option<f64>,
     /// How long the queue stands still while its scheduler is changed, once everything in it is served, in
     /// microseconds (measured: 22 ms).
     pub switch_us: f64,
@@ -44,6 +47,7 @@ impl Default for HostConfig {
             tag_steal_probability: 0.5,
             tag_steal_again_probability: None,
             wake_away_us: None,
+            away_probability: None,
             switch_us: 22_000.0,
         }
     }
@@ -74,6 +78,7 @@ impl HostConfig {
         let chances = [
             ("tag_steal_probability", Some(self.tag_steal_probability)),
             ("tag_steal_again_probability", self.tag_steal_again_probability),
+            ("away_probability", self.away_probability),
         ];
         for (key, chance) in chances {
             if let Some(chance) = chance.filter(|chance| !(0.0..=1.0).contains(chance)) {
@@ -101,6 +106,7 @@ impl HostConfig {
             first: self.tag_steal_probability,
             again: self.tag_steal_again_probability,
             away: self.wake_away_us.is_some(),
+            goes_away: self.away_probability,
         }
     }
 
@@ -123,6 +129,8 @@ pub(crate) struct TagChances {
     pub(crate) again: Option<f64>,
     /// Whether a sleeper on another CPU is in no such race, but as fast as that is woken.
     pub(crate) away: bool,
+    /// The chance that a task goes on elsewhere, where that is not the source's to say.
+    pub(crate) goes_away: Option<f64>,
 }
 
 /// What a run needs of [`HostConfig`] at each request.

@@ -75,7 +75,7 @@ impl BlockLayer {
         self.race.served(behind);
         for sleeper in self.effects.wake.drain(woken..) {
             let rq = &self.rqs[sleeper];
-            self.effects.race.push(Race { sleeper, behind, odds: self.race.odds(rq.process, rq.cpu) });
+            self.effects.race.push(Race { sleeper, behind, odds: self.race.odds((rq.process, rq.cpu), behind) });
         }
     }
 

@@ -1,15 +1,17 @@
 //! The race for tags under `none`.
 
+use super::hand_over::ENOUGH as TELLING;
 use iopilot_block::Nanos;
 use iopilot_sim::HostConfig;
 use iopilot_trace::TraceRecord;
+use std::collections::{HashMap, HashSet};
 
 /// Of fewer races nothing is told.
 const ENOUGH: u32 = 50;
 /// With which chance a task keeps the tag of its request that is complete, where a sleeper on the same CPU was called for it: the first time
 /// since that was served last, and the second. As the events `sched_waking` and `sched_switch` of Linux 6.18 show it of 32 readers, backward
-/// and 8 KiB strided, on four tags.
-const FIRST: f64 = 0.91;
+/// and 8 KiB strided, on four tags: 0.91 the first time, of all tasks, of which one in twenty goes on on another CPU and keeps it seldom.
+const FIRST: f64 = 0.95;
 const AGAIN: f64 = 0.015;
 /// When one on another CPU is there, as the same events show it.
 const AWAY_US: f64 = 40.0;
@@ -22,6 +24,26 @@ pub(super) fn raced_for(host: &HostConfig) -> HostConfig {
         wake_away_us: Some(AWAY_US),
         ..host.clone()
     }
+}
+
+/// The share of tasks that go on on another CPU than most, as `recordings` of a cell tell it together.
+pub(super) fn elsewhere<'a>(recordings: impl Iterator<Item = &'a [TraceRecord]>) -> Option<f64> {
+    let (mut all, mut away) = (0, 0);
+    for cpus in recordings.map(went_on) {
+        let gone_on: usize = cpus.values().sum();
+        all += gone_on;
+        away += gone_on - cpus.values().max().unwrap_or(&0);
+    }
+    (all >= TELLING).then(|| away as f64 / all as f64)
+}
+
+/// By CPU, how many of `records` their tasks submitted there when they had made one before.
+fn went_on(records: &[TraceRecord]) -> HashMap<u16, usize> {
+    let mut tasks = HashSet::new();
+    let mut cpus = HashMap::new();
+    let again = records.iter().filter(|r| r.process.is_some_and(|process| !tasks.insert(process)));
+    again.filter_map(|r| r.cpu).for_each(|cpu| *cpus.entry(cpu).or_default() += 1);
+    cpus
 }
 
 /// How often a freed tag went to the next request of the task whose request was complete, rather than to one that slept before, where
@@ -65,6 +87,16 @@ mod tests {
             process: Some(ProcessId(process)),
             ..TraceRecord::new(Nanos(arrival), Op::Read, Lba(arrival), Sectors(8))
         }
+    }
+
+    #[test]
+    fn who_goes_on_elsewhere_is_told_by_all_recordings_together() {
+        let on = |cpu, process, at| TraceRecord { cpu: Some(cpu), ..record(process, at, at, at + 9) };
+        // The second's only request tells nothing; the first goes on on one CPU three times, and once on the other.
+        let one = [on(1, 1, 0), on(1, 2, 10), on(0, 1, 20), on(0, 1, 40), on(1, 1, 60), on(0, 1, 80)];
+        assert_eq!(went_on(&one), HashMap::from([(0, 3), (1, 1)]));
+        assert_eq!(elsewhere(vec![one.as_slice(); TELLING / 4].into_iter()), Some(0.25));
+        assert_eq!(elsewhere(std::iter::once(one.as_slice())), None, "too few");
     }
 
     /// One tag, two tasks: the first keeps it for `turns` requests, then the other has had it once, and so on.

@@ -3,6 +3,7 @@
 use super::hand_over::{Asked, of_each, of_tags};
 use super::measure::{Recording, by_sector};
 use super::predict::Figures;
+use super::race::elsewhere;
 use super::rest::RESTED;
 use super::seen::Seen;
 use super::turnaround;
@@ -14,7 +15,7 @@ use iopilot_device::{Distant, OnClock};
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::workload::replay::{Dependent, ReplayRecord};
 use iopilot_sim::{
-    HandOver, HandOvers, Machine, RunConfig, RunReport, Situation, Source, Turnaround, Turnarounds, run,
+    HandOver, HandOvers, HostConfig, Machine, RunConfig, RunReport, Situation, Source, Turnaround, Turnarounds, run,
 };
 use iopilot_trace::{Dependencies, InferOptions, TraceRecord, infer};
 
@@ -121,7 +122,8 @@ impl<'a> Replayable<'a> {
             None => (usual.resumed(across.from, &self.recording.records), Vec::new()),
         };
         let hand_overs = of_each.map(|of_each| HandOvers::usual(of_each, goes_on.into(), CHOICE));
-        let config = RunConfig { host: usual.on(&on.config.host), hand_overs, ..on.config.clone() };
+        let host = HostConfig { away_probability: across.elsewhere, ..usual.on(&on.config.host) };
+        let config = RunConfig { host, hand_overs, ..on.config.clone() };
         let requests: Vec<ReplayRecord> = records.iter().map(ReplayRecord::from).collect();
         let source = Dependent::new(requests, infer(&records, &InferOptions::default())?, 1.0);
         self.run(source, Nanos::ZERO, (draw, usual.further(across.from).ways(self.recording)), &config, on)
@@ -213,6 +215,8 @@ pub(super) struct Across {
     draws: u64,
     /// What happens there when a request is complete, where that was watched.
     turnarounds: Option<Turnarounds>,
+    /// The share of tasks that go on on another CPU there; of `none` alone, where they race for tags.
+    elsewhere: Option<f64>,
 }
 
 impl Across {
@@ -223,10 +227,12 @@ impl Across {
     ) -> Self {
         let from: Vec<Usual> = from.map(|r| r.usual).collect();
         let turnarounds = to.clone().flat_map(|r| r.own.turnarounds.iter().copied());
+        let unscheduled = to.clone().filter(|r| r.recording.records.iter().all(|r| r.inserted.is_none()));
         Self {
             draws: TOGETHER.div_ceil(from.len().max(1) as u64).max(DRAWS),
             from: Usual::typical(&from),
             turnarounds: Turnarounds::new(RESTED, turnarounds),
+            elsewhere: elsewhere(unscheduled.map(|r| r.recording.records.as_slice())),
             to: Usual::spread(to.map(|r| r.usual).collect(), DRAWS as usize),
         }
     }

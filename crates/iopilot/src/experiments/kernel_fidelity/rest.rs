@@ -31,33 +31,42 @@ pub(super) fn long(records: &[TraceRecord]) -> Vec<Nanos> {
     records.iter().map(|r| r.completion.map_or(Nanos::MAX, rest)).collect()
 }
 
-/// A time in microseconds, by the rest before it; `None` where too few tell.
+/// A time in microseconds; `None` where too few tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Rested([Option<f64>; RESTS.len() + 1]);
+pub(super) struct Rested {
+    /// By the rest before it.
+    after: [Option<f64>; RESTS.len() + 1],
+    /// After whatever rest.
+    all: Option<f64>,
+}
 
 impl Rested {
     /// The medians of `times`.
     pub(super) fn of(times: impl Iterator<Item = (Rest, Nanos)>) -> Self {
         let mut by_rest: [Vec<Nanos>; RESTS.len() + 1] = Default::default();
         times.for_each(|(rest, time)| by_rest[rest.0].push(time));
-        Self(by_rest.map(|mut times| median_us(&mut times)))
+        let all = median_us(&mut by_rest.concat());
+        Self { after: by_rest.map(|mut times| median_us(&mut times)), all }
     }
 
     /// The medians of what `all` tell.
     pub(super) fn typical(all: &(impl Iterator<Item = Self> + Clone)) -> Self {
-        Self(std::array::from_fn(|rest| median(all.clone().filter_map(|one| one.0[rest]).collect())))
+        Self {
+            after: std::array::from_fn(|rest| median(all.clone().filter_map(|one| one.after[rest]).collect())),
+            all: median(all.clone().filter_map(|one| one.all).collect()),
+        }
     }
 
     /// What is not known of it as in `other`.
     pub(super) fn or(self, other: Self) -> Self {
-        Self(std::array::from_fn(|rest| self.0[rest].or(other.0[rest])))
+        Self { after: std::array::from_fn(|rest| self.after[rest].or(other.after[rest])), all: self.all.or(other.all) }
     }
 
     /// Where it is not known after some rest, as after the next longer one, or else the next shorter one.
     fn times_us(self) -> Option<[f64; RESTS.len() + 1]> {
         let known = |rest: usize| {
-            let longer = self.0[rest..].iter().flatten().next();
-            longer.or_else(|| self.0[..rest].iter().rev().flatten().next()).copied()
+            let longer = self.after[rest..].iter().flatten().next();
+            longer.or_else(|| self.after[..rest].iter().rev().flatten().next()).copied()
         };
         known(0)?;
         Some(std::array::from_fn(|rest| known(rest).unwrap_or_default()))
@@ -70,13 +79,19 @@ pub(super) struct Instead {
     /// There, by rest.
     there_us: [f64; RESTS.len() + 1],
     here_us: [f64; RESTS.len() + 1],
+    /// Here, after whatever rest there is here.
+    all_us: f64,
 }
 
 impl Instead {
     /// Nothing is longer where either is not known.
     pub(super) fn of(there: Rested, here: Rested) -> Self {
         let both = there.times_us().zip(here.times_us());
-        both.map_or_else(Self::default, |(there_us, here_us)| Self { there_us, here_us })
+        both.map_or_else(Self::default, |(there_us, here_us)| Self {
+            there_us,
+            here_us,
+            all_us: here.all.unwrap_or(here_us[0]),
+        })
     }
 
     /// What took `time` there, after a rest, as it is here after none.
@@ -84,9 +99,9 @@ impl Instead {
         longer(time, self.here_us[0] - self.there_us[rest.0])
     }
 
-    /// What took `time` there, after a rest, as it is here after such a one.
-    pub(super) fn as_rested(&self, time: Nanos, rest: Rest) -> Nanos {
-        longer(time, self.here_us[rest.0] - self.there_us[rest.0])
+    /// What took `time` there, after a rest, as it is here: who rests there does not rest as long here.
+    pub(super) fn as_usual(&self, time: Nanos, rest: Rest) -> Nanos {
+        longer(time, self.all_us - self.there_us[rest.0])
     }
 
     /// By how much longer it is here after rests.
@@ -120,7 +135,8 @@ mod tests {
         };
         let instead = Instead::of(times([10, 20, 25, 30]), times([5, 25, 35, 45]));
         assert_eq!(instead.at_once(Nanos::from_micros(33), Rest(3)), Nanos::from_micros(8));
-        assert_eq!(instead.as_rested(Nanos::from_micros(33), Rest(3)), Nanos::from_micros(48));
+        // Of all times here the middle one is 35 us.
+        assert_eq!(instead.as_usual(Nanos::from_micros(33), Rest(3)), Nanos::from_micros(38));
         let mut rests = instead.rests();
         let longer = [0, 100, 700, 3000, 9000].map(|us| rests.end(Nanos::from_micros(us)).0 / 1000);
         assert_eq!(longer, [40, 0, 20, 30, 40]);
@@ -128,7 +144,7 @@ mod tests {
         let few = Rested::of([(Rest(1), Nanos::from_micros(9)); 20].into_iter());
         assert_eq!(few.times_us(), Some([9.0; 4]));
         assert_eq!(Rested::default().or(few), few);
-        assert_eq!(Rested::typical(&[few, times([7; 4])].into_iter()).0[0], Some(7.0));
+        assert_eq!(Rested::typical(&[few, times([7; 4])].into_iter()).after[0], Some(7.0));
         assert_eq!(Instead::of(Rested::default(), few), Instead::default());
     }
 }

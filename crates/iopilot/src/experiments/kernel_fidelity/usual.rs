@@ -104,7 +104,7 @@ impl Usual {
         let rests = rest::of_each(records);
         let mut all = records.to_vec();
         for AtOnce { of, before, end, resumed } in resumptions(records) {
-            all[of].arrival = end + instead.as_rested(resumed, rests[before]);
+            all[of].arrival = end + instead.as_usual(resumed, rests[before]);
         }
         all.sort_by_key(|r| r.arrival);
         all
