@@ -78,7 +78,7 @@ impl TagRace {
         if self.has_memory() {
             self.lost.insert(process, false);
         }
-        if let Some(chance) = self.chances.goes_away {
+        if let Some(chance) = self.chances.goes_away.filter(|_| self.went_on.len() > 1) {
             self.elsewhere.insert(process, self.random.random_bool(chance));
         }
     }
@@ -176,5 +176,8 @@ mod tests {
         let mut race = TagRace::new(chances(0.0), cpus, 1);
         race.served(OTHER);
         assert_eq!((race.odds((sleeper, 0), OTHER), race.arrived(OTHER, HERE)), (Odds::Loses(0.9), 0));
+        let mut race = TagRace::new(chances(1.0), 1, 1);
+        race.served(OTHER);
+        assert_eq!(race.odds((sleeper, 0), OTHER), Odds::Loses(0.9), "there is no other CPU");
     }
 }
