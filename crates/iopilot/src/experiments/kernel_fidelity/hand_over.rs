@@ -13,7 +13,7 @@ pub(super) const WAITED: Nanos = Nanos::from_micros(100);
 const STOOD: Nanos = Nanos::from_micros(2);
 /// The kernel reads the clock, puts a queue in service, and then notes that it did, this much later at most: the note is written first, and
 /// then its own time is read. It matters where that is compared with the clock of a task: without it, of recordings of bfq that are replayed,
-/// four in ten of the times at which a queue was charged for an hour (`Scheduler::clock_stood`) were none in the kernel, nearly all of them by less
+/// four in ten of the times at which a queue was charged for an hour (`Scheduler::clock_stood`) were none in the kernel, many of them by less
 /// than 1.7 us.
 const NOTED: Nanos = Nanos::from_micros(2);
 /// Of fewer times no median is taken.
