@@ -11,10 +11,9 @@ pub(super) const WAITED: Nanos = Nanos::from_micros(100);
 /// For how long the clock of a task has stood still when it hands a request to the scheduler, where it was not seen: it looks at it when
 /// it has a tag for that, which is after it waited for the scheduler to see whether the request could be merged.
 const STOOD: Nanos = Nanos::from_micros(2);
-/// The kernel reads the clock, puts a queue in service, and then notes that it did, this much later at most: the note is written first, and
-/// then its own time is read. It matters where that is compared with the clock of a task: without it, of recordings of bfq that are replayed,
-/// four in ten of the times at which a queue was charged for an hour (`Scheduler::clock_stood`) were none in the kernel, many of them by less
-/// than 1.7 us.
+/// The kernel reads the clock that a queue's time in service counts from, and then notes that it is in service, this much later at most. Nobody
+/// saw how much; it is what agrees best with when queues are charged for an hour (`Scheduler::clock_stood`). With none, four in ten of the
+/// charges after which a replay left the kernel's way were by less than 2 us, and hardly one of those after which it did not.
 const NOTED: Nanos = Nanos::from_micros(2);
 /// Of fewer times no median is taken.
 pub(super) const ENOUGH: usize = 20;
