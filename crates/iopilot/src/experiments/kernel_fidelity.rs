@@ -7,6 +7,7 @@
 mod hand_over;
 mod judge;
 mod measure;
+mod moves;
 mod picks;
 mod predict;
 mod race;

@@ -2,6 +2,7 @@
 
 use super::hand_over::Asked;
 use super::measure::Measured;
+use super::moves::Moves;
 use super::picks::{Picks, picks};
 use super::race::raced_for;
 use super::replay::{Across, Replayable, Rig};
@@ -96,11 +97,19 @@ pub(super) fn all(
     picked: Picked,
     setup: &Setup<'_>,
 ) -> anyhow::Result<Vec<Predicted>> {
-    let machine = Machine::with_disk(plan.disk, load_disk(plan.disk)?)?;
+    let disk = load_disk(plan.disk)?;
+    let machine = Machine::with_disk(plan.disk, disk.clone())?;
     let of_depth = |depth: u32| of_depth(&machine, depth);
     let options = RunOptions { seed: setup.seed, log: false };
-    let recordings: Vec<Vec<Replayable<'_>>> =
-        measured.iter().map(|m| m.recordings.iter().map(Replayable::new).collect()).collect::<anyhow::Result<_>>()?;
+    let recordings: Vec<Vec<Replayable<'_>>> = measured
+        .iter()
+        .map(|m| m.recordings.iter().enumerate().map(Replayable::new).collect())
+        .collect::<anyhow::Result<_>>()?;
+    // The recordings of a cell under a scheduler are of the first turns.
+    let turns = |scheduler: usize, cell: Cell| {
+        let here = measured.iter().filter(|m| (m.scheduler, m.cell) == (scheduler, cell));
+        here.map(|m| m.recordings.len()).sum()
+    };
     let under = |scheduler: usize, depth: u32| {
         let all = measured.iter().zip(&recordings);
         let here = all.filter(move |(m, _)| (m.scheduler, m.cell.depth) == (scheduler, depth));
@@ -119,8 +128,10 @@ pub(super) fn all(
         let mut simulated: [Vec<Figures>; SCHEDULERS.len()] = Default::default();
         for (scheduler, figures) in simulated.iter_mut().enumerate() {
             let spec: SchedulerSpec = SchedulerSpec::parse(SCHEDULERS[scheduler])?;
-            let across =
-                (scheduler != m.scheduler).then(|| Across::new(usual(m.scheduler, m.cell), usual(scheduler, m.cell)));
+            let across = (scheduler != m.scheduler).then(|| {
+                let moves = Moves::new((plan, &disk), m.cell, recordings.len(), turns(scheduler, m.cell));
+                Across::new(usual(m.scheduler, m.cell), usual(scheduler, m.cell), moves)
+            });
             let rig = Rig { machine: &machine, scheduler: &spec, config: &config, across, asked, setup };
             *figures = recordings.iter().map(|r| r.figures(&rig)).collect::<anyhow::Result<_>>()?;
         }

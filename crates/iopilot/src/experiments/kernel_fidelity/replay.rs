@@ -2,6 +2,7 @@
 
 use super::hand_over::{Asked, of_each, of_tags};
 use super::measure::{Recording, by_sector};
+use super::moves::{Moved, Moves};
 use super::predict::Figures;
 use super::race::elsewhere;
 use super::rest::RESTED;
@@ -18,12 +19,14 @@ use iopilot_sim::{
     HandOver, HandOvers, HostConfig, Machine, RunConfig, RunReport, Situation, Source, Turnaround, Turnarounds, run,
 };
 use iopilot_trace::{Dependencies, InferOptions, TraceRecord, infer};
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
 
 /// How often a recording is replayed where something is drawn.
 const DRAWS: u64 = 8;
 /// How often the recordings of a cell are together, where that is more, under a scheduler that was not recorded: some of its recordings are
 /// few because under their own nothing is drawn.
-const TOGETHER: u64 = 256;
+const TOGETHER: usize = 256;
 /// A kernel chooses so long before the request reaches the device, or up to [`DRAWS`] - 1 times [`CHOICE_STEP`] longer.
 const CHOICE: Nanos = Nanos(400);
 const CHOICE_STEP: u64 = 350;
@@ -34,6 +37,8 @@ const SECOND: u64 = 1_000_000_000;
 /// A recording with what its tasks depended on.
 pub(super) struct Replayable<'a> {
     recording: &'a Recording,
+    /// Of which turn it is.
+    turn: usize,
     usual: Usual,
     /// What it tells of the scheduler it was recorded under.
     own: Own,
@@ -53,6 +58,13 @@ struct Own {
     begin: Nanos,
     /// When it begins in the replay, so that the kernel's ticks are where they were.
     tick: Nanos,
+}
+
+/// Where in the kernel's ticks a replay begins, or a recording, and how far it has moved.
+#[derive(Clone, Copy, Debug)]
+struct Begin {
+    tick: Nanos,
+    moved: Moved,
 }
 
 /// The same `by` later.
@@ -108,12 +120,13 @@ impl Asked {
 }
 
 impl<'a> Replayable<'a> {
-    pub(super) fn new(recording: &'a Recording) -> anyhow::Result<Self> {
-        Ok(Self { recording, usual: Usual::of_recording(recording), own: Own::of(recording)? })
+    /// The one of turn `turn` of its scheduler.
+    pub(super) fn new((turn, recording): (usize, &'a Recording)) -> anyhow::Result<Self> {
+        Ok(Self { recording, turn, usual: Usual::of_recording(recording), own: Own::of(recording)? })
     }
 
     /// One replay under another scheduler than it was recorded under.
-    fn once(&self, across: &Across, draw: u64, on: &Rig<'_>) -> anyhow::Result<RunReport> {
+    fn once(&self, across: &Across<'_>, draw: u64, on: &Rig<'_>) -> anyhow::Result<RunReport> {
         // One alone is the median.
         let usual = across.to[(draw as usize + across.to.len() / 2) % across.to.len()];
         let of_each = across.turnarounds.clone();
@@ -124,29 +137,39 @@ impl<'a> Replayable<'a> {
         let hand_overs = of_each.map(|of_each| HandOvers::usual(of_each, goes_on.into(), CHOICE));
         let host = HostConfig { away_probability: across.elsewhere, ..usual.on(&on.config.host) };
         let config = RunConfig { host, hand_overs, ..on.config.clone() };
+        let seed = self.seed(draw, on);
+        // Another scheduler's recordings began elsewhere in the ticks.
+        let tick = Nanos(Pcg64Mcg::seed_from_u64(seed).random_range(0..SECOND));
+        let moved = across.moves.of(self.turn, draw);
+        let there = |r: &TraceRecord| TraceRecord { lba: moved.to(r.lba), ..later(r, tick) };
+        let records: Vec<TraceRecord> = records.iter().map(there).collect();
         let requests: Vec<ReplayRecord> = records.iter().map(ReplayRecord::from).collect();
         let source = Dependent::new(requests, infer(&records, &InferOptions::default())?, 1.0);
-        self.run(source, Nanos::ZERO, (draw, usual.further(across.from).ways(self.recording)), &config, on)
+        let ways = usual.further(across.from).ways(self.recording);
+        self.run(source, Begin { tick, moved }, (seed, ways), &config, on)
     }
 
-    /// A replay in which the recording begins at `begin`.
+    /// Each replay of each recording has one of its own.
+    fn seed(&self, draw: u64, on: &Rig<'_>) -> u64 {
+        on.config.seed.wrapping_add(self.recording.origin.0).wrapping_add(draw)
+    }
+
+    /// A replay in which the recording begins so.
     fn run(
         &self,
         source: impl Source,
-        begin: Nanos,
-        (draw, ways): (u64, Ways),
+        Begin { tick, moved }: Begin,
+        (seed, ways): (u64, Ways),
         config: &RunConfig,
         on: &Rig<'_>,
     ) -> anyhow::Result<RunReport> {
-        // Each recording has draws of its own.
-        let seed = config.seed.wrapping_add(self.recording.origin.0).wrapping_add(draw);
         let config = RunConfig { seed, ..config.clone() };
         let path = &self.recording.path;
-        // The medium stands where it stood then.
-        let disk = OnClock::new(on.machine.device(), path.model.unwrap_or(begin), begin);
+        let disk = OnClock::new(on.machine.device(), path.model.unwrap_or(tick) + moved.turned, tick);
         let (there, back): (Vec<Nanos>, Vec<Nanos>) = ways.of.iter().flatten().copied().unzip();
+        let known = by_sector(&self.recording.records, &ways.of).into_iter();
         let device = Distant::new(disk, &there, &back, config.seed)
-            .knowing(by_sector(&self.recording.records, &ways.of))
+            .knowing(known.map(|(lba, way)| (moved.to(lba), way)))
             .resting(ways.rests)
             .holding(ways.hold);
         Ok(run(source, device, on.scheduler, &config, on.setup.progress)?)
@@ -160,8 +183,8 @@ impl<'a> Replayable<'a> {
             // When a scheduler chose is not, to the last fraction of a microsecond.
             (None, _) => DRAWS,
             // Microseconds do not decide.
-            (Some(_), "mq-deadline" | "kyber") => 1,
-            (Some(across), _) => across.draws,
+            (Some(across), "mq-deadline" | "kyber") => across.moves.draws(1),
+            (Some(across), _) => across.moves.draws(TOGETHER).max(DRAWS),
         };
         let once = |draw: u64| -> anyhow::Result<Figures> {
             let Some(across) = &on.across else { return self.again(draw, on) };
@@ -186,7 +209,8 @@ impl<'a> Replayable<'a> {
         let config =
             RunConfig { host: self.usual.on(&on.config.host), hand_overs: Some(hand_overs), ..on.config.clone() };
         let source = Dependent::new(&*own.requests, &own.dependencies, 1.0);
-        self.run(source, own.tick, (draw, Ways::recorded(&self.recording.path)), &config, on)
+        let (begin, ways) = (Begin { tick: own.tick, moved: Moved::default() }, Ways::recorded(&self.recording.path));
+        self.run(source, begin, (self.seed(draw, on), ways), &config, on)
     }
 
     /// Which of the requests that reached the device, in their order, is the first that a replay has another of, and how long after the first
@@ -207,29 +231,30 @@ impl<'a> Replayable<'a> {
 }
 
 /// What is usual on the machine under two schedulers.
-pub(super) struct Across {
+pub(super) struct Across<'a> {
     /// The one that was recorded.
     from: Usual,
     /// The other, draw by draw.
     to: Vec<Usual>,
-    draws: u64,
+    moves: Moves<'a>,
     /// What happens there when a request is complete, where that was watched.
     turnarounds: Option<Turnarounds>,
     /// The share of tasks that go on on another CPU there; of `none` alone, where they race for tags.
     elsewhere: Option<f64>,
 }
 
-impl Across {
+impl<'a> Across<'a> {
     /// As recordings of both tell it.
-    pub(super) fn new<'a>(
-        from: impl Iterator<Item = &'a Replayable<'a>>,
-        to: impl Iterator<Item = &'a Replayable<'a>> + Clone,
+    pub(super) fn new<'b>(
+        from: impl Iterator<Item = &'b Replayable<'b>>,
+        to: impl Iterator<Item = &'b Replayable<'b>> + Clone,
+        moves: Moves<'a>,
     ) -> Self {
         let from: Vec<Usual> = from.map(|r| r.usual).collect();
         let turnarounds = to.clone().flat_map(|r| r.own.turnarounds.iter().copied());
         let unscheduled = to.clone().filter(|r| r.recording.records.iter().all(|r| r.inserted.is_none()));
         Self {
-            draws: TOGETHER.div_ceil(from.len().max(1) as u64).max(DRAWS),
+            moves,
             from: Usual::typical(&from),
             turnarounds: Turnarounds::new(RESTED, turnarounds),
             elsewhere: elsewhere(unscheduled.map(|r| r.recording.records.as_slice())),
@@ -244,7 +269,7 @@ pub(super) struct Rig<'a> {
     pub(super) scheduler: &'a SchedulerSpec,
     pub(super) config: &'a RunConfig,
     /// What a recording under another scheduler does not tell; `None` where it is of this one.
-    pub(super) across: Option<Across>,
+    pub(super) across: Option<Across<'a>>,
     /// How soon this scheduler is asked, where too little in its own recording tells.
     pub(super) asked: Asked,
     pub(super) setup: &'a Setup<'a>,

@@ -34,6 +34,11 @@ impl Start {
         Self { revolution, angle: (turn as f64 * TURNED).fract() }
     }
 
+    /// For how much longer the medium has turned then than at `other`, within a revolution.
+    pub(super) fn after(&self, other: &Self) -> Nanos {
+        Nanos(((self.angle - other.angle).rem_euclid(1.0) * self.revolution).round() as u64)
+    }
+
     /// When tasks begin on a disk that was reset.
     pub(super) fn begin(&self, reset: VdiskReset) -> Begin {
         let earliest = reset.model_ns as f64 + LEAD.0 as f64;
@@ -63,5 +68,7 @@ mod tests {
             assert!((angle(1, model_ns) - 0.381_966).abs() < 1e-6);
             assert!((angle(3, model_ns) - 0.145_898).abs() < 1e-6);
         }
+        let [first, third] = [1, 3].map(|turn| Start::of_turn(&disk, turn));
+        assert_eq!([first.after(&third), third.after(&first)], [Nanos(1_967_233), Nanos(6_366_100)]);
     }
 }

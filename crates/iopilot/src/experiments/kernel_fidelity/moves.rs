@@ -1,0 +1,85 @@
+//! [`Moves`]: from where a load was recorded to where it was under another scheduler.
+
+use super::measure::apart;
+use super::start::Start;
+use super::{Cell, Plan};
+use iopilot_block::{Lba, Nanos, SECTOR_BYTES};
+use iopilot_device::DiskSpec;
+use iopilot_live::ReadPattern;
+
+/// Where the recordings of a cell were made, under one scheduler and under another: each turn of the schedulers has places and an angle of the
+/// medium of its own, and who differs from turn to turn had more of them. A load is the same wherever it is, and what becomes of it hangs on
+/// where: it is foreseen where it was under the other scheduler, too.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moves<'a> {
+    disk: &'a DiskSpec,
+    /// Sectors that each turn is further on.
+    apart: i64,
+    /// How many turns were recorded.
+    from: usize,
+    /// And how many under the other.
+    to: usize,
+}
+
+/// Where a load is, from where it was recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Moved {
+    sectors: i64,
+    /// For how much longer the medium has turned.
+    pub(super) turned: Nanos,
+}
+
+impl<'a> Moves<'a> {
+    /// Of `cell`, which was recorded `from` times, and `to` times under the other scheduler.
+    pub(super) fn new((plan, disk): (&Plan, &'a DiskSpec), cell: Cell, from: usize, to: usize) -> Self {
+        let apart = (apart(plan, cell) / SECTOR_BYTES) as i64;
+        // Who reads backward begins at the end.
+        let apart = if cell.pattern == ReadPattern::Backward { -apart } else { apart };
+        Self { disk, apart, from, to: to.max(1) }
+    }
+
+    /// How often each recording is replayed at least, so that there is one of each turn of the other scheduler, and `together` of all.
+    pub(super) fn draws(&self, together: usize) -> u64 {
+        together.max(self.to).div_ceil(self.from.max(1)) as u64
+    }
+
+    /// Where the recording of turn `turn` is in replay `draw`: these go through the turns of the other scheduler.
+    pub(super) fn of(&self, turn: usize, draw: u64) -> Moved {
+        let other = (turn + draw as usize * self.from) % self.to;
+        let turned = Start::of_turn(self.disk, other).after(&Start::of_turn(self.disk, turn));
+        Moved { sectors: self.apart * (other as i64 - turn as i64), turned }
+    }
+}
+
+impl Moved {
+    /// Where `lba` is then.
+    pub(super) fn to(&self, lba: Lba) -> Lba {
+        Lba(lba.0.saturating_add_signed(self.sectors))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iopilot_device::load_disk;
+
+    #[test]
+    fn a_load_goes_through_the_turns_of_the_other_scheduler() {
+        let (plan, disk) = (Plan::new(false), load_disk("hd-500-16").unwrap());
+        let cell = |pattern| Cell { pattern, processes: 1, depth: 4 };
+        let moves = |pattern, from, to| Moves::new((&plan, &disk), cell(pattern), from, to);
+        // 32 MiB a turn.
+        let lba = |moves: &Moves<'_>, turn, draw| moves.of(turn, draw).to(Lba(10 << 16)).0 >> 16;
+        let few = moves(ReadPattern::Sequential, 3, 8);
+        assert_eq!((few.draws(1), few.draws(256)), (3, 86));
+        let places: Vec<u64> =
+            (0..3).flat_map(|draw| (0..3).map(move |turn| (turn, draw))).map(|(t, d)| lba(&few, t, d)).collect();
+        // Those of turns 0, 1 and 2 are three, six and so on further, and the last is that of turn 0 again.
+        assert_eq!(places, [10, 10, 10, 13, 13, 13, 16, 16, 8]);
+        assert_eq!(few.of(1, 0), Moved::default());
+        assert_eq!(few.of(0, 1).turned, Nanos(1_215_817));
+        let many = moves(ReadPattern::Backward, 8, 3);
+        assert_eq!(many.draws(1), 1);
+        assert_eq!([2, 3, 7].map(|turn| lba(&many, turn, 0)), [10, 13, 16], "backward");
+    }
+}
