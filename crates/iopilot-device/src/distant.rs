@@ -29,6 +29,10 @@ pub struct Distant<D> {
     rests: Rests,
     /// No answer leaves where the next event of the device is no later than so long after it.
     hold: Nanos,
+    /// How long after the one before a request gets there at least, where none overtakes another.
+    line: Option<Nanos>,
+    /// When the last one got there.
+    last: Nanos,
     /// The answers that have not left.
     held: Vec<Completion>,
 }
@@ -49,6 +53,8 @@ impl<D: Device> Distant<D> {
             inside: Vec::new(),
             rests: Rests::default(),
             hold: Nanos::ZERO,
+            line: None,
+            last: Nanos::ZERO,
             held: Vec::new(),
         }
     }
@@ -75,6 +81,13 @@ impl<D: Device> Distant<D> {
     #[must_use]
     pub fn holding(self, hold: Nanos) -> Self {
         Self { hold, ..self }
+    }
+
+    /// Requests overtake none that was sent before, whatever is known of their ways, and get there `apart` at least: somebody hands over one after
+    /// the other.
+    #[must_use]
+    pub fn in_line(self, apart: Nanos) -> Self {
+        Self { line: Some(apart), ..self }
     }
 
     /// What the way back takes for request `id`, where that is known.
@@ -153,7 +166,13 @@ impl<D: Device> Device for Distant<D> {
     fn submit(&mut self, request: DeviceRequest, now: Nanos) {
         let known = self.known.get_mut(&request.lba).and_then(VecDeque::pop_front);
         self.inside.extend(known.map(|(_, back)| (request.id, back)));
-        let at = self.there.end(now, known.map(|(there, _)| there));
+        let mut at = self.there.end(now, known.map(|(there, _)| there));
+        if let Some(apart) = self.line {
+            // The first has nobody before it.
+            let earliest = if self.last == Nanos::ZERO { at } else { self.last + apart };
+            at = at.max(earliest);
+            self.last = at;
+        }
         let place = self.out.partition_point(|&(other, _)| other <= at);
         self.out.insert(place, (at, request));
     }
@@ -260,6 +279,18 @@ mod tests {
         let near = times(device.clone(), 2);
         let far = Distant::new(device, &[], &[Nanos(30)], 0).resting(Rests::new([(Nanos(1_000_000), Nanos(7))]));
         assert_eq!(times(far, 2), [near[0] + 37, near[1] + 30]);
+    }
+
+    #[test]
+    fn in_line_none_overtakes_another() {
+        let ways = [5000, 100, 900].into_iter().zip(0..).map(|(there, n)| (Lba(8 * n), (Nanos(there), Nanos::ZERO)));
+        let device = ConstantDevice::simple(1 << 20, 4, Nanos(1000), 0.0);
+        let mut far = Distant::new(device, &[], &[], 0).knowing(ways).in_line(Nanos(6));
+        (0..3).for_each(|n| far.submit(request(n), Nanos(10 * n as u64)));
+        assert_eq!(
+            far.out.iter().map(|(at, r)| (at.0, r.id.index())).collect::<Vec<_>>(),
+            [(5000, 0), (5006, 1), (5012, 2)]
+        );
     }
 
     #[test]

@@ -172,6 +172,10 @@ impl<'a> Replayable<'a> {
             .knowing(known.map(|(lba, way)| (moved.to(lba), way)))
             .resting(ways.rests)
             .holding(ways.hold);
+        let device = match ways.line {
+            Some(apart) => device.in_line(apart),
+            None => device,
+        };
         Ok(run(source, device, on.scheduler, &config, on.setup.progress)?)
     }
 
