@@ -31,8 +31,8 @@ pub struct Distant<D> {
     hold: Nanos,
     /// How long after the one before a request gets there at least, where none overtakes another.
     line: Option<Nanos>,
-    /// When the last one got there.
-    last: Nanos,
+    /// When the last one got there, if any.
+    last: Option<Nanos>,
     /// The answers that have not left.
     held: Vec<Completion>,
 }
@@ -54,7 +54,7 @@ impl<D: Device> Distant<D> {
             rests: Rests::default(),
             hold: Nanos::ZERO,
             line: None,
-            last: Nanos::ZERO,
+            last: None,
             held: Vec::new(),
         }
     }
@@ -168,10 +168,8 @@ impl<D: Device> Device for Distant<D> {
         self.inside.extend(known.map(|(_, back)| (request.id, back)));
         let mut at = self.there.end(now, known.map(|(there, _)| there));
         if let Some(apart) = self.line {
-            // The first has nobody before it.
-            let earliest = if self.last == Nanos::ZERO { at } else { self.last + apart };
-            at = at.max(earliest);
-            self.last = at;
+            at = self.last.map_or(at, |last| at.max(last + apart));
+            self.last = Some(at);
         }
         let place = self.out.partition_point(|&(other, _)| other <= at);
         self.out.insert(place, (at, request));
