@@ -103,7 +103,7 @@ pub(super) fn all(
     let options = RunOptions { seed: setup.seed, log: false };
     let recordings: Vec<Vec<Replayable<'_>>> = measured
         .iter()
-        .map(|m| m.recordings.iter().enumerate().map(Replayable::new).collect())
+        .map(|m| m.recordings.iter().enumerate().map(|(turn, recording)| Replayable::new(turn, recording)).collect())
         .collect::<anyhow::Result<_>>()?;
     // The recordings of a cell under a scheduler are of the first turns.
     let turns = |scheduler: usize, cell: Cell| {

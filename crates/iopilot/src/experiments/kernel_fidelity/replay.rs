@@ -60,7 +60,7 @@ struct Own {
     tick: Nanos,
 }
 
-/// Where in the kernel's ticks a replay begins, or a recording, and how far it has moved.
+/// Where in the kernel's ticks a replay begins, and how far it is from where it was recorded.
 #[derive(Clone, Copy, Debug)]
 struct Begin {
     tick: Nanos,
@@ -121,7 +121,7 @@ impl Asked {
 
 impl<'a> Replayable<'a> {
     /// The one of turn `turn` of its scheduler.
-    pub(super) fn new((turn, recording): (usize, &'a Recording)) -> anyhow::Result<Self> {
+    pub(super) fn new(turn: usize, recording: &'a Recording) -> anyhow::Result<Self> {
         Ok(Self { recording, turn, usual: Usual::of_recording(recording), own: Own::of(recording)? })
     }
 

@@ -180,7 +180,7 @@ mod tests {
         let machine = Machine::for_disk("hd-500-16").unwrap();
         let setup = Setup { seed: 42, quick: false, progress: &Progress::default() };
         let recordings = recordings_of(spec.name, &text);
-        let replayable = recordings.iter().map(|read| Replayable::new((0, &read.recording)).unwrap());
+        let replayable = recordings.iter().map(|read| Replayable::new(0, &read.recording).unwrap());
         let replayable: Vec<Replayable<'_>> = replayable.collect();
         let asked = |depth: u32| {
             let all = recordings.iter().zip(&replayable);

@@ -11,7 +11,7 @@ use iopilot_trace::TraceRecord;
 const HOLD: Nanos = Nanos::from_micros(60);
 
 /// A request gets to the disk so long after the one before at least: the loop device's worker hands over one after the other. Of those that the kernel
-/// issues within 2 to 20 us of each other fewer than one in a hundred overtakes (none, four tags: 1 to 7), and half are 6 to 18 us apart at the disk.
+/// issues within 2 to 20 us of each other at most two in a hundred overtake (none, four tags: up to 7), and half are 6 to 18 us apart at the disk.
 const LINE: Nanos = Nanos::from_micros(6);
 
 /// For how long each of the answers that were `due` then was kept from being taken, as others were due soon after.
