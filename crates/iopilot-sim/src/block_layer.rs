@@ -14,7 +14,7 @@ use crate::ios::Ios;
 use crate::metrics::Recorder;
 use crate::plug::Plug;
 use crate::source::Arrival;
-use crate::tag_race::{Odds, TagRace};
+use crate::tag_race::TagRace;
 use crate::tags::Tags;
 use iopilot_block::{Nanos, Op, ProcessId, ProcessMap, Request, RequestId, Requests, Sectors};
 use iopilot_device::{Completion, Device};
@@ -49,8 +49,8 @@ pub(crate) struct Race {
     pub(crate) sleeper: RequestId,
     /// The task that goes on now that its request is complete, and may be faster.
     pub(crate) behind: ProcessId,
-    /// What hangs on it whether it is.
-    pub(crate) odds: Odds,
+    /// The chance that it is.
+    pub(crate) loses: f64,
 }
 
 /// A change of scheduler: what comes after it, and when, if that is known.
@@ -296,7 +296,7 @@ impl BlockLayer {
         if self.rqs[id].op != Op::Flush {
             self.scheduler.completed(&mut self.rqs, id, now);
         }
-        self.free_tag(id, tag);
+        self.free_tag(id, tag, now);
         self.plug.unplug();
         let process = self.rqs[id].process;
         let mut next = Some(id);
@@ -381,6 +381,7 @@ impl BlockLayer {
         self.flush_plug(now);
         let rq = &self.rqs[id];
         self.tags.sleep(id, rq);
+        self.race.sleeps(rq.process);
         if self.serial {
             self.asleep.insert(rq.process, VecDeque::new());
             self.effects.blocked.push(rq.process);

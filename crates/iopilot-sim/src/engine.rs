@@ -11,7 +11,6 @@ use crate::host::{HostConfig, Latencies};
 use crate::metrics::Recorder;
 use crate::run::RunConfig;
 use crate::source::{Source, Step};
-use crate::tag_race::Odds;
 use iopilot_block::{Nanos, ProcessId, RequestId};
 use iopilot_device::{Completion, Device};
 use iopilot_sched::AnyScheduler;
@@ -298,22 +297,15 @@ impl<S: Source, D: Device> Engine<S, D> {
         }
         self.block.effects.hear_after = unheard;
         let mut races = std::mem::take(&mut self.block.effects.race);
-        for Race { sleeper, behind, odds } in races.drain(..) {
-            match odds {
-                Odds::Time => {
-                    let takes = self.latencies.wake_away.0 as f64 * self.random.random_range(0.5..1.5);
-                    self.delay(Nanos(takes as u64), Delayed::Wake(sleeper));
-                }
-                Odds::Loses(chance) if self.random.random_bool(chance) => {
-                    self.block.lost_race(sleeper);
-                    let delay = self.next_delay;
-                    self.late.push(Late { sleeper, behind, delay });
-                    self.delay(self.latencies.wake_late, Delayed::WakeLate(delay));
-                }
-                Odds::Loses(_) => {
-                    self.block.won_race(sleeper);
-                    self.delay(self.latencies.wake, Delayed::Wake(sleeper));
-                }
+        for Race { sleeper, behind, loses } in races.drain(..) {
+            if self.random.random_bool(loses) {
+                self.block.lost_race(sleeper);
+                let delay = self.next_delay;
+                self.late.push(Late { sleeper, behind, delay });
+                self.delay(self.latencies.wake_late, Delayed::WakeLate(delay));
+            } else {
+                self.block.won_race(sleeper);
+                self.delay(self.latencies.wake, Delayed::Wake(sleeper));
             }
         }
         self.block.effects.race = races;

@@ -1,5 +1,6 @@
 //! [`HostConfig`]: what the machine's CPUs add to each request.
 
+use crate::tag_race::{TagMoves, TagOdds};
 use iopilot_block::{InputError, Nanos};
 use serde::Deserialize;
 
@@ -22,15 +23,11 @@ pub struct HostConfig {
     /// The chance that the completing task's own next request takes the freed tag before a sleeper does: the tag race
     /// of `none` on a shallow device (measured: 0.34 to 0.77 of the completions for whose tag somebody slept).
     pub tag_steal_probability: f64,
-    /// The same where the sleeper has lost such a race already since it was served last; as `tag_steal_probability` where absent.
-    pub tag_steal_again_probability: Option<f64>,
-    /// From a freed tag to the sleeper that looks for it where that submitted on another CPU than the one on which completions are heard, in
-    /// microseconds, give or take up to a half by chance: then whoever is first has it. As `wake_us` and `tag_steal_probability` tell it
-    /// where absent.
-    pub wake_away_us: Option<f64>,
-    /// The chance that a task whose request is complete goes on on another CPU than the one on which that is heard: as that has to wake, a
+    /// The same by what it hangs on, shorter rests first; as `tag_steal_probability` tells it where none is for the rest.
+    pub tag_odds: Vec<TagOdds>,
+    /// The chances that a task whose request is complete goes on on another CPU than the one on which that is heard: as that has to wake, a
     /// sleeper on this one mostly has the tag by then. Where absent each request is submitted on the CPU that its source says.
-    pub away_probability: Option<f64>,
+    pub tag_moves: Option<TagMoves>,
     /// How long the queue stands still while its scheduler is changed, once everything in it is served, in
     /// microseconds (measured: 22 ms).
     pub switch_us: f64,
@@ -45,9 +42,8 @@ impl Default for HostConfig {
             resume_us: 50.0,
             wake_us: 5.0,
             tag_steal_probability: 0.5,
-            tag_steal_again_probability: None,
-            wake_away_us: None,
-            away_probability: None,
+            tag_odds: Vec::new(),
+            tag_moves: None,
             switch_us: 22_000.0,
         }
     }
@@ -67,7 +63,6 @@ impl HostConfig {
             ("restart_us", self.restart_us),
             ("resume_us", self.resume_us),
             ("wake_us", self.wake_us),
-            ("wake_away_us", self.wake_away_us.unwrap_or_default()),
             ("switch_us", self.switch_us),
         ];
         for (key, us) in times {
@@ -75,16 +70,24 @@ impl HostConfig {
                 return Err(InputError::new(format!("host.{key}"), us.to_string(), "0 to 1000000 microseconds"));
             }
         }
-        let chances = [
-            ("tag_steal_probability", Some(self.tag_steal_probability)),
-            ("tag_steal_again_probability", self.tag_steal_again_probability),
-            ("away_probability", self.away_probability),
-        ];
-        for (key, chance) in chances {
-            if let Some(chance) = chance.filter(|chance| !(0.0..=1.0).contains(chance)) {
-                return Err(InputError::new(format!("host.{key}"), chance.to_string(), "a probability from 0 to 1"));
-            }
+        let chance = |key: &str, chance: f64| match chance {
+            0.0..=1.0 => Ok(()),
+            _ => Err(InputError::new(format!("host.{key}"), chance.to_string(), "a probability from 0 to 1")),
+        };
+        chance("tag_steal_probability", self.tag_steal_probability)?;
+        let rests = self.tag_odds.iter().map(|odds| odds.rest_us);
+        if !rests.clone().all(|rest| (0.0..=1e6).contains(&rest)) || !rests.clone().is_sorted_by(|a, b| a < b) {
+            let rests: Vec<String> = rests.map(|rest| rest.to_string()).collect();
+            return Err(InputError::new(
+                "host.tag_odds.rest_us",
+                rests.join(", "),
+                "0 to 1000000 microseconds, ascending",
+            ));
         }
+        let mut odds = self.tag_odds.iter().flat_map(TagOdds::all);
+        odds.try_for_each(|(key, odds)| chance(&format!("tag_odds.{key}"), odds))?;
+        let mut moves = self.tag_moves.iter().flat_map(TagMoves::all);
+        moves.try_for_each(|(key, moves)| chance(&format!("tag_moves.{key}"), moves))?;
         Ok(())
     }
 
@@ -102,12 +105,7 @@ impl HostConfig {
     }
 
     pub(crate) fn tag_chances(&self) -> TagChances {
-        TagChances {
-            first: self.tag_steal_probability,
-            again: self.tag_steal_again_probability,
-            away: self.wake_away_us.is_some(),
-            goes_away: self.away_probability,
-        }
+        TagChances { steal: self.tag_steal_probability, odds: self.tag_odds.clone(), moves: self.tag_moves }
     }
 
     pub(crate) fn latencies(&self) -> Latencies {
@@ -115,7 +113,6 @@ impl HostConfig {
         Latencies {
             resume: of(self.resume_us),
             wake: of(self.wake_us),
-            wake_away: of(self.wake_away_us.unwrap_or(self.wake_us)),
             wake_late: of(self.wake_us + 5.0 * self.resume_us.max(10.0)),
             switch: self.switch(),
         }
@@ -123,14 +120,13 @@ impl HostConfig {
 }
 
 /// With which chance a task whose request is complete takes the freed tag before a sleeper does: see [`HostConfig`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct TagChances {
-    pub(crate) first: f64,
-    pub(crate) again: Option<f64>,
-    /// Whether a sleeper on another CPU is in no such race, but as fast as that is woken.
-    pub(crate) away: bool,
-    /// The chance that a task goes on elsewhere, where that is not the source's to say.
-    pub(crate) goes_away: Option<f64>,
+    pub(crate) steal: f64,
+    /// By what it hangs on.
+    pub(crate) odds: Vec<TagOdds>,
+    /// With which a task goes on elsewhere, where that is not the source's to say.
+    pub(crate) moves: Option<TagMoves>,
 }
 
 /// What a run needs of [`HostConfig`] at each request.
@@ -138,8 +134,6 @@ pub(crate) struct TagChances {
 pub(crate) struct Latencies {
     pub(crate) resume: Nanos,
     pub(crate) wake: Nanos,
-    /// The same on another CPU, give or take a half.
-    pub(crate) wake_away: Nanos,
     /// A sleeper that loses the race looks only after the completing task has had its turn: it waits for the CPU that
     /// this one has until it sleeps for its next request, and at most so long.
     pub(crate) wake_late: Nanos,
@@ -150,18 +144,31 @@ pub(crate) struct Latencies {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_chance_is_from_0_to_1() {
-        HostConfig { tag_steal_again_probability: Some(1.0), ..HostConfig::default() }.check().unwrap();
-        let wrong = HostConfig { tag_steal_again_probability: Some(1.1), ..HostConfig::default() }.check().unwrap_err();
-        assert!(wrong.to_string().contains("host.tag_steal_again_probability"), "{wrong}");
-        assert!(HostConfig { tag_steal_probability: -0.1, ..HostConfig::default() }.check().is_err());
+    fn with(tag_odds: Vec<TagOdds>) -> HostConfig {
+        HostConfig { tag_odds, ..HostConfig::default() }
+    }
+
+    fn odds(rest_us: f64, gone: f64) -> TagOdds {
+        TagOdds { rest_us, here: [1.0, 0.0, 0.5, 0.5], away: [0.7; 4], gone: [0.1, gone] }
     }
 
     #[test]
-    fn a_cpu_does_not_wake_before_it_is_called() {
-        HostConfig { wake_away_us: Some(40.0), ..HostConfig::default() }.check().unwrap();
-        let wrong = HostConfig { wake_away_us: Some(-1.0), ..HostConfig::default() }.check().unwrap_err();
-        assert!(wrong.to_string().contains("host.wake_away_us"), "{wrong}");
+    fn a_chance_is_from_0_to_1() {
+        with(vec![odds(0.0, 1.0)]).check().unwrap();
+        let wrong = with(vec![odds(0.0, 1.1)]).check().unwrap_err();
+        assert!(wrong.to_string().contains("host.tag_odds.gone"), "{wrong}");
+        assert!(HostConfig { tag_steal_probability: -0.1, ..HostConfig::default() }.check().is_err());
+        let moves = TagMoves { here: [0.1; 2], away: [f64::NAN, 0.1] };
+        let wrong = HostConfig { tag_moves: Some(moves), ..HostConfig::default() }.check().unwrap_err();
+        assert!(wrong.to_string().contains("host.tag_moves.away"), "{wrong}");
+    }
+
+    #[test]
+    fn longer_rests_come_after_shorter_ones() {
+        with(vec![odds(0.0, 0.5), odds(250.0, 0.5)]).check().unwrap();
+        for rests in [[250.0, 250.0], [250.0, 0.0], [-1.0, 0.0], [0.0, f64::INFINITY]] {
+            let wrong = with(rests.map(|rest_us| odds(rest_us, 0.5)).into()).check().unwrap_err();
+            assert!(wrong.to_string().contains("host.tag_odds.rest_us"), "{wrong}");
+        }
     }
 }

@@ -35,4 +35,5 @@ pub use report::{
 pub use run::{LogSink, Progress, RunConfig, run, run_logged};
 pub use session::Session;
 pub use source::{Arrival, Source, Step};
+pub use tag_race::{TagMoves, TagOdds};
 pub use turnaround::{Left, Situation, Turnaround, Turnarounds};

@@ -1,60 +1,104 @@
 //! [`TagRace`]: who gets the tag of a request that is complete, where somebody sleeps for it.
 //!
 //! The kernel wakes the task whose request is complete, and then a sleeper. Both look for the tag: the one for its next request, the other
-//! for what it has in hand. Who is first is the CPU scheduler's choice (seen of Linux 6.18 by its events, [`crate::HostConfig`]):
-//!
-//! - A sleeper that lay down on another CPU than the one on which the completion is heard is there when that CPU has woken: 20 to 60 µs later,
-//!   when the tag is mostly gone. It lies down there again.
-//! - One on the same CPU loses the first time that it is called since it was served last, and wins the second time.
-//! - Where the task whose request is complete is woken on another CPU, it is late itself, and one on this CPU wins as a rule.
-//!
-//! So of equal tasks some get their tags by turns, and others starve until these have nothing left to read.
+//! for what it has in hand. Who is first is the CPU scheduler's choice. What it hangs on is [`TagOdds`]; so of equal tasks some get their tags
+//! by turns, and others starve until these have nothing left to read.
 
 use crate::host::TagChances;
-use iopilot_block::{ProcessId, ProcessMap};
+use iopilot_block::{Nanos, ProcessId, ProcessMap};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
+use serde::Deserialize;
 
-/// With which chance a task that goes on on another CPU has its tag again: 0.12 to 0.17 of those of 32 readers in recordings under `none`;
-/// 0.07 to 0.12 of 8, but 0.42 of backward ones.
-const KEPT_ELSEWHERE: f64 = 0.15;
+/// The chances with which a task keeps the tag of its request that is complete where a sleeper is called for it, as Linux 6.18 has them under
+/// `none`.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TagOdds {
+    /// Where the completion before was at least so long ago, in microseconds: a CPU that has slept deeper is slower.
+    #[serde(default)]
+    pub rest_us: f64,
+    /// Against a sleeper that lay down on the CPU on which the completion is heard: by how often that has lost since it was served last, never,
+    /// once, twice, and more often. It mostly wins the second time that it is called.
+    pub here: [f64; TagOdds::TIMES],
+    /// Against one on another CPU, which has to wake first: it lies down there again, however often it has lost.
+    pub away: [f64; TagOdds::TIMES],
+    /// Of a task that goes on on another CPU itself, and is late: against a sleeper on the CPU on which the completion is heard, and against one
+    /// on another.
+    pub gone: [f64; 2],
+}
 
-/// What a race hangs on.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Odds {
-    /// Chance: with which the sleeper loses.
-    Loses(f64),
-    /// How long it takes until it is there.
-    Time,
+impl TagOdds {
+    /// How often a sleeper has lost: never, once, twice, and more often.
+    pub const TIMES: usize = 4;
+
+    /// All of them.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&'static str, f64)> {
+        let of = |name, chances: &[f64]| chances.iter().map(move |&chance| (name, chance)).collect::<Vec<_>>();
+        [of("here", &self.here), of("away", &self.away), of("gone", &self.gone)].into_iter().flatten()
+    }
+}
+
+/// The chances with which a task whose request is complete goes on on another CPU than the one on which that is heard. First where it had kept
+/// its tag for that request, then where it had slept for one.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TagMoves {
+    /// Of a task that had submitted it where completions are heard.
+    pub here: [f64; 2],
+    /// Of one that had on another CPU: it mostly stays there.
+    pub away: [f64; 2],
+}
+
+impl TagMoves {
+    /// All of them.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&'static str, f64)> {
+        self.here.map(|chance| ("here", chance)).into_iter().chain(self.away.map(|chance| ("away", chance)))
+    }
 }
 
 /// What decides the race.
 #[derive(Clone, Debug)]
 pub(crate) struct TagRace {
     chances: TagChances,
-    /// Of tasks that have been served: whether they have lost since.
-    lost: ProcessMap<bool>,
+    tasks: ProcessMap<Task>,
     /// By CPU, how often a task that had been served went on there.
     went_on: Vec<u32>,
-    /// Of tasks that have been served: whether they go on elsewhere, where that is drawn.
-    elsewhere: ProcessMap<bool>,
+    /// When a request was complete last, and how long the rest before that was.
+    last: Nanos,
+    rest: Nanos,
     random: Pcg64Mcg,
+}
+
+/// One of those that race.
+#[derive(Clone, Copy, Debug, Default)]
+struct Task {
+    /// How often it has lost since it was served last.
+    lost: u8,
+    served: bool,
+    /// Whether it has slept for a tag since.
+    slept: bool,
+    /// Where it was last.
+    cpu: u16,
+    /// Whether it goes on elsewhere, where that is drawn.
+    elsewhere: Option<bool>,
 }
 
 impl TagRace {
     pub(crate) fn new(chances: TagChances, cpus: u16, seed: u64) -> Self {
         Self {
             chances,
-            lost: ProcessMap::default(),
+            tasks: ProcessMap::default(),
             went_on: vec![0; usize::from(cpus.max(1))],
-            elsewhere: ProcessMap::default(),
+            last: Nanos::ZERO,
+            rest: Nanos::ZERO,
             random: Pcg64Mcg::seed_from_u64(seed.wrapping_add(2)),
         }
     }
 
     /// Whether anything hangs on what was before.
     fn has_memory(&self) -> bool {
-        self.chances.again.is_some() || self.chances.away || self.chances.goes_away.is_some()
+        !self.chances.odds.is_empty() || self.chances.moves.is_some()
     }
 
     /// A task submits a request, on `cpu` where that is the source's to say: on which it does.
@@ -62,49 +106,64 @@ impl TagRace {
         if !self.has_memory() {
             return cpu;
         }
-        let cpu = match self.elsewhere.get(&process) {
-            Some(true) => (self.heard_on() + 1) % self.went_on.len() as u16,
-            Some(false) => self.heard_on(),
+        let (heard_on, cpus) = (self.heard_on(), self.went_on.len() as u16);
+        let task = self.tasks.entry(process).or_default();
+        task.cpu = match task.elsewhere {
+            Some(true) if task.cpu == heard_on => (heard_on + 1) % cpus,
+            Some(true) => task.cpu,
+            Some(false) => heard_on,
             None => cpu,
         };
-        if let Some(went_on) = self.went_on.get_mut(usize::from(cpu)).filter(|_| self.lost.contains_key(&process)) {
+        if let Some(went_on) = self.went_on.get_mut(usize::from(task.cpu)).filter(|_| task.served) {
             *went_on += 1;
         }
-        cpu
+        task.cpu
+    }
+
+    /// A request of `process` sleeps for a tag.
+    pub(crate) fn sleeps(&mut self, process: ProcessId) {
+        if let Some(task) = self.tasks.get_mut(&process) {
+            task.slept = true;
+        }
     }
 
     /// A request of `process` is complete.
-    pub(crate) fn served(&mut self, process: ProcessId) {
-        if self.has_memory() {
-            self.lost.insert(process, false);
-        }
-        if let Some(chance) = self.chances.goes_away.filter(|_| self.went_on.len() > 1) {
-            self.elsewhere.insert(process, self.random.random_bool(chance));
-        }
+    pub(crate) fn served(&mut self, process: ProcessId, now: Nanos) {
+        self.rest = now.since(self.last);
+        self.last = now;
+        let heard_on = self.heard_on();
+        let Some(task) = self.tasks.get_mut(&process) else { return };
+        task.elsewhere = self.chances.moves.filter(|_| self.went_on.len() > 1).map(|moves| {
+            let chances = if task.cpu == heard_on { moves.here } else { moves.away };
+            self.random.random_bool(chances[usize::from(task.slept)])
+        });
+        (task.lost, task.served, task.slept) = (0, true, false);
     }
 
     /// A task has exited.
     pub(crate) fn exited(&mut self, process: ProcessId) {
-        self.lost.remove(&process);
-        self.elsewhere.remove(&process);
+        self.tasks.remove(&process);
     }
 
-    /// What hangs on it whether the sleeper of `process`, which submitted on `cpu`, wins against the task `served`.
-    pub(crate) fn odds(&self, (process, cpu): (ProcessId, u16), served: ProcessId) -> Odds {
-        if self.chances.away && cpu != self.heard_on() {
-            return Odds::Time;
+    /// With which chance the sleeper of `process`, which submitted on `cpu`, loses against the task `served`.
+    pub(crate) fn loses(&self, (process, cpu): (ProcessId, u16), served: ProcessId) -> f64 {
+        let rest = self.rest.as_micros_f64();
+        let Some(odds) = self.chances.odds.iter().rev().find(|odds| odds.rest_us <= rest) else {
+            return self.chances.steal;
+        };
+        let away = cpu != self.heard_on();
+        if self.tasks.get(&served).is_some_and(|task| task.elsewhere == Some(true)) {
+            return odds.gone[usize::from(away)];
         }
-        if self.elsewhere.get(&served) == Some(&true) {
-            return Odds::Loses(KEPT_ELSEWHERE);
-        }
-        let again = self.chances.again.filter(|_| self.lost.get(&process) == Some(&true));
-        Odds::Loses(again.unwrap_or(self.chances.first))
+        let lost = self.tasks.get(&process).map_or(0, |task| task.lost);
+        let by_times = if away { &odds.away } else { &odds.here };
+        by_times[usize::from(lost).min(TagOdds::TIMES - 1)]
     }
 
     /// It has lost.
     pub(crate) fn lose(&mut self, process: ProcessId) {
-        if self.has_memory() {
-            self.lost.insert(process, true);
+        if let Some(task) = self.tasks.get_mut(&process) {
+            task.lost = task.lost.saturating_add(1);
         }
     }
 
@@ -121,63 +180,91 @@ mod tests {
 
     const HERE: u16 = 1;
     const OTHER: ProcessId = ProcessId(9);
+    const AT: Nanos = Nanos::from_millis(1);
+    const ODDS: TagOdds =
+        TagOdds { rest_us: 0.0, here: [0.9, 0.1, 0.7, 0.8], away: [0.6, 0.65, 0.75, 0.85], gone: [0.15, 0.3] };
 
-    fn race() -> TagRace {
-        let mut race = TagRace::new(TagChances { first: 0.9, again: Some(0.1), away: true, goes_away: None }, 2, 1);
+    fn race(moves: Option<TagMoves>) -> TagRace {
+        let mut race = TagRace::new(TagChances { steal: 0.5, odds: vec![ODDS], moves: None }, 2, 1);
         // Whoever is served goes on on the second CPU.
         for process in [1, 2].map(ProcessId) {
             race.arrived(process, 0);
-            race.served(process);
+            race.served(process, AT);
             assert_eq!(race.arrived(process, HERE), HERE);
         }
+        race.chances.moves = moves;
         race
     }
 
     #[test]
-    fn who_has_lost_wins_until_it_is_served() {
-        let mut race = race();
-        let sleeper = ProcessId(1);
-        assert_eq!(race.odds((sleeper, HERE), OTHER), Odds::Loses(0.9));
-        race.lose(sleeper);
-        assert_eq!(race.odds((sleeper, HERE), OTHER), Odds::Loses(0.1));
-        race.served(sleeper);
-        assert_eq!(race.odds((sleeper, HERE), OTHER), Odds::Loses(0.9));
-    }
-
-    #[test]
-    fn who_sleeps_elsewhere_is_as_fast_as_its_cpu_however_often_it_has_lost() {
-        let mut race = race();
-        let sleeper = ProcessId(2);
-        assert_eq!(race.odds((sleeper, 0), OTHER), Odds::Time);
-        race.lose(sleeper);
-        assert_eq!(race.odds((sleeper, 0), OTHER), Odds::Time);
-        race.exited(sleeper);
-        assert_eq!(race.odds((sleeper, HERE), OTHER), Odds::Loses(0.9), "its number is another's now");
+    fn what_a_sleepers_chances_are_hangs_on_how_often_it_has_lost_since_it_was_served() {
+        for (cpu, odds) in [(HERE, ODDS.here), (0, ODDS.away)] {
+            let mut race = race(None);
+            let sleeper = ProcessId(1);
+            for chance in odds.into_iter().chain([odds[3]]) {
+                assert_eq!(race.loses((sleeper, cpu), OTHER), chance);
+                race.lose(sleeper);
+            }
+            race.served(sleeper, AT);
+            assert_eq!(race.loses((sleeper, cpu), OTHER), odds[0]);
+            race.lose(sleeper);
+            race.exited(sleeper);
+            assert_eq!(race.loses((sleeper, cpu), OTHER), odds[0], "its number is another's now");
+        }
     }
 
     #[test]
     fn where_nothing_more_is_known_all_have_the_same_chance() {
-        let mut race = TagRace::new(TagChances { first: 0.4, again: None, away: false, goes_away: None }, 2, 1);
-        race.served(ProcessId(1));
+        let mut race = TagRace::new(TagChances { steal: 0.4, odds: Vec::new(), moves: None }, 2, 1);
+        race.served(ProcessId(1), AT);
         race.lose(ProcessId(1));
-        assert_eq!([0, 1].map(|cpu| race.odds((ProcessId(1), cpu), OTHER)), [Odds::Loses(0.4); 2]);
+        assert_eq!([0, 1].map(|cpu| race.loses((ProcessId(1), cpu), OTHER)), [0.4; 2]);
     }
 
     #[test]
     fn who_goes_on_elsewhere_is_late() {
-        let chances = |goes_away| TagChances { first: 0.9, again: None, away: true, goes_away: Some(goes_away) };
-        let (sleeper, cpus) = (ProcessId(1), 2);
-        let mut race = TagRace::new(chances(1.0), cpus, 1);
-        assert_eq!(race.arrived(OTHER, HERE), HERE, "its first request is where the source says");
-        race.served(OTHER);
-        assert_eq!(race.odds((sleeper, 0), OTHER), Odds::Loses(KEPT_ELSEWHERE));
-        assert_eq!(race.odds((sleeper, HERE), OTHER), Odds::Time, "as the sleeper is");
-        assert_eq!(race.arrived(OTHER, 0), HERE);
-        let mut race = TagRace::new(chances(0.0), cpus, 1);
-        race.served(OTHER);
-        assert_eq!((race.odds((sleeper, 0), OTHER), race.arrived(OTHER, HERE)), (Odds::Loses(0.9), 0));
-        let mut race = TagRace::new(chances(1.0), 1, 1);
-        race.served(OTHER);
-        assert_eq!(race.odds((sleeper, 0), OTHER), Odds::Loses(0.9), "there is no other CPU");
+        let moves = |chance| Some(TagMoves { here: [chance; 2], away: [chance; 2] });
+        let sleeper = ProcessId(1);
+        let mut late = race(moves(1.0));
+        assert_eq!(late.arrived(OTHER, HERE), HERE, "its first request is where the source says");
+        late.served(OTHER, AT);
+        late.lose(sleeper);
+        assert_eq!([HERE, 0].map(|cpu| late.loses((sleeper, cpu), OTHER)), ODDS.gone);
+        assert_eq!(late.arrived(OTHER, HERE), 0);
+        let mut stays = race(moves(0.0));
+        stays.arrived(OTHER, 0);
+        stays.served(OTHER, AT);
+        assert_eq!((stays.loses((sleeper, HERE), OTHER), stays.arrived(OTHER, 0)), (ODDS.here[0], HERE));
+        let mut alone = TagRace::new(TagChances { steal: 0.5, odds: vec![ODDS], moves: moves(1.0) }, 1, 1);
+        alone.arrived(OTHER, 0);
+        alone.served(OTHER, AT);
+        assert_eq!(alone.loses((sleeper, 0), OTHER), ODDS.here[0], "there is no other CPU");
+    }
+
+    #[test]
+    fn where_a_task_goes_on_hangs_on_where_it_was_and_whether_it_slept() {
+        let mut race = race(Some(TagMoves { here: [0.0, 1.0], away: [1.0, 0.0] }));
+        let task = ProcessId(1);
+        let mut next = |slept: bool| {
+            if slept {
+                race.sleeps(task);
+            }
+            race.served(task, AT);
+            race.arrived(task, HERE)
+        };
+        assert_eq!([false, true, false, false, true, false].map(&mut next), [HERE, 0, 0, 0, HERE, HERE]);
+    }
+
+    #[test]
+    fn after_a_long_rest_the_chances_are_others() {
+        let mut race = race(None);
+        let rested = TagOdds { rest_us: 250.0, here: [0.6; 4], ..ODDS };
+        race.chances.odds.push(rested);
+        let us = Nanos::from_micros;
+        let mut chance = |at: u64| {
+            race.served(OTHER, us(at));
+            race.loses((ProcessId(1), HERE), OTHER)
+        };
+        assert_eq!([2_000, 2_249, 2_499, 2_598].map(&mut chance), [0.6, 0.9, 0.6, 0.9]);
     }
 }

@@ -60,7 +60,7 @@ impl BlockLayer {
     }
 
     /// The request `id`, of handle `tag`, is complete: its task and who slept for its tag race for that, unless it is known who won.
-    pub(super) fn free_tag(&mut self, id: RequestId, tag: u64) {
+    pub(super) fn free_tag(&mut self, id: RequestId, tag: u64, now: Nanos) {
         let usual = self.queue.issue_latency;
         let next = self.asks.as_ref().filter(|_| self.tags.are_shared()).and_then(|asks| asks.next_of(tag, usual));
         if let Some((next, takes)) = next {
@@ -72,10 +72,10 @@ impl BlockLayer {
         let woken = self.effects.wake.len();
         self.tags.give(&self.rqs[id], &mut self.effects.wake);
         let behind = self.rqs[id].process;
-        self.race.served(behind);
+        self.race.served(behind, now);
         for sleeper in self.effects.wake.drain(woken..) {
             let rq = &self.rqs[sleeper];
-            self.effects.race.push(Race { sleeper, behind, odds: self.race.odds((rq.process, rq.cpu), behind) });
+            self.effects.race.push(Race { sleeper, behind, loses: self.race.loses((rq.process, rq.cpu), behind) });
         }
     }
 

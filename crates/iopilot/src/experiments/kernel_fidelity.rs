@@ -7,10 +7,12 @@
 mod hand_over;
 mod judge;
 mod measure;
+mod moods;
 mod moves;
 mod picks;
 mod predict;
 mod race;
+mod races;
 mod replay;
 mod requests;
 mod rest;
@@ -19,6 +21,7 @@ mod start;
 mod turnaround;
 mod usual;
 mod ways;
+mod went;
 
 use super::{Experiment, Outcome, Setup};
 use iopilot_live::ReadPattern;

@@ -2,6 +2,7 @@
 
 use super::hand_over::Asked;
 use super::measure::Measured;
+use super::moods::{Moods, Told};
 use super::moves::Moves;
 use super::picks::{Picks, picks};
 use super::race::raced_for;
@@ -120,6 +121,16 @@ pub(super) fn all(
         let all = under(scheduler, cell.depth).filter(move |(processes, _)| *processes == cell.processes);
         all.map(|(_, recording)| recording)
     };
+    // Nobody races where tags are as many as tasks, or a scheduler stands between.
+    let races = |m: &Measured| SCHEDULERS[m.scheduler] == "none" && m.cell.processes > m.cell.depth;
+    let told = |(m, recordings): (&Measured, &Vec<Replayable<'_>>)| -> Vec<Told> {
+        if races(m) { recordings.iter().map(Replayable::told).collect() } else { Vec::new() }
+    };
+    let told: Vec<Vec<Told>> = measured.par_iter().zip(&recordings).map(told).collect();
+    let raced = |scheduler: usize, of: &dyn Fn(Cell) -> bool| -> Vec<Told> {
+        let all = measured.iter().zip(&told).filter(|(m, _)| m.scheduler == scheduler && of(m.cell));
+        all.flat_map(|(_, told)| told).copied().collect()
+    };
     let one = |(m, recordings): (&Measured, &Vec<Replayable<'_>>)| -> anyhow::Result<Predicted> {
         let depth = m.cell.depth;
         let machine = of_depth(depth);
@@ -130,7 +141,11 @@ pub(super) fn all(
             let spec: SchedulerSpec = SchedulerSpec::parse(SCHEDULERS[scheduler])?;
             let across = (scheduler != m.scheduler).then(|| {
                 let moves = Moves::new((plan, &disk), m.cell, recordings.len(), turns(scheduler, m.cell));
-                Across::new(usual(m.scheduler, m.cell), usual(scheduler, m.cell), moves)
+                // How restless the machine was is told by the cell's own recordings, what that is worth in a race by all with as many tasks.
+                let alike = |cell: Cell| (cell.processes, cell.depth) == (m.cell.processes, m.cell.depth);
+                let moods = Moods::of(&raced(scheduler, &alike));
+                let here = raced(scheduler, &|cell| cell == m.cell);
+                Across::new(usual(m.scheduler, m.cell), usual(scheduler, m.cell), moves).racing(&moods, here.iter())
             });
             let rig = Rig { machine: &machine, scheduler: &spec, config: &config, across, asked, setup };
             *figures = recordings.iter().map(|r| r.figures(&rig)).collect::<anyhow::Result<_>>()?;

@@ -2,9 +2,9 @@
 
 use super::hand_over::{Asked, of_each, of_tags};
 use super::measure::{Recording, by_sector};
+use super::moods::{Mood, Moods, Told};
 use super::moves::{Moved, Moves};
 use super::predict::Figures;
-use super::race::elsewhere;
 use super::rest::RESTED;
 use super::seen::Seen;
 use super::turnaround;
@@ -16,7 +16,7 @@ use iopilot_device::{Distant, OnClock};
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::workload::replay::{Dependent, ReplayRecord};
 use iopilot_sim::{
-    HandOver, HandOvers, HostConfig, Machine, RunConfig, RunReport, Situation, Source, Turnaround, Turnarounds, run,
+    HandOver, HandOvers, Machine, RunConfig, RunReport, Situation, Source, Turnaround, Turnarounds, run,
 };
 use iopilot_trace::{Dependencies, InferOptions, TraceRecord, infer};
 use rand::{Rng, SeedableRng};
@@ -125,6 +125,11 @@ impl<'a> Replayable<'a> {
         Ok(Self { recording, turn, usual: Usual::of_recording(recording), own: Own::of(recording)? })
     }
 
+    /// What it tells of the race for tags.
+    pub(super) fn told(&self) -> Told {
+        Told::by(&self.recording.records)
+    }
+
     /// One replay under another scheduler than it was recorded under.
     fn once(&self, across: &Across<'_>, draw: u64, on: &Rig<'_>) -> anyhow::Result<RunReport> {
         // One alone is the median.
@@ -135,7 +140,10 @@ impl<'a> Replayable<'a> {
             None => (usual.resumed(across.from, &self.recording.records), Vec::new()),
         };
         let hand_overs = of_each.map(|of_each| HandOvers::usual(of_each, goes_on.into(), CHOICE));
-        let host = HostConfig { away_probability: across.elsewhere, ..usual.on(&on.config.host) };
+        let mut host = usual.on(&on.config.host);
+        if let Some(mood) = across.mood(self.turn, draw) {
+            (host.tag_odds, host.tag_moves) = (mood.odds.clone(), Some(mood.moves));
+        }
         let config = RunConfig { host, hand_overs, ..on.config.clone() };
         let seed = self.seed(draw, on);
         // Another scheduler's recordings began elsewhere in the ticks.
@@ -243,8 +251,8 @@ pub(super) struct Across<'a> {
     moves: Moves<'a>,
     /// What happens there when a request is complete, where that was watched.
     turnarounds: Option<Turnarounds>,
-    /// The share of tasks that go on on another CPU there; of `none` alone, where they race for tags.
-    elsewhere: Option<f64>,
+    /// The chances where they race for tags there, recording by recording.
+    moods: Vec<Mood>,
 }
 
 impl<'a> Across<'a> {
@@ -256,14 +264,23 @@ impl<'a> Across<'a> {
     ) -> Self {
         let from: Vec<Usual> = from.map(|r| r.usual).collect();
         let turnarounds = to.clone().flat_map(|r| r.own.turnarounds.iter().copied());
-        let unscheduled = to.clone().filter(|r| r.recording.records.iter().all(|r| r.inserted.is_none()));
         Self {
             moves,
             from: Usual::typical(&from),
             turnarounds: Turnarounds::new(RESTED, turnarounds),
-            elsewhere: elsewhere(unscheduled.map(|r| r.recording.records.as_slice())),
             to: Usual::spread(to.map(|r| r.usual).collect(), DRAWS as usize),
+            moods: Vec::new(),
         }
+    }
+
+    /// The same where tasks race for tags in these `moods`, one recording's after the other.
+    pub(super) fn racing<'b>(self, moods: &Moods, recordings: impl Iterator<Item = &'b Told>) -> Self {
+        Self { moods: recordings.map(|told| moods.in_which(told)).cloned().collect(), ..self }
+    }
+
+    /// The one of a recording of turn `turn` at its draw `draw`: each of them has all.
+    fn mood(&self, turn: usize, draw: u64) -> Option<&Mood> {
+        self.moods.get((turn + draw as usize).checked_rem(self.moods.len())?)
     }
 }
 

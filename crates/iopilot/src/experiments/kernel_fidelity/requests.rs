@@ -67,6 +67,7 @@ pub(super) fn table(measured: &[Measured]) -> String {
 mod tests {
     use super::super::hand_over::Asked;
     use super::super::measure::{Path, Recording, mean_and_errors};
+    use super::super::moods::{Moods, Told};
     use super::super::picks::{Picks, picks};
     use super::super::predict::{Figures, of_depth};
     use super::super::replay::{Replayable, Rig};
@@ -79,6 +80,7 @@ mod tests {
     use iopilot_sim::{Ask, AskedAfter, Machine, Progress, RunConfig, RunOptions};
     use iopilot_trace::TraceRecord;
     use rayon::prelude::*;
+    use std::collections::BTreeMap;
 
     /// A figure, and by how many percent it may be off.
     type Goal = (fn(&Figures) -> f64, f64);
@@ -275,5 +277,30 @@ mod tests {
         }
         println!("{} of {}, {:.2} %", all.same, all.all, all.percent());
         assert!(all.all > 0, "no recording under {}", spec.name);
+    }
+
+    /// The recordings under `none` in the table in which tasks raced for tags: with which chances, by how restless the machine was and how
+    /// long it had rested.
+    #[test]
+    fn recorded_requests_are_raced_again() {
+        let Some((text, _)) = asked_for() else { return };
+        let mut told: BTreeMap<(u32, u32), Vec<Told>> = BTreeMap::new();
+        for read in recordings_of("none", &text) {
+            let tasks: u32 = read.cell().split(',').nth(1).and_then(|tasks| tasks.parse().ok()).unwrap();
+            if tasks > read.depth {
+                told.entry((tasks, read.depth)).or_default().push(Told::by(&read.recording.records));
+            }
+        }
+        assert!(!told.is_empty(), "no recording under none in which tasks race");
+        for ((tasks, tags), told) in told {
+            for (from, n, mood) in Moods::of(&told).table(&told) {
+                println!(
+                    "{tasks} tasks, {tags} tags, {:.1} % or more elsewhere: {n} recordings, {:.3?}",
+                    100.0 * from,
+                    mood.moves
+                );
+                mood.odds.iter().for_each(|odds| println!("  {odds:.2?}"));
+            }
+        }
     }
 }
