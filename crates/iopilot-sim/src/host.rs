@@ -84,7 +84,8 @@ impl HostConfig {
                 "0 to 1000000 microseconds, ascending",
             ));
         }
-        let mut odds = self.tag_odds.iter().flat_map(TagOdds::all);
+        let numbered = self.tag_odds.iter().enumerate();
+        let mut odds = numbered.flat_map(|(n, odds)| odds.all().map(move |(key, odds)| (format!("{n}.{key}"), odds)));
         odds.try_for_each(|(key, odds)| chance(&format!("tag_odds.{key}"), odds))?;
         let mut moves = self.tag_moves.iter().flat_map(TagMoves::all);
         moves.try_for_each(|(key, moves)| chance(&format!("tag_moves.{key}"), moves))?;
@@ -156,7 +157,7 @@ mod tests {
     fn a_chance_is_from_0_to_1() {
         with(vec![odds(0.0, 1.0)]).check().unwrap();
         let wrong = with(vec![odds(0.0, 1.1)]).check().unwrap_err();
-        assert!(wrong.to_string().contains("host.tag_odds.gone"), "{wrong}");
+        assert!(wrong.to_string().contains("host.tag_odds.0.gone"), "{wrong}");
         assert!(HostConfig { tag_steal_probability: -0.1, ..HostConfig::default() }.check().is_err());
         let moves = TagMoves { here: [0.1; 2], away: [f64::NAN, 0.1] };
         let wrong = HostConfig { tag_moves: Some(moves), ..HostConfig::default() }.check().unwrap_err();

@@ -75,10 +75,13 @@ mod tests {
     use iopilot_block::{Lba, Nanos, Op, ProcessId, Sectors};
 
     impl Moods {
-        /// From which share on, and how many of `told` are in it.
-        pub(in super::super) fn table(&self, told: &[Told]) -> impl Iterator<Item = (f64, usize, &Mood)> {
-            let of = |mood: usize| told.iter().filter(|told| told.mood == mood).count();
-            let counts: Vec<usize> = (0..self.0.len()).map(of).collect();
+        /// From which share on, how many of `told` are in it, and how many of these tell who was called.
+        pub(in super::super) fn table(&self, told: &[Told]) -> impl Iterator<Item = (f64, [usize; 2], &Mood)> {
+            let of = |mood: usize| {
+                let these = told.iter().filter(move |told| told.mood == mood);
+                [these.clone().count(), these.filter(|told| told.races.is_some()).count()]
+            };
+            let counts: Vec<_> = (0..self.0.len()).map(of).collect();
             ELSEWHERE.into_iter().zip(counts).zip(&self.0).map(|((from, n), mood)| (from, n, mood))
         }
     }
@@ -111,7 +114,7 @@ mod tests {
         assert!((restless.away[0] - 29.0 / 30.0).abs() < 1e-9, "{restless:?}");
         // There is none in between: as in all, of which no race is told.
         let between = moods.table(&told).nth(3).unwrap();
-        assert_eq!((between.1, between.2.moves.away[0]), (0, restless.away[0]));
+        assert_eq!((between.1, between.2.moves.away[0]), ([0; 2], restless.away[0]));
         assert!(between.2.odds.iter().all(|odds| (odds.here[0] - USUAL.here[0]).abs() < 1e-9));
     }
 }

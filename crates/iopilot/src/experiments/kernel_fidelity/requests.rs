@@ -293,9 +293,9 @@ mod tests {
         }
         assert!(!told.is_empty(), "no recording under none in which tasks race");
         for ((tasks, tags), told) in told {
-            for (from, n, mood) in Moods::of(&told).table(&told) {
+            for (from, [all, followed], mood) in Moods::of(&told).table(&told) {
                 println!(
-                    "{tasks} tasks, {tags} tags, {:.1} % or more elsewhere: {n} recordings, {:.3?}",
+                    "{tasks} tasks, {tags} tags, {:.1} % or more elsewhere: {followed} of {all} recordings followed, {:.3?}",
                     100.0 * from,
                     mood.moves
                 );
