@@ -43,9 +43,16 @@ impl<'a> Moves<'a> {
         together.max(self.to).div_ceil(self.from.max(1)) as u64
     }
 
-    /// Where the recording of turn `turn` is in replay `draw`: these go through the turns of the other scheduler.
+    /// In which of the other's turns the recording of turn `turn` is at replay `draw`: it goes through them, one further each time round, so that
+    /// none is always foreseen from the same recordings.
+    pub(super) fn other(&self, turn: usize, draw: u64) -> usize {
+        let replay = turn + draw as usize * self.from;
+        (replay + replay / self.to) % self.to
+    }
+
+    /// Where it is then.
     pub(super) fn of(&self, turn: usize, draw: u64) -> Moved {
-        let other = (turn + draw as usize * self.from) % self.to;
+        let other = self.other(turn, draw);
         let turned = Start::of_turn(self.disk, other).after(&Start::of_turn(self.disk, turn));
         Moved { sectors: self.apart * (other as i64 - turn as i64), turned }
     }
@@ -74,12 +81,16 @@ mod tests {
         assert_eq!((few.draws(1), few.draws(256)), (3, 86));
         let places: Vec<u64> =
             (0..3).flat_map(|draw| (0..3).map(move |turn| (turn, draw))).map(|(t, d)| lba(&few, t, d)).collect();
-        // Those of turns 0, 1 and 2 are three, six and so on further, and the last is that of turn 0 again.
-        assert_eq!(places, [10, 10, 10, 13, 13, 13, 16, 16, 8]);
+        // Those of turns 0, 1 and 2 are three, six and so on further, and the last, of the second time round, is that of turn 1.
+        assert_eq!(places, [10, 10, 10, 13, 13, 13, 16, 16, 9]);
         assert_eq!(few.of(1, 0), Moved::default());
         assert_eq!(few.of(0, 1).turned, Nanos(1_215_817));
         let many = moves(ReadPattern::Backward, 8, 3);
         assert_eq!(many.draws(1), 1);
-        assert_eq!([2, 3, 7].map(|turn| lba(&many, turn, 0)), [10, 13, 16], "backward");
+        assert_eq!([2, 3, 7].map(|turn| lba(&many, turn, 0)), [10, 12, 17], "backward");
+        // Where as many fit in: the second time round each comes from another.
+        let even = moves(ReadPattern::Sequential, 2, 4);
+        let places = [0, 1, 2, 3].map(|draw| [0, 1].map(|turn| lba(&even, turn, draw) + turn as u64 - 10));
+        assert_eq!(places, [[0, 1], [2, 3], [1, 2], [3, 0]]);
     }
 }

@@ -116,10 +116,15 @@ pub(super) fn all(
         let here = all.filter(move |(m, _)| (m.scheduler, m.cell.depth) == (scheduler, depth));
         here.flat_map(|(m, recordings)| recordings.iter().map(|recording| (m.cell.processes, recording)))
     };
-    // What a scheduler takes is told by its recordings with as many tasks: who runs the queue hangs on how many wait.
+    // What a scheduler takes is told by its recordings of the cell, as far as they tell it, and by those with as many tasks: who runs the queue
+    // hangs on how many wait.
     let usual = |scheduler: usize, cell: Cell| {
         let all = under(scheduler, cell.depth).filter(move |(processes, _)| *processes == cell.processes);
         all.map(|(_, recording)| recording)
+    };
+    let of_cell = |scheduler: usize, cell: Cell| {
+        let all = measured.iter().zip(&recordings);
+        all.filter(move |(m, _)| (m.scheduler, m.cell) == (scheduler, cell)).flat_map(|(_, recordings)| recordings)
     };
     // Nobody races where tags are as many as tasks, or a scheduler stands between.
     let races = |m: &Measured| SCHEDULERS[m.scheduler] == "none" && m.cell.processes > m.cell.depth;
@@ -145,7 +150,9 @@ pub(super) fn all(
                 let alike = |cell: Cell| (cell.processes, cell.depth) == (m.cell.processes, m.cell.depth);
                 let moods = Moods::of(&raced(scheduler, &alike));
                 let here = raced(scheduler, &|cell| cell == m.cell);
-                Across::new(usual(m.scheduler, m.cell), usual(scheduler, m.cell), moves).racing(&moods, here.iter())
+                let cell = of_cell(scheduler, m.cell);
+                Across::new(usual(m.scheduler, m.cell), usual(scheduler, m.cell), cell, moves)
+                    .racing(&moods, here.iter())
             });
             let rig = Rig { machine: &machine, scheduler: &spec, config: &config, across, asked, setup };
             *figures = recordings.iter().map(|r| r.figures(&rig)).collect::<anyhow::Result<_>>()?;

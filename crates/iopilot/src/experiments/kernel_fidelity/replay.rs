@@ -132,12 +132,12 @@ impl<'a> Replayable<'a> {
 
     /// One replay under another scheduler than it was recorded under.
     fn once(&self, across: &Across<'_>, draw: u64, on: &Rig<'_>) -> anyhow::Result<RunReport> {
-        // One alone is the median.
-        let usual = across.to[(draw as usize + across.to.len() / 2) % across.to.len()];
+        let usual = across.usual(self.turn, draw);
+        let from = self.usual.or(across.from);
         let of_each = across.turnarounds.clone();
         let (records, goes_on) = match &of_each {
             Some(_) => going_on(&self.recording.records),
-            None => (usual.resumed(across.from, &self.recording.records), Vec::new()),
+            None => (usual.resumed(from, &self.recording.records), Vec::new()),
         };
         let hand_overs = of_each.map(|of_each| HandOvers::usual(of_each, goes_on.into(), CHOICE));
         let mut host = usual.on(&on.config.host);
@@ -153,7 +153,10 @@ impl<'a> Replayable<'a> {
         let records: Vec<TraceRecord> = records.iter().map(there).collect();
         let requests: Vec<ReplayRecord> = records.iter().map(ReplayRecord::from).collect();
         let source = Dependent::new(requests, infer(&records, &InferOptions::default())?, 1.0);
-        let ways = usual.further(across.from).ways(self.recording);
+        let ways = usual.further(from).ways(self.recording);
+        // Two tasks whose answers come together go on on two CPUs at once. Where what happens then is drawn for one after the other, they do not:
+        // they come apart, and one loses its turn.
+        let ways = if across.turnarounds.is_some() { Ways { hold: Nanos::ZERO, ..ways } } else { ways };
         self.run(source, Begin { tick, moved }, (seed, ways), &config, on)
     }
 
@@ -246,7 +249,7 @@ impl<'a> Replayable<'a> {
 pub(super) struct Across<'a> {
     /// The one that was recorded.
     from: Usual,
-    /// The other, draw by draw.
+    /// The other, turn by turn.
     to: Vec<Usual>,
     moves: Moves<'a>,
     /// What happens there when a request is complete, where that was watched.
@@ -256,19 +259,22 @@ pub(super) struct Across<'a> {
 }
 
 impl<'a> Across<'a> {
-    /// As recordings of both tell it.
+    /// As recordings of both with as many tasks tell it, and those of the `cell` under the other, turn by turn: how long the ways are and how soon a
+    /// task goes on hangs on the pattern, and on the mood in which the machine was.
     pub(super) fn new<'b>(
         from: impl Iterator<Item = &'b Replayable<'b>>,
         to: impl Iterator<Item = &'b Replayable<'b>> + Clone,
+        cell: impl Iterator<Item = &'b Replayable<'b>>,
         moves: Moves<'a>,
     ) -> Self {
         let from: Vec<Usual> = from.map(|r| r.usual).collect();
-        let turnarounds = to.clone().flat_map(|r| r.own.turnarounds.iter().copied());
+        let typical = Usual::typical(&to.clone().map(|r| r.usual).collect::<Vec<_>>());
+        let turnarounds = to.flat_map(|r| r.own.turnarounds.iter().copied());
         Self {
             moves,
             from: Usual::typical(&from),
             turnarounds: Turnarounds::new(RESTED, turnarounds),
-            to: Usual::spread(to.map(|r| r.usual).collect(), DRAWS as usize),
+            to: cell.map(|r| r.usual.or(typical)).collect(),
             moods: Vec::new(),
         }
     }
@@ -278,7 +284,12 @@ impl<'a> Across<'a> {
         Self { moods: recordings.map(|told| moods.in_which(told)).cloned().collect(), ..self }
     }
 
-    /// The one of a recording of turn `turn` at its draw `draw`: each of them has all.
+    /// What is usual in the other's turn in which that of turn `turn` is replayed at its draw `draw`.
+    fn usual(&self, turn: usize, draw: u64) -> Usual {
+        self.to.get(self.moves.other(turn, draw)).copied().unwrap_or_default()
+    }
+
+    /// The mood of a recording of turn `turn` at its draw `draw`: each of them has all.
     fn mood(&self, turn: usize, draw: u64) -> Option<&Mood> {
         self.moods.get((turn + draw as usize).checked_rem(self.moods.len())?)
     }

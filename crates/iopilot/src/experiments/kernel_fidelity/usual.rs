@@ -80,22 +80,15 @@ impl Usual {
         }
     }
 
-    /// `number` of `all`, from the least to the most that it takes after a completion, each for as many; what one of them does not tell is
-    /// typical of all.
-    pub(super) fn spread(mut all: Vec<Self>, number: usize) -> Vec<Self> {
-        let typical = Self::typical(&all);
-        all.sort_by(|a, b| a.restart_us.unwrap_or_default().total_cmp(&b.restart_us.unwrap_or_default()));
-        let nth = |n: usize| {
-            let one = all.get((2 * n + 1) * all.len() / (2 * number)).copied().unwrap_or_default();
-            Self {
-                issue_us: one.issue_us.or(typical.issue_us),
-                restart_us: one.restart_us.or(typical.restart_us),
-                there_us: one.there_us.or(typical.there_us),
-                resume: one.resume.or(typical.resume),
-                back: one.back.or(typical.back),
-            }
-        };
-        (0..number).map(nth).collect()
+    /// What is not known of it as in `other`.
+    pub(super) fn or(self, other: Self) -> Self {
+        Self {
+            issue_us: self.issue_us.or(other.issue_us),
+            restart_us: self.restart_us.or(other.restart_us),
+            resume: self.resume.or(other.resume),
+            there_us: self.there_us.or(other.there_us),
+            back: self.back.or(other.back),
+        }
     }
 
     /// `records` of tasks that take so long to go on instead of `recorded`.
@@ -189,12 +182,13 @@ mod tests {
     }
 
     #[test]
-    fn draws_are_spread_over_the_recordings() {
-        let told = |restart| Usual { restart_us: Some(restart), ..Usual::default() };
-        let issue = Usual { issue_us: Some(2.0), ..told(9.0) };
-        let spread = Usual::spread(vec![issue, told(5.0), told(7.0), told(6.0)], 2);
-        assert_eq!(spread, [Usual { issue_us: Some(2.0), ..told(6.0) }, issue]);
-        assert_eq!(Usual::spread(Vec::new(), 2), [Usual::default(); 2]);
+    fn what_one_does_not_tell_is_as_in_another() {
+        let (one, other) = (told(None, Some(9.0)), told(Some(2.0), Some(5.0)));
+        assert_eq!(one.or(other), told(Some(2.0), Some(9.0)));
+        assert_eq!(Usual::default().or(other), other);
+        fn told(issue_us: Option<f64>, restart_us: Option<f64>) -> Usual {
+            Usual { issue_us, restart_us, ..Usual::default() }
+        }
     }
 
     #[test]
