@@ -132,7 +132,7 @@ impl Plan {
 fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
     let plan = Plan::new(setup.quick);
     let measured = measure::all(&plan, setup)?;
-    let predicted = predict::all(&plan, &measured, predict::Picked::Followed, setup)?;
+    let predicted = predict::all(&plan, &measured, predict::Question::All, setup)?;
     Ok(judge::outcome(&plan, &measured, &predicted))
 }
 

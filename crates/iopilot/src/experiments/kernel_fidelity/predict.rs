@@ -68,13 +68,27 @@ pub(super) struct Predicted {
     pub(super) picks: Picks,
 }
 
-/// Whether the kernel's choices are followed, too.
+/// What is asked of the simulations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Picked {
-    Followed,
-    /// That takes longer than all else.
+pub(super) enum Question {
+    /// What becomes of each recording under each scheduler, and whether the choices are the kernel's.
+    All,
+    /// Not the choices: to follow them takes longer than all else.
     #[cfg(test)]
-    NotFollowed,
+    NoPicks,
+    /// What is foreseen of a scheduler from its own recordings, as though they were another's. What is off then is not because of what another
+    /// scheduler did, but because of what is drawn.
+    #[cfg(test)]
+    OfItself,
+}
+
+impl Question {
+    fn is_of_itself(self) -> bool {
+        #[cfg(test)]
+        return self == Self::OfItself;
+        #[cfg(not(test))]
+        false
+    }
 }
 
 /// So many recordings of a cell under a scheduler: where that differs from turn to turn there are up to six times as many, which tell its
@@ -95,7 +109,7 @@ pub(super) fn of_depth(machine: &Machine, depth: u32) -> Machine {
 pub(super) fn all(
     plan: &Plan,
     measured: &[Measured],
-    picked: Picked,
+    question: Question,
     setup: &Setup<'_>,
 ) -> anyhow::Result<Vec<Predicted>> {
     let disk = load_disk(plan.disk)?;
@@ -143,8 +157,11 @@ pub(super) fn all(
         let asked = Asked::by(under(m.scheduler, depth).map(|(_, recording)| recording));
         let mut simulated: [Vec<Figures>; SCHEDULERS.len()] = Default::default();
         for (scheduler, figures) in simulated.iter_mut().enumerate() {
+            if question.is_of_itself() && scheduler != m.scheduler {
+                continue;
+            }
             let spec: SchedulerSpec = SchedulerSpec::parse(SCHEDULERS[scheduler])?;
-            let across = (scheduler != m.scheduler).then(|| {
+            let across = (scheduler != m.scheduler || question.is_of_itself()).then(|| {
                 let moves = Moves::new((plan, &disk), m.cell, recordings.len(), turns(scheduler, m.cell));
                 // How restless the machine was is told by the cell's own recordings, what that is worth in a race by all with as many tasks.
                 let alike = |cell: Cell| (cell.processes, cell.depth) == (m.cell.processes, m.cell.depth);
@@ -158,7 +175,7 @@ pub(super) fn all(
             *figures = recordings.iter().map(|r| r.figures(&rig)).collect::<anyhow::Result<_>>()?;
         }
         let spec: SchedulerSpec = SchedulerSpec::parse(SCHEDULERS[m.scheduler])?;
-        let followed = if picked == Picked::Followed { FOLLOWED.min(m.recordings.len()) } else { 0 };
+        let followed = if question == Question::All { FOLLOWED.min(m.recordings.len()) } else { 0 };
         let same = m.recordings[..followed].par_iter().map(|r| picks(&r.records, r.origin, &spec, &machine, depth));
         let same: Vec<Picks> = same.collect::<anyhow::Result<_>>()?;
         Ok(Predicted { under: simulated, picks: same.into_iter().sum() })

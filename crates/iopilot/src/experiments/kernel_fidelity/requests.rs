@@ -233,12 +233,8 @@ mod tests {
         assert!(cells > 0, "no recording under {}", spec.name);
     }
 
-    /// All recordings in the table: what the experiment says of them, but for the choices.
-    #[test]
-    fn recorded_requests_are_judged_again() {
-        let Some((table, _)) = asked_for() else { return };
-        let plan = Plan::new(false);
-        let setup = Setup { seed: 42, quick: false, progress: &Progress::default() };
+    /// The cells of `plan` under each scheduler, with their recordings in `table`.
+    fn measured_of(plan: &Plan, table: &str) -> Vec<Measured> {
         let cells: Vec<Cell> = plan.depths.iter().flat_map(|&depth| plan.cells(depth)).collect();
         let mut measured: Vec<Measured> = (cells.iter())
             .flat_map(|&cell| {
@@ -246,7 +242,7 @@ mod tests {
             })
             .collect();
         for (scheduler, name) in SCHEDULERS.iter().enumerate() {
-            for read in recordings_of(name, &table) {
+            for read in recordings_of(name, table) {
                 let of = |m: &&mut Measured| {
                     let Cell { pattern, processes, depth } = m.cell;
                     m.scheduler == scheduler && read.cell() == format!("{pattern},{processes},{depth},{name}")
@@ -255,9 +251,41 @@ mod tests {
                 measured.recordings.push(read.recording);
             }
         }
-        let predicted = predict::all(&plan, &measured, predict::Picked::NotFollowed, &setup).unwrap();
+        measured
+    }
+
+    /// All recordings in the table: what the experiment says of them, but for the choices.
+    #[test]
+    fn recorded_requests_are_judged_again() {
+        let Some((table, _)) = asked_for() else { return };
+        let plan = Plan::new(false);
+        let setup = Setup { seed: 42, quick: false, progress: &Progress::default() };
+        let measured = measured_of(&plan, &table);
+        let predicted = predict::all(&plan, &measured, predict::Question::NoPicks, &setup).unwrap();
         let outcome = judge::outcome(&plan, &measured, &predicted);
         print!("{}", text(&EXPERIMENT, &outcome, Terminal { width: 400, colour: false }));
+    }
+
+    /// All recordings in the table: by how many percent mean and throughput are off, with the standard errors of that, where each scheduler is
+    /// foreseen from its own.
+    #[test]
+    fn recorded_requests_are_foreseen_of_themselves() {
+        let Some((table, _)) = asked_for() else { return };
+        let plan = Plan::new(false);
+        let setup = Setup { seed: 42, quick: false, progress: &Progress::default() };
+        let measured = measured_of(&plan, &table);
+        let predicted = predict::all(&plan, &measured, predict::Question::OfItself, &setup).unwrap();
+        for (m, predicted) in measured.iter().zip(&predicted) {
+            let Cell { pattern, processes, depth } = m.cell;
+            print!("{pattern},{processes},{depth},{}", SCHEDULERS[m.scheduler]);
+            let (kernel, ours) = (m.figures(), &predicted.under[m.scheduler]);
+            for figure in [|f: &Figures| f.mean_ms, |f: &Figures| f.mb_s] {
+                let of = |all: &[Figures]| Figures::parts(all).iter().map(figure).collect::<Vec<_>>();
+                let (kernel, ours) = (mean_and_errors(&of(&kernel)), mean_and_errors(&of(ours)));
+                print!(" {:+.1} ±{:.1}", 100.0 * (ours.0 / kernel.0 - 1.0), 100.0 * ours.2.hypot(kernel.2) / kernel.0);
+            }
+            println!();
+        }
     }
 
     /// Of the recordings in the table those under the scheduler: how many choices are the kernel's.
