@@ -19,8 +19,14 @@ pub struct Turnaround {
     pub restarted: Option<Nanos>,
     /// How long after that the scheduler was asked for more.
     pub asked: Option<Nanos>,
-    /// From the insertion of the task's next request to the device.
+    /// How long after it the kernel asked the scheduler, where nothing waited for the device. It mostly does so when the task has gone on.
+    pub run: Option<Nanos>,
+    /// From the insertion of the task's next request to the device, for what the task was given.
     pub inserted: Option<Nanos>,
+    /// What of that was after the scheduler had chosen, where that is known.
+    pub choice: Option<Nanos>,
+    /// How long after that the task asked once more, which it mostly does not.
+    pub more: Option<Nanos>,
     /// For how long the task's clock had stood still by then ([`iopilot_sched::Scheduler::clock_stood`]).
     pub stood: Nanos,
     /// From one hand-over to the next of who was given both.
@@ -30,10 +36,20 @@ pub struct Turnaround {
 /// When a request was complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Situation {
-    /// For how long nothing had been: the CPUs of a machine that has rested sleep.
+    /// For how long nothing had been: the CPUs of a machine that has rested sleep, and where one follows another at once they are busy.
     pub rest: Nanos,
-    /// What there is to do.
+    /// What there is for the device to do.
     pub left: Left,
+    /// Whether the scheduler has something.
+    pub queued: bool,
+}
+
+impl Situation {
+    const KINDS: usize = 2 * Left::KINDS;
+
+    fn kind(self) -> usize {
+        2 * self.left as usize + usize::from(self.queued)
+    }
 }
 
 /// What there is for a device to do when a request is complete.
@@ -54,34 +70,38 @@ impl Left {
 /// What was seen to happen under a scheduler, to be drawn from.
 #[derive(Clone, Debug)]
 pub struct Turnarounds {
-    /// From so long a rest on a machine has rested.
-    rested: Nanos,
-    /// By whether it has, and by what was left. None is empty.
-    of: [[Arc<[Turnaround]>; Left::KINDS]; 2],
+    /// By the rest: the first is of none, each other from so long a rest on; and by what was left. None is empty.
+    of: Vec<(Nanos, [Arc<[Turnaround]>; Situation::KINDS])>,
 }
 
 impl Turnarounds {
-    /// Those of `all`, with a machine that has rested `rested` long. `None` where there are none.
-    pub fn new(rested: Nanos, all: impl IntoIterator<Item = (Situation, Turnaround)>) -> Option<Self> {
-        let mut seen: [[Vec<Turnaround>; Left::KINDS]; 2] = Default::default();
-        for (Situation { rest, left }, turnaround) in all {
-            seen[usize::from(rest >= rested)][left as usize].push(turnaround);
+    /// Those of `all`, of which each that happened after a rest as long as one of `rests`, from the least on, is of the longest of these. `None`
+    /// where there are none.
+    pub fn new(rests: &[Nanos], all: impl IntoIterator<Item = (Situation, Turnaround)>) -> Option<Self> {
+        let mut seen: Vec<[Vec<Turnaround>; Situation::KINDS]> = vec![Default::default(); rests.len() + 1];
+        for (situation, turnaround) in all {
+            seen[rests.partition_point(|&from| from <= situation.rest)][situation.kind()].push(turnaround);
         }
-        // What is left makes more of a difference than whether the machine has rested.
-        let like = |rest: usize, left: usize| {
-            let others = (1..Left::KINDS).map(|n| (left + n) % Left::KINDS);
-            let next = [rest, 1 - rest].map(|rest| &seen[rest][left]).into_iter();
-            let next = next.chain(others.flat_map(|left| [rest, 1 - rest].map(|rest| &seen[rest][left])));
+        // What is left makes more of a difference than how long the machine has rested.
+        let like = |rest: usize, kind: usize| {
+            let mut near: Vec<usize> = (0..seen.len()).collect();
+            near.sort_by_key(|other| other.abs_diff(rest));
+            let others = (0..Left::KINDS).flat_map(|n| [0, 1].map(|other| ((kind + 2 * n) % Situation::KINDS) ^ other));
+            let next = others.flat_map(|kind| near.iter().map(move |&rest| (rest, kind)));
+            let next = next.map(|(rest, kind)| &seen[rest][kind]);
             let enough = next.clone().find(|of| of.len() >= ENOUGH);
             enough.or_else(|| next.max_by_key(|of| of.len())).map(|of| Arc::from(of.as_slice())).unwrap_or_default()
         };
-        let of: [[Arc<[Turnaround]>; Left::KINDS]; 2] = [0, 1].map(|rest| std::array::from_fn(|left| like(rest, left)));
-        of.iter().flatten().all(|of| !of.is_empty()).then_some(Self { rested, of })
+        let from = std::iter::once(Nanos::ZERO).chain(rests.iter().copied()).enumerate();
+        let of: Vec<(Nanos, [Arc<[Turnaround]>; Situation::KINDS])> =
+            from.map(|(rest, from)| (from, std::array::from_fn(|kind| like(rest, kind)))).collect();
+        of.iter().flat_map(|(_, of)| of).all(|of| !of.is_empty()).then_some(Self { of })
     }
 
     /// One that was seen in such a situation.
     pub(crate) fn draw(&self, situation: Situation, random: &mut impl Rng) -> Turnaround {
-        let of = &self.of[usize::from(situation.rest >= self.rested)][situation.left as usize];
+        let rested = self.of.partition_point(|&(from, _)| from <= situation.rest).max(1) - 1;
+        let of = &self.of[rested].1[situation.kind()];
         of[random.random_range(0..of.len())]
     }
 }
@@ -92,26 +112,33 @@ mod tests {
     use rand::SeedableRng;
     use rand_pcg::Pcg64Mcg;
 
-    fn situation(rest: u64, left: Left) -> Situation {
-        Situation { rest: Nanos(rest), left }
+    fn situation(rest: u64, left: Left, queued: bool) -> Situation {
+        Situation { rest: Nanos(rest), left, queued }
     }
 
     #[test]
     fn it_is_as_it_was_in_the_same_situation_or_else_in_one_like_it() {
         use Left::{Nothing, Others, Waiting};
         let resumed = |us: u64| Turnaround { resumed: Nanos::from_micros(us), ..Turnaround::default() };
-        let seen = |rest, left, us, times: usize| std::iter::repeat_n((situation(rest, left), resumed(us)), times);
-        let all = seen(100, Waiting, 1, ENOUGH).chain(seen(900, Others, 2, ENOUGH));
-        let turnarounds = Turnarounds::new(Nanos(500), all.chain(seen(900, Waiting, 3, ENOUGH - 1))).unwrap();
+        let seen = |rest, (left, queued), us, times: usize| {
+            std::iter::repeat_n((situation(rest, left, queued), resumed(us)), times)
+        };
+        let all = seen(100, (Waiting, false), 1, ENOUGH)
+            .chain(seen(900, (Others, false), 2, ENOUGH))
+            .chain(seen(900, (Waiting, false), 3, ENOUGH - 1))
+            .chain(seen(50, (Waiting, true), 4, ENOUGH));
+        let turnarounds = Turnarounds::new(&[Nanos(70), Nanos(500)], all).unwrap();
         let mut random = Pcg64Mcg::seed_from_u64(1);
-        let mut drawn = |rest, left| turnarounds.draw(situation(rest, left), &mut random);
-        assert_eq!(drawn(499, Waiting), resumed(1));
-        assert_eq!(drawn(500, Others), resumed(2));
-        assert_eq!(drawn(500, Waiting), resumed(1), "too few");
-        assert_eq!(drawn(0, Others), resumed(2), "none");
-        assert_eq!(drawn(0, Nothing), resumed(2), "neither");
-        assert!(Turnarounds::new(Nanos(500), []).is_none());
-        let one = Turnarounds::new(Nanos(500), [(situation(0, Nothing), resumed(7))]).unwrap();
-        assert_eq!(one.draw(situation(900, Waiting), &mut random), resumed(7));
+        let mut drawn = |rest, left, queued| turnarounds.draw(situation(rest, left, queued), &mut random);
+        assert_eq!([70, 499].map(|rest| drawn(rest, Waiting, false)), [resumed(1); 2]);
+        assert_eq!(drawn(500, Others, false), resumed(2));
+        assert_eq!(drawn(500, Waiting, false), resumed(1), "too few");
+        assert_eq!(drawn(69, Waiting, false), resumed(1), "after the next longer rest");
+        assert_eq!(drawn(9999, Waiting, true), resumed(4), "after the shortest rest, but of the same");
+        assert_eq!(drawn(0, Others, true), resumed(2), "whether something is queued or not");
+        assert_eq!(drawn(0, Nothing, false), resumed(2), "neither");
+        assert!(Turnarounds::new(&[Nanos(500)], []).is_none());
+        let one = Turnarounds::new(&[Nanos(500)], [(situation(0, Nothing, false), resumed(7))]).unwrap();
+        assert_eq!(one.draw(situation(900, Waiting, true), &mut random), resumed(7));
     }
 }

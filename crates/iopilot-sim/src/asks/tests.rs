@@ -153,7 +153,8 @@ fn who_asks_for_more_waits_for_who_is_at_it() {
 
 /// What usually happens.
 fn usual(turnaround: Turnaround, goes_on: &[bool]) -> Asks {
-    let turnarounds = Turnarounds::new(us(500), [(Situation { rest: us(500), left: Left::Waiting }, turnaround)]);
+    let situation = Situation { rest: us(500), left: Left::Waiting, queued: false };
+    let turnarounds = Turnarounds::new(&[us(500)], [(situation, turnaround)]);
     Asks::new(HandOvers::usual(turnarounds.unwrap(), goes_on.into(), us(1)), 1)
 }
 
@@ -199,8 +200,8 @@ fn what_happens_when_a_request_is_complete_is_what_was_seen_to() {
     };
     let mut asks = usual(seen, &[false, true]);
     let task = ProcessId(1);
-    assert_eq!(asks.complete(0, task, Left::Waiting, us(1000)), [us(7), Nanos::ZERO], "its task thinks");
-    assert_eq!(asks.complete(1, task, Left::Waiting, us(2000)), [us(7), us(40)]);
+    assert_eq!(asks.complete(0, task, (Left::Waiting, false), us(1000)), [us(7), Nanos::ZERO], "its task thinks");
+    assert_eq!(asks.complete(1, task, (Left::Waiting, true), us(2000)), [us(7), us(40)]);
     // What waits is there 20 us after the completion, and 9 us later more is asked for.
     asks.completed(1, task, true, us(2007), us(50));
     assert_eq!(asks.next(), Some(us(2019)));
@@ -217,6 +218,64 @@ fn what_happens_when_a_request_is_complete_is_what_was_seen_to() {
     asks.asked(us(3056));
     asks.inserted(2, task, us(4000), us(50));
     assert_eq!(asks.next(), Some(us(4007)));
+}
+
+#[test]
+fn where_nothing_waits_the_kernel_asks_when_the_task_has_gone_on() {
+    let turnaround = |run| Turnaround { heard: us(2), run, inserted: Some(us(8)), ..Turnaround::default() };
+    let task = ProcessId(1);
+    let mut asks = usual(turnaround(Some(us(30))), &[true]);
+    asks.complete(0, task, (Left::Nothing, false), us(1000));
+    assert!(asks.asks_after_completion(0, task) && !asks.is_quiet_after(0, task));
+    asks.completed(0, task, false, us(1002), us(50));
+    assert_eq!(asks.next(), Some(us(1030)));
+    let mut asks = usual(turnaround(None), &[true, false]);
+    asks.complete(0, task, (Left::Nothing, false), us(1000));
+    assert!(!asks.asks_after_completion(0, task) && asks.is_quiet_after(0, task));
+    assert!(!asks.is_quiet_after(1, task), "its task thinks");
+}
+
+#[test]
+fn a_task_chooses_when_it_was_seen_to_and_seldom_asks_on() {
+    let turnaround = |more| Turnaround { inserted: Some(us(20)), choice: Some(us(6)), more, ..Turnaround::default() };
+    let task = ProcessId(1);
+    let asked_on = |more| {
+        let mut asks = usual(turnaround(more), &[]);
+        asks.stood(7, task);
+        asks.inserted(7, task, us(100), us(10));
+        assert_eq!(asks.next(), Some(us(114)));
+        asks.asked(us(114));
+        asks.begin_to_ask(us(114));
+        asks.chosen(RequestId::from_index(0), us(114));
+        let (_, by) = asks.take_issue(us(120)).unwrap();
+        asks.issued((9, ProcessId(2)), by, us(120), us(50));
+        asks.next()
+    };
+    assert_eq!(asked_on(None), None);
+    assert_eq!(asked_on(Some(us(13))), Some(us(133)));
+}
+
+#[test]
+fn a_task_that_looked_before_anything_waited_asks_all_the_same() {
+    let task = ProcessId(1);
+    let beside = |inserted: u64| {
+        let mut asks = usual(Turnaround::default(), &[]);
+        asks.stood(7, task);
+        asks.leaves_over(us(100));
+        asks.inserted(7, task, us(inserted), us(20));
+        asks.asked(us(inserted + 19));
+        asks.begin_to_ask(us(inserted + 19));
+        (asks.asks_beside(), asks.is_early())
+    };
+    assert_eq!([90, 105, 106].map(beside), [(true, false), (true, false), (false, false)]);
+    // Another is about to hand over what waits.
+    let mut asks = usual(Turnaround { restarted: Some(us(30)), ..Turnaround::default() }, &[]);
+    asks.complete(7, task, (Left::Waiting, false), us(1000));
+    asks.completed(7, task, true, us(1000), us(50));
+    asks.inserted(7, task, us(1001), us(20));
+    asks.asked(us(1020));
+    asks.begin_to_ask(us(1020));
+    assert!(asks.asks_beside() && asks.is_early());
 }
 
 #[test]

@@ -14,11 +14,17 @@ impl BlockLayer {
         now: Nanos,
         device: &mut D,
     ) {
-        let seen = self.asks().is_some_and(|asks| asks.saw_completed(tag));
+        let seen = self.asks().is_some_and(|asks| asks.asks_after_completion(tag, process));
         let waiting = seen || self.pulled.is_some() || !self.bypass.is_empty() || !self.queue.retries;
         match self.scheduler.runs_after_completion() {
             Some(at) if !waiting && at > now => self.timer = Some(at).filter(|_| self.scheduler.queued() > 0),
             None if !waiting => self.timer = None,
+            _ if !waiting && self.asks().is_some_and(|asks| asks.is_quiet_after(tag, process)) => {
+                // Should the task not come, somebody has to.
+                if self.scheduler.queued() > 0 {
+                    self.retry.get_or_insert(retry_at(now));
+                }
+            }
             _ => {
                 self.retry = None;
                 let waits = self.pulled.is_some();
@@ -66,13 +72,18 @@ impl BlockLayer {
     fn choose<D: Device>(&mut self, now: Nanos, device: &mut D) {
         let stood = self.asks().map_or(Nanos::ZERO, |asks| asks.begin_to_ask(now));
         self.scheduler.clock_stood(stood);
-        if self.pulled.is_some() && self.asks().is_some_and(|asks| asks.is_seen()) {
+        if self.pulled.is_some() && self.asks().is_some_and(|asks| asks.asks_beside()) {
             // Another CPU has that, which was asking at the same time.
             let first = self.pulled.take();
             if self.look_ahead(now, device) {
                 self.also_pulled.extend(self.pulled.take());
             }
             self.pulled = first;
+            if self.asks().is_some_and(|asks| asks.is_early()) {
+                // That is about to go to the device.
+                self.scheduler.clock_stood(Nanos::ZERO);
+                return;
+            }
         }
         while !self.plug.is_plugged() {
             let room = self.in_flight < self.queue.queue_depth;
@@ -92,6 +103,9 @@ impl BlockLayer {
             let Some(asks) = self.asks() else { break };
             let Some(id) = chosen else {
                 asks.was_busy(true);
+                if !left {
+                    asks.leaves_over(now);
+                }
                 break;
             };
             let busy = asks.is_busy();

@@ -357,14 +357,15 @@ proptest! {
                 let choice_takes = Nanos(*choice);
                 let drawn = |n: usize| {
                     let [resumed, heard, stood] = [n + 3, n + 4, n + 5].map(|n| time(n).unwrap_or_default());
-                    let [restarted, asked, inserted, follows] = [n, n + 1, n + 2, n + 6].map(time);
+                    let [restarted, asked, run, inserted] = [n, n + 1, n + 2, n + 6].map(time);
+                    let [choice, more, follows] = [n + 1, n + 3, n + 5].map(time);
                     let left = [Left::Nothing, Left::Others, Left::Waiting][n % 3];
-                    let situation = Situation { rest: resumed, left };
-                    (situation, Turnaround { resumed, heard, restarted, asked, inserted, stood, follows })
+                    let situation = Situation { rest: resumed, left, queued: n % 2 == 0 };
+                    (situation, Turnaround { resumed, heard, restarted, asked, run, inserted, choice, more, stood, follows })
                 };
                 let hand_overs = match times.first() {
                     Some(Some(rested)) => {
-                        let turnarounds = Turnarounds::new(Nanos(*rested), (0..times.len()).map(drawn)).unwrap();
+                        let turnarounds = Turnarounds::new(&[Nanos(rested / 2), Nanos(*rested)], (0..times.len()).map(drawn)).unwrap();
                         HandOvers::usual(turnarounds, (0..records.len()).map(|n| n % 3 > 0).collect(), choice_takes)
                     }
                     _ => HandOvers::new((0..records.len()).map(of).collect(), choice_takes),

@@ -5,7 +5,6 @@ use super::measure::{Recording, by_sector};
 use super::moods::{Mood, Moods, Told};
 use super::moves::{Moved, Moves};
 use super::predict::Figures;
-use super::rest::RESTED;
 use super::seen::Seen;
 use super::turnaround;
 use super::usual::{Usual, going_on};
@@ -154,9 +153,6 @@ impl<'a> Replayable<'a> {
         let requests: Vec<ReplayRecord> = records.iter().map(ReplayRecord::from).collect();
         let source = Dependent::new(requests, infer(&records, &InferOptions::default())?, 1.0);
         let ways = usual.further(from).ways(self.recording);
-        // Two tasks whose answers come together go on on two CPUs at once. Where what happens then is drawn for one after the other, they do not:
-        // they come apart, and one loses its turn.
-        let ways = if across.turnarounds.is_some() { Ways { hold: Nanos::ZERO, ..ways } } else { ways };
         self.run(source, Begin { tick, moved }, (seed, ways), &config, on)
     }
 
@@ -263,17 +259,17 @@ impl<'a> Across<'a> {
     /// task goes on hangs on the pattern, and on the mood in which the machine was.
     pub(super) fn new<'b>(
         from: impl Iterator<Item = &'b Replayable<'b>>,
-        to: impl Iterator<Item = &'b Replayable<'b>> + Clone,
-        cell: impl Iterator<Item = &'b Replayable<'b>>,
+        to: impl Iterator<Item = &'b Replayable<'b>>,
+        cell: impl Iterator<Item = &'b Replayable<'b>> + Clone,
         moves: Moves<'a>,
     ) -> Self {
         let from: Vec<Usual> = from.map(|r| r.usual).collect();
-        let typical = Usual::typical(&to.clone().map(|r| r.usual).collect::<Vec<_>>());
-        let turnarounds = to.flat_map(|r| r.own.turnarounds.iter().copied());
+        let typical = Usual::typical(&to.map(|r| r.usual).collect::<Vec<_>>());
+        let turnarounds = cell.clone().flat_map(|r| r.own.turnarounds.iter().copied());
         Self {
             moves,
             from: Usual::typical(&from),
-            turnarounds: Turnarounds::new(RESTED, turnarounds),
+            turnarounds: Turnarounds::new(&turnaround::RESTS, turnarounds),
             to: cell.map(|r| r.usual.or(typical)).collect(),
             moods: Vec::new(),
         }

@@ -9,38 +9,56 @@ use iopilot_trace::TraceRecord;
 
 /// Who was given several requests hands them over in shorter steps than this.
 const AT_ONCE: Nanos = Nanos::from_micros(30);
+/// After shorter rests than the first the last turnaround is not over, and both are on two CPUs; from the second on a machine has rested.
+pub(super) const RESTS: [Nanos; 2] = [Nanos::from_micros(100), rest::RESTED];
 
 /// Of `records`, which were handed to the scheduler when they arrived and after each of which that happened: each time that a task went on at
 /// once. A scheduler chooses `choice` before a request reaches the device, where it was not seen to.
 pub(super) fn of_each(records: &[TraceRecord], hand_overs: &[HandOver], choice: Nanos) -> Vec<(Situation, Turnaround)> {
+    let sorted = |time: fn(&TraceRecord) -> Option<Nanos>| {
+        let mut all: Vec<Nanos> = records.iter().filter_map(time).collect();
+        all.sort_unstable();
+        all
+    };
     let mut issues: Vec<(Nanos, usize)> =
         (records.iter().enumerate()).filter_map(|(n, r)| Some((r.issue?, n))).collect();
     issues.sort_unstable();
+    let (arrivals, ends) = (sorted(|r| Some(r.arrival)), sorted(|r| r.completion));
     let rests = rest::long(records);
-    let mut ends: Vec<Nanos> = records.iter().filter_map(|r| r.completion).collect();
-    ends.sort_unstable();
-    // Whether any has been issued before and is not complete by then.
-    let in_device =
-        |at: Nanos| issues.partition_point(|&(issue, _)| issue < at) > ends.partition_point(|&end| end <= at);
+    // How many had been issued, and the first that was from then on, if that was soon.
+    let issued = |at: Nanos| issues.partition_point(|&(issue, _)| issue < at);
+    let next_issue = |from: Nanos| issues.get(issued(from)).filter(|(at, _)| at.since(from) < WAITED).copied();
+    let asked_on = |n: usize| Some(hand_overs[n].asked.as_ref()?.issued.as_ref()?.after);
     let of = |AtOnce { of, before, end, resumed }: AtOnce| {
-        // What came to the device first, if it was there already.
-        let first = issues.get(issues.partition_point(|&(at, _)| at < end));
-        let waited = first.filter(|&&(at, n)| records[n].arrival < end && at.since(end) < WAITED);
-        let more = waited.and_then(|&(_, n)| Some(hand_overs[n].asked.as_ref()?.issued.as_ref()?.after));
-        let HandOver { heard, issued, .. } = hand_overs[before];
         let next = &hand_overs[of];
         let seen = next.asked.as_ref().and_then(|asked| asked.inserted.as_ref());
-        let inserted = seen.map(|ask| ask.after + ask.choice.unwrap_or(choice)).or(next.inserted);
-        let follows = issued.filter(|takes| *takes < AT_ONCE);
-        let restarted = waited.map(|(at, _)| at.since(end));
-        // Where nobody was seen to ask after it, somebody else was faster, and it is not known how long it would have taken.
-        let left = match restarted.is_some() && more.is_some() {
-            true => Left::Waiting,
-            false if in_device(end) => Left::Others,
-            false => Left::Nothing,
+        // When the task was given a request, of whomever.
+        let given = seen.filter(|ask| ask.choice.is_some()).map(|ask| end + resumed + ask.after);
+        // What came to the device first, if it was there already, and not because the task was given it.
+        let waited =
+            next_issue(end).filter(|&(at, n)| records[n].arrival < end && given.is_none_or(|given| given > at));
+        let HandOver { heard, issued: follows, asked: ref after, .. } = hand_overs[before];
+        let turnaround = Turnaround {
+            resumed,
+            heard,
+            restarted: waited.map(|(at, _)| at.since(end)),
+            asked: waited.and_then(|(_, n)| asked_on(n)),
+            run: after.as_ref().and_then(|after| Some(after.completed.as_ref()?.after)),
+            inserted: seen.map(|ask| ask.after + ask.choice.unwrap_or(choice)).or(next.inserted),
+            choice: seen.and_then(|ask| ask.choice),
+            more: given.and_then(next_issue).and_then(|(_, n)| asked_on(n)),
+            stood: next.stood,
+            follows: follows.filter(|takes| *takes < AT_ONCE),
         };
-        let turnaround = Turnaround { resumed, heard, restarted, asked: more, inserted, stood: next.stood, follows };
-        (Situation { rest: rests[before], left }, turnaround)
+        // Where nobody was seen to ask after it, somebody else was faster, and it is not known how long it would have taken.
+        let left = match turnaround.asked {
+            Some(_) => Left::Waiting,
+            None if issued(end) > ends.partition_point(|&other| other <= end) => Left::Others,
+            None => Left::Nothing,
+        };
+        let not_issued = arrivals.partition_point(|&at| at < end).saturating_sub(issued(end));
+        let queued = not_issued > usize::from(left == Left::Waiting);
+        (Situation { rest: rests[before], left, queued }, turnaround)
     };
     resumptions(records).map(of).collect()
 }
@@ -85,12 +103,36 @@ mod tests {
             restarted: Some(us(15)),
             asked: Some(us(7)),
             inserted: Some(us(10)),
+            choice: Some(us(2)),
+            run: None,
+            more: None,
             stood: us(3),
             follows: Some(us(9)),
         };
         let rest = Nanos::MAX;
-        assert_eq!(told(seen(None, Some(7))), [(Situation { rest, left: Left::Waiting }, expected)]);
+        assert_eq!(told(seen(None, Some(7))), [(Situation { rest, left: Left::Waiting, queued: false }, expected)]);
         let not_asked = Turnaround { asked: None, ..expected };
-        assert_eq!(told(seen(None, None)), [(Situation { rest, left: Left::Nothing }, not_asked)]);
+        assert_eq!(told(seen(None, None)), [(Situation { rest, left: Left::Nothing, queued: true }, not_asked)]);
+    }
+
+    #[test]
+    fn what_the_task_is_given_did_not_wait_for_the_device() {
+        // The first task goes on, asks, and is given the second's request, which had waited in the scheduler; then it asks on.
+        let records = [read(1, [0, 10, 500]), read(2, [20, 525, 900]), read(1, [510, 540, 1000])];
+        let ask = |after, choice: Option<u64>| Some(Ask { after: us(after), choice: choice.map(us), ..Ask::default() });
+        let seen = |asked| HandOver { asked: Some(asked), ..HandOver::default() };
+        let first = seen(AskedAfter { completed: ask(40, None), ..AskedAfter::default() });
+        let second = seen(AskedAfter { issued: ask(6, None), ..AskedAfter::default() });
+        let third = seen(AskedAfter { inserted: ask(12, Some(3)), ..AskedAfter::default() });
+        let expected = Turnaround {
+            resumed: us(10),
+            run: Some(us(40)),
+            inserted: Some(us(15)),
+            choice: Some(us(3)),
+            more: Some(us(6)),
+            ..Turnaround::default()
+        };
+        let situation = Situation { rest: Nanos::MAX, left: Left::Nothing, queued: true };
+        assert_eq!(of_each(&records, &[first, second, third], us(1)), [(situation, expected)]);
     }
 }
