@@ -6,6 +6,7 @@
 
 mod hand_over;
 mod judge;
+mod kept;
 mod measure;
 mod moods;
 mod moves;

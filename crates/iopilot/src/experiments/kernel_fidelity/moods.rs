@@ -38,6 +38,30 @@ pub(super) struct Mood {
     pub(super) moves: TagMoves,
 }
 
+impl Mood {
+    /// The same where a task keeps its tag the more often the more `by` is above zero: the odds of each chance are `e` to this times what they were.
+    pub(super) fn kept_more(&self, by: f64) -> Self {
+        let of = |chance: f64| logistic(logit(chance) + by);
+        let odds = self.odds.iter().map(|odds| TagOdds {
+            rest_us: odds.rest_us,
+            here: odds.here.map(of),
+            away: odds.away.map(of),
+            gone: odds.gone.map(of),
+        });
+        Self { odds: odds.collect(), moves: self.moves }
+    }
+}
+
+/// The logarithm of the odds of a chance. One that always or never was so is taken for one in two hundred.
+pub(super) fn logit(chance: f64) -> f64 {
+    let chance = chance.clamp(0.005, 0.995);
+    (chance / (1.0 - chance)).ln()
+}
+
+fn logistic(x: f64) -> f64 {
+    1.0 / (1.0 + (-x).exp())
+}
+
 /// By mood, of [`ELSEWHERE`].
 #[derive(Clone, Debug)]
 pub(super) struct Moods([Mood; ELSEWHERE.len()]);
@@ -102,6 +126,19 @@ mod tests {
     #[test]
     fn the_more_tasks_go_on_elsewhere_the_worse_the_mood() {
         assert_eq!([0, 2, 3, 10, 40].map(|elsewhere| told(elsewhere).mood), [0, 0, 1, 4, 5]);
+    }
+
+    #[test]
+    fn the_better_the_mood_the_more_often_tags_are_kept() {
+        let mood = Moods::of(&[]).in_which(&told(0)).clone();
+        let more = mood.kept_more(2.0_f64.ln());
+        assert_eq!(more.moves, mood.moves);
+        for (more, usual) in more.odds.iter().zip(&mood.odds) {
+            // The odds are twice what they were.
+            assert!((more.here[0] - 2.0 * usual.here[0] / (1.0 + usual.here[0])).abs() < 1e-9, "{more:?}");
+            assert!((logit(more.gone[1]) - logit(usual.gone[1]) - 2.0_f64.ln()).abs() < 1e-9, "{more:?}");
+        }
+        assert!((logit(0.0) + logit(1.0)).abs() < 1e-9 && logit(0.0).is_finite());
     }
 
     #[test]

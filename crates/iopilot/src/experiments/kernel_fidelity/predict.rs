@@ -2,7 +2,7 @@
 
 use super::hand_over::Asked;
 use super::measure::Measured;
-use super::moods::{Moods, Told};
+use super::moods::{Mood, Moods, Told};
 use super::moves::Moves;
 use super::picks::{Picks, picks};
 use super::race::raced_for;
@@ -150,6 +150,28 @@ pub(super) fn all(
         let all = measured.iter().zip(&told).filter(|(m, _)| m.scheduler == scheduler && of(m.cell));
         all.flat_map(|(_, told)| told).copied().collect()
     };
+    // How restless the machine was in each of a cell's recordings is told by that, what it is worth in a race by all with as many tasks.
+    let mood = |(m, recordings): (&Measured, &Vec<Replayable<'_>>)| -> anyhow::Result<Vec<Mood>> {
+        if !races(m) {
+            return Ok(Vec::new());
+        }
+        let alike = |cell: Cell| (cell.processes, cell.depth) == (m.cell.processes, m.cell.depth);
+        let (moods, here) = (Moods::of(&raced(m.scheduler, &alike)), raced(m.scheduler, &|cell| cell == m.cell));
+        let machine = of_depth(m.cell.depth);
+        let (scheduler, config) = (SchedulerSpec::parse(SCHEDULERS[m.scheduler])?, machine.run_config(&options));
+        let same = || usual(m.scheduler, m.cell);
+        let moves = Moves::new((plan, &disk), m.cell, recordings.len(), recordings.len());
+        let across = Across::new(same(), same(), of_cell(m.scheduler, m.cell), moves);
+        let asked = Asked::default();
+        let rig = Rig { machine: &machine, scheduler: &scheduler, config: &config, across: None, asked, setup };
+        let of = |(r, told): (&Replayable<'_>, &Told)| r.in_mood(moods.in_which(told), &across, &rig);
+        recordings.par_iter().zip(&here).map(of).collect()
+    };
+    let moods: Vec<Vec<Mood>> = measured.par_iter().zip(&recordings).map(mood).collect::<anyhow::Result<_>>()?;
+    let moods_of = |scheduler: usize, cell: Cell| -> &[Mood] {
+        let here = measured.iter().position(|m| (m.scheduler, m.cell) == (scheduler, cell));
+        here.map_or(&[], |n| &moods[n])
+    };
     let one = |(m, recordings): (&Measured, &Vec<Replayable<'_>>)| -> anyhow::Result<Predicted> {
         let depth = m.cell.depth;
         let machine = of_depth(depth);
@@ -163,13 +185,9 @@ pub(super) fn all(
             let spec: SchedulerSpec = SchedulerSpec::parse(SCHEDULERS[scheduler])?;
             let across = (scheduler != m.scheduler || question.is_of_itself()).then(|| {
                 let moves = Moves::new((plan, &disk), m.cell, recordings.len(), turns(scheduler, m.cell));
-                // How restless the machine was is told by the cell's own recordings, what that is worth in a race by all with as many tasks.
-                let alike = |cell: Cell| (cell.processes, cell.depth) == (m.cell.processes, m.cell.depth);
-                let moods = Moods::of(&raced(scheduler, &alike));
-                let here = raced(scheduler, &|cell| cell == m.cell);
                 let cell = of_cell(scheduler, m.cell);
                 Across::new(usual(m.scheduler, m.cell), usual(scheduler, m.cell), cell, moves)
-                    .racing(&moods, here.iter())
+                    .racing(moods_of(scheduler, m.cell))
             });
             let rig = Rig { machine: &machine, scheduler: &spec, config: &config, across, asked, setup };
             *figures = recordings.iter().map(|r| r.figures(&rig)).collect::<anyhow::Result<_>>()?;

@@ -2,7 +2,7 @@
 
 use super::hand_over::{Asked, of_each, of_tags};
 use super::measure::{Recording, by_sector};
-use super::moods::{Mood, Moods, Told};
+use super::moods::{Mood, Told};
 use super::moves::{Moved, Moves};
 use super::predict::Figures;
 use super::seen::Seen;
@@ -35,7 +35,7 @@ const SECOND: u64 = 1_000_000_000;
 
 /// A recording with what its tasks depended on.
 pub(super) struct Replayable<'a> {
-    recording: &'a Recording,
+    pub(super) recording: &'a Recording,
     /// Of which turn it is.
     turn: usize,
     usual: Usual,
@@ -130,7 +130,7 @@ impl<'a> Replayable<'a> {
     }
 
     /// One replay under another scheduler than it was recorded under.
-    fn once(&self, across: &Across<'_>, draw: u64, on: &Rig<'_>) -> anyhow::Result<RunReport> {
+    pub(super) fn once(&self, across: &Across<'_>, draw: u64, on: &Rig<'_>) -> anyhow::Result<RunReport> {
         let usual = across.usual(self.turn, draw);
         let from = self.usual.or(across.from);
         let of_each = across.turnarounds.clone();
@@ -242,6 +242,7 @@ impl<'a> Replayable<'a> {
 }
 
 /// What is usual on the machine under two schedulers.
+#[derive(Clone)]
 pub(super) struct Across<'a> {
     /// The one that was recorded.
     from: Usual,
@@ -250,7 +251,7 @@ pub(super) struct Across<'a> {
     moves: Moves<'a>,
     /// What happens there when a request is complete, where that was watched.
     turnarounds: Option<Turnarounds>,
-    /// The chances where they race for tags there, recording by recording.
+    /// The chances where they race for tags there, turn by turn.
     moods: Vec<Mood>,
 }
 
@@ -275,9 +276,19 @@ impl<'a> Across<'a> {
         }
     }
 
-    /// The same where tasks race for tags in these `moods`, one recording's after the other.
-    pub(super) fn racing<'b>(self, moods: &Moods, recordings: impl Iterator<Item = &'b Told>) -> Self {
-        Self { moods: recordings.map(|told| moods.in_which(told)).cloned().collect(), ..self }
+    /// The same where tasks race for tags in these `moods`, turn by turn.
+    pub(super) fn racing(self, moods: &[Mood]) -> Self {
+        Self { moods: moods.to_vec(), ..self }
+    }
+
+    /// The same where the mood is this one in each turn.
+    pub(super) fn always_in(&self, mood: &Mood) -> Self {
+        Self { moods: vec![mood.clone(); self.to.len()], ..self.clone() }
+    }
+
+    /// How many turns of the other scheduler there are.
+    pub(super) fn turns(&self) -> usize {
+        self.to.len()
     }
 
     /// What is usual in the other's turn in which that of turn `turn` is replayed at its draw `draw`.
@@ -285,9 +296,9 @@ impl<'a> Across<'a> {
         self.to.get(self.moves.other(turn, draw)).copied().unwrap_or_default()
     }
 
-    /// The mood of a recording of turn `turn` at its draw `draw`: each of them has all.
+    /// The mood of that.
     fn mood(&self, turn: usize, draw: u64) -> Option<&Mood> {
-        self.moods.get((turn + draw as usize).checked_rem(self.moods.len())?)
+        self.moods.get(self.moves.other(turn, draw))
     }
 }
 

@@ -1,0 +1,107 @@
+//! How often tasks kept their tags in a recording, and with which chances they do.
+//!
+//! With which chances a task keeps its tag is told by the recordings in which it can be followed who was called ([`super::races`]), and hardly any
+//! with backward readers can. How often tags are kept is told by each, whoever was called.
+
+use super::moods::{Mood, logit};
+use super::race::kept;
+use super::replay::{Across, Replayable, Rig};
+
+/// So many replays tell how often tags are kept.
+const REPLAYS: u64 = 4;
+/// So often the chances are put right.
+const STEPS: usize = 3;
+/// No further than so: then something else is off.
+const FURTHEST: f64 = 2.0;
+
+impl Replayable<'_> {
+    /// `mood`, and so much better or worse that in replays of this recording tasks keep their tags as often as they did in it; `across` is from its
+    /// scheduler to the same. As it is where the recording does not tell how often they did.
+    pub(super) fn in_mood(&self, mood: &Mood, across: &Across<'_>, on: &Rig<'_>) -> anyhow::Result<Mood> {
+        let Some(wanted) = kept(&self.recording.records).map(logit) else { return Ok(mood.clone()) };
+        let mut config = on.config.clone();
+        config.log = true;
+        let rig = Rig { config: &config, across: None, ..*on };
+        let told = |by: f64| -> anyhow::Result<Option<f64>> {
+            let across = across.always_in(&mood.kept_more(by));
+            // All where the recording was.
+            let once = |n: u64| Ok(kept(&self.once(&across, n * across.turns() as u64, &rig)?.log.unwrap_or_default()));
+            let shares: Vec<Option<f64>> = (0..REPLAYS).map(once).collect::<anyhow::Result<_>>()?;
+            let (sum, n) = shares.iter().flatten().fold((0.0, 0.0), |(sum, n), share| (sum + share, n + 1.0));
+            Ok((n > 0.0).then(|| logit(sum / n)))
+        };
+        let (mut by, mut slope) = (0.0_f64, 1.0_f64);
+        let mut last: Option<(f64, f64)> = None;
+        for _ in 0..STEPS {
+            let Some(now) = told(by)? else { return Ok(mood.clone()) };
+            // Of a short step chance tells more than the step does.
+            if let Some((before, then)) = last.filter(|(before, _)| (by - before).abs() > 0.05) {
+                slope = ((now - then) / (by - before)).clamp(0.3, 1.5);
+            }
+            last = Some((by, now));
+            by = (by + (wanted - now) / slope).clamp(-FURTHEST, FURTHEST);
+        }
+        Ok(mood.kept_more(by))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::hand_over::Asked;
+    use super::super::measure::{Path, Recording};
+    use super::super::moods::Moods;
+    use super::super::moves::Moves;
+    use super::super::predict::of_depth;
+    use super::super::{Cell, Plan};
+    use super::*;
+    use crate::experiments::Setup;
+    use iopilot_block::Nanos;
+    use iopilot_device::load_disk;
+    use iopilot_live::ReadPattern;
+    use iopilot_sched::SchedulerSpec;
+    use iopilot_sim::workload::{FioJobs, Workload};
+    use iopilot_sim::{Machine, Progress, RunOptions, TagOdds, simulate};
+
+    #[test]
+    fn in_its_mood_tasks_keep_their_tags_as_often_as_they_did() {
+        let machine = of_depth(&Machine::for_disk("hd-500-16").unwrap(), 4);
+        let none = SchedulerSpec::parse("none").unwrap();
+        let setup = Setup { seed: 42, quick: false, progress: &Progress::default() };
+        let recorded = |chance: f64| {
+            let mut machine = machine.clone();
+            machine.host.tag_odds =
+                vec![TagOdds { rest_us: 0.0, here: [chance; 4], away: [chance; 4], gone: [chance; 2] }];
+            let jobs = "[readers]\nrw=randread\nbs=4k\nsize=4g\nnumjobs=16\nnumber_ios=60\n";
+            let workload = Workload::Fio { name: "readers".to_owned(), jobs: FioJobs::parse(jobs, "readers").unwrap() };
+            let options = RunOptions { seed: 42, log: true };
+            let mut records = simulate(&machine, &workload, &none, &options, setup.progress).unwrap().log.unwrap();
+            records.sort_by_key(|r| r.arrival);
+            Recording { records, origin: Nanos::ZERO, seen: Vec::new(), path: Path::default() }
+        };
+        let (plan, disk) = (Plan::new(false), load_disk("hd-500-16").unwrap());
+        let cell = Cell { pattern: ReadPattern::Strided512k, processes: 16, depth: 4 };
+        let config = machine.run_config(&RunOptions { seed: 42, log: false });
+        let usual = Moods::of(&[]);
+        for chance in [0.3, 0.8] {
+            let recording = recorded(chance);
+            let one = Replayable::new(0, &recording).unwrap();
+            let all = || std::iter::once(&one);
+            let across = Across::new(all(), all(), all(), Moves::new((&plan, &disk), cell, 1, 1));
+            let rig = Rig {
+                machine: &machine,
+                scheduler: &none,
+                config: &config,
+                across: None,
+                asked: Asked::default(),
+                setup: &setup,
+            };
+            let mood = one.in_mood(usual.in_which(&one.told()), &across, &rig).unwrap();
+            let mut config = config.clone();
+            config.log = true;
+            let rig = Rig { config: &config, across: None, ..rig };
+            let again = |n: u64| kept(&one.once(&across.always_in(&mood), n, &rig).unwrap().log.unwrap()).unwrap();
+            let (wanted, told) = (kept(&recording.records).unwrap(), (4..12).map(again).sum::<f64>() / 8.0);
+            assert!((wanted - told).abs() < 0.06, "{chance}: {wanted} {told}");
+        }
+    }
+}
