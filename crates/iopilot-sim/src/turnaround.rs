@@ -98,10 +98,29 @@ impl Turnarounds {
         of.iter().flat_map(|(_, of)| of).all(|of| !of.is_empty()).then_some(Self { of })
     }
 
+    /// The same, but what was seen often enough in a situation among `those` is as it was there.
+    #[must_use]
+    pub fn rather(&self, those: impl IntoIterator<Item = (Situation, Turnaround)>) -> Self {
+        let mut seen: Vec<[Vec<Turnaround>; Situation::KINDS]> = vec![Default::default(); self.of.len()];
+        for (situation, turnaround) in those {
+            seen[self.rested(situation.rest)][situation.kind()].push(turnaround);
+        }
+        let mut of = self.of.clone();
+        for (kinds, (_, all)) in seen.into_iter().zip(&mut of) {
+            let enough = kinds.into_iter().zip(all).filter(|(seen, _)| seen.len() >= ENOUGH);
+            enough.for_each(|(seen, all)| *all = seen.into());
+        }
+        Self { of }
+    }
+
+    /// Which of the rests it is.
+    fn rested(&self, rest: Nanos) -> usize {
+        self.of.partition_point(|&(from, _)| from <= rest).max(1) - 1
+    }
+
     /// One that was seen in such a situation.
     pub(crate) fn draw(&self, situation: Situation, random: &mut impl Rng) -> Turnaround {
-        let rested = self.of.partition_point(|&(from, _)| from <= situation.rest).max(1) - 1;
-        let of = &self.of[rested].1[situation.kind()];
+        let of = &self.of[self.rested(situation.rest)].1[situation.kind()];
         of[random.random_range(0..of.len())]
     }
 }
@@ -137,6 +156,11 @@ mod tests {
         assert_eq!(drawn(9999, Waiting, true), resumed(4), "after the shortest rest, but of the same");
         assert_eq!(drawn(0, Others, true), resumed(2), "whether something is queued or not");
         assert_eq!(drawn(0, Nothing, false), resumed(2), "neither");
+        // What one of several recordings tells often enough is as it was there.
+        let one =
+            turnarounds.rather(seen(800, (Others, false), 8, ENOUGH).chain(seen(100, (Waiting, false), 9, ENOUGH - 1)));
+        let mut drawn = |rest, left| one.draw(situation(rest, left, false), &mut random);
+        assert_eq!([drawn(500, Others), drawn(100, Waiting)], [resumed(8), resumed(1)]);
         assert!(Turnarounds::new(&[Nanos(500)], []).is_none());
         let one = Turnarounds::new(&[Nanos(500)], [(situation(0, Nothing, false), resumed(7))]).unwrap();
         assert_eq!(one.draw(situation(900, Waiting, true), &mut random), resumed(7));

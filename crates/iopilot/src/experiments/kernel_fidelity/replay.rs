@@ -133,7 +133,7 @@ impl<'a> Replayable<'a> {
     pub(super) fn once(&self, across: &Across<'_>, draw: u64, on: &Rig<'_>) -> anyhow::Result<RunReport> {
         let usual = across.usual(self.turn, draw);
         let from = self.usual.or(across.from);
-        let of_each = across.turnarounds.clone();
+        let of_each = across.turnarounds(self.turn, draw).cloned();
         let (records, goes_on) = match &of_each {
             Some(_) => going_on(&self.recording.records),
             None => (usual.resumed(from, &self.recording.records), Vec::new()),
@@ -249,8 +249,8 @@ pub(super) struct Across<'a> {
     /// The other, turn by turn.
     to: Vec<Usual>,
     moves: Moves<'a>,
-    /// What happens there when a request is complete, where that was watched.
-    turnarounds: Option<Turnarounds>,
+    /// What happens there when a request is complete, turn by turn, where that was watched: what a turn tells seldom is as in all of them.
+    turnarounds: Vec<Turnarounds>,
     /// The chances where they race for tags there, turn by turn.
     moods: Vec<Mood>,
 }
@@ -266,11 +266,12 @@ impl<'a> Across<'a> {
     ) -> Self {
         let from: Vec<Usual> = from.map(|r| r.usual).collect();
         let typical = Usual::typical(&to.map(|r| r.usual).collect::<Vec<_>>());
-        let turnarounds = cell.clone().flat_map(|r| r.own.turnarounds.iter().copied());
+        let all = Turnarounds::new(&turnaround::RESTS, cell.clone().flat_map(|r| r.own.turnarounds.iter().copied()));
+        let turn = |r: &Replayable<'_>| Some(all.as_ref()?.rather(r.own.turnarounds.iter().copied()));
         Self {
             moves,
             from: Usual::typical(&from),
-            turnarounds: Turnarounds::new(&turnaround::RESTS, turnarounds),
+            turnarounds: cell.clone().filter_map(turn).collect(),
             to: cell.map(|r| r.usual.or(typical)).collect(),
             moods: Vec::new(),
         }
@@ -294,6 +295,11 @@ impl<'a> Across<'a> {
     /// What is usual in the other's turn in which that of turn `turn` is replayed at its draw `draw`.
     fn usual(&self, turn: usize, draw: u64) -> Usual {
         self.to.get(self.moves.other(turn, draw)).copied().unwrap_or_default()
+    }
+
+    /// What happened in that when a request was complete.
+    fn turnarounds(&self, turn: usize, draw: u64) -> Option<&Turnarounds> {
+        self.turnarounds.get(self.moves.other(turn, draw))
     }
 
     /// The mood of that.
