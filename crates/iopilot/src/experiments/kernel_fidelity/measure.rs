@@ -34,6 +34,8 @@ pub(super) const KNOWN: f64 = 2.5;
 const AGAIN: usize = 4;
 /// What the part of a task is moved on by, in bytes, from one turn of the schedulers to the next: what most of them read in one.
 const APART: u64 = 32 << 20;
+/// In the turn after so many it is where it was in the first one; the angle of the medium is another each time.
+const PLACES: usize = 96;
 
 /// What reached the disk, from the first request of a load to the last.
 pub(super) struct Recording {
@@ -162,7 +164,7 @@ pub(super) fn all(plan: &Plan, setup: &Setup<'_>) -> anyhow::Result<Vec<Measured
             // Each scheduler in turn, so that what drifts meets all of them, and what they read does not tell them apart. Who
             // differs from turn to turn more than the others goes on when these are known.
             for turn in 0..recordings.most {
-                load.skip = turn as u64 * apart(plan, cell);
+                load.skip = skip(plan, cell, turn);
                 let start = Start::of_turn(&spec, turn);
                 let unknown = |m: &&mut Measured| turn == 0 || !recordings.are_enough(turn, m.spread().error);
                 // One that is known is so for good: the turns of each are the first ones.
@@ -182,10 +184,11 @@ pub(super) fn all(plan: &Plan, setup: &Setup<'_>) -> anyhow::Result<Vec<Measured
     Ok(measured)
 }
 
-/// How far the places of a task are moved on from one turn to the next, in bytes: as many turns as may be made have room in its part.
-pub(super) fn apart(plan: &Plan, cell: Cell) -> u64 {
-    let turns = (plan.effort)(cell).recordings.most as u64;
-    APART.min(plan.size / u64::from(cell.processes) / (turns + 1))
+/// By how much the places of a task are further in its part in turn `turn` than in the first, in bytes: as many as there are have room in it.
+pub(super) fn skip(plan: &Plan, cell: Cell, turn: usize) -> u64 {
+    let places = (plan.effort)(cell).recordings.most.min(PLACES) as u64;
+    let apart = APART.min(plan.size / u64::from(cell.processes) / (places + 1));
+    (turn % PLACES) as u64 * apart
 }
 
 /// A recording of a disk that was on time; of several that were late the least so, once there are no `spare` ones.

@@ -1,20 +1,23 @@
 //! [`Moves`]: from where a load was recorded to where it was under another scheduler.
 
-use super::measure::apart;
+use super::measure::skip;
 use super::start::Start;
 use super::{Cell, Plan};
 use iopilot_block::{Lba, Nanos, SECTOR_BYTES};
 use iopilot_device::DiskSpec;
 use iopilot_live::ReadPattern;
 
+/// Bytes at whole numbers of which reads begin.
+const BLOCK: u64 = 4096;
+
 /// Where the recordings of a cell were made, under one scheduler and under another: each turn of the schedulers has places and an angle of the
 /// medium of its own, and who differs from turn to turn had more of them. A load is the same wherever it is, and what becomes of it hangs on
 /// where: it is foreseen where it was under the other scheduler, too.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(super) struct Moves<'a> {
+    plan: &'a Plan,
     disk: &'a DiskSpec,
-    /// Sectors that each turn is further on.
-    apart: i64,
+    cell: Cell,
     /// How many turns were recorded.
     from: usize,
     /// And how many under the other.
@@ -31,11 +34,16 @@ pub(super) struct Moved {
 
 impl<'a> Moves<'a> {
     /// Of `cell`, which was recorded `from` times, and `to` times under the other scheduler.
-    pub(super) fn new((plan, disk): (&Plan, &'a DiskSpec), cell: Cell, from: usize, to: usize) -> Self {
-        let apart = (apart(plan, cell) / SECTOR_BYTES) as i64;
-        // Who reads backward begins at the end.
-        let apart = if cell.pattern == ReadPattern::Backward { -apart } else { apart };
-        Self { disk, apart, from, to: to.max(1) }
+    pub(super) fn new((plan, disk): (&'a Plan, &'a DiskSpec), cell: Cell, from: usize, to: usize) -> Self {
+        Self { plan, disk, cell, from, to: to.max(1) }
+    }
+
+    /// By how many sectors the places of a turn are further than in the first. Reads begin at whole blocks; who reads backward begins at the end,
+    /// and reads two at once.
+    fn sectors(&self, turn: usize) -> i64 {
+        let blocks = skip(self.plan, self.cell, turn) / BLOCK;
+        let sectors = |blocks: u64| (blocks * BLOCK / SECTOR_BYTES) as i64;
+        if self.cell.pattern == ReadPattern::Backward { -sectors(blocks.next_multiple_of(2)) } else { sectors(blocks) }
     }
 
     /// How often each recording is replayed at least, so that there is one of each turn of the other scheduler, and `together` of all.
@@ -54,7 +62,7 @@ impl<'a> Moves<'a> {
     pub(super) fn of(&self, turn: usize, draw: u64) -> Moved {
         let other = self.other(turn, draw);
         let turned = Start::of_turn(self.disk, other).after(&Start::of_turn(self.disk, turn));
-        Moved { sectors: self.apart * (other as i64 - turn as i64), turned }
+        Moved { sectors: self.sectors(other) - self.sectors(turn), turned }
     }
 }
 
@@ -88,6 +96,14 @@ mod tests {
         let many = moves(ReadPattern::Backward, 8, 3);
         assert_eq!(many.draws(1), 1);
         assert_eq!([2, 3, 7].map(|turn| lba(&many, turn, 0)), [10, 12, 17], "backward");
+        // Where the places of 32 tasks have less room they are no whole number of blocks apart.
+        let one = |pattern| Moves::new((&plan, &disk), Cell { pattern, processes: 32, depth: 4 }, 1, 8);
+        let sectors = |pattern| [1, 2, 3].map(|turn| one(pattern).sectors(turn));
+        assert_eq!(sectors(ReadPattern::Backward), [-43_248, -86_480, -129_728]);
+        assert_eq!(sectors(ReadPattern::Sequential), [43_240, 86_480, 129_720]);
+        // There are 96 places, and after these the first again.
+        let far = moves(ReadPattern::Sequential, 1, 192);
+        assert_eq!([95, 96, 97].map(|draw| lba(&far, 0, draw)), [105, 10, 11]);
         // Where as many fit in: the second time round each comes from another.
         let even = moves(ReadPattern::Sequential, 2, 4);
         let places = [0, 1, 2, 3].map(|draw| [0, 1].map(|turn| lba(&even, turn, draw) + turn as u64 - 10));
