@@ -98,6 +98,13 @@ mod tests {
     use super::*;
     use iopilot_block::{Lba, Nanos, Op, ProcessId, Sectors};
 
+    impl Told {
+        /// Whether it tells who was called.
+        pub(in super::super) fn is_followed(&self) -> bool {
+            self.races.is_some()
+        }
+    }
+
     impl Moods {
         /// From which share on, how many of `told` are in it, and how many of these tell who was called.
         pub(in super::super) fn table(&self, told: &[Told]) -> impl Iterator<Item = (f64, [usize; 2], &Mood)> {

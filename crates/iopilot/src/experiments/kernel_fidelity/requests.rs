@@ -313,13 +313,18 @@ mod tests {
     fn recorded_requests_are_raced_again() {
         let Some((text, _)) = asked_for() else { return };
         let mut told: BTreeMap<(u32, u32), Vec<Told>> = BTreeMap::new();
+        let mut followed: BTreeMap<String, [usize; 2]> = BTreeMap::new();
         for read in recordings_of("none", &text) {
             let tasks: u32 = read.cell().split(',').nth(1).and_then(|tasks| tasks.parse().ok()).unwrap();
             if tasks > read.depth {
-                told.entry((tasks, read.depth)).or_default().push(Told::by(&read.recording.records));
+                let one = Told::by(&read.recording.records);
+                let [is_followed, all] = followed.entry(read.cell().to_owned()).or_default();
+                (*is_followed, *all) = (*is_followed + usize::from(one.is_followed()), *all + 1);
+                told.entry((tasks, read.depth)).or_default().push(one);
             }
         }
         assert!(!told.is_empty(), "no recording under none in which tasks race");
+        followed.iter().for_each(|(cell, [followed, all])| println!("{cell}: {followed} of {all} recordings followed"));
         for ((tasks, tags), told) in told {
             for (from, [all, followed], mood) in Moods::of(&told).table(&told) {
                 println!(
