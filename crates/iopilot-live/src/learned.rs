@@ -86,9 +86,22 @@ impl LearnedDisk {
 
     /// The disk as far as it is known; `None` until 256 samples in 16 cells are.
     pub fn device(&self) -> Option<AnyDevice> {
+        self.lacks().is_none().then(|| TableDisk::new(self.model()).into())
+    }
+
+    /// What it still has to learn before there is a [device](Self::device), in words for whoever waits for it; `None`
+    /// where it knows enough.
+    pub fn lacks(&self) -> Option<String> {
         let filled: usize = self.tables.named().map(|(_, table)| table.coverage().filled).sum();
-        let enough = self.samples >= ENOUGH.0 && filled >= ENOUGH.1;
-        enough.then(|| TableDisk::new(self.model()).into())
+        let (samples, cells) = ENOUGH;
+        (self.samples < samples || filled < cells).then(|| {
+            format!(
+                "the model has learned from {} requests that had the disk for themselves, in {filled} cells of its tables, \
+                 and needs {samples} in {cells}; where the disk is never without others, `iopilot disk train` or `disk \
+                 probe` makes a model for --disk",
+                self.samples
+            )
+        })
     }
 
     /// Writes the file, all of it or nothing; its directory is made where it is not there. Nothing is written as long as
@@ -175,7 +188,10 @@ mod tests {
         assert!(!path.exists(), "nothing is known yet");
         teach(&mut disk, 10);
         assert!(disk.device().is_none(), "too little");
+        let lacks = disk.lacks().unwrap();
+        assert!(lacks.contains(&format!("from {} requests", disk.samples())) && lacks.contains("256 in 16"), "{lacks}");
         teach(&mut disk, 1000);
+        assert_eq!(disk.lacks(), None);
         disk.save().unwrap();
         let again = LearnedDisk::of(identity(), &path).unwrap();
         let mut device = disk.device().unwrap();

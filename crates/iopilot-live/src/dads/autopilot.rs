@@ -98,9 +98,8 @@ pub(super) struct Flight {
     original: QueueState,
     capture: Capture,
     pilot: Pilot<AnyDevice>,
-    /// What the disk teaches, where the model is to learn; and whether that is enough to begin with.
+    /// What the disk teaches, where the model is to learn.
     learned: Option<LearnedDisk>,
-    ready: bool,
     /// Puts everything back when it is dropped; a dry run has nothing to put back.
     guard: Option<Guard>,
     capacity: u64,
@@ -123,7 +122,6 @@ impl Flight {
             (Model::Given { name, device }, _) => (name.as_str(), Some(device.clone())),
             (Model::Learned { .. }, learned) => ("learned", learned.as_ref().and_then(LearnedDisk::device)),
         };
-        let ready = device.is_some();
         // Until enough is known nothing is tried on this.
         let device = device.unwrap_or_else(|| ConstantDevice::simple(sectors, 1, Nanos::from_millis(1), 1.0).into());
         let capacity = device.capacity();
@@ -161,7 +159,7 @@ impl Flight {
                 Some(Guard { queue: queue.clone(), state: original.clone(), journal: Some(journal) })
             }
         };
-        Ok(Self { options, queue, line_up, original, capture, pilot, learned, ready, guard, capacity, diskseq })
+        Ok(Self { options, queue, line_up, original, capture, pilot, learned, guard, capacity, diskseq })
     }
 
     /// What there is to tell before the first check.
@@ -190,7 +188,7 @@ impl Flight {
     /// # Errors
     /// What went wrong; everything is put back also then, as far as it can be.
     pub(super) fn fly(self, shared: &Shared, audit: &Audit, stop: &Arc<AtomicBool>) -> Result<(), LiveError> {
-        let Self { options, queue, line_up, original, capture, pilot, learned, ready, guard, capacity, diskseq } = self;
+        let Self { options, queue, line_up, original, capture, pilot, learned, guard, capacity, diskseq } = self;
         let name = queue.name().to_owned();
         let (orders, taken) = channel();
         let (given, answers) = channel();
@@ -207,7 +205,6 @@ impl Flight {
                 capture,
                 learned,
                 lessons: InOrder::default(),
-                ready,
                 saved: Instant::now(),
                 orders,
                 answers,

@@ -44,7 +44,7 @@ fn reply(request: Request, status: &dyn Fn() -> Status) {
 type Value = fn(&DiskStatus) -> Option<f64>;
 
 /// Name, type, what it is, and its value for a disk.
-const FAMILIES: [(&str, &str, &str, Value); 18] = [
+const FAMILIES: [(&str, &str, &str, Value); 19] = [
     ("flying", "gauge", "1 while the autopilot is at work, 0 while it stands by or has ended.", |d| {
         Some(f64::from(u8::from(!matches!(d.phase, Phase::StandingBy | Phase::Ended))))
     }),
@@ -56,6 +56,7 @@ const FAMILIES: [(&str, &str, &str, Value); 18] = [
         Some(d.lost_events as f64)
     }),
     ("checks_total", "counter", "Checks.", |d| Some(d.checks as f64)),
+    ("skipped_checks_total", "counter", "Intervals after which no check was made.", |d| Some(d.skips as f64)),
     ("changes_total", "counter", "Changes of scheduler.", |d| Some(d.changes as f64)),
     ("changes_taken_back_total", "counter", "Changes that took back one that did not deliver.", |d| {
         Some(d.taken_back as f64)

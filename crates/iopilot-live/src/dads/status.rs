@@ -70,6 +70,12 @@ pub struct DiskStatus {
     pub lost_events: u64,
     /// Checks so far.
     pub checks: u64,
+    /// Intervals so far that no check was made after.
+    #[serde(default)]
+    pub skips: u64,
+    /// Why none was made after the last; `None` where one was.
+    #[serde(default)]
+    pub skipped: Option<String>,
     /// Changes of scheduler so far.
     pub changes: u64,
     /// Those of them that took back one that did not deliver.
@@ -116,9 +122,16 @@ pub struct Past {
 const REMEMBERED: usize = 240;
 
 impl DiskStatus {
+    /// Notes that an interval passed without a check.
+    pub(super) fn skipped(&mut self, why: &str) {
+        self.skips += 1;
+        self.skipped = Some(why.to_owned());
+    }
+
     /// Notes a check.
     pub(super) fn checked(&mut self, check: &Check) {
         self.checks += 1;
+        self.skipped = None;
         let of = |name: &str| check.candidates.iter().find(|c| c.scheduler == name).map(|c| c.cost);
         self.history.push(Past {
             at_s: check.at_s,

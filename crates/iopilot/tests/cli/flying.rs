@@ -214,6 +214,11 @@ fn a_dry_run_changes_nothing_and_says_what_it_would_have_done() {
 fn without_a_model_it_learns_one_that_other_commands_take() {
     let Some((s, disk)) = tuned("learning") else { return };
     let flight = Flight::start(&s, &disk.0, "--learned t.toml --dry-run");
+    wait("it is told why there is no check", || status(&s)["skips"].as_u64() > Some(0));
+    let told = s.ok("dads explain --runtime-dir run").replace('\n', " ");
+    assert!(told.contains("the model has learned from 0 requests") && told.contains("needs 256 in 16"), "{told}");
+    let told = s.ok("dads status --runtime-dir run");
+    assert!(told.contains("none: the model"), "{told}");
     let readers = Readers::wander(&disk.0);
     wait("enough was learned for a check", || status(&s)["checks"].as_u64() > Some(0));
     drop(readers);

@@ -57,8 +57,6 @@ pub(super) struct Watch<'a> {
     pub(super) learned: Option<LearnedDisk>,
     /// What it is to learn from.
     pub(super) lessons: InOrder,
-    /// Whether the model is good for anything.
-    pub(super) ready: bool,
     /// When what was learned was last written down.
     pub(super) saved: Instant,
     pub(super) orders: Sender<Order>,
@@ -226,7 +224,6 @@ impl Watch<'_> {
     /// Gives the model that has learned since to the brain, and writes it down from time to time.
     fn learn(&mut self) {
         let Some(device) = self.learned.as_ref().and_then(LearnedDisk::device) else { return };
-        self.ready = true;
         self.order(Order::Model(Box::new(device)));
         if self.saved.elapsed() >= SAVED_EVERY {
             self.save();
@@ -247,16 +244,13 @@ impl Watch<'_> {
         let lost = self.capture.lost_events();
         let skip = match lost - self.lost {
             _ if self.standing_by => Some("the scheduler in use is no candidate".to_owned()),
-            _ if !self.ready => {
-                let known = self.learned.as_ref().map_or(0, LearnedDisk::samples);
-                Some(format!("the model has learned from {known} requests, which is too few"))
-            }
-            0 => None,
+            0 => self.learned.as_ref().and_then(LearnedDisk::lacks),
             n => Some(format!("{n} events were lost: what was captured is not to be trusted")),
         };
         self.lost = lost;
         if let Some(why) = skip {
             self.window.clear();
+            self.log.shared.with(|s| s.skipped(&why));
             return self.log.tell(&Event::Skipped { why });
         }
         let (window, pending) = (self.window.take(), self.inside);

@@ -40,10 +40,17 @@ pub(super) fn run(args: &DadsStatus, context: &Context) -> anyhow::Result<String
             disk.taken_back.to_string(),
             off.map_or("-".to_owned(), |percent| format!("{percent:.1} %")),
             disk.lost_events.to_string(),
-            disk.error.clone().or_else(|| last.map(|c| c.why.clone())).unwrap_or_else(|| "none yet".to_owned()),
+            last_decision(disk),
         ]);
     }
     Ok(table.render(context.terminal))
+}
+
+/// What the last interval ended with.
+fn last_decision(disk: &DiskStatus) -> String {
+    let skipped = || disk.skipped.as_ref().map(|why| format!("none: {why}"));
+    let decided = || disk.last.as_ref().map(|check| check.why.clone());
+    disk.error.clone().or_else(skipped).or_else(decided).unwrap_or_else(|| "none yet".to_owned())
 }
 
 pub(super) fn doing(disk: &DiskStatus) -> &'static str {
@@ -78,6 +85,9 @@ pub(super) fn explain(args: &DadsExplain, context: &Context) -> anyhow::Result<S
 
 fn words(disk: &DiskStatus, width: usize) -> String {
     let mut text = format!("{}: {} is in use. ", disk.device, disk.scheduler);
+    if let Some(why) = &disk.skipped {
+        let _ = write!(text, "No check was made after the last {} s: {why}. ", disk.interval_s);
+    }
     let Some(check) = &disk.last else {
         let _ = write!(text, "No check has been made yet; one is made every {} s.", disk.interval_s);
         return wrap(&text, width);
