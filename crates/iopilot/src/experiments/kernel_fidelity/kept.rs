@@ -1,7 +1,7 @@
 //! How often tasks kept their tags in a recording, and with which chances they do.
 //!
 //! With which chances a task keeps its tag is told by the recordings in which it can be followed who was called ([`super::races`]), and of those with
-//! backward readers one in four can. How often tags are kept is told by each, whoever was called.
+//! backward readers few can (`raced_again` counts them). How often tags are kept is told by each, whoever was called.
 
 use super::moods::{Mood, logit};
 use super::race::kept;
