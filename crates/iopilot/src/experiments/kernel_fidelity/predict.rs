@@ -80,12 +80,23 @@ pub(super) enum Question {
     /// scheduler did, but because of what is drawn.
     #[cfg(test)]
     OfItself,
+    /// The same as [`NoPicks`](Self::NoPicks), where nothing that the foreseen scheduler's recordings of the cell tell is given, but what those of the
+    /// other patterns do: what is off more is because of what was given.
+    #[cfg(test)]
+    OfOtherPatterns,
 }
 
 impl Question {
     fn is_of_itself(self) -> bool {
         #[cfg(test)]
         return self == Self::OfItself;
+        #[cfg(not(test))]
+        false
+    }
+
+    fn is_of_other_patterns(self) -> bool {
+        #[cfg(test)]
+        return self == Self::OfOtherPatterns;
         #[cfg(not(test))]
         false
     }
@@ -168,10 +179,18 @@ pub(super) fn all(
         recordings.par_iter().zip(&here).map(of).collect()
     };
     let moods: Vec<Vec<Mood>> = measured.par_iter().zip(&recordings).map(mood).collect::<anyhow::Result<_>>()?;
-    let moods_of = |scheduler: usize, cell: Cell| -> &[Mood] {
-        let here = measured.iter().position(|m| (m.scheduler, m.cell) == (scheduler, cell));
-        here.map_or(&[], |n| &moods[n])
+    // Which recording tells what is given of each of a scheduler's turns of a cell: that of the turn, or one of another pattern.
+    let tells = |scheduler: usize, cell: Cell| -> Vec<(usize, usize)> {
+        let others = question.is_of_other_patterns();
+        let alike = |of: Cell| (of.processes, of.depth) == (cell.processes, cell.depth);
+        let all = (0..measured.len()).filter(|&n| measured[n].scheduler == scheduler && alike(measured[n].cell));
+        let all = all.filter(|&n| (measured[n].cell == cell) != others);
+        let mut told: Vec<(usize, usize)> = all.flat_map(|n| (0..recordings[n].len()).map(move |at| (at, n))).collect();
+        // One of each pattern in turn.
+        told.sort_unstable();
+        (0..turns(scheduler, cell)).zip(told.iter().cycle()).map(|(_, &(at, n))| (n, at)).collect()
     };
+    let all_recordings = &recordings;
     let one = |(m, recordings): (&Measured, &Vec<Replayable<'_>>)| -> anyhow::Result<Predicted> {
         let depth = m.cell.depth;
         let machine = of_depth(depth);
@@ -185,9 +204,14 @@ pub(super) fn all(
             let spec: SchedulerSpec = SchedulerSpec::parse(SCHEDULERS[scheduler])?;
             let across = (scheduler != m.scheduler || question.is_of_itself()).then(|| {
                 let moves = Moves::new((plan, &disk), m.cell, recordings.len(), turns(scheduler, m.cell));
-                let cell = of_cell(scheduler, m.cell);
-                Across::new(usual(m.scheduler, m.cell), usual(scheduler, m.cell), cell, moves)
-                    .racing(moods_of(scheduler, m.cell))
+                let told = tells(scheduler, m.cell);
+                let told_by: Vec<&Replayable<'_>> = told.iter().map(|&(n, at)| &all_recordings[n][at]).collect();
+                let moods: Vec<Mood> = told.iter().filter_map(|&(n, at)| moods[n].get(at).cloned()).collect();
+                let to = match question.is_of_other_patterns() {
+                    true => told_by.clone(),
+                    false => usual(scheduler, m.cell).collect(),
+                };
+                Across::new(usual(m.scheduler, m.cell), to.into_iter(), told_by.iter().copied(), moves).racing(&moods)
             });
             let rig = Rig { machine: &machine, scheduler: &spec, config: &config, across, asked, setup };
             *figures = recordings.iter().map(|r| r.figures(&rig)).collect::<anyhow::Result<_>>()?;

@@ -257,11 +257,21 @@ mod tests {
     /// All recordings in the table: what the experiment says of them, but for the choices.
     #[test]
     fn recorded_requests_are_judged_again() {
+        judge_again(predict::Question::NoPicks);
+    }
+
+    /// The same, where of a foreseen cell's own recordings nothing is given.
+    #[test]
+    fn recorded_requests_are_foreseen_by_other_patterns() {
+        judge_again(predict::Question::OfOtherPatterns);
+    }
+
+    fn judge_again(question: predict::Question) {
         let Some((table, _)) = asked_for() else { return };
         let plan = Plan::new(false);
         let setup = Setup { seed: 42, quick: false, progress: &Progress::default() };
         let measured = measured_of(&plan, &table);
-        let predicted = predict::all(&plan, &measured, predict::Question::NoPicks, &setup).unwrap();
+        let predicted = predict::all(&plan, &measured, question, &setup).unwrap();
         let outcome = judge::outcome(&plan, &measured, &predicted);
         print!("{}", text(&EXPERIMENT, &outcome, Terminal { width: 400, colour: false }));
     }
