@@ -67,6 +67,23 @@ impl Left {
     const KINDS: usize = 3;
 }
 
+/// How much of a difference it makes that a request is complete after one of `rests` rests and in one kind of situation rather than after another
+/// and in another.
+fn unlike((rest, kind): (usize, usize), (other_rest, other_kind): (usize, usize), rests: usize) -> usize {
+    let rested = if (rest == 0) == (other_rest == 0) {
+        rest.abs_diff(other_rest)
+    } else {
+        // Where one follows another at once its task goes on on another CPU, which has rested.
+        rests - rest.max(other_rest)
+    };
+    let (left, other_left) = (kind / 2, other_kind / 2);
+    let waiting = [left, other_left].map(|left| left == Left::Waiting as usize);
+    // Least of all it makes whether the device has others: nobody has anything to do with these.
+    let left = usize::from(left != other_left);
+    let queued = usize::from(kind % 2 != other_kind % 2);
+    left + 2 * rested + 2 * rests * (queued + 2 * usize::from(waiting[0] != waiting[1]))
+}
+
 /// What was seen to happen under a scheduler, to be drawn from.
 #[derive(Clone, Debug)]
 pub struct Turnarounds {
@@ -75,20 +92,18 @@ pub struct Turnarounds {
 }
 
 impl Turnarounds {
-    /// Those of `all`, of which each that happened after a rest as long as one of `rests`, from the least on, is of the longest of these. `None`
-    /// where there are none.
+    /// Those of `all`, of which each that happened after a rest as long as one of `rests`, from the least on, is of the longest of these. Below the
+    /// least one the turnaround before is not over. `None` where there are none.
     pub fn new(rests: &[Nanos], all: impl IntoIterator<Item = (Situation, Turnaround)>) -> Option<Self> {
         let mut seen: Vec<[Vec<Turnaround>; Situation::KINDS]> = vec![Default::default(); rests.len() + 1];
         for (situation, turnaround) in all {
             seen[rests.partition_point(|&from| from <= situation.rest)][situation.kind()].push(turnaround);
         }
-        // What is left makes more of a difference than how long the machine has rested.
         let like = |rest: usize, kind: usize| {
-            let mut near: Vec<usize> = (0..seen.len()).collect();
-            near.sort_by_key(|other| other.abs_diff(rest));
-            let others = (0..Left::KINDS).flat_map(|n| [0, 1].map(|other| ((kind + 2 * n) % Situation::KINDS) ^ other));
-            let next = others.flat_map(|kind| near.iter().map(move |&rest| (rest, kind)));
-            let next = next.map(|(rest, kind)| &seen[rest][kind]);
+            let mut all: Vec<(usize, usize)> =
+                (0..seen.len()).flat_map(|rest| (0..Situation::KINDS).map(move |kind| (rest, kind))).collect();
+            all.sort_by_key(|&other| unlike((rest, kind), other, seen.len()));
+            let next = all.into_iter().map(|(rest, kind)| &seen[rest][kind]);
             let enough = next.clone().find(|of| of.len() >= ENOUGH);
             enough.or_else(|| next.max_by_key(|of| of.len())).map(|of| Arc::from(of.as_slice())).unwrap_or_default()
         };
@@ -161,6 +176,14 @@ mod tests {
             turnarounds.rather(seen(800, (Others, false), 8, ENOUGH).chain(seen(100, (Waiting, false), 9, ENOUGH - 1)));
         let mut drawn = |rest, left| one.draw(situation(rest, left, false), &mut random);
         assert_eq!([drawn(500, Others), drawn(100, Waiting)], [resumed(8), resumed(1)]);
+        // Whether the device has others makes less of a difference than the rest; where there is none the task wakes a CPU that has rested.
+        let all = seen(100, (Nothing, true), 5, ENOUGH)
+            .chain(seen(900, (Others, true), 6, ENOUGH))
+            .chain(seen(100, (Others, false), 7, ENOUGH));
+        let turnarounds = Turnarounds::new(&[Nanos(70), Nanos(500)], all).unwrap();
+        let mut drawn = |rest, left, queued| turnarounds.draw(situation(rest, left, queued), &mut random);
+        assert_eq!([drawn(100, Others, true), drawn(0, Others, true)], [resumed(5), resumed(6)]);
+        assert_eq!([drawn(0, Nothing, false), drawn(900, Nothing, true)], [resumed(7), resumed(6)]);
         assert!(Turnarounds::new(&[Nanos(500)], []).is_none());
         let one = Turnarounds::new(&[Nanos(500)], [(situation(0, Nothing, false), resumed(7))]).unwrap();
         assert_eq!(one.draw(situation(900, Waiting, true), &mut random), resumed(7));
