@@ -25,8 +25,8 @@ pub struct Distant<D> {
     known: HashMap<Lba, VecDeque<(Nanos, Nanos)>>,
     /// Of those in the device, what the way back takes where that is known.
     inside: Vec<(RequestId, Nanos)>,
-    /// By how much the way back is longer.
-    rests: Rests,
+    /// By how much the ways there and back are longer.
+    rests: [Rests; 2],
     /// No answer leaves where the next event of the device is no later than so long after it.
     hold: Nanos,
     /// How long after the one before a request gets there at least, where none overtakes another.
@@ -51,7 +51,7 @@ impl<D: Device> Distant<D> {
             done,
             known: HashMap::new(),
             inside: Vec::new(),
-            rests: Rests::default(),
+            rests: Default::default(),
             hold: Nanos::ZERO,
             line: None,
             last: None,
@@ -70,10 +70,11 @@ impl<D: Device> Distant<D> {
         self
     }
 
-    /// The way back is longer where the device has completed nothing for a while: who takes the answer sleeps the deeper.
+    /// The ways there and back are longer where the device has completed nothing for a while: who takes the request, or the answer, sleeps the
+    /// deeper.
     #[must_use]
-    pub fn resting(self, rests: Rests) -> Self {
-        Self { rests, ..self }
+    pub fn resting(self, there: Rests, back: Rests) -> Self {
+        Self { rests: [there, back], ..self }
     }
 
     /// Who sends the answers looks at the clock where the device's next event is no later than `hold`, and keeps the CPU from who would take them: they
@@ -102,7 +103,8 @@ impl<D: Device> Distant<D> {
         for completion in held.drain(..) {
             let known = self.way_back(completion.id);
             let leaves = completion.at.max(now);
-            let at = self.back.end(leaves + self.rests.end(leaves), known);
+            let [_, longer] = self.rests.each_mut().map(|rests| rests.end(leaves));
+            let at = self.back.end(leaves + longer, known);
             let place = self.home.partition_point(|c| c.at <= at);
             self.home.insert(place, Completion { at, ..completion });
         }
@@ -166,7 +168,7 @@ impl<D: Device> Device for Distant<D> {
     fn submit(&mut self, request: DeviceRequest, now: Nanos) {
         let known = self.known.get_mut(&request.lba).and_then(VecDeque::pop_front);
         self.inside.extend(known.map(|(_, back)| (request.id, back)));
-        let mut at = self.there.end(now, known.map(|(there, _)| there));
+        let mut at = self.there.end(now + self.rests[0].within(now), known.map(|(there, _)| there));
         if let Some(apart) = self.line {
             at = self.last.map_or(at, |last| at.max(last + apart));
             self.last = Some(at);
@@ -272,11 +274,25 @@ mod tests {
     }
 
     #[test]
-    fn after_a_rest_the_way_back_is_longer() {
+    fn after_a_rest_the_ways_are_longer() {
         let device = ConstantDevice::simple(1 << 20, 1, Nanos(1000), 0.0);
         let near = times(device.clone(), 2);
-        let far = Distant::new(device, &[], &[Nanos(30)], 0).resting(Rests::new([(Nanos(1_000_000), Nanos(7))]));
-        assert_eq!(times(far, 2), [near[0] + 37, near[1] + 30]);
+        let rests = |longer: u64| Rests::new([(Nanos(1_000_000), Nanos(longer))]);
+        let far = |there: Rests| Distant::new(device.clone(), &[], &[Nanos(30)], 0).resting(there, rests(7));
+        assert_eq!(times(far(Rests::default()), 2), [near[0] + 37, near[1] + 30]);
+        // Both are sent before anything is complete, and the second waits for the first.
+        assert_eq!(times(far(rests(50)), 2), [near[0] + 87, near[1] + 80]);
+        let mut far = far(rests(50));
+        let mut sent = |n: usize, begin: u64| {
+            far.submit(request(n), Nanos(begin));
+            let mut done = Vec::new();
+            far.advance(Nanos(begin + 900_000), &mut done);
+            done[0].at.0 - begin
+        };
+        let begin = [0, 950_000, 1_900_000, 4_000_000].into_iter().enumerate();
+        let took: Vec<u64> = begin.map(|(n, begin)| sent(n, begin)).collect();
+        // The second is sent soon after a rest, and its answer ends none.
+        assert_eq!(took, [took[0], took[0] - 7, took[0] - 57, took[0]]);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::metrics::Recorder;
 use crate::run::RunConfig;
 use crate::source::{Source, Step};
 use iopilot_block::{Nanos, ProcessId, RequestId};
-use iopilot_device::{Completion, Device};
+use iopilot_device::{Completion, Device, Rests};
 use iopilot_sched::AnyScheduler;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -50,6 +50,9 @@ pub(crate) struct Engine<S, D> {
     pub(crate) block: BlockLayer,
     pub(crate) device: D,
     latencies: Latencies,
+    /// By how much later a task goes on after a rest, and after the last one.
+    rests: Rests,
+    rested: Nanos,
     pub(crate) now: Nanos,
     /// Ordered by time, then by order of insertion.
     delays: BinaryHeap<Reverse<(Nanos, u64, Delayed)>>,
@@ -92,6 +95,8 @@ impl<S: Source, D: Device> Engine<S, D> {
             source,
             device,
             latencies: host.latencies(),
+            rests: record.rests.clone(),
+            rested: Nanos::ZERO,
             now: Nanos::ZERO,
             delays: BinaryHeap::new(),
             next_delay: 0,
@@ -215,6 +220,9 @@ impl<S: Source, D: Device> Engine<S, D> {
     fn advance_device(&mut self) {
         let mut done = std::mem::take(&mut self.completions);
         self.device.advance(self.now, &mut done);
+        if !done.is_empty() {
+            self.rested = self.rests.end(self.now);
+        }
         for completion in &done {
             self.block.complete(completion, self.now, &mut self.device);
         }
@@ -266,7 +274,8 @@ impl<S: Source, D: Device> Engine<S, D> {
         for process in self.block.effects.unblocked.drain(..) {
             self.source.unblocked(process, now);
         }
-        let resume = if self.source.thinks_from_block_layer() { Nanos::ZERO } else { self.latencies.resume };
+        let awake = if self.source.thinks_from_block_layer() { Nanos::ZERO } else { self.latencies.resume };
+        let resume = awake + self.rested;
         let mut completed = std::mem::take(&mut self.block.effects.completed);
         for tag in completed.drain(..) {
             if resume == Nanos::ZERO {

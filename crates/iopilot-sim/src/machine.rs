@@ -7,7 +7,7 @@ use crate::host::HostConfig;
 use crate::report::MachineSummary;
 use crate::run::RunConfig;
 use iopilot_block::{InputError, SECTOR_BYTES, parse_toml};
-use iopilot_device::{AnyDevice, ArraySpec, Device, DeviceError, DeviceSpec, DiskSpec, load_disk};
+use iopilot_device::{AnyDevice, ArraySpec, Device, DeviceError, DeviceSpec, DiskSpec, Rests, load_disk};
 use serde::Deserialize;
 use std::collections::HashMap;
 use std::path::Path;
@@ -165,6 +165,7 @@ impl Machine {
             seed: options.seed,
             log: options.log,
             outcomes: false,
+            rests: Rests::default(),
             hand_overs: None,
         }
     }

@@ -8,7 +8,7 @@ use crate::host::HostConfig;
 use crate::report::RunReport;
 use crate::source::Source;
 use iopilot_block::InputError;
-use iopilot_device::Device;
+use iopilot_device::{Device, Rests};
 use iopilot_sched::{AnyScheduler, Environment, Scheduler, SchedulerSpec};
 use iopilot_trace::{TraceError, TraceRecord};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,6 +28,9 @@ pub struct RunConfig {
     pub log: bool,
     /// Whether the report is to tell what became of each of the source's requests ([`RunReport::outcomes`]).
     pub outcomes: bool,
+    /// By how much later a task goes on when nothing had been complete for a while. The think times of a recording contain that, unless they are
+    /// those of a machine that never rests.
+    pub rests: Rests,
     /// When the scheduler was asked, where the source is a recording that tells it.
     pub hand_overs: Option<HandOvers>,
 }

@@ -177,9 +177,12 @@ mod tests {
         let mut drawn = |rest, left| one.draw(situation(rest, left, false), &mut random);
         assert_eq!([drawn(500, Others), drawn(100, Waiting)], [resumed(8), resumed(1)]);
         // Whether the device has others makes less of a difference than the rest; where there is none the task wakes a CPU that has rested.
-        let all = seen(100, (Nothing, true), 5, ENOUGH)
-            .chain(seen(900, (Others, true), 6, ENOUGH))
-            .chain(seen(100, (Others, false), 7, ENOUGH));
+        let all = seen(100, (Nothing, true), 5, ENOUGH).chain(seen(900, (Others, true), 6, ENOUGH)).chain(seen(
+            100,
+            (Others, false),
+            7,
+            ENOUGH,
+        ));
         let turnarounds = Turnarounds::new(&[Nanos(70), Nanos(500)], all).unwrap();
         let mut drawn = |rest, left, queued| turnarounds.draw(situation(rest, left, queued), &mut random);
         assert_eq!([drawn(100, Others, true), drawn(0, Others, true)], [resumed(5), resumed(6)]);

@@ -8,7 +8,7 @@ use crate::tag_race::TagOdds;
 use crate::turnaround::{Left, Situation, Turnaround, Turnarounds};
 use crate::workload::replay::{Closed, Open, ReplayRecord};
 use iopilot_block::{Criticality, Flags, IoPriority, Lba, Op, Sectors};
-use iopilot_device::{DeviceRequest, ServiceBreakdown};
+use iopilot_device::{DeviceRequest, Rests, ServiceBreakdown};
 use iopilot_sched::{Environment, SchedulerSpec};
 use proptest::prelude::*;
 use std::collections::VecDeque;
@@ -289,6 +289,20 @@ fn who_loses_the_first_race_and_wins_the_second_lets_others_have_two_in_a_row() 
     // Two sleep: each is called twice for what it gets, so that who has the tag keeps it once or twice.
     assert!(turns[3..50].chunk_by(|a, b| a == b).all(|row| row.len() <= 3), "{turns:?}");
     assert!((2..=3).contains(&turns[3..30].chunk_by(|a, b| a == b).map(<[u64]>::len).max().unwrap()), "{turns:?}");
+}
+
+#[test]
+fn a_task_goes_on_later_in_a_machine_that_has_rested() {
+    let elapsed = |rest: u64| {
+        let rests = Rests::new([(Nanos(rest), Nanos::from_micros(30))]);
+        let config = RunConfig { rests, ..RunConfig::default() };
+        let device = Fixed::new(Nanos::from_millis(1), 4);
+        engine_of(&config, Readers::new(1, 1000), "noop", device).run(quietly).unwrap().finish("noop".into()).elapsed_s
+    };
+    // Each completion is a little more than a millisecond after the one before; before the first the machine had rested for ever.
+    let (always, once) = (elapsed(1_000_000), elapsed(2_000_000));
+    assert!((once - (1.01 + 0.05 * 0.999 + 0.000_03)).abs() < 1e-6, "{once}");
+    assert!((always - once - 0.03 * 0.998).abs() < 1e-6, "{always}");
 }
 
 #[test]

@@ -85,8 +85,9 @@ mod tests {
         for chance in [0.3, 0.8] {
             let recording = recorded(chance);
             let one = Replayable::new(0, &recording).unwrap();
-            let all = || std::iter::once(&one);
-            let across = Across::new(all(), all(), all(), Moves::new((&plan, &disk), cell, 1, 1));
+            let told = Replayable::typical(std::iter::once(&one));
+            let moves = Moves::new((&plan, &disk), cell, 1, 1);
+            let across = Across::new(told, told, std::iter::once(&one), moves);
             let rig = Rig {
                 machine: &machine,
                 scheduler: &none,

@@ -11,6 +11,7 @@ use super::{Cell, Plan, SCHEDULERS};
 use crate::experiments::Setup;
 use iopilot_block::{Nanos, SECTOR_BYTES};
 use iopilot_device::load_disk;
+use iopilot_live::ReadPattern;
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::{BlockConfig, Machine, RunConfig, RunOptions};
 use iopilot_trace::TraceRecord;
@@ -141,11 +142,15 @@ pub(super) fn all(
         let here = all.filter(move |(m, _)| (m.scheduler, m.cell.depth) == (scheduler, depth));
         here.flat_map(|(m, recordings)| recordings.iter().map(|recording| (m.cell.processes, recording)))
     };
-    // What a scheduler takes is told by its recordings of the cell, as far as they tell it, and by those with as many tasks: who runs the queue
-    // hangs on how many wait.
-    let usual = |scheduler: usize, cell: Cell| {
-        let all = under(scheduler, cell.depth).filter(move |(processes, _)| *processes == cell.processes);
-        all.map(|(_, recording)| recording)
+    // What a scheduler takes is told by its recordings of the cell, as far as they tell it, else by those with as many tasks: who runs the queue
+    // hangs on how many wait; and what few of these have seen, such as no rest, by all.
+    let usual = |scheduler: usize, cell: Cell, but: Option<ReadPattern>| {
+        let told_by = |is: &dyn Fn(Cell) -> bool| {
+            let all = measured.iter().zip(&recordings);
+            let these = all.filter(|(m, _)| m.scheduler == scheduler && is(m.cell) && but != Some(m.cell.pattern));
+            Replayable::typical(these.flat_map(|(_, recordings)| recordings))
+        };
+        told_by(&|of| (of.processes, of.depth) == (cell.processes, cell.depth)).or(told_by(&|_| true))
     };
     let of_cell = |scheduler: usize, cell: Cell| {
         let all = measured.iter().zip(&recordings);
@@ -170,9 +175,9 @@ pub(super) fn all(
         let (moods, here) = (Moods::of(&raced(m.scheduler, &alike)), raced(m.scheduler, &|cell| cell == m.cell));
         let machine = of_depth(m.cell.depth);
         let (scheduler, config) = (SchedulerSpec::parse(SCHEDULERS[m.scheduler])?, machine.run_config(&options));
-        let same = || usual(m.scheduler, m.cell);
+        let same = usual(m.scheduler, m.cell, None);
         let moves = Moves::new((plan, &disk), m.cell, recordings.len(), recordings.len());
-        let across = Across::new(same(), same(), of_cell(m.scheduler, m.cell), moves);
+        let across = Across::new(same, same, of_cell(m.scheduler, m.cell), moves);
         let asked = Asked::default();
         let rig = Rig { machine: &machine, scheduler: &scheduler, config: &config, across: None, asked, setup };
         let of = |(r, told): (&Replayable<'_>, &Told)| r.in_mood(moods.in_which(told), &across, &rig);
@@ -207,11 +212,9 @@ pub(super) fn all(
                 let told = tells(scheduler, m.cell);
                 let told_by: Vec<&Replayable<'_>> = told.iter().map(|&(n, at)| &all_recordings[n][at]).collect();
                 let moods: Vec<Mood> = told.iter().filter_map(|&(n, at)| moods[n].get(at).cloned()).collect();
-                let to = match question.is_of_other_patterns() {
-                    true => told_by.clone(),
-                    false => usual(scheduler, m.cell).collect(),
-                };
-                Across::new(usual(m.scheduler, m.cell), to.into_iter(), told_by.iter().copied(), moves).racing(&moods)
+                let from = usual(m.scheduler, m.cell, None);
+                let to = usual(scheduler, m.cell, question.is_of_other_patterns().then_some(m.cell.pattern));
+                Across::new(from, to, told_by.iter().copied(), moves).racing(&moods)
             });
             let rig = Rig { machine: &machine, scheduler: &spec, config: &config, across, asked, setup };
             *figures = recordings.iter().map(|r| r.figures(&rig)).collect::<anyhow::Result<_>>()?;

@@ -11,7 +11,7 @@ use super::usual::{Usual, going_on};
 use super::ways::Ways;
 use crate::experiments::Setup;
 use iopilot_block::Nanos;
-use iopilot_device::{Distant, OnClock};
+use iopilot_device::{Distant, OnClock, Rests};
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::workload::replay::{Dependent, ReplayRecord};
 use iopilot_sim::{
@@ -124,6 +124,11 @@ impl<'a> Replayable<'a> {
         Ok(Self { recording, turn, usual: Usual::of_recording(recording), own: Own::of(recording)? })
     }
 
+    /// What is usual, as `all` tell it.
+    pub(super) fn typical<'b>(all: impl Iterator<Item = &'b Replayable<'b>>) -> Usual {
+        Usual::typical(&all.map(|r| r.usual).collect::<Vec<_>>())
+    }
+
     /// What it tells of the race for tags.
     pub(super) fn told(&self) -> Told {
         Told::by(&self.recording.records)
@@ -134,16 +139,23 @@ impl<'a> Replayable<'a> {
         let usual = across.usual(self.turn, draw);
         let from = self.usual.or(across.from);
         let of_each = across.turnarounds(self.turn, draw).cloned();
-        let (records, goes_on) = match &of_each {
-            Some(_) => going_on(&self.recording.records),
-            None => (usual.resumed(from, &self.recording.records), Vec::new()),
+        // What is drawn as a whole was drawn after such a rest.
+        let (records, goes_on, rests) = match &of_each {
+            Some(_) => {
+                let (records, goes_on) = going_on(&self.recording.records);
+                (records, goes_on, Rests::default())
+            }
+            None => {
+                let (records, rests) = usual.resumed(from, &self.recording.records);
+                (records, Vec::new(), rests)
+            }
         };
         let hand_overs = of_each.map(|of_each| HandOvers::usual(of_each, goes_on.into(), CHOICE));
         let mut host = usual.on(&on.config.host);
         if let Some(mood) = across.mood(self.turn, draw) {
             (host.tag_odds, host.tag_moves) = (mood.odds.clone(), Some(mood.moves));
         }
-        let config = RunConfig { host, hand_overs, ..on.config.clone() };
+        let config = RunConfig { host, rests, hand_overs, ..on.config.clone() };
         let seed = self.seed(draw, on);
         // Another scheduler's recordings began elsewhere in the ticks.
         let tick = Nanos(Pcg64Mcg::seed_from_u64(seed).random_range(0..SECOND));
@@ -175,9 +187,10 @@ impl<'a> Replayable<'a> {
         let disk = OnClock::new(on.machine.device(), path.model.unwrap_or(tick) + moved.turned, tick);
         let (there, back): (Vec<Nanos>, Vec<Nanos>) = ways.of.iter().flatten().copied().unzip();
         let known = by_sector(&self.recording.records, &ways.of).into_iter();
+        let [there_rests, back_rests] = ways.rests;
         let device = Distant::new(disk, &there, &back, config.seed)
             .knowing(known.map(|(lba, way)| (moved.to(lba), way)))
-            .resting(ways.rests)
+            .resting(there_rests, back_rests)
             .holding(ways.hold);
         let device = match ways.line {
             Some(apart) => device.in_line(apart),
@@ -256,23 +269,21 @@ pub(super) struct Across<'a> {
 }
 
 impl<'a> Across<'a> {
-    /// As recordings of both with as many tasks tell it, and those of the `cell` under the other, turn by turn: how long the ways are and how soon a
-    /// task goes on hangs on the pattern, and on the mood in which the machine was.
+    /// As it is usual under both, and as the other's recordings of the `cell` tell it, turn by turn: how long the ways are and how soon a task goes on
+    /// hangs on the pattern, and on the mood in which the machine was.
     pub(super) fn new<'b>(
-        from: impl Iterator<Item = &'b Replayable<'b>>,
-        to: impl Iterator<Item = &'b Replayable<'b>>,
+        from: Usual,
+        to: Usual,
         cell: impl Iterator<Item = &'b Replayable<'b>> + Clone,
         moves: Moves<'a>,
     ) -> Self {
-        let from: Vec<Usual> = from.map(|r| r.usual).collect();
-        let typical = Usual::typical(&to.map(|r| r.usual).collect::<Vec<_>>());
         let all = Turnarounds::new(&turnaround::RESTS, cell.clone().flat_map(|r| r.own.turnarounds.iter().copied()));
         let turn = |r: &Replayable<'_>| Some(all.as_ref()?.rather(r.own.turnarounds.iter().copied()));
         Self {
             moves,
-            from: Usual::typical(&from),
+            from,
             turnarounds: cell.clone().filter_map(turn).collect(),
-            to: cell.map(|r| r.usual.or(typical)).collect(),
+            to: cell.map(|r| r.usual.or(to)).collect(),
             moods: Vec::new(),
         }
     }

@@ -15,15 +15,37 @@ pub(super) const RESTED: Nanos = Nanos::from_millis(2);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rest(usize);
 
+impl Rest {
+    fn of(rest: Nanos) -> Self {
+        Self(RESTS.partition_point(|&long| long <= rest))
+    }
+}
+
 /// After what rest each of `records` is complete.
 pub(super) fn of_each(records: &[TraceRecord]) -> Vec<Rest> {
-    long(records).into_iter().map(|rest| Rest(RESTS.partition_point(|&long| long <= rest))).collect()
+    long(records).into_iter().map(Rest::of).collect()
+}
+
+/// After what rest each of `records` is issued: that before the last completion, or that since, whichever is longer.
+pub(super) fn of_issues(records: &[TraceRecord]) -> Vec<Rest> {
+    let ends = ends(records);
+    let rest = |issue: Nanos| {
+        let by = ends.partition_point(|&end| end <= issue);
+        let [before, last] = [2, 1].map(|n| by.checked_sub(n).map(|n| ends[n]));
+        last.map_or(Nanos::MAX, |last| issue.since(last).max(before.map_or(Nanos::MAX, |before| last.since(before))))
+    };
+    records.iter().map(|r| Rest::of(r.issue.map_or(Nanos::MAX, rest))).collect()
+}
+
+fn ends(records: &[TraceRecord]) -> Vec<Nanos> {
+    let mut ends: Vec<Nanos> = records.iter().filter_map(|r| r.completion).collect();
+    ends.sort_unstable();
+    ends
 }
 
 /// For how long nothing had been complete when each of `records` is. Before the first the machine had rested for long.
 pub(super) fn long(records: &[TraceRecord]) -> Vec<Nanos> {
-    let mut ends: Vec<Nanos> = records.iter().filter_map(|r| r.completion).collect();
-    ends.sort_unstable();
+    let ends = ends(records);
     let rest = |end: Nanos| {
         let before = ends.partition_point(|&other| other < end).checked_sub(1);
         before.map_or(Nanos::MAX, |n| end.since(ends[n]))
@@ -36,8 +58,6 @@ pub(super) fn long(records: &[TraceRecord]) -> Vec<Nanos> {
 pub(super) struct Rested {
     /// By the rest before it.
     after: [Option<f64>; RESTS.len() + 1],
-    /// After whatever rest.
-    all: Option<f64>,
 }
 
 impl Rested {
@@ -45,21 +65,17 @@ impl Rested {
     pub(super) fn of(times: impl Iterator<Item = (Rest, Nanos)>) -> Self {
         let mut by_rest: [Vec<Nanos>; RESTS.len() + 1] = Default::default();
         times.for_each(|(rest, time)| by_rest[rest.0].push(time));
-        let all = median_us(&mut by_rest.concat());
-        Self { after: by_rest.map(|mut times| median_us(&mut times)), all }
+        Self { after: by_rest.map(|mut times| median_us(&mut times)) }
     }
 
     /// The medians of what `all` tell.
     pub(super) fn typical(all: &(impl Iterator<Item = Self> + Clone)) -> Self {
-        Self {
-            after: std::array::from_fn(|rest| median(all.clone().filter_map(|one| one.after[rest]).collect())),
-            all: median(all.clone().filter_map(|one| one.all).collect()),
-        }
+        Self { after: std::array::from_fn(|rest| median(all.clone().filter_map(|one| one.after[rest]).collect())) }
     }
 
     /// What is not known of it as in `other`.
     pub(super) fn or(self, other: Self) -> Self {
-        Self { after: std::array::from_fn(|rest| self.after[rest].or(other.after[rest])), all: self.all.or(other.all) }
+        Self { after: std::array::from_fn(|rest| self.after[rest].or(other.after[rest])) }
     }
 
     /// Where it is not known after some rest, as after the next longer one, or else the next shorter one.
@@ -79,29 +95,18 @@ pub(super) struct Instead {
     /// There, by rest.
     there_us: [f64; RESTS.len() + 1],
     here_us: [f64; RESTS.len() + 1],
-    /// Here, after whatever rest there is here.
-    all_us: f64,
 }
 
 impl Instead {
     /// Nothing is longer where either is not known.
     pub(super) fn of(there: Rested, here: Rested) -> Self {
         let both = there.times_us().zip(here.times_us());
-        both.map_or_else(Self::default, |(there_us, here_us)| Self {
-            there_us,
-            here_us,
-            all_us: here.all.unwrap_or(here_us[0]),
-        })
+        both.map_or_else(Self::default, |(there_us, here_us)| Self { there_us, here_us })
     }
 
     /// What took `time` there, after a rest, as it is here after none.
     pub(super) fn at_once(&self, time: Nanos, rest: Rest) -> Nanos {
         longer(time, self.here_us[0] - self.there_us[rest.0])
-    }
-
-    /// What took `time` there, after a rest, as it is here: who rests there does not rest as long here.
-    pub(super) fn as_usual(&self, time: Nanos, rest: Rest) -> Nanos {
-        longer(time, self.all_us - self.there_us[rest.0])
     }
 
     /// By how much longer it is here after rests.
@@ -128,6 +133,16 @@ mod tests {
     }
 
     #[test]
+    fn what_is_issued_soon_after_a_rest_has_rested() {
+        let at = |issue: u64, completion: u64| TraceRecord {
+            issue: Some(Nanos::from_micros(issue)),
+            ..complete(completion)
+        };
+        let records = [at(0, 1000), at(1100, 1400), at(1450, 4000), at(4010, 4200), at(4210, 5000), at(8000, 9000)];
+        assert_eq!(of_issues(&records), [Rest(3), Rest(3), Rest(0), Rest(2), Rest(0), Rest(2)]);
+    }
+
+    #[test]
     fn a_time_here_is_that_of_a_machine_that_has_not_rested_and_so_much_longer() {
         let times = |us: [u64; 4]| {
             let of = us.into_iter().enumerate().map(|(rest, us)| (Rest(rest), Nanos::from_micros(us)));
@@ -135,8 +150,6 @@ mod tests {
         };
         let instead = Instead::of(times([10, 20, 25, 30]), times([5, 25, 35, 45]));
         assert_eq!(instead.at_once(Nanos::from_micros(33), Rest(3)), Nanos::from_micros(8));
-        // Of all times here the middle one is 35 us.
-        assert_eq!(instead.as_usual(Nanos::from_micros(33), Rest(3)), Nanos::from_micros(38));
         let mut rests = instead.rests();
         let longer = [0, 100, 700, 3000, 9000].map(|us| rests.end(Nanos::from_micros(us)).0 / 1000);
         assert_eq!(longer, [40, 0, 20, 30, 40]);

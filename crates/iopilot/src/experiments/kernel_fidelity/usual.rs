@@ -3,9 +3,10 @@
 use super::hand_over::{ENOUGH, WAITED};
 use super::measure::Recording;
 use super::race::median;
-use super::rest::{self, Instead, Rested};
+use super::rest::{self, Instead, Rest, Rested};
 use super::ways::{self, Further};
 use iopilot_block::{Nanos, ProcessId};
+use iopilot_device::Rests;
 use iopilot_sim::HostConfig;
 use iopilot_trace::TraceRecord;
 use std::collections::HashMap;
@@ -21,17 +22,20 @@ pub(super) struct Usual {
     resume: Rested,
     /// The ways to the disk and back: who hands a request to the loop device's worker wakes it on another CPU under one scheduler, on the same
     /// under another.
-    there_us: Option<f64>,
+    there: Rested,
     back: Rested,
 }
 
 impl Usual {
     /// As the requests of a recording tell it, and the ways that they took.
     pub(super) fn of_recording(Recording { records, path, .. }: &Recording) -> Self {
-        let ways = rest::of_each(records).into_iter().zip(ways::alone(records, path));
+        let ways = ways::alone(records, path);
+        let rested = |rests: Vec<Rest>, of: fn((Nanos, Nanos)) -> Nanos| {
+            Rested::of(rests.into_iter().zip(&ways).filter_map(|(rest, way)| Some((rest, of((*way)?)))))
+        };
         Self {
-            there_us: median_us(&mut path.there.clone()),
-            back: Rested::of(ways.filter_map(|(rest, way)| Some((rest, way?.1)))),
+            there: rested(rest::of_issues(records), |(there, _)| there),
+            back: rested(rest::of_each(records), |(_, back)| back),
             ..Self::of(records)
         }
     }
@@ -74,7 +78,7 @@ impl Usual {
         Self {
             issue_us: of(|h| h.issue_us),
             restart_us: of(|h| h.restart_us),
-            there_us: of(|h| h.there_us),
+            there: Rested::typical(&all.iter().map(|h| h.there)),
             resume: Rested::typical(&all.iter().map(|h| h.resume)),
             back: Rested::typical(&all.iter().map(|h| h.back)),
         }
@@ -86,27 +90,26 @@ impl Usual {
             issue_us: self.issue_us.or(other.issue_us),
             restart_us: self.restart_us.or(other.restart_us),
             resume: self.resume.or(other.resume),
-            there_us: self.there_us.or(other.there_us),
+            there: self.there.or(other.there),
             back: self.back.or(other.back),
         }
     }
 
-    /// `records` of tasks that take so long to go on instead of `recorded`.
-    pub(super) fn resumed(self, recorded: Self, records: &[TraceRecord]) -> Vec<TraceRecord> {
+    /// `records` of tasks that take so long to go on instead of `recorded`, in a machine that never rests; and by how much later they do after a rest.
+    pub(super) fn resumed(self, recorded: Self, records: &[TraceRecord]) -> (Vec<TraceRecord>, Rests) {
         let instead = Instead::of(recorded.resume, self.resume);
         let rests = rest::of_each(records);
         let mut all = records.to_vec();
         for AtOnce { of, before, end, resumed } in resumptions(records) {
-            all[of].arrival = end + instead.as_usual(resumed, rests[before]);
+            all[of].arrival = end + instead.at_once(resumed, rests[before]);
         }
         all.sort_by_key(|r| r.arrival);
-        all
+        (all, instead.rests())
     }
 
     /// By how much longer the ways there and back are than those of `recorded`.
     pub(super) fn further(self, recorded: Self) -> Further {
-        let there_us = self.there_us.zip(recorded.there_us).map_or(0.0, |(to, from)| to - from);
-        Further::new(there_us, Instead::of(recorded.back, self.back))
+        Further { there: Instead::of(recorded.there, self.there), back: Instead::of(recorded.back, self.back) }
     }
 
     /// What it takes to wake who sleeps for a tag, under a scheduler under which somebody does: the rest of what it takes from a completion.
@@ -205,10 +208,11 @@ mod tests {
             let resume = Rested::of(std::iter::repeat_n((at_rest, Nanos::from_micros(us)), ENOUGH));
             Usual { resume, ..Usual::default() }
         };
-        let arrivals = |all: &[TraceRecord]| all.iter().map(|r| r.arrival.0 / 1000).collect::<Vec<_>>();
+        let arrivals =
+            |(all, _): &(Vec<TraceRecord>, Rests)| all.iter().map(|r| r.arrival.0 / 1000).collect::<Vec<_>>();
         assert_eq!(arrivals(&usual(15).resumed(usual(9), &records)), [0, 116, 900]);
         assert_eq!(arrivals(&usual(5).resumed(usual(30), &records)), [0, 100, 900], "not before it is complete");
-        assert_eq!(usual(5).resumed(Usual::default(), &records), records);
+        assert_eq!(usual(5).resumed(Usual::default(), &records).0, records);
     }
 
     fn made(records: Vec<TraceRecord>, path: Path) -> Recording {

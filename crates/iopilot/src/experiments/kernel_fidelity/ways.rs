@@ -2,7 +2,6 @@
 
 use super::measure::{Path, Recording};
 use super::rest::{self, Instead};
-use super::usual::longer;
 use iopilot_block::Nanos;
 use iopilot_device::Rests;
 use iopilot_trace::TraceRecord;
@@ -49,8 +48,8 @@ pub(super) fn alone(records: &[TraceRecord], path: &Path) -> Vec<Option<(Nanos, 
 pub(super) struct Ways {
     /// Of each request there and back.
     pub(super) of: Vec<Option<(Nanos, Nanos)>>,
-    /// By how much they are longer after a rest.
-    pub(super) rests: Rests,
+    /// By how much they are longer after a rest, there and back.
+    pub(super) rests: [Rests; 2],
     /// How soon after each other answers are due that leave together.
     pub(super) hold: Nanos,
     /// How far apart requests get there at least, where none overtakes another.
@@ -60,30 +59,26 @@ pub(super) struct Ways {
 impl Ways {
     /// As they were.
     pub(super) fn recorded(path: &Path) -> Self {
-        Self { of: path.of.clone(), rests: Rests::default(), hold: Nanos::ZERO, line: None }
+        Self { of: path.of.clone(), rests: Default::default(), hold: Nanos::ZERO, line: None }
     }
 }
 
 /// How they differ under another scheduler.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Further {
-    there_us: f64,
-    back: Instead,
+    pub(super) there: Instead,
+    pub(super) back: Instead,
 }
 
 impl Further {
-    /// So much longer there, and `back` instead.
-    pub(super) fn new(there_us: f64, back: Instead) -> Self {
-        Self { there_us, back }
-    }
-
     /// Those of a recording.
     pub(super) fn ways(self, Recording { records, path, .. }: &Recording) -> Ways {
-        let ways = alone(records, path).into_iter().zip(rest::of_each(records));
-        let way = |(way, rest): (Option<(Nanos, Nanos)>, _)| {
-            way.map(|(there, back)| (longer(there, self.there_us), self.back.at_once(back, rest)))
+        let rests = rest::of_issues(records).into_iter().zip(rest::of_each(records));
+        let way = |(way, (issued, complete)): (Option<(Nanos, Nanos)>, _)| {
+            way.map(|(there, back)| (self.there.at_once(there, issued), self.back.at_once(back, complete)))
         };
-        Ways { of: ways.map(way).collect(), rests: self.back.rests(), hold: HOLD, line: Some(LINE) }
+        let of = alone(records, path).into_iter().zip(rests).map(way).collect();
+        Ways { of, rests: [self.there, self.back].map(|way| way.rests()), hold: HOLD, line: Some(LINE) }
     }
 }
 
