@@ -85,8 +85,18 @@ impl HostConfig {
             ));
         }
         let numbered = self.tag_odds.iter().enumerate();
+        let numbered_factors = numbered.clone().flat_map(|(n, odds)| odds.factors().map(move |factor| (n, factor)));
         let mut odds = numbered.flat_map(|(n, odds)| odds.all().map(move |(key, odds)| (format!("{n}.{key}"), odds)));
         odds.try_for_each(|(key, odds)| chance(&format!("tag_odds.{key}"), odds))?;
+        for (n, (key, factor)) in numbered_factors {
+            if !(0.01..=100.0).contains(&factor) {
+                return Err(InputError::new(
+                    format!("host.tag_odds.{n}.{key}"),
+                    factor.to_string(),
+                    "a factor from 0.01 to 100",
+                ));
+            }
+        }
         let mut moves = self.tag_moves.iter().flat_map(TagMoves::all);
         moves.try_for_each(|(key, moves)| chance(&format!("tag_moves.{key}"), moves))?;
         Ok(())
@@ -150,7 +160,7 @@ mod tests {
     }
 
     fn odds(rest_us: f64, gone: f64) -> TagOdds {
-        TagOdds { rest_us, here: [1.0, 0.0, 0.5, 0.5], away: [0.7; 4], gone: [0.1, gone] }
+        TagOdds { rest_us, here: [1.0, 0.0, 0.5, 0.5], away: [0.7; 4], gone: [0.1, gone], ..TagOdds::EVEN }
     }
 
     #[test]
@@ -158,6 +168,8 @@ mod tests {
         with(vec![odds(0.0, 1.0)]).check().unwrap();
         let wrong = with(vec![odds(0.0, 1.1)]).check().unwrap_err();
         assert!(wrong.to_string().contains("host.tag_odds.0.gone"), "{wrong}");
+        let wrong = with(vec![TagOdds { slept: [1.0, 0.0, 1.0], ..odds(0.0, 1.0) }]).check().unwrap_err();
+        assert!(wrong.to_string().contains("host.tag_odds.0.slept"), "{wrong}");
         assert!(HostConfig { tag_steal_probability: -0.1, ..HostConfig::default() }.check().is_err());
         let moves = TagMoves { here: [0.1; 2], away: [f64::NAN, 0.1] };
         let wrong = HostConfig { tag_moves: Some(moves), ..HostConfig::default() }.check().unwrap_err();

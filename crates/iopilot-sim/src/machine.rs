@@ -258,10 +258,11 @@ mod tests {
         let host = Machine::from_toml(&text, Path::new("m.toml")).unwrap().host;
         assert_eq!(host.tag_odds.iter().map(|odds| odds.rest_us).collect::<Vec<_>>(), [0.0, 2000.0]);
         assert_eq!((host.tag_odds[1].gone, host.tag_moves.unwrap().here), ([0.07, 0.31], [0.005, 0.037]));
+        assert_eq!(host.tag_odds[1].slept, [0.93, 0.82, 0.75]);
         let short = text.replace("here = [0.83, 0.08, 0.74, 0.80]", "here = [0.83]");
-        assert!(error(&short).contains("m.toml:10: here: got [0.83]"), "{}", error(&short));
+        assert!(error(&short).contains("m.toml:12: here: got [0.83]"), "{}", error(&short));
         let more = text.replace("gone = [0.07, 0.31]", "gone = [0.07, 1.31]");
-        assert!(error(&more).starts_with("m.toml:12: host.tag_odds.1.gone: got 1.31"), "{}", error(&more));
+        assert!(error(&more).starts_with("m.toml:14: host.tag_odds.1.gone: got 1.31"), "{}", error(&more));
     }
 
     #[test]

@@ -26,17 +26,46 @@ pub struct TagOdds {
     /// Of a task that goes on on another CPU itself, and is late: against a sleeper on the CPU on which the completion is heard, and against one
     /// on another.
     pub gone: [f64; 2],
+    /// By which factors the odds of the chances `here`, `away` and `gone` differ for a task that had kept its tag for the request that is complete.
+    #[serde(default = "TagOdds::alike")]
+    pub kept: [f64; 3],
+    /// And for one that had slept for it.
+    #[serde(default = "TagOdds::alike")]
+    pub slept: [f64; 3],
 }
 
 impl TagOdds {
     /// How often a sleeper has lost: never, once, twice, and more often.
     pub const TIMES: usize = 4;
+    /// Each as likely as the other, whatever was before.
+    pub const EVEN: Self = Self {
+        rest_us: 0.0,
+        here: [0.5; Self::TIMES],
+        away: [0.5; Self::TIMES],
+        gone: [0.5; 2],
+        kept: [1.0; 3],
+        slept: [1.0; 3],
+    };
+
+    fn alike() -> [f64; 3] {
+        Self::EVEN.kept
+    }
 
     /// All of them.
     pub(crate) fn all(&self) -> impl Iterator<Item = (&'static str, f64)> {
         let of = |name, chances: &[f64]| chances.iter().map(move |&chance| (name, chance)).collect::<Vec<_>>();
         [of("here", &self.here), of("away", &self.away), of("gone", &self.gone)].into_iter().flatten()
     }
+
+    /// The factors.
+    pub(crate) fn factors(&self) -> impl Iterator<Item = (&'static str, f64)> {
+        self.kept.map(|factor| ("kept", factor)).into_iter().chain(self.slept.map(|factor| ("slept", factor)))
+    }
+}
+
+/// A chance whose odds are `factor` times those of `chance`.
+fn times(chance: f64, factor: f64) -> f64 {
+    chance * factor / (1.0 - chance + chance * factor)
 }
 
 /// The chances with which a task whose request is complete goes on on another CPU than the one on which that is heard. First where it had kept
@@ -76,8 +105,9 @@ struct Task {
     /// How often it has lost since it was served last.
     lost: u8,
     served: bool,
-    /// Whether it has slept for a tag since.
+    /// Whether it has slept for a tag since, and whether it had for the one of the request that was complete last.
     slept: bool,
+    had_slept: bool,
     /// Where it was last.
     cpu: u16,
     /// Whether it goes on elsewhere, where that is drawn.
@@ -137,7 +167,8 @@ impl TagRace {
             let chances = if task.cpu == heard_on { moves.here } else { moves.away };
             self.random.random_bool(chances[usize::from(task.slept)])
         });
-        (task.lost, task.served, task.slept) = (0, true, false);
+        (task.lost, task.served) = (0, true);
+        task.had_slept = std::mem::take(&mut task.slept);
     }
 
     /// A task has exited.
@@ -151,13 +182,16 @@ impl TagRace {
         let Some(odds) = self.chances.odds.iter().rev().find(|odds| odds.rest_us <= rest) else {
             return self.chances.steal;
         };
-        let away = cpu != self.heard_on();
-        if self.tasks.get(&served).is_some_and(|task| task.elsewhere == Some(true)) {
-            return odds.gone[usize::from(away)];
-        }
+        let away = usize::from(cpu != self.heard_on());
+        let task = self.tasks.get(&served).copied().unwrap_or_default();
         let lost = self.tasks.get(&process).map_or(0, |task| task.lost);
-        let by_times = if away { &odds.away } else { &odds.here };
-        by_times[usize::from(lost).min(TagOdds::TIMES - 1)]
+        let lost = usize::from(lost).min(TagOdds::TIMES - 1);
+        let (chance, kind) = match (task.elsewhere, away) {
+            (Some(true), _) => (odds.gone[away], 2),
+            (_, 0) => (odds.here[lost], 0),
+            _ => (odds.away[lost], 1),
+        };
+        times(chance, if task.had_slept { odds.slept } else { odds.kept }[kind])
     }
 
     /// It has lost.
@@ -182,7 +216,7 @@ mod tests {
     const OTHER: ProcessId = ProcessId(9);
     const AT: Nanos = Nanos::from_millis(1);
     const ODDS: TagOdds =
-        TagOdds { rest_us: 0.0, here: [0.9, 0.1, 0.7, 0.8], away: [0.6, 0.65, 0.75, 0.85], gone: [0.15, 0.3] };
+        TagOdds { here: [0.9, 0.1, 0.7, 0.8], away: [0.6, 0.65, 0.75, 0.85], gone: [0.15, 0.3], ..TagOdds::EVEN };
 
     fn race(moves: Option<TagMoves>) -> TagRace {
         let mut race = TagRace::new(TagChances { steal: 0.5, odds: vec![ODDS], moves: None }, 2, 1);
@@ -253,6 +287,23 @@ mod tests {
             race.arrived(task, HERE)
         };
         assert_eq!([false, true, false, false, true, false].map(&mut next), [HERE, 0, 0, 0, HERE, HERE]);
+    }
+
+    #[test]
+    fn who_had_slept_for_its_tag_has_other_odds_than_who_had_kept_it() {
+        let mut race = race(None);
+        race.chances.odds = vec![TagOdds { kept: [2.0, 3.0, 1.0], slept: [0.5, 0.25, 1.0], ..ODDS }];
+        let mut chances = |slept: bool| {
+            race.arrived(OTHER, HERE);
+            if slept {
+                race.sleeps(OTHER);
+            }
+            race.served(OTHER, AT);
+            [HERE, 0].map(|cpu| race.loses((ProcessId(1), cpu), OTHER))
+        };
+        let odds = |chances: [f64; 2]| chances.map(|chance| (chance / (1.0 - chance) * 1e6).round() / 1e6);
+        assert_eq!([false, true, false].map(|slept| odds(chances(slept))), [[18.0, 4.5], [4.5, 0.375], [18.0, 4.5]]);
+        assert_eq!([0.0, 1.0].map(|chance| times(chance, 3.0)), [0.0, 1.0], "what never or always happens");
     }
 
     #[test]

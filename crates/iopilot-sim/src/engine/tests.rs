@@ -265,7 +265,7 @@ fn who_never_wins_the_race_waits_for_all_others() {
 
 /// Chances of a task against sleepers, by how often these have lost, here and away.
 fn odds(here: [f64; TagOdds::TIMES], away: [f64; TagOdds::TIMES]) -> HostConfig {
-    HostConfig { tag_odds: vec![TagOdds { rest_us: 0.0, here, away, gone: [0.0; 2] }], ..HostConfig::default() }
+    HostConfig { tag_odds: vec![TagOdds { here, away, gone: [0.0; 2], ..TagOdds::EVEN }], ..HostConfig::default() }
 }
 
 #[test]

@@ -4,8 +4,10 @@
 //! backward readers few can (`raced_again` counts them). How often tags are kept is told by each, whoever was called.
 
 use super::moods::{Mood, logit};
-use super::race::kept;
+use super::race::{ENOUGH, kept_by_rest};
+use super::races::Tally;
 use super::replay::{Across, Replayable, Rig};
+use iopilot_trace::TraceRecord;
 
 /// So many replays tell how often tags are kept.
 const REPLAYS: u64 = 4;
@@ -18,30 +20,78 @@ impl Replayable<'_> {
     /// `mood`, and so much better or worse that in replays of this recording tasks keep their tags as often as they did in it; `across` is from its
     /// scheduler to the same. As it is where the recording does not tell how often they did.
     pub(super) fn in_mood(&self, mood: &Mood, across: &Across<'_>, on: &Rig<'_>) -> anyhow::Result<Mood> {
-        let Some(wanted) = kept(&self.recording.records).map(logit) else { return Ok(mood.clone()) };
+        let Some(kept) = Kept::by(&self.recording.records) else { return Ok(mood.clone()) };
         let mut config = on.config.clone();
         config.log = true;
         let rig = Rig { config: &config, across: None, ..*on };
-        let told = |by: f64| -> anyhow::Result<Option<f64>> {
+        let told = |by: [f64; 2]| -> anyhow::Result<[f64; 2]> {
             let across = across.always_in(&mood.kept_more(by));
             // All where the recording was.
-            let once = |n: u64| Ok(kept(&self.once(&across, n * across.turns() as u64, &rig)?.log.unwrap_or_default()));
-            let shares: Vec<Option<f64>> = (0..REPLAYS).map(once).collect::<anyhow::Result<_>>()?;
-            let (sum, n) = shares.iter().flatten().fold((0.0, 0.0), |(sum, n), share| (sum + share, n + 1.0));
-            Ok((n > 0.0).then(|| logit(sum / n)))
+            let once = |n: u64| {
+                let log = self.once(&across, n * across.turns() as u64, &rig)?.log.unwrap_or_default();
+                Ok(kept_by_rest(&log))
+            };
+            let all: Vec<[Tally; 2]> = (0..REPLAYS).map(once).collect::<anyhow::Result<_>>()?;
+            Ok(kept.logits([0, 1].map(|n| all.iter().map(|one| one[n]).fold(Tally::default(), Tally::and))))
         };
-        let (mut by, mut slope) = (0.0_f64, 1.0_f64);
-        let mut last: Option<(f64, f64)> = None;
+        let mut steps = [Steps::default(); 2];
         for _ in 0..STEPS {
-            let Some(now) = told(by)? else { return Ok(mood.clone()) };
-            // Of a short step chance tells more than the step does.
-            if let Some((before, then)) = last.filter(|(before, _)| (by - before).abs() > 0.05) {
-                slope = ((now - then) / (by - before)).clamp(0.3, 1.5);
-            }
-            last = Some((by, now));
-            by = (by + (wanted - now) / slope).clamp(-FURTHEST, FURTHEST);
+            let now = told(steps.map(|steps| steps.by))?;
+            steps.iter_mut().zip(now).zip(kept.wanted).for_each(|((steps, now), wanted)| steps.step(now, wanted));
         }
-        Ok(mood.kept_more(by))
+        Ok(mood.kept_more(steps.map(|steps| steps.by)))
+    }
+}
+
+/// How often tags were kept in a recording.
+struct Kept {
+    /// Whether it tells that after a rest and after none.
+    by_rest: bool,
+    /// Logits, after none and after a rest; the same where it does not.
+    wanted: [f64; 2],
+}
+
+impl Kept {
+    /// `None` where too few races tell it.
+    fn by(records: &[TraceRecord]) -> Option<Self> {
+        let told = kept_by_rest(records);
+        let all = told[0].and(told[1]);
+        let by_rest = told.iter().all(|told| told.all >= ENOUGH);
+        let kept = Self { by_rest, wanted: [0.0; 2] };
+        (all.all >= ENOUGH).then(|| Self { wanted: kept.logits(told), ..kept })
+    }
+
+    fn logits(&self, told: [Tally; 2]) -> [f64; 2] {
+        let all = told[0].and(told[1]);
+        told.map(|one| logit(if self.by_rest { one } else { all }.share()))
+    }
+}
+
+/// By how much a chance is put right, step by step.
+#[derive(Clone, Copy, Debug)]
+struct Steps {
+    by: f64,
+    /// How much that changes what is told.
+    slope: f64,
+    /// Where it was before, and what was told then.
+    last: Option<(f64, f64)>,
+}
+
+impl Default for Steps {
+    fn default() -> Self {
+        Self { by: 0.0, slope: 1.0, last: None }
+    }
+}
+
+impl Steps {
+    /// `now` is told.
+    fn step(&mut self, now: f64, wanted: f64) {
+        // Of a short step chance tells more than the step does.
+        if let Some((before, then)) = self.last.filter(|(before, _)| (self.by - before).abs() > 0.05) {
+            self.slope = ((now - then) / (self.by - before)).clamp(0.3, 1.5);
+        }
+        self.last = Some((self.by, now));
+        self.by = (self.by + (wanted - now) / self.slope).clamp(-FURTHEST, FURTHEST);
     }
 }
 
@@ -52,6 +102,7 @@ mod tests {
     use super::super::moods::Moods;
     use super::super::moves::Moves;
     use super::super::predict::of_depth;
+    use super::super::race::kept;
     use super::super::{Cell, Plan};
     use super::*;
     use crate::experiments::Setup;
@@ -70,7 +121,7 @@ mod tests {
         let recorded = |chance: f64| {
             let mut machine = machine.clone();
             machine.host.tag_odds =
-                vec![TagOdds { rest_us: 0.0, here: [chance; 4], away: [chance; 4], gone: [chance; 2] }];
+                vec![TagOdds { here: [chance; 4], away: [chance; 4], gone: [chance; 2], ..TagOdds::EVEN }];
             let jobs = "[readers]\nrw=randread\nbs=4k\nsize=4g\nnumjobs=16\nnumber_ios=60\n";
             let workload = Workload::Fio { name: "readers".to_owned(), jobs: FioJobs::parse(jobs, "readers").unwrap() };
             let options = RunOptions { seed: 42, log: true };

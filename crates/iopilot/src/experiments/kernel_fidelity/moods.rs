@@ -6,6 +6,7 @@
 
 use super::race::USUAL;
 use super::races::Races;
+use super::rest::RESTED;
 use super::went::{self, Went};
 use iopilot_sim::{TagMoves, TagOdds};
 use iopilot_trace::TraceRecord;
@@ -39,14 +40,13 @@ pub(super) struct Mood {
 }
 
 impl Mood {
-    /// The same where a task keeps its tag the more often the more `by` is above zero: the odds of each chance are `e` to this times what they were.
-    pub(super) fn kept_more(&self, by: f64) -> Self {
-        let of = |chance: f64| logistic(logit(chance) + by);
-        let odds = self.odds.iter().map(|odds| TagOdds {
-            rest_us: odds.rest_us,
-            here: odds.here.map(of),
-            away: odds.away.map(of),
-            gone: odds.gone.map(of),
+    /// The same where a task keeps its tag the more often the more `by` is above zero, first where the machine had not rested, then where it had: the odds
+    /// of each chance are `e` to this times what they were.
+    pub(super) fn kept_more(&self, by: [f64; 2]) -> Self {
+        let odds = self.odds.iter().map(|odds| {
+            let by = by[usize::from(odds.rest_us >= RESTED.as_micros_f64())];
+            let of = |chance: f64| logistic(logit(chance) + by);
+            TagOdds { here: odds.here.map(of), away: odds.away.map(of), gone: odds.gone.map(of), ..*odds }
         });
         Self { odds: odds.collect(), moves: self.moves }
     }
@@ -81,8 +81,10 @@ impl Moods {
             })
         };
         let (all, usual_moves) = (races(None), went(None).moves(&went::USUAL));
+        let each: [Races; ELSEWHERE.len()] = std::array::from_fn(|mood| races(Some(mood)));
+        let [kept, slept] = Races::factors(&each, [USUAL.kept, USUAL.slept]);
         Self(std::array::from_fn(|mood| Mood {
-            odds: races(Some(mood)).odds(&all, &USUAL),
+            odds: each[mood].odds(&all, &USUAL).into_iter().map(|odds| TagOdds { kept, slept, ..odds }).collect(),
             moves: went(Some(mood)).moves(&usual_moves),
         }))
     }
@@ -138,7 +140,7 @@ mod tests {
     #[test]
     fn the_better_the_mood_the_more_often_tags_are_kept() {
         let mood = Moods::of(&[]).in_which(&told(0)).clone();
-        let more = mood.kept_more(2.0_f64.ln());
+        let more = mood.kept_more([2.0_f64.ln(); 2]);
         assert_eq!(more.moves, mood.moves);
         for (more, usual) in more.odds.iter().zip(&mood.odds) {
             // The odds are twice what they were.

@@ -1,5 +1,7 @@
 //! The race for tags under `none`.
 
+use super::races::Tally;
+use super::rest::{self, RESTED};
 use iopilot_block::Nanos;
 use iopilot_sim::{HostConfig, TagOdds};
 use iopilot_trace::TraceRecord;
@@ -10,11 +12,17 @@ pub(super) const AT_ONCE: Nanos = Nanos::from_micros(15);
 /// A task that has not gone on by then after its request was complete has had something else to do.
 pub(super) const BACK: Nanos = Nanos::from_micros(200);
 /// Of fewer races nothing is told.
-const ENOUGH: u32 = 50;
+pub(super) const ENOUGH: u32 = 50;
 /// The chances where too few recordings tell them: between those of calm and of restless recordings of 32 tasks on four tags on a machine of
 /// two CPUs, as `raced_again` shows them.
-pub(super) const USUAL: TagOdds =
-    TagOdds { rest_us: 0.0, here: [0.79, 0.10, 0.74, 0.83], away: [0.67, 0.76, 0.79, 0.86], gone: [0.11, 0.31] };
+pub(super) const USUAL: TagOdds = TagOdds {
+    rest_us: 0.0,
+    here: [0.79, 0.10, 0.74, 0.83],
+    away: [0.67, 0.76, 0.79, 0.86],
+    gone: [0.11, 0.31],
+    kept: [1.06, 1.17, 2.1],
+    slept: [0.91, 0.77, 0.77],
+};
 
 /// `host` with them.
 pub(super) fn raced_for(host: &HostConfig) -> HostConfig {
@@ -38,12 +46,19 @@ pub(super) fn heard_on(records: &[TraceRecord]) -> Option<u16> {
 /// How often a freed tag went to the next request of the task whose request was complete, rather than to one that slept before, where
 /// somebody slept, as `records` tell it; `None` where that was seldom.
 pub(super) fn kept(records: &[TraceRecord]) -> Option<f64> {
+    let all = kept_by_rest(records).into_iter().fold(Tally::default(), Tally::and);
+    (all.all >= ENOUGH).then(|| all.share())
+}
+
+/// The same, first where the machine had not rested before the completion, then where it had: where tasks read what is in the disk's cache, and
+/// where they do not.
+pub(super) fn kept_by_rest(records: &[TraceRecord]) -> [Tally; 2] {
     let mut arrivals: Vec<Nanos> = records.iter().map(|r| r.arrival).collect();
     arrivals.sort_unstable();
     let mut issues: Vec<(Nanos, &TraceRecord)> = records.iter().filter_map(|r| Some((r.issue?, r))).collect();
     issues.sort_unstable_by_key(|&(issue, r)| (issue, r.arrival));
-    let (mut races, mut own) = (0, 0);
-    for r in records {
+    let mut kept = [Tally::default(); 2];
+    for (r, rest) in records.iter().zip(rest::long(records)) {
         let Some(end) = r.completion else { continue };
         let issued = issues.partition_point(|&(issue, _)| issue <= end);
         let asleep = arrivals.partition_point(|&arrival| arrival <= end).saturating_sub(issued);
@@ -51,11 +66,10 @@ pub(super) fn kept(records: &[TraceRecord]) -> Option<f64> {
         let its_own = next.process == r.process && next.arrival > end;
         // One of a third task, just come, tells nothing.
         if its_own || next.arrival <= end {
-            own += u32::from(its_own);
-            races += 1;
+            kept[usize::from(rest >= RESTED)] += Tally::one(its_own);
         }
     }
-    (races >= ENOUGH).then(|| f64::from(own) / f64::from(races))
+    kept
 }
 
 /// The median of what recordings tell.

@@ -30,9 +30,20 @@ impl Tally {
         Self { so: u32::from(so), all: 1 }
     }
 
+    /// Both together.
+    pub(super) fn and(mut self, other: Self) -> Self {
+        self += other;
+        self
+    }
+
+    /// The share; of none, zero.
+    pub(super) fn share(self) -> f64 {
+        f64::from(self.so) / f64::from(self.all.max(1))
+    }
+
     /// The share; `usual` where that is of too few.
     pub(super) fn or(self, usual: f64) -> f64 {
-        if self.all < ENOUGH { usual } else { f64::from(self.so) / f64::from(self.all) }
+        if self.all < ENOUGH { usual } else { self.share() }
     }
 }
 
@@ -50,32 +61,38 @@ const RESTS_US: [f64; 3] = [0.0, 250.0, 2000.0];
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Races([Kept; RESTS_US.len()]);
 
-/// How often a tag was kept; what hangs on what is [`TagOdds`]'.
+/// How often a tag was kept, of tasks that had kept it before and of those that had slept for it; what hangs on what is [`TagOdds`]'.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Kept {
-    here: [Tally; TagOdds::TIMES],
-    away: [Tally; TagOdds::TIMES],
-    gone: [Tally; 2],
+    here: [[Tally; 2]; TagOdds::TIMES],
+    away: [[Tally; 2]; TagOdds::TIMES],
+    gone: [[Tally; 2]; 2],
 }
 
 impl AddAssign for Kept {
     fn add_assign(&mut self, other: Self) {
         let pairs =
             [(&mut self.here[..], &other.here[..]), (&mut self.away, &other.away), (&mut self.gone, &other.gone)];
-        for (all, more) in pairs {
-            all.iter_mut().zip(more).for_each(|(all, more)| *all += *more);
-        }
+        let pairs = pairs.into_iter().flat_map(|(all, more)| all.iter_mut().flatten().zip(more.iter().flatten()));
+        pairs.for_each(|(all, more)| *all += *more);
     }
 }
 
 impl Kept {
     fn odds(&self, rest_us: f64, usual: &TagOdds) -> TagOdds {
+        let both = |[kept, slept]: [Tally; 2]| kept.and(slept);
         TagOdds {
             rest_us,
-            here: std::array::from_fn(|n| self.here[n].or(usual.here[n])),
-            away: std::array::from_fn(|n| self.away[n].or(usual.away[n])),
-            gone: std::array::from_fn(|n| self.gone[n].or(usual.gone[n])),
+            here: std::array::from_fn(|n| both(self.here[n]).or(usual.here[n])),
+            away: std::array::from_fn(|n| both(self.away[n]).or(usual.away[n])),
+            gone: std::array::from_fn(|n| both(self.gone[n]).or(usual.gone[n])),
+            ..*usual
         }
+    }
+
+    /// Those `here`, `away` and `gone`.
+    fn kinds(&self) -> [&[[Tally; 2]]; 3] {
+        [&self.here, &self.away, &self.gone]
     }
 }
 
@@ -113,6 +130,26 @@ impl Races {
         self.0.iter().copied().sum::<Kept>().odds(0.0, usual)
     }
 
+    /// By which factors the odds differ of tasks that had kept their tag before, and of those that had slept for it, here, away and gone, as `each` of the
+    /// moods tells it; what too few tell is as `usual`.
+    pub(super) fn factors(each: &[Self], usual: [[f64; 3]; 2]) -> [[f64; 3]; 2] {
+        let mut shares = [[Share::default(); 3]; 2];
+        for kinds in each.iter().flat_map(|races| &races.0).map(Kept::kinds) {
+            for (kind, before) in
+                kinds.into_iter().enumerate().flat_map(|(kind, all)| all.iter().map(move |of| (kind, of)))
+            {
+                let both = before[0].and(before[1]).share();
+                for (shares, told) in shares.iter_mut().zip(before) {
+                    let share = &mut shares[kind];
+                    share.so += f64::from(told.so);
+                    share.expected += f64::from(told.all) * both;
+                    share.all += f64::from(told.all);
+                }
+            }
+        }
+        std::array::from_fn(|before| std::array::from_fn(|kind| shares[before][kind].factor(usual[before][kind])))
+    }
+
     /// The chances by rest. Where too few of these races tell one, `more` of them do: it differs from that after any rest as it does there.
     pub(super) fn odds(&self, more: &Self, usual: &TagOdds) -> Vec<TagOdds> {
         let there = more.after_any_rest(usual);
@@ -124,6 +161,22 @@ impl Races {
                 kept.odds(rest_us, &usual)
             })
             .collect()
+    }
+}
+
+/// How often tags were kept, and how often they would have been if it made no difference.
+#[derive(Clone, Copy, Debug, Default)]
+struct Share {
+    so: f64,
+    expected: f64,
+    all: f64,
+}
+
+impl Share {
+    /// By which factor the odds differ; `usual` where too few tell it.
+    fn factor(self, usual: f64) -> f64 {
+        let odds = |so: f64| (so + 0.5) / (self.all - so + 0.5);
+        if self.all < f64::from(ENOUGH) { usual } else { (odds(self.so) / odds(self.expected)).clamp(0.1, 10.0) }
     }
 }
 
@@ -142,6 +195,7 @@ fn each(rested: &TagOdds, there: &TagOdds, here: &TagOdds) -> TagOdds {
         here: of(rested.here, there.here, here.here),
         away: of(rested.away, there.away, here.away),
         gone: of(rested.gone, there.gone, here.gone),
+        ..*here
     }
 }
 
@@ -157,7 +211,7 @@ mod tests {
     use iopilot_sim::{Machine, Progress, RunOptions, TagMoves, simulate};
 
     const ODDS: TagOdds =
-        TagOdds { rest_us: 0.0, here: [0.7, 0.2, 0.5, 0.6], away: [0.8, 0.6, 0.7, 0.9], gone: [0.1, 0.4] };
+        TagOdds { here: [0.7, 0.2, 0.5, 0.6], away: [0.8, 0.6, 0.7, 0.9], gone: [0.1, 0.4], ..TagOdds::EVEN };
     const MOVES: TagMoves = TagMoves { here: [0.02, 0.1], away: [0.6, 0.3] };
 
     /// What 32 random readers do on four tags where these are the chances.
@@ -182,7 +236,7 @@ mod tests {
 
     #[test]
     fn what_few_races_tell_differs_by_rest_as_it_does_in_more() {
-        let kept = |so: u32, all: u32| Kept { here: [Tally { so, all }; 4], ..Kept::default() };
+        let kept = |so: u32, all: u32| Kept { here: [[Tally { so, all }, Tally::default()]; 4], ..Kept::default() };
         let few = Races([kept(10, 20), kept(0, 0), kept(45, 100)]);
         let more = Races([kept(900, 1000), kept(600, 1000), kept(0, 1000)]);
         let [soon, later, late] = few.odds(&more, &USUAL).try_into().unwrap();
@@ -206,6 +260,22 @@ mod tests {
         for (told, made) in [moves.here, moves.away].concat().into_iter().zip([MOVES.here, MOVES.away].concat()) {
             assert!((told - made).abs() < 0.05, "{told} {made}");
         }
+    }
+
+    #[test]
+    fn what_it_makes_to_have_slept_is_told_within_each_mood() {
+        let mood = |[kept, slept]: [[u32; 2]; 2]| {
+            let before = [kept, slept].map(|[so, all]| Tally { so, all });
+            Races([Kept { here: [before; 4], ..Kept::default() }; 3])
+        };
+        let factors = |moods: &[Races]| Races::factors(moods, [[7.0; 3]; 2]);
+        // Calm tasks mostly keep their tags, and restless ones have mostly slept, which makes no difference in either mood.
+        let [kept, slept] = factors(&[mood([[800, 1000], [80, 100]]), mood([[30, 100], [270, 900]])]);
+        assert!((kept[0] - 1.0).abs() < 1e-9 && (slept[0] - 1.0).abs() < 1e-9, "{kept:?} {slept:?}");
+        // Odds of two and of a half, where those of all are even.
+        let [kept, slept] = factors(&[mood([[200, 300], [100, 300]])]);
+        assert!((kept[0] - 2.0).abs() < 0.01 && (slept[0] - 0.5).abs() < 0.01, "{kept:?} {slept:?}");
+        assert_eq!((&kept[1..], &slept[1..]), (&[7.0; 2][..], &[7.0; 2][..]), "too few");
     }
 
     #[test]

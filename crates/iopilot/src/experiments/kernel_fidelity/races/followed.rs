@@ -232,6 +232,7 @@ impl<'a> Followed<'a> {
         } else {
             &mut told.here[lost]
         };
-        *tally += Tally::one(kept);
+        let slept = behind.issue.is_some_and(|issue| issue.since(behind.arrival) >= AT_ONCE);
+        tally[usize::from(slept)] += Tally::one(kept);
     }
 }
