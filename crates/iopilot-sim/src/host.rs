@@ -76,12 +76,13 @@ impl HostConfig {
         };
         chance("tag_steal_probability", self.tag_steal_probability)?;
         let rests = self.tag_odds.iter().map(|odds| odds.rest_us);
-        if !rests.clone().all(|rest| (0.0..=1e6).contains(&rest)) || !rests.clone().is_sorted_by(|a, b| a < b) {
+        let when = self.tag_odds.iter().map(|odds| (odds.after, odds.rest_us));
+        if !rests.clone().all(|rest| (0.0..=1e6).contains(&rest)) || !when.is_sorted_by(|a, b| a < b) {
             let rests: Vec<String> = rests.map(|rest| rest.to_string()).collect();
             return Err(InputError::new(
                 "host.tag_odds.rest_us",
                 rests.join(", "),
-                "0 to 1000000 microseconds, ascending",
+                "0 to 1000000 microseconds, ascending among those with one `after`, which ascends, too",
             ));
         }
         let numbered = self.tag_odds.iter().enumerate();
@@ -183,5 +184,8 @@ mod tests {
             let wrong = with(rests.map(|rest_us| odds(rest_us, 0.5)).into()).check().unwrap_err();
             assert!(wrong.to_string().contains("host.tag_odds.rest_us"), "{wrong}");
         }
+        let after = |after: u64| TagOdds { after, ..odds(0.0, 0.5) };
+        with(vec![odds(0.0, 0.5), odds(250.0, 0.5), after(9)]).check().unwrap();
+        with(vec![after(9), odds(250.0, 0.5)]).check().unwrap_err();
     }
 }

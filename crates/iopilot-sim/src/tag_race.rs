@@ -18,6 +18,9 @@ pub struct TagOdds {
     /// Where the completion before was at least so long ago, in microseconds: a CPU that has slept deeper is slower.
     #[serde(default)]
     pub rest_us: f64,
+    /// And where at least so many requests had been complete before: a machine grows more restless while a load runs.
+    #[serde(default)]
+    pub after: u64,
     /// Against a sleeper that lay down on the CPU on which the completion is heard: by how often that has lost since it was served last, never,
     /// once, twice, and more often. It mostly wins the second time that it is called.
     pub here: [f64; TagOdds::TIMES],
@@ -40,6 +43,7 @@ impl TagOdds {
     /// Each as likely as the other, whatever was before.
     pub const EVEN: Self = Self {
         rest_us: 0.0,
+        after: 0,
         here: [0.5; Self::TIMES],
         away: [0.5; Self::TIMES],
         gone: [0.5; 2],
@@ -93,9 +97,11 @@ pub(crate) struct TagRace {
     tasks: ProcessMap<Task>,
     /// By CPU, how often a task that had been served went on there.
     went_on: Vec<u32>,
-    /// When a request was complete last, and how long the rest before that was.
+    /// When a request was complete last, how long the rest before that was, and how many had been before.
     last: Nanos,
     rest: Nanos,
+    before: u64,
+    complete: u64,
     random: Pcg64Mcg,
 }
 
@@ -122,6 +128,8 @@ impl TagRace {
             went_on: vec![0; usize::from(cpus.max(1))],
             last: Nanos::ZERO,
             rest: Nanos::ZERO,
+            before: 0,
+            complete: 0,
             random: Pcg64Mcg::seed_from_u64(seed.wrapping_add(2)),
         }
     }
@@ -161,6 +169,8 @@ impl TagRace {
     pub(crate) fn served(&mut self, process: ProcessId, now: Nanos) {
         self.rest = now.since(self.last);
         self.last = now;
+        self.before = self.complete;
+        self.complete += 1;
         let heard_on = self.heard_on();
         let Some(task) = self.tasks.get_mut(&process) else { return };
         task.elsewhere = self.chances.moves.filter(|_| self.went_on.len() > 1).map(|moves| {
@@ -179,7 +189,8 @@ impl TagRace {
     /// With which chance the sleeper of `process`, which submitted on `cpu`, loses against the task `served`.
     pub(crate) fn loses(&self, (process, cpu): (ProcessId, u16), served: ProcessId) -> f64 {
         let rest = self.rest.as_micros_f64();
-        let Some(odds) = self.chances.odds.iter().rev().find(|odds| odds.rest_us <= rest) else {
+        let is_now = |odds: &&TagOdds| odds.after <= self.before && odds.rest_us <= rest;
+        let Some(odds) = self.chances.odds.iter().rev().find(is_now) else {
             return self.chances.steal;
         };
         let away = usize::from(cpu != self.heard_on());
@@ -317,5 +328,19 @@ mod tests {
             race.loses((ProcessId(1), HERE), OTHER)
         };
         assert_eq!([2_000, 2_249, 2_499, 2_598].map(&mut chance), [0.6, 0.9, 0.6, 0.9]);
+    }
+
+    #[test]
+    fn once_more_requests_are_complete_the_chances_are_others() {
+        let mut race = race(None);
+        let (first, rested) =
+            (race.complete, TagOdds { rest_us: 250.0, after: race.complete + 2, here: [0.6; 4], ..ODDS });
+        race.chances.odds = vec![ODDS, TagOdds { after: first + 2, here: [0.4; 4], ..ODDS }, rested];
+        let us = Nanos::from_micros;
+        let mut chance = |at: u64| {
+            race.served(OTHER, us(at));
+            race.loses((ProcessId(1), HERE), OTHER)
+        };
+        assert_eq!([2_000, 4_000, 4_100, 4_400].map(&mut chance), [0.9, 0.9, 0.4, 0.6]);
     }
 }

@@ -6,7 +6,6 @@
 
 use super::race::USUAL;
 use super::races::Races;
-use super::rest::RESTED;
 use super::went::{self, Went};
 use iopilot_sim::{TagMoves, TagOdds};
 use iopilot_trace::TraceRecord;
@@ -40,15 +39,21 @@ pub(super) struct Mood {
 }
 
 impl Mood {
-    /// The same where a task keeps its tag the more often the more `by` is above zero, first where the machine had not rested, then where it had: the odds
-    /// of each chance are `e` to this times what they were.
-    pub(super) fn kept_more(&self, by: [f64; 2]) -> Self {
-        let odds = self.odds.iter().map(|odds| {
-            let by = by[usize::from(odds.rest_us >= RESTED.as_micros_f64())];
-            let of = |chance: f64| logistic(logit(chance) + by);
-            TagOdds { here: odds.here.map(of), away: odds.away.map(of), gone: odds.gone.map(of), ..*odds }
-        });
-        Self { odds: odds.collect(), moves: self.moves }
+    /// The same where a task keeps its tag the more often the more `by` is above zero, in each part of a recording, which begins where so many requests
+    /// are complete: the odds of each chance are `e` to this times what they were.
+    pub(super) fn kept_more(&self, by: impl IntoIterator<Item = (u64, f64)>) -> Self {
+        let part = |(after, by): (u64, f64)| {
+            let of = move |chance: f64| logistic(logit(chance) + by);
+            let put_right = move |odds: &TagOdds| TagOdds {
+                after,
+                here: odds.here.map(of),
+                away: odds.away.map(of),
+                gone: odds.gone.map(of),
+                ..*odds
+            };
+            self.odds.iter().map(put_right)
+        };
+        Self { odds: by.into_iter().flat_map(part).collect(), moves: self.moves }
     }
 }
 
@@ -140,9 +145,12 @@ mod tests {
     #[test]
     fn the_better_the_mood_the_more_often_tags_are_kept() {
         let mood = Moods::of(&[]).in_which(&told(0)).clone();
-        let more = mood.kept_more([2.0_f64.ln(); 2]);
-        assert_eq!(more.moves, mood.moves);
-        for (more, usual) in more.odds.iter().zip(&mood.odds) {
+        let [more, even] = [2.0_f64.ln(), 0.0].map(|by| mood.kept_more([(0, 0.0), (9, by)]));
+        assert_eq!((more.moves, more.odds.len()), (mood.moves, 2 * mood.odds.len()));
+        let (first, then) = more.odds.split_at(mood.odds.len());
+        assert!(first.iter().all(|odds| odds.after == 0) && then.iter().all(|odds| odds.after == 9));
+        assert_eq!(first, &even.odds[..first.len()]);
+        for (more, usual) in then.iter().zip(&mood.odds) {
             // The odds are twice what they were.
             assert!((more.here[0] - 2.0 * usual.here[0] / (1.0 + usual.here[0])).abs() < 1e-9, "{more:?}");
             assert!((logit(more.gone[1]) - logit(usual.gone[1]) - 2.0_f64.ln()).abs() < 1e-9, "{more:?}");

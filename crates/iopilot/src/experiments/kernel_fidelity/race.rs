@@ -1,7 +1,6 @@
 //! The race for tags under `none`.
 
 use super::races::Tally;
-use super::rest::{self, RESTED};
 use iopilot_block::Nanos;
 use iopilot_sim::{HostConfig, TagOdds};
 use iopilot_trace::TraceRecord;
@@ -17,6 +16,7 @@ pub(super) const ENOUGH: u32 = 50;
 /// two CPUs, as `raced_again` shows them.
 pub(super) const USUAL: TagOdds = TagOdds {
     rest_us: 0.0,
+    after: 0,
     here: [0.79, 0.10, 0.74, 0.83],
     away: [0.67, 0.76, 0.79, 0.86],
     gone: [0.11, 0.31],
@@ -46,27 +46,28 @@ pub(super) fn heard_on(records: &[TraceRecord]) -> Option<u16> {
 /// How often a freed tag went to the next request of the task whose request was complete, rather than to one that slept before, where
 /// somebody slept, as `records` tell it; `None` where that was seldom.
 pub(super) fn kept(records: &[TraceRecord]) -> Option<f64> {
-    let all = kept_by_rest(records).into_iter().fold(Tally::default(), Tally::and);
+    let [all] = kept_from(records, [0]);
     (all.all >= ENOUGH).then(|| all.share())
 }
 
-/// The same, first where the machine had not rested before the completion, then where it had: where tasks read what is in the disk's cache, and
-/// where they do not.
-pub(super) fn kept_by_rest(records: &[TraceRecord]) -> [Tally; 2] {
+/// The same in each part of `records`, of which each begins where so many requests `from` are complete.
+pub(super) fn kept_from<const PARTS: usize>(records: &[TraceRecord], from: [u64; PARTS]) -> [Tally; PARTS] {
     let mut arrivals: Vec<Nanos> = records.iter().map(|r| r.arrival).collect();
     arrivals.sort_unstable();
     let mut issues: Vec<(Nanos, &TraceRecord)> = records.iter().filter_map(|r| Some((r.issue?, r))).collect();
     issues.sort_unstable_by_key(|&(issue, r)| (issue, r.arrival));
-    let mut kept = [Tally::default(); 2];
-    for (r, rest) in records.iter().zip(rest::long(records)) {
-        let Some(end) = r.completion else { continue };
+    let mut ends: Vec<(Nanos, &TraceRecord)> = records.iter().filter_map(|r| Some((r.completion?, r))).collect();
+    ends.sort_unstable_by_key(|&(end, r)| (end, r.arrival));
+    let mut kept = [Tally::default(); PARTS];
+    for (n, (end, r)) in (0..).zip(ends) {
         let issued = issues.partition_point(|&(issue, _)| issue <= end);
         let asleep = arrivals.partition_point(|&arrival| arrival <= end).saturating_sub(issued);
         let Some((_, next)) = issues.get(issued).filter(|_| asleep > 0) else { continue };
         let its_own = next.process == r.process && next.arrival > end;
         // One of a third task, just come, tells nothing.
         if its_own || next.arrival <= end {
-            kept[usize::from(rest >= RESTED)] += Tally::one(its_own);
+            let part = from.iter().rposition(|&from| from <= n).unwrap_or_default();
+            kept[part] += Tally::one(its_own);
         }
     }
     kept
@@ -123,6 +124,25 @@ mod tests {
         assert_eq!(kept(&recording(1)), Some(0.0));
         let often = kept(&recording(4)).unwrap();
         assert!((often - 0.75).abs() < 0.02, "{often}");
+    }
+
+    #[test]
+    fn it_is_told_by_part() {
+        let [seldom, often] = [recording(1), recording(4)];
+        let later = seldom.iter().filter_map(|r| r.completion).max().unwrap_or_default().0 + 1_000_000;
+        let moved = often.iter().map(|r| {
+            record(
+                r.process.unwrap().0,
+                r.arrival.0 + later,
+                r.issue.unwrap().0 + later,
+                r.completion.unwrap().0 + later,
+            )
+        });
+        let all: Vec<_> = seldom.iter().cloned().chain(moved).collect();
+        let [first, second] = kept_from(&all, [0, seldom.len() as u64]);
+        assert!(first.share() < 0.05 && (second.share() - 0.75).abs() < 0.02, "{first:?} {second:?}");
+        let [both] = kept_from(&all, [0]);
+        assert_eq!(both, first.and(second));
     }
 
     #[test]
