@@ -18,7 +18,7 @@ pub struct TagOdds {
     /// Where the completion before was at least so long ago, in microseconds: a CPU that has slept deeper is slower.
     #[serde(default)]
     pub rest_us: f64,
-    /// And where at least so many requests had been complete before: a machine grows more restless while a load runs.
+    /// And where at least so many requests had been complete before: in the beginning of a load tasks keep their tags more often.
     #[serde(default)]
     pub after: u64,
     /// Against a sleeper that lay down on the CPU on which the completion is heard: by how often that has lost since it was served last, never,

@@ -12,8 +12,8 @@ use iopilot_trace::TraceRecord;
 /// After which shares of its requests the parts of a recording begin that tell it. Tasks keep their tags more often in the beginning (32 backward
 /// readers on four tags, after a hit in the disk's cache: in 0.79 of the races of the first eighth, in 0.67 of those of the last five), when all have
 /// most of their requests before them, and what is lost costs most. Why they do is not known.
-const PARTS: usize = BEGINS.len();
-const BEGINS: [f64; 3] = [0.0, 0.25, 0.5];
+const BEGINS: [f64; PARTS] = [0.0, 0.25, 0.5];
+const PARTS: usize = 3;
 /// So many replays tell how often tags are kept.
 const REPLAYS: u64 = 4;
 /// So often the chances are put right.
@@ -114,7 +114,6 @@ mod tests {
     use super::super::moods::Moods;
     use super::super::moves::Moves;
     use super::super::predict::of_depth;
-    use super::super::race::kept;
     use super::super::{Cell, Plan};
     use super::*;
     use crate::experiments::Setup;
@@ -130,10 +129,17 @@ mod tests {
         let machine = of_depth(&Machine::for_disk("hd-500-16").unwrap(), 4);
         let none = SchedulerSpec::parse("none").unwrap();
         let setup = Setup { seed: 42, quick: false, progress: &Progress::default() };
-        let recorded = |chance: f64| {
+        // 16 tasks of 60 requests each.
+        let recorded = |chances: [f64; 2]| {
             let mut machine = machine.clone();
-            machine.host.tag_odds =
-                vec![TagOdds { here: [chance; 4], away: [chance; 4], gone: [chance; 2], ..TagOdds::EVEN }];
+            let odds = |(chance, after): (f64, u64)| TagOdds {
+                after,
+                here: [chance; 4],
+                away: [chance; 4],
+                gone: [chance; 2],
+                ..TagOdds::EVEN
+            };
+            machine.host.tag_odds = chances.into_iter().zip([0, 480]).map(odds).collect();
             let jobs = "[readers]\nrw=randread\nbs=4k\nsize=4g\nnumjobs=16\nnumber_ios=60\n";
             let workload = Workload::Fio { name: "readers".to_owned(), jobs: FioJobs::parse(jobs, "readers").unwrap() };
             let options = RunOptions { seed: 42, log: true };
@@ -145,8 +151,8 @@ mod tests {
         let cell = Cell { pattern: ReadPattern::Strided512k, processes: 16, depth: 4 };
         let config = machine.run_config(&RunOptions { seed: 42, log: false });
         let usual = Moods::of(&[]);
-        for chance in [0.3, 0.8] {
-            let recording = recorded(chance);
+        for chances in [[0.3, 0.3], [0.8, 0.8], [0.8, 0.4]] {
+            let recording = recorded(chances);
             let one = Replayable::new(0, &recording).unwrap();
             let told = Replayable::typical(std::iter::once(&one));
             let moves = Moves::new((&plan, &disk), cell, 1, 1);
@@ -163,9 +169,13 @@ mod tests {
             let mut config = config.clone();
             config.log = true;
             let rig = Rig { config: &config, across: None, ..rig };
-            let again = |n: u64| kept(&one.once(&across.always_in(&mood), n, &rig).unwrap().log.unwrap()).unwrap();
-            let (wanted, told) = (kept(&recording.records).unwrap(), (4..12).map(again).sum::<f64>() / 8.0);
-            assert!((wanted - told).abs() < 0.06, "{chance}: {wanted} {told}");
+            let told = |records: &[TraceRecord]| kept_from(records, [0, 480]).map(Tally::share);
+            let again = |n: u64| told(&one.once(&across.always_in(&mood), n, &rig).unwrap().log.unwrap());
+            let wanted = told(&recording.records);
+            for (part, wanted) in wanted.into_iter().enumerate() {
+                let told = (4..12).map(|n| again(n)[part]).sum::<f64>() / 8.0;
+                assert!((wanted - told).abs() < 0.06, "{chances:?}, part {part}: {wanted} {told}");
+            }
         }
     }
 }
