@@ -78,7 +78,7 @@ fn unlike((rest, kind): (usize, usize), (other_rest, other_kind): (usize, usize)
     };
     let (left, other_left) = (kind / 2, other_kind / 2);
     let waiting = [left, other_left].map(|left| left == Left::Waiting as usize);
-    // Least of all it makes whether the device has others: nobody has anything to do with these.
+    // Whether the device has others makes the least difference: nobody has to hand these over.
     let left = usize::from(left != other_left);
     let queued = usize::from(kind % 2 != other_kind % 2);
     left + 2 * rested + 2 * rests * (queued + 2 * usize::from(waiting[0] != waiting[1]))

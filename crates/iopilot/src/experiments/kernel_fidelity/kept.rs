@@ -10,8 +10,8 @@ use super::replay::{Across, Replayable, Rig};
 use iopilot_trace::TraceRecord;
 
 /// After which shares of its requests the parts of a recording begin that tell it. Tasks keep their tags more often in the beginning (32 backward
-/// readers on four tags, after a hit in the disk's cache: in 0.79 of the races of the first eighth, in 0.67 of those of the last five), when all have
-/// most of their requests before them, and what is lost costs most. Why they do is not known.
+/// readers on four tags, after a hit in the disk's cache: in 0.79 of the races of the first eighth, in 0.67 of those of the last five eighths), when all
+/// have most of their requests before them, and what is lost costs most. Why they do is not known.
 const BEGINS: [f64; PARTS] = [0.0, 0.25, 0.5];
 const PARTS: usize = 3;
 /// So many replays tell how often tags are kept.
