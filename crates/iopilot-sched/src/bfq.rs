@@ -415,6 +415,10 @@ impl Scheduler for Bfq {
         }
     }
 
+    fn idles(&self) -> bool {
+        self.in_service.is_some_and(|q| self.queues[q].next.is_none() && self.waits_for(q))
+    }
+
     fn clock_stood(&mut self, ago: Nanos) {
         self.stood = ago;
     }

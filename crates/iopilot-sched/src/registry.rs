@@ -107,6 +107,10 @@ macro_rules! schedulers {
             fn clock_stood(&mut self, ago: Nanos) {
                 match self { $(Self::$variant(s) => s.clock_stood(ago),)* }
             }
+            #[inline]
+            fn idles(&self) -> bool {
+                match self { $(Self::$variant(s) => s.idles(),)* }
+            }
             fn process_exited(&mut self, process: ProcessId, now: Nanos) {
                 match self { $(Self::$variant(s) => s.process_exited(process, now),)* }
             }

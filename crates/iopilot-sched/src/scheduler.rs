@@ -83,6 +83,12 @@ pub trait Scheduler {
         Some(Nanos::ZERO)
     }
 
+    /// Whether it would give nothing now, though it has something, as it keeps the device for the next request of a task. The default does so for
+    /// nobody.
+    fn idles(&self) -> bool {
+        false
+    }
+
     /// From now on the clock of whoever calls shows what it was so long `ago`, until the next call of this: a task's stands still while it
     /// submits (Linux 6.9: its plug keeps the time), ticks excepted. The default looks at no clock but those that go.
     fn clock_stood(&mut self, ago: Nanos) {

@@ -1,6 +1,6 @@
 //! [`Asks`]: who asks the scheduler, when, and what he has been given.
 
-use crate::hand_over::{After, Ask, HandOver, HandOvers};
+use crate::hand_over::{After, Ask, HandOver, HandOvers, LEFT_OVER};
 use crate::{Left, Situation, Turnaround};
 use iopilot_block::{Nanos, ProcessId, ProcessMap, RequestId};
 use rand::SeedableRng;
@@ -11,11 +11,6 @@ use std::collections::VecDeque;
 const AGAIN: Nanos = Nanos(3_500);
 /// For so long the scheduler is locked while it is asked, where nobody saw that: who wants to ask meanwhile waits.
 const LOCKED: Nanos = Nanos(3_000);
-/// What the scheduler gave and the device has no room for waits for it so much later: the kernel looks for a tag first, and who has looked by then
-/// whether anything waits asks the scheduler all the same. Of tasks that came up to 6 us after a scheduler that gave something had been asked nine
-/// in ten did, of those that came after 9 us hardly any.
-const LEFT_OVER: Nanos = Nanos(6_000);
-
 /// When the scheduler is to be asked, and what it gave.
 #[derive(Clone, Debug)]
 pub(crate) struct Asks {
@@ -33,8 +28,11 @@ pub(crate) struct Asks {
     number: u64,
     /// Above zero where the device was full just now (the kernel's `dispatch_busy`): then the scheduler is asked for one request at a time.
     busy: u32,
-    /// When something was complete last.
+    /// When something was complete last, and how long the two rests before that were.
     last: Nanos,
+    rests: [Nanos; 2],
+    /// How many are complete.
+    complete: usize,
     /// Of each task the last turnaround, where they are drawn.
     turns: ProcessMap<Turnaround>,
     random: Pcg64Mcg,
@@ -93,6 +91,8 @@ impl Asks {
             number: 0,
             busy: 0,
             last,
+            rests: [Nanos::MAX; 2],
+            complete: 0,
             turns,
             random,
             locked,
@@ -126,7 +126,8 @@ impl Asks {
     pub(crate) fn stood(&mut self, tag: u64, process: ProcessId) -> Nanos {
         // It comes from elsewhere when it hands over its first.
         if let Some(usual) = self.hand_overs.usually().filter(|_| !self.turns.contains_key(&process)) {
-            let situation = Situation { rest: Nanos::MAX, left: Left::Others, queued: false };
+            let [rest, before] = [Nanos::MAX; 2];
+            let situation = Situation { rest, before, complete: 0, left: Left::Others, queued: false };
             self.turns.insert(process, usual.turnarounds.draw(situation, &mut self.random));
         }
         self.times(tag, process).stood
@@ -141,10 +142,16 @@ impl Asks {
         now: Nanos,
     ) -> [Nanos; 2] {
         let rest = now.since(std::mem::replace(&mut self.last, now));
+        let before = self.rests[0].max(self.rests[1]);
+        self.rests = [rest, self.rests[0]];
+        let were_complete = self.complete;
+        self.complete += 1;
         let mut goes_on = false;
         if let Some(usual) = self.hand_overs.usually() {
             goes_on = usual.goes_on(tag);
-            self.turns.insert(process, usual.turnarounds.draw(Situation { rest, left, queued }, &mut self.random));
+            let complete = usual.per_thousand(were_complete);
+            let situation = Situation { rest, before, complete, left, queued };
+            self.turns.insert(process, usual.turnarounds.draw(situation, &mut self.random));
         }
         let Turnaround { heard, resumed, .. } = self.times(tag, process);
         [heard, if goes_on { resumed } else { Nanos::ZERO }]

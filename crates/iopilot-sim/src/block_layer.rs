@@ -258,7 +258,8 @@ impl BlockLayer {
             (None, ..=1) => Left::Nothing,
             _ => Left::Others,
         };
-        let left = (left, self.scheduler.queued() > 0);
+        let given = left != Left::Waiting || !self.scheduler.idles();
+        let left = (left, given && self.scheduler.queued() > 0);
         let asks = self.asks();
         let [heard, resumed] = asks.map_or([Nanos::ZERO; 2], |asks| asks.complete(tag, process, left, now));
         let issued = self.rqs[id].issued;

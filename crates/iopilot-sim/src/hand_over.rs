@@ -4,6 +4,11 @@ use crate::Turnarounds;
 use iopilot_block::Nanos;
 use std::sync::Arc;
 
+/// What the scheduler gave and the device has no room for waits for it so long after it was asked: the kernel looks for a tag first, and who has looked
+/// by then whether anything waits asks the scheduler all the same. Of tasks that came up to 6 us after a scheduler that gave something had been
+/// asked nine in ten did, of those that came after 9 us hardly any.
+pub const LEFT_OVER: Nanos = Nanos(6_000);
+
 /// When a scheduler was asked, where that was seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ask {
@@ -96,6 +101,11 @@ pub(crate) struct Usual {
 }
 
 impl Usual {
+    /// How many of a thousand requests `complete` are.
+    pub(crate) fn per_thousand(&self, complete: usize) -> u16 {
+        u16::try_from(1000 * complete / self.goes_on.len().max(1)).unwrap_or(u16::MAX)
+    }
+
     /// Whether the task of the request of handle `tag` goes on at once when that is complete.
     pub(crate) fn goes_on(&self, tag: u64) -> bool {
         usize::try_from(tag).is_ok_and(|tag| self.goes_on.get(tag) == Some(&true))

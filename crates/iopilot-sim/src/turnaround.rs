@@ -38,17 +38,69 @@ pub struct Turnaround {
 pub struct Situation {
     /// For how long nothing had been: the CPUs of a machine that has rested sleep, and where one follows another at once they are busy.
     pub rest: Nanos,
+    /// The longer one of the two rests before that. Where all three are short, tasks stream from the device, and the CPUs are awake.
+    pub before: Nanos,
+    /// How many of a thousand requests were complete by then: where tasks begin the CPUs are busy.
+    pub complete: u16,
     /// What there is for the device to do.
     pub left: Left,
-    /// Whether the scheduler has something.
+    /// Whether the scheduler has something; where one request waits for the device already, whether it would give another beside that and not keep the
+    /// device for the task that goes on.
     pub queued: bool,
 }
 
-impl Situation {
-    const KINDS: usize = 2 * Left::KINDS;
+/// How a [`Situation`] came, after what rest, and what is left. In this order one makes more of a difference than the other.
+#[derive(Clone, Copy, Debug)]
+struct Kind {
+    queued: bool,
+    left: Left,
+    /// Which of the rests.
+    rest: usize,
+    /// In which [part](PARTS).
+    part: usize,
+    /// Whether tasks stream from the device.
+    streams: bool,
+}
 
-    fn kind(self) -> usize {
-        2 * self.left as usize + usize::from(self.queued)
+/// From how many complete requests of a thousand on each part is, but the first: a task's first, the rest of a quarter, and all others. What happens in the
+/// beginning costs most, and what is rare is not as frequent in each.
+const PARTS: [u16; 2] = [50, 250];
+
+impl Kind {
+    /// How many there are that differ in nothing but part and streams.
+    const ALIKE: usize = 2 * (PARTS.len() + 1);
+
+    /// All there are where there are so many `rests`, in the order of their [indices](Self::index).
+    fn all(rests: usize) -> impl Iterator<Item = Self> {
+        let by_left = move |queued: bool| Left::ALL.into_iter().map(move |left| (queued, left));
+        let by_rest = move |(queued, left)| (0..rests).map(move |rest| (queued, left, rest));
+        let alike = |(queued, left, rest)| {
+            (0..Self::ALIKE).map(move |n| Self { queued, left, rest, part: n / 2, streams: n % 2 > 0 })
+        };
+        [false, true].into_iter().flat_map(by_left).flat_map(by_rest).flat_map(alike)
+    }
+
+    fn index(self, rests: usize) -> usize {
+        let unlike = (usize::from(self.queued) * Left::ALL.len() + self.left as usize) * rests + self.rest;
+        unlike * Self::ALIKE + 2 * self.part + usize::from(self.streams)
+    }
+
+    /// How much of a difference it makes that it is of this kind and not of the `other`.
+    fn unlike(self, other: Self, rests: usize) -> usize {
+        let rested = if (self.rest == 0) == (other.rest == 0) {
+            self.rest.abs_diff(other.rest)
+        } else {
+            // Where one follows another at once its task goes on on another CPU, which has rested.
+            rests - self.rest.max(other.rest)
+        };
+        let waiting = [self.left, other.left].map(|left| left == Left::Waiting);
+        let queued = usize::from(self.queued != other.queued);
+        let most = queued + 2 * usize::from(waiting[0] != waiting[1]);
+        // Whether the device has others makes little: nobody has to hand these over. What else the CPUs do decides who of two comes first now and
+        // then, but hardly how long anything takes.
+        let left = usize::from(self.left != other.left);
+        let alike = usize::from(self.streams != other.streams) + 2 * self.part.abs_diff(other.part);
+        alike + Self::ALIKE * (left + 2 * rested + 2 * rests * most)
     }
 }
 
@@ -64,78 +116,64 @@ pub enum Left {
 }
 
 impl Left {
-    const KINDS: usize = 3;
-}
-
-/// How much of a difference it makes that a request is complete after one of `rests` rests and in one kind of situation rather than after another
-/// and in another.
-fn unlike((rest, kind): (usize, usize), (other_rest, other_kind): (usize, usize), rests: usize) -> usize {
-    let rested = if (rest == 0) == (other_rest == 0) {
-        rest.abs_diff(other_rest)
-    } else {
-        // Where one follows another at once its task goes on on another CPU, which has rested.
-        rests - rest.max(other_rest)
-    };
-    let (left, other_left) = (kind / 2, other_kind / 2);
-    let waiting = [left, other_left].map(|left| left == Left::Waiting as usize);
-    // Whether the device has others makes the least difference: nobody has to hand these over.
-    let left = usize::from(left != other_left);
-    let queued = usize::from(kind % 2 != other_kind % 2);
-    left + 2 * rested + 2 * rests * (queued + 2 * usize::from(waiting[0] != waiting[1]))
+    const ALL: [Self; 3] = [Self::Nothing, Self::Others, Self::Waiting];
 }
 
 /// What was seen to happen under a scheduler, to be drawn from.
 #[derive(Clone, Debug)]
 pub struct Turnarounds {
-    /// By the rest: the first is of none, each other from so long a rest on; and by what was left. None is empty.
-    of: Vec<(Nanos, [Arc<[Turnaround]>; Situation::KINDS])>,
+    /// The rests that are told apart: each from so long on, the first from none.
+    rests: Vec<Nanos>,
+    /// By the [index](Kind::index) of the kind. None is empty.
+    of: Vec<Arc<[Turnaround]>>,
 }
 
 impl Turnarounds {
     /// Those of `all`, of which each that happened after a rest as long as one of `rests`, from the least on, is of the longest of these. Below the
-    /// least one the turnaround before is not over. `None` where there are none.
+    /// least one the turnaround before is not over; from the longest on a machine has rested. `None` where there are none.
     pub fn new(rests: &[Nanos], all: impl IntoIterator<Item = (Situation, Turnaround)>) -> Option<Self> {
-        let mut seen: Vec<[Vec<Turnaround>; Situation::KINDS]> = vec![Default::default(); rests.len() + 1];
-        for (situation, turnaround) in all {
-            seen[rests.partition_point(|&from| from <= situation.rest)][situation.kind()].push(turnaround);
-        }
-        let like = |rest: usize, kind: usize| {
-            let mut all: Vec<(usize, usize)> =
-                (0..seen.len()).flat_map(|rest| (0..Situation::KINDS).map(move |kind| (rest, kind))).collect();
-            all.sort_by_key(|&other| unlike((rest, kind), other, seen.len()));
-            let next = all.into_iter().map(|(rest, kind)| &seen[rest][kind]);
+        let rests: Vec<Nanos> = std::iter::once(Nanos::ZERO).chain(rests.iter().copied()).collect();
+        let nothing = Self { of: vec![Arc::default(); Kind::all(rests.len()).count()], rests };
+        let seen = nothing.by_kind(all);
+        let rests = nothing.rests.len();
+        let like = |kind: Kind| {
+            let mut all: Vec<Kind> = Kind::all(rests).collect();
+            all.sort_by_key(|&other| kind.unlike(other, rests));
+            let next = all.into_iter().map(|kind| &seen[kind.index(rests)]);
             let enough = next.clone().find(|of| of.len() >= ENOUGH);
             enough.or_else(|| next.max_by_key(|of| of.len())).map(|of| Arc::from(of.as_slice())).unwrap_or_default()
         };
-        let from = std::iter::once(Nanos::ZERO).chain(rests.iter().copied()).enumerate();
-        let of: Vec<(Nanos, [Arc<[Turnaround]>; Situation::KINDS])> =
-            from.map(|(rest, from)| (from, std::array::from_fn(|kind| like(rest, kind)))).collect();
-        of.iter().flat_map(|(_, of)| of).all(|of| !of.is_empty()).then_some(Self { of })
+        let of: Vec<Arc<[Turnaround]>> = Kind::all(rests).map(like).collect();
+        of.iter().all(|of| !of.is_empty()).then_some(Self { of, ..nothing })
     }
 
     /// The same, but what was seen often enough in a situation among `those` is as it was there.
     #[must_use]
     pub fn rather(&self, those: impl IntoIterator<Item = (Situation, Turnaround)>) -> Self {
-        let mut seen: Vec<[Vec<Turnaround>; Situation::KINDS]> = vec![Default::default(); self.of.len()];
-        for (situation, turnaround) in those {
-            seen[self.rested(situation.rest)][situation.kind()].push(turnaround);
-        }
-        let mut of = self.of.clone();
-        for (kinds, (_, all)) in seen.into_iter().zip(&mut of) {
-            let enough = kinds.into_iter().zip(all).filter(|(seen, _)| seen.len() >= ENOUGH);
-            enough.for_each(|(seen, all)| *all = seen.into());
-        }
-        Self { of }
+        let seen = self.by_kind(those).into_iter().zip(&self.of);
+        let of = seen.map(|(seen, all)| if seen.len() >= ENOUGH { seen.into() } else { all.clone() });
+        Self { of: of.collect(), rests: self.rests.clone() }
     }
 
-    /// Which of the rests it is.
-    fn rested(&self, rest: Nanos) -> usize {
-        self.of.partition_point(|&(from, _)| from <= rest).max(1) - 1
+    fn by_kind(&self, all: impl IntoIterator<Item = (Situation, Turnaround)>) -> Vec<Vec<Turnaround>> {
+        let mut seen = vec![Vec::new(); self.of.len()];
+        for (situation, turnaround) in all {
+            seen[self.index(situation)].push(turnaround);
+        }
+        seen
+    }
+
+    /// Where in `of` those of such a situation are.
+    fn index(&self, Situation { rest, before, complete, left, queued }: Situation) -> usize {
+        let of = |rest: Nanos| self.rests.partition_point(|&from| from <= rest).max(1) - 1;
+        let streams = of(before) + 1 < self.rests.len();
+        let part = PARTS.partition_point(|&from| from <= complete);
+        Kind { queued, left, rest: of(rest), part, streams }.index(self.rests.len())
     }
 
     /// One that was seen in such a situation.
     pub(crate) fn draw(&self, situation: Situation, random: &mut impl Rng) -> Turnaround {
-        let of = &self.of[self.rested(situation.rest)].1[situation.kind()];
+        let of = &self.of[self.index(situation)];
         of[random.random_range(0..of.len())]
     }
 }
@@ -147,7 +185,7 @@ mod tests {
     use rand_pcg::Pcg64Mcg;
 
     fn situation(rest: u64, left: Left, queued: bool) -> Situation {
-        Situation { rest: Nanos(rest), left, queued }
+        Situation { rest: Nanos(rest), before: Nanos::MAX, complete: 999, left, queued }
     }
 
     #[test]
@@ -190,5 +228,31 @@ mod tests {
         assert!(Turnarounds::new(&[Nanos(500)], []).is_none());
         let one = Turnarounds::new(&[Nanos(500)], [(situation(0, Nothing, false), resumed(7))]).unwrap();
         assert_eq!(one.draw(situation(900, Waiting, true), &mut random), resumed(7));
+    }
+
+    #[test]
+    fn in_each_part_and_where_tasks_stream_it_is_as_it_was_there() {
+        let resumed = |us: u64| Turnaround { resumed: Nanos::from_micros(us), ..Turnaround::default() };
+        let one = |before: u64, complete: u16| Situation {
+            before: Nanos(before),
+            complete,
+            ..situation(100, Left::Waiting, false)
+        };
+        let seen = |situation, us, times| std::iter::repeat_n((situation, resumed(us)), times);
+        let [steady, streams, early, begins] = [one(500, 250), one(499, 250), one(500, 249), one(500, 49)];
+        let mut random = Pcg64Mcg::seed_from_u64(1);
+        let mut drawn = |all: Vec<(Situation, Turnaround)>| {
+            let turnarounds = Turnarounds::new(&[Nanos(70), Nanos(500)], all).unwrap();
+            [steady, streams, early, begins].map(|one| turnarounds.draw(one, &mut random))
+        };
+        let all = seen(steady, 1, ENOUGH).chain(seen(streams, 2, ENOUGH));
+        assert_eq!(drawn(all.clone().collect()), [1, 2, 1, 1].map(resumed));
+        let all = all.chain(seen(begins, 4, ENOUGH));
+        assert_eq!(drawn(all.clone().collect())[3], resumed(4));
+        assert_eq!(drawn(all.chain(seen(early, 3, ENOUGH)).collect()), [1, 2, 3, 4].map(resumed));
+        // Sooner so than after another rest.
+        let rested = Situation { rest: Nanos(500), ..begins };
+        let all = seen(steady, 1, ENOUGH).chain(seen(rested, 4, ENOUGH));
+        assert_eq!(drawn(all.collect()), [1, 1, 1, 1].map(resumed));
     }
 }

@@ -49,6 +49,12 @@ impl Bfq {
         self.idling_boosts_throughput(q) || self.idling_keeps_guarantees(q)
     }
 
+    /// Whether the next request of `q`, which has none and is in service, is waited for.
+    pub(super) fn waits_for(&self, q: QueueId) -> bool {
+        let queue = &self.queues[q];
+        queue.waiting || (queue.dispatched > 0 && self.better_to_idle(q))
+    }
+
     pub(super) fn must_idle(&self, q: QueueId) -> bool {
         self.queues[q].sorted.is_empty() && self.better_to_idle(q)
     }

@@ -57,8 +57,7 @@ impl Bfq {
                 }
                 Expiration::BudgetExhausted
             } else {
-                let queue = &self.queues[q];
-                if queue.waiting || (queue.dispatched > 0 && self.better_to_idle(q)) {
+                if self.waits_for(q) {
                     return self.inject_for(rqs, q);
                 }
                 Expiration::NoMoreRequests

@@ -153,7 +153,7 @@ fn who_asks_for_more_waits_for_who_is_at_it() {
 
 /// What usually happens.
 fn usual(turnaround: Turnaround, goes_on: &[bool]) -> Asks {
-    let situation = Situation { rest: us(500), left: Left::Waiting, queued: false };
+    let situation = Situation { rest: us(500), before: us(500), complete: 999, left: Left::Waiting, queued: false };
     let turnarounds = Turnarounds::new(&[us(500)], [(situation, turnaround)]);
     Asks::new(HandOvers::usual(turnarounds.unwrap(), goes_on.into(), us(1)), 1)
 }

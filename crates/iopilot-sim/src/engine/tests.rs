@@ -374,7 +374,8 @@ proptest! {
                     let [restarted, asked, run, inserted] = [n, n + 1, n + 2, n + 6].map(time);
                     let [choice, more, follows] = [n + 1, n + 3, n + 5].map(time);
                     let left = [Left::Nothing, Left::Others, Left::Waiting][n % 3];
-                    let situation = Situation { rest: resumed, left, queued: n % 2 == 0 };
+                    let situation =
+                        Situation { rest: resumed, before: heard, complete: (n % 1000) as u16, left, queued: n % 2 == 0 };
                     (situation, Turnaround { resumed, heard, restarted, asked, run, inserted, choice, more, stood, follows })
                 };
                 let hand_overs = match times.first() {

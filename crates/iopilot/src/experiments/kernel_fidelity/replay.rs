@@ -25,7 +25,7 @@ use rand_pcg::Pcg64Mcg;
 const DRAWS: u64 = 8;
 /// How often the recordings of a cell are together, where that is more, under a scheduler that was not recorded: some of its recordings are
 /// few because under their own nothing is drawn.
-const TOGETHER: usize = 256;
+const TOGETHER: usize = 512;
 /// A kernel chooses so long before the request reaches the device, or up to [`DRAWS`] - 1 times [`CHOICE_STEP`] longer.
 const CHOICE: Nanos = Nanos(400);
 const CHOICE_STEP: u64 = 350;
@@ -89,7 +89,7 @@ impl Own {
         let begin = first(&inserted).since(first(records));
         let hand_overs = if scheduled { of_each(&inserted, &before, &seen) } else { of_tags(&inserted) };
         let watched = recording.seen.iter().any(|seen| seen.asked.is_some());
-        let turnarounds = if watched { turnaround::of_each(&inserted, &hand_overs, CHOICE) } else { Vec::new() };
+        let turnarounds = if watched { turnaround::of_each(&inserted, &hand_overs, &seen, CHOICE) } else { Vec::new() };
         let tick = Nanos(recording.origin.0 % SECOND);
         let inserted: Vec<TraceRecord> = inserted.iter().map(|r| later(r, tick)).collect();
         Ok(Self {

@@ -53,6 +53,13 @@ pub(super) fn long(records: &[TraceRecord]) -> Vec<Nanos> {
     records.iter().map(|r| r.completion.map_or(Nanos::MAX, rest)).collect()
 }
 
+/// The longer one of the two rests before that after which a request is complete at `end`, one of `ends`, which are sorted.
+pub(super) fn before(ends: &[Nanos], end: Nanos) -> Nanos {
+    let this = ends.partition_point(|&other| other < end);
+    let rest = |n: usize| Some(ends[this.checked_sub(n)?].since(ends[this.checked_sub(n + 1)?]));
+    [1, 2].map(|n| rest(n).unwrap_or(Nanos::MAX)).into_iter().max().unwrap_or(Nanos::MAX)
+}
+
 /// A time in microseconds; `None` where too few tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Rested {
@@ -130,6 +137,12 @@ mod tests {
     fn what_is_complete_soon_after_another_is_so_after_no_rest() {
         let records = [9000, 1000, 1499, 2000, 4000].map(complete);
         assert_eq!(of_each(&records), [Rest(3), Rest(3), Rest(0), Rest(1), Rest(2)]);
+    }
+
+    #[test]
+    fn before_a_rest_there_were_two() {
+        let ends = [100, 300, 350, 1000, 1010].map(Nanos);
+        assert_eq!([350, 1000, 1010].map(|end| before(&ends, Nanos(end)).0), [u64::MAX, 200, 650]);
     }
 
     #[test]
