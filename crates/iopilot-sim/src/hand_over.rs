@@ -4,11 +4,6 @@ use crate::Turnarounds;
 use iopilot_block::Nanos;
 use std::sync::Arc;
 
-/// What the scheduler gave and the device has no room for waits for it so long after it was asked: the kernel looks for a tag first, and who has looked
-/// by then whether anything waits asks the scheduler all the same. Of tasks that came up to 6 us after a scheduler that gave something had been
-/// asked nine in ten did, of those that came after 9 us hardly any.
-pub const LEFT_OVER: Nanos = Nanos(6_000);
-
 /// When a scheduler was asked, where that was seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ask {

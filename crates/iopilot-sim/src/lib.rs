@@ -26,7 +26,7 @@ pub mod workload;
 pub use block_config::BlockConfig;
 pub use compare::{RunOptions, begin, compare, comparison, simulate, simulate_logged};
 pub use error::SimError;
-pub use hand_over::{Ask, AskedAfter, HandOver, HandOvers, LEFT_OVER};
+pub use hand_over::{Ask, AskedAfter, HandOver, HandOvers};
 pub use host::HostConfig;
 pub use machine::Machine;
 pub use report::{

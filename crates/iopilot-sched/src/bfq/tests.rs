@@ -269,12 +269,15 @@ fn the_device_waits_for_the_queue_in_service_and_an_arrival_ends_it() {
     submit(&mut b, 1, 0);
     let first = b.dispatch().expect("it is alone");
     submit(&mut b, 2, 1 << 20);
+    assert!(b.scheduler.idles(), "it would wait for the first when that is complete");
     b.now = Nanos::from_millis(1);
     b.complete(first);
+    assert!(b.scheduler.idles());
     let due = Nanos::from_millis(9);
     assert_eq!(b.scheduler.dispatch(&mut b.rqs, b.now), Dispatch::WaitUntil(due), "slice_idle is 8 ms");
     b.now = Nanos::from_millis(3);
     submit(&mut b, 1, 64);
+    assert!(!b.scheduler.idles());
     assert_eq!(b.take(1), [64]);
     b.now = Nanos::from_millis(12);
     assert_eq!(b.take(1), [1 << 20], "it waited for 8 ms, then went on");
