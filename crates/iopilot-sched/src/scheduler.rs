@@ -83,8 +83,8 @@ pub trait Scheduler {
         Some(Nanos::ZERO)
     }
 
-    /// Whether it would give nothing now, though it has something, as it keeps the device for the next request of a task. The default does so for
-    /// nobody.
+    /// Whether it would give nothing now, though it has something, as it keeps the device for the next request of a task. Asked where it is
+    /// drawn when a kernel asks its scheduler, which is bfq alone: the default says no, and so do others that idle.
     fn idles(&self) -> bool {
         false
     }
