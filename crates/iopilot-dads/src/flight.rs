@@ -3,8 +3,9 @@
 use crate::pilot::{Check, Pilot, PilotConfig};
 use iopilot_block::Nanos;
 use iopilot_device::Device;
-use iopilot_sim::workload::Workload;
-use iopilot_sim::{Machine, RunOptions, RunReport, Session, SimError, Source, begin};
+use iopilot_sim::{Machine, RunOptions, RunReport, Session, SimError, begin};
+use iopilot_workload::Source;
+use iopilot_workload::Workload;
 
 /// How to fly.
 #[derive(Clone, Debug)]

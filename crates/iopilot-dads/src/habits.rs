@@ -1,8 +1,8 @@
 //! [`Habits`]: what each process of a window does, to be done again and again.
 
 use iopilot_block::{Nanos, ProcessId};
-use iopilot_sim::Arrival;
 use iopilot_trace::{Dependencies, TraceRecord};
+use iopilot_workload::Arrival;
 
 /// What is neither a stream forward nor backward moves on by so many sectors each time: past what a disk's cache holds.
 const APART: i64 = 64 << 11;

@@ -2,8 +2,8 @@
 
 use iopilot_block::{InputError, Nanos};
 use iopilot_sched::SchedulerSpec;
-use iopilot_sim::workload::Workload;
 use iopilot_sim::{Machine, RunOptions, RunReport, SimError, begin};
+use iopilot_workload::Workload;
 use rayon::prelude::*;
 use std::cmp::Reverse;
 

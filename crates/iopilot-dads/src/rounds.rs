@@ -2,7 +2,7 @@
 
 use crate::habits::Habits;
 use iopilot_block::{Lba, Nanos, ProcessId};
-use iopilot_sim::{Arrival, Source, Step};
+use iopilot_workload::{Arrival, Source, Step};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 

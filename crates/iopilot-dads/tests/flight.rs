@@ -6,9 +6,9 @@ use iopilot_block::{Lba, Nanos};
 use iopilot_dads::{
     Check, Flight, FlightPlan, Objective, Pilot, PilotConfig, Reason, Rule, fly, oracle, parse_candidates,
 };
-use iopilot_sim::workload::{Workload, WorkloadOptions};
 use iopilot_sim::{BlockConfig, Machine, Progress, RunOptions, SimError, begin, compare};
 use iopilot_trace::TraceRecord;
+use iopilot_workload::{Workload, WorkloadOptions};
 use std::io::Write;
 
 /// Two readers of 40 MB each in pieces of 64 KiB, then random reads: bfq without `low_latency` is best at first.

@@ -6,10 +6,11 @@ use iopilot_device::{AnyDevice, Device, DiskSpec, SingleDrive};
 use iopilot_disksim::params::{ComponentKind, System};
 use iopilot_disksim::{Spec, drive_model};
 use iopilot_sched::SchedulerSpec;
-use iopilot_sim::workload::replay::{Closed, Dependent, Open, ReplayRecord};
-use iopilot_sim::workload::{FioJobs, FioSource, GangerSource, GangerSpec};
-use iopilot_sim::{Machine, Progress, RunConfig, SimError, Source, Step, run};
+use iopilot_sim::{Machine, Progress, RunConfig, SimError, run};
 use iopilot_trace::{Dependencies, TraceRecord};
+use iopilot_workload::replay::{Closed, Dependent, Open, ReplayRecord};
+use iopilot_workload::{FioJobs, FioSource, GangerSource, GangerSpec};
+use iopilot_workload::{Source, Step};
 use std::path::Path;
 
 /// Requests that a workload is let issue.

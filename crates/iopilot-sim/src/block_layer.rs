@@ -13,12 +13,12 @@ use crate::host::TagChances;
 use crate::ios::Ios;
 use crate::metrics::Recorder;
 use crate::plug::Plug;
-use crate::source::Arrival;
 use crate::tag_race::TagRace;
 use crate::tags::Tags;
 use iopilot_block::{Nanos, Op, ProcessId, ProcessMap, Request, RequestId, Requests, Sectors};
 use iopilot_device::{Completion, Device};
 use iopilot_sched::{AnyScheduler, MergeLimits, Merged, Scheduler};
+use iopilot_workload::Arrival;
 use std::collections::VecDeque;
 
 /// What the block layer wants its engine to do, beyond what the call itself did.

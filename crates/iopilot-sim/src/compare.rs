@@ -5,10 +5,11 @@ use crate::machine::Machine;
 use crate::report::{Comparison, RunReport, Verdict};
 use crate::run::{LogSink, Progress, RunConfig, run, run_logged};
 use crate::session::Session;
-use crate::source::Source;
-use crate::workload::Workload;
+use crate::verdict::Measure;
 use iopilot_device::AnyDevice;
 use iopilot_sched::SchedulerSpec;
+use iopilot_workload::Source;
+use iopilot_workload::Workload;
 use rayon::prelude::*;
 
 /// How to run.
@@ -88,6 +89,6 @@ pub fn compare(
 
 /// Several runs of one workload on one machine, as [`compare`] tells them.
 pub fn comparison(machine: &Machine, workload: &Workload, options: &RunOptions, runs: Vec<RunReport>) -> Comparison {
-    let verdict = Verdict::of(&runs, workload.measure());
+    let verdict = Verdict::of(&runs, Measure::of(workload));
     Comparison { machine: machine.summary(), workload: workload.summary(options.seed), runs, verdict }
 }

@@ -27,7 +27,7 @@ pub enum SimError {
     Device(#[from] iopilot_device::DeviceError),
     /// The workload's description is wrong.
     #[error(transparent)]
-    Workload(#[from] crate::workload::WorkloadError),
+    Workload(#[from] iopilot_workload::WorkloadError),
     /// A tunable is not accepted.
     #[error("scheduler {scheduler}: {source}")]
     Tunable {

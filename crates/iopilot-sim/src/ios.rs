@@ -1,7 +1,7 @@
 //! [`Ios`]: requests as submitted, while their parts are under way.
 
-use crate::source::Arrival;
 use iopilot_block::{Lba, Sectors};
+use iopilot_workload::Arrival;
 
 /// A request as submitted: split into parts where it exceeded `max_sectors_kb`.
 #[derive(Clone, Copy, Debug)]

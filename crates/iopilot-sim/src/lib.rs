@@ -16,12 +16,10 @@ mod report;
 mod request_log;
 mod run;
 mod session;
-mod source;
 mod tag_race;
 mod tags;
 mod turnaround;
 mod verdict;
-pub mod workload;
 
 pub use block_config::BlockConfig;
 pub use compare::{RunOptions, begin, compare, comparison, simulate, simulate_logged};
@@ -29,11 +27,8 @@ pub use error::SimError;
 pub use hand_over::{Ask, AskedAfter, HandOver, HandOvers};
 pub use host::HostConfig;
 pub use machine::Machine;
-pub use report::{
-    Comparison, MachineSummary, Outcome, ProcessReport, RunReport, SeekPoint, Series, Verdict, WorkloadSummary,
-};
+pub use report::{Comparison, MachineSummary, Outcome, ProcessReport, RunReport, SeekPoint, Series, Verdict};
 pub use run::{LogSink, Progress, RunConfig, run, run_logged};
 pub use session::Session;
-pub use source::{Arrival, Source, Step};
 pub use tag_race::{TagMoves, TagOdds};
 pub use turnaround::{Left, Situation, Turnaround, Turnarounds};

@@ -5,6 +5,7 @@
 use iopilot_block::{Criticality, Distribution, Histogram, Nanos};
 use iopilot_device::DeviceReport;
 use iopilot_trace::TraceRecord;
+use iopilot_workload::WorkloadSummary;
 use serde::Serialize;
 
 /// Several schedulers on one workload and machine.
@@ -33,21 +34,6 @@ pub struct MachineSummary {
     pub queue_depth: u32,
     /// CPUs that submit requests.
     pub cpus: u16,
-}
-
-/// A workload in a few words.
-#[derive(Clone, Debug, Serialize)]
-pub struct WorkloadSummary {
-    /// The file, or what generated it.
-    pub name: String,
-    /// The trace format, `fio`, or `ganger`.
-    pub kind: String,
-    /// For traces: `open`, `closed` or `dependent`.
-    pub mode: Option<String>,
-    /// The random seed, where one is used.
-    pub seed: Option<u64>,
-    /// What a user should know: options ignored, a replay mode fallen back to, addresses folded.
-    pub notes: Vec<String>,
 }
 
 /// The best scheduler, and how it stands to the others.

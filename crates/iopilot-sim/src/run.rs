@@ -6,11 +6,11 @@ use crate::error::SimError;
 use crate::hand_over::HandOvers;
 use crate::host::HostConfig;
 use crate::report::RunReport;
-use crate::source::Source;
 use iopilot_block::InputError;
 use iopilot_device::{Device, Rests};
 use iopilot_sched::{AnyScheduler, Environment, Scheduler, SchedulerSpec};
 use iopilot_trace::{TraceError, TraceRecord};
+use iopilot_workload::Source;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The parts of a machine that are not its device, and the seed of a run.

@@ -4,11 +4,11 @@ use crate::engine::{Engine, Stuck};
 use crate::error::SimError;
 use crate::report::RunReport;
 use crate::run::{RunConfig, built};
-use crate::source::Source;
 use iopilot_block::{InputError, Nanos};
 use iopilot_device::Device;
 use iopilot_sched::SchedulerSpec;
 use iopilot_trace::TraceRecord;
+use iopilot_workload::Source;
 
 /// A run under way. It does what [`crate::run`] does, in steps, and its scheduler can be changed as the kernel changes
 /// it: under load.

@@ -1,6 +1,8 @@
 //! Which of several runs is best.
 
 use crate::report::{RunReport, Verdict};
+use iopilot_workload::Workload;
+use iopilot_workload::replay::ReplayMode;
 
 /// Differences below this share are no difference.
 const TIE: f64 = 0.01;
@@ -18,6 +20,20 @@ pub(crate) enum Measure {
 }
 
 impl Measure {
+    /// What makes one run of `workload` better than another.
+    pub(crate) fn of(workload: &Workload) -> Self {
+        match workload {
+            Workload::Trace(trace) => match trace.mode() {
+                ReplayMode::Open => Self::MeanResponse,
+                ReplayMode::Closed => Self::Throughput,
+                ReplayMode::Dependent if trace.has_waiters() => Self::Waiting,
+                ReplayMode::Dependent => Self::MeanResponse,
+            },
+            Workload::Fio { .. } => Self::Throughput,
+            Workload::Ganger { .. } => Self::MeanResponse,
+        }
+    }
+
     fn key(self) -> &'static str {
         match self {
             Self::Throughput => "throughput_mb_s",

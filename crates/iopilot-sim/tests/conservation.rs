@@ -5,9 +5,10 @@
 use iopilot_block::{Nanos, Op};
 use iopilot_device::{Completion, Device, DeviceRequest, ServiceBreakdown};
 use iopilot_sched::SchedulerSpec;
-use iopilot_sim::workload::replay::{Closed, Dependent, Open, ReplayRecord};
-use iopilot_sim::{BlockConfig, Progress, RunConfig, RunReport, Source, run};
+use iopilot_sim::{BlockConfig, Progress, RunConfig, RunReport, run};
 use iopilot_trace::{InferOptions, ReadOptions, TraceRecord, infer, read_all};
+use iopilot_workload::Source;
+use iopilot_workload::replay::{Closed, Dependent, Open, ReplayRecord};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 
 use iopilot_device::{Catalogue, DiskSpec};
 use iopilot_sim::Machine;
-use iopilot_sim::workload::{FioJobs, FioSource, GangerSource, GangerSpec};
+use iopilot_workload::{FioJobs, FioSource, GangerSource, GangerSpec};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use std::path::Path;

@@ -8,9 +8,10 @@
 use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, Op, PriorityClass, ProcessId, Sectors};
 use iopilot_device::{Completion, Device, DeviceRequest, ServiceBreakdown};
 use iopilot_sched::SchedulerSpec;
-use iopilot_sim::workload::replay::{Dependent, Open, ReplayRecord};
-use iopilot_sim::{Arrival, BlockConfig, HostConfig, Progress, RunConfig, RunReport, Source, Step, run};
+use iopilot_sim::{BlockConfig, HostConfig, Progress, RunConfig, RunReport, run};
 use iopilot_trace::{InferOptions, TraceRecord, infer};
+use iopilot_workload::replay::{Dependent, Open, ReplayRecord};
+use iopilot_workload::{Arrival, Source, Step};
 use std::cell::RefCell;
 use std::rc::Rc;
 

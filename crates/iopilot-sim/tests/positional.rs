@@ -4,9 +4,9 @@
 
 use iopilot_block::{Lba, Nanos, Op, ProcessId, Sectors};
 use iopilot_sched::SchedulerSpec;
-use iopilot_sim::workload::replay::{Closed, Open, ReplayRecord};
 use iopilot_sim::{BlockConfig, Machine, Progress, RunConfig, RunReport, SimError, run};
 use iopilot_trace::TraceRecord;
+use iopilot_workload::replay::{Closed, Open, ReplayRecord};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 

@@ -9,9 +9,10 @@
 use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors};
 use iopilot_device::{AnyDevice, Device, load_disk};
 use iopilot_sched::SchedulerSpec;
-use iopilot_sim::workload::replay::{Closed, Dependent, Open, ReplayRecord};
-use iopilot_sim::{Arrival, Progress, RunConfig, RunReport, Source, Step, run};
+use iopilot_sim::{Progress, RunConfig, RunReport, run};
 use iopilot_trace::{InferOptions, infer};
+use iopilot_workload::replay::{Closed, Dependent, Open, ReplayRecord};
+use iopilot_workload::{Arrival, Source, Step};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 

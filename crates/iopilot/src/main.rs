@@ -2,14 +2,12 @@
 
 mod args;
 mod commands;
-mod experiments;
 mod failure;
 #[cfg(test)]
 mod fixture;
 mod progress;
 mod render;
 mod report;
-mod terminal;
 
 use anyhow::Context as _;
 use clap::Parser;
@@ -39,7 +37,7 @@ fn run(cli: &args::Cli) -> anyhow::Result<()> {
         pool.build_global().context("starting threads")?;
     }
     let context = commands::Context {
-        terminal: terminal::Terminal::detect(cli.global.no_color),
+        terminal: iopilot_render::Terminal::detect(cli.global.no_color),
         quiet: cli.global.quiet,
         command_line: command_line(),
     };

@@ -1,7 +1,7 @@
 use super::*;
 use iopilot_block::{Flags, Lba, Op, Sectors};
 use iopilot_device::ConstantDevice;
-use iopilot_sim::{Source, Step};
+use iopilot_workload::{Source, Step};
 
 const SECTORS: u64 = 1 << 30;
 

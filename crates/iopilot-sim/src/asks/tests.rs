@@ -1,11 +1,11 @@
 use super::*;
 use crate::hand_over::AskedAfter;
-use crate::workload::replay::{Open, ReplayRecord};
 use crate::{BlockConfig, Progress, RunConfig, Turnarounds, run};
 use iopilot_block::{IoPriority, Lba, Op, PriorityClass, Sectors};
 use iopilot_device::ConstantDevice;
 use iopilot_sched::SchedulerSpec;
 use iopilot_trace::TraceRecord;
+use iopilot_workload::replay::{Open, ReplayRecord};
 
 fn us(us: u64) -> Nanos {
     Nanos::from_micros(us)

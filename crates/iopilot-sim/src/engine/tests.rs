@@ -3,13 +3,13 @@
 use super::*;
 use crate::block_config::BlockConfig;
 use crate::hand_over::{Ask, AskedAfter, HandOver, HandOvers};
-use crate::source::Arrival;
 use crate::tag_race::TagOdds;
 use crate::turnaround::{Left, Situation, Turnaround, Turnarounds};
-use crate::workload::replay::{Closed, Open, ReplayRecord};
 use iopilot_block::{Criticality, Flags, IoPriority, Lba, Op, Sectors};
 use iopilot_device::{DeviceRequest, Rests, ServiceBreakdown};
 use iopilot_sched::{Environment, SchedulerSpec};
+use iopilot_workload::Arrival;
+use iopilot_workload::replay::{Closed, Open, ReplayRecord};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 

@@ -1,10 +1,10 @@
 //! A run in steps is the run; a change of scheduler is the kernel's.
 
 use super::*;
-use crate::workload::replay::{Closed, Open, ReplayRecord};
 use crate::{HostConfig, Machine, Progress, run};
 use iopilot_block::{Lba, Op, ProcessId, Sectors};
 use iopilot_device::AnyDevice;
+use iopilot_workload::replay::{Closed, Open, ReplayRecord};
 use proptest::prelude::*;
 
 fn records(n: u64, gap_us: u64) -> Vec<ReplayRecord> {

@@ -8,4 +8,3 @@ mod drive;
 mod idling;
 mod merging;
 mod rig;
-mod simulated_cache;

@@ -1,8 +1,8 @@
 //! Machines, loads and runs.
 
 use iopilot_sched::SchedulerSpec;
-use iopilot_sim::workload::{FioJobs, GangerSpec, Workload};
 use iopilot_sim::{BlockConfig, Machine, Progress, RunOptions, RunReport, simulate};
+use iopilot_workload::{FioJobs, GangerSpec, Workload};
 
 /// The single disk of Carroll's machine.
 pub(crate) const CARROLLS_DISK: &str = "dg072a4951";

@@ -6,8 +6,8 @@ use crate::render;
 use anyhow::Context as _;
 use iopilot_device::Device;
 use iopilot_sched::SchedulerSpec;
-use iopilot_sim::workload::{Workload, WorkloadOptions};
 use iopilot_sim::{Comparison, Machine, RunOptions, RunReport};
+use iopilot_workload::{Workload, WorkloadOptions};
 
 /// Six real programs at the same time, on ext4: see `examples/traces/README.md`.
 const TRACE: &[u8] = include_bytes!("../../../../examples/traces/mixed.parquet");

@@ -3,10 +3,10 @@
 use super::Context;
 use crate::args::{Disksim, DisksimRun};
 use crate::render::{self, Alignment, Table};
-use crate::terminal::Terminal;
 use iopilot_disksim::system::{
     Override, RunError, RunOptions, SystemReport, Times, TraceFormat, TraceInput, run_system,
 };
+use iopilot_render::Terminal;
 use iopilot_trace::Format;
 use std::fmt::Write;
 use std::path::Path;

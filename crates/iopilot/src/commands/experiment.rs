@@ -2,10 +2,10 @@
 
 use super::Context;
 use crate::args::{Experiment, ExperimentRun};
-use crate::experiments::{self, Setup};
 use crate::progress::watched;
 use crate::render::{self, Alignment, Table};
 use anyhow::Context as _;
+use iopilot_lab::Setup;
 use serde::Serialize;
 
 /// An experiment as `list --json` tells it.
@@ -20,9 +20,9 @@ struct Entry {
 pub(super) fn run(command: &Experiment, context: &Context) -> anyhow::Result<String> {
     match command {
         Experiment::List { json } => {
-            let entries: Vec<Entry> = experiments::ALL
+            let entries: Vec<Entry> = iopilot_lab::ALL
                 .iter()
-                .map(|&experiments::Experiment { name, source, title, .. }| Entry { name, source, title })
+                .map(|&iopilot_lab::Experiment { name, source, title, .. }| Entry { name, source, title })
                 .collect();
             if *json { render::json(&entries) } else { Ok(list(&entries, context)) }
         }
@@ -40,19 +40,19 @@ fn list(entries: &[Entry], context: &Context) -> String {
 }
 
 fn run_one(args: &ExperimentRun, context: &Context) -> anyhow::Result<String> {
-    let experiment = experiments::find(&args.name)?;
+    let experiment = iopilot_lab::find(&args.name)?;
     if let Some(folder) = &args.out {
         std::fs::create_dir_all(folder).with_context(|| format!("making the folder {}", folder.display()))?;
     }
     let outcome = watched(context.quiet, None, |progress| {
         (experiment.run)(&Setup { quick: args.quick, seed: args.seed, progress })
     })?;
-    let result = experiments::Told::new(experiment, args.quick, args.seed, &outcome);
+    let result = iopilot_lab::ExperimentReport::new(experiment, args.quick, args.seed, &outcome);
     let json = render::json(&result)?;
     if let Some(folder) = &args.out {
-        for path in experiments::write(folder, experiment.name, &json, &outcome)? {
+        for path in iopilot_lab::write(folder, experiment.name, &json, &outcome)? {
             context.note(format_args!("{} written", path.display()));
         }
     }
-    Ok(if args.json { json } else { experiments::text(experiment, &outcome, context.terminal) })
+    Ok(if args.json { json } else { iopilot_lab::text(experiment, &outcome, context.terminal) })
 }

@@ -17,7 +17,7 @@ mod trace;
 mod vdisk;
 
 use crate::args::Command;
-use crate::terminal::Terminal;
+use iopilot_render::Terminal;
 use std::fmt::Display;
 use std::io::Write;
 

@@ -7,10 +7,10 @@ use crate::report;
 use iopilot_block::InputError;
 use iopilot_device::{Device, DeviceError, DiskSpec};
 use iopilot_sched::SchedulerSpec;
-use iopilot_sim::workload::replay::ReplayMode;
-use iopilot_sim::workload::{Fit, TraceOptions, Workload, WorkloadOptions};
 use iopilot_sim::{Comparison, LogSink, Machine, Progress, RunOptions, SimError, compare, simulate_logged};
 use iopilot_trace::Destination;
+use iopilot_workload::replay::ReplayMode;
+use iopilot_workload::{Fit, TraceOptions, Workload, WorkloadOptions};
 use std::path::{Path, PathBuf};
 
 /// The machine that `--disk` or `--machine` names.
@@ -50,7 +50,7 @@ pub(super) fn schedulers(lists: &[String]) -> Result<Vec<SchedulerSpec>, InputEr
 
 /// The workload in `path`, read as the options say, for the machine's disk.
 pub(super) fn workload(path: &Path, args: &Replay, machine: &Machine) -> Result<Workload, SimError> {
-    Workload::load(path, &options(args), machine.device().capacity())
+    Ok(Workload::load(path, &options(args), machine.device().capacity())?)
 }
 
 fn options(args: &Replay) -> WorkloadOptions {

@@ -1,6 +1,6 @@
 //! The columns of a comparison: the same on the terminal and in the page.
 
-use super::number::{plain, short_count};
+use iopilot_render::number::{plain, short_count};
 use iopilot_sim::RunReport;
 
 /// One column.

@@ -1,10 +1,10 @@
 //! One run in full, for people.
 
-use super::number::{bytes, percent, plain, short_count};
 use super::{Alignment, Table};
-use crate::terminal::Terminal;
 use iopilot_block::{Distribution, SECTOR_BYTES};
 use iopilot_device::DeviceReport;
+use iopilot_render::Terminal;
+use iopilot_render::number::{bytes, percent, plain, short_count};
 use iopilot_sim::RunReport;
 use std::fmt::Write;
 

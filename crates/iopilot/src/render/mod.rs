@@ -1,17 +1,16 @@
 //! What is printed: tables for people, JSON for programs.
 
 mod columns;
+mod comparison;
 mod details;
 mod json;
-pub(crate) mod number;
-mod table;
 
 pub(crate) use columns::{Better, COLUMNS, Column};
+pub(crate) use comparison::comparison;
 pub(crate) use details::details;
+pub(crate) use iopilot_render::{Alignment, Table, Terminal, number, wrap};
 pub(crate) use json::json;
-pub(crate) use table::{Alignment, Table, comparison, wrap};
 
-use crate::terminal::Terminal;
 use iopilot_sim::Comparison;
 
 /// The column the verdict compares.

@@ -1,9 +1,9 @@
 //! The timeline of a flight: which scheduler was in use, which would have been best, and what was decided.
 
-use super::scale::Scale;
-use super::svg::{Frame, escape, px};
-use crate::render::number::tick;
 use iopilot_dads::Check;
+use iopilot_render::Scale;
+use iopilot_render::number::tick;
+use iopilot_render::svg::{Frame, escape, px};
 use std::fmt::Write;
 
 /// Height of one candidate's row, px.

@@ -1,10 +1,10 @@
 //! The page around the charts.
 
 use super::emphasis::{self, Emphasis};
-use super::svg::escape;
 use super::{lines, seeks};
-use crate::render::number::{bytes, percent, plain};
 use crate::render::{Better, COLUMNS, Column, ranking};
+use iopilot_render::number::{bytes, percent, plain};
+use iopilot_render::svg::escape;
 use iopilot_sim::{Comparison, RunReport};
 use std::fmt::Write;
 use std::path::Path;

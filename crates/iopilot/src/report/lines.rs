@@ -1,9 +1,9 @@
 //! Charts with one line a scheduler: response times, throughput, queue length.
 
 use super::emphasis::Emphasis;
-use super::scale::Scale;
-use super::svg::{Frame, escape, line, px};
-use crate::render::number::{tick, time_tick};
+use iopilot_render::Scale;
+use iopilot_render::number::{tick, time_tick};
+use iopilot_render::svg::{Frame, escape, line, px};
 use iopilot_sim::{Comparison, RunReport};
 use std::fmt::Write;
 

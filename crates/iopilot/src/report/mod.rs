@@ -8,9 +8,7 @@ mod flight;
 mod html;
 mod lines;
 pub(crate) mod pictures;
-pub(crate) mod scale;
 mod seeks;
-pub(crate) mod svg;
 mod validation;
 
 use iopilot_dads::Check;

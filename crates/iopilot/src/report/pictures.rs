@@ -1,9 +1,9 @@
 //! Pictures of one disk, each an SVG file of its own: the seek curve, the zones, service times.
 
-use super::scale::Scale;
-use super::svg::{Frame, escape, line, px};
-use crate::render::number::{short_count, tick};
 use iopilot_device::Mechanics;
+use iopilot_render::Scale;
+use iopilot_render::number::{short_count, tick};
+use iopilot_render::svg::{Frame, escape, line, px};
 use std::fmt::Write;
 
 /// A file on its own has no page to take colours from; these suit light and dark surroundings.

@@ -2,11 +2,11 @@
 
 use super::emphasis::Emphasis;
 use super::lines::identity;
-use super::scale::Scale;
-use super::svg::{Frame, dots, escape};
-use crate::render::number::tick;
 use crate::render::{measure, ranking};
 use iopilot_block::SECTOR_BYTES;
+use iopilot_render::Scale;
+use iopilot_render::number::tick;
+use iopilot_render::svg::{Frame, dots, escape};
 use iopilot_sim::{Comparison, RunReport, SeekPoint};
 use std::fmt::Write;
 

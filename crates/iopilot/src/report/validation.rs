@@ -1,11 +1,11 @@
 //! The page of a validation: the distributions of measured and modelled times.
 
 use super::html::STYLE;
-use super::scale::Scale;
-use super::svg::{Frame, escape, line};
-use crate::render::number::{percent, tick, time_tick};
 use iopilot_block::Op;
 use iopilot_disksim::validate::{Part, Replayed, Validation};
+use iopilot_render::Scale;
+use iopilot_render::number::{percent, tick, time_tick};
+use iopilot_render::svg::{Frame, escape, line};
 use std::fmt::Write;
 
 /// The whole page. `command` is what made it.

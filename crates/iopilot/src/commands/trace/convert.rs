@@ -3,7 +3,7 @@
 use super::{format_to_write, read_options, tell_notes};
 use crate::args::Convert;
 use crate::commands::{Context, session};
-use crate::render::number::short_count;
+use iopilot_render::number::short_count;
 use iopilot_trace::{TraceReader, TraceWriter};
 
 /// Writes a trace in another format, a record at a time.

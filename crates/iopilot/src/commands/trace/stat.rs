@@ -3,9 +3,9 @@
 use super::{read_options, tell_notes};
 use crate::args::Stat;
 use crate::commands::Context;
-use crate::render::number::{bytes, percent, plain, short_count};
 use crate::render::{self, Alignment, Table};
-use crate::terminal::Terminal;
+use iopilot_render::Terminal;
+use iopilot_render::number::{bytes, percent, plain, short_count};
 use iopilot_trace::{Counts, Format, Spread, TraceReader, TraceStats, TraceSummary};
 use std::fmt::Write;
 

@@ -1,0 +1,187 @@
+//! `carroll-postmark`: transactions on many small files (4.3.4, 4.3.6, 5.2, 5.4).
+
+mod claims;
+mod load;
+
+use super::bench::{
+    DISK, Depth, RAID_DISK, RAID0_2, RAID0_4, RAID0_8, RAID5_3, RAID5_5, RAID5_8, RAID6_4, RAID6_6, RAID6_8, RAID10_2,
+    RAID10_4, RAID10_8, Shape, mean,
+};
+use super::figure::{self, Line, Panel};
+use super::readers::{TEN, Who};
+use crate::postmark::FileSystem;
+use crate::{Experiment, Outcome, ResultTable, Setup};
+use load::{Job, tps};
+
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    name: "carroll-postmark",
+    source: "Carroll 5.2, 5.4",
+    title: "a load like five instances of Postmark on EXT2 and XFS in outline, ten schedulers; and the queue depth",
+    run,
+};
+
+/// The configurations of 4.3.3, on which Postmark ran as well (4.3.4).
+const SHAPES: [&Shape; 8] = [&DISK, &RAID_DISK, &RAID10_2, &RAID10_4, &RAID10_8, &RAID0_8, &RAID5_8, &RAID6_8];
+const QUICK_SHAPES: [&Shape; 4] = [&DISK, &RAID_DISK, &RAID10_4, &RAID10_8];
+const SYSTEMS: [FileSystem; 2] = [FileSystem::Blocks, FileSystem::Extents];
+
+/// Configurations and depths of 4.3.6.
+const DEEP_SHAPES: [&Shape; 12] = [
+    &RAID0_2, &RAID0_4, &RAID0_8, &RAID10_2, &RAID10_4, &RAID10_8, &RAID5_3, &RAID5_5, &RAID5_8, &RAID6_4, &RAID6_6,
+    &RAID6_8,
+];
+const QUICK_DEEP_SHAPES: [&Shape; 2] = [&RAID0_2, &RAID5_3];
+const DEPTHS: [u32; 8] = [1, 8, 16, 32, 64, 96, 128, 256];
+const QUICK_DEPTHS: [u32; 4] = [1, 8, 32, 256];
+
+/// Table 5.1: transactions a second of an instance on EXT2 and on XFS, averaged over the configurations.
+fn table_5_1(who: Who) -> (f64, f64) {
+    match who {
+        Who::Noop => (2.49, 5.31),
+        Who::Fifo => (1.84, 5.25),
+        Who::Deadline => (2.78, 5.45),
+        Who::Scan => (2.75, 4.85),
+        Who::Sstf => (2.73, 4.88),
+        Who::As => (2.35, 3.74),
+        Who::AsNoAntic => (2.25, 4.32),
+        Who::Cfq => (2.50, 4.46),
+        Who::CfqNoIdle => (2.50, 4.46),
+        Who::FifoDeep => (1.86, 5.38),
+    }
+}
+
+/// What came out: transactions a second of an instance.
+struct Results {
+    shapes: Vec<&'static Shape>,
+    /// By configuration, file system and scheduler.
+    cells: Vec<f64>,
+    deep_shapes: Vec<&'static Shape>,
+    depths: Vec<u32>,
+    /// By configuration and depth.
+    deep: Vec<f64>,
+}
+
+impl Results {
+    fn run(setup: &Setup<'_>) -> anyhow::Result<Self> {
+        let quick = setup.quick;
+        let shapes = if quick { QUICK_SHAPES.to_vec() } else { SHAPES.to_vec() };
+        let deep_shapes = if quick { QUICK_DEEP_SHAPES.to_vec() } else { DEEP_SHAPES.to_vec() };
+        let depths = if quick { QUICK_DEPTHS.to_vec() } else { DEPTHS.to_vec() };
+        let mut jobs: Vec<Job> = Vec::new();
+        for &shape in &shapes {
+            for system in SYSTEMS {
+                let runs = TEN.map(|who| (who.spec(), who.depth()));
+                jobs.push(Job { shape, spec: load::generic(shape, system, quick), runs: runs.to_vec() });
+            }
+        }
+        for &shape in &deep_shapes {
+            let runs = depths.iter().map(|&d| (Who::Deadline.spec(), Depth::Of(d)));
+            jobs.push(Job { shape, spec: load::of_depth(quick), runs: runs.collect() });
+        }
+        let all = tps(&jobs, setup)?;
+        let (cells, deep) = all.split_at((shapes.len() * SYSTEMS.len()).min(all.len()));
+        Ok(Self { shapes, cells: cells.concat(), deep_shapes, depths, deep: deep.concat() })
+    }
+
+    /// On `shape`, under `system` and `who`.
+    fn at(&self, shape: &Shape, system: FileSystem, who: Who) -> f64 {
+        let shape = self.shapes.iter().position(|s| s.key == shape.key).unwrap_or(0);
+        let system = usize::from(system == SYSTEMS[1]);
+        let who = TEN.iter().position(|&w| w == who).unwrap_or(0);
+        self.cells[(shape * SYSTEMS.len() + system) * TEN.len() + who]
+    }
+
+    /// Averaged over the configurations.
+    fn average(&self, system: FileSystem, who: Who) -> f64 {
+        mean(self.shapes.iter().map(|s| self.at(s, system, who)))
+    }
+
+    /// Under deadline on extents with a queue of `depth`.
+    fn deep_at(&self, shape: &Shape, depth: u32) -> f64 {
+        let shape = self.deep_shapes.iter().position(|s| s.key == shape.key).unwrap_or(0);
+        let depth = self.depths.iter().position(|&d| d == depth).unwrap_or(0);
+        self.deep[shape * self.depths.len() + depth]
+    }
+
+    fn tables(&self) -> Vec<ResultTable> {
+        let mut averages = ResultTable::new(
+            "averages",
+            "Transactions a second of an instance, averaged over the configurations (Table 5.1)",
+            &["scheduler", "his_ext2", "ext2", "his_xfs", "xfs"],
+        );
+        for who in TEN {
+            let (ext2, xfs) = table_5_1(who);
+            averages.row(vec![
+                who.key().into(),
+                ext2.into(),
+                self.average(FileSystem::Blocks, who).into(),
+                xfs.into(),
+                self.average(FileSystem::Extents, who).into(),
+            ]);
+        }
+        let columns: Vec<&str> = ["machine", "system"].into_iter().chain(TEN.map(Who::key)).collect();
+        let title = "Transactions a second of an instance (Figures 5.3 and 5.4)";
+        let mut each = ResultTable::new("postmark", title, &columns);
+        for shape in &self.shapes {
+            for system in SYSTEMS {
+                let head = [shape.key.into(), name(system).into()];
+                let values = TEN.map(|who| self.at(shape, system, who).into());
+                each.row(head.into_iter().chain(values).collect());
+            }
+        }
+        let depths: Vec<String> = self.depths.iter().map(|d| format!("depth_{d}")).collect();
+        let columns: Vec<&str> = ["machine"].into_iter().chain(depths.iter().map(String::as_str)).collect();
+        let title = "Transactions a second of an instance by queue depth, deadline on extents (Figure 5.11)";
+        let mut deep = ResultTable::new("depths", title, &columns);
+        for shape in &self.deep_shapes {
+            let values = self.depths.iter().map(|&d| self.deep_at(shape, d).into());
+            deep.row([shape.key.into()].into_iter().chain(values).collect());
+        }
+        vec![averages, each, deep]
+    }
+
+    /// Transactions over the binary logarithm of the depth, a panel a RAID level.
+    fn panels(&self) -> Vec<Panel> {
+        let line = |shape: &Shape| Line {
+            name: format!("{} disks", shape.disks),
+            points: self.depths.iter().map(|&d| (f64::from(d).log2(), self.deep_at(shape, d))).collect(),
+        };
+        let level = |shape: &Shape| shape.title.split(" (").next().unwrap_or_default().to_owned();
+        let mut panels: Vec<Panel> = Vec::new();
+        for shape in &self.deep_shapes {
+            match panels.last_mut().filter(|p| p.title == level(shape)) {
+                Some(panel) => panel.lines.push(line(shape)),
+                None => panels.push(Panel { title: level(shape), lines: vec![line(shape)] }),
+            }
+        }
+        panels
+    }
+}
+
+fn name(system: FileSystem) -> &'static str {
+    match system {
+        FileSystem::Blocks => "ext2",
+        FileSystem::Extents => "xfs",
+    }
+}
+
+fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
+    let results = Results::run(setup)?;
+    // The legend names the first panel's lines: smallest, middle and largest array.
+    let mut panels = results.panels();
+    for (panel, names) in panels.iter_mut().zip([["smallest", "middle", "largest"]; 4]) {
+        panel.lines.iter_mut().zip(names).for_each(|(line, name)| line.name = name.to_owned());
+    }
+    let title = "Transactions a second of an instance over the binary logarithm of the queue depth";
+    Ok(Outcome {
+        tables: results.tables(),
+        claims: claims::of(&results),
+        notes: vec![
+            "not Postmark on real file systems: how files are placed, read ahead, cached and written back is assumed \
+             (docs/carroll.md); only ratios are compared"
+                .to_owned(),
+            format!("{} transactions of all instances are counted; he had 75,000", load::counted(setup.quick)),
+        ],
+        files: vec![("carroll-postmark.svg".to_owned(), figure::draw(title, &panels, 4))],
+    })
+}

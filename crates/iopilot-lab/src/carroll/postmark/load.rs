@@ -1,0 +1,66 @@
+//! The load, and running it.
+
+use super::super::bench::{Depth, Shape, machine, scheduler};
+use crate::Setup;
+use crate::postmark::{FileSystem, PostmarkSource, PostmarkSpec};
+use iopilot_sim::{RunConfig, SimError, run};
+use rayon::prelude::*;
+
+/// Runs that begin with the same files.
+pub(super) struct Job {
+    pub(super) shape: &'static Shape,
+    pub(super) spec: PostmarkSpec,
+    /// Schedulers and depths.
+    pub(super) runs: Vec<(&'static str, Depth)>,
+}
+
+/// Table 4.6: files up to 2 MiB where the array holds less than 140 GiB, else up to 4 MiB.
+pub(super) fn generic(shape: &Shape, system: FileSystem, quick: bool) -> PostmarkSpec {
+    let small = ["disk", "raid-disk", "raid10-2"].contains(&shape.key);
+    let spec = PostmarkSpec::carroll(system, if small { 2 << 20 } else { 4 << 20 });
+    if quick { shortened(spec) } else { spec }
+}
+
+/// Table 4.8.
+pub(super) fn of_depth(quick: bool) -> PostmarkSpec {
+    let spec = PostmarkSpec { files: 4_000, ..PostmarkSpec::carroll(FileSystem::Extents, 2 << 20) };
+    if quick { shortened(spec) } else { spec }
+}
+
+fn shortened(mut spec: PostmarkSpec) -> PostmarkSpec {
+    (spec.files, spec.aging) = (300, 300);
+    (spec.warm_up, spec.transactions) = (60, counted(true));
+    spec.dirty_bytes = 32 << 20;
+    spec
+}
+
+/// Transactions that are counted.
+pub(super) fn counted(quick: bool) -> u32 {
+    if quick { 120 } else { 1_500 }
+}
+
+/// Transactions a second of an instance: of each job, for each of its runs.
+pub(super) fn tps(jobs: &[Job], setup: &Setup<'_>) -> Result<Vec<Vec<f64>>, SimError> {
+    jobs.par_iter()
+        .map(|job| {
+            let capacity = machine(job.shape, Depth::Shallow)?.capacity();
+            let source = PostmarkSource::new(&job.spec, capacity, setup.seed)?;
+            let one = |&(name, depth): &(&str, Depth)| one(job, &source, name, depth, setup);
+            job.runs.par_iter().map(one).collect()
+        })
+        .collect()
+}
+
+fn one(job: &Job, source: &PostmarkSource, name: &str, depth: Depth, setup: &Setup<'_>) -> Result<f64, SimError> {
+    let machine = machine(job.shape, depth)?;
+    let config = RunConfig {
+        block: machine.block.clone(),
+        host: machine.host.clone(),
+        rotational: machine.is_rotational(),
+        seed: setup.seed,
+        ..RunConfig::default()
+    };
+    let mut source = source.clone();
+    run(&mut source, machine.device(), &scheduler(name)?, &config, setup.progress)?;
+    Ok(source.stats().per_instance(job.spec.instances))
+}

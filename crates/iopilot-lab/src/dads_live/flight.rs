@@ -1,0 +1,127 @@
+//! [`Flight`]: `dads run` on the virtual disk, and what it tells afterwards.
+
+use super::Plan;
+use crate::virtual_disk::{VirtualDisk, program};
+use anyhow::{Context as _, ensure};
+use serde_json::Value;
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// How long the daemon may take to begin.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A change of scheduler that was carried out.
+#[derive(Clone, Debug)]
+pub(super) struct Change {
+    /// Seconds from the start of the flight.
+    pub(super) at_s: f64,
+    pub(super) from: String,
+    pub(super) to: String,
+    /// What the simulation promised, in percent, where there is a number.
+    pub(super) promised: Option<f64>,
+    /// What was measured afterwards.
+    pub(super) measured: Option<f64>,
+    pub(super) reason: String,
+}
+
+/// A daemon that is flying; killed where it is forgotten.
+pub(super) struct Flight {
+    child: Child,
+    audit: PathBuf,
+}
+
+impl Flight {
+    /// Starts it, and waits until it watches.
+    pub(super) fn start(plan: &Plan, disk: &VirtualDisk) -> anyhow::Result<Self> {
+        let audit = disk.folder().join("audit.jsonl");
+        let _ = fs::remove_file(&audit);
+        let log = disk.folder().join("dads.log");
+        let mut command = program()?;
+        command.args(["dads", "run"]).arg(disk.device()).args(["--disk", plan.disk]);
+        command
+            .arg("--depth")
+            .arg(plan.depth.to_string())
+            .arg("--interval")
+            .arg(plan.interval.as_secs_f64().to_string());
+        command.arg("--trial-requests").arg(plan.trial_requests.to_string());
+        command.arg("--candidates").arg(plan.schedulers.join(",")).arg("--audit").arg(&audit);
+        command.arg("--runtime-dir").arg(disk.folder().join("run"));
+        let log = File::create(log).context("making a log")?;
+        let child =
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn().context("starting dads run")?;
+        let flight = Self { child, audit };
+        let began = Instant::now();
+        while !fs::read_to_string(&flight.audit).is_ok_and(|text| text.contains("\"start\"")) {
+            ensure!(began.elapsed() < PATIENCE, "dads run does not begin");
+            sleep(Duration::from_millis(20));
+        }
+        Ok(flight)
+    }
+
+    /// Ends it in order; what it did, and its audit.
+    pub(super) fn end(mut self) -> anyhow::Result<(Vec<Change>, String)> {
+        let id = self.child.id().to_string();
+        Command::new("kill").args(["-TERM", &id]).status().context("ending dads run")?;
+        let status = self.child.wait().context("waiting for dads run")?;
+        ensure!(status.success(), "dads run ended with {status}");
+        let text = fs::read_to_string(&self.audit).context("reading the audit")?;
+        Ok((changes(&text)?, text))
+    }
+}
+
+impl Drop for Flight {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What an audit tells of changes. A check after a change tells what that one gained.
+fn changes(audit: &str) -> anyhow::Result<Vec<Change>> {
+    let mut changes: Vec<Change> = Vec::new();
+    let mut began = None;
+    for line in audit.lines() {
+        let event: Value = serde_json::from_str(line).with_context(|| format!("reading `{line}`"))?;
+        let time = event["time_s"].as_f64().unwrap_or_default();
+        let began = *began.get_or_insert(time);
+        if event["event"] != "check" {
+            continue;
+        }
+        if let (Some(last), Some(gain)) = (changes.last_mut(), event["measured_gain_percent"].as_f64()) {
+            // The scheduler may have needed more than one check to find its way.
+            last.measured = Some(gain);
+        }
+        let text = |key: &str| event[key].as_str().unwrap_or_default().to_owned();
+        if event["carried_out"] == true {
+            changes.push(Change {
+                at_s: time - began,
+                from: text("scheduler"),
+                to: text("decision"),
+                promised: event["gain"].as_f64().map(|gain| 100.0 * gain),
+                measured: None,
+                reason: text("why"),
+            });
+        }
+    }
+    Ok(changes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_is_told_with_what_it_promised_and_what_came_of_it() {
+        let audit = r#"{"time_s":100.0,"event":"start"}
+{"time_s":102.0,"event":"check","scheduler":"none","decision":"bfq","gain":0.5,"carried_out":true,"why":"better"}
+{"time_s":104.0,"event":"check","scheduler":"bfq","decision":"bfq","carried_out":false,"measured_gain_percent":41.0}
+{"time_s":106.0,"event":"stop"}"#;
+        let changes = changes(audit).unwrap();
+        assert_eq!(changes.len(), 1);
+        let c = &changes[0];
+        assert_eq!((c.at_s, &*c.from, &*c.to, c.promised, c.measured), (2.0, "none", "bfq", Some(50.0), Some(41.0)));
+    }
+}

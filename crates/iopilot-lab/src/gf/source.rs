@@ -1,0 +1,318 @@
+//! [`InARow`]: one benchmark after the other.
+
+use super::GfBenchmark;
+use super::pattern::{PROCESSES, Pattern, Piece, Task};
+use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors};
+use iopilot_workload::{Arrival, Source, Step};
+
+/// Between the end of a benchmark and the beginning of the next.
+const BREAK: Nanos = Nanos::from_secs(1);
+/// The first process, where processes start others: those with the smallest ids are the kernel's own, and what they start
+/// depends on nobody ([`iopilot_trace::infer`]).
+const FIRST: u32 = 301;
+/// Requests a process has outstanding while it waits for one that was read ahead.
+const OUTSTANDING: u32 = 2;
+
+/// All benchmarks in a row (GF 3.4.2): each is run by a number of processes on files of their own, and the next begins
+/// when the last of them is done. Each process of each benchmark is another [`ProcessId`].
+#[derive(Clone, Debug)]
+pub struct InARow {
+    benchmarks: Vec<GfBenchmark>,
+    processes: u32,
+    /// Requests of each process at most.
+    requests: u32,
+    capacity: u64,
+    seed: u64,
+    /// Of its files, what each process reads.
+    share: f64,
+    /// Whether each file of a tree is read by a process of its own.
+    forking: bool,
+    /// How many of those there have been.
+    children: u32,
+    /// The first process of the first benchmark.
+    first: u32,
+    /// How many have begun.
+    begun: usize,
+    /// From when to when those did that are over.
+    times: Vec<(Nanos, Nanos)>,
+    /// When the one under way began.
+    began: Nanos,
+    streams: Vec<Stream>,
+    /// When the next benchmark begins; none is running.
+    begins: Option<Nanos>,
+}
+
+/// A process.
+#[derive(Clone, Debug)]
+struct Stream {
+    process: ProcessId,
+    pattern: Pattern,
+    left: u32,
+    next: Option<Piece>,
+    outstanding: u32,
+    /// When it last went on.
+    since: Nanos,
+    blocked: bool,
+    done: bool,
+    /// Whether it starts processes.
+    forking: bool,
+    /// The process that it has started and waits for.
+    child: Option<ProcessId>,
+    /// Whether that one has not issued anything yet.
+    fresh: bool,
+}
+
+impl Stream {
+    fn fetch(&mut self) {
+        self.next = match self.left.checked_sub(1) {
+            Some(left) => {
+                self.left = left;
+                self.pattern.next()
+            }
+            None => None,
+        };
+    }
+
+    /// Whether the process it has started exits next, or another is started.
+    fn hands_over(&self) -> bool {
+        let task = self.next.map_or(Task::Own, |piece| piece.task);
+        match self.child {
+            Some(_) => task == Task::Own || task == Task::Starts && !self.fresh,
+            None => self.forking && task == Task::Starts,
+        }
+    }
+
+    /// When it issues its next request, starts a process, or exits; `None` where it waits.
+    fn due(&self) -> Option<Nanos> {
+        match &self.next {
+            _ if self.done || self.blocked => None,
+            _ if self.hands_over() => (self.outstanding == 0).then_some(self.since),
+            Some(piece) if piece.ahead => (self.outstanding < OUTSTANDING).then_some(self.since),
+            Some(piece) => (self.outstanding == 0).then(|| self.since + piece.think),
+            None => (self.outstanding == 0).then_some(self.since),
+        }
+    }
+}
+
+impl InARow {
+    /// `benchmarks`, each by as many `processes` (at most 32), each of which ends after so many `requests` if its files
+    /// are not read by then, on a disk of `capacity` sectors.
+    pub fn new(benchmarks: &[GfBenchmark], processes: u32, requests: u32, capacity: u64, seed: u64) -> Self {
+        Self {
+            benchmarks: benchmarks.to_vec(),
+            processes: processes.clamp(1, PROCESSES as u32),
+            requests,
+            capacity,
+            seed,
+            share: 1.0,
+            forking: false,
+            children: 0,
+            first: 1,
+            begun: 0,
+            times: Vec::new(),
+            began: Nanos::ZERO,
+            streams: Vec::new(),
+            begins: (!benchmarks.is_empty()).then_some(Nanos::ZERO),
+        }
+    }
+
+    /// The same with files of which only this share is there to be read, from 0 to 1; they lie where the whole ones would.
+    #[must_use]
+    pub fn share(self, share: f64) -> Self {
+        Self { share: share.clamp(0.0, 1.0), ..self }
+    }
+
+    /// The same, but `find` starts a process for each file of a tree, as it does (GF 4.6.2); else it reads them itself. To
+    /// [`InARow::benchmark`] those processes are unknown.
+    #[must_use]
+    pub fn forking(self) -> Self {
+        Self { forking: true, first: FIRST, ..self }
+    }
+
+    /// From when to when each benchmark ran that is over: to the moment in which its last process went on.
+    pub fn times(&self) -> &[(Nanos, Nanos)] {
+        &self.times
+    }
+
+    /// The benchmark that `process` belongs to.
+    pub fn benchmark(&self, process: ProcessId) -> Option<GfBenchmark> {
+        let index = process.0.checked_sub(self.first)? / self.processes;
+        self.benchmarks.get(index as usize).copied()
+    }
+
+    fn begin(&mut self, now: Nanos) {
+        self.begins = None;
+        let Some(&benchmark) = self.benchmarks.get(self.begun) else { return };
+        let first = self.first + self.begun as u32 * self.processes;
+        self.begun += 1;
+        self.began = now;
+        self.streams.clear();
+        for number in 0..self.processes {
+            let mut stream = Stream {
+                process: ProcessId(first + number),
+                pattern: Pattern::new(benchmark, number.into(), self.capacity, self.seed, self.share),
+                left: self.requests,
+                next: None,
+                outstanding: 0,
+                since: now,
+                blocked: false,
+                done: false,
+                forking: self.forking,
+                child: None,
+                fresh: false,
+            };
+            stream.fetch();
+            self.streams.push(stream);
+        }
+    }
+
+    fn stream(&mut self, process: u64) -> Option<&mut Stream> {
+        let first = u64::from(self.streams.first()?.process.0);
+        let place = process.checked_sub(first)? as usize;
+        if place < self.streams.len() {
+            return self.streams.get_mut(place);
+        }
+        self.streams.iter_mut().find(|stream| stream.child.is_some_and(|child| u64::from(child.0) == process))
+    }
+}
+
+impl Source for InARow {
+    fn next_event(&self) -> Option<Nanos> {
+        self.begins.or_else(|| self.streams.iter().filter_map(Stream::due).min())
+    }
+
+    fn advance(&mut self, now: Nanos, out: &mut Vec<Step>) {
+        if self.begins.is_some_and(|at| at <= now) {
+            self.begin(now);
+        }
+        for stream in &mut self.streams {
+            while stream.due().is_some_and(|due| due <= now) {
+                if stream.hands_over() {
+                    out.extend(stream.child.take().map(Step::Exit));
+                    if stream.next.is_some_and(|piece| piece.task == Task::Starts) {
+                        let own = self.benchmarks.len() as u32 * self.processes;
+                        let process = ProcessId(self.first + own + self.children);
+                        self.children += 1;
+                        out.push(Step::Start { process, parent: stream.process });
+                        (stream.child, stream.fresh) = (Some(process), true);
+                    }
+                    continue;
+                }
+                let Some(piece) = stream.next else {
+                    stream.done = true;
+                    out.push(Step::Exit(stream.process));
+                    break;
+                };
+                // What was read ahead is waited for where nothing else is under way.
+                let (flags, criticality) = match piece.ahead && stream.outstanding > 0 {
+                    true => (Flags::READ_AHEAD, Criticality::TimeLimited),
+                    false => (Flags::empty(), Criticality::TimeCritical),
+                };
+                out.push(Step::Request(Arrival {
+                    op: Op::Read,
+                    lba: Lba(piece.lba),
+                    sectors: Sectors(piece.sectors),
+                    flags,
+                    process: stream.child.unwrap_or(stream.process),
+                    priority: IoPriority::default(),
+                    criticality,
+                    cpu: stream.process.0 as u16,
+                    tag: u64::from(stream.process.0) << 32 | u64::from(stream.left),
+                }));
+                stream.outstanding += 1;
+                (stream.since, stream.fresh) = (now, false);
+                stream.fetch();
+            }
+        }
+        if !self.streams.is_empty() && self.streams.iter().all(|stream| stream.done) {
+            self.streams.clear();
+            self.times.push((self.began, now));
+            self.begins = (self.begun < self.benchmarks.len()).then(|| now + BREAK);
+        }
+    }
+
+    fn completed(&mut self, tag: u64, now: Nanos) {
+        if let Some(stream) = self.stream(tag >> 32) {
+            stream.outstanding -= 1;
+            stream.since = now;
+        }
+    }
+
+    fn blocked(&mut self, process: ProcessId, _now: Nanos) {
+        if let Some(stream) = self.stream(process.0.into()) {
+            stream.blocked = true;
+        }
+    }
+
+    fn unblocked(&mut self, process: ProcessId, now: Nanos) {
+        if let Some(stream) = self.stream(process.0.into()) {
+            (stream.blocked, stream.since) = (false, now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iopilot_workload::testing::TestDevice;
+
+    #[test]
+    fn benchmarks_follow_each_other_and_every_process_ends() {
+        let mut source = InARow::new(&GfBenchmark::ALL, 3, 200, 400 << 21, 1);
+        let log = TestDevice { blocking: 0.1, ..TestDevice::default() }.run(&mut source);
+        assert_eq!(log.requests.len(), 5 * 3 * 200);
+        assert_eq!(log.exits.len(), 5 * 3);
+        let names = GfBenchmark::ALL.map(|b| b.to_string());
+        let mut seen: Vec<String> = Vec::new();
+        for request in &log.requests {
+            let name = source.benchmark(request.arrival.process).map(|b| b.to_string()).unwrap_or_default();
+            if seen.last() != Some(&name) {
+                seen.push(name);
+            }
+        }
+        assert_eq!(seen, names);
+    }
+
+    #[test]
+    fn each_benchmark_has_its_time_and_a_share_of_the_files_is_that_share_of_the_requests() {
+        let run = |share| {
+            let mut source = InARow::new(&GfBenchmark::ALL, 2, u32::MAX, 400 << 21, 1).share(share);
+            let log = TestDevice::default().run(&mut source);
+            (source.times().to_vec(), log.requests.len() as f64)
+        };
+        let ((whole, all), (times, some)) = (run(1.0), run(0.125));
+        assert_eq!((whole.len(), times.len()), (5, 5));
+        assert!((some / all - 0.125).abs() < 0.002, "{some} of {all}");
+        assert!(times.windows(2).all(|w| w[0].0 < w[0].1 && w[1].0 == w[0].1 + BREAK), "{times:?}");
+    }
+
+    #[test]
+    fn each_file_of_a_tree_has_a_process_of_its_own_that_is_waited_for() {
+        for blocking in [0.0, 0.1] {
+            let device = || TestDevice { blocking, ..TestDevice::default() };
+            let source = |share| InARow::new(&GfBenchmark::ALL, 3, u32::MAX, 400 << 21, 1).share(share);
+            let log = device().run(&mut source(0.02).forking());
+            let files = log.requests.iter().filter(|r| r.arrival.process.0 > 315).count();
+            assert_eq!(log.exits.len(), 15 + log.starts.len());
+            assert!(log.starts.len() > 900 && log.starts.len() <= files, "{} of {files}", log.starts.len());
+            for &(at, process, parent) in &log.starts {
+                assert!((310..=312).contains(&parent.0), "{parent:?}");
+                let of = |id| log.requests.iter().filter(move |r| r.arrival.process == id);
+                let end = log.exits.iter().find(|e| e.1 == process).map(|e| e.0);
+                assert!(of(process).all(|r| at < r.at && Some(r.done) <= end), "it lives while it reads");
+                assert!(of(parent).all(|r| r.done <= at || Some(r.at) >= end), "its parent waits meanwhile");
+            }
+            let alone = device().run(&mut source(0.02));
+            assert_eq!(alone.requests.len(), log.requests.len());
+        }
+    }
+
+    #[test]
+    fn a_process_waits_unless_the_kernel_reads_ahead_for_it() {
+        for (benchmark, most) in [(GfBenchmark::Tac, 1), (GfBenchmark::Strided8, 1), (GfBenchmark::Ior, 2)] {
+            let mut source = InARow::new(&[benchmark], 2, 100, 400 << 21, 1);
+            let log = TestDevice::default().run(&mut source);
+            assert!(log.depth.values().all(|&depth| depth == most), "{benchmark}: {:?}", log.depth);
+        }
+    }
+}

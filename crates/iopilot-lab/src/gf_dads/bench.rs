@@ -1,0 +1,200 @@
+//! The five benchmarks in a row: under one scheduler, and flown.
+
+use super::BENCHMARKS;
+use super::observed::Observed;
+use super::subject::Disk;
+use crate::Setup;
+use crate::gf::InARow;
+use iopilot_block::{InputError, Nanos};
+use iopilot_dads::{Check, Objective, Pilot, PilotConfig, Reason, Rule, fly_session};
+use iopilot_device::{Device, TableDisk};
+use iopilot_sched::SchedulerSpec;
+use iopilot_sim::{BlockConfig, HostConfig, RunConfig, Session, SimError};
+
+/// The four of Linux 2.6.23, the thesis' kernel, as it had them.
+const SCHEDULERS: [(&str, &str); 4] =
+    [("AS", "as:linux_2_6_23=1"), ("CFQ", "cfq"), ("Deadline", "deadline:linux_2_6_23=1"), ("Noop", "noop")];
+
+/// A scheduler, by its place in the list.
+pub(super) type Scheduler = usize;
+pub(super) const AS: Scheduler = 0;
+pub(super) const CFQ: Scheduler = 1;
+pub(super) const DEADLINE: Scheduler = 2;
+pub(super) const NOOP: Scheduler = 3;
+pub(super) const ALL: [Scheduler; 4] = [AS, CFQ, DEADLINE, NOOP];
+
+pub(super) fn name(scheduler: Scheduler) -> &'static str {
+    SCHEDULERS[scheduler].0
+}
+
+fn spec(scheduler: Scheduler) -> Result<SchedulerSpec, InputError> {
+    SchedulerSpec::parse(SCHEDULERS[scheduler].1)
+}
+
+/// The load.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Bench {
+    pub(super) processes: u32,
+    /// Of the thesis' files.
+    pub(super) share: f64,
+    /// From check to check.
+    pub(super) interval: Nanos,
+    pub(super) seed: u64,
+}
+
+/// What the autopilot compares, on what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Pilots {
+    pub(super) objective: Objective,
+    /// The virtual disk is the disk itself, not its tables.
+    pub(super) exact: bool,
+    /// Requests that a candidate is tried on at least; 0, as in the source: each window once.
+    pub(super) trial_requests: u64,
+}
+
+impl Pilots {
+    /// The source's.
+    pub(super) const THESIS: Self = Self { objective: Objective::ServiceTime, exact: false, trial_requests: 0 };
+    /// With trials that last, as live disks have them.
+    pub(super) const LASTING: Self = Self { trial_requests: 8000, ..Self::THESIS };
+}
+
+/// A check of the autopilot's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Seen {
+    /// Which of the benchmarks was under way.
+    pub(super) benchmark: usize,
+    /// The scheduler in use before, and the one from here on.
+    pub(super) scheduler: Scheduler,
+    pub(super) next: Scheduler,
+    pub(super) changed: bool,
+    /// Whether the default was put in place, or held there.
+    pub(super) pinned: bool,
+    pub(super) error_percent: Option<f64>,
+}
+
+/// What came of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Run {
+    /// How long each benchmark took.
+    pub(super) seconds: [f64; BENCHMARKS.len()],
+    /// Of a flight.
+    pub(super) checks: Vec<Seen>,
+}
+
+impl Run {
+    /// The time of a benchmark; without one, of all together.
+    pub(super) fn of(&self, benchmark: Option<usize>) -> f64 {
+        benchmark.map_or_else(|| self.seconds.iter().sum(), |b| self.seconds[b])
+    }
+
+    /// The checks while `benchmark` was under way.
+    pub(super) fn during(&self, benchmark: usize) -> impl Iterator<Item = &Seen> {
+        self.checks.iter().filter(move |seen| seen.benchmark == benchmark)
+    }
+
+    pub(super) fn changes(&self) -> usize {
+        self.checks.iter().filter(|seen| seen.changed).count()
+    }
+
+    pub(super) fn pinned(&self) -> usize {
+        self.checks.iter().filter(|seen| seen.pinned).count()
+    }
+
+    /// By how many percent the predicted cost is off the measured one, as a mean of sizes over the checks.
+    pub(super) fn error_percent(&self) -> f64 {
+        let errors = || self.checks.iter().filter_map(|seen| seen.error_percent);
+        errors().map(f64::abs).sum::<f64>() / errors().count() as f64
+    }
+}
+
+/// The kernel of 2007: no time but the draining passes while its scheduler is changed.
+fn config(bench: Bench, log: bool) -> RunConfig {
+    RunConfig {
+        // The tables tell how long one request takes, not how several overlap.
+        block: BlockConfig { queue_depth: Some(1), ..BlockConfig::default() },
+        host: HostConfig { switch_us: 0.0, ..HostConfig::default() },
+        rotational: true,
+        seed: bench.seed,
+        log,
+        ..RunConfig::default()
+    }
+}
+
+fn source(disk: &Disk, bench: Bench) -> InARow {
+    let capacity = disk.device.capacity();
+    InARow::new(&BENCHMARKS, bench.processes, u32::MAX, capacity, bench.seed).share(bench.share).forking()
+}
+
+fn seconds(source: &InARow) -> [f64; BENCHMARKS.len()] {
+    let mut seconds = [f64::NAN; BENCHMARKS.len()];
+    for (seconds, (from, to)) in seconds.iter_mut().zip(source.times()) {
+        *seconds = (*to - *from).as_secs_f64();
+    }
+    seconds
+}
+
+/// Under `scheduler` from beginning to end.
+pub(super) fn alone(disk: &Disk, bench: Bench, scheduler: Scheduler, setup: &Setup<'_>) -> anyhow::Result<Run> {
+    let mut source = source(disk, bench);
+    let mut session = Session::new(&mut source, disk.device.clone(), &spec(scheduler)?, &config(bench, false))?;
+    session.run_until(Nanos::MAX)?;
+    let (report, _) = session.finish();
+    setup.progress.add(report.requests);
+    Ok(Run { seconds: seconds(&source), checks: Vec::new() })
+}
+
+/// With the autopilot, which begins with the first of the two and has it for its default.
+pub(super) fn flown(
+    disk: &Disk,
+    bench: Bench,
+    pair: [Scheduler; 2],
+    pilots: Pilots,
+    setup: &Setup<'_>,
+) -> anyhow::Result<Run> {
+    let candidates = pair.iter().map(|&s| spec(s)).collect::<Result<Vec<_>, _>>()?;
+    let told = PilotConfig {
+        candidates: candidates.clone(),
+        initial: 0,
+        default: 0,
+        objective: pilots.objective,
+        rule: Rule::THESIS,
+        change_fixed: Nanos::ZERO,
+        revert: false,
+        renew: false,
+        budget: None,
+        trial_requests: pilots.trial_requests,
+    };
+    let config = config(bench, true);
+    let mut source = source(disk, bench);
+    let session = Session::new(&mut source, Observed::new(disk.device.clone()), &candidates[0], &config)?;
+    let mut checks: Vec<Check> = Vec::new();
+    let tell = |check: &Check| {
+        checks.push(check.clone());
+        Ok::<_, SimError>(())
+    };
+    let flight = if pilots.exact {
+        let pilot = Pilot::new(told, disk.device.clone(), &config)?;
+        fly_session(session, pilot, bench.interval, |disk, _| disk.take().for_each(drop), tell)?
+    } else {
+        let pilot = Pilot::new(told, disk.tables.clone(), &config)?;
+        let learn = |disk: &mut Observed<_>, tables: &mut TableDisk| {
+            disk.take().for_each(|s| tables.observe(&s.request, s.previous_end, s.time));
+        };
+        fly_session(session, pilot, bench.interval, learn, tell)?
+    };
+    setup.progress.add(flight.report.requests);
+    let seen = |check: &Check| {
+        let place = |name: &str| usize::from(name != candidates[0].to_string());
+        Seen {
+            benchmark: source.times().iter().filter(|(_, to)| to.as_secs_f64() < check.at_s).count(),
+            scheduler: pair[place(&check.scheduler)],
+            next: pair[place(&check.decision)],
+            changed: check.changes(),
+            pinned: matches!(check.reason, Reason::TooManyChanges | Reason::Pinned { .. }),
+            error_percent: check.model_error_percent,
+        }
+    };
+    let checks = checks.iter().map(seen).collect();
+    Ok(Run { seconds: seconds(&source), checks })
+}

@@ -1,0 +1,176 @@
+//! All runs.
+
+use super::bench::{self, ALL, Bench, Pilots, Run, Scheduler};
+use super::subject::Disk;
+use super::{CFQ, NOOP, Pair, Plan};
+use crate::Setup;
+use iopilot_dads::Objective;
+use rayon::prelude::*;
+
+/// What the autopilot might have compared, and on what.
+pub(super) const VARIANTS: [(&str, Pilots); 4] = [
+    ("service time, tables", Pilots::THESIS),
+    ("service time, the disk itself", Pilots { exact: true, ..Pilots::THESIS }),
+    ("busy time, tables", Pilots { objective: Objective::BusyTime, ..Pilots::THESIS }),
+    ("busy time, the disk itself", Pilots { objective: Objective::BusyTime, exact: true, ..Pilots::THESIS }),
+];
+/// Where they are tried.
+const VARIED: ([Pair; 2], u32) = ([[CFQ, NOOP], [NOOP, CFQ]], 8);
+
+/// One disk with so many processes.
+pub(super) struct Cell {
+    /// Of [`Results::disks`].
+    pub(super) disk: usize,
+    pub(super) processes: u32,
+    /// Under each scheduler alone; of those that some pair has.
+    alone: [Option<Run>; ALL.len()],
+    /// With the autopilot: the scheduler that it begins with, the other, and what came of it.
+    flown: Vec<(Pair, Run)>,
+    /// The same with trials that last.
+    lasting: Vec<(Pair, Run)>,
+    /// By [`VARIANTS`] but the first, which is in `flown`.
+    pub(super) varied: Vec<(usize, Pair, Run)>,
+}
+
+impl Cell {
+    /// The runs under one scheduler.
+    pub(super) fn alone(&self) -> impl Iterator<Item = (Scheduler, &Run)> {
+        self.alone.iter().enumerate().filter_map(|(scheduler, run)| Some((scheduler, run.as_ref()?)))
+    }
+}
+
+/// Two schedulers on one disk with so many processes.
+#[derive(Clone, Copy)]
+pub(super) struct View<'a> {
+    pub(super) disk: &'a Disk,
+    pub(super) processes: u32,
+    pub(super) pair: Pair,
+    /// Each alone.
+    pub(super) alone: [&'a Run; 2],
+    /// With the autopilot, which begins with the first, or with the second.
+    pub(super) flown: [&'a Run; 2],
+    /// The same with trials that last.
+    pub(super) lasting: [&'a Run; 2],
+}
+
+impl View<'_> {
+    /// The better of the two alone; without a benchmark, over all.
+    pub(super) fn best(&self, benchmark: Option<usize>) -> f64 {
+        self.alone[0].of(benchmark).min(self.alone[1].of(benchmark))
+    }
+
+    pub(super) fn worst(&self, benchmark: Option<usize>) -> f64 {
+        self.alone[0].of(benchmark).max(self.alone[1].of(benchmark))
+    }
+
+    /// Which of the two is better alone.
+    pub(super) fn better(&self, benchmark: Option<usize>) -> Scheduler {
+        self.pair[usize::from(self.alone[1].of(benchmark) < self.alone[0].of(benchmark))]
+    }
+
+    /// The same, flown with trials that last.
+    pub(super) fn lasting(self) -> Self {
+        Self { flown: self.lasting, ..self }
+    }
+
+    /// The flights with their names.
+    pub(super) fn flights(&self) -> [(String, &Run); 2] {
+        let [a, b] = self.pair.map(bench::name);
+        [(format!("{a}-{b}"), self.flown[0]), (format!("{b}-{a}"), self.flown[1])]
+    }
+}
+
+/// All that was run.
+pub(super) struct Results {
+    pub(super) disks: Vec<Disk>,
+    pub(super) cells: Vec<Cell>,
+    pub(super) plan: &'static Plan,
+}
+
+impl Results {
+    /// Every pair on every disk, by processes.
+    pub(super) fn views(&self) -> impl Iterator<Item = View<'_>> {
+        self.cells.iter().flat_map(|cell| self.of(cell))
+    }
+
+    /// Every pair of a cell.
+    pub(super) fn of<'a>(&'a self, cell: &'a Cell) -> impl Iterator<Item = View<'a>> {
+        self.plan.pairs.iter().filter_map(move |&(pair, ..)| {
+            let [a, b] = pair;
+            let of = |runs: &'a [(Pair, Run)], pair: Pair| runs.iter().find(|(p, _)| *p == pair).map(|(_, run)| run);
+            Some(View {
+                disk: &self.disks[cell.disk],
+                processes: cell.processes,
+                pair,
+                alone: [cell.alone[a].as_ref()?, cell.alone[b].as_ref()?],
+                flown: [of(&cell.flown, [a, b])?, of(&cell.flown, [b, a])?],
+                lasting: [of(&cell.lasting, [a, b])?, of(&cell.lasting, [b, a])?],
+            })
+        })
+    }
+}
+
+/// A run to be made.
+#[derive(Clone, Copy)]
+enum Job {
+    Alone(Scheduler),
+    Flown(Pair),
+    Lasting(Pair),
+    Varied(usize, Pair),
+}
+
+/// Runs everything; the number of threads changes nothing.
+pub(super) fn all(plan: &'static Plan, setup: &Setup<'_>) -> anyhow::Result<Results> {
+    let disks = plan.disks.par_iter().map(|name| Disk::new(name, setup)).collect::<anyhow::Result<Vec<_>>>()?;
+    let mut cells = Vec::new();
+    let mut jobs = Vec::new();
+    for (disk, subject) in disks.iter().enumerate() {
+        for &processes in plan.processes {
+            let none = [const { None }; ALL.len()];
+            cells.push(Cell {
+                disk,
+                processes,
+                alone: none,
+                flown: Vec::new(),
+                lasting: Vec::new(),
+                varied: Vec::new(),
+            });
+            let pairs = plan.pairs.iter().filter(|(.., ssd)| ssd.is_some() || !subject.solid_state);
+            let pairs: Vec<Pair> = pairs.map(|(pair, ..)| *pair).collect();
+            let of_cell = ALL.into_iter().filter(|s| pairs.iter().any(|p| p.contains(s))).map(Job::Alone);
+            let both_ways = pairs.iter().flat_map(|&[a, b]| [[a, b], [b, a]]);
+            let of_cell = of_cell.chain(both_ways.flat_map(|pair| [Job::Flown(pair), Job::Lasting(pair)]));
+            let varied = VARIED
+                .0
+                .into_iter()
+                .filter(|&[a, b]| processes == VARIED.1 && (pairs.contains(&[a, b]) || pairs.contains(&[b, a])));
+            let varied = varied.flat_map(|pair| (1..VARIANTS.len()).map(move |v| Job::Varied(v, pair)));
+            jobs.extend(of_cell.chain(varied).map(|job| (cells.len() - 1, job)));
+        }
+    }
+    let runs: anyhow::Result<Vec<Run>> = jobs
+        .par_iter()
+        .with_max_len(1)
+        .map(|&(cell, job)| {
+            let Cell { disk, processes, .. } = cells[cell];
+            let disk = &disks[disk];
+            let share = plan.share(processes);
+            let load = Bench { processes, share, interval: plan.interval, seed: setup.seed };
+            match job {
+                Job::Alone(scheduler) => bench::alone(disk, load, scheduler, setup),
+                Job::Flown(pair) => bench::flown(disk, load, pair, Pilots::THESIS, setup),
+                Job::Lasting(pair) => bench::flown(disk, load, pair, Pilots::LASTING, setup),
+                Job::Varied(variant, pair) => bench::flown(disk, load, pair, VARIANTS[variant].1, setup),
+            }
+        })
+        .collect();
+    for ((cell, job), run) in jobs.into_iter().zip(runs?) {
+        match job {
+            Job::Alone(scheduler) => cells[cell].alone[scheduler] = Some(run),
+            Job::Flown(pair) => cells[cell].flown.push((pair, run)),
+            Job::Lasting(pair) => cells[cell].lasting.push((pair, run)),
+            Job::Varied(variant, pair) => cells[cell].varied.push((variant, pair, run)),
+        }
+    }
+    Ok(Results { disks, cells, plan })
+}

@@ -1,0 +1,87 @@
+//! The laboratory: experiments of the literature, and what they claimed; fidelity to the kernel; and the apparatus that
+//! exists for them alone.
+//!
+//! An experiment is a function from a [`Setup`] to an [`Outcome`]: tables, and for each claim of the source whether it
+//! holds here, and if not, why. It is a pure function: the number of threads changes nothing. Each has a file of its
+//! own, and a line in [`ALL`].
+
+mod carroll;
+mod dads_cost;
+mod dads_live;
+pub mod gf;
+mod gf_cache_times;
+mod gf_dads;
+mod gf_table_accuracy;
+mod kernel_fidelity;
+mod outcome;
+pub mod postmark;
+mod text;
+mod virtual_disk;
+mod write;
+
+pub use outcome::{Claim, ExperimentReport, Outcome, ResultTable};
+pub use text::text;
+pub use write::write;
+
+use iopilot_block::{InputError, suggest};
+use iopilot_sim::Progress;
+
+/// An experiment that can be run.
+pub struct Experiment {
+    /// What `iopilot experiment run` calls it: the source's short name first.
+    pub name: &'static str,
+    /// Where it is described: `GF 3.5.1`, `Carroll 5.2`.
+    pub source: &'static str,
+    /// What it is about, in a line.
+    pub title: &'static str,
+    /// Runs it.
+    pub run: fn(&Setup<'_>) -> anyhow::Result<Outcome>,
+}
+
+/// What an experiment is told.
+pub struct Setup<'a> {
+    /// Whether seconds have to do, at the price of rougher figures.
+    pub quick: bool,
+    /// The random seed.
+    pub seed: u64,
+    /// To be handed to simulations, for the progress bar.
+    pub progress: &'a Progress,
+}
+
+/// All experiments, sorted by name.
+pub const ALL: &[Experiment] = &[
+    carroll::ANTICIPATION,
+    carroll::CFQ_IDLING,
+    carroll::DEADLINE,
+    carroll::DEEP_QUEUE,
+    carroll::POSTMARK,
+    carroll::RANDOM,
+    carroll::SEQUENTIAL,
+    dads_cost::EXPERIMENT,
+    dads_live::EXPERIMENT,
+    gf_cache_times::EXPERIMENT,
+    gf_dads::EXPERIMENT,
+    gf_table_accuracy::EXPERIMENT,
+    kernel_fidelity::EXPERIMENT,
+];
+
+/// The experiment called `name`.
+pub fn find(name: &str) -> Result<&'static Experiment, InputError> {
+    ALL.iter().find(|e| e.name == name).ok_or_else(|| {
+        let names = || ALL.iter().map(|e| e.name);
+        let near = suggest(name, names()).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+        InputError::new("experiment", name, format!("one of {}{near}", names().collect::<Vec<_>>().join(", ")))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_sorted_and_an_unknown_one_is_answered_with_the_nearest() {
+        assert!(ALL.windows(2).all(|w| w[0].name < w[1].name));
+        let line = find("gf-cache-time").err().map(|e| e.to_string()).unwrap_or_default();
+        assert!(line.contains("did you mean `gf-cache-times`?"), "{line}");
+    }
+}

@@ -1,0 +1,69 @@
+//! [`AnySource`]: any source, as one concrete type.
+
+use super::fio::FioSource;
+use super::ganger::GangerSource;
+use super::replay::{Closed, Dependent, Open, ReplayRecord};
+use crate::{Source, Step};
+use iopilot_block::{Nanos, ProcessId};
+use iopilot_trace::Dependencies;
+
+/// Any source, as one concrete type, so that the engine is compiled once and no request costs a virtual call.
+#[derive(Clone)]
+#[allow(clippy::large_enum_variant)]
+pub enum AnySource<'a> {
+    /// Requests at the times of a trace.
+    Open(Open<&'a [ReplayRecord]>),
+    /// A trace with a constant number of requests outstanding.
+    Closed(Closed<&'a [ReplayRecord]>),
+    /// A trace with its processes, think times and dependencies.
+    Dependent(Dependent<&'a [ReplayRecord], &'a Dependencies>),
+    /// The jobs of a fio job file.
+    Fio(FioSource),
+    /// Ganger's generator.
+    Ganger(GangerSource),
+}
+
+macro_rules! each {
+    ($any:expr, $source:ident => $body:expr) => {
+        match $any {
+            AnySource::Open($source) => $body,
+            AnySource::Closed($source) => $body,
+            AnySource::Dependent($source) => $body,
+            AnySource::Fio($source) => $body,
+            AnySource::Ganger($source) => $body,
+        }
+    };
+}
+
+impl Source for AnySource<'_> {
+    #[inline]
+    fn next_event(&self) -> Option<Nanos> {
+        each!(self, s => s.next_event())
+    }
+
+    #[inline]
+    fn advance(&mut self, now: Nanos, out: &mut Vec<Step>) {
+        each!(self, s => s.advance(now, out));
+    }
+
+    #[inline]
+    fn completed(&mut self, tag: u64, now: Nanos) {
+        each!(self, s => s.completed(tag, now));
+    }
+
+    fn blocked(&mut self, process: ProcessId, now: Nanos) {
+        each!(self, s => s.blocked(process, now));
+    }
+
+    fn unblocked(&mut self, process: ProcessId, now: Nanos) {
+        each!(self, s => s.unblocked(process, now));
+    }
+
+    fn is_serial(&self) -> bool {
+        each!(self, s => s.is_serial())
+    }
+
+    fn thinks_from_block_layer(&self) -> bool {
+        each!(self, s => s.thinks_from_block_layer())
+    }
+}

@@ -1,0 +1,26 @@
+//! [`WorkloadError`]: what can be wrong with a workload.
+
+use iopilot_block::InputError;
+use iopilot_trace::TraceError;
+use std::io;
+use std::path::PathBuf;
+
+/// A workload that cannot be run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WorkloadError {
+    /// Something written in it is wrong, or asks for what is not simulated.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// The trace is not readable.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    /// A file cannot be read.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+}

@@ -1,0 +1,219 @@
+//! [`FioSource`]: the jobs of a job file, running.
+
+use super::FioJobs;
+use super::job::{ExitWhat, Job};
+use super::layout::{clones, lay_out};
+use super::task::{Task, Wait};
+use crate::WorkloadError;
+use crate::agenda::Agenda;
+use crate::{Source, Step};
+use iopilot_block::{Nanos, ProcessId, SECTOR_BYTES};
+use std::sync::Arc;
+
+/// The first process; the clones of all jobs are numbered from here in the order of the file.
+pub(super) const FIRST_PROCESS: u32 = 1000;
+/// A tag is the process' index, and below this bit its own count of requests.
+pub(super) const TAG_SHIFT: u32 = 40;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum State {
+    /// Not started yet.
+    Waiting,
+    Running,
+    Exited,
+}
+
+/// A task and where it stands.
+#[derive(Clone, Debug)]
+struct Slot {
+    task: Task,
+    state: State,
+    /// It sleeps in a submission.
+    blocked: bool,
+    /// When it goes on, where it would but is blocked.
+    due: Option<Nanos>,
+    /// From the start of the run.
+    delay: Nanos,
+    /// Waits for all above it (the first clone of a job with `stonewall`).
+    stonewall: bool,
+    /// The processes of the job it waits for (`wait_for`).
+    waits_for: std::ops::Range<usize>,
+    group: u32,
+}
+
+/// The jobs of a job file, running. One process a clone of a job, numbered from 1000.
+#[derive(Clone, Debug)]
+pub struct FioSource {
+    slots: Vec<Slot>,
+    /// When each task goes on, and at index `slots.len()` when another may start.
+    agenda: Agenda,
+}
+
+impl FioSource {
+    /// The jobs on a device of `capacity_sectors`. All random choices follow from `seed`, the jobs' `randseed`, and
+    /// their place in the file.
+    ///
+    /// # Errors
+    /// Where a job does not fit the device.
+    pub fn new(jobs: &FioJobs, capacity_sectors: u64, seed: u64) -> Result<Self, WorkloadError> {
+        let places = lay_out(&jobs.jobs, capacity_sectors.saturating_mul(SECTOR_BYTES))?;
+        let shared: Vec<Arc<Job>> = jobs.jobs.iter().map(|job| Arc::new(job.clone())).collect();
+        let of_job = |name: &str| -> std::ops::Range<usize> {
+            let mut from = 0;
+            for job in &shared {
+                let to = from + job.numjobs as usize;
+                if job.name == name {
+                    return from..to;
+                }
+                from = to;
+            }
+            0..0
+        };
+        let numbers = shared.iter().flat_map(|job| (0..job.numjobs).map(move |clone| (job, clone)));
+        debug_assert_eq!(numbers.clone().count(), clones(&jobs.jobs).count());
+        let mut slots: Vec<Slot> = Vec::with_capacity(places.len());
+        let mut group = 0;
+        for (index, (job, clone)) in numbers.enumerate() {
+            group += u32::from(clone == 0 && index > 0 && (job.stonewall || job.new_group));
+            let mut task = Task::new(job, index, clone, &places[index], seed).ok_or_else(|| {
+                let got = format!("{:?} (job {})", job.spread, job.name);
+                job.origin.error("random_distribution", got, "zones that lie within the region of the job")
+            })?;
+            slots.push(Slot {
+                delay: task.start_delay(),
+                task,
+                state: State::Waiting,
+                blocked: false,
+                due: None,
+                stonewall: clone == 0 && job.stonewall,
+                waits_for: job.wait_for.as_deref().map_or(0..0, of_job),
+                group,
+            });
+        }
+        let mut agenda = Agenda::new(slots.len() + 1);
+        agenda.set(slots.len(), Some(Nanos::ZERO));
+        Ok(Self { slots, agenda })
+    }
+
+    /// Starts what may start now, and makes an appointment with the next that waits for its time alone.
+    fn launch(&mut self, now: Nanos) {
+        let mut later: Option<Nanos> = None;
+        for index in 0..self.slots.len() {
+            if self.slots[index].state != State::Waiting {
+                continue;
+            }
+            let slot = &self.slots[index];
+            if slot.stonewall && self.slots[..index].iter().any(|s| s.state != State::Exited) {
+                break;
+            }
+            if self.slots[slot.waits_for.clone()].iter().any(|s| s.state != State::Exited) {
+                continue;
+            }
+            if slot.delay > now {
+                later = Some(later.map_or(slot.delay, |t| t.min(slot.delay)));
+                continue;
+            }
+            let slot = &mut self.slots[index];
+            slot.state = State::Running;
+            slot.task.start(now);
+            self.agenda.set(index, Some(now));
+        }
+        self.agenda.set(self.slots.len(), later);
+    }
+
+    /// A job has exited: those it takes along end too, and those that waited for it may start.
+    fn exited(&mut self, index: usize, now: Nanos) {
+        let slot = &mut self.slots[index];
+        slot.state = State::Exited;
+        let (group, what) = (slot.group, slot.task.job.exit_what);
+        if slot.task.job.exitall {
+            for other in 0..self.slots.len() {
+                let slot = &mut self.slots[other];
+                if what == ExitWhat::Group && slot.group != group {
+                    continue;
+                }
+                match slot.state {
+                    State::Waiting => slot.state = State::Exited,
+                    State::Running => {
+                        slot.task.terminate();
+                        self.wake(other, now);
+                    }
+                    State::Exited => {}
+                }
+            }
+        }
+        self.agenda.set(self.slots.len(), Some(now));
+    }
+
+    /// The task looks around at `now`, or as soon as it is no longer blocked.
+    fn wake(&mut self, index: usize, now: Nanos) {
+        let slot = &mut self.slots[index];
+        if slot.state != State::Running {
+            return;
+        }
+        slot.due = Some(now);
+        if !slot.blocked {
+            self.agenda.set(index, Some(now));
+        }
+    }
+
+    fn index(&self, process: ProcessId) -> Option<usize> {
+        let index = process.0.checked_sub(FIRST_PROCESS)? as usize;
+        (index < self.slots.len()).then_some(index)
+    }
+}
+
+impl Source for FioSource {
+    fn next_event(&self) -> Option<Nanos> {
+        self.agenda.next()
+    }
+
+    fn advance(&mut self, now: Nanos, out: &mut Vec<Step>) {
+        while let Some(index) = self.agenda.take(now) {
+            if index == self.slots.len() {
+                self.launch(now);
+                continue;
+            }
+            let slot = &mut self.slots[index];
+            slot.due = None;
+            match slot.task.run(now, out) {
+                Wait::Until(at) => {
+                    slot.due = Some(at);
+                    self.agenda.set(index, Some(at));
+                }
+                Wait::Completion => {}
+                Wait::Exited => self.exited(index, now),
+            }
+        }
+    }
+
+    fn completed(&mut self, tag: u64, now: Nanos) {
+        let index = (tag >> TAG_SHIFT) as usize;
+        self.slots[index].task.completed(tag);
+        self.wake(index, now);
+    }
+
+    fn blocked(&mut self, process: ProcessId, _now: Nanos) {
+        if let Some(index) = self.index(process) {
+            self.slots[index].blocked = true;
+            self.agenda.set(index, None);
+        }
+    }
+
+    fn unblocked(&mut self, process: ProcessId, now: Nanos) {
+        if let Some(index) = self.index(process) {
+            let slot = &mut self.slots[index];
+            slot.blocked = false;
+            if let Some(due) = slot.due {
+                self.agenda.set(index, Some(due.max(now)));
+            }
+        }
+    }
+}
+
+impl FioSource {
+    /// The processes, in order.
+    pub fn processes(&self) -> impl Iterator<Item = ProcessId> {
+        self.slots.iter().map(|slot| slot.task.process())
+    }
+}

@@ -1,0 +1,176 @@
+//! What a [`Task`] issues next: the direction, the file, the place, and the request made of them.
+
+use super::super::job::{Engine, READ, WRITE};
+use super::super::source;
+use super::{FLUSH_TAG, Phase, Sleep, Task};
+use crate::{Arrival, Step};
+use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, Op, SECTOR_BYTES, Sectors};
+use rand::Rng;
+
+impl Task {
+    /// Issues one request or flush, or goes to wait for the rate; whether it submitted a batch.
+    pub(super) fn issue(&mut self, direction: Option<usize>, now: Nanos, out: &mut Vec<Step>) -> bool {
+        if self.flush_is_due() {
+            self.wrote_last = false;
+            self.queue_flush();
+            if self.job.engine == Engine::AsyncFlush {
+                self.phase = Phase::Fill;
+                return self.queued.len() as u64 >= self.batch_size && self.submit(out);
+            }
+            self.phase = Phase::Flush;
+            return self.submit(out);
+        }
+        let direction = direction.unwrap_or_else(|| self.pick_direction());
+        let direction = match self.hold_back(direction, now) {
+            Ok(direction) => direction,
+            Err((wake, direction)) => {
+                self.phase = Phase::Quiesce(Sleep::Rate(wake, direction));
+                return false;
+            }
+        };
+        let Some((address, length)) = self.place(direction) else {
+            self.files_ended = true;
+            self.phase = Phase::Drain;
+            return false;
+        };
+        self.queue(direction, address, length);
+        self.phase = Phase::Fill;
+        self.queued.len() as u64 >= self.batch_size && self.submit(out)
+    }
+
+    fn flush_is_due(&self) -> bool {
+        let writes = self.issues[WRITE];
+        let due = |every: u64| every > 0 && writes > 0 && writes % every == 0;
+        self.wrote_last && (due(self.job.fsync) || due(self.job.fdatasync))
+    }
+
+    fn pick_direction(&mut self) -> usize {
+        let pattern = self.job.pattern;
+        if pattern.is_mixed() {
+            let read = self.random.direction.random_range(1..=100) <= self.job.read_percent;
+            return if read { READ } else { WRITE };
+        }
+        pattern.directions().next().unwrap_or(READ)
+    }
+
+    /// The direction to issue now, or the one to issue at a later time: a mixed job that is ahead in one direction
+    /// goes on with the other.
+    fn hold_back(&self, direction: usize, now: Nanos) -> Result<usize, (Nanos, usize)> {
+        let Some(pace) = &self.pace else { return Ok(direction) };
+        let at = |d: usize| self.epoch.saturating_add(pace.next(d));
+        if at(direction) <= now {
+            return Ok(direction);
+        }
+        let other = if direction == READ { WRITE } else { READ };
+        let share = if other == READ { self.job.read_percent } else { 100 - self.job.read_percent };
+        if !self.job.pattern.is_mixed() || share == 0 {
+            return Err((at(direction), direction));
+        }
+        if at(other) <= now {
+            return Ok(other);
+        }
+        let first = if at(direction) <= at(other) { direction } else { other };
+        Err((at(first), first))
+    }
+
+    /// Where the next request goes; `None` where all files are done.
+    fn place(&mut self, direction: usize) -> Option<(u64, u64)> {
+        self.offset_left -= 1;
+        let fresh = self.offset_left == 0;
+        if fresh {
+            self.offset_left = self.job.per_offset;
+        }
+        let single = self.files.len() == 1;
+        let wraps = (self.job.time_based && single) || (self.job.pattern.is_mixed() && self.limit > self.size);
+        loop {
+            self.choose_file()?;
+            let file = &mut self.files[self.file];
+            if let Some(found) = file.next(&self.job, direction, fresh, wraps, &mut self.random) {
+                self.file_left = self.file_left.saturating_sub(1);
+                return Some(found);
+            }
+            file.done = true;
+        }
+    }
+
+    /// Moves on to the next file where the current one has had its turn, or is done; `None` where all are.
+    fn choose_file(&mut self) -> Option<()> {
+        use crate::fio::job::FileService::{Random, RoundRobin, Sequential};
+        let n = self.files.len();
+        let stays = self.job.service == Sequential || self.file_left > 0;
+        if stays && !self.files[self.file].done {
+            return Some(());
+        }
+        self.file_left = self.job.per_file;
+        let from = match self.job.service {
+            Random => self.random.other.random_range(0..n),
+            RoundRobin | Sequential => self.file + 1,
+        };
+        self.file = (from..from + n).map(|i| i % n).find(|&i| !self.files[i].done)?;
+        Some(())
+    }
+
+    fn queue(&mut self, direction: usize, address: u64, length: u64) {
+        let job = &self.job;
+        let (op, mut flags) = match direction {
+            READ => (Op::Read, Flags::empty()),
+            WRITE => (Op::Write, Flags::SYNC | Flags::IDLE),
+            _ => (Op::Discard, Flags::SYNC),
+        };
+        if job.sync && direction == WRITE {
+            flags |= Flags::FUA;
+        }
+        let raised = job.cmdprio_percent[direction];
+        let raised = raised > 0 && self.random.other.random_range(1..=100) <= raised;
+        let priority = if raised { job.cmdprio } else { job.priority() };
+        let arrival = self.arrival(op, Lba(address / SECTOR_BYTES), length, flags, priority);
+        self.queued.push(arrival);
+        self.taken += 1;
+        self.bytes += length;
+        self.pass_bytes += length;
+        self.issues[direction] += 1;
+        self.wrote_last = direction == WRITE;
+        self.written_since_flush |= direction != READ;
+        self.last_direction = direction;
+        if let Some(pace) = &mut self.pace {
+            pace.issued(direction, length, &mut self.random.other);
+        }
+    }
+
+    pub(super) fn queue_flush(&mut self) {
+        let priority = self.job.priority();
+        let mut arrival = self.arrival(Op::Flush, Lba(0), 0, Flags::SYNC, priority);
+        arrival.tag |= FLUSH_TAG;
+        self.queued.push(arrival);
+        self.flushing = true;
+        self.written_since_flush = false;
+        if self.job.engine == Engine::AsyncFlush {
+            self.taken += 1;
+        }
+    }
+
+    fn arrival(&mut self, op: Op, lba: Lba, bytes: u64, flags: Flags, priority: IoPriority) -> Arrival {
+        self.serial += 1;
+        let index = u64::from(self.process.0 - source::FIRST_PROCESS);
+        Arrival {
+            op,
+            lba,
+            sectors: Sectors((bytes / SECTOR_BYTES) as u32),
+            flags,
+            process: self.process,
+            priority,
+            // With several in flight the job waits for one when its slots run out.
+            criticality: if self.depth == 1 { Criticality::TimeCritical } else { Criticality::TimeLimited },
+            cpu: self.cpu,
+            tag: index << source::TAG_SHIFT | (self.serial << 1),
+        }
+    }
+
+    /// Hands what is queued to the block layer as one batch; whether there was anything.
+    pub(super) fn submit(&mut self, out: &mut Vec<Step>) -> bool {
+        let any = !self.queued.is_empty();
+        self.in_flight += self.queued.len() as u64;
+        out.extend(self.queued.drain(..).map(Step::Request));
+        any
+    }
+}

@@ -1,0 +1,25 @@
+//! Workloads: processes that issue requests, wait for them and think. Replay of traces, fio jobs, Ganger's generator.
+//!
+//! A [`Source`] is a pure state machine in virtual time: [`AnySource`] is each of those here as one concrete type, and
+//! [`Workload`] any of them as a user names it, a file.
+
+mod agenda;
+mod any_source;
+mod error;
+pub mod fio;
+pub mod ganger;
+pub mod replay;
+mod source;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+mod trace;
+mod workload;
+
+pub use agenda::Agenda;
+pub use any_source::AnySource;
+pub use error::WorkloadError;
+pub use fio::{FioJobs, FioSource};
+pub use ganger::{GangerSource, GangerSpec};
+pub use source::{Arrival, Source, Step};
+pub use trace::{Fit, TraceOptions, TraceWorkload};
+pub use workload::{Workload, WorkloadOptions, WorkloadSummary};

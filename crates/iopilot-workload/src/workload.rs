@@ -1,0 +1,139 @@
+//! [`Workload`]: any workload, as a user names it.
+
+use crate::fio::{FioJobs, FioSource};
+use crate::ganger::{GangerSource, GangerSpec};
+use crate::trace::{TraceOptions, TraceWorkload};
+use crate::{AnySource, WorkloadError};
+use iopilot_block::InputError;
+use iopilot_trace::Format;
+use serde::Serialize;
+use std::path::Path;
+
+/// How to read a workload.
+#[derive(Clone, Debug, Default)]
+pub struct WorkloadOptions {
+    /// What the file is: `fio`, `ganger`, or the name of a trace format. Told from its name and content where not set.
+    pub format: Option<String>,
+    /// For traces.
+    pub trace: TraceOptions,
+}
+
+/// Any workload.
+#[derive(Clone, Debug)]
+pub enum Workload {
+    /// A recorded trace.
+    Trace(TraceWorkload),
+    /// A fio job file.
+    Fio {
+        /// The file.
+        name: String,
+        /// Its jobs.
+        jobs: FioJobs,
+    },
+    /// A description for Ganger's generator.
+    Ganger {
+        /// The file.
+        name: String,
+        /// The generators.
+        spec: GangerSpec,
+    },
+}
+
+/// A workload in a few words.
+#[derive(Clone, Debug, Serialize)]
+pub struct WorkloadSummary {
+    /// The file, or what generated it.
+    pub name: String,
+    /// The trace format, `fio`, or `ganger`.
+    pub kind: String,
+    /// For traces: `open`, `closed` or `dependent`.
+    pub mode: Option<String>,
+    /// The random seed, where one is used.
+    pub seed: Option<u64>,
+    /// What a user should know: options ignored, a replay mode fallen back to, addresses folded.
+    pub notes: Vec<String>,
+}
+
+enum Kind {
+    Fio,
+    Ganger,
+    Trace(Option<Format>),
+}
+
+impl Workload {
+    /// Reads the workload in `path` for a disk of `capacity` sectors: a fio job file (`*.fio`), a generator's description
+    /// (`*.toml`), or a trace.
+    ///
+    /// # Errors
+    /// Names the file, line and field that is wrong, or does not fit the disk.
+    pub fn load(path: &Path, options: &WorkloadOptions, capacity: u64) -> Result<Self, WorkloadError> {
+        let name = path.display().to_string();
+        match kind(path, options.format.as_deref())? {
+            Kind::Fio => {
+                let jobs = FioJobs::load(path)?;
+                FioSource::new(&jobs, capacity, 0)?;
+                Ok(Self::Fio { name, jobs })
+            }
+            Kind::Ganger => {
+                let text = std::fs::read_to_string(path)
+                    .map_err(|source| WorkloadError::Io { path: path.to_owned(), source })?;
+                let spec = GangerSpec::from_toml(&text, &name)?;
+                GangerSource::new(&spec, capacity, 0)?;
+                Ok(Self::Ganger { name, spec })
+            }
+            Kind::Trace(format) => TraceWorkload::load(path, format, &options.trace, capacity).map(Self::Trace),
+        }
+    }
+
+    /// A source that issues it to a disk of `capacity` sectors.
+    ///
+    /// # Errors
+    /// Where it does not fit the disk.
+    pub fn source(&self, capacity: u64, seed: u64) -> Result<AnySource<'_>, WorkloadError> {
+        Ok(match self {
+            Self::Trace(trace) => trace.source(),
+            Self::Fio { jobs, .. } => AnySource::Fio(FioSource::new(jobs, capacity, seed)?),
+            Self::Ganger { spec, .. } => AnySource::Ganger(GangerSource::new(spec, capacity, seed)?),
+        })
+    }
+
+    /// How many requests it has, where that is known before it runs.
+    pub fn requests(&self) -> Option<u64> {
+        match self {
+            Self::Trace(trace) => Some(trace.len() as u64),
+            _ => None,
+        }
+    }
+
+    /// What a user should know of how it was read.
+    pub fn notes(&self) -> &[String] {
+        match self {
+            Self::Trace(trace) => trace.notes(),
+            Self::Fio { jobs, .. } => jobs.notes(),
+            Self::Ganger { .. } => &[],
+        }
+    }
+
+    /// The workload in a few words.
+    pub fn summary(&self, seed: u64) -> WorkloadSummary {
+        let (name, kind, mode, seed) = match self {
+            Self::Trace(t) => (t.name(), t.format().to_string(), Some(t.mode().to_string()), None),
+            Self::Fio { name, .. } => (name.as_str(), "fio".to_owned(), None, Some(seed)),
+            Self::Ganger { name, .. } => (name.as_str(), "ganger".to_owned(), None, Some(seed)),
+        };
+        WorkloadSummary { name: name.to_owned(), kind, mode, seed, notes: self.notes().to_vec() }
+    }
+}
+
+fn kind(path: &Path, format: Option<&str>) -> Result<Kind, InputError> {
+    match format {
+        Some("fio") => Ok(Kind::Fio),
+        Some("ganger") => Ok(Kind::Ganger),
+        Some(name) => name.parse().map(|format| Kind::Trace(Some(format))),
+        None => Ok(match path.extension().and_then(|e| e.to_str()) {
+            Some("fio" | "job") => Kind::Fio,
+            Some("toml") => Kind::Ganger,
+            _ => Kind::Trace(None),
+        }),
+    }
+}
