@@ -1,5 +1,6 @@
 # make demo    see it at work: compare every scheduler on a recorded workload, and write a page with charts
 # make test    everything a change must pass: format, lints, tests, documentation
+# make golden  whether results are what they were: hashes of some 1200 runs, in two minutes (UPDATE=1 writes them anew)
 # make bench   how fast it is
 # make soak    the property tests with SOAK_CASES inputs each, other ones each time
 # make fuzz    every parser of what users write, for FUZZ_SECONDS each (`make test` does it briefly)
@@ -20,7 +21,7 @@ test: export PROPTEST_RNG_SEED = 20080624
 
 BPF = crates/iopilot-live/bpf
 
-.PHONY: help bpf demo test bench soak fuzz doc build install clean toolchain
+.PHONY: help bpf demo test golden bench soak fuzz doc build install clean toolchain
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -48,6 +49,10 @@ test: toolchain
 	$(CARGO) test --package iopilot-live --features ublk --lib --test vdisk_live --locked --quiet
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
 	$(FUZZ) --iterations 5000 --seconds 4
+
+# With IOPILOT=/path/to/iopilot that binary is run, and nothing is built.
+golden: $(if $(filter command,$(origin IOPILOT)),,build)
+	@IOPILOT=$(IOPILOT) tests/golden/run.sh $(if $(UPDATE),update,check)
 
 bench: toolchain
 	$(CARGO) bench --workspace --locked --benches

@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# Runs iopilot some hundreds of times and prints a hash of each run's result; README.md beside it tells what for.
+#
+#   run.sh          print `hash  command` for each run, always in the same order
+#   run.sh check    compare with expected.txt; ends with 1 where anything differs
+#   run.sh update   write expected.txt
+#   run.sh list     print the commands and run nothing
+#
+# Environment: IOPILOT, the binary (target/release/iopilot); KEEP, a folder to keep what was hashed in; JOBS, runs at once.
+# A run that fails is an error (status 2), never a hash.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+expected=$here/expected.txt
+if [ -z "${IOPILOT:-}" ]; then
+    cd "$here/../.."
+    IOPILOT=${CARGO_TARGET_DIR:-target}/release/iopilot
+fi
+[ -x "$IOPILOT" ] || { echo "golden: no binary at $IOPILOT" >&2; exit 2; }
+IOPILOT=$(realpath "$IOPILOT")
+KEEP=${KEEP:+$(realpath -m "$KEEP")}
+export IOPILOT KEEP LC_ALL=C TZ=UTC NO_COLOR=1
+unset LP_PATH
+cd "$here/../.." # so that names of files in results are the same everywhere
+
+# What is written for readers is not a result, and is left out: sentences, notes, titles.
+without_prose() {
+    sed -E -e '/^ *"(text|why|because|claim|goal|ours|title|source|summary|description)": "/d' \
+        -e '/^ *"notes": \[\],?$/d' -e '/^ *"notes": \[$/,/^ *\],?$/d'
+}
+
+# one NUMBER COMMAND: runs it, and writes its line to $work/NUMBER. A file that it writes is called OUT.<ending> in the
+# command and counts as a part of the result; a page (OUT.html) does not.
+one() {
+    local number=${1%% *} command=${1#* }
+    local out=$work/$number.files kept=$work/$number.result
+    mkdir "$out"
+    eval "set -- ${command//OUT/$out/out}"
+    if "$IOPILOT" --quiet "${@:2}" > "$out/stdout" 2> "$work/$number.stderr" < /dev/null; then
+        rm -f "$out"/*.html
+        { without_prose < "$out/stdout"; find "$out" -type f ! -name stdout -exec cat {} +; } > "$kept"
+    fi
+    if [ ! -s "$kept" ]; then
+        { echo "golden: failed, or told nothing: $command"; sed 's/^/    /' "$work/$number.stderr"; } > "$work/$number.failed"
+        return
+    fi
+    local hash=$(sha256sum < "$kept")
+    echo "${hash:0:16}  $command" > "$work/$number"
+    rm -r "$out"
+    if [ -n "${KEEP:-}" ]; then # named by the command, so that `diff -r` of two folders finds its way
+        { echo "$command"; cat "$kept"; } > "$KEEP/$(sha256sum <<< "$command" | cut -c 1-12)"
+    fi
+    rm "$kept"
+}
+
+run_all() {
+    work=$(mktemp -d)
+    trap 'rm -rf "$work"' EXIT
+    export work
+    [ -z "${KEEP:-}" ] || mkdir -p "$KEEP"
+    source "$here/cases.sh" > "$work/cases"
+    local twice=$(sort "$work/cases" | uniq -d)
+    [ -z "$twice" ] || { printf 'golden: listed twice: %s\n' "$twice" >&2; exit 2; }
+    awk '{ printf "%04d %s\n", NR, $0 }' "$work/cases" |
+        xargs -d '\n' -n 1 -P "${JOBS:-$(nproc)}" bash "$here/run.sh" one
+    if compgen -G "$work/*.failed" > /dev/null; then
+        cat "$work"/*.failed >&2
+        exit 2
+    fi
+    find "$work" -name '[0-9][0-9][0-9][0-9]' | sort | xargs cat > "$work/results"
+    [ "$(wc -l < "$work/results")" = "$(wc -l < "$work/cases")" ] || { echo "golden: a run got lost" >&2; exit 2; }
+}
+
+check() {
+    awk 'NR == FNR { hash[substr($0, 19)] = $1; next }
+        { command = substr($0, 19); seen[command]; runs++ }
+        !(command in hash) { print "new      " command; news++; next }
+        hash[command] != $1 { print "differs  " command; differ++; next }
+        { equal++ }
+        END {
+            for (command in hash) if (!(command in seen)) { print "gone     " command | "sort"; gone++ }
+            close("sort")
+            printf "golden: %d runs: %d equal, %d differ, %d new, %d gone\n", runs, equal, differ, news, gone
+            exit (differ + news + gone > 0)
+        }' "$expected" "$work/results"
+}
+
+case ${1:-print} in
+one) one "$2" ;;
+list) source "$here/cases.sh" ;;
+print) run_all; cat "$work/results" ;;
+update) run_all; cp "$work/results" "$expected"; echo "golden: wrote $(wc -l < "$expected") hashes to $expected" ;;
+check) run_all; check ;;
+*) echo "usage: run.sh [check|update|list]" >&2; exit 2 ;;
+esac
