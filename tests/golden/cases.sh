@@ -1,5 +1,5 @@
-# Prints the runs, one command a line; run.sh reads it. All inputs are in the repository, no run needs root, and none
-# takes more than a second or two. What is written to OUT.<ending> is a part of the result.
+# Prints the runs, one command a line; run.sh reads it. All inputs are in the repository, no run needs root, and few
+# take more than a second. What is written to OUT.<ending> is a part of the result.
 
 inputs=tests/golden/inputs
 jobs=examples/jobs

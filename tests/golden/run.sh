@@ -2,12 +2,12 @@
 # Runs iopilot some hundreds of times and prints a hash of each run's result; README.md beside it tells what for.
 #
 #   run.sh          print `hash  command` for each run, always in the same order
-#   run.sh check    compare with expected.txt; ends with 1 where anything differs
+#   run.sh check    compare with expected.txt; ends with 1 where anything differs, with 2 where a run failed
 #   run.sh update   write expected.txt
 #   run.sh list     print the commands and run nothing
 #
 # Environment: IOPILOT, the binary (target/release/iopilot); KEEP, a folder to keep what was hashed in; JOBS, runs at once.
-# A run that fails is an error (status 2), never a hash.
+# A run that fails, or tells nothing, is an error, never a hash.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 expected=$here/expected.txt
@@ -40,7 +40,8 @@ one() {
         { without_prose < "$out/stdout"; find "$out" -type f ! -name stdout -exec cat {} +; } > "$kept"
     fi
     if [ ! -s "$kept" ]; then
-        { echo "golden: failed, or told nothing: $command"; sed 's/^/    /' "$work/$number.stderr"; } > "$work/$number.failed"
+        { echo "golden: failed, or told nothing: $command"; sed 's/^/    /' "$work/$number.stderr"; } >&2
+        printf '%-16s  %s\n' FAILED "$command" > "$work/$number"
         return
     fi
     local hash=$(sha256sum < "$kept")
@@ -62,33 +63,35 @@ run_all() {
     [ -z "$twice" ] || { printf 'golden: listed twice: %s\n' "$twice" >&2; exit 2; }
     awk '{ printf "%04d %s\n", NR, $0 }' "$work/cases" |
         xargs -d '\n' -n 1 -P "${JOBS:-$(nproc)}" bash "$here/run.sh" one
-    if compgen -G "$work/*.failed" > /dev/null; then
-        cat "$work"/*.failed >&2
-        exit 2
-    fi
     find "$work" -name '[0-9][0-9][0-9][0-9]' | sort | xargs cat > "$work/results"
     [ "$(wc -l < "$work/results")" = "$(wc -l < "$work/cases")" ] || { echo "golden: a run got lost" >&2; exit 2; }
+}
+
+# Ends where a run failed.
+all_ran() {
+    ! grep -q '^FAILED' "$work/results" || exit 2
 }
 
 check() {
     awk 'NR == FNR { hash[substr($0, 19)] = $1; next }
         { command = substr($0, 19); seen[command]; runs++ }
+        $1 == "FAILED" { failed++; next }
         !(command in hash) { print "new      " command; news++; next }
         hash[command] != $1 { print "differs  " command; differ++; next }
         { equal++ }
         END {
             for (command in hash) if (!(command in seen)) { print "gone     " command | "sort"; gone++ }
             close("sort")
-            printf "golden: %d runs: %d equal, %d differ, %d new, %d gone\n", runs, equal, differ, news, gone
-            exit (differ + news + gone > 0)
+            printf "golden: %d runs: %d equal, %d differ, %d failed, %d new, %d gone\n", runs, equal, differ, failed, news, gone
+            exit failed ? 2 : differ + news + gone > 0
         }' "$expected" "$work/results"
 }
 
 case ${1:-print} in
 one) one "$2" ;;
 list) source "$here/cases.sh" ;;
-print) run_all; cat "$work/results" ;;
-update) run_all; cp "$work/results" "$expected"; echo "golden: wrote $(wc -l < "$expected") hashes to $expected" ;;
+print) run_all; cat "$work/results"; all_ran ;;
+update) run_all; all_ran; cp "$work/results" "$expected"; echo "golden: wrote $(wc -l < "$expected") hashes to $expected" ;;
 check) run_all; check ;;
 *) echo "usage: run.sh [check|update|list]" >&2; exit 2 ;;
 esac
