@@ -2,9 +2,10 @@
 //!
 //! Time is [`Nanos`] everywhere; addresses are 512-byte sectors ([`Lba`], [`Sectors`]). A [`Request`] lives in a
 //! [`Requests`] slab and is named by its [`RequestId`], so that a simulation allocates nothing per request once it
-//! has reached its steady state.
+//! has reached its steady state. An [`EventQueue`] orders what happens when.
 
 mod address;
+mod event_queue;
 mod hash;
 mod input_error;
 mod op;
@@ -17,12 +18,13 @@ mod time;
 mod toml_input;
 
 pub use address::{Lba, SECTOR_BYTES, Sectors};
+pub use event_queue::{EventQueue, Scheduled};
 pub use hash::{NumberHasher, NumberMap};
 pub use input_error::{InputError, suggest};
 pub use op::{Flags, Op};
 pub use positions::{Cached, Knowledge, Positions};
 pub use process::{Criticality, IoPriority, PriorityClass, ProcessId, ProcessMap};
-pub use request::{Request, RequestId};
+pub use request::{IoIndex, Request, RequestId};
 pub use requests::Requests;
 pub use stats::{Distribution, Histogram, jain_index};
 pub use time::Nanos;

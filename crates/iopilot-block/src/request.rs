@@ -23,6 +23,10 @@ impl RequestId {
     }
 }
 
+/// The number of an I/O in the table of whoever submits [`Request`]s: the block layer splits a large one into several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct IoIndex(pub u32);
+
 /// One I/O on its way from a process to a device.
 ///
 /// A request that others were merged into covers all of them: `lba` and `sectors` are the whole extent, `own_lba` and
@@ -45,8 +49,8 @@ pub struct Request {
     pub criticality: Criticality,
     /// The CPU it was submitted on (per-CPU queues).
     pub cpu: u16,
-    /// The submitter's own handle, handed back at completion.
-    pub tag: u64,
+    /// The submitter's own number for the I/O that this is a part of.
+    pub io: IoIndex,
     /// When it reached the block layer.
     pub arrived: Nanos,
     /// When it was handed to the scheduler (or merged).
@@ -75,7 +79,7 @@ impl Request {
             priority: IoPriority::default(),
             criticality: Criticality::default(),
             cpu: 0,
-            tag: 0,
+            io: IoIndex(0),
             arrived: Nanos::ZERO,
             inserted: Nanos::ZERO,
             issued: Nanos::ZERO,

@@ -2,7 +2,7 @@
 
 use iopilot_block::{Nanos, ProcessId};
 use iopilot_trace::{Dependencies, TraceRecord};
-use iopilot_workload::Arrival;
+use iopilot_workload::{Arrival, SourceHandle};
 
 /// What is neither a stream forward nor backward moves on by so many sectors each time: past what a disk's cache holds.
 const APART: i64 = 64 << 11;
@@ -185,7 +185,7 @@ fn arrival(r: &TraceRecord) -> Arrival {
         priority: r.priority,
         criticality: r.criticality(),
         cpu: r.cpu.unwrap_or(0),
-        tag: 0,
+        handle: SourceHandle(0),
     }
 }
 

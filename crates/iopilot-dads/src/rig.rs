@@ -8,7 +8,7 @@ use iopilot_sched::SchedulerSpec;
 use iopilot_sim::{RunConfig, RunReport, Session, SimError};
 use iopilot_trace::{InferOptions, TraceRecord, infer};
 use iopilot_workload::replay::{Dependent, ReplayRecord};
-use iopilot_workload::{Source, Step};
+use iopilot_workload::{Source, SourceHandle, Step};
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -282,8 +282,8 @@ impl<S: Source> Source for Delayed<S> {
         self.source.advance(now - self.by, out);
     }
 
-    fn completed(&mut self, tag: u64, now: Nanos) {
-        self.source.completed(tag, now - self.by);
+    fn completed(&mut self, handle: SourceHandle, now: Nanos) {
+        self.source.completed(handle, now - self.by);
     }
 
     fn blocked(&mut self, process: ProcessId, now: Nanos) {

@@ -2,7 +2,7 @@
 
 use crate::habits::Habits;
 use iopilot_block::{Lba, Nanos, ProcessId};
-use iopilot_workload::{Arrival, Source, Step};
+use iopilot_workload::{Arrival, Source, SourceHandle, Step};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
@@ -26,7 +26,7 @@ pub(crate) struct Rounds<'a> {
     by_id: HashMap<ProcessId, usize>,
     /// May hold what is no longer due, but not as the first.
     due: BinaryHeap<Reverse<(Nanos, usize)>>,
-    /// The process of each request, and which of its turns it was: by tag.
+    /// The process of each request, and which of its turns it was: by handle.
     issued: Vec<(u32, u32)>,
     /// Whether no more are to come.
     over: bool,
@@ -74,7 +74,7 @@ impl<'a> Rounds<'a> {
         state.due = due;
     }
 
-    /// Ends it: no more are issued. The place in the window of each request that was, by tag.
+    /// Ends it: no more are issued. The place in the window of each request that was, by handle.
     pub(crate) fn end(&mut self) -> Vec<usize> {
         self.over = true;
         self.due.clear();
@@ -122,9 +122,9 @@ impl Source for Rounds<'_> {
             let room = self.habits.capacity.saturating_sub(u64::from(turn.arrival.sectors.0)).max(1);
             let on = habit.step * i64::from(state.round);
             let lba = Lba((turn.arrival.lba.0 as i64 + on).rem_euclid(room as i64) as u64);
-            let tag = self.issued.len() as u64;
+            let handle = SourceHandle(self.issued.len() as u64);
             self.issued.push((p as u32, state.next as u32));
-            out.push(Step::Request(Arrival { lba, tag, ..turn.arrival }));
+            out.push(Step::Request(Arrival { lba, handle, ..turn.arrival }));
             state.outstanding += u32::from(turn.blocking);
             state.next += 1;
             if state.next == habit.turns.len() {
@@ -136,8 +136,8 @@ impl Source for Rounds<'_> {
         }
     }
 
-    fn completed(&mut self, tag: u64, now: Nanos) {
-        let (p, n) = self.issued[tag as usize];
+    fn completed(&mut self, handle: SourceHandle, now: Nanos) {
+        let (p, n) = self.issued[handle.0 as usize];
         let blocking = self.habits.list[p as usize].turns[n as usize].blocking;
         if blocking {
             self.processes[p as usize].outstanding -= 1;

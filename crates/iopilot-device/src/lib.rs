@@ -10,15 +10,12 @@ mod catalogue;
 mod constant;
 mod device;
 mod disk;
-mod distant;
 mod drive;
 mod error;
 mod flash;
 mod hybrid;
-mod on_clock;
 mod probe;
 mod report;
-mod rests;
 mod spec;
 mod subsystem;
 mod table;
@@ -40,7 +37,6 @@ pub use disk::{
     Geometry, HeadOrder, InterfaceModel, Layout, MechanicalDisk, Mechanics, Place, QueuePolicy, SeekCurve, SeekFloor,
     SkewUnit, Sparing, Track, TrackPattern, Zone, ZoneSpan,
 };
-pub use distant::Distant;
 pub use drive::{
     After, BufferModel, BusPolicy, Drive, DriveModel, ExtraDisconnect, FastWrite, KeepRequested, Overheads, Preseek,
     ReadAhead, ReadModel, SingleDrive, WriteModel,
@@ -51,10 +47,8 @@ pub use flash::{
     StripeOrder, steady_victim_share, steady_write_amplification,
 };
 pub use hybrid::{HybridDisk, HybridModel, HybridStats, HybridWrite};
-pub use on_clock::OnClock;
 pub use probe::{Measured, Probe, ProbeError, Probed, probe_disk};
 pub use report::{ArrayReport, DeviceReport, HybridReport, MemberReport};
-pub use rests::Rests;
 pub use spec::{
     ArraySpec, BufferSpec, BusSpec, CacheSpec, CellSpec, CopyChoiceSpec, DeviceSpec, DiskSpec, DriveMechanicsSpec,
     DriveQueueSpec, DriveSeekSpec, DriveSpec, ExtraDisconnectSpec, FailureSpec, FlashSpec, G1Spec, G1ZoneSpec, G2Spec,

@@ -10,7 +10,7 @@ use iopilot_sim::{Machine, Progress, RunConfig, SimError, run};
 use iopilot_trace::{Dependencies, TraceRecord};
 use iopilot_workload::replay::{Closed, Dependent, Open, ReplayRecord};
 use iopilot_workload::{FioJobs, FioSource, GangerSource, GangerSpec};
-use iopilot_workload::{Source, Step};
+use iopilot_workload::{Source, SourceHandle, Step};
 use std::path::Path;
 
 /// Requests that a workload is let issue.
@@ -33,8 +33,8 @@ impl<S: Source> Source for Bounded<S> {
         self.left -= out.len();
     }
 
-    fn completed(&mut self, tag: u64, now: Nanos) {
-        self.source.completed(tag, now);
+    fn completed(&mut self, handle: SourceHandle, now: Nanos) {
+        self.source.completed(handle, now);
     }
 
     fn blocked(&mut self, process: ProcessId, now: Nanos) {

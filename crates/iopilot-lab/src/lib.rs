@@ -12,7 +12,6 @@ pub mod gf;
 mod gf_cache_times;
 mod gf_dads;
 mod gf_table_accuracy;
-mod kernel_fidelity;
 mod outcome;
 pub mod postmark;
 mod text;
@@ -62,7 +61,6 @@ pub const ALL: &[Experiment] = &[
     gf_cache_times::EXPERIMENT,
     gf_dads::EXPERIMENT,
     gf_table_accuracy::EXPERIMENT,
-    kernel_fidelity::EXPERIMENT,
 ];
 
 /// The experiment called `name`.

@@ -22,7 +22,7 @@ mod inject;
 mod queue;
 mod raise;
 mod rate;
-mod replay;
+mod follow;
 mod serve;
 mod share;
 mod tree;
@@ -135,8 +135,6 @@ pub struct Bfq {
 
     in_service: Option<QueueId>,
     budget_start: Nanos,
-    /// For how long the clock of whoever acts has stood still.
-    stood: Nanos,
     budgets_assigned: u32,
     max_budget: i64,
     rate: PeakRate,
@@ -152,7 +150,6 @@ pub struct Bfq {
     /// When waiting for the queue in service ends.
     timer: Option<Nanos>,
     idling_since: Nanos,
-    replay: replay::Replay,
     injected: bool,
     measure_next_dispatch: bool,
     measuring_since: Nanos,
@@ -195,7 +192,6 @@ impl Bfq {
             weights: Vec::new(),
             in_service: None,
             budget_start: Nanos::ZERO,
-            stood: Nanos::ZERO,
             budgets_assigned: 0,
             max_budget: serve::DEFAULT_MAX_BUDGET,
             rate: PeakRate::new(rate),
@@ -208,7 +204,6 @@ impl Bfq {
             solid_state_with_queueing: !env.rotational,
             timer: None,
             idling_since: Nanos::ZERO,
-            replay: replay::Replay::default(),
             injected: false,
             measure_next_dispatch: false,
             measuring_since: Nanos::ZERO,
@@ -219,11 +214,6 @@ impl Bfq {
             last_in_burst: Jiffies::LONG_AGO,
             last_created: None,
         }
-    }
-
-    /// What the clock of whoever acts shows: the kernel's `blk_time_get_ns`.
-    fn clock(&self) -> Nanos {
-        self.now.since(self.stood)
     }
 
     fn slice_idle(&self) -> u64 {
@@ -415,12 +405,9 @@ impl Scheduler for Bfq {
         }
     }
 
-    fn idles(&self) -> bool {
-        self.in_service.is_some_and(|q| self.queues[q].next.is_none() && self.waits_for(q))
-    }
-
-    fn clock_stood(&mut self, ago: Nanos) {
-        self.stood = ago;
+    fn follow(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) -> bool {
+        self.make_next(rqs, id, now);
+        self.dispatch(rqs, now) == Dispatch::Request(id)
     }
 
     fn completed(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {

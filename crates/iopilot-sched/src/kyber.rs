@@ -97,10 +97,9 @@ impl Kyber {
         self.depth
     }
 
-    /// Makes `id`, which is queued, the next, whatever would have been chosen: for replays of what a kernel did, after it has
-    /// chosen otherwise. What was ready before it had come too late, then, when the CPUs' queues were taken over: it waits in
-    /// them. O(n) in the requests that are ready.
-    pub fn steer(&mut self, rqs: &Requests, id: RequestId) {
+    /// Makes `id`, which is queued, the next. What was ready before it must have missed the moment when the software
+    /// queues were emptied, and goes back there.
+    fn make_next(&mut self, rqs: &Requests, id: RequestId) {
         let (cpu, domain) = (usize::from(rqs[id].cpu), domain_of(&rqs[id]));
         if self.ready[domain].iter(&self.links).any(|ready| ready == id) {
             let late: Vec<RequestId> = self.ready[domain].iter(&self.links).take_while(|&ready| ready != id).collect();
@@ -215,6 +214,11 @@ impl Scheduler for Kyber {
         self.queued -= 1;
         self.times[id.index()].1 = now;
         Dispatch::Request(id)
+    }
+
+    fn follow(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) -> bool {
+        self.make_next(rqs, id);
+        self.dispatch(rqs, now) == Dispatch::Request(id)
     }
 
     fn completed(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {

@@ -103,13 +103,8 @@ macro_rules! schedulers {
             fn completed(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
                 match self { $(Self::$variant(s) => s.completed(rqs, id, now),)* }
             }
-            #[inline]
-            fn clock_stood(&mut self, ago: Nanos) {
-                match self { $(Self::$variant(s) => s.clock_stood(ago),)* }
-            }
-            #[inline]
-            fn idles(&self) -> bool {
-                match self { $(Self::$variant(s) => s.idles(),)* }
+            fn follow(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) -> bool {
+                match self { $(Self::$variant(s) => s.follow(rqs, id, now),)* }
             }
             fn process_exited(&mut self, process: ProcessId, now: Nanos) {
                 match self { $(Self::$variant(s) => s.process_exited(process, now),)* }

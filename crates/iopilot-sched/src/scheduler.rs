@@ -83,16 +83,13 @@ pub trait Scheduler {
         Some(Nanos::ZERO)
     }
 
-    /// Whether it would give nothing now, though it has something, as it keeps the device for the next request of a task. Asked where it is
-    /// drawn when a kernel asks its scheduler, which is bfq alone: the default says no, and so do others that idle.
-    fn idles(&self) -> bool {
+    /// Dispatches `id`, which is queued, whatever it would choose itself: for following the decisions of another
+    /// instance, such as a running kernel's. True where it did; a later [`Scheduler::dispatch`] goes on from there. The
+    /// default does nothing: a scheduler whose choices do not depend on earlier ones needs no leading. May cost
+    /// `O(n)` in the requests queued.
+    fn follow(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) -> bool {
+        let _ = (rqs, id, now);
         false
-    }
-
-    /// From now on the clock of whoever calls shows what it was so long `ago`, until the next call of this: a task's stands still while it
-    /// submits (Linux 6.9: its plug keeps the time), ticks excepted. The default looks at no clock but those that go.
-    fn clock_stood(&mut self, ago: Nanos) {
-        let _ = ago;
     }
 
     /// `process` has exited: nothing more will come of it.

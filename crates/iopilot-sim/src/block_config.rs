@@ -1,9 +1,9 @@
 //! [`BlockConfig`]: the block layer's settings, and what they become for a scheduler's lineage.
 
-use crate::host::HostConfig;
+use crate::cpu_overheads::CpuOverheads;
 use crate::plug::Plugging;
 use crate::tags::TagRule;
-use iopilot_block::{InputError, Nanos, SECTOR_BYTES};
+use iopilot_block::{InputError, SECTOR_BYTES};
 use iopilot_sched::Lineage;
 use serde::Deserialize;
 
@@ -47,9 +47,6 @@ pub(crate) struct Queue {
     /// Whether the queue is run only when something calls for it, and some ticks after a scheduler had requests and gave
     /// none.
     pub(crate) retries: bool,
-    pub(crate) issue_latency: Nanos,
-    /// The same for what waited for room in the device.
-    pub(crate) restart_latency: Nanos,
     pub(crate) cpus: u16,
 }
 
@@ -77,7 +74,7 @@ impl BlockConfig {
     }
 
     /// What holds for `scheduler` on a device that takes `device_depth` requests at once.
-    pub(crate) fn resolve(&self, scheduler: &str, lineage: Lineage, device_depth: u32, host: &HostConfig) -> Queue {
+    pub(crate) fn resolve(&self, scheduler: &str, lineage: Lineage, device_depth: u32, host: &CpuOverheads) -> Queue {
         // Who orders by position decides at each dispatch, and would be overruled by a queue in the disk.
         let depth = if lineage == Lineage::Positional { 1 } else { device_depth };
         let queue_depth = self.queue_depth.unwrap_or(depth).clamp(1, device_depth);
@@ -104,8 +101,6 @@ impl BlockConfig {
             plugging,
             lookahead: self.lookahead.unwrap_or(!classic) && scheduler != "none",
             retries: modern && scheduler != "none",
-            issue_latency: host.issue(),
-            restart_latency: if modern && scheduler != "none" { host.restart() } else { host.issue() },
             cpus: host.cpus.max(1),
         }
     }
@@ -117,7 +112,7 @@ mod tests {
 
     #[test]
     fn defaults_are_those_of_the_lineage() {
-        let (config, host) = (BlockConfig::default(), HostConfig::default());
+        let (config, host) = (BlockConfig::default(), CpuOverheads::default());
         let old = config.resolve("cfq", Lineage::Linux2_6, 32, &host);
         assert_eq!((old.nr_requests, old.max_sectors, old.plugging), (128, 1024, Plugging::Device));
         let new = config.resolve("bfq", Lineage::Linux6, 32, &host);

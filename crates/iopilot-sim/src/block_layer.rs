@@ -5,52 +5,38 @@
 mod dispatch;
 mod tagging;
 
-use crate::Left;
-use crate::asks::Asks;
 use crate::block_config::Queue;
-use crate::hand_over::HandOvers;
-use crate::host::TagChances;
+use crate::cpu_timing::{CpuTiming, QueueRun};
 use crate::ios::Ios;
 use crate::metrics::Recorder;
 use crate::plug::Plug;
-use crate::tag_race::TagRace;
 use crate::tags::Tags;
 use iopilot_block::{Nanos, Op, ProcessId, ProcessMap, Request, RequestId, Requests, Sectors};
 use iopilot_device::{Completion, Device};
 use iopilot_sched::{AnyScheduler, MergeLimits, Merged, Scheduler};
-use iopilot_workload::Arrival;
+use iopilot_workload::{Arrival, SourceHandle};
 use std::collections::VecDeque;
 
 /// What the block layer wants its engine to do, beyond what the call itself did.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Effects {
-    /// Tasks that went to sleep within a submission.
-    pub(crate) blocked: Vec<ProcessId>,
-    /// Tasks that have woken from it.
-    pub(crate) unblocked: Vec<ProcessId>,
-    /// Sources' handles of requests that are complete.
-    pub(crate) completed: Vec<u64>,
-    /// Those of which the source is told so long from now.
-    pub(crate) tell_after: Vec<(u64, Nanos)>,
-    /// Sleepers that are to look for a tag soon.
-    pub(crate) wake: Vec<RequestId>,
-    /// Sleepers that are to look for a tag that is kept for them, so long from now.
-    pub(crate) wake_after: Vec<(RequestId, Nanos)>,
-    /// Requests of which the scheduler hears so long from now.
-    pub(crate) hear_after: Vec<(RequestId, Nanos)>,
-    /// For the tags of requests that are complete.
-    pub(crate) race: Vec<Race>,
-}
-
-/// Two tasks that may get a freed tag.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Race {
-    /// The request that slept for it, and is to look for it.
-    pub(crate) sleeper: RequestId,
-    /// The task that goes on now that its request is complete, and may be faster.
-    pub(crate) behind: ProcessId,
-    /// The chance that it is.
-    pub(crate) loses: f64,
+pub(crate) enum Effect {
+    /// This task went to sleep within a submission.
+    Blocked(ProcessId),
+    /// This one has woken from it.
+    Unblocked(ProcessId),
+    /// A request of the source is complete; its task is to go on.
+    Completed(SourceHandle, ProcessId),
+    /// This sleeper is to look for a tag soon.
+    Wake(RequestId),
+    /// This sleeper is woken for the tag of `completed`, whose task may be faster.
+    Contend {
+        /// The request that slept for a tag.
+        sleeper: RequestId,
+        /// The request whose tag is free.
+        completed: SourceHandle,
+        /// Its task.
+        completer: ProcessId,
+    },
 }
 
 /// A change of scheduler: what comes after it, and when, if that is known.
@@ -72,24 +58,17 @@ pub(crate) struct BlockLayer {
     rqs: Requests,
     ios: Ios,
     tags: Tags,
-    race: TagRace,
     plug: Plug,
     /// Flushes, which no scheduler sees.
     bypass: VecDeque<RequestId>,
-    /// Handles of requests for each of which a tag is kept.
-    kept: Vec<u64>,
-    /// Sleepers that have won the race for a tag, which they have when they wake.
-    winners: Vec<RequestId>,
-    /// Requests that are complete, with their handles, of which the scheduler has not heard yet.
-    unheard: Vec<(RequestId, u64)>,
+    /// Sleepers that have a tag already, and do not know it until they wake.
+    tag_reserved: Vec<RequestId>,
     /// Tasks asleep for a tag, with what they will submit when awake.
     asleep: ProcessMap<VecDeque<RequestId>>,
     /// Whether tasks submit one request after the other.
     serial: bool,
     /// The request that has left the scheduler and waits for the device (one request of lookahead).
     pulled: Option<RequestId>,
-    /// What other CPUs have pulled at the same time, where a recording tells that.
-    also_pulled: VecDeque<RequestId>,
     /// The request on its way to the device, and when it gets there.
     issuing: Option<(Nanos, RequestId)>,
     in_flight: u32,
@@ -97,46 +76,34 @@ pub(crate) struct BlockLayer {
     timer: Option<Nanos>,
     /// When the kernel asks it again of itself.
     retry: Option<Nanos>,
-    /// When the scheduler is asked, where a recording tells it; else at once.
-    asks: Option<Box<Asks>>,
-    /// What the batch under way has handed to the scheduler last: the source's handle, and the task.
-    inserted: Option<(u64, ProcessId)>,
+    /// The request that the batch under way has inserted last.
+    inserted: Option<SourceHandle>,
     /// A change of scheduler under way: nothing enters.
     change: Option<Box<Change>>,
     /// How long the last change took, until somebody asks.
     pub(crate) changed: Option<Nanos>,
     pub(crate) recorder: Recorder,
-    pub(crate) effects: Effects,
+    /// In the order in which they came about.
+    pub(crate) effects: Vec<Effect>,
+    /// Sleepers that a freed tag wakes, for the moment of that.
+    woken: Vec<RequestId>,
 }
 
 impl BlockLayer {
-    pub(crate) fn new(
-        queue: Queue,
-        scheduler: AnyScheduler,
-        serial: bool,
-        recorder: Recorder,
-        chances: TagChances,
-        hand_overs: Option<HandOvers>,
-        seed: u64,
-    ) -> Self {
+    pub(crate) fn new(queue: Queue, scheduler: AnyScheduler, serial: bool, recorder: Recorder) -> Self {
         Self {
-            asks: hand_overs.map(|hand_overs| Box::new(Asks::new(hand_overs, seed))),
             inserted: None,
             limits: MergeLimits { max_sectors: queue.max_sectors, nomerges: queue.nomerges },
             scheduler,
             rqs: Requests::new(),
             ios: Ios::default(),
             tags: Tags::new(queue.tag_rule, queue.nr_requests),
-            race: TagRace::new(chances, queue.cpus, seed),
             plug: Plug::new(queue.plugging),
             bypass: VecDeque::new(),
-            kept: Vec::new(),
-            winners: Vec::new(),
-            unheard: Vec::new(),
+            tag_reserved: Vec::new(),
             asleep: ProcessMap::default(),
             serial,
             pulled: None,
-            also_pulled: VecDeque::new(),
             issuing: None,
             in_flight: 0,
             timer: None,
@@ -144,7 +111,8 @@ impl BlockLayer {
             change: None,
             changed: None,
             recorder,
-            effects: Effects::default(),
+            effects: Vec::new(),
+            woken: Vec::new(),
             queue,
         }
     }
@@ -156,16 +124,14 @@ impl BlockLayer {
 
     /// When the request on its way reaches the device.
     pub(crate) fn next_issue(&self) -> Option<Nanos> {
-        let handed_over = self.asks.as_ref().and_then(|asks| asks.next_issue());
-        self.issuing.map(|(at, _)| at).into_iter().chain(handed_over).min()
+        self.issuing.map(|(at, _)| at)
     }
 
     /// When to call [`BlockLayer::timer`].
     pub(crate) fn next_timer(&self) -> Option<Nanos> {
         let change = self.change.as_ref().and_then(|change| change.at);
         let of = |at: Option<Nanos>| at.unwrap_or(Nanos::MAX);
-        let asked = self.asks.as_ref().and_then(|asks| asks.next());
-        let first = of(self.timer).min(of(self.retry)).min(of(self.plug.unplug_at())).min(of(change)).min(of(asked));
+        let first = of(self.timer).min(of(self.retry)).min(of(self.plug.unplug_at())).min(of(change));
         (first != Nanos::MAX).then_some(first)
     }
 
@@ -203,7 +169,8 @@ impl BlockLayer {
         let Change { queue, scheduler, began, .. } = *change;
         self.changed = Some(now.since(began));
         let tags = std::mem::replace(&mut self.tags, Tags::new(queue.tag_rule, 0));
-        self.tags = tags.resized(queue.nr_requests, &mut self.effects.wake);
+        self.tags = tags.resized(queue.nr_requests, &mut self.woken);
+        self.wake_all();
         self.limits = MergeLimits { max_sectors: queue.max_sectors, nomerges: queue.nomerges };
         self.plug = Plug::new(queue.plugging);
         self.scheduler = scheduler;
@@ -214,7 +181,7 @@ impl BlockLayer {
     /// A task submits a request, as part of a batch that [`BlockLayer::end_batch`] ends.
     pub(crate) fn submit(&mut self, arrival: &Arrival, now: Nanos) {
         self.recorder.arrived(now);
-        let cpu = self.race.arrived(arrival.process, arrival.cpu % self.queue.cpus);
+        let cpu = arrival.cpu % self.queue.cpus;
         let most = self.queue.max_sectors;
         let parts = arrival.sectors.0.div_ceil(most).max(1);
         let io = self.ios.insert(arrival, parts);
@@ -227,7 +194,7 @@ impl BlockLayer {
             rq.priority = arrival.priority;
             rq.criticality = arrival.criticality;
             rq.cpu = cpu;
-            rq.tag = io;
+            rq.io = io;
             rq.arrived = now;
             let id = self.rqs.insert(rq);
             self.submit_part(id, now);
@@ -237,104 +204,76 @@ impl BlockLayer {
     }
 
     /// The task's batch is over: it goes on, or to sleep on what it reads.
-    pub(crate) fn end_batch<D: Device>(&mut self, now: Nanos, device: &mut D) {
+    pub(crate) fn end_batch<D: Device>(&mut self, now: Nanos, device: &mut D, cpus: &mut impl CpuTiming) {
         self.flush_plug(now);
         self.plug.end_batch();
-        let (inserted, usual) = (self.inserted.take(), self.queue.issue_latency);
-        match (self.asks(), inserted) {
-            (Some(asks), Some((tag, process))) => asks.inserted(tag, process, now, usual),
-            _ => self.pump(now, device),
-        }
+        let run = QueueRun::Inserted(self.inserted.take());
+        self.run_queue(run, now, device, cpus);
     }
 
-    /// The device finished a request.
-    pub(crate) fn complete<D: Device>(&mut self, done: &Completion, now: Nanos, device: &mut D) {
+    /// The device finished a request: its parts are complete, its tag is free, and what waits may go.
+    pub(crate) fn complete<D: Device>(
+        &mut self,
+        done: &Completion,
+        now: Nanos,
+        device: &mut D,
+        cpus: &mut impl CpuTiming,
+    ) {
         let id = done.id;
-        let tag = self.ios.tag(self.rqs[id].tag);
-        self.recorder.served(&self.rqs[id], tag, &done.service, now);
-        let process = self.rqs[id].process;
-        let left = match (self.pulled, self.in_flight) {
-            (Some(_), _) => Left::Waiting,
-            (None, ..=1) => Left::Nothing,
-            _ => Left::Others,
-        };
-        let given = left != Left::Waiting || !self.scheduler.idles();
-        let left = (left, given && self.scheduler.queued() > 0);
-        let asks = self.asks();
-        let [heard, resumed] = asks.map_or([Nanos::ZERO; 2], |asks| asks.complete(tag, process, left, now));
+        let handle = self.ios.handle(self.rqs[id].io);
+        self.recorder.served(&self.rqs[id], handle, &done.service, now);
         let issued = self.rqs[id].issued;
         let mut next = Some(id);
         while let Some(part) = next {
             next = self.rqs.next_part(part);
             let rq = &self.rqs[part];
-            if let Some(io) = self.ios.part_done(rq.tag) {
+            if let Some(io) = self.ios.part_done(rq.io) {
                 self.recorder.completed(rq, &io, issued, now);
-                match resumed {
-                    Nanos::ZERO => self.effects.completed.push(io.tag),
-                    later => self.effects.tell_after.push((io.tag, later)),
-                }
+                self.effects.push(Effect::Completed(io.handle, rq.process));
             }
         }
-        match heard {
-            Nanos::ZERO => self.end(id, tag, now, device),
-            later => {
-                self.unheard.push((id, tag));
-                self.effects.hear_after.push((id, later));
-            }
-        }
-    }
-
-    /// The scheduler hears that `id` is complete.
-    pub(crate) fn hear<D: Device>(&mut self, id: RequestId, now: Nanos, device: &mut D) {
-        if let Some(at) = self.unheard.iter().position(|(unheard, _)| *unheard == id) {
-            let (_, tag) = self.unheard.swap_remove(at);
-            self.end(id, tag, now, device);
-        }
-    }
-
-    /// The request `id`, of handle `tag`, is gone: its tag is free, and what waits may go.
-    fn end<D: Device>(&mut self, id: RequestId, tag: u64, now: Nanos, device: &mut D) {
         self.in_flight -= 1;
         if self.rqs[id].op != Op::Flush {
             self.scheduler.completed(&mut self.rqs, id, now);
         }
-        self.free_tag(id, tag, now);
+        self.free_tag(id, handle);
         self.plug.unplug();
-        let process = self.rqs[id].process;
         let mut next = Some(id);
         while let Some(part) = next {
             next = self.rqs.next_part(part);
             self.rqs.remove(part);
         }
-        self.run_after_completion((tag, process), now, device);
+        self.run_after_completion(handle, now, device, cpus);
         self.drained(now);
     }
 
     /// The scheduler's timer, or the plug's, has run out.
-    pub(crate) fn timer<D: Device>(&mut self, now: Nanos, device: &mut D) {
+    pub(crate) fn timer<D: Device>(&mut self, now: Nanos, device: &mut D, cpus: &mut impl CpuTiming) {
         // Where the scheduler runs the queue, that is the retry, too.
         if self.timer.take_if(|at| *at <= now).is_some() {
             self.retry = None;
         }
         self.retry.take_if(|at| *at <= now);
-        if let Some(asks) = &mut self.asks {
-            asks.asked(now);
-        }
         if self.plug.unplug_at().is_some_and(|at| at <= now) {
             self.plug.unplug();
         }
         if self.change.as_ref().and_then(|change| change.at).is_some_and(|at| at <= now) {
             self.finish_change(now);
         }
-        self.pump(now, device);
+        self.run_queue(QueueRun::Other, now, device, cpus);
     }
 
     /// A task has exited.
-    pub(crate) fn process_exited<D: Device>(&mut self, process: ProcessId, now: Nanos, device: &mut D) {
+    pub(crate) fn process_exited<D: Device>(
+        &mut self,
+        process: ProcessId,
+        now: Nanos,
+        device: &mut D,
+        cpus: &mut impl CpuTiming,
+    ) {
         self.scheduler.process_exited(process, now);
-        self.race.exited(process);
         self.recorder.exited(process);
-        self.pump(now, device);
+        self.run_queue(QueueRun::Other, now, device, cpus);
     }
 
     fn submit_part(&mut self, id: RequestId, now: Nanos) {
@@ -364,7 +303,7 @@ impl BlockLayer {
         self.recorder.merged();
         if let Some(gone) = absorbed {
             self.recorder.merged();
-            self.tags.give(&self.rqs[gone], &mut self.effects.wake);
+            self.give_tag(gone);
         }
         true
     }
@@ -383,10 +322,9 @@ impl BlockLayer {
         self.flush_plug(now);
         let rq = &self.rqs[id];
         self.tags.sleep(id, rq);
-        self.race.sleeps(rq.process);
         if self.serial {
             self.asleep.insert(rq.process, VecDeque::new());
-            self.effects.blocked.push(rq.process);
+            self.effects.push(Effect::Blocked(rq.process));
         }
         false
     }
@@ -397,12 +335,13 @@ impl BlockLayer {
         while let Some(id) = rest.pop_front() {
             if !self.try_submit(id, now) {
                 self.asleep.insert(process, rest);
-                // It is asleep as before: its source need not know.
-                self.effects.blocked.pop();
+                // It is asleep as before: its source need not know. That it sleeps was the last thing that happened.
+                debug_assert!(matches!(self.effects.last(), Some(Effect::Blocked(p)) if *p == process));
+                self.effects.pop();
                 return;
             }
         }
-        self.effects.unblocked.push(process);
+        self.effects.push(Effect::Unblocked(process));
     }
 
     /// A request with a tag goes to the task's plug, or to the scheduler.
@@ -424,21 +363,12 @@ impl BlockLayer {
 
     fn insert(&mut self, id: RequestId, now: Nanos) {
         self.rqs[id].inserted = now;
-        let mut stood = Nanos::ZERO;
-        if let Some(asks) = &mut self.asks {
-            let (tag, process) = (self.ios.tag(self.rqs[id].tag), self.rqs[id].process);
-            self.inserted = Some((tag, process));
-            stood = asks.stood(tag, process);
-            self.scheduler.clock_stood(stood);
-        }
+        self.inserted = Some(self.ios.handle(self.rqs[id].io));
         let idle = self.scheduler.queued() == 0 && self.pulled.is_none() && self.bypass.is_empty();
         if self.rqs[id].op == Op::Flush {
             self.bypass.push_back(id);
         } else {
             self.scheduler.insert(&mut self.rqs, id, now);
-        }
-        if stood > Nanos::ZERO {
-            self.scheduler.clock_stood(Nanos::ZERO);
         }
         self.plug.inserted(&self.rqs[id], idle, self.scheduler.queued(), now);
     }

@@ -6,63 +6,67 @@
 //! next is pulled, and only then the completer's own next request arrives.
 
 use crate::block_config::Queue;
-use crate::block_layer::{BlockLayer, Race};
-use crate::host::{HostConfig, Latencies};
+use crate::block_layer::{BlockLayer, Effect};
+use crate::cpu_timing::CpuTiming;
 use crate::metrics::Recorder;
-use crate::run::RunConfig;
-use iopilot_block::{Nanos, ProcessId, RequestId};
-use iopilot_device::{Completion, Device, Rests};
+use iopilot_block::{EventQueue, Nanos, ProcessId, RequestId};
+use iopilot_device::{Completion, Device};
 use iopilot_sched::AnyScheduler;
-use iopilot_workload::{Source, Step};
-use rand::{Rng, SeedableRng};
-use rand_pcg::Pcg64Mcg;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use iopilot_workload::{Source, SourceHandle, Step};
 
 /// Requests between two calls of `tick`.
 const TICK: u64 = 4096;
 
+/// What happens next. At one moment they go in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Due {
+    /// The device does something.
+    Device,
+    /// A request reaches it.
+    Issue,
+    /// A delay is over.
+    Delay,
+    /// The workload issues something.
+    Source,
+    /// A timer of the block layer expires.
+    Timer,
+}
+
 /// Something that happens a while after its cause.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug)]
 enum Delayed {
-    /// The task learns that its request is complete.
-    Told(u64),
-    /// The scheduler hears that it is complete.
-    Hear(RequestId),
+    /// The task of this request, which is complete, goes on.
+    Resume(SourceHandle),
     /// The submitter of a request was woken and looks for a tag.
     Wake(RequestId),
-    /// So does the one that was woken as the so many-th delay, if it still waits for the CPU.
-    WakeLate(u64),
+    /// So does the one that lost, at the latest; it may have looked before.
+    LostWake(RequestId),
 }
 
 /// A sleeper that was woken and waits for the CPU, which the task has whose request is complete.
 #[derive(Clone, Copy, Debug)]
-struct Late {
+struct Loser {
     sleeper: RequestId,
-    behind: ProcessId,
-    delay: u64,
+    completer: ProcessId,
+    /// The number of its [`Delayed::LostWake`].
+    event: u64,
 }
 
 /// A workload, a block layer and a device, run to the end of the workload.
 #[derive(Clone)]
-pub(crate) struct Engine<S, D> {
+pub(crate) struct Engine<S, D, C> {
     pub(crate) source: S,
     pub(crate) block: BlockLayer,
     pub(crate) device: D,
-    latencies: Latencies,
-    /// By how much later a task goes on after a rest, and after the last one.
-    rests: Rests,
-    rested: Nanos,
+    cpus: C,
     pub(crate) now: Nanos,
-    /// Ordered by time, then by order of insertion.
-    delays: BinaryHeap<Reverse<(Nanos, u64, Delayed)>>,
-    next_delay: u64,
+    delays: EventQueue<Delayed>,
     /// Woken, and waiting for the CPU.
-    late: Vec<Late>,
-    /// For the race between sleepers and running tasks for a freed tag.
-    random: Pcg64Mcg,
+    losers: Vec<Loser>,
     steps: Vec<Step>,
     completions: Vec<Completion>,
+    /// Empty; kept for its memory.
+    effects: Vec<Effect>,
 }
 
 /// The workload waits for requests that nobody serves: a fault in a scheduler or a model.
@@ -72,38 +76,26 @@ pub(crate) struct Stuck {
     pub(crate) outstanding: usize,
 }
 
-impl<S: Source, D: Device> Engine<S, D> {
+impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
     pub(crate) fn new(
         source: S,
         queue: Queue,
         scheduler: AnyScheduler,
         device: D,
-        host: &HostConfig,
-        seed: u64,
-        record: &RunConfig,
+        cpus: C,
+        recorder: Recorder,
     ) -> Self {
         Self {
-            block: BlockLayer::new(
-                queue,
-                scheduler,
-                source.is_serial(),
-                Recorder::new(record.log, record.outcomes),
-                host.tag_chances(),
-                record.hand_overs.clone(),
-                seed,
-            ),
+            block: BlockLayer::new(queue, scheduler, source.is_serial(), recorder),
             source,
             device,
-            latencies: host.latencies(),
-            rests: record.rests.clone(),
-            rested: Nanos::ZERO,
+            cpus,
             now: Nanos::ZERO,
-            delays: BinaryHeap::new(),
-            next_delay: 0,
-            late: Vec::new(),
-            random: Pcg64Mcg::seed_from_u64(seed),
+            delays: EventQueue::new(),
+            losers: Vec::new(),
             steps: Vec::new(),
             completions: Vec::new(),
+            effects: Vec::new(),
         }
     }
 
@@ -153,10 +145,11 @@ impl<S: Source, D: Device> Engine<S, D> {
     pub(crate) fn switch(&mut self, queue: Queue, scheduler: AnyScheduler, times: u64, now: Nanos) {
         // What the device did of itself after the workload's end, which was nobody's concern until now.
         while let Some(at) = self.device.next_event().filter(|&at| at <= now) {
-            self.act(0, at);
+            self.act(Due::Device, at);
         }
         self.now = self.now.max(now);
-        self.block.switch(queue, scheduler, Nanos(times * self.latencies.switch.0), self.now);
+        let latency = Nanos(times * self.cpus.switch().0);
+        self.block.switch(queue, scheduler, latency, self.now);
     }
 
     /// Does what is due next; false where nothing is.
@@ -171,60 +164,68 @@ impl<S: Source, D: Device> Engine<S, D> {
     }
 
     /// What is due next, and when; `None` once nothing is.
-    fn due(&self) -> Option<(usize, Nanos)> {
-        let due = [
-            self.device.next_event(),
-            self.block.next_issue(),
-            self.delays.peek().map(|Reverse((at, ..))| *at),
-            self.source.next_event(),
-            self.block.next_timer(),
-        ]
-        .map(|at| at.unwrap_or(Nanos::MAX));
-        let mut first = 0;
-        for i in 1..due.len() {
-            if due[i] < due[first] {
-                first = i;
+    #[inline]
+    fn due(&self) -> Option<(Due, Nanos)> {
+        let device = self.device.next_event().unwrap_or(Nanos::MAX);
+        let mut others = (Due::Issue, self.block.next_issue().unwrap_or(Nanos::MAX));
+        let later = [
+            (Due::Delay, self.delays.next_time()),
+            (Due::Source, self.source.next_event()),
+            (Due::Timer, self.block.next_timer()),
+        ];
+        for (what, at) in later {
+            let at = at.unwrap_or(Nanos::MAX);
+            if at < others.1 {
+                others = (what, at);
             }
         }
-        // What the device still does of itself (write back, rebuild) is nobody's concern once all requests are served.
-        let others = due[1..].iter().all(|&at| at == Nanos::MAX);
-        let over = due[first] == Nanos::MAX || (others && self.block.outstanding() == 0);
-        (!over).then_some((first, due[first]))
+        if others.1 == Nanos::MAX && (device == Nanos::MAX || self.block.outstanding() == 0) {
+            // What the device still does of itself (write back, rebuild) is nobody's concern once all requests are served.
+            return None;
+        }
+        Some(if others.1 < device { others } else { (Due::Device, device) })
     }
 
-    fn act(&mut self, what: usize, at: Nanos) {
-        debug_assert!(at >= self.now, "time goes back in slot {what}: {} < {}", at.0, self.now.0);
+    fn act(&mut self, what: Due, at: Nanos) {
+        debug_assert!(at >= self.now, "time goes back at {what:?}: {} < {}", at.0, self.now.0);
         self.now = at.max(self.now);
         let now = self.now;
         match what {
-            0 => self.advance_device(),
-            1 => self.block.issue(now, &mut self.device),
-            2 => match self.delays.pop() {
-                Some(Reverse((_, _, Delayed::Told(tag)))) => self.source.completed(tag, now),
-                Some(Reverse((_, _, Delayed::Hear(id)))) => self.block.hear(id, now, &mut self.device),
-                Some(Reverse((_, _, Delayed::Wake(id)))) => self.block.wake(id, now, &mut self.device),
-                Some(Reverse((_, _, Delayed::WakeLate(delay)))) => {
-                    if let Some(at) = self.late.iter().position(|late| late.delay == delay) {
-                        let sleeper = self.late.remove(at).sleeper;
-                        self.block.wake(sleeper, now, &mut self.device);
-                    }
+            Due::Device => self.advance_device(),
+            Due::Issue => self.block.issue(now, &mut self.device, &mut self.cpus),
+            Due::Delay => {
+                if let Some(over) = self.delays.pop() {
+                    self.delay_over(over.event, over.number);
                 }
-                None => {}
-            },
-            3 => self.advance_source(),
-            _ => self.block.timer(now, &mut self.device),
+            }
+            Due::Source => self.advance_source(),
+            Due::Timer => self.block.timer(now, &mut self.device, &mut self.cpus),
         }
         self.apply_effects();
+    }
+
+    fn delay_over(&mut self, what: Delayed, number: u64) {
+        match what {
+            Delayed::Resume(handle) => self.source.completed(handle, self.now),
+            Delayed::Wake(id) => self.wake(id),
+            Delayed::LostWake(id) => {
+                if let Some(at) = self.losers.iter().position(|loser| loser.event == number) {
+                    self.losers.remove(at);
+                    self.wake(id);
+                }
+            }
+        }
+    }
+
+    fn wake(&mut self, sleeper: RequestId) {
+        self.block.wake(sleeper, self.now, &mut self.device, &mut self.cpus);
     }
 
     fn advance_device(&mut self) {
         let mut done = std::mem::take(&mut self.completions);
         self.device.advance(self.now, &mut done);
-        if !done.is_empty() {
-            self.rested = self.rests.end(self.now);
-        }
         for completion in &done {
-            self.block.complete(completion, self.now, &mut self.device);
+            self.block.complete(completion, self.now, &mut self.device, &mut self.cpus);
         }
         done.clear();
         self.completions = done;
@@ -247,7 +248,7 @@ impl<S: Source, D: Device> Engine<S, D> {
             match step {
                 Step::Request(arrival) => self.block.submit(arrival, self.now),
                 Step::Start { process, parent } => self.block.recorder.started(*process, *parent, self.now),
-                Step::Exit(process) => self.block.process_exited(*process, self.now, &mut self.device),
+                Step::Exit(process) => self.block.process_exited(*process, self.now, &mut self.device, &mut self.cpus),
             }
         }
         if let Some(process) = batch {
@@ -259,70 +260,55 @@ impl<S: Source, D: Device> Engine<S, D> {
 
     /// `process` has submitted what it had, and leaves the CPU to those who wait for it.
     fn end_batch(&mut self, process: ProcessId) {
-        self.block.end_batch(self.now, &mut self.device);
-        while let Some(at) = self.late.iter().position(|late| late.behind == process) {
-            let late = self.late.remove(at);
-            self.delay(self.latencies.wake, Delayed::Wake(late.sleeper));
+        self.block.end_batch(self.now, &mut self.device, &mut self.cpus);
+        while let Some(at) = self.losers.iter().position(|loser| loser.completer == process) {
+            let sleeper = self.losers.remove(at).sleeper;
+            self.wake_soon(sleeper);
         }
     }
 
     fn apply_effects(&mut self) {
-        let now = self.now;
-        for process in self.block.effects.blocked.drain(..) {
-            self.source.blocked(process, now);
+        if self.block.effects.is_empty() {
+            return;
         }
-        for process in self.block.effects.unblocked.drain(..) {
-            self.source.unblocked(process, now);
+        let mut effects = std::mem::replace(&mut self.block.effects, std::mem::take(&mut self.effects));
+        for effect in effects.drain(..) {
+            self.apply(effect);
         }
-        let awake = if self.source.thinks_from_block_layer() { Nanos::ZERO } else { self.latencies.resume };
-        let resume = awake + self.rested;
-        let mut completed = std::mem::take(&mut self.block.effects.completed);
-        for tag in completed.drain(..) {
-            if resume == Nanos::ZERO {
-                self.source.completed(tag, now);
-            } else {
-                self.delay(resume, Delayed::Told(tag));
-            }
-        }
-        self.block.effects.completed = completed;
-        let mut told = std::mem::take(&mut self.block.effects.tell_after);
-        for (tag, takes) in told.drain(..) {
-            self.delay(resume + takes, Delayed::Told(tag));
-        }
-        self.block.effects.tell_after = told;
-        let mut woken = std::mem::take(&mut self.block.effects.wake);
-        for id in woken.drain(..) {
-            self.delay(self.latencies.wake, Delayed::Wake(id));
-        }
-        self.block.effects.wake = woken;
-        let mut heirs = std::mem::take(&mut self.block.effects.wake_after);
-        for (id, takes) in heirs.drain(..) {
-            self.delay(takes, Delayed::Wake(id));
-        }
-        self.block.effects.wake_after = heirs;
-        let mut unheard = std::mem::take(&mut self.block.effects.hear_after);
-        for (id, takes) in unheard.drain(..) {
-            self.delay(takes, Delayed::Hear(id));
-        }
-        self.block.effects.hear_after = unheard;
-        let mut races = std::mem::take(&mut self.block.effects.race);
-        for Race { sleeper, behind, loses } in races.drain(..) {
-            if self.random.random_bool(loses) {
-                self.block.lost_race(sleeper);
-                let delay = self.next_delay;
-                self.late.push(Late { sleeper, behind, delay });
-                self.delay(self.latencies.wake_late, Delayed::WakeLate(delay));
-            } else {
-                self.block.won_race(sleeper);
-                self.delay(self.latencies.wake, Delayed::Wake(sleeper));
-            }
-        }
-        self.block.effects.race = races;
+        self.effects = effects;
     }
 
-    fn delay(&mut self, latency: Nanos, what: Delayed) {
-        self.delays.push(Reverse((self.now + latency, self.next_delay, what)));
-        self.next_delay += 1;
+    fn apply(&mut self, effect: Effect) {
+        let now = self.now;
+        match effect {
+            Effect::Blocked(process) => self.source.blocked(process, now),
+            Effect::Unblocked(process) => self.source.unblocked(process, now),
+            Effect::Completed(handle, process) => {
+                let counted = self.source.thinks_from_block_layer();
+                let resume = if counted { Nanos::ZERO } else { self.cpus.resume(handle, process, now) };
+                if resume == Nanos::ZERO {
+                    self.source.completed(handle, now);
+                } else {
+                    self.delays.push(now + resume, Delayed::Resume(handle));
+                }
+            }
+            Effect::Wake(sleeper) => self.wake_soon(sleeper),
+            Effect::Contend { sleeper, completed, completer } => {
+                if self.cpus.completer_keeps_tag(completed) {
+                    let latest = now + self.cpus.lost_wake(self.block.submitter(sleeper), now);
+                    let event = self.delays.push(latest, Delayed::LostWake(sleeper));
+                    self.losers.push(Loser { sleeper, completer, event });
+                } else {
+                    self.block.reserve_tag(sleeper);
+                    self.wake_soon(sleeper);
+                }
+            }
+        }
+    }
+
+    fn wake_soon(&mut self, sleeper: RequestId) {
+        let wake = self.cpus.wake(self.block.submitter(sleeper), self.now);
+        self.delays.push(self.now + wake, Delayed::Wake(sleeper));
     }
 }
 

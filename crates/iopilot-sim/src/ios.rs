@@ -1,13 +1,13 @@
 //! [`Ios`]: requests as submitted, while their parts are under way.
 
-use iopilot_block::{Lba, Sectors};
-use iopilot_workload::Arrival;
+use iopilot_block::{IoIndex, Lba, Sectors};
+use iopilot_workload::{Arrival, SourceHandle};
 
 /// A request as submitted: split into parts where it exceeded `max_sectors_kb`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Io {
-    /// The source's handle.
-    pub(crate) tag: u64,
+    /// What the source calls it.
+    pub(crate) handle: SourceHandle,
     /// Its first sector.
     pub(crate) lba: Lba,
     /// Its whole length.
@@ -19,32 +19,32 @@ pub(crate) struct Io {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ios {
     slots: Vec<Io>,
-    free: Vec<u64>,
+    free: Vec<IoIndex>,
 }
 
 impl Ios {
-    pub(crate) fn insert(&mut self, arrival: &Arrival, parts: u32) -> u64 {
-        let io = Io { tag: arrival.tag, lba: arrival.lba, sectors: arrival.sectors, parts_left: parts };
+    pub(crate) fn insert(&mut self, arrival: &Arrival, parts: u32) -> IoIndex {
+        let io = Io { handle: arrival.handle, lba: arrival.lba, sectors: arrival.sectors, parts_left: parts };
         match self.free.pop() {
             Some(index) => {
-                self.slots[index as usize] = io;
+                self.slots[index.0 as usize] = io;
                 index
             }
             None => {
                 self.slots.push(io);
-                self.slots.len() as u64 - 1
+                IoIndex(self.slots.len() as u32 - 1)
             }
         }
     }
 
-    /// The source's handle of the request at `index`.
-    pub(crate) fn tag(&self, index: u64) -> u64 {
-        self.slots[index as usize].tag
+    /// What the source calls the request at `index`.
+    pub(crate) fn handle(&self, index: IoIndex) -> SourceHandle {
+        self.slots[index.0 as usize].handle
     }
 
     /// One part is done; the whole, where it was the last.
-    pub(crate) fn part_done(&mut self, index: u64) -> Option<Io> {
-        let io = &mut self.slots[index as usize];
+    pub(crate) fn part_done(&mut self, index: IoIndex) -> Option<Io> {
+        let io = &mut self.slots[index.0 as usize];
         io.parts_left -= 1;
         let whole = (io.parts_left == 0).then_some(*io);
         if whole.is_some() {

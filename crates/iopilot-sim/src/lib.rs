@@ -1,13 +1,12 @@
 //! The event loop and the block layer: runs a workload on a machine, and reports.
 
-mod asks;
 mod block_config;
 mod block_layer;
 mod compare;
+mod cpu_overheads;
+mod cpu_timing;
 mod engine;
 mod error;
-mod hand_over;
-mod host;
 mod ios;
 mod machine;
 mod metrics;
@@ -16,19 +15,15 @@ mod report;
 mod request_log;
 mod run;
 mod session;
-mod tag_race;
 mod tags;
-mod turnaround;
 mod verdict;
 
 pub use block_config::BlockConfig;
 pub use compare::{RunOptions, begin, compare, comparison, simulate, simulate_logged};
+pub use cpu_overheads::CpuOverheads;
+pub use cpu_timing::{CpuTiming, FixedCosts, QueueRun};
 pub use error::SimError;
-pub use hand_over::{Ask, AskedAfter, HandOver, HandOvers};
-pub use host::HostConfig;
 pub use machine::Machine;
 pub use report::{Comparison, MachineSummary, Outcome, ProcessReport, RunReport, SeekPoint, Series, Verdict};
-pub use run::{LogSink, Progress, RunConfig, run, run_logged};
+pub use run::{LogSink, Progress, RunConfig, run, run_logged, run_timed};
 pub use session::Session;
-pub use tag_race::{TagMoves, TagOdds};
-pub use turnaround::{Left, Situation, Turnaround, Turnarounds};

@@ -3,13 +3,12 @@
 use crate::block_config::BlockConfig;
 use crate::compare::RunOptions;
 use crate::error::SimError;
-use crate::host::HostConfig;
+use crate::cpu_overheads::CpuOverheads;
 use crate::report::MachineSummary;
 use crate::run::RunConfig;
 use iopilot_block::{InputError, SECTOR_BYTES, parse_toml};
-use iopilot_device::{AnyDevice, ArraySpec, Device, DeviceError, DeviceSpec, DiskSpec, Rests, load_disk};
+use iopilot_device::{AnyDevice, ArraySpec, Device, DeviceError, DeviceSpec, DiskSpec, load_disk};
 use serde::Deserialize;
-use std::collections::HashMap;
 use std::path::Path;
 
 /// A machine with one disk, or one array of disks.
@@ -28,7 +27,7 @@ pub struct Machine {
     /// The block layer's settings.
     pub block: BlockConfig,
     /// The CPUs.
-    pub host: HostConfig,
+    pub host: CpuOverheads,
 }
 
 /// A machine as described in TOML.
@@ -41,7 +40,7 @@ struct Description {
     #[serde(default)]
     block: BlockConfig,
     #[serde(default)]
-    host: HostConfig,
+    host: CpuOverheads,
 }
 
 impl Machine {
@@ -65,7 +64,7 @@ impl Machine {
             disk: spec,
             array: None,
             block: BlockConfig::default(),
-            host: HostConfig::default(),
+            host: CpuOverheads::default(),
         })
     }
 
@@ -165,8 +164,6 @@ impl Machine {
             seed: options.seed,
             log: options.log,
             outcomes: false,
-            rests: Rests::default(),
-            hand_overs: None,
         }
     }
 
@@ -197,22 +194,15 @@ impl Machine {
     }
 }
 
-/// The line of a dotted key, in which tables of an array have numbers from 0 on; of the deepest part of it that has a line of its own.
+/// The line of a dotted key, or of the deepest part of it that has a line of its own.
 fn line_of(text: &str, key: &str) -> Option<u64> {
     let mut section = String::new();
-    let mut tables: HashMap<&str, usize> = HashMap::new();
     let mut found: Option<(usize, u64)> = None;
     for (line, number) in text.lines().zip(1..) {
         let line = line.trim();
         let name = match line.strip_prefix('[').and_then(|rest| rest.split(']').next()) {
             Some(header) => {
-                section = match header.strip_prefix('[') {
-                    Some(array) => {
-                        let n = tables.entry(array.trim()).and_modify(|n| *n += 1).or_default();
-                        format!("{}.{n}", array.trim())
-                    }
-                    None => header.trim().to_owned(),
-                };
+                header.trim().clone_into(&mut section);
                 section.clone()
             }
             None => match line.split_once('=') {
@@ -248,21 +238,6 @@ mod tests {
         );
         assert!(error("disk = \"hd-500-16\"\n[host]\ncpu = 2\n").contains("m.toml:3: key: got cpu, expected"));
         assert_eq!(error("[host]\n"), "m.toml:1: disk: got nothing, expected a value for this key");
-    }
-
-    #[test]
-    fn the_chances_in_the_race_for_tags_are_those_of_the_documentation() {
-        let docs = include_str!("../../../docs/machines.md");
-        let toml = docs.split("```toml\n").find(|block| block.starts_with("[[host.tag_odds]]")).unwrap();
-        let text = format!("disk = \"hd-500-16\"\n{}", toml.split("```").next().unwrap());
-        let host = Machine::from_toml(&text, Path::new("m.toml")).unwrap().host;
-        assert_eq!(host.tag_odds.iter().map(|odds| odds.rest_us).collect::<Vec<_>>(), [0.0, 2000.0]);
-        assert_eq!((host.tag_odds[1].gone, host.tag_moves.unwrap().here), ([0.07, 0.31], [0.005, 0.037]));
-        assert_eq!(host.tag_odds[1].slept, [0.93, 0.82, 0.75]);
-        let short = text.replace("here = [0.83, 0.08, 0.74, 0.80]", "here = [0.83]");
-        assert!(error(&short).contains("m.toml:12: here: got [0.83]"), "{}", error(&short));
-        let more = text.replace("gone = [0.07, 0.31]", "gone = [0.07, 1.31]");
-        assert!(error(&more).starts_with("m.toml:14: host.tag_odds.1.gone: got 1.31"), "{}", error(&more));
     }
 
     #[test]

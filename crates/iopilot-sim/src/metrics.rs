@@ -5,6 +5,7 @@ use crate::report::{Outcome, ProcessReport, RunReport, SeekPoint, Series};
 use crate::request_log::RequestLog;
 use iopilot_block::{Criticality, Histogram, Lba, Nanos, Op, ProcessId, ProcessMap, Request, jain_index};
 use iopilot_device::{DeviceReport, ServiceBreakdown};
+use iopilot_workload::SourceHandle;
 use iopilot_trace::TraceRecord;
 
 /// Intervals and seek points are thinned by half when there are this many.
@@ -197,9 +198,9 @@ impl Recorder {
         }
     }
 
-    /// The device finished a request, the first part of which is of the source's request `tag`.
-    pub(crate) fn served(&mut self, rq: &Request, tag: u64, service: &ServiceBreakdown, now: Nanos) {
-        if let Some(outcome) = self.outcome(tag) {
+    /// The device finished a request, the first part of which is of the source's request `handle`.
+    pub(crate) fn served(&mut self, rq: &Request, handle: SourceHandle, service: &ServiceBreakdown, now: Nanos) {
+        if let Some(outcome) = self.outcome(handle) {
             outcome.service += now.since(rq.issued);
         }
         self.in_device -= 1;
@@ -229,7 +230,7 @@ impl Recorder {
         let (op, process, bytes, arrived) = (rq.op, rq.process, io.sectors.bytes(), rq.arrived);
         let response = now.since(arrived);
         let criticality = rq.criticality;
-        if let Some(outcome) = self.outcome(io.tag) {
+        if let Some(outcome) = self.outcome(io.handle) {
             (outcome.response, outcome.completion, outcome.criticality) = (response, now, criticality);
         }
         match op {
@@ -258,12 +259,13 @@ impl Recorder {
         p.response += u128::from(response.0);
     }
 
-    fn outcome(&mut self, tag: u64) -> Option<&mut Outcome> {
+    fn outcome(&mut self, handle: SourceHandle) -> Option<&mut Outcome> {
         let outcomes = self.outcomes.as_mut()?;
-        if outcomes.len() as u64 <= tag {
-            outcomes.resize(tag as usize + 1, Outcome::default());
+        let place = handle.0 as usize;
+        if outcomes.len() <= place {
+            outcomes.resize(place + 1, Outcome::default());
         }
-        outcomes.get_mut(tag as usize)
+        outcomes.get_mut(place)
     }
 
     /// How many requests are complete.
@@ -358,7 +360,7 @@ mod tests {
             r.arrived(Nanos::from_secs(s));
             let mut rq = Request::new(Op::Read, Lba(0), Sectors(8), ProcessId(1));
             rq.arrived = Nanos::from_secs(s);
-            let io = Io { tag: 0, lba: rq.lba, sectors: rq.sectors, parts_left: 0 };
+            let io = Io { handle: SourceHandle(0), lba: rq.lba, sectors: rq.sectors, parts_left: 0 };
             r.completed(&rq, &io, rq.arrived, rq.arrived + Nanos::from_millis(500));
         }
         let report = r.finish("noop".into());

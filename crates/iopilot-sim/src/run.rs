@@ -3,11 +3,12 @@
 use crate::block_config::{BlockConfig, Queue};
 use crate::engine::{Engine, Stuck};
 use crate::error::SimError;
-use crate::hand_over::HandOvers;
-use crate::host::HostConfig;
+use crate::cpu_overheads::CpuOverheads;
+use crate::cpu_timing::{CpuTiming, FixedCosts};
+use crate::metrics::Recorder;
 use crate::report::RunReport;
 use iopilot_block::InputError;
-use iopilot_device::{Device, Rests};
+use iopilot_device::Device;
 use iopilot_sched::{AnyScheduler, Environment, Scheduler, SchedulerSpec};
 use iopilot_trace::{TraceError, TraceRecord};
 use iopilot_workload::Source;
@@ -19,20 +20,15 @@ pub struct RunConfig {
     /// The block layer.
     pub block: BlockConfig,
     /// The CPUs.
-    pub host: HostConfig,
+    pub host: CpuOverheads,
     /// `queue/rotational`: whether the scheduler is told that seeks cost time.
     pub rotational: bool,
-    /// Seed of the host's random choices (the race for tags). The workload has its own.
+    /// Seed of the draws of who gets a freed tag. The workload has its own.
     pub seed: u64,
     /// Whether the report is to hold every request; [`run_logged`] needs no memory for them.
     pub log: bool,
     /// Whether the report is to tell what became of each of the source's requests ([`RunReport::outcomes`]).
     pub outcomes: bool,
-    /// By how much later a task goes on when nothing had been complete for a while. The think times of a recording contain that, unless they are
-    /// those of a machine that never rests.
-    pub rests: Rests,
-    /// When the scheduler was asked, where the source is a recording that tells it.
-    pub hand_overs: Option<HandOvers>,
 }
 
 /// How far runs have come, for another thread to read.
@@ -88,11 +84,27 @@ pub fn run_logged<S: Source, D: Device>(
     scheduler: &SchedulerSpec,
     config: &RunConfig,
     progress: &Progress,
+    log: Option<LogSink<'_>>,
+) -> Result<RunReport, SimError> {
+    let cpus = FixedCosts::new(&config.host, config.seed);
+    run_timed(source, device, cpus, scheduler, config, progress, log)
+}
+
+/// As [`run_logged`], with another implementation of what the CPUs add than [`RunConfig::host`]'s fixed costs.
+///
+/// # Errors
+/// As [`run_logged`].
+pub fn run_timed<S: Source, D: Device, C: CpuTiming>(
+    source: S,
+    device: D,
+    cpus: C,
+    scheduler: &SchedulerSpec,
+    config: &RunConfig,
+    progress: &Progress,
     mut log: Option<LogSink<'_>>,
 ) -> Result<RunReport, SimError> {
     let (queue, built) = built(&device, scheduler, config)?;
-    let recorded = RunConfig { log: log.is_some(), ..config.clone() };
-    let engine = Engine::new(source, queue, built, device, &config.host, config.seed, &recorded);
+    let engine = Engine::new(source, queue, built, device, cpus, Recorder::new(log.is_some(), config.outcomes));
     let done = engine.run(|n, recorder| {
         progress.add(n);
         match (&mut log, &mut recorder.log) {

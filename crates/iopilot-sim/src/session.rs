@@ -1,7 +1,9 @@
 //! [`Session`]: a run that can be stopped at any moment, looked at, and given another scheduler.
 
+use crate::cpu_timing::FixedCosts;
 use crate::engine::{Engine, Stuck};
 use crate::error::SimError;
+use crate::metrics::Recorder;
 use crate::report::RunReport;
 use crate::run::{RunConfig, built};
 use iopilot_block::{InputError, Nanos};
@@ -14,7 +16,7 @@ use iopilot_workload::Source;
 /// it: under load.
 #[derive(Clone)]
 pub struct Session<S, D> {
-    engine: Engine<S, D>,
+    engine: Engine<S, D, FixedCosts>,
     config: RunConfig,
     scheduler: SchedulerSpec,
 }
@@ -26,7 +28,9 @@ impl<S: Source, D: Device> Session<S, D> {
     /// Where a setting is not accepted.
     pub fn new(source: S, device: D, scheduler: &SchedulerSpec, config: &RunConfig) -> Result<Self, SimError> {
         let (queue, scheduler_built) = built(&device, scheduler, config)?;
-        let engine = Engine::new(source, queue, scheduler_built, device, &config.host, config.seed, config);
+        let cpus = FixedCosts::new(&config.host, config.seed);
+        let recorder = Recorder::new(config.log, config.outcomes);
+        let engine = Engine::new(source, queue, scheduler_built, device, cpus, recorder);
         Ok(Self { engine, config: config.clone(), scheduler: scheduler.clone() })
     }
 
@@ -73,7 +77,7 @@ impl<S: Source, D: Device> Session<S, D> {
     }
 
     /// Begins to change the scheduler at `now`: the queue is drained while newcomers sleep, and stands still for
-    /// [`crate::HostConfig::switch_us`] more.
+    /// [`crate::CpuOverheads::switch_us`] more.
     ///
     /// # Errors
     /// Where a setting is not accepted, or the scheduler belongs to another kernel than the one in use.

@@ -11,11 +11,11 @@ const WAIT_QUEUES: usize = 8;
 pub(crate) enum TagRule {
     /// Linux 2.6: `nr_requests` reads and as many writes (`struct request_list`); sleepers go in order.
     PerDirection,
-    /// Linux 6.x (`sbitmap_queue`): one bitmap of `nr_requests`. Sleepers lie down in eight queues by turns, and are woken
-    /// from these by turns, in batches of an eighth of the tags. A freed tag goes to whoever asks first: a sleeper that
-    /// was woken and finds none lies down again, at the end. It is given the next of the queues before it looks
-    /// (`blk_mq_get_tag`), so that whoever finds one takes a turn for nothing: queues fill unevenly, and who lies in a
-    /// short one is back soon.
+    /// Linux 6.x (`sbitmap_queue`): one bitmap of `nr_requests`. Sleepers are spread over eight wait queues in
+    /// turn, and woken from these in turn, in batches of an eighth of the tags. A freed tag goes to whoever looks first: a
+    /// sleeper that was woken and finds none goes to the end of a wait queue. It is given the next wait queue before it
+    /// looks (`blk_mq_get_tag`), so that one who finds a tag uses up a turn: the queues fill unevenly, and a sleeper in a
+    /// short one is woken again soon.
     Shared,
 }
 
@@ -28,9 +28,9 @@ pub(crate) struct Tags {
     used: [u32; 2],
     /// Submitters asleep. `PerDirection`: for a read and for a write, in the first two.
     waiting: [VecDeque<RequestId>; WAIT_QUEUES],
-    /// Where the next of `Shared` lies down, and where the next is woken.
-    next_bed: usize,
-    next_call: usize,
+    /// `Shared`: the wait queue for the next sleeper, and that from which the next is woken.
+    next_wait_queue: usize,
+    next_wake_queue: usize,
     /// How many are asleep or waking up.
     sleepers: usize,
     /// Tags freed since sleepers were last woken.
@@ -49,8 +49,8 @@ impl Tags {
             nr_requests,
             used: [0; 2],
             waiting: Default::default(),
-            next_bed: 0,
-            next_call: 0,
+            next_wait_queue: 0,
+            next_wake_queue: 0,
             sleepers: 0,
             frees: 0,
             wake_batch,
@@ -60,14 +60,6 @@ impl Tags {
     /// Whether there is one set for all requests, of Linux 6.
     pub(crate) fn are_shared(&self) -> bool {
         self.rule == TagRule::Shared
-    }
-
-    /// Wakes the sleeper that `is` the one, if there is one.
-    pub(crate) fn take_out(&mut self, is: impl Fn(RequestId) -> bool) -> Option<RequestId> {
-        self.waiting.iter_mut().find_map(|queue| {
-            let at = queue.iter().position(|&sleeper| is(sleeper))?;
-            queue.remove(at)
-        })
     }
 
     /// The same sleepers before another number of tags, none of which is taken; all are woken.
@@ -134,8 +126,8 @@ impl Tags {
     fn wake(&mut self, most: usize, woken: &mut Vec<RequestId>) {
         let before = woken.len();
         for _ in 0..WAIT_QUEUES {
-            let queue = &mut self.waiting[self.next_call];
-            self.next_call = (self.next_call + 1) % WAIT_QUEUES;
+            let queue = &mut self.waiting[self.next_wake_queue];
+            self.next_wake_queue = (self.next_wake_queue + 1) % WAIT_QUEUES;
             let left = most - (woken.len() - before);
             woken.extend(queue.drain(..left.min(queue.len())));
             if woken.len() - before == most {
@@ -150,9 +142,9 @@ impl Tags {
         let queue = match self.rule {
             TagRule::PerDirection => usize::from(rq.is_write()),
             TagRule::Shared => {
-                let bed = self.next_bed;
-                self.next_bed = (bed + 1) % WAIT_QUEUES;
-                bed
+                let queue = self.next_wait_queue;
+                self.next_wait_queue = (queue + 1) % WAIT_QUEUES;
+                queue
             }
         };
         self.waiting[queue].push_back(id);
@@ -161,8 +153,8 @@ impl Tags {
     /// A submitter that was woken has what it needs.
     pub(crate) fn awake(&mut self) {
         self.sleepers -= 1;
-        // It has been given its next bed before it looked for a tag.
-        self.next_bed = (self.next_bed + 1) % WAIT_QUEUES;
+        // It was given its next wait queue before it looked for a tag.
+        self.next_wait_queue = (self.next_wait_queue + 1) % WAIT_QUEUES;
     }
 
     /// The submitter of `id` was woken and there is no tag: it goes back to sleep.
@@ -256,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn in_linux_6_who_gets_a_tag_has_been_given_the_next_bed_too() {
+    fn in_linux_6_a_sleeper_that_gets_a_tag_has_used_up_a_wait_queue_too() {
         let mut tags = Tags::new(TagRule::Shared, 1);
         let read = request(Op::Read);
         assert!(tags.take(&read, 1));
@@ -269,9 +261,9 @@ mod tests {
                 assert!(tags.take(&read, 1));
             }
         }
-        let beds: Vec<usize> = tags.waiting.iter().map(VecDeque::len).collect();
-        // Four of the first eight have gone, in order; the others came into every other bed.
-        assert_eq!(beds, [1, 0, 1, 0, 2, 1, 2, 1]);
+        let lengths: Vec<usize> = tags.waiting.iter().map(VecDeque::len).collect();
+        // Four of the first eight have gone, in order; the others came into every other queue.
+        assert_eq!(lengths, [1, 0, 1, 0, 2, 1, 2, 1]);
     }
 
     #[test]

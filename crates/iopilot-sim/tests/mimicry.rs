@@ -8,10 +8,10 @@
 use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, Op, PriorityClass, ProcessId, Sectors};
 use iopilot_device::{Completion, Device, DeviceRequest, ServiceBreakdown};
 use iopilot_sched::SchedulerSpec;
-use iopilot_sim::{BlockConfig, HostConfig, Progress, RunConfig, RunReport, run};
+use iopilot_sim::{BlockConfig, CpuOverheads, Progress, RunConfig, RunReport, run};
 use iopilot_trace::{InferOptions, TraceRecord, infer};
 use iopilot_workload::replay::{Dependent, Open, ReplayRecord};
-use iopilot_workload::{Arrival, Source, Step};
+use iopilot_workload::{Arrival, Source, SourceHandle, Step};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -113,17 +113,17 @@ impl Source for Applications {
                 priority: IoPriority { class: PriorityClass::BestEffort, level: 0 },
                 criticality: Criticality::TimeCritical,
                 cpu: 0,
-                tag: u64::from(p),
+                handle: SourceHandle(u64::from(p)),
             }));
             false
         });
     }
 
-    fn completed(&mut self, tag: u64, now: Nanos) {
-        match self.issued[tag as usize] {
-            BEFORE => self.due.push((START, tag as u32)),
-            n if n < BEFORE + REQUESTS => self.due.push((now + THINK, tag as u32)),
-            _ => self.exits.push((now, ProcessId(tag as u32 + 1))),
+    fn completed(&mut self, handle: SourceHandle, now: Nanos) {
+        match self.issued[handle.0 as usize] {
+            BEFORE => self.due.push((START, handle.0 as u32)),
+            n if n < BEFORE + REQUESTS => self.due.push((now + THINK, handle.0 as u32)),
+            _ => self.exits.push((now, ProcessId(handle.0 as u32 + 1))),
         }
     }
 
@@ -141,7 +141,7 @@ type Order = Vec<(u64, u64)>;
 fn serve<S: Source>(source: S, scheduler: &str) -> (Order, RunReport) {
     let config = RunConfig {
         block: BlockConfig { plug: Some(false), lookahead: Some(false), ..BlockConfig::default() },
-        host: HostConfig { issue_us: 0.0, ..HostConfig::default() },
+        host: CpuOverheads { issue_us: 0.0, ..CpuOverheads::default() },
         rotational: true,
         log: true,
         ..RunConfig::default()

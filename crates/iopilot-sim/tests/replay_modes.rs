@@ -12,7 +12,7 @@ use iopilot_sched::SchedulerSpec;
 use iopilot_sim::{Progress, RunConfig, RunReport, run};
 use iopilot_trace::{InferOptions, infer};
 use iopilot_workload::replay::{Closed, Dependent, Open, ReplayRecord};
-use iopilot_workload::{Arrival, Source, Step};
+use iopilot_workload::{Arrival, Source, SourceHandle, Step};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -58,14 +58,14 @@ impl Source for Readers {
                     priority: IoPriority::default(),
                     criticality: Criticality::TimeCritical,
                     cpu: 0,
-                    tag: reader as u64,
+                    handle: SourceHandle(reader as u64),
                 }));
             }
         }
     }
 
-    fn completed(&mut self, tag: u64, now: Nanos) {
-        let reader = tag as usize;
+    fn completed(&mut self, handle: SourceHandle, now: Nanos) {
+        let reader = handle.0 as usize;
         let think = Nanos(self.random[reader].random_range(0..40_000_000));
         self.due[reader] = (self.left[reader] > 0).then_some(now + think);
         if self.left[reader] == 0 {

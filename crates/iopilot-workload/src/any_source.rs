@@ -3,7 +3,7 @@
 use super::fio::FioSource;
 use super::ganger::GangerSource;
 use super::replay::{Closed, Dependent, Open, ReplayRecord};
-use crate::{Source, Step};
+use crate::{Source, SourceHandle, Step};
 use iopilot_block::{Nanos, ProcessId};
 use iopilot_trace::Dependencies;
 
@@ -47,8 +47,8 @@ impl Source for AnySource<'_> {
     }
 
     #[inline]
-    fn completed(&mut self, tag: u64, now: Nanos) {
-        each!(self, s => s.completed(tag, now));
+    fn completed(&mut self, handle: SourceHandle, now: Nanos) {
+        each!(self, s => s.completed(handle, now));
     }
 
     fn blocked(&mut self, process: ProcessId, now: Nanos) {

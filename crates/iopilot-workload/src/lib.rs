@@ -20,6 +20,6 @@ pub use any_source::AnySource;
 pub use error::WorkloadError;
 pub use fio::{FioJobs, FioSource};
 pub use ganger::{GangerSource, GangerSpec};
-pub use source::{Arrival, Source, Step};
+pub use source::{Arrival, Source, SourceHandle, Step};
 pub use trace::{Fit, TraceOptions, TraceWorkload};
 pub use workload::{Workload, WorkloadOptions, WorkloadSummary};

@@ -13,7 +13,7 @@ pub use closed::Closed;
 pub use dependent::Dependent;
 pub use open::Open;
 
-use crate::Arrival;
+use crate::{Arrival, SourceHandle};
 use iopilot_block::{Criticality, Flags, InputError, IoPriority, Lba, Nanos, Op, ProcessId, Sectors, suggest};
 use iopilot_trace::TraceRecord;
 use std::fmt;
@@ -97,7 +97,7 @@ impl From<&TraceRecord> for ReplayRecord {
 }
 
 impl ReplayRecord {
-    fn arrival(&self, tag: u64) -> Arrival {
+    fn arrival(&self, handle: SourceHandle) -> Arrival {
         Arrival {
             op: self.op,
             lba: self.lba,
@@ -107,7 +107,7 @@ impl ReplayRecord {
             priority: self.priority,
             criticality: self.criticality,
             cpu: self.cpu,
-            tag,
+            handle,
         }
     }
 }

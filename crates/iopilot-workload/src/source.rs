@@ -2,6 +2,11 @@
 
 use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors};
 
+/// What a source calls a request of its own. The numbers mean nothing to others, and may be used again once the request
+/// is complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SourceHandle(pub u64);
+
 /// A request as a workload issues it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Arrival {
@@ -21,8 +26,8 @@ pub struct Arrival {
     pub criticality: Criticality,
     /// The CPU it is submitted on; the engine takes it modulo the machine's number of CPUs.
     pub cpu: u16,
-    /// The source's own handle, handed back at completion.
-    pub tag: u64,
+    /// What the source calls it; handed back at completion.
+    pub handle: SourceHandle,
 }
 
 /// What a source does at a moment.
@@ -54,8 +59,8 @@ pub trait Source {
     /// Appends to `out`, in order, everything due at or before `now`.
     fn advance(&mut self, now: Nanos, out: &mut Vec<Step>);
 
-    /// The request issued with `tag` has completed, and the completing CPU has told its task.
-    fn completed(&mut self, tag: u64, now: Nanos);
+    /// The request `handle` has completed, and the completing CPU has told its task.
+    fn completed(&mut self, handle: SourceHandle, now: Nanos);
 
     /// The queue is full: `process` sleeps within a submission until [`Source::unblocked`], and issues nothing
     /// meanwhile. (What it issued in the same batch waits in the engine.)
@@ -87,8 +92,8 @@ impl<S: Source> Source for &mut S {
         (**self).advance(now, out);
     }
 
-    fn completed(&mut self, tag: u64, now: Nanos) {
-        (**self).completed(tag, now);
+    fn completed(&mut self, handle: SourceHandle, now: Nanos) {
+        (**self).completed(handle, now);
     }
 
     fn blocked(&mut self, process: ProcessId, now: Nanos) {

@@ -66,7 +66,7 @@ impl TestDevice {
         // (time, order) -> index of the request that completes, or the process that goes on.
         let mut events: BTreeMap<(Nanos, u64), Event> = BTreeMap::new();
         let (mut order, mut now) = (0, Nanos::ZERO);
-        let (mut in_flight, mut tags) = (BTreeMap::<u32, usize>::new(), BTreeSet::new());
+        let (mut in_flight, mut handles) = (BTreeMap::<u32, usize>::new(), BTreeSet::new());
         let (mut blocked, mut exited) = (BTreeSet::new(), BTreeSet::new());
         let mut steps = Vec::new();
         loop {
@@ -85,8 +85,8 @@ impl TestDevice {
                         let seen: &mut Seen = &mut log.requests[index];
                         seen.done = now;
                         *in_flight.get_mut(&seen.arrival.process.0).unwrap() -= 1;
-                        assert!(tags.remove(&seen.arrival.tag));
-                        source.completed(seen.arrival.tag, now);
+                        assert!(handles.remove(&seen.arrival.handle));
+                        source.completed(seen.arrival.handle, now);
                     }
                     Event::Unblock(process) => {
                         blocked.remove(&process);
@@ -121,7 +121,7 @@ impl TestDevice {
                         let process = arrival.process.0;
                         assert!(!exited.contains(&process), "issues after its exit");
                         assert!(!blocked.contains(&process), "issues while blocked");
-                        assert!(tags.insert(arrival.tag), "a tag is in use twice");
+                        assert!(handles.insert(arrival.handle), "a handle is in use twice");
                         assert_eq!(arrival.sectors.0 == 0, arrival.op == Op::Flush);
                         *of_process.entry(process).or_default() += 1;
                         let n = in_flight.entry(process).or_default();
@@ -150,7 +150,7 @@ impl TestDevice {
             }
         }
         if log.requests.len() < self.most {
-            assert!(tags.is_empty() && log.requests.iter().all(|s| s.done < Nanos::MAX), "the source forgot a request");
+            assert!(handles.is_empty() && log.requests.iter().all(|s| s.done < Nanos::MAX), "the source forgot a request");
         }
         log
     }

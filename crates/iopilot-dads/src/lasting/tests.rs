@@ -36,15 +36,15 @@ fn issued(lasting: &Lasting<'_>, process: u32, count: usize, service: Nanos) -> 
     while found.len() < count {
         let done = under_way.iter().min().copied();
         match (done, rounds.next_event()) {
-            (Some((at, tag)), next) if next.is_none_or(|next| at <= next) => {
-                under_way.retain(|&(_, other)| other != tag);
-                rounds.completed(tag, at);
+            (Some((at, handle)), next) if next.is_none_or(|next| at <= next) => {
+                under_way.retain(|&(_, other)| other != handle);
+                rounds.completed(handle, at);
             }
             (_, Some(at)) => {
                 rounds.advance(at, &mut steps);
                 for step in steps.drain(..) {
                     let Step::Request(arrival) = step else { continue };
-                    under_way.push((at + service, arrival.tag));
+                    under_way.push((at + service, arrival.handle));
                     if arrival.process == ProcessId(process) {
                         found.push((at, arrival.lba.0));
                     }

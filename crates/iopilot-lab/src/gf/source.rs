@@ -3,7 +3,7 @@
 use super::GfBenchmark;
 use super::pattern::{PROCESSES, Pattern, Piece, Task};
 use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors};
-use iopilot_workload::{Arrival, Source, Step};
+use iopilot_workload::{Arrival, Source, SourceHandle, Step};
 
 /// Between the end of a benchmark and the beginning of the next.
 const BREAK: Nanos = Nanos::from_secs(1);
@@ -217,7 +217,7 @@ impl Source for InARow {
                     priority: IoPriority::default(),
                     criticality,
                     cpu: stream.process.0 as u16,
-                    tag: u64::from(stream.process.0) << 32 | u64::from(stream.left),
+                    handle: SourceHandle(u64::from(stream.process.0) << 32 | u64::from(stream.left)),
                 }));
                 stream.outstanding += 1;
                 (stream.since, stream.fresh) = (now, false);
@@ -231,8 +231,8 @@ impl Source for InARow {
         }
     }
 
-    fn completed(&mut self, tag: u64, now: Nanos) {
-        if let Some(stream) = self.stream(tag >> 32) {
+    fn completed(&mut self, handle: SourceHandle, now: Nanos) {
+        if let Some(stream) = self.stream(handle.0 >> 32) {
             stream.outstanding -= 1;
             stream.since = now;
         }

@@ -9,7 +9,7 @@ use iopilot_block::{InputError, Nanos};
 use iopilot_dads::{Check, Objective, Pilot, PilotConfig, Reason, Rule, fly_session};
 use iopilot_device::{Device, TableDisk};
 use iopilot_sched::SchedulerSpec;
-use iopilot_sim::{BlockConfig, HostConfig, RunConfig, Session, SimError};
+use iopilot_sim::{BlockConfig, CpuOverheads, RunConfig, Session, SimError};
 
 /// The four of Linux 2.6.23, the thesis' kernel, as it had them.
 const SCHEDULERS: [(&str, &str); 4] =
@@ -113,7 +113,7 @@ fn config(bench: Bench, log: bool) -> RunConfig {
     RunConfig {
         // The tables tell how long one request takes, not how several overlap.
         block: BlockConfig { queue_depth: Some(1), ..BlockConfig::default() },
-        host: HostConfig { switch_us: 0.0, ..HostConfig::default() },
+        host: CpuOverheads { switch_us: 0.0, ..CpuOverheads::default() },
         rotational: true,
         seed: bench.seed,
         log,

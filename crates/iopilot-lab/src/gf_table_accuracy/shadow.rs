@@ -2,7 +2,7 @@
 
 use iopilot_block::{Criticality, Nanos, ProcessId};
 use iopilot_trace::TraceRecord;
-use iopilot_workload::{Arrival, Source, Step};
+use iopilot_workload::{Arrival, Source, SourceHandle, Step};
 use std::collections::BTreeMap;
 
 /// A request reaches the virtual disk when it reached the disk, or as soon after that as those of its process have
@@ -66,7 +66,7 @@ impl Shadow {
                 processes.len() - 1
             });
             let requests = &mut processes[place].requests;
-            let tag = (place as u64) << 32 | requests.len() as u64;
+            let handle = SourceHandle((place as u64) << 32 | requests.len() as u64);
             let criticality = match record.blocks_process() {
                 true => Criticality::TimeCritical,
                 false => Criticality::TimeLimited,
@@ -80,7 +80,7 @@ impl Shadow {
                 priority: record.priority,
                 criticality,
                 cpu: record.cpu.unwrap_or_default(),
-                tag,
+                handle,
             };
             let completed = record.completion.unwrap_or(Nanos::MAX);
             requests.push(Copy { arrival, at: record.arrival, completed });
@@ -109,9 +109,9 @@ impl Source for Shadow {
         }
     }
 
-    fn completed(&mut self, tag: u64, now: Nanos) {
-        let process = &mut self.processes[(tag >> 32) as usize];
-        process.outstanding.retain(|&i| i as u64 != tag & u64::from(u32::MAX));
+    fn completed(&mut self, handle: SourceHandle, now: Nanos) {
+        let process = &mut self.processes[(handle.0 >> 32) as usize];
+        process.outstanding.retain(|&i| i as u64 != handle.0 & u64::from(u32::MAX));
         process.since = now;
     }
 

@@ -5,7 +5,7 @@ use super::{BLOCK, BLOCK_BYTES, Extent, FileSystem, PostmarkSpec};
 use iopilot_block::{Criticality, Flags, InputError, IoPriority, Lba, Nanos, Op, ProcessId, Sectors};
 use iopilot_workload::Agenda;
 use iopilot_workload::WorkloadError;
-use iopilot_workload::{Arrival, Source, Step};
+use iopilot_workload::{Arrival, Source, SourceHandle, Step};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::collections::VecDeque;
@@ -14,8 +14,8 @@ use std::collections::VecDeque;
 const FIRST_PROCESS: u32 = 1000;
 /// Separate system calls are separate moments.
 const NEXT_CALL: Nanos = Nanos(1);
-/// A tag is the process' index, and below this bit the request's blocks.
-const TAG_SHIFT: u32 = 40;
+/// A handle is the process' index, and below this bit the request's blocks.
+const HANDLE_SHIFT: u32 = 40;
 /// Reads of one instance in flight: what it waits for, and the next read ahead.
 const READS: u32 = 2;
 /// Requests that the flusher has in flight: 7/8 of 4096.
@@ -180,7 +180,7 @@ impl PostmarkSource {
             priority: IoPriority::default(),
             criticality,
             cpu: index as u16,
-            tag: (index as u64) << TAG_SHIFT | extent.blocks,
+            handle: SourceHandle((index as u64) << HANDLE_SHIFT | extent.blocks),
         })
     }
 
@@ -350,8 +350,8 @@ impl Source for PostmarkSource {
         }
     }
 
-    fn completed(&mut self, tag: u64, now: Nanos) {
-        let (index, blocks) = ((tag >> TAG_SHIFT) as usize, tag & ((1 << TAG_SHIFT) - 1));
+    fn completed(&mut self, handle: SourceHandle, now: Nanos) {
+        let (index, blocks) = ((handle.0 >> HANDLE_SHIFT) as usize, handle.0 & ((1 << HANDLE_SHIFT) - 1));
         if index < self.flusher() {
             let instance = &mut self.instances[index];
             instance.in_flight -= 1;
@@ -418,8 +418,8 @@ mod tests {
             let next = waiting.front().map(|&(at, _)| at);
             let Some(now) = [source.next_event(), next].into_iter().flatten().min() else { break };
             if next == Some(now) {
-                let (_, tag) = waiting.pop_front().unwrap();
-                source.completed(tag, now);
+                let (_, handle) = waiting.pop_front().unwrap();
+                source.completed(handle, now);
             } else {
                 source.advance(now, &mut out);
             }
@@ -427,7 +427,7 @@ mod tests {
                 match step {
                     Step::Request(arrival) => {
                         free = free.max(now) + service;
-                        waiting.push_back((free, arrival.tag));
+                        waiting.push_back((free, arrival.handle));
                         issued.push((now, arrival));
                     }
                     Step::Start { .. } => {}

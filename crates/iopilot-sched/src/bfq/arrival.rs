@@ -64,7 +64,7 @@ impl Bfq {
                 return q;
             }
         }
-        let q = self.queues.insert(sync, priority, self.clock());
+        let q = self.queues.insert(sync, priority, self.now);
         self.queues[q].max_budget = 2 * self.current_max_budget() / 3;
         self.queues[q].process_refs = 1;
         if sync {
@@ -123,7 +123,7 @@ impl Bfq {
             self.per_request.resize(id.index() + 1, PerRequest { queue: q, context, expires: Nanos::ZERO });
         }
         let expire = if sync { self.tunables.fifo_expire_sync } else { self.tunables.fifo_expire_async };
-        let expires = self.clock() + Nanos::from_millis(expire);
+        let expires = self.now + Nanos::from_millis(expire);
         self.per_request[id.index()] = PerRequest { queue: q, context, expires };
         self.update_think_time(q);
         self.update_short_think_time(q);
@@ -147,7 +147,7 @@ impl Bfq {
 
     fn update_think_time(&mut self, q: QueueId) {
         let most = 2 * self.slice_idle();
-        let now = self.clock().0;
+        let now = self.now.0;
         let queue = &mut self.queues[q];
         if queue.dispatched > 0 || queue.busy {
             return;
@@ -190,7 +190,7 @@ impl Bfq {
     }
 
     fn update_io_intensity(&mut self, q: QueueId) {
-        let now = self.clock();
+        let now = self.now;
         let queue = &mut self.queues[q];
         let h = &mut queue.habits;
         let total = now.since(h.io_start).0;
@@ -273,7 +273,7 @@ impl Bfq {
         let queue = &self.queues[q];
         let idle_since = queue.budget_timeout;
         let idle_long = queue.dispatched == 0 && idle_since.plus_ms(MIN_IDLE_MS) < jiffies;
-        let in_time = self.clock().0 <= queue.habits.last_end.0 + 3 * self.slice_idle();
+        let in_time = self.now.0 <= queue.habits.last_end.0 + 3 * self.slice_idle();
         let usual_weight = queue.entity.new_weight == 40;
         let in_burst = queue.in_large_burst;
         let soft_rt = queue.seek_history != u32::MAX

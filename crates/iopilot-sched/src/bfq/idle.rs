@@ -72,7 +72,7 @@ impl Bfq {
         } else {
             slice
         };
-        self.idling_since = self.clock();
+        self.idling_since = self.now;
         self.timer = Some(Nanos(self.now.0 + wait));
     }
 

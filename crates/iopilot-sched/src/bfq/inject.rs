@@ -21,7 +21,7 @@ impl Bfq {
 
     /// A request that shows the effect of injection was completed (before it is counted out of the device).
     pub(super) fn update_inject_limit(&mut self, q: QueueId) {
-        let total = self.clock().since(self.measuring_since).0;
+        let total = self.now.since(self.measuring_since).0;
         let (jiffies, alone) = (self.jiffies(), self.in_driver == 1);
         let habits = &mut self.queues[q].habits;
         let old = habits.inject_limit;
@@ -59,7 +59,7 @@ impl Bfq {
             && (self.in_driver == 0 || (habits.base_service > 0 && self.injected))
             && habits.limit_changed.plus_ms(10) <= jiffies
         {
-            self.measuring_since = self.clock();
+            self.measuring_since = self.now;
             self.measure_next_dispatch = true;
             if self.in_driver == 0 {
                 self.injected = false;
@@ -71,11 +71,11 @@ impl Bfq {
     fn check_waker(&mut self, q: QueueId) {
         let Some(candidate) = self.last_completed.filter(|&c| c != q) else { return };
         let queue = &self.queues[q];
-        if queue.habits.has_short_think_time || self.rate.since_completion(self.clock()) >= 2 * IMMEDIATE {
+        if queue.habits.has_short_think_time || self.rate.since_completion(self.now) >= 2 * IMMEDIATE {
             return;
         }
         let stale = Nanos(queue.waker_detection_started.0 + 128 * self.slice_idle());
-        let now = self.clock();
+        let now = self.now;
         let queue = &mut self.queues[q];
         if queue.tentative_waker != Some(candidate) || now > stale {
             queue.tentative_waker = Some(candidate);

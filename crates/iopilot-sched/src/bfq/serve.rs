@@ -83,7 +83,7 @@ impl Bfq {
         }
         let slices = if soft_rt { 1 } else { (queue.entity.weight / queue.entity.own_weight) as i64 };
         queue.budget_timeout = Jiffies(jiffies.0 + ms_to_ticks(self.tunables.timeout_sync) * slices);
-        self.budget_start = self.clock();
+        self.budget_start = self.now;
         self.in_service = Some(q);
         self.in_service_last_position = 0;
         Some(q)
@@ -103,7 +103,7 @@ impl Bfq {
         }
         self.queues[q].dispatched += 1;
         let seeky = self.is_seeky(self.last_position, rq);
-        if self.rate.dispatched(rq.sectors.0, seeky, self.in_driver, self.clock()) {
+        if self.rate.dispatched(rq.sectors.0, seeky, self.in_driver, self.now) {
             self.tune_max_budget();
         }
         self.last_position = rq.end().0;
@@ -155,7 +155,7 @@ impl Bfq {
 
     /// What follows `last`: once a slice the oldest, where it has expired; else the nearer neighbour.
     fn find_next(&mut self, rqs: &Requests, q: QueueId, last: RequestId) -> Option<RequestId> {
-        let now = self.clock();
+        let now = self.now;
         let queue = &mut self.queues[q];
         if !std::mem::replace(&mut queue.fifo_checked, true) {
             let expired = |id: &RequestId| *id != last && self.per_request[id.index()].expires <= now;
@@ -178,8 +178,8 @@ impl Bfq {
         if !queue.sync {
             return (false, 0);
         }
-        let until = if compensate { self.idling_since } else { self.clock() };
-        let ns = until.0 as i64 + self.replay.clock_error_ns - self.budget_start.0 as i64;
+        let until = if compensate { self.idling_since } else { self.now };
+        let ns = until.0 as i64 - self.budget_start.0 as i64;
         // As in the kernel: rounded towards zero and taken for a number without a sign, so that a microsecond less than nothing is more than
         // an hour.
         let us = (ns / 1000) as u32;
@@ -198,7 +198,6 @@ impl Bfq {
         let total = for_time.max(e.service);
         e.budget = e.budget.max(total);
         let rest = total - e.service;
-        self.replay.charged += rest;
         self.served(q, rest);
     }
 

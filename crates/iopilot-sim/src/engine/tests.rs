@@ -2,11 +2,11 @@
 
 use super::*;
 use crate::block_config::BlockConfig;
-use crate::hand_over::{Ask, AskedAfter, HandOver, HandOvers};
-use crate::tag_race::TagOdds;
-use crate::turnaround::{Left, Situation, Turnaround, Turnarounds};
+use crate::cpu_overheads::CpuOverheads;
+use crate::cpu_timing::{FixedCosts, QueueRun};
+use crate::run::RunConfig;
 use iopilot_block::{Criticality, Flags, IoPriority, Lba, Op, Sectors};
-use iopilot_device::{DeviceRequest, Rests, ServiceBreakdown};
+use iopilot_device::{DeviceRequest, ServiceBreakdown};
 use iopilot_sched::{Environment, SchedulerSpec};
 use iopilot_workload::Arrival;
 use iopilot_workload::replay::{Closed, Open, ReplayRecord};
@@ -76,17 +76,17 @@ fn quietly(_: u64, _: &mut Recorder) -> Result<(), Stuck> {
     Ok(())
 }
 
-fn engine<S: Source>(source: S, scheduler: &str, device: Fixed, config: &BlockConfig) -> Engine<S, Fixed> {
-    engine_on(&HostConfig::default(), source, scheduler, device, config)
+fn engine<S: Source>(source: S, scheduler: &str, device: Fixed, config: &BlockConfig) -> Engine<S, Fixed, FixedCosts> {
+    engine_on(&CpuOverheads::default(), source, scheduler, device, config)
 }
 
 fn engine_on<S: Source>(
-    host: &HostConfig,
+    host: &CpuOverheads,
     source: S,
     scheduler: &str,
     device: Fixed,
     config: &BlockConfig,
-) -> Engine<S, Fixed> {
+) -> Engine<S, Fixed, FixedCosts> {
     engine_of(
         &RunConfig { host: host.clone(), block: config.clone(), ..RunConfig::default() },
         source,
@@ -95,11 +95,65 @@ fn engine_on<S: Source>(
     )
 }
 
-fn engine_of<S: Source>(config: &RunConfig, source: S, scheduler: &str, device: Fixed) -> Engine<S, Fixed> {
+fn engine_of<S: Source>(config: &RunConfig, source: S, scheduler: &str, device: Fixed) -> Engine<S, Fixed, FixedCosts> {
     let spec = SchedulerSpec::parse(scheduler).unwrap();
     let queue = config.block.resolve(spec.name, spec.lineage(), device.depth, &config.host);
     let built = spec.build(&Environment { nr_requests: queue.nr_requests, ..Environment::default() }).unwrap();
-    Engine::new(source, queue, built, device, &config.host, 1, config)
+    Engine::new(source, queue, built, device, FixedCosts::new(&config.host, 1), Recorder::new(config.log, config.outcomes))
+}
+
+/// CPUs that take other times, from none to a fifth of a millisecond, whenever they are asked.
+#[derive(Clone)]
+struct Irregular {
+    times: Vec<u64>,
+    asked: usize,
+}
+
+impl Irregular {
+    fn next(&mut self) -> Nanos {
+        self.asked += 1;
+        Nanos(self.times[self.asked % self.times.len()])
+    }
+}
+
+impl CpuTiming for Irregular {
+    fn issue(&mut self, _: QueueRun, _: Nanos) -> Nanos {
+        self.next()
+    }
+
+    fn resume(&mut self, _: SourceHandle, _: ProcessId, _: Nanos) -> Nanos {
+        self.next()
+    }
+
+    fn wake(&mut self, _: ProcessId, _: Nanos) -> Nanos {
+        self.next()
+    }
+
+    fn completer_keeps_tag(&mut self, _: SourceHandle) -> bool {
+        self.next().0 % 2 == 0
+    }
+
+    fn lost_wake(&mut self, _: ProcessId, _: Nanos) -> Nanos {
+        self.next()
+    }
+
+    fn switch(&mut self) -> Nanos {
+        self.next()
+    }
+}
+
+fn irregular_engine<S: Source>(
+    times: &[u64],
+    source: S,
+    scheduler: &str,
+    device: Fixed,
+    config: &BlockConfig,
+) -> Engine<S, Fixed, Irregular> {
+    let spec = SchedulerSpec::parse(scheduler).unwrap();
+    let queue = config.resolve(spec.name, spec.lineage(), device.depth, &CpuOverheads::default());
+    let built = spec.build(&Environment { nr_requests: queue.nr_requests, ..Environment::default() }).unwrap();
+    let cpus = Irregular { times: times.to_vec(), asked: 0 };
+    Engine::new(source, queue, built, device, cpus, Recorder::new(false, false))
 }
 
 #[test]
@@ -178,13 +232,11 @@ const PART: u64 = 1 << 20;
 struct Readers {
     /// What each has still to read, and when it goes on.
     tasks: Vec<(u64, Option<Nanos>)>,
-    /// Which of them are on the second CPU.
-    away: std::ops::Range<usize>,
 }
 
 impl Readers {
     fn new(tasks: usize, each: u64) -> Self {
-        Self { tasks: vec![(each, Some(Nanos::ZERO)); tasks], away: 0..0 }
+        Self { tasks: vec![(each, Some(Nanos::ZERO)); tasks] }
     }
 }
 
@@ -205,15 +257,15 @@ impl Source for Readers {
                     process: ProcessId(task as u32),
                     priority: IoPriority::default(),
                     criticality: Criticality::TimeCritical,
-                    cpu: u16::from(self.away.contains(&task)),
-                    tag: task as u64,
+                    cpu: 0,
+                    handle: SourceHandle(task as u64),
                 }));
             }
         }
     }
 
-    fn completed(&mut self, tag: u64, now: Nanos) {
-        let (left, due) = &mut self.tasks[tag as usize];
+    fn completed(&mut self, handle: SourceHandle, now: Nanos) {
+        let (left, due) = &mut self.tasks[handle.0 as usize];
         assert!(due.is_none());
         *due = (*left > 0).then_some(now);
     }
@@ -225,14 +277,14 @@ impl Source for Readers {
 
 /// Whose requests the device serves, of three readers that want its only tag.
 fn turns(steal: f64, service_us: u64) -> Vec<u64> {
-    turns_on(&HostConfig { tag_steal_probability: steal, ..HostConfig::default() }, service_us)
+    turns_on(&CpuOverheads { tag_steal_probability: steal, ..CpuOverheads::default() }, service_us)
 }
 
-fn turns_on(host: &HostConfig, service_us: u64) -> Vec<u64> {
+fn turns_on(host: &CpuOverheads, service_us: u64) -> Vec<u64> {
     turns_of(Readers::new(3, 20), host, service_us)
 }
 
-fn turns_of(readers: Readers, host: &HostConfig, service_us: u64) -> Vec<u64> {
+fn turns_of(readers: Readers, host: &CpuOverheads, service_us: u64) -> Vec<u64> {
     let config = BlockConfig { host_tags: Some(1), ..BlockConfig::default() };
     let device = Fixed::new(Nanos::from_micros(service_us), 1);
     let log = device.log.clone();
@@ -259,50 +311,8 @@ fn go_round(turns: &[u64]) -> bool {
 fn who_never_wins_the_race_waits_for_all_others() {
     assert!(go_round(&turns(0.0, 190)));
     // However soon it is back.
-    let at_once = HostConfig { tag_steal_probability: 0.0, resume_us: 0.0, ..HostConfig::default() };
+    let at_once = CpuOverheads { tag_steal_probability: 0.0, resume_us: 0.0, ..CpuOverheads::default() };
     assert!(go_round(&turns_on(&at_once, 190)));
-}
-
-/// Chances of a task against sleepers, by how often these have lost, here and away.
-fn odds(here: [f64; TagOdds::TIMES], away: [f64; TagOdds::TIMES]) -> HostConfig {
-    HostConfig { tag_odds: vec![TagOdds { here, away, gone: [0.0; 2], ..TagOdds::EVEN }], ..HostConfig::default() }
-}
-
-#[test]
-fn who_sleeps_on_another_cpu_has_chances_of_its_own() {
-    let turns = |away| {
-        turns_of(
-            Readers { away: 2..3, ..Readers::new(3, 20) },
-            &odds([0.0; TagOdds::TIMES], [away; TagOdds::TIMES]),
-            190,
-        )
-    };
-    assert!(go_round(&turns(0.0)));
-    assert!(!turns(1.0)[..40].contains(&2));
-    let some = turns(0.5)[..40].iter().filter(|task| **task == 2).count();
-    assert!((3..13).contains(&some), "{some}");
-}
-
-#[test]
-fn who_loses_the_first_race_and_wins_the_second_lets_others_have_two_in_a_row() {
-    let turns = turns_on(&odds([1.0, 0.0, 0.0, 0.0], [0.0; TagOdds::TIMES]), 190);
-    // Two sleep: each is called twice for what it gets, so that who has the tag keeps it once or twice.
-    assert!(turns[3..50].chunk_by(|a, b| a == b).all(|row| row.len() <= 3), "{turns:?}");
-    assert!((2..=3).contains(&turns[3..30].chunk_by(|a, b| a == b).map(<[u64]>::len).max().unwrap()), "{turns:?}");
-}
-
-#[test]
-fn a_task_goes_on_later_in_a_machine_that_has_rested() {
-    let elapsed = |rest: u64| {
-        let rests = Rests::new([(Nanos(rest), Nanos::from_micros(30))]);
-        let config = RunConfig { rests, ..RunConfig::default() };
-        let device = Fixed::new(Nanos::from_millis(1), 4);
-        engine_of(&config, Readers::new(1, 1000), "noop", device).run(quietly).unwrap().finish("noop".into()).elapsed_s
-    };
-    // Each completion is a little more than a millisecond after the one before; before the first the machine had rested for ever.
-    let (always, once) = (elapsed(1_000_000), elapsed(2_000_000));
-    assert!((once - (1.01 + 0.05 * 0.999 + 0.000_03)).abs() < 1e-6, "{once}");
-    assert!((always - once - 0.03 * 0.998).abs() < 1e-6, "{always}");
 }
 
 #[test]
@@ -326,7 +336,7 @@ proptest! {
         lookahead in any::<bool>(),
         plug in any::<bool>(),
         closed in any::<bool>(),
-        told in prop::option::of((prop::collection::vec(prop::option::of(0u64..200_000), 1..20), 0u64..3000)),
+        irregular in prop::option::of(prop::collection::vec(0u64..200_000, 1..20)),
     ) {
         let mut records: Vec<_> = arrivals
             .iter()
@@ -348,45 +358,8 @@ proptest! {
         for spec in SchedulerSpec::all() {
             let device = Fixed::new(Nanos::from_millis(1), depth);
             let log = device.log.clone();
-            let run = if let Some((times, choice)) = &told {
-                let time = |n: usize| times[n % times.len()].map(Nanos);
-                let asked = |n: usize| {
-                    let ask = |after: Nanos| Ask {
-                        after,
-                        locked: Nanos(after.0 / 2),
-                        again: vec![after; n % 4],
-                        choice: time(n + 1),
-                    };
-                    let after = |n: usize| time(n).filter(|_| n % 3 != 0).map(ask);
-                    AskedAfter { inserted: after(n), completed: after(n + 1), issued: after(n + 2) }
-                };
-                let of = |n: usize| HandOver {
-                    inserted: time(n),
-                    completed: time(n + 1),
-                    issued: time(n + 2),
-                    heard: time(n + 3).unwrap_or_default(),
-                    asked: (n % 2 == 0).then(|| asked(n)),
-                    ..HandOver::default()
-                };
-                let choice_takes = Nanos(*choice);
-                let drawn = |n: usize| {
-                    let [resumed, heard, stood] = [n + 3, n + 4, n + 5].map(|n| time(n).unwrap_or_default());
-                    let [restarted, asked, run, inserted] = [n, n + 1, n + 2, n + 6].map(time);
-                    let [choice, more, follows] = [n + 1, n + 3, n + 5].map(time);
-                    let left = [Left::Nothing, Left::Others, Left::Waiting][n % 3];
-                    let situation =
-                        Situation { rest: resumed, before: heard, complete: (n % 1000) as u16, left, queued: n % 2 == 0 };
-                    (situation, Turnaround { resumed, heard, restarted, asked, run, inserted, choice, more, stood, follows })
-                };
-                let hand_overs = match times.first() {
-                    Some(Some(rested)) => {
-                        let turnarounds = Turnarounds::new(&[Nanos(rested / 2), Nanos(*rested)], (0..times.len()).map(drawn)).unwrap();
-                        HandOvers::usual(turnarounds, (0..records.len()).map(|n| n % 3 > 0).collect(), choice_takes)
-                    }
-                    _ => HandOvers::new((0..records.len()).map(of).collect(), choice_takes),
-                };
-                let told = RunConfig { block: config.clone(), hand_overs: Some(hand_overs), ..RunConfig::default() };
-                engine_of(&told, Open::new(records.clone()), spec.name, device).run(quietly)
+            let run = if let Some(times) = &irregular {
+                irregular_engine(times, Open::new(records.clone()), spec.name, device, &config).run(quietly)
             } else if closed {
                 engine(Closed::new(records.clone(), 5), spec.name, device, &config).run(quietly)
             } else {

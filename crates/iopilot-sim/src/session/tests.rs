@@ -1,7 +1,7 @@
 //! A run in steps is the run; a change of scheduler is the kernel's.
 
 use super::*;
-use crate::{HostConfig, Machine, Progress, run};
+use crate::{CpuOverheads, Machine, Progress, run};
 use iopilot_block::{Lba, Op, ProcessId, Sectors};
 use iopilot_device::AnyDevice;
 use iopilot_workload::replay::{Closed, Open, ReplayRecord};
@@ -50,7 +50,7 @@ fn stopping_changes_nothing() {
 
 #[test]
 fn a_change_stands_still_for_its_time_once_the_queue_is_drained() {
-    let host = HostConfig { switch_us: 100_000.0, ..HostConfig::default() };
+    let host = CpuOverheads { switch_us: 100_000.0, ..CpuOverheads::default() };
     let config = RunConfig { host, ..config() };
     let mut session = Session::new(Closed::new(records(400, 0), 8), disk(), &spec("mq-deadline"), &config).unwrap();
     let at = Nanos::from_millis(500);
@@ -115,7 +115,7 @@ proptest! {
         switch_us in prop::sample::select(vec![0.0, 22_000.0]),
     ) {
         let names = if old { ["noop", "deadline", "as", "cfq"] } else { ["none", "mq-deadline", "kyber", "bfq"] };
-        let config = RunConfig { host: HostConfig { switch_us, ..HostConfig::default() }, ..config() };
+        let config = RunConfig { host: CpuOverheads { switch_us, ..CpuOverheads::default() }, ..config() };
         fn fly<S: Source>(
             source: S, names: [&str; 4], changes: &[(u64, usize)], config: &RunConfig,
         ) -> Result<Vec<TraceRecord>, SimError> {

@@ -6,14 +6,14 @@ use super::layout::{clones, lay_out};
 use super::task::{Task, Wait};
 use crate::WorkloadError;
 use crate::agenda::Agenda;
-use crate::{Source, Step};
+use crate::{Source, SourceHandle, Step};
 use iopilot_block::{Nanos, ProcessId, SECTOR_BYTES};
 use std::sync::Arc;
 
 /// The first process; the clones of all jobs are numbered from here in the order of the file.
 pub(super) const FIRST_PROCESS: u32 = 1000;
-/// A tag is the process' index, and below this bit its own count of requests.
-pub(super) const TAG_SHIFT: u32 = 40;
+/// A handle is the process' index, and below this bit its own count of requests.
+pub(super) const HANDLE_SHIFT: u32 = 40;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum State {
@@ -187,9 +187,9 @@ impl Source for FioSource {
         }
     }
 
-    fn completed(&mut self, tag: u64, now: Nanos) {
-        let index = (tag >> TAG_SHIFT) as usize;
-        self.slots[index].task.completed(tag);
+    fn completed(&mut self, handle: SourceHandle, now: Nanos) {
+        let index = (handle.0 >> HANDLE_SHIFT) as usize;
+        self.slots[index].task.completed(handle);
         self.wake(index, now);
     }
 

@@ -11,7 +11,7 @@ use super::layout::Place;
 use super::pace::Pace;
 use super::permutation::mix;
 use super::value::Amount;
-use crate::{Arrival, Step};
+use crate::{Arrival, SourceHandle, Step};
 use iopilot_block::{Nanos, ProcessId};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// Separate system calls are separate moments: the host's real overhead is the machine's to add.
 const NEXT_CALL: Nanos = Nanos(1);
 
-const FLUSH_TAG: u64 = 1;
+const FLUSH: u64 = 1;
 
 /// What a task is doing.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -206,12 +206,12 @@ impl Task {
     }
 
     /// One of its requests has completed.
-    pub(super) fn completed(&mut self, tag: u64) {
+    pub(super) fn completed(&mut self, handle: SourceHandle) {
         self.in_flight -= 1;
-        if tag & FLUSH_TAG == 0 || self.job.engine == Engine::AsyncFlush {
+        if handle.0 & FLUSH == 0 || self.job.engine == Engine::AsyncFlush {
             self.unreaped += 1;
         }
-        if tag & FLUSH_TAG != 0 {
+        if handle.0 & FLUSH != 0 {
             self.flushing = false;
         } else {
             self.reaped_blocks += 1;

@@ -2,14 +2,14 @@
 
 use super::distribution::Variable;
 use super::spec::Generator;
-use crate::Arrival;
+use crate::{Arrival, SourceHandle};
 use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::sync::Arc;
 
-/// A tag is the process' index, and below this bit its own count of requests.
-pub(super) const TAG_SHIFT: u32 = 40;
+/// A handle is the process' index, and below this bit its own count of requests.
+pub(super) const HANDLE_SHIFT: u32 = 40;
 
 /// The start and length of a request, in blocks of the blocking factor, and its direction.
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +22,7 @@ struct Extent {
 /// A time-limited request that is not complete.
 #[derive(Clone, Copy, Debug)]
 struct Limited {
-    tag: u64,
+    handle: SourceHandle,
     /// The process waits for it once it has computed this long.
     until: Nanos,
 }
@@ -49,7 +49,7 @@ pub(super) struct Process {
     next: Extent,
     in_flight: u64,
     /// Incomplete time-critical requests: 0 or 1.
-    critical: Option<u64>,
+    critical: Option<SourceHandle>,
     limited: Vec<Limited>,
     /// It sleeps in a submission.
     blocked: bool,
@@ -130,12 +130,12 @@ impl Process {
         Some(arrival)
     }
 
-    pub(super) fn completed(&mut self, tag: u64, now: Nanos) {
+    pub(super) fn completed(&mut self, handle: SourceHandle, now: Nanos) {
         self.in_flight -= 1;
-        if self.critical == Some(tag) {
+        if self.critical == Some(handle) {
             self.critical = None;
         }
-        self.limited.retain(|l| l.tag != tag);
+        self.limited.retain(|l| l.handle != handle);
         if self.running_since.is_none() {
             self.wait_or_run(now);
         }
@@ -160,14 +160,14 @@ impl Process {
         let generator = Arc::clone(&self.generator);
         self.serial += 1;
         self.in_flight += 1;
-        let tag = self.index << TAG_SHIFT | self.serial;
+        let handle = SourceHandle(self.index << HANDLE_SHIFT | self.serial);
         let class = self.random.random::<f64>();
         let criticality = if class < generator.critical {
-            self.critical = Some(tag);
+            self.critical = Some(handle);
             Criticality::TimeCritical
         } else if class < generator.critical + generator.limited {
             let limit = self.time(&generator.time_limit);
-            self.limited.push(Limited { tag, until: self.computed.saturating_add(limit) });
+            self.limited.push(Limited { handle, until: self.computed.saturating_add(limit) });
             Criticality::TimeLimited
         } else {
             Criticality::TimeNonCritical
@@ -188,7 +188,7 @@ impl Process {
             priority: IoPriority::default(),
             criticality,
             cpu: self.cpu,
-            tag,
+            handle,
         }
     }
 

@@ -1,10 +1,10 @@
 //! [`GangerSource`]: generators, running.
 
-use super::process::{Process, TAG_SHIFT};
+use super::process::{Process, HANDLE_SHIFT};
 use super::spec::GangerSpec;
 use crate::WorkloadError;
 use crate::agenda::Agenda;
-use crate::{Source, Step};
+use crate::{Source, SourceHandle, Step};
 use iopilot_block::{InputError, Nanos, ProcessId};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -127,9 +127,9 @@ impl Source for GangerSource {
         }
     }
 
-    fn completed(&mut self, tag: u64, now: Nanos) {
-        let index = (tag >> TAG_SHIFT) as usize;
-        self.processes[index].process.completed(tag, now);
+    fn completed(&mut self, handle: SourceHandle, now: Nanos) {
+        let index = (handle.0 >> HANDLE_SHIFT) as usize;
+        self.processes[index].process.completed(handle, now);
         self.settle(index, now, now);
     }
 

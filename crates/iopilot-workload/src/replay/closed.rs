@@ -1,7 +1,7 @@
 //! [`Closed`]: a fixed number of requests is always outstanding.
 
 use super::ReplayRecord;
-use crate::{Source, Step};
+use crate::{Source, SourceHandle, Step};
 use iopilot_block::{Nanos, ProcessId};
 use std::borrow::Borrow;
 
@@ -30,12 +30,12 @@ impl<R: Borrow<[ReplayRecord]>> Source for Closed<R> {
     fn advance(&mut self, _: Nanos, out: &mut Vec<Step>) {
         let records = &self.records.borrow()[self.next..];
         let n = self.permits.min(records.len());
-        out.extend(records[..n].iter().zip(self.next as u64..).map(|(r, tag)| Step::Request(r.arrival(tag))));
+        out.extend(records[..n].iter().zip(self.next as u64..).map(|(r, n)| Step::Request(r.arrival(SourceHandle(n)))));
         self.next += n;
         self.permits -= n;
     }
 
-    fn completed(&mut self, _: u64, now: Nanos) {
+    fn completed(&mut self, _: SourceHandle, now: Nanos) {
         self.permits += 1;
         self.since = now;
     }

@@ -1,7 +1,7 @@
 //! [`Dependent`]: processes wait for what they waited for, and think as long as they thought.
 
 use super::ReplayRecord;
-use crate::{Source, Step};
+use crate::{Source, SourceHandle, Step};
 use iopilot_block::{Nanos, ProcessId, ProcessMap};
 use iopilot_trace::{ArrivalSimulator, Dependencies};
 use std::borrow::Borrow;
@@ -61,13 +61,13 @@ impl<R: Borrow<[ReplayRecord]>, D: Borrow<Dependencies>> Source for Dependent<R,
         out.extend(self.exits.drain(..).map(Step::Exit));
         self.simulator.advance(now, &mut self.due);
         let records = self.records.borrow();
-        out.extend(self.due.drain(..).map(|i| Step::Request(records[i as usize].arrival(u64::from(i)))));
+        out.extend(self.due.drain(..).map(|i| Step::Request(records[i as usize].arrival(SourceHandle(u64::from(i))))));
     }
 
-    fn completed(&mut self, tag: u64, now: Nanos) {
+    fn completed(&mut self, handle: SourceHandle, now: Nanos) {
         if let Some(process) = self
             .simulator
-            .completed(tag as u32, now)
+            .completed(handle.0 as u32, now)
             .filter(|p| self.ended.as_ref().is_none_or(|ended| ended.contains(p)))
         {
             self.exits.push(process);

@@ -1,7 +1,7 @@
 //! [`Open`]: requests arrive when they did.
 
 use super::ReplayRecord;
-use crate::{Source, Step};
+use crate::{Source, SourceHandle, Step};
 use iopilot_block::{Nanos, ProcessId};
 use std::borrow::Borrow;
 
@@ -29,12 +29,12 @@ impl<R: Borrow<[ReplayRecord]>> Source for Open<R> {
 
     fn advance(&mut self, now: Nanos, out: &mut Vec<Step>) {
         while let Some(record) = self.records.borrow().get(self.next).filter(|r| r.arrival <= now) {
-            out.push(Step::Request(record.arrival(self.next as u64)));
+            out.push(Step::Request(record.arrival(SourceHandle(self.next as u64))));
             self.next += 1;
         }
     }
 
-    fn completed(&mut self, _: u64, _: Nanos) {}
+    fn completed(&mut self, _: SourceHandle, _: Nanos) {}
 
     fn blocked(&mut self, _: ProcessId, _: Nanos) {}
 

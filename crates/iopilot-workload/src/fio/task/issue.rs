@@ -2,8 +2,8 @@
 
 use super::super::job::{Engine, READ, WRITE};
 use super::super::source;
-use super::{FLUSH_TAG, Phase, Sleep, Task};
-use crate::{Arrival, Step};
+use super::{FLUSH, Phase, Sleep, Task};
+use crate::{Arrival, SourceHandle, Step};
 use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, Op, SECTOR_BYTES, Sectors};
 use rand::Rng;
 
@@ -140,7 +140,7 @@ impl Task {
     pub(super) fn queue_flush(&mut self) {
         let priority = self.job.priority();
         let mut arrival = self.arrival(Op::Flush, Lba(0), 0, Flags::SYNC, priority);
-        arrival.tag |= FLUSH_TAG;
+        arrival.handle.0 |= FLUSH;
         self.queued.push(arrival);
         self.flushing = true;
         self.written_since_flush = false;
@@ -162,7 +162,7 @@ impl Task {
             // With several in flight the job waits for one when its slots run out.
             criticality: if self.depth == 1 { Criticality::TimeCritical } else { Criticality::TimeLimited },
             cpu: self.cpu,
-            tag: index << source::TAG_SHIFT | (self.serial << 1),
+            handle: SourceHandle(index << source::HANDLE_SHIFT | (self.serial << 1)),
         }
     }
 

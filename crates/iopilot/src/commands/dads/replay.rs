@@ -80,7 +80,7 @@ pub(super) fn run(args: &DadsReplay, context: &Context) -> anyhow::Result<String
     Ok(text(&flight, &all, context.terminal))
 }
 
-fn plan(args: &DadsReplay, host: &iopilot_sim::HostConfig) -> Result<FlightPlan, InputError> {
+fn plan(args: &DadsReplay, host: &iopilot_sim::CpuOverheads) -> Result<FlightPlan, InputError> {
     let candidates = parse_candidates(&args.candidates)?;
     let place = |option: &str, name: &Option<String>| -> Result<Option<usize>, InputError> {
         let Some(name) = name else { return Ok(None) };
