@@ -119,9 +119,11 @@ impl Capture {
     pub fn poll(&mut self, out: &mut Vec<TraceRecord>) -> Result<(), LiveError> {
         let (from, mut kept) = (out.len(), out.len());
         self.poll_all(out)?;
-        if let Intake::Closing(since) = self.intake
-            && (self.pending() == 0 || since.elapsed() >= LAST_WORDS)
-        {
+        let closes = match self.intake {
+            Intake::Closing(since) => self.pending() == 0 || since.elapsed() >= LAST_WORDS,
+            _ => false,
+        };
+        if closes {
             match &mut self.source {
                 Source::Ebpf(ebpf) => ebpf.rest(out)?,
                 Source::Tracefs(tracefs) => tracefs.rest(out)?,
