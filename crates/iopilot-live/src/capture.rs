@@ -15,6 +15,7 @@ mod tracefs;
 
 pub use options::{Backend, CaptureOptions, HandOver};
 pub use tracefs::blk::{Blktrace, Note, Noted};
+pub use tracefs::mount::TracefsMount;
 
 use crate::LiveError;
 use device::Device;

@@ -44,9 +44,9 @@ pub enum LiveError {
         /// What there is.
         offered: Vec<String>,
     },
-    /// tracefs is not mounted.
-    #[error("tracefs is not mounted: expected it at /sys/kernel/tracing; mount -t tracefs tracefs /sys/kernel/tracing")]
-    NoTracefs,
+    /// tracefs is not mounted, and this process cannot mount it for itself.
+    #[error("tracefs is not mounted: {0}")]
+    NoTracefs(String),
     /// The kernel does not take the BPF programs.
     #[error("BPF: {0}")]
     Bpf(String),
@@ -107,7 +107,7 @@ impl LiveError {
                 true
             }
             // Nothing has been done yet: it takes another user, or another kernel.
-            Self::NotPermitted(_) | Self::NoTracefs | Self::Bpf(_) => true,
+            Self::NotPermitted(_) | Self::NoTracefs(_) | Self::Bpf(_) => true,
             Self::Refused { bad_input, .. } => *bad_input,
             _ => false,
         }

@@ -7,6 +7,7 @@ use common::Loop;
 use iopilot_block::{Flags, Lba, Nanos, Op, Sectors};
 use iopilot_device::{TableForm, TimedDevice, Training};
 use iopilot_live::{Backend, BlockQueue, Capture, CaptureOptions, LearnedDisk, LiveError, TimedDisk};
+use iopilot_testing::skipped;
 use iopilot_trace::TraceRecord;
 use rustix::fs::OFlags;
 use std::fs;
@@ -25,8 +26,10 @@ fn capture(disk: &Loop, backend: Backend, buffer_kb: u32) -> Option<Capture> {
     let options = CaptureOptions { backend, buffer_kb, ..CaptureOptions::new(&disk.device) };
     match Capture::start(&options) {
         Ok(capture) => Some(capture),
-        Err(e @ (LiveError::Bpf(_) | LiveError::NoTracefs | LiveError::NotPermitted(_))) => {
-            eprintln!("skipped: {e}");
+        Err(e @ (LiveError::Bpf(_) | LiveError::NoTracefs(_) | LiveError::NotPermitted(_))) => {
+            // The kernel's own words: what it was asked for differs each time.
+            let e = e.to_string();
+            skipped(&format!("cannot capture by {backend}: {}", e.rsplit(": ").next().unwrap_or(&e)));
             None
         }
         Err(e) => panic!("{e}"),

@@ -1,11 +1,12 @@
-//! Records a real block device: a loop device on a temporary file. Needs root, loop devices and tracefs.
+//! Records a real block device: a loop device on a temporary file. Needs root and loop devices.
 #![allow(clippy::unwrap_used)]
 
 mod common;
 
 use common::Loop;
 use iopilot_block::{Flags, Lba, Op, Sectors};
-use iopilot_live::{LiveError, RecordOptions, record};
+use iopilot_live::{LiveError, RecordOptions, TracefsMount, record};
+use iopilot_testing::skipped;
 use iopilot_trace::{InferOptions, infer};
 use std::ffi::OsString;
 use std::fs;
@@ -13,19 +14,9 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
-/// Whether there is tracefs; says so where there is none.
-fn has_tracefs() -> bool {
-    let mounted = ["/sys/kernel/tracing/instances", "/sys/kernel/debug/tracing/instances"];
-    let there = mounted.iter().any(|p| fs::read_dir(p).is_ok());
-    if !there {
-        eprintln!("skipped: no access to tracefs (root, and mount -t tracefs tracefs /sys/kernel/tracing)");
-    }
-    there
-}
-
-fn our_instances() -> usize {
+fn our_instances(tracefs: &TracefsMount) -> usize {
     let own = format!("iopilot-{}-", std::process::id());
-    let names = fs::read_dir("/sys/kernel/tracing/instances").into_iter().flatten().flatten();
+    let names = fs::read_dir(tracefs.instances()).unwrap().flatten();
     names.filter(|e| e.file_name().to_string_lossy().starts_with(&own)).count()
 }
 
@@ -36,7 +27,11 @@ fn shell(script: &str) -> Option<Vec<OsString>> {
 /// One test, so that no other recording of this process shows up among the instances.
 #[test]
 fn records_what_a_program_did_to_a_device() {
-    let Some(disk) = has_tracefs().then(|| Loop::attach(16 << 20)).flatten() else { return };
+    let Some(disk) = Loop::attach(16 << 20) else { return };
+    let tracefs = match TracefsMount::open() {
+        Ok(tracefs) => tracefs,
+        Err(e) => return skipped(&e.to_string()),
+    };
     let script = format!(
         "dd if={0} of=/dev/null bs=64k count=20 iflag=direct status=none; \
          dd if=/dev/zero of={0} bs=4k count=5 oflag=direct seek=1000 status=none; exit 3",
@@ -80,15 +75,15 @@ fn records_what_a_program_did_to_a_device() {
     let first_write = records.iter().position(|r| r.op == Op::Write).unwrap() as u32;
     let awaited: Vec<_> = deps.extra_of(first_write).map(|i| records[i as usize].lba).collect();
     assert_eq!(awaited, [reads[19].lba], "the shell started the second dd after the first had ended");
-    assert_eq!(our_instances(), 0, "nothing is left in the kernel");
+    assert_eq!(our_instances(&tracefs), 0, "nothing is left in the kernel");
 
     // A signal ends it in order; what a killed recorder left is removed by the next.
-    let leftover = Path::new("/sys/kernel/tracing/instances/iopilot-4194305-0");
-    let made = fs::create_dir(leftover).is_ok();
+    let leftover = tracefs.instances().join("iopilot-4194305-0");
+    let made = fs::create_dir(&leftover).is_ok();
     options.command = shell("kill -TERM $PPID; exec sleep 60");
     let summary = record(&options, &mut |_| ControlFlow::Continue(())).unwrap();
     assert_eq!((summary.signal, summary.exit_status.unwrap().code()), (Some(15), None));
-    assert_eq!(our_instances(), 0);
+    assert_eq!(our_instances(&tracefs), 0);
     assert!(made && !leftover.exists(), "no process has a number above 4194304");
 
     // A command that cannot be started leaves nothing, either.
@@ -96,13 +91,13 @@ fn records_what_a_program_did_to_a_device() {
     let error = record(&options, &mut |_| ControlFlow::Continue(())).unwrap_err();
     assert!(matches!(error, LiveError::Command { .. }), "{error}");
     assert!(error.to_string().starts_with("/no/such/program: No such file"));
-    assert_eq!(our_instances(), 0);
+    assert_eq!(our_instances(&tracefs), 0);
 
     // Nor does a sink that panics, or one that has enough.
     options.command = shell(&script);
     let panicked = std::panic::catch_unwind(|| record(&options, &mut |_| panic!("on purpose")));
     assert!(panicked.is_err());
-    assert_eq!(our_instances(), 0);
+    assert_eq!(our_instances(&tracefs), 0);
     options.command =
         shell(&format!("dd if={} of=/dev/null bs=4k iflag=direct status=none; exec sleep 60", disk.device));
     let summary = record(&options, &mut |_| ControlFlow::Break(())).unwrap();

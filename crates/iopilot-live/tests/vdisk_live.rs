@@ -7,9 +7,8 @@
 use iopilot_block::Nanos;
 use iopilot_device::ConstantDevice;
 use iopilot_live::vdisk::{self, Backing, VdiskOptions, VdiskServer, Via};
+use iopilot_testing::has;
 use std::fs;
-use std::io::Write as _;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -18,13 +17,11 @@ const DEPTH: u32 = 5;
 
 /// A disk of 4 MiB with its notes and data in `folder`; `None`, having said why, where there can be none.
 fn serve(folder: &Path, via: Via) -> Option<VdiskServer> {
-    let root = fs::metadata("/proc/self").is_ok_and(|m| m.uid() == 0);
     let needed: &[&str] = match via {
-        Via::Loop => &["/dev/fuse", "/dev/loop-control"],
-        Via::Ublk => &["/dev/ublk-control"],
+        Via::Loop => &["root", "/dev/fuse", "/dev/loop-control"],
+        Via::Ublk => &["root", "/dev/ublk-control"],
     };
-    if !root || !needed.iter().all(|path| Path::new(path).exists()) {
-        let _ = writeln!(std::io::stderr(), "skipped: such virtual disks need root, {}", needed.join(", "));
+    if !has(needed) {
         return None;
     }
     let device = ConstantDevice::simple(8192, 8, Nanos::from_micros(200), 1.0);

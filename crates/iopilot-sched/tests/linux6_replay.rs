@@ -274,7 +274,7 @@ fn bfq_sends_what_the_kernel_sent() {
 #[test]
 fn replays_the_recording_that_is_named() {
     let Ok(what) = std::env::var("IOPILOT_REPLAY") else {
-        eprintln!("skipped: IOPILOT_REPLAY names no recording");
+        iopilot_testing::skipped("IOPILOT_REPLAY names no recording");
         return;
     };
     let mut parts = what.split(',');

@@ -11,7 +11,7 @@ use iopilot_workload::Source;
 use iopilot_workload::replay::{Closed, Dependent, Open, ReplayRecord};
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 
 /// Sums over the sectors of all requests of one kind: their number, and the sums of their addresses, squares and cubes.
@@ -106,18 +106,9 @@ fn check(name: &str, records: &[TraceRecord]) {
     }
 }
 
-fn data() -> Option<PathBuf> {
-    let folder = std::env::var_os("IOPILOT_TEST_DATA")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"), PathBuf::from);
-    folder.is_dir().then_some(folder)
-}
-
 #[test]
 fn every_byte_of_every_trace_is_served_once() {
-    let Some(data) = data() else {
-        eprintln!("skipped: no test data (set IOPILOT_TEST_DATA)");
-        return;
-    };
+    let Some(traces) = iopilot_testing::data("traces") else { return };
     for file in [
         "cloudphysics/cloudPhysicsIO.vscsi",
         "msr/msr.cut.per_10k.rw_20_80.105.trace",
@@ -126,7 +117,7 @@ fn every_byte_of_every_trace_is_served_once() {
         "mqsim/tpcc-small.trace",
         "blktrace/keks.blktrace.0",
     ] {
-        let records = read_all(&data.join("traces").join(file), &ReadOptions::default()).unwrap();
+        let records = read_all(&traces.join(file), &ReadOptions::default()).unwrap();
         check(file, &records);
     }
 }

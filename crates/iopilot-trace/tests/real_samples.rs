@@ -7,13 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// The folder of real traces; `None`, said on standard error, where it is absent.
 fn data() -> Option<PathBuf> {
-    let default = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    let folder = std::env::var_os("IOPILOT_TEST_DATA").map_or_else(default, PathBuf::from);
-    if !folder.is_dir() {
-        eprintln!("skipped: no real traces at {}, set IOPILOT_TEST_DATA", folder.display());
-        return None;
-    }
-    Some(folder)
+    iopilot_testing::data("")
 }
 
 /// Reads a sample, whose format must be found out, and checks what holds for every trace.

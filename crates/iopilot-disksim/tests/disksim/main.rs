@@ -14,16 +14,7 @@ use std::path::{Path, PathBuf};
 
 /// The folder of DiskSim's files; `None`, said aloud, where it is not there.
 fn data() -> Option<PathBuf> {
-    let folder = match std::env::var_os("IOPILOT_TEST_DATA") {
-        Some(folder) => PathBuf::from(folder),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
-    };
-    let folder = folder.join("disksim");
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    eprintln!("skipped: {} is absent", folder.display());
-    None
+    iopilot_testing::data("disksim")
 }
 
 /// The files in the folders of `data` whose names end in `extension`, sorted.

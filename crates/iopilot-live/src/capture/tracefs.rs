@@ -10,6 +10,7 @@
 pub(super) mod blk;
 mod instance;
 mod layout;
+pub(super) mod mount;
 mod page;
 mod ring;
 

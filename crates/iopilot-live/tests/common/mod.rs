@@ -1,5 +1,6 @@
 //! A loop device of one's own, for tests of live disks.
 
+use iopilot_testing::{has, skipped};
 use std::process::Command;
 
 /// A loop device on a temporary file, both gone when dropped.
@@ -12,6 +13,9 @@ pub(crate) struct Loop {
 impl Loop {
     /// `None`, having said why, where there can be none.
     pub(crate) fn attach(bytes: u64) -> Option<Self> {
+        if !has(&["root", "/dev/loop-control", "losetup"]) {
+            return None;
+        }
         let file = tempfile::NamedTempFile::new().unwrap();
         file.as_file().set_len(bytes).unwrap();
         match Command::new("losetup").args(["-f", "--show"]).arg(file.path()).output() {
@@ -20,7 +24,7 @@ impl Loop {
                 Some(Self { device, _file: file })
             }
             other => {
-                eprintln!("skipped: no loop device: {other:?}");
+                skipped(&format!("no loop device: {other:?}"));
                 None
             }
         }

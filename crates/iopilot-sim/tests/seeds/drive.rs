@@ -4,7 +4,7 @@
 use iopilot_block::{Flags, Nanos, Op, RequestId};
 use iopilot_device::{Completion, Device, DeviceRequest, DeviceSpec, load_disk};
 use iopilot_trace::{CacheOutcome, read_validate};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The bus of the machine that measured moved a sector in 0.170 ms in reads and 0.187 ms in writes (DiskSim's
 /// `hp_c2247a.parv`), where the drive could do ten times 10^6 bytes a second.
@@ -68,13 +68,7 @@ fn compare(times: &[(f64, f64)]) -> (f64, f64, f64) {
 
 #[test]
 fn the_hp_c2247_takes_the_time_it_took() {
-    let folder = std::env::var_os("IOPILOT_TEST_DATA")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"), PathBuf::from);
-    let trace = folder.join("disksim/disks/hp_c2247a.trace");
-    if !trace.is_file() {
-        eprintln!("skipped: no {} (set IOPILOT_TEST_DATA)", trace.display());
-        return;
-    }
+    let Some(trace) = iopilot_testing::data("disksim/disks/hp_c2247a.trace") else { return };
     let served = serve(&trace, "hp-c2247");
     let kinds: [(&str, &[Op]); 3] = [("all", &[Op::Read, Op::Write]), ("reads", &[Op::Read]), ("writes", &[Op::Write])];
     for (name, ops) in kinds {

@@ -1,7 +1,6 @@
 //! Damaged traces of every format: one line that names file and line, exit code 2, and nothing half-written.
 
-use crate::{Sandbox, skipped};
-use std::path::{Path, PathBuf};
+use crate::Sandbox;
 
 /// A text format, a line that is right and four that are not: cut short, with a negative size, past the end of every
 /// disk, and before the line ahead of it.
@@ -155,24 +154,15 @@ fn packed_and_binary_traces_that_end_early_are_refused() {
         let line = s.refused("trace stat cut");
         assert!(line.starts_with("iopilot: cut"), "{name}: {line}");
     }
-    let Some(data) = test_data() else {
-        skipped("no sample traces of binary formats: set IOPILOT_TEST_DATA");
-        return;
-    };
+    let Some(traces) = iopilot_testing::data("traces") else { return };
     for (sample, format, bytes) in [
         ("blktrace/keks.blktrace.3", "blktrace", 5003),
         ("cloudphysics/cloudPhysicsIO.vscsi", "vscsi", 3205),
         ("hp/ajw.1week.srt", "hp-srt", 100_003),
     ] {
-        let whole = std::fs::read(data.join("traces").join(sample)).unwrap();
+        let whole = std::fs::read(traces.join(sample)).unwrap();
         s.write("cut", &whole[..bytes]);
         let line = s.refused(&format!("trace stat cut --format {format}"));
         assert!(line.starts_with("iopilot: cut"), "{format}: {line}");
     }
-}
-
-/// The folder of sample traces, where it is.
-fn test_data() -> Option<PathBuf> {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    std::env::var_os("IOPILOT_TEST_DATA").map(PathBuf::from).or(Some(beside)).filter(|p| p.join("traces").is_dir())
 }

@@ -1,18 +1,11 @@
 //! `iopilot disksim`.
 
-use crate::{Sandbox, skipped};
-use std::path::{Path, PathBuf};
+use crate::Sandbox;
+use std::path::PathBuf;
 
 /// DiskSim's own configurations, where they are.
 fn runs() -> Option<PathBuf> {
-    let data = std::env::var_os("IOPILOT_TEST_DATA").map(PathBuf::from);
-    let data = data.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"));
-    let runs = data.join("disksim/runs");
-    if !runs.is_dir() {
-        skipped(&format!("{} is absent", runs.display()));
-        return None;
-    }
-    Some(runs)
+    iopilot_testing::data("disksim/runs")
 }
 
 const QUEUE: &str = "disksim_ioqueue { Scheduling policy = 1, Cylinder mapping strategy = 0,

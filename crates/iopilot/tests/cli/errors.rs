@@ -1,6 +1,7 @@
 //! Bad input: one line that names what is wrong and what was expected, and exit code 2.
 
-use crate::{Sandbox, skipped};
+use crate::Sandbox;
+use iopilot_testing::has;
 
 #[test]
 fn unknown_names_come_with_the_nearest_known() {
@@ -116,8 +117,7 @@ fn what_is_no_description_is_refused() {
 #[test]
 fn a_full_disk_is_told_and_a_device_is_never_replaced() {
     let s = Sandbox::new();
-    if !std::path::Path::new("/dev/full").exists() {
-        skipped("no /dev/full here");
+    if !has(&["/dev/full"]) {
         return;
     }
     // A link, so that a mistake costs the link alone.

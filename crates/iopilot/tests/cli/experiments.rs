@@ -1,6 +1,7 @@
 //! `experiment list` and `experiment run`.
 
-use crate::{Sandbox, skipped};
+use crate::Sandbox;
+use iopilot_testing::has;
 use serde_json::Value;
 
 #[test]
@@ -69,8 +70,8 @@ fn the_table_based_disk_follows_a_disk() {
 #[cfg(target_os = "linux")]
 #[test]
 fn the_kernel_is_simulated_from_what_reaches_a_virtual_disk() {
-    if !can_make_disks() {
-        return skipped("kernel-fidelity: needs root, /dev/fuse and /dev/loop-control");
+    if !has(&["root", "/dev/fuse", "/dev/loop-control"]) {
+        return;
     }
     let s = Sandbox::new();
     let json: Value =
@@ -93,22 +94,13 @@ fn the_kernel_is_simulated_from_what_reaches_a_virtual_disk() {
     assert_eq!(requests.lines().count(), 1 + 16 * 160);
 }
 
-/// Whether there can be virtual disks.
-#[cfg(target_os = "linux")]
-fn can_make_disks() -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let root = std::fs::metadata("/proc/self").is_ok_and(|m| m.uid() == 0);
-    root && ["/dev/fuse", "/dev/loop-control"].iter().all(|path| std::path::Path::new(path).exists())
-}
-
 /// Whoever is faster on this machine: the autopilot flies, the file system stays sound, and the scheduler of before is back,
 /// which the experiment itself checks.
 #[cfg(target_os = "linux")]
 #[test]
 fn the_autopilot_flies_over_benchmarks_on_a_virtual_disk() {
-    let mkfs = std::process::Command::new("mkfs.ext4").arg("-V").output().is_ok_and(|out| out.status.success());
-    if !can_make_disks() || !mkfs {
-        return skipped("dads-live: needs root, /dev/fuse, /dev/loop-control and mkfs.ext4");
+    if !has(&["root", "/dev/fuse", "/dev/loop-control", "mkfs.ext4", "kill"]) {
+        return;
     }
     let s = Sandbox::new();
     let json: Value = serde_json::from_str(&s.ok("experiment run dads-live --quick --json --out results")).unwrap();

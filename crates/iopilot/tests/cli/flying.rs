@@ -2,8 +2,9 @@
 //! root and loop devices, and says so where they are missing.
 #![cfg(target_os = "linux")]
 
+use crate::Sandbox;
 use crate::loop_device::Loop;
-use crate::{Sandbox, skipped};
+use iopilot_testing::{has, skipped};
 use serde_json::Value;
 use std::fs;
 use std::process::{Child, Command, Stdio};
@@ -116,15 +117,14 @@ pub(crate) fn wait(what: &str, mut done: impl FnMut() -> bool) {
 }
 
 /// A sandbox with a disk whose administrator has tuned mq-deadline.
-pub(crate) fn tuned(what: &str) -> Option<(Sandbox, Loop)> {
-    let s = Sandbox::new();
-    if fs::File::open("/dev/loop-control").is_err() {
-        skipped(&format!("{what}: no loop devices (needs root)"));
+pub(crate) fn tuned() -> Option<(Sandbox, Loop)> {
+    if !has(&["root", "kill"]) {
         return None;
     }
-    let disk = Loop::attach(&s, 2 << 30, what)?;
+    let s = Sandbox::new();
+    let disk = Loop::attach(&s, 2 << 30)?;
     if !disk.queue("scheduler").contains("bfq") || !disk.queue("scheduler").contains("mq-deadline") {
-        skipped(&format!("{what}: the kernel lacks mq-deadline or bfq"));
+        skipped("the kernel lacks mq-deadline or bfq");
         return None;
     }
     disk.set("scheduler", "mq-deadline");
@@ -148,7 +148,7 @@ pub(crate) fn events(s: &Sandbox) -> Vec<Value> {
 
 #[test]
 fn changes_to_what_is_better_and_puts_everything_back() {
-    let Some((s, disk)) = tuned("flying a disk") else { return };
+    let Some((s, disk)) = tuned() else { return };
     let flight = Flight::start(&s, &disk.0, "");
     let readers = Readers::start(&disk.0);
     wait("bfq takes over", || disk.queue("scheduler").contains("[bfq]"));
@@ -174,7 +174,7 @@ fn changes_to_what_is_better_and_puts_everything_back() {
 
 #[test]
 fn what_a_killed_daemon_changed_is_put_back_by_the_next_start_or_by_hand() {
-    let Some((s, disk)) = tuned("a killed daemon") else { return };
+    let Some((s, disk)) = tuned() else { return };
     for by_hand in [true, false] {
         let flight = Flight::start(&s, &disk.0, "");
         let readers = Readers::start(&disk.0);
@@ -197,7 +197,7 @@ fn what_a_killed_daemon_changed_is_put_back_by_the_next_start_or_by_hand() {
 
 #[test]
 fn a_dry_run_changes_nothing_and_says_what_it_would_have_done() {
-    let Some((s, disk)) = tuned("a dry run") else { return };
+    let Some((s, disk)) = tuned() else { return };
     let flight = Flight::start(&s, &disk.0, "--dry-run");
     let readers = Readers::start(&disk.0);
     wait("it would change", || status(&s)["last"]["decision"] == "bfq:low_latency=0");
@@ -212,7 +212,7 @@ fn a_dry_run_changes_nothing_and_says_what_it_would_have_done() {
 
 #[test]
 fn without_a_model_it_learns_one_that_other_commands_take() {
-    let Some((s, disk)) = tuned("learning") else { return };
+    let Some((s, disk)) = tuned() else { return };
     let flight = Flight::start(&s, &disk.0, "--learned t.toml --dry-run");
     wait("it is told why there is no check", || status(&s)["skips"].as_u64() > Some(0));
     let told = s.ok("dads explain --runtime-dir run").replace('\n', " ");
@@ -234,7 +234,7 @@ fn without_a_model_it_learns_one_that_other_commands_take() {
 
 #[test]
 fn the_hand_of_another_is_respected_and_the_original_is_put_back() {
-    let Some((s, disk)) = tuned("somebody else's hand") else { return };
+    let Some((s, disk)) = tuned() else { return };
     let flight = Flight::start(&s, &disk.0, "");
     disk.set("scheduler", "none");
     wait("it stands by", || status(&s)["phase"] == "standing-by");
@@ -253,7 +253,7 @@ fn the_hand_of_another_is_respected_and_the_original_is_put_back() {
 
 #[test]
 fn a_full_disk_costs_lines_of_the_audit_and_no_flight() {
-    let Some((s, disk)) = tuned("a full disk") else { return };
+    let Some((s, disk)) = tuned() else { return };
     std::os::unix::fs::symlink("/dev/full", s.path().join("audit.jsonl")).unwrap();
     let flight = Flight::start(&s, &disk.0, "");
     let readers = Readers::start(&disk.0);
@@ -274,8 +274,7 @@ fn reads(disk: &Loop) -> u64 {
 
 #[test]
 fn looks_away_from_a_disk_that_serves_more_than_is_tried_and_counts_all_the_same() {
-    let test = "a disk with many requests";
-    let Some((s, disk)) = tuned(test) else { return };
+    let Some((s, disk)) = tuned() else { return };
     let fixed = "--disk ssd-160-simple --dry-run --interval 3 --runtime-dir run --audit audit.jsonl";
     let mut command = s.command();
     command.args(["dads", "run", &disk.0]).args(fixed.split(' ')).stderr(Stdio::null());
@@ -286,7 +285,7 @@ fn looks_away_from_a_disk_that_serves_more_than_is_tried_and_counts_all_the_same
     sleep(Duration::from_secs(2));
     let rate = (reads(&disk) - before) as f64 / began.elapsed().as_secs_f64();
     if rate < 15_000.0 {
-        return skipped(&format!("{test}: {rate:.0} reads/s are too few"));
+        return skipped(&format!("{rate:.0} reads/s are too few"));
     }
     wait("checks are made and others are not looked at", || {
         let told = status(&s);
@@ -317,7 +316,7 @@ fn what_cannot_be_flown_is_refused_in_a_line() {
         let told = s.refused(line);
         assert!(told.contains(expected), "{line}: {told}");
     }
-    let Some((s, disk)) = tuned("what cannot be flown") else { return };
+    let Some((s, disk)) = tuned() else { return };
     let run = |more: &str| s.refused(&format!("dads run {} --runtime-dir run {more}", disk.0));
     for (more, expected) in [
         ("--disk hd-5", "one of the catalogue's names"),

@@ -9,7 +9,7 @@ use std::fs;
 fn a_live_disk_becomes_a_model_and_is_only_read() {
     let s = Sandbox::new();
     let image = s.path().join("image");
-    let Some(disk) = Loop::attach(&s, 32 << 20, "training on a live disk") else { return };
+    let Some(disk) = Loop::attach(&s, 32 << 20) else { return };
     let told: Value =
         serde_json::from_str(&s.ok(&format!("disk train {} -o t.toml --samples 1 --form 2 --json", disk.0))).unwrap();
     let tables = told["tables"].as_array().unwrap();

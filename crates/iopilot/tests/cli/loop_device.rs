@@ -1,6 +1,7 @@
 //! A loop device of one's own.
 
-use crate::{Sandbox, skipped};
+use crate::Sandbox;
+use iopilot_testing::{has, skipped};
 use std::fs;
 use std::process::Command;
 
@@ -8,14 +9,17 @@ use std::process::Command;
 pub(crate) struct Loop(pub(crate) String);
 
 impl Loop {
-    /// `None`, having said why `what` is not tested, where there can be none.
-    pub(crate) fn attach(sandbox: &Sandbox, bytes: u64, what: &str) -> Option<Self> {
+    /// `None`, having said why, where there can be none.
+    pub(crate) fn attach(sandbox: &Sandbox, bytes: u64) -> Option<Self> {
+        if !has(&["root", "/dev/loop-control", "losetup"]) {
+            return None;
+        }
         let image = sandbox.path().join("image");
         fs::File::create(&image).unwrap().set_len(bytes).unwrap();
         match Command::new("losetup").args(["-f", "--show"]).arg(image).output() {
             Ok(out) if out.status.success() => Some(Self(String::from_utf8(out.stdout).unwrap().trim().to_owned())),
             other => {
-                skipped(&format!("{what}: no loop device: {other:?}"));
+                skipped(&format!("no loop device: {other:?}"));
                 None
             }
         }

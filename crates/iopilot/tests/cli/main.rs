@@ -124,12 +124,6 @@ impl Sandbox {
     }
 }
 
-/// Says why a test does nothing here; past the harness, which keeps to itself what a test that passes prints.
-fn skipped(why: &str) {
-    use std::io::Write;
-    let _ = writeln!(std::io::stderr(), "skipped: {why}");
-}
-
 /// 400 requests in DiskSim's ascii format: time in ms, device, sector, sectors, 1 for a read. Random over 100 GB, with
 /// a sequential run in between, faster than a disk can serve them.
 fn small_trace() -> String {

@@ -2,9 +2,10 @@
 //! refuses what it is asked for. Needs root and what each test says where it is missing.
 #![cfg(target_os = "linux")]
 
+use crate::Sandbox;
 use crate::flying::{Flight, Readers, events, is_as_before, tuned, wait};
 use crate::vdisks::{Disks, device};
-use crate::{Sandbox, skipped};
+use iopilot_testing::{has, skipped};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -48,15 +49,14 @@ impl Drop for Reader {
 
 #[test]
 fn no_data_are_lost_while_schedulers_change() {
-    let test = "verified data under a changing scheduler";
-    let Some(disks) = Disks::new(test) else { return };
-    if !disks.have(test, &["fio", "mkfs.ext4", "fsck.ext4", "mount", "umount", "dd"]) {
+    let Some(disks) = Disks::new() else { return };
+    if !has(&["fio", "mkfs.ext4", "fsck.ext4", "mount", "umount", "dd"]) {
         return;
     }
     let attachment = disks.attach("--disk none --size 2G --depth 32");
     let disk = device(&attachment);
     if !queue(disk, "scheduler").contains("bfq") || !set(disk, "scheduler", "mq-deadline") {
-        return skipped(&format!("{test}: the kernel lacks mq-deadline or bfq"));
+        return skipped("the kernel lacks mq-deadline or bfq");
     }
     // For a disk that turns, the model of bfq waits for readers to go on, and is better here.
     assert!(set(disk, "iosched/fifo_batch", "7") && set(disk, "rotational", "1"));
@@ -111,12 +111,15 @@ struct Removable {
 }
 
 impl Removable {
-    fn attach(s: &Sandbox, test: &str) -> Option<Self> {
+    fn attach(s: &Sandbox) -> Option<Self> {
+        if !has(&["root", "perl", "/dev/loop-control"]) {
+            return None;
+        }
         static MADE: AtomicU32 = AtomicU32::new(0);
         let number = 200 + (std::process::id() + 400 * MADE.fetch_add(1, Ordering::Relaxed)) % 800;
         let made = Self { number, path: format!("/dev/loop{number}") };
         if !made.control("0x4C80") || !Path::new(&made.path).exists() {
-            skipped(&format!("{test}: no loop device can be made (needs perl and /dev/loop-control)"));
+            skipped("no loop device can be made");
             return None;
         }
         fs::File::create(s.path().join("removable")).unwrap().set_len(2 << 30).unwrap();
@@ -155,8 +158,8 @@ impl Drop for Removable {
 
 #[test]
 fn a_disk_that_is_unplugged_ends_its_own_flight_only() {
-    let Some((s, kept)) = tuned("an unplugged disk") else { return };
-    let Some(gone) = Removable::attach(&s, "an unplugged disk") else { return };
+    let Some((s, kept)) = tuned() else { return };
+    let Some(gone) = Removable::attach(&s) else { return };
     let flight = Flight::start_as(s.command(), &s, &[&gone.path, &kept.0], MODEL, "--fit wrap");
     let readers = Readers::start(&kept.0);
     wait("both are flown", || disks_of(&s).len() == 2);
@@ -180,10 +183,9 @@ fn a_disk_that_is_unplugged_ends_its_own_flight_only() {
 
 #[test]
 fn with_its_last_disk_the_daemon_ends() {
-    let test = "the last disk";
     // Whether there are the schedulers that it takes.
-    let Some((s, _)) = tuned(test) else { return };
-    let Some(disk) = Removable::attach(&s, test) else { return };
+    let Some((s, _)) = tuned() else { return };
+    let Some(disk) = Removable::attach(&s) else { return };
     let mut flight = Flight::start_as(s.command(), &s, &[&disk.path], MODEL, "");
     let readers = Readers::start(&disk.path);
     wait("bfq takes over", || queue(&disk.path, "scheduler").contains("[bfq]"));
@@ -200,9 +202,8 @@ fn with_its_last_disk_the_daemon_ends() {
 
 #[test]
 fn a_virtual_disk_whose_server_dies_takes_nothing_with_it() {
-    let test = "a virtual disk that dies";
-    let Some((s, kept)) = tuned(test) else { return };
-    let Some(virtuals) = Disks::new(test) else { return };
+    let Some((s, kept)) = tuned() else { return };
+    let Some(virtuals) = Disks::new() else { return };
     let attachment = virtuals.attach("--disk none --size 2G --depth 32 --scheduler mq-deadline");
     let dying = device(&attachment).to_owned();
     let flight = Flight::start_as(s.command(), &s, &[&dying, &kept.0], MODEL, "");
@@ -223,14 +224,17 @@ fn a_virtual_disk_whose_server_dies_takes_nothing_with_it() {
 }
 
 /// Whether `setpriv` and `unshare` can take from a process what it needs; says so where not.
-fn can_deny(test: &str) -> bool {
+fn can_deny() -> bool {
+    if !has(&["root", "setpriv", "unshare"]) {
+        return false;
+    }
     let works = |line: &str| {
         let words: Vec<&str> = line.split(' ').collect();
         Command::new(words[0]).args(&words[1..]).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
     };
     let can = works("unshare --mount setpriv --bounding-set=-bpf,-sys_admin,-perfmon true");
     if !can {
-        skipped(&format!("{test}: needs root, unshare and setpriv"));
+        skipped("this root may not give up capabilities, or not make a mount namespace");
     }
     can
 }
@@ -245,12 +249,13 @@ fn without_bpf(s: &Sandbox, before: &str) -> Command {
 
 #[test]
 fn where_bpf_is_denied_tracefs_takes_over() {
-    let test = "a kernel that denies BPF";
-    let Some((s, disk)) = tuned(test) else { return };
-    if !can_deny(test) || fs::read_dir("/sys/kernel/tracing/instances").is_err() {
+    let Some((s, disk)) = tuned() else { return };
+    if !has(&["/sys/kernel/tracing"]) || !can_deny() {
         return;
     }
-    let flight = Flight::start_as(without_bpf(&s, ""), &s, &[&disk.0], MODEL, "");
+    // As where it is mounted: without CAP_SYS_ADMIN the daemon cannot do that for itself.
+    let mounted = "mount -t tracefs tracefs /sys/kernel/tracing;";
+    let flight = Flight::start_as(without_bpf(&s, mounted), &s, &[&disk.0], MODEL, "");
     let told = disks_of(&s)[0].clone();
     assert_eq!(told["capture"], "tracefs");
     assert!(told["notes"][0].as_str().unwrap().starts_with("no BPF: "), "{told}");
@@ -263,9 +268,8 @@ fn where_bpf_is_denied_tracefs_takes_over() {
 
 #[test]
 fn where_nothing_can_be_seen_it_says_so_in_a_line() {
-    let test = "a kernel that denies everything";
-    let Some((s, disk)) = tuned(test) else { return };
-    if !can_deny(test) {
+    let Some((s, disk)) = tuned() else { return };
+    if !can_deny() {
         return;
     }
     let refused = |mut command: Command, expected: &str| {
@@ -294,15 +298,14 @@ fn where_nothing_can_be_seen_it_says_so_in_a_line() {
 
 #[test]
 fn a_scheduler_that_has_gone_astray_is_put_in_place_anew() {
-    let test = "a scheduler gone astray";
-    let Some(disks) = Disks::new(test) else { return };
-    if !disks.have(test, &["dd"]) {
+    let Some(disks) = Disks::new() else { return };
+    if !has(&["dd"]) {
         return;
     }
     let attachment = disks.attach("--disk hd-500-16 --size 2G --depth 4");
     let disk = device(&attachment);
     if !queue(disk, "scheduler").contains("bfq") || !set(disk, "scheduler", "bfq") {
-        return skipped(&format!("{test}: the kernel lacks bfq"));
+        return skipped("the kernel lacks bfq");
     }
     // The model is of a disk that has no arm, so that each trial of bfq takes a fraction of what is measured. What the scheduler does
     // with two readers does not matter.

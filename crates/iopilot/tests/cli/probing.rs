@@ -3,9 +3,9 @@
 use crate::Sandbox;
 use crate::loop_device::Loop;
 #[cfg(target_os = "linux")]
-use crate::skipped;
-#[cfg(target_os = "linux")]
 use crate::vdisks::{Disks, device};
+#[cfg(target_os = "linux")]
+use iopilot_testing::skipped;
 use serde_json::Value;
 use std::fs;
 #[cfg(target_os = "linux")]
@@ -80,7 +80,7 @@ read_ahead_on_hit = true
 #[cfg(target_os = "linux")]
 #[test]
 fn a_live_disk_is_found_to_be_what_it_is_and_is_only_read() {
-    let Some(disks) = Disks::new("probing a live disk") else { return };
+    let Some(disks) = Disks::new() else { return };
     disks.sandbox.write("small.toml", SMALL);
     let disk = disks.attach("--disk small.toml");
     let line = format!("disk probe {} --json -o found.toml", device(&disk));
@@ -103,11 +103,11 @@ fn a_live_disk_is_found_to_be_what_it_is_and_is_only_read() {
             assert_eq!(told["cache"]["segments"], 4, "{told}");
             assert_eq!((tracks.first(), tracks.last()), (Some(&545), Some(&454)), "{tracks:?}");
         } else {
-            skipped("probing a live disk: exact figures, without IOPILOT_TEST_QUIET");
+            skipped("exact figures only: IOPILOT_TEST_QUIET does not say that the machine is quiet");
         }
     } else {
         assert!(done.code == 1 && !quiet, "{}", done.stderr);
-        skipped(&format!("probing a live disk, on a machine that is too busy: {}", done.stderr.trim_end()));
+        skipped(&format!("the machine is too busy: {}", done.stderr.trim_end()));
         assert!(!disks.sandbox.path().join("found.toml").exists());
     }
     assert_eq!(fs::metadata(disks.sandbox.path().join("disk.img")).unwrap().blocks(), 0, "nothing was written");
@@ -118,7 +118,7 @@ fn a_live_disk_is_found_to_be_what_it_is_and_is_only_read() {
 #[test]
 fn a_live_disk_that_does_not_turn_is_told_at_once() {
     let s = Sandbox::new();
-    let Some(disk) = Loop::attach(&s, 64 << 20, "probing what does not turn") else { return };
+    let Some(disk) = Loop::attach(&s, 64 << 20) else { return };
     let done = s.run(&format!("disk probe {} --quiet -o found.toml", disk.0));
     assert_eq!(done.code, 1, "{}", done.stderr);
     assert!(done.stderr.contains("no rotation is to be seen"), "{}", done.stderr);

@@ -1,31 +1,31 @@
-//! `iopilot trace record` on a loop device. Needs root, loop devices and tracefs, and says so where they are missing.
+//! `iopilot trace record` on a loop device. Needs root and loop devices, and says so where they are missing.
 #![cfg(target_os = "linux")]
 
+use crate::Sandbox;
 use crate::loop_device::Loop;
-use crate::{Sandbox, skipped};
+use iopilot_live::TracefsMount;
+use iopilot_testing::{has, skipped};
 use serde_json::Value;
 use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-const INSTANCES: &str = "/sys/kernel/tracing/instances";
-
 /// The instance of the process `pid`.
-fn instance(pid: u32) -> bool {
-    Path::new(INSTANCES).join(format!("iopilot-{pid}-0")).exists()
+fn instance(tracefs: &TracefsMount, pid: u32) -> PathBuf {
+    tracefs.instances().join(format!("iopilot-{pid}-0"))
 }
 
 /// Starts a recording without end, and waits until it runs.
-fn start(s: &Sandbox, device: &str, output: &str) -> Child {
+fn start(s: &Sandbox, tracefs: &TracefsMount, device: &str, output: &str) -> Child {
     let mut command = s.command();
     // What BPF leaves cannot be seen: there is nothing.
     command.args(["trace", "record", device, "-o", output, "--backend", "tracefs"]);
     let mut child = command.stderr(Stdio::null()).spawn().unwrap();
-    let on = Path::new(INSTANCES).join(format!("iopilot-{}-0/tracing_on", child.id()));
+    let on = instance(tracefs, child.id()).join("tracing_on");
     for _ in 0..1000 {
         if fs::read_to_string(&on).is_ok_and(|t| t.trim() == "1") {
             return child;
@@ -45,12 +45,14 @@ fn signal(name: &str, child: &Child) {
 #[test]
 fn records_what_a_command_does_and_leaves_nothing() {
     let s = Sandbox::new();
-    if fs::read_dir(INSTANCES).is_err() {
-        return skipped(
-            "recording: no access to tracefs (needs root, and mount -t tracefs tracefs /sys/kernel/tracing)",
-        );
+    if !has(&["root", "kill"]) {
+        return;
     }
-    let Some(disk) = Loop::attach(&s, 8 << 20, "recording") else { return };
+    let Some(disk) = Loop::attach(&s, 8 << 20) else { return };
+    let tracefs = match TracefsMount::open() {
+        Ok(tracefs) => tracefs,
+        Err(e) => return skipped(&e.to_string()),
+    };
     let device = disk.0.as_str();
 
     // The exit code is the command's.
@@ -74,26 +76,28 @@ fn records_what_a_command_does_and_leaves_nothing() {
     s.refused("trace record /dev/null -o none.parquet -- true");
 
     // ctrl-C ends it in order.
-    let mut child = start(&s, device, "interrupted.parquet");
+    let mut child = start(&s, &tracefs, device, "interrupted.parquet");
     signal("-INT", &child);
     assert_eq!(child.wait().unwrap().code(), Some(0));
-    assert!(!instance(child.id()));
+    assert!(!instance(&tracefs, child.id()).exists());
     s.ok("trace stat interrupted.parquet");
 
     // What a killed recorder left, the next one removes.
-    let mut child = start(&s, device, "lost.parquet");
+    let mut child = start(&s, &tracefs, device, "lost.parquet");
     signal("-KILL", &child);
     child.wait().unwrap();
-    assert!(instance(child.id()) && !s.path().join("lost.parquet").exists());
+    assert!(instance(&tracefs, child.id()).exists() && !s.path().join("lost.parquet").exists());
     let next = s.run(&format!("trace record {device} -o next.parquet --backend tracefs -- true"));
     assert_eq!(next.code, 0, "{}", next.stderr);
-    assert!(!instance(child.id()));
+    assert!(!instance(&tracefs, child.id()).exists());
 
     // Where programs may not be loaded, trace events do; but not where programs were asked for.
+    // They cannot mount tracefs for themselves then.
     let without_bpf = |backend: &str| {
-        let mut command = Command::new("setpriv");
-        command.args(["--bounding-set=-sys_admin,-bpf,-perfmon", "--inh-caps=-sys_admin,-bpf,-perfmon", "--"]);
-        command.arg(env!("CARGO_BIN_EXE_iopilot")).current_dir(s.path());
+        let mut command = Command::new("unshare");
+        let denied = "--bounding-set=-sys_admin,-bpf,-perfmon --inh-caps=-sys_admin,-bpf,-perfmon";
+        let script = format!("mount -t tracefs tracefs /sys/kernel/tracing; exec setpriv {denied} -- \"$0\" \"$@\"");
+        command.args(["--mount", "sh", "-c", &script, env!("CARGO_BIN_EXE_iopilot")]).current_dir(s.path());
         command.args(["trace", "record", device, "-o", "denied.parquet", "--backend", backend, "--"]);
         command.args([
             "dd",
@@ -104,23 +108,21 @@ fn records_what_a_command_does_and_leaves_nothing() {
             "iflag=direct",
             "status=none",
         ]);
-        command.output()
+        command.output().unwrap()
     };
-    match without_bpf("auto") {
-        Err(e) => skipped(&format!("recording without BPF: setpriv: {e}")),
-        Ok(out) => {
-            let told = String::from_utf8(out.stderr).unwrap();
-            assert_eq!(out.status.code(), Some(0), "{told}");
-            assert!(told.contains("no BPF: ") && told.contains("; tracefs is used"), "{told}");
-            let stat: Value = serde_json::from_str(&s.ok("trace stat denied.parquet --json")).unwrap();
-            assert!(stat["reads"].as_u64().unwrap() >= 5, "{stat}");
-            fs::remove_file(s.path().join("denied.parquet")).unwrap();
-            let out = without_bpf("ebpf").unwrap();
-            let told = String::from_utf8(out.stderr).unwrap();
-            assert_eq!(out.status.code(), Some(2), "{told}");
-            assert!(told.lines().count() == 1 && told.contains("BPF: "), "{told}");
-            assert!(!s.path().join("denied.parquet").exists());
-        }
+    if has(&["unshare", "setpriv"]) {
+        let out = without_bpf("auto");
+        let told = String::from_utf8(out.stderr).unwrap();
+        assert_eq!(out.status.code(), Some(0), "{told}");
+        assert!(told.contains("no BPF: ") && told.contains("; tracefs is used"), "{told}");
+        let stat: Value = serde_json::from_str(&s.ok("trace stat denied.parquet --json")).unwrap();
+        assert!(stat["reads"].as_u64().unwrap() >= 5, "{stat}");
+        fs::remove_file(s.path().join("denied.parquet")).unwrap();
+        let out = without_bpf("ebpf");
+        let told = String::from_utf8(out.stderr).unwrap();
+        assert_eq!(out.status.code(), Some(2), "{told}");
+        assert!(told.lines().count() == 1 && told.contains("BPF: "), "{told}");
+        assert!(!s.path().join("denied.parquet").exists());
     }
     assert!(!s.path().join("none.parquet").exists());
 }
@@ -128,25 +130,20 @@ fn records_what_a_command_does_and_leaves_nothing() {
 #[test]
 fn without_root_recording_says_what_it_needs() {
     let s = Sandbox::new();
-    if fs::read_dir(INSTANCES).is_err() {
-        skipped("recording without root: no access to tracefs as root to begin with");
-        return;
-    }
+    let device = fs::read_dir("/sys/block").ok().and_then(|mut devices| devices.next());
+    let Some(device) = device else { return skipped("there is no block device") };
+    let device = Path::new("/dev").join(device.unwrap().file_name());
     let program = s.path().join("iopilot");
     fs::copy(env!("CARGO_BIN_EXE_iopilot"), &program).unwrap();
     for path in [s.path(), &program] {
         fs::set_permissions(path, Permissions::from_mode(0o777)).unwrap();
     }
-    let device = fs::read_dir("/sys/block").unwrap().next().unwrap().unwrap().file_name();
-    let device = Path::new("/dev").join(device);
-    let out = Command::new(program)
-        .args(["trace".as_ref(), "record".as_ref(), device.as_os_str()])
-        .args(["-o", "out.parquet", "--", "true"])
-        .current_dir(s.path())
-        .uid(65534)
-        .gid(65534)
-        .output()
-        .unwrap();
+    let mut command = Command::new(program);
+    command.args(["trace".as_ref(), "record".as_ref(), device.as_os_str()]).args(["-o", "out.parquet", "--", "true"]);
+    if fs::metadata("/proc/self").unwrap().uid() == 0 {
+        command.uid(65534).gid(65534);
+    }
+    let out = command.current_dir(s.path()).output().unwrap();
     let line = String::from_utf8(out.stderr).unwrap();
     assert_eq!(out.status.code(), Some(2), "{line}");
     assert!(line.lines().count() == 1 && line.contains("needs root"), "{line}");

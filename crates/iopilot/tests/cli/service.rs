@@ -2,9 +2,10 @@
 //! unit leaves it.
 #![cfg(target_os = "linux")]
 
+use crate::Sandbox;
 use crate::flying::{Flight, Readers, is_as_before, status, tuned, wait};
-use crate::{Sandbox, skipped};
-use std::path::Path;
+use iopilot_live::{Backend, Capture, CaptureOptions};
+use iopilot_testing::{has, skipped};
 use std::process::{Command, Stdio};
 
 const UNIT: &str = include_str!("../../../../contrib/iopilot-dads.service");
@@ -21,8 +22,10 @@ fn systemd_takes_the_unit() {
     // Where systemd looks for the program, it is.
     s.write("iopilot-dads.service", UNIT.replace("/usr/bin/iopilot", env!("CARGO_BIN_EXE_iopilot")));
     let verify = ["verify", "--man=no", "./iopilot-dads.service"];
-    let done = Command::new("systemd-analyze").args(verify).current_dir(s.path()).output();
-    let Ok(done) = done else { return skipped("the systemd unit: no systemd-analyze") };
+    if !has(&["systemd-analyze"]) {
+        return;
+    }
+    let done = Command::new("systemd-analyze").args(verify).current_dir(s.path()).output().unwrap();
     let told = String::from_utf8_lossy(&done.stderr).into_owned();
     assert!(done.status.success() && told.is_empty(), "{told}");
 }
@@ -41,7 +44,6 @@ fn its_commands_are_commands_of_this_program() {
 
 #[test]
 fn what_the_unit_leaves_the_daemon_is_enough_to_fly() {
-    let test = "a flight with the unit's capabilities";
     let names = set_to("CapabilityBoundingSet").split(' ').map(|cap| cap.trim_start_matches("CAP_").to_lowercase());
     let bounding: String =
         std::iter::once("--bounding-set=-all".to_owned()).chain(names.map(|c| format!(",+{c}"))).collect();
@@ -51,9 +53,17 @@ fn what_the_unit_leaves_the_daemon_is_enough_to_fly() {
         command
     };
     let works = confined(&["true"]).stderr(Stdio::null()).status().is_ok_and(|status| status.success());
-    let Some((s, disk)) = tuned(test) else { return };
-    if !works || !Path::new("/sys/kernel/btf/vmlinux").exists() {
-        return skipped(&format!("{test}: needs root, setpriv and a kernel with BTF"));
+    let Some((s, disk)) = tuned() else { return };
+    if !has(&["root", "setpriv", "/sys/kernel/btf/vmlinux"]) {
+        return;
+    }
+    if !works {
+        return skipped("this root may not give up capabilities");
+    }
+    let options = CaptureOptions { backend: Backend::Ebpf, ..CaptureOptions::new(&disk.0) };
+    if let Err(e) = Capture::start(&options) {
+        let e = e.to_string();
+        return skipped(&format!("cannot capture by ebpf: {}", e.rsplit(": ").next().unwrap_or(&e)));
     }
     let mut daemon = confined(&[env!("CARGO_BIN_EXE_iopilot")]);
     daemon.current_dir(s.path());

@@ -1,7 +1,8 @@
 //! `iopilot vdisk` with real block devices. Needs root, FUSE and loop devices, and says so where they are missing.
 #![cfg(target_os = "linux")]
 
-use crate::{Sandbox, skipped};
+use crate::Sandbox;
+use iopilot_testing::{has, skipped};
 use serde_json::Value;
 use std::cell::RefCell;
 use std::fs;
@@ -18,14 +19,8 @@ pub(crate) struct Disks {
 
 impl Disks {
     /// `None`, having said why, where there can be none.
-    pub(crate) fn new(test: &str) -> Option<Self> {
-        let root = fs::metadata("/proc/self").is_ok_and(|m| m.uid() == 0);
-        let there = ["/dev/fuse", "/dev/loop-control"].iter().all(|path| Path::new(path).exists());
-        if !root || !there {
-            skipped(&format!("{test}: needs root, /dev/fuse and /dev/loop-control"));
-            return None;
-        }
-        Some(Self { sandbox: Sandbox::new() })
+    pub(crate) fn new() -> Option<Self> {
+        has(&["root", "/dev/fuse", "/dev/loop-control"]).then(|| Self { sandbox: Sandbox::new() })
     }
 
     /// Runs `iopilot vdisk`, which must succeed; what it prints.
@@ -84,17 +79,6 @@ impl Disks {
         let mounted = self.sandbox.path().join("mounted");
         wait_until("unmounting", || Command::new("umount").arg("-q").arg(&mounted).status().unwrap().success());
     }
-
-    /// Whether these programs are there; says so where not.
-    pub(crate) fn have(&self, test: &str, programs: &[&str]) -> bool {
-        let missing = programs.iter().find(|program| {
-            !["/usr/sbin", "/sbin", "/usr/bin", "/bin"].iter().any(|folder| Path::new(folder).join(program).exists())
-        });
-        if let Some(program) = missing {
-            skipped(&format!("{test}: needs {program}"));
-        }
-        missing.is_none()
-    }
 }
 
 impl Drop for Disks {
@@ -130,8 +114,8 @@ pub(crate) fn wait_until(what: &str, done: impl Fn() -> bool) {
 
 #[test]
 fn data_survive_detach_and_attach_and_a_file_system_check() {
-    let Some(disks) = Disks::new("data of virtual disks") else { return };
-    if !disks.have("data of virtual disks", &["mkfs.ext4", "fsck.ext4", "mount", "umount"]) {
+    let Some(disks) = Disks::new() else { return };
+    if !has(&["mkfs.ext4", "fsck.ext4", "mount", "umount"]) {
         return;
     }
     let written: Vec<u8> = (0..3_000_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
@@ -159,7 +143,7 @@ fn data_survive_detach_and_attach_and_a_file_system_check() {
 
 #[test]
 fn a_disk_is_what_was_asked_for_and_tells_what_it_did() {
-    let Some(disks) = Disks::new("statistics of virtual disks") else { return };
+    let Some(disks) = Disks::new() else { return };
     let disk = disks.attach("--disk hd-500-16 --size 1G --depth 4 --scheduler bfq --name mine --requests-out log.csv");
     assert_eq!(
         (disk["size"].as_u64(), disk["depth"].as_u64(), disk["name"].as_str()),
@@ -201,7 +185,7 @@ fn a_disk_is_what_was_asked_for_and_tells_what_it_did() {
 
 #[test]
 fn a_disk_that_is_reset_has_nothing_in_its_cache() {
-    let Some(disks) = Disks::new("resetting virtual disks") else { return };
+    let Some(disks) = Disks::new() else { return };
     let disk = disks.attach("--disk hd-500-16 --size 1G --name again --requests-out log.csv");
     // Far from where others look for file systems and partitions.
     let read = || disks.tool(&format!("dd if={} of=/dev/null bs=4k count=1 skip=100000 iflag=direct", device(&disk)));
@@ -237,7 +221,7 @@ fn a_disk_that_is_reset_has_nothing_in_its_cache() {
 
 #[test]
 fn what_a_killed_server_leaves_is_cleared_away() {
-    let Some(disks) = Disks::new("killed virtual disks") else { return };
+    let Some(disks) = Disks::new() else { return };
     let kill = |signal: &str, disk: &Value| {
         let pid = disk["pid"].as_u64().unwrap();
         disks.tool(&format!("kill -{signal} {pid}"));
@@ -266,8 +250,8 @@ fn what_a_killed_server_leaves_is_cleared_away() {
 
 #[test]
 fn a_disk_without_a_model_stores_and_discards() {
-    let Some(disks) = Disks::new("virtual disks without a model") else { return };
-    if !disks.have("virtual disks without a model", &["dd", "cmp", "blkdiscard"]) {
+    let Some(disks) = Disks::new() else { return };
+    if !has(&["dd", "cmp", "blkdiscard"]) {
         return;
     }
     let disk = disks.attach("--disk none --size 32M");
@@ -287,7 +271,7 @@ fn a_disk_without_a_model_stores_and_discards() {
 
 #[test]
 fn what_cannot_be_is_refused_in_a_line_and_leaves_nothing() {
-    let Some(disks) = Disks::new("refused virtual disks") else { return };
+    let Some(disks) = Disks::new() else { return };
     for (options, told) in [
         ("--disk hd-500-61", "did you mean hd-500-16?"),
         ("--disk hd-500-16 --size 1X", "--size: got 1X, expected"),
@@ -321,9 +305,9 @@ fn what_cannot_be_is_refused_in_a_line_and_leaves_nothing() {
 
 #[test]
 fn where_there_is_no_ublk_a_line_says_so() {
-    let Some(disks) = Disks::new("where_there_is_no_ublk_a_line_says_so") else { return };
+    let Some(disks) = Disks::new() else { return };
     let line = match (cfg!(feature = "ublk"), Path::new("/dev/ublk-control").exists()) {
-        (true, true) => return skipped("where_there_is_no_ublk_a_line_says_so: there is"),
+        (true, true) => return skipped("there is ublk"),
         (true, false) => "/dev/ublk-control: not there; the kernel needs its module ublk_drv: modprobe ublk_drv",
         (false, _) => "--via: got ublk, expected loop; this was built without the cargo feature ublk",
     };

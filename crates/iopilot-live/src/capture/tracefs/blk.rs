@@ -7,6 +7,7 @@
 //! of which there is one for the whole machine.
 
 use super::instance::Instance;
+use super::mount::TracefsMount;
 use super::ring::{Reader, open_readers};
 use crate::LiveError;
 use crate::capture::device::Device;
@@ -87,9 +88,10 @@ const LETS_GO: &[u8] = b"put_queue:";
 pub struct Blktrace {
     readers: Vec<Reader>,
     notes: Vec<Note>,
-    top: Instance,
     /// Behind the readers, which hold what it puts back.
     _changes: Changes,
+    /// Last, as it may end tracefs.
+    top: Instance,
 }
 
 impl Blktrace {
@@ -112,7 +114,7 @@ impl Blktrace {
             return Err(LiveError::Device { path: device.to_owned(), reason });
         }
         let was = |file: &str| -> Result<(PathBuf, String), LiveError> {
-            Ok((top.path(file), current(&top.read(file)?).to_owned()))
+            Ok((file.into(), current(&top.read(file)?).to_owned()))
         };
         let before = vec![
             (of_disk.join("enable"), "0".to_owned()),
@@ -121,7 +123,7 @@ impl Blktrace {
             was("trace_clock")?,
             was("tracing_on")?,
         ];
-        let changes = Changes::begin(Path::new(JOURNAL), before)?;
+        let changes = Changes::begin(Path::new(JOURNAL), top.tracefs().path(), before)?;
         top.write("tracing_on", "0")?;
         top.write("trace_clock", "mono")?;
         top.write("buffer_size_kb", BUFFER_KB)?;
@@ -131,7 +133,7 @@ impl Blktrace {
             let path = of_disk.join(file);
             fs::write(&path, value).map_err(|e| LiveError::io(&path, e))?;
         }
-        let trace = Self { readers: open_readers(&top)?, notes: Vec::new(), top, _changes: changes };
+        let trace = Self { readers: open_readers(&top)?, notes: Vec::new(), _changes: changes, top };
         trace.top.write("tracing_on", "1")?;
         Ok(trace)
     }
@@ -208,15 +210,16 @@ pub(in crate::capture) fn tidy() {
     let journal = Path::new(JOURNAL);
     let entry = fs::read(journal).ok().and_then(|text| serde_json::from_slice::<Entry>(&text).ok());
     if let Some(entry) = entry.filter(|entry| started(entry.pid) != Some(entry.started)) {
-        put_back(&entry.before);
+        let Ok(tracefs) = TracefsMount::open() else { return };
+        put_back(tracefs.path(), &entry.before);
         let _ = fs::remove_file(journal);
     }
 }
 
-fn put_back(before: &[(PathBuf, String)]) {
+fn put_back(tracefs: &Path, before: &[(PathBuf, String)]) {
     for (path, value) in before {
         // The device may be gone.
-        let _ = fs::write(path, value);
+        let _ = fs::write(tracefs.join(path), value);
     }
 }
 
@@ -226,7 +229,8 @@ struct Entry {
     pid: u32,
     /// When that process started: its number alone may have come to another.
     started: u64,
-    /// Files and what stood in them, in the order in which they are put back.
+    /// Files and what stood in them, in the order in which they are put back. Paths that are not absolute begin in tracefs, which is
+    /// elsewhere for each process that mounts it for itself.
     before: Vec<(PathBuf, String)>,
 }
 
@@ -234,12 +238,13 @@ struct Entry {
 #[derive(Debug)]
 struct Changes {
     journal: PathBuf,
+    tracefs: PathBuf,
     before: Vec<(PathBuf, String)>,
 }
 
 impl Changes {
-    /// Notes what there is before it is changed. The note is on disk when this returns.
-    fn begin(journal: &Path, before: Vec<(PathBuf, String)>) -> Result<Self, LiveError> {
+    /// Notes what there is before it is changed. The note is on disk when this returns. `tracefs` must be there until this is dropped.
+    fn begin(journal: &Path, tracefs: &Path, before: Vec<(PathBuf, String)>) -> Result<Self, LiveError> {
         let failed = |e: io::Error| match e.kind() {
             io::ErrorKind::AlreadyExists => {
                 LiveError::Failed(format!("{}: another process traces with blktrace", journal.display()))
@@ -255,13 +260,13 @@ impl Changes {
         let mut file = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
         file.write_all(text.as_bytes()).map_err(failed)?;
         file.persist_noclobber(journal).map_err(|e| failed(e.error))?;
-        Ok(Self { journal: journal.to_owned(), before: entry.before })
+        Ok(Self { journal: journal.to_owned(), tracefs: tracefs.to_owned(), before: entry.before })
     }
 }
 
 impl Drop for Changes {
     fn drop(&mut self) {
-        put_back(&self.before);
+        put_back(&self.tracefs, &self.before);
         let _ = fs::remove_file(&self.journal);
     }
 }
@@ -348,10 +353,10 @@ mod tests {
     fn what_was_there_is_put_back() {
         let folder = tempfile::tempdir().unwrap();
         let [journal, clock, gone] = ["journal", "clock", "gone/clock"].map(|name| folder.path().join(name));
-        let before = || vec![(gone.clone(), "1".to_owned()), (clock.clone(), "local".to_owned())];
-        let changes = Changes::begin(&journal, before()).unwrap();
+        let before = || vec![(gone.clone(), "1".to_owned()), ("clock".into(), "local".to_owned())];
+        let changes = Changes::begin(&journal, folder.path(), before()).unwrap();
         fs::write(&clock, "mono").unwrap();
-        let second = Changes::begin(&journal, before()).map(|_| ()).unwrap_err().to_string();
+        let second = Changes::begin(&journal, folder.path(), before()).map(|_| ()).unwrap_err().to_string();
         assert!(second.ends_with("journal: another process traces with blktrace"), "{second}");
         drop(changes);
         assert_eq!(fs::read_to_string(&clock).unwrap(), "local");

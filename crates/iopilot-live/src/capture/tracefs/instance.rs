@@ -1,19 +1,18 @@
 //! [`Instance`]: a private tracing instance, removed when dropped.
 
+use super::mount::TracefsMount;
 use crate::LiveError;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Where tracefs is mounted, if it is.
-const MOUNTS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 const PREFIX: &str = "iopilot-";
 
 /// Removes what captures of processes that are gone left behind. Where tracefs cannot be used, there is nothing.
 pub(in crate::capture) fn tidy() {
-    if let Ok(instances) = find_instances() {
-        remove_leftovers(&instances);
+    if let Ok(tracefs) = TracefsMount::open() {
+        remove_leftovers(&tracefs.instances());
     }
 }
 
@@ -23,25 +22,32 @@ pub(super) struct Instance {
     path: PathBuf,
     /// Whether it is the one that is always there.
     is_top: bool,
+    /// Where all of this is.
+    tracefs: TracefsMount,
 }
 
 impl Instance {
     /// Makes one, named after this process, and removes those of processes that are gone.
     pub(super) fn create() -> Result<Self, LiveError> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let instances = find_instances()?;
+        let tracefs = TracefsMount::open()?;
+        let instances = tracefs.instances();
         remove_leftovers(&instances);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = instances.join(format!("{PREFIX}{}-{number}", std::process::id()));
         fs::create_dir(&path).map_err(|e| LiveError::io(&path, e))?;
-        Ok(Self { path, is_top: false })
+        Ok(Self { path, is_top: false, tracefs })
     }
 
     /// The one that is always there, which has tracers that others lack.
     pub(super) fn top() -> Result<Self, LiveError> {
-        let mut path = find_instances()?;
-        path.pop();
-        Ok(Self { path, is_top: true })
+        let tracefs = TracefsMount::open()?;
+        Ok(Self { path: tracefs.path().to_owned(), is_top: true, tracefs })
+    }
+
+    /// The file system that it belongs to.
+    pub(super) fn tracefs(&self) -> &TracefsMount {
+        &self.tracefs
     }
 
     pub(super) fn path(&self, file: &str) -> PathBuf {
@@ -112,18 +118,6 @@ fn remove(instance: &Path) {
     let _ = fs::write(instance.join("tracing_on"), "0");
     let _ = fs::write(instance.join("events/enable"), "0");
     let _ = fs::remove_dir(instance);
-}
-
-fn find_instances() -> Result<PathBuf, LiveError> {
-    for mount in MOUNTS {
-        let instances = Path::new(mount).join("instances");
-        match fs::read_dir(&instances) {
-            Ok(_) => return Ok(instances),
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-            Err(e) => return Err(LiveError::io(instances, e)),
-        }
-    }
-    Err(LiveError::NoTracefs)
 }
 
 fn remove_leftovers(instances: &Path) {

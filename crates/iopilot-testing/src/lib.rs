@@ -1,0 +1,85 @@
+//! For tests alone: what a test needs of the machine, and how it says that it is skipped.
+//!
+//! A test that needs root, a device or a program asks [`has`] for it first, and returns where it is missing. The harness would count it as
+//! passed, so each skipped test prints a line past the harness. Where the environment names a file in [`LIST`], as `make test` does, the line
+//! is added to it as well: tab-separated, the test and the reason.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// The variable that names the file to which skipped tests are added.
+pub const LIST: &str = "IOPILOT_SKIPPED";
+
+/// Says why the test that runs in this thread does nothing, or not all that it could.
+pub fn skipped(why: &str) {
+    // One line each, whatever an error message holds.
+    let why = why.split_whitespace().collect::<Vec<_>>().join(" ");
+    let test = test();
+    // Straight to the stream: the harness keeps to itself what a passing test prints with macros. In one write, as tests run at once.
+    let _ = std::io::stderr().write_all(format!("skipped: {test}: {why}\n").as_bytes());
+    if let Some(list) = std::env::var_os(LIST) {
+        let added = OpenOptions::new().create(true).append(true).open(&list);
+        let added = added.and_then(|mut list| list.write_all(format!("{test}\t{why}\n").as_bytes()));
+        added.unwrap_or_else(|e| panic!("{}: {e}", Path::new(&list).display()));
+    }
+}
+
+/// Whether all of `needs` are there: `root`, files by their absolute path, and programs by their name. Says what is missing first.
+pub fn has(needs: &[&str]) -> bool {
+    let missing = needs.iter().find(|need| match **need {
+        "root" => !is_root(),
+        path if path.starts_with('/') => !Path::new(path).exists(),
+        program => !is_program(program),
+    });
+    if let Some(missing) = missing {
+        skipped(&format!("needs {missing}"));
+    }
+    missing.is_none()
+}
+
+/// What `IOPILOT_TEST_DATA` names, or else the folder `shared/data` beside the project: `part` of it. Says so where that is missing.
+pub fn data(part: &str) -> Option<PathBuf> {
+    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    let data = std::env::var_os("IOPILOT_TEST_DATA").map_or_else(beside, PathBuf::from).join(part);
+    if data.exists() {
+        return Some(data);
+    }
+    skipped("needs real traces and drives: IOPILOT_TEST_DATA names no folder of them");
+    None
+}
+
+/// Whether this process has the rights of root.
+fn is_root() -> bool {
+    std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
+}
+
+fn is_program(name: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(name).is_file())
+}
+
+/// The program and the function, as the harness calls them.
+fn test() -> String {
+    let program = std::env::current_exe().ok();
+    let program = program.as_deref().and_then(Path::file_stem).and_then(|name| name.to_str()).unwrap_or("test");
+    // Without the hash that cargo appends.
+    let program = program.rsplit_once('-').map_or(program, |(name, _)| name);
+    match std::thread::current().name() {
+        Some(function) if function != "main" => format!("{program}::{function}"),
+        _ => program.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_there_is_found_and_what_is_not_is_missed() {
+        assert!(has(&["/proc/self", "sh"]));
+        assert!(!is_program("no-such-program"));
+        assert_eq!(test(), "iopilot_testing::tests::what_is_there_is_found_and_what_is_not_is_missed");
+    }
+}
