@@ -8,12 +8,6 @@ const TIMES: f64 = 2.0;
 const FIRST_REST: u32 = 7;
 const LONGEST_REST: u32 = 448;
 
-/// Whether the scheduler called `name` remembers what it has served, and so may go another way than one that begins: think times
-/// and seekiness (`as`, `cfq`, `bfq`), the device's peak rate and who looks interactive (`bfq`), latencies (`kyber`).
-pub(crate) fn learns(name: &str) -> bool {
-    matches!(name, "as" | "bfq" | "cfq" | "kyber")
-}
-
 /// A trial begins anew. Where the scheduler in use costs much more than its own trial, check after check, either the model is off or
 /// the scheduler has gone astray: `bfq` takes streams that it serves slowly for soft real-time ones (below 7000 sectors a second),
 /// raises them, and idles for nobody while it does (`bfq_bfqq_softrt_next_start`, `idling_boosts_thr_without_issues`), so that they

@@ -1,7 +1,7 @@
 //! Candidates: schedulers, and grids of their tunables.
 
 use iopilot_block::InputError;
-use iopilot_sched::{SCHEDULERS, SchedulerSpec};
+use iopilot_sched::{SchedulerInfo, SchedulerSpec};
 
 /// More would be a slip of the pen: each is simulated at each check.
 const MOST: usize = 4096;
@@ -33,7 +33,7 @@ fn entries(list: &str) -> Vec<String> {
     let mut entries: Vec<String> = Vec::new();
     for part in list.split(',').map(str::trim) {
         let first = part.split(':').next().unwrap_or_default().trim();
-        let known = SCHEDULERS.iter().any(|s| s.name == first) || ["all", "positional"].contains(&first);
+        let known = SchedulerInfo::of(first).is_some() || SchedulerSpec::group(first).is_some();
         match entries.last_mut() {
             Some(entry) if !known && entry.contains('=') && is_value(first) => {
                 entry.push(',');

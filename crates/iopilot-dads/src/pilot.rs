@@ -1,6 +1,6 @@
 //! [`Pilot`]: collects, tries, decides (GF 4.4.1), check after check.
 
-use crate::astray::{Astray, learns};
+use crate::astray::Astray;
 use crate::change_cost::ChangeCost;
 use crate::confidence::confidence;
 use crate::judge::{Decision, Judge, Reason, Rule, Situation};
@@ -258,7 +258,8 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
         let unsettled = (1..UNSETTLED).contains(&self.unsettled);
         let last = self.last;
         let outcome = if unsettled { None } else { self.outcome(&costs, measured, change) };
-        let astray = measured.zip(present).filter(|_| renew && way == Way::Lasting && learns(self.current().name));
+        let astray =
+            measured.zip(present).filter(|_| renew && way == Way::Lasting && self.current().info().features.learns);
         let astray = astray
             .map(|(measured, trial)| (measured, trial.cost))
             .filter(|&(measured, cost)| self.astray.check(measured, cost, 2.0 * change));

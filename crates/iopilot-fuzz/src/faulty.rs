@@ -1,13 +1,13 @@
 //! Targets with faults, to see that the fuzzer finds them. They are not among [`crate::TARGETS`].
 
-use crate::target::Target;
+use crate::target::{Input, Target};
 
 /// One for each kind of fault.
 pub(crate) static FAULTY: [Target; 4] = [
-    Target { name: "faulty-panic", check: panics },
-    Target { name: "faulty-loop", check: loops },
-    Target { name: "faulty-memory", check: asks_for_memory },
-    Target { name: "faulty-recursion", check: recurses },
+    Target { name: "faulty-panic", input: Input::Other(panics) },
+    Target { name: "faulty-loop", input: Input::Other(loops) },
+    Target { name: "faulty-memory", input: Input::Other(asks_for_memory) },
+    Target { name: "faulty-recursion", input: Input::Other(recurses) },
 ];
 
 /// What most damaged inputs are not, and some are.

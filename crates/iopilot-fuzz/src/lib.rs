@@ -1,7 +1,7 @@
 //! What is fuzzed: every parser of what users give to iopilot, and what is done with that input then.
 //!
 //! A [`Target`] is a plain function of bytes. The fuzzer of this crate runs it on stable Rust, `fuzz/` under cargo-fuzz.
-//! A target panics where there is a fault; what it answers tells inputs apart that make a difference.
+//! A target panics where there is a fault. Trace formats are targets because they are in the table of formats.
 
 mod faulty;
 mod mutate;
@@ -12,4 +12,4 @@ mod used;
 
 pub use mutate::Mutator;
 pub use seeds::seeds;
-pub use target::{TARGETS, Target, fuzz, target};
+pub use target::{TARGETS, TRACES, Target, fuzz, fuzz_traces, target};

@@ -37,7 +37,7 @@ struct Options {
     /// Try this input again, in the only target named.
     #[arg(long, value_name = "FILE")]
     rerun: Option<PathBuf>,
-    /// Write what each target begins with to a folder of its name under DIR, for cargo-fuzz.
+    /// Write what each target begins with under DIR, into the folders that cargo-fuzz expects.
     #[arg(long, value_name = "DIR")]
     write_corpus: Option<PathBuf>,
     /// Fuzz one target in this process; FILE receives each input.
@@ -76,7 +76,7 @@ fn main() -> ExitCode {
 fn run(options: &Options) -> Result<ExitCode> {
     if let Some(path) = &options.rerun {
         let input = fs::read(path).with_context(|| path.display().to_string())?;
-        println!("{}", (options.only()?.check)(&input));
+        println!("{}", options.only()?.check(&input));
     } else if let Some(folder) = &options.write_corpus {
         write_corpus(folder, &options.chosen()?)?;
     } else if let Some(current) = &options.worker {
@@ -89,10 +89,10 @@ fn run(options: &Options) -> Result<ExitCode> {
 
 fn write_corpus(folder: &Path, targets: &[&Target]) -> Result<()> {
     for target in targets {
-        let folder = folder.join(target.name.replace('-', "_"));
+        let folder = folder.join(target.cargo_fuzz_name());
         fs::create_dir_all(&folder)?;
         for (i, seed) in seeds(target.name).iter().enumerate() {
-            fs::write(folder.join(format!("seed-{i}")), seed)?;
+            fs::write(folder.join(format!("{}-{i}", target.name)), target.cargo_fuzz_input(seed))?;
         }
     }
     Ok(())

@@ -12,22 +12,6 @@ use std::path::{Path, PathBuf};
 /// Requests of a shipped trace that are enough.
 const RECORDS: usize = 24;
 
-const BLKPARSE: &str = "  8,0    1        1     0.000000000   300  A  WS 64 + 8 <- (8,1) 0
-  8,0    1        2     0.000000010   300  Q  WS 64 + 8 [a]
-  8,0    1        3     0.000000100   300  Q  WS 72 + 8 [a]
-  8,0    1        4     0.000000150   300  M  WS 72 + 8 [a]
-  8,0    2        1     0.000000050   301  Q  RM 4096 + 16 [b c]
-  8,0    1        5     0.000000200   300  D  WS 64 + 16 (     100) [a]
-  8,0    1        6     0.000000300     0  C  WS 64 + 16 [0]
-  8,0    1        7     0.000000400   300  Q   R 0 + 64 [b]
-  8,0    1        8     0.000000500   300  X   R 0 / 32 [b]
-  8,0    1        9     0.000000600   300  Q FWS [jbd2/sda1-8]
-  8,0    1       10     0.000000700     0  C FWS 0 [0]
-  8,0    1       11     0.000000800   300  R  RM 4096 + 16 [0]
-CPU0 (8,0):
- Reads Queued:           1,      128KiB
-";
-
 const PARAMETERS: &str = "disksim_global Global { Init Seed = 42, Real Seed = 0x2a, Stat definition file = statdefs }
 disksim_iosim IS0 { I/O Trace Time Scale = 1.0 }
 disksim_ioqueue Q0 { Scheduling policy = 3, Cylinder mapping strategy = 1 }
@@ -45,27 +29,9 @@ topology disksim_iodriver driver0 [ disksim_bus bus0 [ disksim_disk disk0 [], di
 pub fn seeds(name: &str) -> Vec<Vec<u8>> {
     let text = |texts: &[&str]| texts.iter().map(|t| t.as_bytes().to_vec()).collect::<Vec<_>>();
     match name {
-        "blkparse" => text(&[BLKPARSE]),
-        "blktrace" => vec![blktrace(false), blktrace(true)],
-        "disksim-validate" => text(&["R Hit 8 16 500.0 20.5\nW Doub 9 1 100.25 7\nR Miss 8 16 1e1 0\n"]),
-        "hp-srt" => vec![hp_srt()],
-        "vscsi" => vec![vscsi()],
-        "fio-iolog" => [
-            text(&["fio version 2 iolog\nx add\nx open\nx read 0 4096\nx wait 10\nx write 4096 512\nx close\n"]),
-            text(&["fio version 3 iolog\n0 x add\n1 x read 0 4096\n5 x trim 0 512\n9 x sync 0 0\n9 x datasync 0 0\n"]),
-            written("fio-iolog"),
-        ]
-        .concat(),
-        "msr" => [
-            text(&[
-                "Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime\n128166372003061629,usr,0,Read,0,512,1\n",
-            ]),
-            written("msr"),
-        ]
-        .concat(),
         "detect" | "reorder" => {
-            let formats = ["blkparse", "blktrace", "disksim-validate", "hp-srt", "vscsi", "alibaba", "parquet", "spc"];
-            formats.into_iter().flat_map(seeds).chain(packed()).collect()
+            let all = Format::ALL.iter().flat_map(|&format| samples(format));
+            all.chain(packed()).collect()
         }
         "disk" => {
             let catalogue = Catalogue::names().filter_map(Catalogue::toml).map(|t| t.as_bytes().to_vec());
@@ -77,7 +43,11 @@ pub fn seeds(name: &str) -> Vec<Vec<u8>> {
         "scheduler" => schedulers(),
         "disksim-parameters" => [text(&[PARAMETERS]), vec![whole_system()]].concat(),
         faulty if faulty.starts_with("faulty-") => text(&["0.5 0 8 16 1\n"]),
-        format => written(format),
+        format => {
+            let format: Format = format.parse().expect("the name of a target");
+            let written = if format.is_writable() { written(format) } else { Vec::new() };
+            samples(format).into_iter().chain(written).collect()
+        }
     }
 }
 
@@ -131,16 +101,28 @@ fn whole_system() -> Vec<u8> {
 
 /// The files of a folder of the source tree whose names end in `ending`, in order of name.
 fn shipped(folder: &str, ending: &str) -> Vec<Vec<u8>> {
+    files(folder, |path| path.extension().is_some_and(|e| e == ending))
+}
+
+/// Those files of a folder of the source tree that are `wanted`, in order of name.
+fn files(folder: &str, wanted: impl Fn(&Path) -> bool) -> Vec<Vec<u8>> {
     let entries = std::fs::read_dir(root().join(folder)).expect("the source tree is there");
     let mut paths: Vec<_> = entries.flatten().map(|e| e.path()).collect();
-    paths.retain(|p| p.extension().is_some_and(|e| e == ending));
+    paths.retain(|path| wanted(path));
     paths.sort();
     paths.iter().map(|p| std::fs::read(p).expect("the source tree can be read")).collect()
 }
 
+/// The samples of a format, in order of name.
+fn samples(format: Format) -> Vec<Vec<u8>> {
+    let named = |path: &Path| {
+        path.file_name().and_then(|n| n.to_str()).is_some_and(|n| n.split('.').next() == Some(format.name()))
+    };
+    files("crates/iopilot-trace/samples", named)
+}
+
 /// The beginnings of two shipped traces in a format that can be written.
-fn written(format: &str) -> Vec<Vec<u8>> {
-    let format: Format = format.parse().expect("the name of a format");
+fn written(format: Format) -> Vec<Vec<u8>> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("seed");
     let write = |records: Vec<TraceRecord>| {
@@ -177,54 +159,4 @@ fn schedulers() -> Vec<Vec<u8>> {
     let lists = ["all", "bfq:low_latency=0:slice_idle=4,cfq:slice_idle=0", "mq-deadline:fifo_batch=4,vscan:r=0.4"];
     let lists = lists.into_iter().map(str::to_owned).filter(|l| SchedulerSpec::parse_list(l).is_ok());
     lists.chain(names.chunks(3).map(|c| c.join(","))).map(String::into_bytes).collect()
-}
-
-/// Events of queueing, issue and completion, in either byte order.
-fn blktrace(swapped: bool) -> Vec<u8> {
-    const QUEUE: u32 = 1 | 1 << 16 | 1 << 20;
-    const ISSUE: u32 = 7 | 1 << 16 | 1 << 22;
-    const COMPLETE: u32 = 8 | 1 << 16 | 1 << 23;
-    const NAME: u32 = 1 << 26;
-    let mut bytes = Vec::new();
-    let mut put = |value: u64, size: usize| match swapped {
-        true => bytes.extend(&value.to_be_bytes()[8 - size..]),
-        false => bytes.extend(&value.to_le_bytes()[..size]),
-    };
-    for (time, sector, action, payload) in
-        [(0, 0, NAME, "a\0"), (100, 8, QUEUE, ""), (150, 16, QUEUE, ""), (200, 8, ISSUE, ""), (300, 8, COMPLETE, "")]
-    {
-        // Magic, sequence, time, sector, bytes, action, process, device, CPU, error and payload.
-        for (value, size) in [(0x6561_7407, 4), (1, 4), (time, 8), (sector, 8), (4096, 4), (action.into(), 4), (77, 4)]
-        {
-            put(value, size);
-        }
-        for (value, size) in [(8 << 20, 4), (1, 4), (0, 2), (payload.len() as u64, 2)] {
-            put(value, size);
-        }
-        payload.bytes().for_each(|byte| put(byte.into(), 1));
-    }
-    bytes
-}
-
-fn hp_srt() -> Vec<u8> {
-    let mut bytes = b"$$TR_IOREC-1.3\ndisks = { 0 -> { disktype = hp335h, sectorsize = 256 } };\n\x0c".to_vec();
-    for second in 0..3 {
-        let record: [i32; 14] = [56, 0x4_0001, second, 5, 174, 19_687, 4096, 16, 8, 4, 1, 27, 0, 1];
-        record.iter().for_each(|word| bytes.extend(word.to_be_bytes()));
-    }
-    bytes
-}
-
-fn vscsi() -> Vec<u8> {
-    let mut bytes = Vec::new();
-    for (length, command, block, time) in [(512u32, 0x28u16, 8u64, 100u64), (4096, 0x2a, 16, 200), (0, 0x35, 0, 300)] {
-        bytes.extend(1u32.to_le_bytes());
-        bytes.extend(length.to_le_bytes());
-        bytes.extend(1u32.to_le_bytes());
-        bytes.extend(command.to_le_bytes());
-        bytes.extend(0x100u16.to_le_bytes());
-        bytes.extend(block.to_le_bytes());
-        bytes.extend(time.to_le_bytes());
-    }
-    bytes
 }

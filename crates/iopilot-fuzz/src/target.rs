@@ -3,59 +3,64 @@
 use crate::faulty::FAULTY;
 use crate::traces::{reordered, trace};
 use crate::used;
+use iopilot_trace::Format;
 
 /// One thing that is fuzzed.
 #[derive(Clone, Copy)]
 pub struct Target {
     /// Its name: a trace format, or what is described.
     pub name: &'static str,
-    /// Reads the input and uses what it says.
+    pub(crate) input: Input,
+}
+
+/// What a target's input is.
+#[derive(Clone, Copy)]
+pub(crate) enum Input {
+    /// A trace in one format.
+    Trace(Format),
+    /// What this function reads and uses.
+    Other(fn(&[u8]) -> String),
+}
+
+impl Target {
+    /// Reads `bytes` and uses what they say. The answer tells inputs apart that make a difference.
     ///
     /// # Panics
     /// Where there is a fault: what fuzzing looks for.
-    pub check: fn(&[u8]) -> String,
+    pub fn check(&self, bytes: &[u8]) -> String {
+        match self.input {
+            Input::Trace(format) => trace(bytes, Some(format)),
+            Input::Other(check) => check(bytes),
+        }
+    }
 }
 
-macro_rules! traces {
-    ($($name:literal),*) => {
-        [$(Target { name: $name, check: |bytes| trace(bytes, Some($name)) }),*]
-    };
+const fn other(name: &'static str, check: fn(&[u8]) -> String) -> Target {
+    Target { name, input: Input::Other(check) }
 }
-
-const TRACES: [Target; 14] = traces!(
-    "blkparse",
-    "blktrace",
-    "fio-iolog",
-    "disksim",
-    "disksim-validate",
-    "hp-srt",
-    "msr",
-    "msr-ms",
-    "spc",
-    "vscsi",
-    "cloudphysics",
-    "mqsim",
-    "alibaba",
-    "parquet"
-);
 
 const OTHERS: [Target; 8] = [
-    Target { name: "detect", check: |bytes| trace(bytes, None) },
-    Target { name: "reorder", check: reordered },
-    Target { name: "disk", check: |bytes| text(bytes, used::disk) },
-    Target { name: "machine", check: |bytes| text(bytes, used::machine) },
-    Target { name: "fio-job", check: |bytes| text(bytes, used::fio_job) },
-    Target { name: "ganger", check: |bytes| text(bytes, used::ganger) },
-    Target { name: "scheduler", check: |bytes| text(bytes, used::scheduler) },
-    Target { name: "disksim-parameters", check: |bytes| text(bytes, used::disksim_parameters) },
+    other("detect", |bytes| trace(bytes, None)),
+    other("reorder", reordered),
+    other("disk", |bytes| text(bytes, used::disk)),
+    other("machine", |bytes| text(bytes, used::machine)),
+    other("fio-job", |bytes| text(bytes, used::fio_job)),
+    other("ganger", |bytes| text(bytes, used::ganger)),
+    other("scheduler", |bytes| text(bytes, used::scheduler)),
+    other("disksim-parameters", |bytes| text(bytes, used::disksim_parameters)),
 ];
 
-/// All of them: a trace format each, its detection and reordering, and each description that users write.
+/// All of them: each trace format of the table, detection and reordering, and each description that users write.
 pub const TARGETS: &[Target] = &{
-    let mut all = [OTHERS[0]; TRACES.len() + OTHERS.len()];
+    let formats = Format::ALL;
+    let mut all = [OTHERS[0]; Format::ALL.len() + OTHERS.len()];
     let mut i = 0;
     while i < all.len() {
-        all[i] = if i < TRACES.len() { TRACES[i] } else { OTHERS[i - TRACES.len()] };
+        all[i] = if i < formats.len() {
+            Target { name: formats[i].name(), input: Input::Trace(formats[i]) }
+        } else {
+            OTHERS[i - formats.len()]
+        };
         i += 1;
     }
     all
@@ -71,8 +76,42 @@ pub fn target(name: &str) -> Option<&'static Target> {
 /// # Panics
 /// Where there is a fault, and where there is no such target.
 pub fn fuzz(name: &str, bytes: &[u8]) {
-    let target = target(name).expect("the name of a target");
-    (target.check)(bytes);
+    target(name).expect("the name of a target").check(bytes);
+}
+
+/// The one target of cargo-fuzz for all trace formats: the first byte of an input is the format's place in the table.
+pub const TRACES: &str = "traces";
+
+/// Reads the trace behind the first byte of `input` in the format of that place; `false` where there is none.
+///
+/// # Panics
+/// Where there is a fault.
+pub fn fuzz_traces(input: &[u8]) -> bool {
+    let Some((&place, bytes)) = input.split_first() else { return false };
+    let Some(&format) = Format::ALL.get(usize::from(place)) else { return false };
+    trace(bytes, Some(format));
+    true
+}
+
+impl Target {
+    /// The target of cargo-fuzz that includes this one.
+    pub fn cargo_fuzz_name(&self) -> String {
+        match self.input {
+            Input::Trace(_) => TRACES.to_owned(),
+            Input::Other(_) => self.name.replace('-', "_"),
+        }
+    }
+
+    /// `seed` as an input of [`Self::cargo_fuzz_name`].
+    pub fn cargo_fuzz_input(&self, seed: &[u8]) -> Vec<u8> {
+        match self.input {
+            Input::Trace(format) => {
+                let place = Format::ALL.iter().position(|f| *f == format).expect("every format is listed");
+                [&[u8::try_from(place).expect("there are fewer than 256 formats")], seed].concat()
+            }
+            Input::Other(_) => seed.to_vec(),
+        }
+    }
 }
 
 /// Descriptions are text: what is not, the file's reader refuses before.
@@ -94,18 +133,24 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn every_format_is_fuzzed() {
-        for name in iopilot_trace::Format::NAMES {
-            assert!(target(name).is_some(), "{name}");
+    fn every_target_is_also_one_of_cargo_fuzz() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz");
+        let files = std::fs::read_dir(folder.join("fuzz_targets")).unwrap();
+        let files = files.map(|e| e.unwrap().file_name().into_string().unwrap()).collect::<BTreeSet<_>>();
+        let ours: BTreeSet<_> = TARGETS.iter().map(|t| format!("{}.rs", t.cargo_fuzz_name())).collect();
+        assert_eq!(files, ours);
+        let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+        for file in ours {
+            assert!(manifest.contains(&format!("path = \"fuzz_targets/{file}\"")), "fuzz/Cargo.toml: no {file}");
         }
     }
 
     #[test]
-    fn every_target_is_also_one_of_cargo_fuzz() {
-        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/fuzz_targets");
-        let files = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
-        let ours: BTreeSet<_> = TARGETS.iter().map(|t| format!("{}.rs", t.name.replace('-', "_"))).collect();
-        assert_eq!(files.collect::<BTreeSet<_>>(), ours);
+    fn an_input_of_cargo_fuzz_names_its_format() {
+        let target = target("spc").unwrap();
+        let input = target.cargo_fuzz_input(b"0,8,512,R,0.5");
+        assert!(fuzz_traces(&input) && input.ends_with(b"R,0.5"));
+        assert!(!fuzz_traces(b"") && !fuzz_traces(&[u8::MAX]));
     }
 
     #[test]
@@ -114,7 +159,7 @@ mod tests {
             let seeds = seeds(target.name);
             assert!(!seeds.is_empty(), "{}", target.name);
             for seed in seeds {
-                let answer = (target.check)(&seed);
+                let answer = target.check(&seed);
                 assert!(answer.starts_with("ok"), "{}: {answer}", target.name);
             }
         }
@@ -124,6 +169,6 @@ mod tests {
     fn the_disks_of_a_whole_system_serve_requests() {
         let target = target("disksim-parameters").expect("the name of a target");
         let system = seeds(target.name).pop().expect("there are some");
-        assert_eq!((target.check)(&system), "ok, read");
+        assert_eq!(target.check(&system), "ok, read");
     }
 }

@@ -2,15 +2,14 @@
 
 use crate::target::refused;
 use crate::used::replayed;
-use iopilot_trace::{InferOptions, ReadOptions, TraceReader, TraceRecord, TraceStats, infer};
+use iopilot_trace::{Format, InferOptions, ReadOptions, TraceReader, TraceRecord, TraceStats, infer};
 use std::io::Cursor;
 
 /// More are read, but not kept.
 const KEPT: usize = 512;
 
-/// A trace in the format called `format`, or in whichever it looks like.
-pub(crate) fn trace(bytes: &[u8], format: Option<&str>) -> String {
-    let format = format.map(|name| name.parse().expect("the name of a format"));
+/// A trace in `format`, or in whichever it looks like.
+pub(crate) fn trace(bytes: &[u8], format: Option<Format>) -> String {
     read(bytes, &ReadOptions { format, ..ReadOptions::default() })
 }
 

@@ -38,7 +38,7 @@ pub(crate) fn run(options: &Options, target: &Target, current: &Path) -> Result<
         block.extend((input.len() as u64).to_le_bytes());
         block.extend(&input);
         file.write_all_at(&block, 0)?;
-        let answer = kind(&(target.check)(&input));
+        let answer = kind(&target.check(&input));
         if answers.insert(answer) && pool.len() < POOL {
             pool.push(input);
         }

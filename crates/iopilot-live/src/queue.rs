@@ -3,6 +3,7 @@
 use crate::LiveError;
 use crate::vdisk::before_all_others;
 use iopilot_block::SECTOR_BYTES;
+use iopilot_sched::NO_SCHEDULER;
 use rustix::fs::{major, minor};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -73,7 +74,7 @@ impl BlockQueue {
         }
         let queue = Self { name: name(&sysfs), sysfs };
         match queue.read("scheduler") {
-            Ok(text) if text != "none" => Ok(queue),
+            Ok(text) if text != NO_SCHEDULER => Ok(queue),
             _ if queue.sysfs.join("mq").exists() => Ok(queue),
             _ => Err(wrong("its driver has no request queue, so that there is nothing to schedule")),
         }

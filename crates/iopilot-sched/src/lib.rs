@@ -61,7 +61,9 @@ pub use queue_scheduler::{
     AgedTunables, CylinderTunables, IoQueueTunables, PositionTunables, QueueScheduler, QueueTunables, SlackTunables,
     VscanCylTunables, WeightedTunables,
 };
-pub use registry::{AnyScheduler, Lineage, SCHEDULERS, SchedulerInfo, SchedulerSpec};
+pub use registry::{
+    AnyScheduler, Features, KERNEL_DEFAULT, Lineage, NO_SCHEDULER, SCHEDULERS, SchedulerInfo, SchedulerSpec,
+};
 pub use scan::{Scan, Sweep};
 pub use scheduler::{Dispatch, Environment, Scheduler};
 pub use sorted::SortedIndex;

@@ -1,4 +1,7 @@
-//! Every scheduler by name, and [`AnyScheduler`], which is any of them.
+//! The table of schedulers, and [`AnyScheduler`], which is any of them.
+//!
+//! To add a scheduler, write its file, add a row to the table below, and a section to the page `docs/schedulers.md`.
+//! Tests name what is missing.
 
 use crate::{
     AgedTunables, CylinderTunables, IoQueueTunables, Policy, PositionTunables, QueueScheduler, SlackTunables,
@@ -24,6 +27,37 @@ pub enum Lineage {
     Positional,
 }
 
+/// What others must know of a scheduler to run it, besides its lineage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Features {
+    /// Whether a request holds a scheduler tag (`hctx->sched_tags`) while it is queued, and takes a driver tag only when
+    /// it is dispatched. Without, it holds a driver tag from the start, and the queue's depth is the adapter's
+    /// (`blk_mq_get_tag`, Linux 6.x). False for all before Linux 6.x, which have no tags.
+    pub scheduler_tags: bool,
+    /// Whether it decides by what it has served before: think times, seekiness, the device's rate, latencies. Such a
+    /// scheduler may decide otherwise than one that was just put in place.
+    pub learns: bool,
+}
+
+impl Features {
+    /// A scheduler that holds no tags and learns nothing.
+    pub const NONE: Self = Self { scheduler_tags: false, learns: false };
+
+    const fn scheduler_tags(self) -> Self {
+        Self { scheduler_tags: true, ..self }
+    }
+
+    const fn learns(self) -> Self {
+        Self { learns: true, ..self }
+    }
+}
+
+/// The kernel's name for no scheduler at all: requests go from the CPUs' queues straight to the driver.
+pub const NO_SCHEDULER: &str = "none";
+
+/// What Linux 6.x gives a disk with one hardware queue where nobody chooses (`elevator_get_default`).
+pub const KERNEL_DEFAULT: &str = "mq-deadline";
+
 /// What there is to know of a scheduler before making one.
 #[derive(Clone, Copy, Debug)]
 pub struct SchedulerInfo {
@@ -31,19 +65,29 @@ pub struct SchedulerInfo {
     pub name: &'static str,
     /// Where it comes from.
     pub lineage: Lineage,
+    /// What others must know to run it.
+    pub features: Features,
     /// What it does, in a line.
     pub summary: &'static str,
     /// Its tunables.
     pub tunables: &'static [Tunable],
 }
 
-/// Lists the schedulers once: `Variant(Type), "name", Lineage, "summary", TUNABLES, constructor;`.
+impl SchedulerInfo {
+    /// That of the scheduler called `name`; `None` where there is none.
+    pub fn of(name: &str) -> Option<&'static Self> {
+        SCHEDULERS.iter().find(|s| s.name == name)
+    }
+}
+
+/// Lists the schedulers once: `Variant(Type), "name", Lineage [features], "summary", TUNABLES, constructor;`.
 macro_rules! schedulers {
-    ($($variant:ident($ty:ty), $name:literal, $lineage:ident, $summary:literal, $tunables:expr, |$env:pat_param| $new:expr;)*) => {
+    ($($variant:ident($ty:ty), $name:literal, $lineage:ident [$($feature:ident)*], $summary:literal, $tunables:expr, |$env:pat_param| $new:expr;)*) => {
         /// Every scheduler there is.
         pub const SCHEDULERS: &[SchedulerInfo] = &[$(SchedulerInfo {
             name: $name,
             lineage: Lineage::$lineage,
+            features: Features::NONE$(.$feature())*,
             summary: $summary,
             tunables: $tunables,
         },)*];
@@ -72,7 +116,7 @@ macro_rules! schedulers {
                 let name = match self {
                     $(Self::$variant(_) => $name,)*
                 };
-                SCHEDULERS.iter().find(|s| s.name == name).expect("every variant is listed")
+                SchedulerInfo::of(name).expect("every variant is listed")
             }
         }
 
@@ -132,36 +176,36 @@ macro_rules! schedulers {
 }
 
 schedulers! {
-    Fcfs(Fcfs), "fcfs", Classic, "first come, first served; never merges", &[], |_| Fcfs::new();
-    Sstf(Sstf), "sstf", Classic, "shortest seek time first, by distance in sectors", &[], |_| Sstf::new();
-    Scan(Scan), "scan", Classic, "the elevator, turning at the edges of the disk", &[], |env| Scan::to_the_edge(env);
-    Look(Scan), "look", Classic, "the elevator, turning at the last request", &[], |_| Scan::to_the_last();
-    CScan(CircularScan), "cscan", Classic, "the elevator one way, back to the first sector", &[], |_| CircularScan::new();
-    CLook(CircularScan), "clook", Classic, "the elevator one way, back to the lowest request", &[], |_| CircularScan::new();
-    Vscan(Vscan), "vscan", Classic, "V(R): nearest first, with a penalty for reversing", VscanTunables::SPECS, |env| Vscan::new(env);
-    Noop(Noop), "noop", Linux2_6, "first in, first out, with back merging", &[], |_| Noop::new();
-    Fifo(Fcfs), "fifo", Linux2_6, "first in, first out, without merging", &[], |_| Fcfs::new();
-    Deadline(Deadline), "deadline", Linux2_6, "sector order in batches, with deadlines", DeadlineTunables::SPECS, |_| Deadline::new();
-    Anticipatory(Anticipatory), "as", Linux2_6, "anticipatory: waits for the process that just read", AnticipatoryTunables::SPECS, |_| Anticipatory::new();
-    Cfq(Cfq), "cfq", Linux2_6, "slices of disk time for each process, idling, priorities", CfqTunables::SPECS, |_| Cfq::new();
-    Vr(Vr), "vr", Linux2_6, "V(R) with merging and deadlines: SSTF to SCAN", VrTunables::SPECS, |_| Vr::new();
-    None(NoScheduler), "none", Linux6, "no scheduler: first in, first out on each CPU", &[], |env| NoScheduler::new(env);
-    MqDeadline(MqDeadline), "mq-deadline", Linux6, "sector order in batches, deadlines and priority classes", MqDeadlineTunables::SPECS, |env| MqDeadline::new(env);
-    Kyber(Kyber), "kyber", Linux6, "tokens for reads and writes that follow the latencies seen", KyberTunables::SPECS, |env| Kyber::new(env);
-    Bfq(Bfq), "bfq", Linux6, "budgets in proportion to weights, idling, raised weights for latency", BfqTunables::SPECS, |env| Bfq::new(env);
-    LookCyl(QueueScheduler<CylinderTunables>), "look-cyl", Positional, "the elevator by cylinder, turning at the last request", CylinderTunables::SPECS, |env| QueueScheduler::new(Policy::ElevatorCyl, env);
-    CLookCyl(QueueScheduler<CylinderTunables>), "clook-cyl", Positional, "the elevator by cylinder, one way", CylinderTunables::SPECS, |env| QueueScheduler::new(Policy::CycleCyl, env);
-    SstfCyl(QueueScheduler<CylinderTunables>), "sstf-cyl", Positional, "shortest seek time first, by distance in cylinders", CylinderTunables::SPECS, |env| QueueScheduler::new(Policy::SstfCyl, env);
-    VscanCyl(QueueScheduler<VscanCylTunables>), "vscan-cyl", Positional, "V(R) by cylinder: nearest first, with a penalty for reversing", VscanCylTunables::SPECS, |env| QueueScheduler::new(Policy::VscanCyl, env);
-    Sptf(QueueScheduler<PositionTunables>), "sptf", Positional, "shortest positioning time first: seek and rotation", PositionTunables::SPECS, |env| QueueScheduler::new(Policy::Sptf, env);
-    Spctf(QueueScheduler<PositionTunables>), "spctf", Positional, "shortest positioning time first, the disk's cache considered", PositionTunables::SPECS, |env| QueueScheduler::new(Policy::Spctf, env);
-    Satf(QueueScheduler<PositionTunables>), "satf", Positional, "shortest access time first: seek, rotation and transfer", PositionTunables::SPECS, |env| QueueScheduler::new(Policy::Satf, env);
-    AgedSptf(QueueScheduler<AgedTunables>), "aged-sptf", Positional, "SPTF, positioning time less a share of the wait", AgedTunables::SPECS, |env| QueueScheduler::new(Policy::Asptf, env);
-    WeightedSptf(QueueScheduler<WeightedTunables>), "weighted-sptf", Positional, "SPTF, positioning time shrinking with the wait", WeightedTunables::SPECS, |env| QueueScheduler::new(Policy::Wptf, env);
-    SptfSw(QueueScheduler<SlackTunables>), "sptf-sw", Positional, "SPTF, of the nearly shortest the least seek", SlackTunables::SPECS, |env| QueueScheduler::new(Policy::SptfSeekWeight, env);
-    SptfRw(QueueScheduler<SlackTunables>), "sptf-rw", Positional, "SPTF, of the nearly shortest the most rotation", SlackTunables::SPECS, |env| QueueScheduler::new(Policy::SptfRotWeight, env);
-    Tsps(QueueScheduler<PositionTunables>), "tsps", Positional, "batches of eight, each on the shortest tour", PositionTunables::SPECS, |env| QueueScheduler::new(Policy::Tsps, env);
-    IoQueue(QueueScheduler<IoQueueTunables>), "ioqueue", Positional, "any of DiskSim's 28 policies, with its queues and schemes", IoQueueTunables::SPECS, |env| QueueScheduler::new(Policy::CycleLbn, env);
+    Fcfs(Fcfs), "fcfs", Classic [], "first come, first served; never merges", &[], |_| Fcfs::new();
+    Sstf(Sstf), "sstf", Classic [], "shortest seek time first, by distance in sectors", &[], |_| Sstf::new();
+    Scan(Scan), "scan", Classic [], "the elevator, turning at the edges of the disk", &[], |env| Scan::to_the_edge(env);
+    Look(Scan), "look", Classic [], "the elevator, turning at the last request", &[], |_| Scan::to_the_last();
+    CScan(CircularScan), "cscan", Classic [], "the elevator one way, back to the first sector", &[], |_| CircularScan::new();
+    CLook(CircularScan), "clook", Classic [], "the elevator one way, back to the lowest request", &[], |_| CircularScan::new();
+    Vscan(Vscan), "vscan", Classic [], "V(R): nearest first, with a penalty for reversing", VscanTunables::SPECS, |env| Vscan::new(env);
+    Noop(Noop), "noop", Linux2_6 [], "first in, first out, with back merging", &[], |_| Noop::new();
+    Fifo(Fcfs), "fifo", Linux2_6 [], "first in, first out, without merging", &[], |_| Fcfs::new();
+    Deadline(Deadline), "deadline", Linux2_6 [], "sector order in batches, with deadlines", DeadlineTunables::SPECS, |_| Deadline::new();
+    Anticipatory(Anticipatory), "as", Linux2_6 [learns], "anticipatory: waits for the process that just read", AnticipatoryTunables::SPECS, |_| Anticipatory::new();
+    Cfq(Cfq), "cfq", Linux2_6 [learns], "slices of disk time for each process, idling, priorities", CfqTunables::SPECS, |_| Cfq::new();
+    Vr(Vr), "vr", Linux2_6 [], "V(R) with merging and deadlines: SSTF to SCAN", VrTunables::SPECS, |_| Vr::new();
+    None(NoScheduler), "none", Linux6 [], "no scheduler: first in, first out on each CPU", &[], |env| NoScheduler::new(env);
+    MqDeadline(MqDeadline), "mq-deadline", Linux6 [scheduler_tags], "sector order in batches, deadlines and priority classes", MqDeadlineTunables::SPECS, |env| MqDeadline::new(env);
+    Kyber(Kyber), "kyber", Linux6 [scheduler_tags learns], "tokens for reads and writes that follow the latencies seen", KyberTunables::SPECS, |env| Kyber::new(env);
+    Bfq(Bfq), "bfq", Linux6 [scheduler_tags learns], "budgets in proportion to weights, idling, raised weights for latency", BfqTunables::SPECS, |env| Bfq::new(env);
+    LookCyl(QueueScheduler<CylinderTunables>), "look-cyl", Positional [], "the elevator by cylinder, turning at the last request", CylinderTunables::SPECS, |env| QueueScheduler::new(Policy::ElevatorCyl, env);
+    CLookCyl(QueueScheduler<CylinderTunables>), "clook-cyl", Positional [], "the elevator by cylinder, one way", CylinderTunables::SPECS, |env| QueueScheduler::new(Policy::CycleCyl, env);
+    SstfCyl(QueueScheduler<CylinderTunables>), "sstf-cyl", Positional [], "shortest seek time first, by distance in cylinders", CylinderTunables::SPECS, |env| QueueScheduler::new(Policy::SstfCyl, env);
+    VscanCyl(QueueScheduler<VscanCylTunables>), "vscan-cyl", Positional [], "V(R) by cylinder: nearest first, with a penalty for reversing", VscanCylTunables::SPECS, |env| QueueScheduler::new(Policy::VscanCyl, env);
+    Sptf(QueueScheduler<PositionTunables>), "sptf", Positional [], "shortest positioning time first: seek and rotation", PositionTunables::SPECS, |env| QueueScheduler::new(Policy::Sptf, env);
+    Spctf(QueueScheduler<PositionTunables>), "spctf", Positional [], "shortest positioning time first, the disk's cache considered", PositionTunables::SPECS, |env| QueueScheduler::new(Policy::Spctf, env);
+    Satf(QueueScheduler<PositionTunables>), "satf", Positional [], "shortest access time first: seek, rotation and transfer", PositionTunables::SPECS, |env| QueueScheduler::new(Policy::Satf, env);
+    AgedSptf(QueueScheduler<AgedTunables>), "aged-sptf", Positional [], "SPTF, positioning time less a share of the wait", AgedTunables::SPECS, |env| QueueScheduler::new(Policy::Asptf, env);
+    WeightedSptf(QueueScheduler<WeightedTunables>), "weighted-sptf", Positional [], "SPTF, positioning time shrinking with the wait", WeightedTunables::SPECS, |env| QueueScheduler::new(Policy::Wptf, env);
+    SptfSw(QueueScheduler<SlackTunables>), "sptf-sw", Positional [], "SPTF, of the nearly shortest the least seek", SlackTunables::SPECS, |env| QueueScheduler::new(Policy::SptfSeekWeight, env);
+    SptfRw(QueueScheduler<SlackTunables>), "sptf-rw", Positional [], "SPTF, of the nearly shortest the most rotation", SlackTunables::SPECS, |env| QueueScheduler::new(Policy::SptfRotWeight, env);
+    Tsps(QueueScheduler<PositionTunables>), "tsps", Positional [], "batches of eight, each on the shortest tour", PositionTunables::SPECS, |env| QueueScheduler::new(Policy::Tsps, env);
+    IoQueue(QueueScheduler<IoQueueTunables>), "ioqueue", Positional [], "any of DiskSim's 28 policies, with its queues and schemes", IoQueueTunables::SPECS, |env| QueueScheduler::new(Policy::CycleLbn, env);
 }
 
 /// A scheduler and the tunables to set on it, as written on a command line: `bfq:low_latency=0:slice_idle=4`.
@@ -184,6 +228,15 @@ impl SchedulerSpec {
         Self::of(|lineage| lineage == Lineage::Positional)
     }
 
+    /// The schedulers that one word in a list stands for: `all` or `positional`.
+    pub fn group(name: &str) -> Option<Vec<Self>> {
+        match name {
+            "all" => Some(Self::all()),
+            "positional" => Some(Self::positional()),
+            _ => None,
+        }
+    }
+
     fn of(wanted: impl Fn(Lineage) -> bool) -> Vec<Self> {
         let listed = SCHEDULERS.iter().filter(|s| wanted(s.lineage));
         listed.map(|s| Self { name: s.name, settings: Vec::new() }).collect()
@@ -196,7 +249,7 @@ impl SchedulerSpec {
     pub fn parse(text: &str) -> Result<Self, InputError> {
         let mut parts = text.split(':');
         let name = parts.next().unwrap_or_default().trim();
-        let Some(info) = SCHEDULERS.iter().find(|s| s.name == name) else {
+        let Some(info) = SchedulerInfo::of(name) else {
             let names = SCHEDULERS.iter().map(|s| s.name);
             let expected = match suggest(name, names.clone()) {
                 Some(near) => format!("a scheduler; did you mean `{near}`?"),
@@ -248,10 +301,9 @@ impl SchedulerSpec {
     pub fn parse_list(text: &str) -> Result<Vec<Self>, InputError> {
         let mut specs = Vec::new();
         for part in text.split(',').map(str::trim) {
-            match part {
-                "all" => specs.extend(Self::all()),
-                "positional" => specs.extend(Self::positional()),
-                _ => specs.push(Self::parse(part)?),
+            match Self::group(part) {
+                Some(group) => specs.extend(group),
+                None => specs.push(Self::parse(part)?),
             }
         }
         Ok(specs)
@@ -269,9 +321,14 @@ impl SchedulerSpec {
         Ok(scheduler)
     }
 
+    /// What there is to know of the scheduler.
+    pub fn info(&self) -> &'static SchedulerInfo {
+        SchedulerInfo::of(self.name).expect("names are taken from the list")
+    }
+
     /// Where it comes from.
     pub fn lineage(&self) -> Lineage {
-        SCHEDULERS.iter().find(|s| s.name == self.name).expect("names are taken from the list").lineage
+        self.info().lineage
     }
 }
 
@@ -314,6 +371,15 @@ mod tests {
             .map(|s| s.name)
             .collect();
         assert_eq!(blind, ["ioqueue"], "whose policy is to be chosen");
+    }
+
+    #[test]
+    fn tags_are_of_linux_6() {
+        for info in SCHEDULERS.iter().filter(|s| s.features.scheduler_tags) {
+            assert_eq!(info.lineage, Lineage::Linux6, "{}: schedulers before blk-mq have no tags", info.name);
+        }
+        assert!(SchedulerInfo::of(KERNEL_DEFAULT).is_some_and(|s| s.features.scheduler_tags));
+        assert!(SchedulerInfo::of(NO_SCHEDULER).is_some_and(|s| s.features == Features::NONE));
     }
 
     #[test]

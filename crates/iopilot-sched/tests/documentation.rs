@@ -6,12 +6,15 @@ use iopilot_sched::SCHEDULERS;
 fn the_page_names_every_scheduler_and_tunable() {
     let page = include_str!("../../../docs/schedulers.md");
     for scheduler in SCHEDULERS {
-        assert!(page.contains(&format!("| `{}` |", scheduler.name)), "{} is missing", scheduler.name);
-        let section = page.split(&format!("\n### `{}`\n", scheduler.name)).nth(1).unwrap_or_default();
+        let name = scheduler.name;
+        assert!(page.contains(&format!("| `{name}` |")), "docs/schedulers.md: no row `| `{name}` | … |`");
+        let section = page.split(&format!("\n### `{name}`\n")).nth(1).unwrap_or_default();
         let section = section.split("\n### ").next().unwrap_or_default();
+        let needed = !scheduler.tunables.is_empty();
+        assert!(!needed || !section.is_empty(), "docs/schedulers.md: no section \"### `{name}`\" for its tunables");
         for t in scheduler.tunables {
             let row = format!("| `{}` | {} | {} |", t.name, t.unit, t.default);
-            assert!(section.contains(&row), "{}: no row `{row}`", scheduler.name);
+            assert!(section.contains(&row), "docs/schedulers.md, {name}: no row `{row}`");
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::cpu_overheads::CpuOverheads;
 use crate::plug::Plugging;
 use crate::tags::TagRule;
 use iopilot_block::{InputError, SECTOR_BYTES};
-use iopilot_sched::Lineage;
+use iopilot_sched::{Lineage, SchedulerInfo};
 use serde::Deserialize;
 
 /// `ATA_MAX_QUEUE`.
@@ -74,17 +74,19 @@ impl BlockConfig {
     }
 
     /// What holds for `scheduler` on a device that takes `device_depth` requests at once.
-    pub(crate) fn resolve(&self, scheduler: &str, lineage: Lineage, device_depth: u32, host: &CpuOverheads) -> Queue {
+    pub(crate) fn resolve(&self, scheduler: &SchedulerInfo, device_depth: u32, host: &CpuOverheads) -> Queue {
+        let lineage = scheduler.lineage;
         // Who orders by position decides at each dispatch, and would be overruled by a queue in the disk.
         let depth = if lineage == Lineage::Positional { 1 } else { device_depth };
         let queue_depth = self.queue_depth.unwrap_or(depth).clamp(1, device_depth);
         let modern = lineage == Lineage::Linux6;
         let classic = matches!(lineage, Lineage::Classic | Lineage::Positional);
         let tags = self.host_tags.unwrap_or(queue_depth.max(SATA_TAGS));
-        let nr_requests = match scheduler {
-            "none" => tags,
-            _ if modern => self.nr_requests.unwrap_or(2 * tags.min(128)),
-            _ => self.nr_requests.unwrap_or(128),
+        let scheduler_tags = scheduler.features.scheduler_tags;
+        let nr_requests = match (modern, scheduler_tags) {
+            (true, false) => tags,
+            (true, true) => self.nr_requests.unwrap_or(2 * tags.min(128)),
+            (false, _) => self.nr_requests.unwrap_or(128),
         };
         let kib = self.max_sectors_kb.unwrap_or(if modern { 1280 } else { 512 });
         let plugging = match (self.plug.unwrap_or(!classic), modern) {
@@ -99,8 +101,8 @@ impl BlockConfig {
             nomerges: self.nomerges,
             queue_depth,
             plugging,
-            lookahead: self.lookahead.unwrap_or(!classic) && scheduler != "none",
-            retries: modern && scheduler != "none",
+            lookahead: self.lookahead.unwrap_or(!classic) && (scheduler_tags || !modern),
+            retries: scheduler_tags,
             cpus: host.cpus.max(1),
         }
     }
@@ -110,22 +112,26 @@ impl BlockConfig {
 mod tests {
     use super::*;
 
+    fn named(scheduler: &str) -> &'static SchedulerInfo {
+        SchedulerInfo::of(scheduler).unwrap()
+    }
+
     #[test]
     fn defaults_are_those_of_the_lineage() {
         let (config, host) = (BlockConfig::default(), CpuOverheads::default());
-        let old = config.resolve("cfq", Lineage::Linux2_6, 32, &host);
+        let old = config.resolve(named("cfq"), 32, &host);
         assert_eq!((old.nr_requests, old.max_sectors, old.plugging), (128, 1024, Plugging::Device));
-        let new = config.resolve("bfq", Lineage::Linux6, 32, &host);
+        let new = config.resolve(named("bfq"), 32, &host);
         assert_eq!((new.nr_requests, new.max_sectors, new.plugging), (64, 2560, Plugging::Task));
-        let none = config.resolve("none", Lineage::Linux6, 32, &host);
+        let none = config.resolve(named("none"), 32, &host);
         assert_eq!((none.nr_requests, none.lookahead), (32, false));
-        let ide = config.resolve("mq-deadline", Lineage::Linux6, 1, &host);
+        let ide = config.resolve(named("mq-deadline"), 1, &host);
         assert_eq!((ide.nr_requests, ide.queue_depth), (64, 1), "a disk without a queue on a SATA adapter");
-        let classic = config.resolve("sstf", Lineage::Classic, 1, &host);
+        let classic = config.resolve(named("sstf"), 1, &host);
         assert_eq!((classic.lookahead, classic.plugging), (false, Plugging::Off));
-        let positional = config.resolve("sptf", Lineage::Positional, 32, &host);
+        let positional = config.resolve(named("sptf"), 32, &host);
         assert_eq!((positional.lookahead, positional.plugging, positional.queue_depth), (false, Plugging::Off, 1));
         let set = BlockConfig { queue_depth: Some(8), ..BlockConfig::default() };
-        assert_eq!(set.resolve("sptf", Lineage::Positional, 32, &host).queue_depth, 8);
+        assert_eq!(set.resolve(named("sptf"), 32, &host).queue_depth, 8);
     }
 }

@@ -127,7 +127,7 @@ pub(crate) fn built<D: Device>(
     scheduler: &SchedulerSpec,
     config: &RunConfig,
 ) -> Result<(Queue, AnyScheduler), SimError> {
-    let queue = config.block.resolve(scheduler.name, scheduler.lineage(), device.queue_depth(), &config.host);
+    let queue = config.block.resolve(scheduler.info(), device.queue_depth(), &config.host);
     let environment = Environment {
         cpus: queue.cpus,
         rotational: config.rotational,

@@ -1,97 +1,135 @@
-//! [`Format`]: the trace formats, and one module for each.
+//! [`Format`]: the table of trace formats, and one module for each.
+//!
+//! To add a format, write its module with a [`FormatSpec`], add a row to the table below, put a sample into
+//! `crates/iopilot-trace/samples`, and add a row to the table on the page `docs/trace-format.md`. Tests name what is
+//! missing.
 
-pub(crate) mod alibaba;
-pub(crate) mod blkparse;
-pub(crate) mod blktrace;
-pub(crate) mod cloudphysics;
+mod alibaba;
+mod blkparse;
+mod blktrace;
+mod cloudphysics;
+mod columns;
 pub(crate) mod detect;
-pub(crate) mod disksim;
+mod disksim;
 pub(crate) mod disksim_validate;
-pub(crate) mod fio_iolog;
-pub(crate) mod hp_srt;
-pub(crate) mod mqsim;
-pub(crate) mod msr;
-pub(crate) mod msr_ms;
-pub(crate) mod parquet;
-pub(crate) mod scsi;
-pub(crate) mod spc;
-pub(crate) mod vscsi;
+mod fio_iolog;
+mod hp_srt;
+mod mqsim;
+mod msr;
+mod msr_ms;
+mod parquet;
+mod scsi;
+mod spc;
+pub(crate) mod spec;
+mod vscsi;
 
 use iopilot_block::{InputError, suggest};
+use spec::FormatSpec;
 use std::fmt;
 use std::str::FromStr;
 
-/// A trace format. Columns and units of each are on the page `docs/trace-format.md`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum Format {
-    /// The text that `blkparse(1)` prints by default.
-    Blkparse,
-    /// What `blktrace(8)` stores: version 7 binary events, one file a CPU or all in one.
-    Blktrace,
-    /// An fio I/O log, version 2 or 3 (`write_iolog`).
-    FioIolog,
-    /// DiskSim's default ("ascii") input.
-    Disksim,
-    /// DiskSim's validation traces: one request at a time, with measured service times.
-    DisksimValidate,
-    /// HP Labs' SRT, the binary traces of the "hplajw", "cello" and "snake" systems.
-    HpSrt,
-    /// MSR Cambridge CSV.
-    Msr,
-    /// The whitespace-separated cut of MSR Cambridge volumes with times in milliseconds.
-    MsrMs,
-    /// SPC-1, as the UMass repository distributes it.
-    Spc,
-    /// VMware's vscsi trace, version 1.
-    Vscsi,
-    /// CloudPhysics CSV.
-    Cloudphysics,
-    /// MQSim's ASCII input.
-    Mqsim,
-    /// Alibaba Cloud's block traces of 2020.
-    Alibaba,
-    /// iopilot's own stored format.
-    Parquet,
+/// Lists the formats once: documentation, `Variant = module;`.
+macro_rules! formats {
+    ($($(#[$doc:meta])* $variant:ident = $module:ident;)*) => {
+        /// A trace format. Columns and units of each are on the page `docs/trace-format.md`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        pub enum Format {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl Format {
+            /// Every format there is.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// What there is to know of it.
+            pub const fn spec(self) -> &'static FormatSpec {
+                match self {
+                    $(Self::$variant => &$module::SPEC,)*
+                }
+            }
+        }
+    };
 }
 
-impl Format {
-    /// All formats and their names.
-    const ALL: [(Self, &'static str); 14] = [
-        (Self::Blkparse, "blkparse"),
-        (Self::Blktrace, "blktrace"),
-        (Self::FioIolog, "fio-iolog"),
-        (Self::Disksim, "disksim"),
-        (Self::DisksimValidate, "disksim-validate"),
-        (Self::HpSrt, "hp-srt"),
-        (Self::Msr, "msr"),
-        (Self::MsrMs, "msr-ms"),
-        (Self::Spc, "spc"),
-        (Self::Vscsi, "vscsi"),
-        (Self::Cloudphysics, "cloudphysics"),
-        (Self::Mqsim, "mqsim"),
-        (Self::Alibaba, "alibaba"),
-        (Self::Parquet, "parquet"),
-    ];
+formats! {
+    /// The text that `blkparse(1)` prints by default.
+    Blkparse = blkparse;
+    /// What `blktrace(8)` stores: version 7 binary events, one file a CPU or all in one.
+    Blktrace = blktrace;
+    /// An fio I/O log, version 2 or 3 (`write_iolog`).
+    FioIolog = fio_iolog;
+    /// DiskSim's default ("ascii") input.
+    Disksim = disksim;
+    /// DiskSim's validation traces: one request at a time, with measured service times.
+    DisksimValidate = disksim_validate;
+    /// HP Labs' SRT, the binary traces of the "hplajw", "cello" and "snake" systems.
+    HpSrt = hp_srt;
+    /// MSR Cambridge CSV.
+    Msr = msr;
+    /// The whitespace-separated cut of MSR Cambridge volumes with times in milliseconds.
+    MsrMs = msr_ms;
+    /// SPC-1, as the UMass repository distributes it.
+    Spc = spc;
+    /// VMware's vscsi trace, version 1.
+    Vscsi = vscsi;
+    /// CloudPhysics CSV.
+    Cloudphysics = cloudphysics;
+    /// MQSim's ASCII input.
+    Mqsim = mqsim;
+    /// Alibaba Cloud's block traces of 2020.
+    Alibaba = alibaba;
+    /// iopilot's own stored format.
+    Parquet = parquet;
+}
 
+/// How many formats can be written.
+const WRITABLE: usize = {
+    let (mut count, mut i) = (0, 0);
+    while i < Format::ALL.len() {
+        count += Format::ALL[i].is_writable() as usize;
+        i += 1;
+    }
+    count
+};
+
+impl Format {
     /// The names of all formats that can be read.
     pub const NAMES: &'static [&'static str] = &{
-        let mut names = [""; Self::ALL.len()];
-        let mut i = 0;
+        let (mut names, mut i) = ([""; Self::ALL.len()], 0);
         while i < names.len() {
-            names[i] = Self::ALL[i].1;
+            names[i] = Self::ALL[i].name();
             i += 1;
         }
         names
     };
 
     /// The names of the formats that [`crate::TraceWriter`] writes.
-    pub const WRITABLE: &'static [&'static str] =
-        &["fio-iolog", "disksim", "msr", "msr-ms", "spc", "cloudphysics", "mqsim", "alibaba", "parquet"];
+    pub const WRITABLE: &'static [&'static str] = &{
+        let (mut names, mut found, mut i) = ([""; WRITABLE], 0, 0);
+        while i < Self::ALL.len() {
+            if Self::ALL[i].is_writable() {
+                names[found] = Self::ALL[i].name();
+                found += 1;
+            }
+            i += 1;
+        }
+        names
+    };
 
     /// Its name, as the command line knows it.
-    pub fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(format, _)| *format == self).map_or("", |(_, name)| name)
+    pub const fn name(self) -> &'static str {
+        self.spec().name
+    }
+
+    /// Whether [`crate::TraceWriter`] writes it.
+    pub const fn is_writable(self) -> bool {
+        self.spec().writing.is_some()
+    }
+
+    /// The format of files whose names end in `.ending`, by which a file to write names its format.
+    pub fn by_ending(ending: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|f| f.name() == ending || f.spec().endings.contains(&ending))
     }
 }
 
@@ -105,7 +143,7 @@ impl FromStr for Format {
     type Err = InputError;
 
     fn from_str(name: &str) -> Result<Self, InputError> {
-        Self::ALL.iter().find(|(_, n)| *n == name).map(|(format, _)| *format).ok_or_else(|| {
+        Self::ALL.iter().copied().find(|f| f.name() == name).ok_or_else(|| {
             let expected = match suggest(name, Self::NAMES.iter().copied()) {
                 Some(near) => format!("{near} (or another of {})", Self::NAMES.join(", ")),
                 None => format!("one of {}", Self::NAMES.join(", ")),
@@ -115,16 +153,35 @@ impl FromStr for Format {
     }
 }
 
+/// The samples that every format has: names and contents.
+#[cfg(test)]
+pub(crate) fn samples() -> Vec<(String, Vec<u8>)> {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("samples");
+    let entries = std::fs::read_dir(folder).expect("samples are part of the source tree");
+    let paths = entries.map(|e| e.expect("a folder can be listed").path());
+    paths.map(|p| (p.file_name().unwrap().to_string_lossy().into_owned(), std::fs::read(p).unwrap())).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn names_go_both_ways() {
-        for name in Format::NAMES {
-            assert_eq!(name.parse::<Format>().unwrap().to_string(), *name);
+        for format in Format::ALL {
+            assert_eq!(format.name().parse::<Format>().unwrap(), *format);
+            assert_eq!(format.to_string(), format.name());
         }
-        assert!(Format::WRITABLE.iter().all(|name| Format::NAMES.contains(name)));
+    }
+
+    #[test]
+    fn names_and_endings_are_unique() {
+        let of = |f: &Format| std::iter::once(f.name()).chain(f.spec().endings.iter().copied()).collect::<Vec<_>>();
+        let mut all: Vec<_> = Format::ALL.iter().flat_map(of).collect();
+        all.sort_unstable();
+        assert!(all.windows(2).all(|pair| pair[0] != pair[1]), "{all:?}");
+        assert_eq!(Format::by_ending("iolog"), Some(Format::FioIolog));
+        assert_eq!(Format::by_ending("csv"), None);
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! [`LineRecords`]: the reader of every format with one request a line.
 
+use crate::format::spec::Input;
 use crate::lines::Lines;
+use crate::metadata::TraceMetadata;
 use crate::reader::Records;
-use crate::side::Side;
-use crate::source::Source;
 use crate::{TraceError, TraceRecord};
 use iopilot_block::{InputError, Lba, Nanos, Op, Sectors};
 
@@ -19,25 +19,25 @@ pub(crate) struct LineRecords<P> {
 
 impl<P> LineRecords<P>
 where
-    P: FnMut(&[u8], &mut Side) -> Parsed + Send + 'static,
+    P: FnMut(&[u8], &mut TraceMetadata) -> Parsed + Send + 'static,
 {
-    /// A reader of `source`.
-    pub(crate) fn boxed(source: Source, parse: P) -> Box<dyn Records> {
-        Box::new(Self { lines: Lines::new(source), parse })
+    /// Starts to read `input`.
+    pub(crate) fn open(input: Input<'_>, parse: P) -> Result<Box<dyn Records>, TraceError> {
+        Ok(Box::new(Self { lines: Lines::new(input.source), parse }))
     }
 }
 
 impl<P> Records for LineRecords<P>
 where
-    P: FnMut(&[u8], &mut Side) -> Parsed + Send,
+    P: FnMut(&[u8], &mut TraceMetadata) -> Parsed + Send,
 {
-    fn next(&mut self, side: &mut Side) -> Result<Option<TraceRecord>, TraceError> {
+    fn next(&mut self, metadata: &mut TraceMetadata) -> Result<Option<TraceRecord>, TraceError> {
         loop {
             let Some(line) = self.lines.next()? else { return Ok(None) };
             if matches!(line.trim_ascii_start().first(), None | Some(b'#')) {
                 continue;
             }
-            match (self.parse)(line, side) {
+            match (self.parse)(line, metadata) {
                 Ok(None) => {}
                 Ok(some) => return Ok(some),
                 Err(e) => return Err(self.lines.locate(e)),
@@ -51,9 +51,14 @@ where
 }
 
 /// A record, or `None` and a note where it transfers nothing.
-pub(crate) fn transfer(side: &mut Side, arrival: Nanos, op: Op, (lba, sectors): (Lba, Sectors)) -> Option<TraceRecord> {
+pub(crate) fn transfer(
+    metadata: &mut TraceMetadata,
+    arrival: Nanos,
+    op: Op,
+    (lba, sectors): (Lba, Sectors),
+) -> Option<TraceRecord> {
     if sectors.0 == 0 && op != Op::Flush {
-        side.notes.empty += 1;
+        metadata.notes.empty += 1;
         return None;
     }
     Some(TraceRecord::new(arrival, op, lba, sectors))

@@ -1,14 +1,16 @@
 //! [`TraceReader`]: the records of a trace, whatever its format.
 
-use crate::format::{self, Format, disksim_validate::ThinkTime};
+use crate::format::disksim_validate::ThinkTime;
+use crate::format::spec::{FileSet, Input};
+use crate::format::{self, Format};
+use crate::metadata::{ReadNotes, TraceMetadata};
 use crate::reorder::Reorder;
-use crate::side::{ReadNotes, Side};
 use crate::source::{Progress, Source};
 use crate::{TraceError, TraceRecord};
 use iopilot_block::{InputError, Nanos};
 use std::collections::BTreeMap;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// How to read a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,7 +31,7 @@ pub struct ReadOptions {
 /// One format's parser: records with the times of the file.
 pub(crate) trait Records: Send {
     /// The next record as it stands in the file; `None` at the end.
-    fn next(&mut self, side: &mut Side) -> Result<Option<TraceRecord>, TraceError>;
+    fn next(&mut self, metadata: &mut TraceMetadata) -> Result<Option<TraceRecord>, TraceError>;
 
     /// Names the file and line (or record) that was read last.
     fn locate(&self, e: InputError) -> TraceError;
@@ -54,7 +56,7 @@ pub(crate) trait Records: Send {
 pub struct TraceReader {
     format: Format,
     records: Box<dyn Records>,
-    side: Side,
+    metadata: TraceMetadata,
     reorder: Reorder,
     progress: Progress,
     device: Option<u32>,
@@ -73,25 +75,18 @@ impl TraceReader {
     /// per-CPU files `NAME.blktrace.N`, their stem `NAME`, or the directory that holds them.
     pub fn open(path: &Path, options: &ReadOptions) -> Result<Self, TraceError> {
         let mut progress = Progress::default();
-        if let Some(files) = format::blktrace::per_cpu_files(path, options.format)? {
-            if options.format.is_some_and(|f| f != Format::Blktrace) {
+        if let Some((format, file_set, files)) = file_set(path, options.format)? {
+            if options.format.is_some_and(|asked| asked != format) {
                 let expected = format!("a file in format {}", options.format.map_or("", Format::name));
-                return Err(InputError::new("path", "per-CPU files of blktrace", expected)
+                return Err(InputError::new("path", format!("per-CPU files of {format}"), expected)
                     .in_file(path.display())
                     .into());
             }
-            let records = format::blktrace::Reader::open(&files, &mut progress, options.reorder)?;
-            return Ok(Self::with(Format::Blktrace, Box::new(records), progress, options));
+            let records = (file_set.open)(&files, &mut progress, options)?;
+            return Ok(Self::with(format, records, progress, TraceMetadata::default(), options));
         }
-        let (head, source) = Source::open(path, &mut progress)?.peek()?;
-        let format = choose(&source.name, &head, options)?;
-        if format == Format::Parquet {
-            let mut progress = Progress::default();
-            let (records, names) = format::parquet::Reader::open(path, &mut progress)?;
-            return Ok(Self::with(format, Box::new(records), progress, options).named(names));
-        }
-        let records = text_or_binary(format, source, options)?;
-        Ok(Self::with(format, records, progress, options))
+        let source = Source::open(path, &mut progress)?;
+        Self::from_source(source, Some(path), progress, options)
     }
 
     /// Reads a trace from `input`, a stream such as standard input, which is called `name` in messages. Parquet needs
@@ -102,35 +97,43 @@ impl TraceReader {
         options: &ReadOptions,
     ) -> Result<Self, TraceError> {
         let progress = Progress::default();
-        let (head, source) = Source::new(name, input, &progress)?.peek()?;
-        let format = choose(name, &head, options)?;
-        if format == Format::Parquet {
-            let (records, names) = format::parquet::Reader::from_stream(source, &progress)?;
-            return Ok(Self::with(format, Box::new(records), progress, options).named(names));
-        }
-        let records = text_or_binary(format, source, options)?;
-        Ok(Self::with(format, records, progress, options))
+        let source = Source::new(name, input, &progress)?;
+        Self::from_source(source, None, progress, options)
     }
 
-    fn with(format: Format, records: Box<dyn Records>, progress: Progress, options: &ReadOptions) -> Self {
+    fn from_source(
+        source: Source,
+        path: Option<&Path>,
+        mut progress: Progress,
+        options: &ReadOptions,
+    ) -> Result<Self, TraceError> {
+        let (head, source) = source.peek()?;
+        let format = choose(&source.name, &head, options)?;
+        let mut metadata = TraceMetadata::default();
+        let input = Input { source, path, progress: &mut progress, metadata: &mut metadata, options };
+        let records = (format.spec().open)(input)?;
+        Ok(Self::with(format, records, progress, metadata, options))
+    }
+
+    fn with(
+        format: Format,
+        records: Box<dyn Records>,
+        progress: Progress,
+        metadata: TraceMetadata,
+        options: &ReadOptions,
+    ) -> Self {
         Self {
             format,
             reorder: Reorder::new(options.reorder.unwrap_or(records.window())),
             base: records.relative().then_some(Nanos::ZERO),
             records,
-            side: Side::default(),
+            metadata,
             progress,
             device: options.device,
             capacity: options.capacity,
             at_end: false,
             failed: false,
         }
-    }
-
-    fn named(mut self, names: format::parquet::Names) -> Self {
-        self.side.name_processes(names.processes);
-        self.side.devices = names.devices;
-        self
     }
 
     /// The format, as given or found out.
@@ -150,17 +153,17 @@ impl TraceReader {
 
     /// The command names of processes seen so far, by process id; empty where the format has none.
     pub fn process_names(&self) -> &BTreeMap<u32, String> {
-        self.side.processes()
+        self.metadata.processes()
     }
 
     /// What the trace calls its devices, by device number; empty where the format has only numbers.
     pub fn device_names(&self) -> &[String] {
-        &self.side.devices
+        &self.metadata.devices
     }
 
     /// What has been left out or put in order so far.
     pub fn notes(&self) -> ReadNotes {
-        ReadNotes { reordered: self.reorder.moved, ..self.side.notes.clone() }
+        ReadNotes { reordered: self.reorder.moved, ..self.metadata.notes.clone() }
     }
 
     fn check_address(&self, record: &TraceRecord) -> Result<(), TraceError> {
@@ -184,7 +187,7 @@ impl TraceReader {
                 if self.at_end {
                     return Ok(None);
                 }
-                match self.records.next(&mut self.side)? {
+                match self.records.next(&mut self.metadata)? {
                     None => self.at_end = true,
                     Some(record) => {
                         self.check_address(&record)?;
@@ -219,26 +222,20 @@ fn choose(name: &str, head: &[u8], options: &ReadOptions) -> Result<Format, Trac
     }
 }
 
-fn text_or_binary(format: Format, source: Source, options: &ReadOptions) -> Result<Box<dyn Records>, TraceError> {
-    Ok(match format {
-        Format::Blkparse => Box::new(format::blkparse::Reader::new(source, options.reorder)),
-        Format::Blktrace => Box::new(format::blktrace::Reader::merged(source, options.reorder)?),
-        Format::FioIolog => format::fio_iolog::reader(source),
-        Format::Disksim => format::disksim::reader(source),
-        Format::DisksimValidate => format::disksim_validate::reader(source, options.think_time),
-        Format::HpSrt => Box::new(format::hp_srt::Reader::new(source)?),
-        Format::Msr => format::msr::reader(source),
-        Format::MsrMs => format::msr_ms::reader(source),
-        Format::Spc => format::spc::reader(source),
-        Format::Vscsi => Box::new(format::vscsi::Reader::new(source)),
-        Format::Cloudphysics => format::cloudphysics::reader(source),
-        Format::Mqsim => format::mqsim::reader(source),
-        Format::Alibaba => format::alibaba::reader(source),
-        Format::Parquet => {
-            let e = InputError::new("trace format", "parquet inside a stream", "a parquet file that is not packed");
-            return Err(e.in_file(&source.name).into());
+/// The recording in several files that `path` stands for, its format, and how to read it.
+#[allow(clippy::type_complexity)] // all three are needed at once, in one place
+fn file_set(
+    path: &Path,
+    asked: Option<Format>,
+) -> Result<Option<(Format, &'static FileSet, Vec<PathBuf>)>, TraceError> {
+    for &format in Format::ALL {
+        if let Some(file_set) = &format.spec().file_set {
+            if let Some(files) = (file_set.find)(path, asked)? {
+                return Ok(Some((format, file_set, files)));
+            }
         }
-    })
+    }
+    Ok(None)
 }
 
 impl Iterator for TraceReader {
@@ -267,8 +264,8 @@ pub fn read_all(path: &Path, options: &ReadOptions) -> Result<Vec<TraceRecord>, 
 
 /// The format of the trace at `path`, from its content.
 pub fn detect(path: &Path) -> Result<Format, TraceError> {
-    if format::blktrace::per_cpu_files(path, None)?.is_some() {
-        return Ok(Format::Blktrace);
+    if let Some((format, ..)) = file_set(path, None)? {
+        return Ok(format);
     }
     let (head, source) = Source::open(path, &mut Progress::default())?.peek()?;
     choose(&source.name, &head, &ReadOptions::default())

@@ -1,8 +1,10 @@
 //! [`TraceWriter`]: records into a file of any format that can be written.
 
-use crate::format::{self, Format, parquet::Names};
+use crate::format::Format;
+use crate::format::spec::Writing;
+use crate::metadata::Names;
 use crate::{Destination, TraceError, TraceRecord};
-use iopilot_block::{InputError, Nanos, Op};
+use iopilot_block::{InputError, Nanos};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -11,10 +13,10 @@ use std::path::{Path, PathBuf};
 /// Writes a trace to a temporary file beside its destination, which it replaces when [`TraceWriter::finish`] succeeds.
 /// Dropped before that, it leaves nothing behind.
 pub struct TraceWriter {
-    format: Format,
+    writing: &'static Writing,
     path: PathBuf,
     destination: Destination,
-    sink: Sink,
+    records: Box<dyn RecordWriter>,
     names: Names,
     last: Nanos,
     /// Records written.
@@ -22,69 +24,27 @@ pub struct TraceWriter {
     skipped: u64,
 }
 
-/// Where records go.
-enum Sink {
-    Text { out: Output, fio: format::fio_iolog::Writer },
-    Parquet(Box<format::parquet::Writer<BufWriter<File>>>),
-    Finished,
-}
+/// One format's writer.
+pub(crate) trait RecordWriter: Send {
+    /// Writes `record`, whose operation the format knows ([`Writing::knows`]). `names` are those of the trace.
+    fn write(&mut self, record: &TraceRecord, names: &Names) -> io::Result<()>;
 
-/// A text file, packed as its name says.
-enum Output {
-    Plain(BufWriter<File>),
-    Gzip(flate2::write::GzEncoder<BufWriter<File>>),
-    Zstd(zstd::Encoder<'static, BufWriter<File>>),
-}
-
-impl Output {
-    fn new(path: &Path, file: BufWriter<File>) -> Result<Self, TraceError> {
-        match path.extension().and_then(|e| e.to_str()) {
-            Some("gz") => Ok(Self::Gzip(flate2::write::GzEncoder::new(file, flate2::Compression::default()))),
-            Some("zst") => Ok(Self::Zstd(zstd::Encoder::new(file, 3).map_err(|e| TraceError::io(path, e))?)),
-            Some("xz") => Err(InputError::new("name", "xz", "a name that ends in .gz, .zst or neither")
-                .in_file(path.display())
-                .into()),
-            _ => Ok(Self::Plain(file)),
-        }
-    }
-
-    fn as_write(&mut self) -> &mut dyn Write {
-        match self {
-            Self::Plain(out) => out,
-            Self::Gzip(out) => out,
-            Self::Zstd(out) => out,
-        }
-    }
-
-    fn finish(self) -> io::Result<BufWriter<File>> {
-        match self {
-            Self::Plain(out) => Ok(out),
-            Self::Gzip(out) => out.finish(),
-            Self::Zstd(out) => out.finish(),
-        }
-    }
+    /// Writes what is left, and hands back the file.
+    fn finish(self: Box<Self>, names: &Names) -> io::Result<BufWriter<File>>;
 }
 
 impl TraceWriter {
     /// Begins a trace that will be at `path`. Text is packed where the name ends in `.gz` or `.zst`.
     pub fn create(path: &Path, format: Format) -> Result<Self, TraceError> {
-        if !Format::WRITABLE.contains(&format.name()) {
+        let Some(writing) = &format.spec().writing else {
             let expected = format!("one that can be written: {}", Format::WRITABLE.join(", "));
             return Err(InputError::new("trace format", format.name(), expected).in_file(path.display()).into());
-        }
+        };
         let (destination, file) = Destination::create(path).map_err(|e| TraceError::io(path, e))?;
         let file = BufWriter::with_capacity(128 << 10, file);
-        let sink = if format == Format::Parquet {
-            Sink::Parquet(Box::new(format::parquet::Writer::new(file).map_err(|e| failed(path, e))?))
-        } else {
-            let mut out = Output::new(path, file)?;
-            if format == Format::Cloudphysics {
-                writeln!(out.as_write(), "{}", format::cloudphysics::HEADER).map_err(|e| TraceError::io(path, e))?;
-            }
-            Sink::Text { out, fio: format::fio_iolog::Writer::default() }
-        };
+        let records = (writing.create)(path, file)?;
         let (path, names) = (path.to_owned(), Names::default());
-        Ok(Self { format, path, destination, sink, names, last: Nanos::ZERO, written: 0, skipped: 0 })
+        Ok(Self { writing, path, destination, records, names, last: Nanos::ZERO, written: 0, skipped: 0 })
     }
 
     /// Names to carry along ([`crate::TraceReader::process_names`]); only Parquet keeps them.
@@ -109,29 +69,12 @@ impl TraceWriter {
             return Err(e.in_file(self.path.display()).at_line(self.written + self.skipped + 1).into());
         }
         self.last = record.arrival;
-        if !knows(self.format, record.op) {
+        if !self.writing.knows(record.op) {
             self.skipped += 1;
             return Ok(());
         }
         self.written += 1;
-        let result = match &mut self.sink {
-            Sink::Parquet(parquet) => return parquet.write(record).map_err(|e| failed(&self.path, e)),
-            Sink::Finished => Ok(()),
-            Sink::Text { out, fio } => {
-                let out = out.as_write();
-                match self.format {
-                    Format::FioIolog => fio.write(record, self.names.devices.get(record.device as usize), out),
-                    Format::Disksim => format::disksim::write(record, out),
-                    Format::Msr => format::msr::write(record, out),
-                    Format::MsrMs => format::msr_ms::write(record, out),
-                    Format::Spc => format::spc::write(record, out),
-                    Format::Cloudphysics => format::cloudphysics::write(record, out),
-                    Format::Mqsim => format::mqsim::write(record, out),
-                    _ => format::alibaba::write(record, out),
-                }
-            }
-        };
-        result.map_err(|e| TraceError::io(&self.path, e))
+        self.records.write(record, &self.names).map_err(|e| TraceError::io(&self.path, e))
     }
 
     /// How many records were written.
@@ -145,35 +88,10 @@ impl TraceWriter {
     }
 
     /// Writes what is left, makes it durable, and puts it in place.
-    pub fn finish(mut self) -> Result<(), TraceError> {
-        let path = self.path.clone();
-        let io = |e| TraceError::io(&path, e);
-        let mut out = match std::mem::replace(&mut self.sink, Sink::Finished) {
-            Sink::Parquet(parquet) => parquet.finish(&self.names).map_err(|e| failed(&path, e))?,
-            Sink::Text { mut out, mut fio } => {
-                if self.format == Format::FioIolog {
-                    fio.finish(out.as_write()).map_err(io)?;
-                }
-                out.finish().map_err(io)?
-            }
-            Sink::Finished => return Ok(()),
-        };
+    pub fn finish(self) -> Result<(), TraceError> {
+        let io = |e| TraceError::io(&self.path, e);
+        let mut out = self.records.finish(&self.names).map_err(io)?;
         out.flush().map_err(io)?;
         self.destination.commit(out.get_ref()).map_err(io)
-    }
-}
-
-/// Whether `format` has a word for `op`.
-fn knows(format: Format, op: Op) -> bool {
-    op.transfers() || matches!(format, Format::Parquet | Format::FioIolog | Format::Cloudphysics)
-}
-
-fn failed(path: &Path, e: parquet::errors::ParquetError) -> TraceError {
-    match e {
-        parquet::errors::ParquetError::External(e) => match e.downcast::<io::Error>() {
-            Ok(e) => TraceError::io(path, *e),
-            Err(e) => TraceError::io(path, io::Error::other(e)),
-        },
-        e => TraceError::io(path, io::Error::other(e)),
     }
 }

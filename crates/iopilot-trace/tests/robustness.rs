@@ -1,8 +1,11 @@
 //! Bad input gives one line that names file, place, field and expectation; nothing panics; what is written reads back.
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
+use common::samples;
 use iopilot_block::{Flags, IoPriority, Lba, Nanos, Op, PriorityClass, ProcessId, Sectors};
-use iopilot_trace::{Format, ReadOptions, TraceReader, TraceRecord, TraceWriter, read_all};
+use iopilot_trace::{Columns, Format, ReadOptions, TraceReader, TraceRecord, TraceWriter, read_all};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::io::Cursor;
@@ -67,37 +70,6 @@ const QUEUE: u32 = 1 | 1 << 16 | 1 << 20;
 const ISSUE: u32 = 7 | 1 << 16 | 1 << 22;
 const COMPLETE: u32 = 8 | 1 << 16 | 1 << 23;
 
-/// A small valid trace of every format that is not Parquet.
-fn valid() -> Vec<(Format, Vec<u8>)> {
-    let blkparse = "  8,0    1        1     0.000000000   300  Q  WS 64 + 8 [a]\n\
-                    \x20 8,0    1        2     0.000000100   300  Q  WS 72 + 8 [a]\n\
-                    \x20 8,0    1        3     0.000000150   300  M  WS 72 + 8 [a]\n\
-                    \x20 8,0    1        4     0.000000200   300  D  WS 64 + 16 [a]\n\
-                    \x20 8,0    1        5     0.000000300     0  C  WS 64 + 16 [0]\n\
-                    \x20 8,0    1        6     0.000000400   300  Q   R 0 + 64 [b]\n\
-                    \x20 8,0    1        7     0.000000500   300  X   R 0 / 32 [b]\n";
-    let text = [
-        (Format::Blkparse, blkparse),
-        (Format::FioIolog, "fio version 2 iolog\nx add\nx read 0 4096\nx wait 10\nx write 4096 512\n"),
-        (Format::FioIolog, "fio version 3 iolog\n0 x add\n1 x read 0 4096\n5 x trim 0 512\n9 x sync 0 0\n"),
-        (Format::Disksim, "0.500000 0 8 16 1\n1.250000 1 99 3 0\n"),
-        (Format::DisksimValidate, "R Hit 8 16 500.0 20.5\nW Doub 9 1 100.25 7\n"),
-        (Format::Msr, "128166372003061629,usr,0,Read,4096,512,41286\n128166372003061630,usr,1,Write,0,1024,3\n"),
-        (Format::MsrMs, "0.000 0 4096 512 1\n2.5 1 0 1024 0\n"),
-        (Format::Spc, "0,8,4096,R,0.5\n1,16,512,w,1.25\n"),
-        (Format::Cloudphysics, "version,time,op,size,lbn\n1,100,2a,512,8\n1,200,28,4096,16\n"),
-        (Format::Mqsim, "100 0 8 16 0\n200 1 16 8 1\n"),
-        (Format::Alibaba, "1,R,4096,512,100\n2,W,0,4096,200\n"),
-    ];
-    let mut all: Vec<_> = text.iter().map(|(format, text)| (*format, text.as_bytes().to_vec())).collect();
-    all.push((Format::Vscsi, vscsi(&[(512, 0x28, 8, 100), (4096, 0x2a, 16, 200)])));
-    all.push((Format::HpSrt, srt(&[srt_record(0), srt_record(1)])));
-    let events = [(100, 8, 4096, QUEUE), (200, 8, 4096, ISSUE), (300, 8, 4096, COMPLETE)];
-    all.push((Format::Blktrace, blktrace(&events, false)));
-    all.push((Format::Blktrace, blktrace(&events, true)));
-    all
-}
-
 fn some_records() -> Vec<TraceRecord> {
     (0..20).map(|i| TraceRecord::new(Nanos::from_millis(i), Op::Read, Lba(i * 8), Sectors(8))).collect()
 }
@@ -142,12 +114,11 @@ fn unordered_parquet() -> Vec<u8> {
 
 #[test]
 fn every_format_is_found_out_and_read() {
-    for (format, bytes) in valid() {
-        let all = read(&bytes, None).unwrap_or_else(|e| panic!("{format}: {e}"));
-        assert_eq!(all, read(&bytes, Some(format)).unwrap(), "{format}");
-        assert!(!all.is_empty() && all[0].arrival == Nanos::ZERO, "{format}");
+    for (format, name, bytes) in samples() {
+        let all = read(&bytes, None).unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert_eq!(all, read(&bytes, Some(format)).unwrap(), "{name}");
+        assert!(!all.is_empty() && all[0].arrival == Nanos::ZERO, "{name}");
     }
-    assert_eq!(read(&parquet(), None).unwrap(), some_records());
 }
 
 #[test]
@@ -342,7 +313,7 @@ fn cpus_that_recorded_on_their_own_need_not_agree_but_each_keeps_order() {
 fn an_empty_file_is_no_trace_in_any_format() {
     let packed = zstd::encode_all(&b""[..], 1).unwrap();
     for bytes in [&b""[..], &packed] {
-        for format in Format::NAMES.iter().map(|name| Some(name.parse().unwrap())).chain([None]) {
+        for format in Format::ALL.iter().copied().map(Some).chain([None]) {
             assert_eq!(read(bytes, format).unwrap_err(), "t.trace: trace: got an empty file, expected a trace");
         }
     }
@@ -443,37 +414,35 @@ fn any_trace() -> impl Strategy<Value = Vec<TraceRecord>> {
     })
 }
 
-/// What is left of `all` in `format`.
+/// What is left of `all` in `format`, as its table says.
 fn expressible(all: &[TraceRecord], format: Format) -> Vec<TraceRecord> {
-    if format == Format::Parquet {
+    let writing = format.spec().writing.expect("it is written");
+    let keeps = |column| writing.keeps.contains(column);
+    if keeps(Columns::EVERY_FIELD) {
         return all.to_vec();
     }
-    let unit = match format {
-        Format::FioIolog | Format::Cloudphysics | Format::Alibaba => 1000,
-        Format::Msr => 100,
-        _ => 1,
-    };
+    let unit = writing.time_unit.0;
     let rounded = |t: Nanos| Nanos((t.0 + unit / 2) / unit * unit);
     let mut names = Vec::new();
-    let kept = all.iter().filter(|r| r.op.transfers() || matches!(format, Format::FioIolog | Format::Cloudphysics));
     let mut out: Vec<TraceRecord> = Vec::new();
-    for r in kept {
+    for r in all.iter().filter(|r| writing.knows(r.op)) {
         let mut k = TraceRecord::new(rounded(r.arrival), r.op, r.lba, r.sectors);
-        k.device = match format {
-            Format::Cloudphysics => 0,
-            Format::FioIolog | Format::Msr => match names.iter().position(|d| *d == r.device) {
+        if keeps(Columns::DEVICE_NUMBER) {
+            k.device = r.device;
+        }
+        if keeps(Columns::DEVICE_NAME) {
+            k.device = match names.iter().position(|d| *d == r.device) {
                 Some(at) => at as u32,
                 None => {
                     names.push(r.device);
                     names.len() as u32 - 1
                 }
-            },
-            _ => r.device,
-        };
-        if format == Format::Msr {
+            };
+        }
+        if keeps(Columns::COMPLETION) {
             k.completion = Some(r.completion.map_or(k.arrival, |c| rounded(c).max(k.arrival)));
         }
-        if format == Format::Disksim {
+        if keeps(Columns::SYNC_AND_READ_AHEAD) {
             k.flags.set(Flags::SYNC, r.op == Op::Write && r.flags.contains(Flags::SYNC));
             k.flags.set(Flags::READ_AHEAD, r.op == Op::Read && r.flags.contains(Flags::READ_AHEAD));
         }
@@ -499,8 +468,8 @@ proptest! {
     #[test]
     fn what_is_written_reads_back(all in any_trace()) {
         let folder = tempfile::tempdir().unwrap();
-        for name in Format::WRITABLE {
-            let format: Format = name.parse().unwrap();
+        for &format in Format::ALL.iter().filter(|f| f.is_writable()) {
+            let name = format.name();
             let expected = expressible(&all, format);
             let path = folder.path().join(name);
             let mut writer = TraceWriter::create(&path, format).unwrap();
@@ -525,17 +494,15 @@ proptest! {
     #[test]
     fn nothing_panics_on_noise(bytes in vec(any::<u8>(), 0..400)) {
         let _ = read(&bytes, None);
-        for name in Format::NAMES {
-            let _ = read(&bytes, Some(name.parse().unwrap()));
+        for &format in Format::ALL {
+            let _ = read(&bytes, Some(format));
         }
     }
 
     /// A brief fuzz of every parser: valid traces with some bytes replaced, removed or repeated.
     #[test]
     fn nothing_panics_on_damaged_traces(damage in vec((any::<prop::sample::Index>(), any::<u8>(), 0..4u8), 1..8)) {
-        let mut all = valid();
-        all.push((Format::Parquet, parquet()));
-        for (format, mut bytes) in all {
+        for (format, _, mut bytes) in samples() {
             for (at, byte, kind) in &damage {
                 if bytes.is_empty() { break; }
                 let at = at.index(bytes.len());

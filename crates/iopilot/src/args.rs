@@ -15,6 +15,7 @@ pub(crate) use trace::{Convert, Record, Stat, Trace};
 pub(crate) use vdisk::{Vdisk, VdiskAttach};
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
+use iopilot_sched::KERNEL_DEFAULT;
 use serde::Deserialize;
 use std::path::PathBuf;
 
@@ -144,7 +145,7 @@ pub(crate) struct Simulate {
     #[command(flatten)]
     pub(crate) machine: MachineArgs,
     /// The scheduler with the tunables to set: `bfq:low_latency=0`; may be repeated.
-    #[arg(long, short, value_name = "SCHEDULER", default_value = "mq-deadline", action = ArgAction::Append)]
+    #[arg(long, short, value_name = "SCHEDULER", default_value = KERNEL_DEFAULT, action = ArgAction::Append)]
     pub(crate) scheduler: Vec<String>,
     #[command(flatten)]
     pub(crate) replay: Replay,

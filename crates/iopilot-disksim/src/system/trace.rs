@@ -32,23 +32,34 @@ impl TraceFormat {
     pub const NAMES: [&'static str; 7] = ["ascii", "batch", "emcsymm", "emcbackend", "validate", "hpl", "hpl2"];
 }
 
+/// DiskSim reads its own formats otherwise than [`TraceReader`] does.
+impl From<Format> for TraceFormat {
+    fn from(format: Format) -> Self {
+        match format {
+            Format::Disksim => Self::Ascii,
+            Format::DisksimValidate => Self::Validate,
+            other => Self::Other(other),
+        }
+    }
+}
+
 impl FromStr for TraceFormat {
     type Err = InputError;
 
     fn from_str(name: &str) -> Result<Self, InputError> {
         Ok(match name {
-            "ascii" | "disksim" => Self::Ascii,
+            "ascii" => Self::Ascii,
             "batch" => Self::Batch,
             "emcsymm" => Self::EmcSymmetrix,
             "emcbackend" => Self::EmcBackend,
-            "validate" | "disksim-validate" => Self::Validate,
+            "validate" => Self::Validate,
             "hpl" | "hpl2" => Self::Other(Format::HpSrt),
             _ => {
                 let names = Self::NAMES.iter().copied().chain(Format::NAMES.iter().copied());
                 let near = iopilot_block::suggest(name, names.clone());
                 let all = names.collect::<Vec<_>>().join(", ");
                 let expected = near.map_or_else(|| format!("one of {all}"), |n| format!("{n} (or another of {all})"));
-                name.parse().map(Self::Other).map_err(|_| InputError::new("trace format", name, expected))?
+                name.parse::<Format>().map(Self::from).map_err(|_| InputError::new("trace format", name, expected))?
             }
         })
     }

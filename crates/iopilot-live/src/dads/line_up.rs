@@ -2,7 +2,7 @@
 
 use crate::{BlockQueue, LiveError, QueueState};
 use iopilot_block::InputError;
-use iopilot_sched::{Lineage, SCHEDULERS, SchedulerSpec};
+use iopilot_sched::{Lineage, NO_SCHEDULER, SCHEDULERS, SchedulerInfo, SchedulerSpec};
 use std::collections::BTreeMap;
 
 /// The candidates for a live disk.
@@ -80,7 +80,7 @@ impl LineUp {
         let name = self.candidates[which].name;
         let offered = queue.schedulers()?;
         // The one that keeps nothing is there and gone soonest.
-        let other = offered.iter().find(|o| *o == "none").or_else(|| offered.iter().find(|o| *o != name));
+        let other = offered.iter().find(|o| *o == NO_SCHEDULER).or_else(|| offered.iter().find(|o| *o != name));
         let Some(other) = other.filter(|o| *o != name) else {
             return Err(LiveError::Failed(format!("{name} is all that the kernel offers")));
         };
@@ -123,13 +123,13 @@ fn known() -> impl Iterator<Item = &'static str> {
 }
 
 fn tunable_default(scheduler: &str, tunable: &str) -> Option<String> {
-    let info = SCHEDULERS.iter().find(|s| s.name == scheduler)?;
+    let info = SchedulerInfo::of(scheduler)?;
     info.tunables.iter().find(|t| t.name == tunable).map(|t| t.default.to_string())
 }
 
 /// The scheduler in use with those of its tunables that are not the kernel's defaults.
 fn spec_of(state: &QueueState) -> Option<SchedulerSpec> {
-    let info = SCHEDULERS.iter().find(|s| s.lineage == Lineage::Linux6 && s.name == state.scheduler)?;
+    let info = SchedulerInfo::of(&state.scheduler).filter(|s| s.lineage == Lineage::Linux6)?;
     let set = |t: &iopilot_sched::Tunable| {
         let text = state.tunables.get(t.name)?;
         // The kernel shows what it made of "as many as there are requests".

@@ -1,6 +1,7 @@
 //! How many requests a loop device takes at once.
 
 use crate::{BlockQueue, LiveError};
+use iopilot_sched::NO_SCHEDULER;
 
 /// What loop devices have by themselves, and the most they can have.
 pub(super) const MOST: u32 = 128;
@@ -14,14 +15,14 @@ pub(super) const LEAST: u32 = 4;
 /// requests that the scheduler may hold.
 pub(super) fn set(queue: &BlockQueue, depth: u32) -> Result<(), LiveError> {
     let scheduler = queue.scheduler()?;
-    if scheduler != "none" {
-        queue.set_scheduler("none")?;
+    if scheduler != NO_SCHEDULER {
+        queue.set_scheduler(NO_SCHEDULER)?;
     }
     // Writing what is shown does nothing, and what is shown need not be what is so.
     let other = if depth == 64 { 65 } else { 64 };
     queue.write("nr_requests", &other.to_string())?;
     queue.write("nr_requests", &depth.to_string())?;
-    if scheduler != "none" {
+    if scheduler != NO_SCHEDULER {
         queue.set_scheduler(&scheduler)?;
     }
     Ok(())

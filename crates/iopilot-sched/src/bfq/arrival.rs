@@ -134,7 +134,7 @@ impl Bfq {
     }
 
     /// Follows the redirection from `q` to `to`, where the process has not done so yet.
-    pub(super) fn follow(&mut self, mut q: QueueId, to: QueueId, context: ContextId) -> QueueId {
+    pub(super) fn follow_merge(&mut self, mut q: QueueId, to: QueueId, context: ContextId) -> QueueId {
         if self.contexts[context].queues[1] == Some(q) {
             while q != to {
                 q = self.merge_queue(q, context);

@@ -97,7 +97,7 @@ fn engine_on<S: Source>(
 
 fn engine_of<S: Source>(config: &RunConfig, source: S, scheduler: &str, device: Fixed) -> Engine<S, Fixed, FixedCosts> {
     let spec = SchedulerSpec::parse(scheduler).unwrap();
-    let queue = config.block.resolve(spec.name, spec.lineage(), device.depth, &config.host);
+    let queue = config.block.resolve(spec.info(), device.depth, &config.host);
     let built = spec.build(&Environment { nr_requests: queue.nr_requests, ..Environment::default() }).unwrap();
     Engine::new(source, queue, built, device, FixedCosts::new(&config.host, 1), Recorder::new(config.log, config.outcomes))
 }

@@ -3,17 +3,40 @@
 //!
 //! Events become requests in [`crate::correlate`]. The summary that `blkparse` prints behind the events ends the trace.
 
+use super::columns::columns;
+use super::detect::Detect;
+use super::spec::FormatSpec;
 use crate::correlate::{Correlator, Extent};
 use crate::fields::{decimal, extent, integer, invalid};
 use crate::lines::Lines;
+use crate::metadata::TraceMetadata;
 use crate::reader::{Records, TraceReader};
 use crate::reorder::CpuOrder;
-use crate::side::Side;
 use crate::source::Source;
 use crate::{TraceError, TraceRecord};
 use iopilot_block::{Flags, InputError, Lba, Nanos, Op, ProcessId, Sectors};
 
-pub(crate) struct Reader {
+pub(super) const SPEC: FormatSpec = FormatSpec {
+    name: "blkparse",
+    summary: "text of blkparse(1), default layout",
+    endings: &[],
+    detect: &[Detect::Text(|head| is_event(head.first()))],
+    open: |input| Ok(Box::new(Reader::new(input.source, input.options.reorder))),
+    file_set: None,
+    writing: None,
+};
+
+/// Whether `line` begins as an event does.
+fn is_event(line: &[u8]) -> bool {
+    let c = columns(line, None);
+    c.len() >= 7
+        && c[0].split(|&b| b == b',').filter(|n| integer(n).is_some()).count() == 2
+        && integer(c[1]).is_some()
+        && c[3].contains(&b'.')
+        && decimal(c[3], 9).is_some()
+}
+
+struct Reader {
     lines: Lines,
     events: Events,
     at_end: bool,
@@ -21,14 +44,14 @@ pub(crate) struct Reader {
 
 impl Reader {
     /// A reader of `source`; records may be late by what `reorder` says, CPUs must keep order where it says nothing.
-    pub(crate) fn new(source: Source, reorder: Option<usize>) -> Self {
+    fn new(source: Source, reorder: Option<usize>) -> Self {
         let order = reorder.is_none().then(CpuOrder::default);
         Self { lines: Lines::new(source), events: Events::new(order), at_end: false }
     }
 }
 
 impl Records for Reader {
-    fn next(&mut self, side: &mut Side) -> Result<Option<TraceRecord>, TraceError> {
+    fn next(&mut self, metadata: &mut TraceMetadata) -> Result<Option<TraceRecord>, TraceError> {
         loop {
             if let Some(record) = self.events.correlator.pop(self.at_end) {
                 return Ok(Some(record));
@@ -38,12 +61,12 @@ impl Records for Reader {
             }
             match self.lines.next()? {
                 None => self.at_end = true,
-                Some(line) => match self.events.line(line, side) {
+                Some(line) => match self.events.line(line, metadata) {
                     Ok(more) => self.at_end = !more,
                     Err(e) => return Err(self.lines.locate(e)),
                 },
             }
-            side.notes.unmatched_completions = self.events.correlator.unmatched_completions;
+            metadata.notes.unmatched_completions = self.events.correlator.unmatched_completions;
         }
     }
 
@@ -117,7 +140,7 @@ impl Events {
     }
 
     /// Takes one line in; `false` where the events are over.
-    fn line(&mut self, line: &[u8], side: &mut Side) -> Result<bool, InputError> {
+    fn line(&mut self, line: &[u8], metadata: &mut TraceMetadata) -> Result<bool, InputError> {
         let mut words = Words(line);
         let Some(first) = words.next() else { return Ok(true) };
         if first.starts_with(b"CPU") || first == b"Total" {
@@ -126,7 +149,7 @@ impl Events {
         if first == b"Input" {
             return Ok(true); // "Input file sda.blktrace.0 added"
         }
-        let device = self.device(first, side)?;
+        let device = self.device(first, metadata)?;
         let cpu = words.number("cpu")?;
         let cpu = u16::try_from(cpu).map_err(|_| InputError::new("cpu", cpu.to_string(), "a number below 65536"))?;
         words.number("sequence")?;
@@ -139,9 +162,9 @@ impl Events {
         let pid = u32::try_from(pid).map_err(|_| InputError::new("pid", pid.to_string(), "a number below 2^32"))?;
         let head = Head { device, cpu, time, pid };
         match words.expect("action", "a letter")? {
-            b"Q" => self.queue(head, &mut words, side)?,
-            b"D" => self.issue(head, &mut words, side)?,
-            b"C" => self.complete(head, &mut words, side)?,
+            b"Q" => self.queue(head, &mut words, metadata)?,
+            b"D" => self.issue(head, &mut words, metadata)?,
+            b"C" => self.complete(head, &mut words, metadata)?,
             action @ (b"M" | b"F") => self.merge(head, &mut words, action == b"M")?,
             b"R" => self.requeue(head, &mut words)?,
             b"X" => self.split(head, &mut words)?,
@@ -151,7 +174,7 @@ impl Events {
         Ok(true)
     }
 
-    fn device(&mut self, name: &[u8], side: &mut Side) -> Result<u32, InputError> {
+    fn device(&mut self, name: &[u8], metadata: &mut TraceMetadata) -> Result<u32, InputError> {
         if name == self.device.0 {
             return Ok(self.device.1);
         }
@@ -159,27 +182,27 @@ impl Events {
         if !matches!(numbers, Some((Some(_), Some(_)))) {
             return Err(invalid("device", name, "major,minor"));
         }
-        self.device = (name.to_vec(), side.device(name));
+        self.device = (name.to_vec(), metadata.device(name));
         Ok(self.device.1)
     }
 
-    fn queue(&mut self, head: Head, words: &mut Words<'_>, side: &mut Side) -> Result<(), InputError> {
+    fn queue(&mut self, head: Head, words: &mut Words<'_>, metadata: &mut TraceMetadata) -> Result<(), InputError> {
         let rwbs = rwbs(words)?;
-        if let Some(record) = record(head, rwbs, payload(words)?, side) {
-            side.name_process(head.pid, command(words.0));
+        if let Some(record) = record(head, rwbs, payload(words)?, metadata) {
+            metadata.name_process(head.pid, command(words.0));
             self.correlator.queue(record);
         }
         Ok(())
     }
 
-    fn issue(&mut self, head: Head, words: &mut Words<'_>, side: &mut Side) -> Result<(), InputError> {
+    fn issue(&mut self, head: Head, words: &mut Words<'_>, metadata: &mut TraceMetadata) -> Result<(), InputError> {
         let rwbs = rwbs(words)?;
         let Payload::Extent(lba, sectors) = payload(words)? else { return Ok(()) };
         let Some(op) = rwbs.op else { return Ok(()) };
         let what = Extent { device: head.device, op, start: lba.0, sectors: sectors.0 };
         let name = command(words.0);
         self.correlator.issue(what, head.time, || {
-            side.name_process(head.pid, name);
+            metadata.name_process(head.pid, name);
             let mut record = TraceRecord::new(head.time, op, lba, sectors);
             set(&mut record, head, rwbs.flags);
             record
@@ -187,12 +210,12 @@ impl Events {
         Ok(())
     }
 
-    fn complete(&mut self, head: Head, words: &mut Words<'_>, side: &mut Side) -> Result<(), InputError> {
+    fn complete(&mut self, head: Head, words: &mut Words<'_>, metadata: &mut TraceMetadata) -> Result<(), InputError> {
         let rwbs = rwbs(words)?;
         // The zero-length completion of a flush machinery's own request says "FN"; that of its submitter "FW".
         let Some(op) = rwbs.op else { return Ok(()) };
         if words.0.trim_ascii_start().first() == Some(&b'(') {
-            side.notes.other_commands += 1;
+            metadata.notes.other_commands += 1;
             return Ok(());
         }
         if let Payload::Extent(lba, sectors) = payload(words)? {
@@ -254,7 +277,7 @@ fn rwbs(words: &mut Words<'_>) -> Result<Rwbs, InputError> {
 }
 
 /// `[F](R|W|D|DE|F|N)[F][A][S][M][B]`: flush before, operation, FUA, read-ahead, synchronous, metadata, (old) barrier.
-pub(crate) fn parse_rwbs(word: &[u8]) -> Option<Rwbs> {
+fn parse_rwbs(word: &[u8]) -> Option<Rwbs> {
     let mut flags = Flags::empty();
     let mut rest = word;
     if rest.len() > 1 && rest[0] == b'F' && matches!(rest[1], b'R' | b'W' | b'D' | b'F' | b'N') {
@@ -318,20 +341,20 @@ fn set(record: &mut TraceRecord, head: Head, flags: Flags) {
     record.process = Some(ProcessId(head.pid));
 }
 
-fn record(head: Head, rwbs: Rwbs, payload: Payload, side: &mut Side) -> Option<TraceRecord> {
+fn record(head: Head, rwbs: Rwbs, payload: Payload, metadata: &mut TraceMetadata) -> Option<TraceRecord> {
     let Payload::Extent(lba, sectors) = payload else {
-        side.notes.other_commands += 1;
+        metadata.notes.other_commands += 1;
         return None;
     };
     let op = match rwbs.op {
         _ if sectors.0 == 0 && rwbs.flags.contains(Flags::PREFLUSH) => Op::Flush,
         Some(_) if sectors.0 == 0 => {
-            side.notes.empty += 1;
+            metadata.notes.empty += 1;
             return None;
         }
         Some(op) => op,
         None => {
-            side.notes.other_commands += 1;
+            metadata.notes.other_commands += 1;
             return None;
         }
     };
@@ -345,9 +368,9 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Vec<TraceRecord>, InputError> {
-        let (mut events, mut side) = (Events::new(Some(CpuOrder::default())), Side::default());
+        let (mut events, mut metadata) = (Events::new(Some(CpuOrder::default())), TraceMetadata::default());
         for line in text.lines() {
-            if !events.line(line.as_bytes(), &mut side)? {
+            if !events.line(line.as_bytes(), &mut metadata)? {
                 break;
             }
         }

@@ -6,14 +6,14 @@
 
 mod files;
 
-pub(crate) use files::per_cpu_files;
-
+use super::detect::Detect;
+use super::spec::{FileSet, FormatSpec};
 use crate::correlate::{Correlator, Extent};
 use crate::fields::extent;
 use crate::format::detect::empty;
+use crate::metadata::TraceMetadata;
 use crate::reader::{Records, TraceReader};
 use crate::reorder::CpuOrder;
-use crate::side::Side;
 use crate::source::{Binary, Progress, Source};
 use crate::{TraceError, TraceRecord};
 use iopilot_block::{Flags, InputError, Nanos, Op, ProcessId, SECTOR_BYTES};
@@ -22,7 +22,7 @@ use std::collections::BinaryHeap;
 use std::path::PathBuf;
 
 /// The magic number without the version in its lowest byte.
-pub(crate) const MAGIC: u32 = 0x6561_7400;
+const MAGIC: u32 = 0x6561_7400;
 const VERSION: u32 = 7;
 const EVENT: usize = 48;
 
@@ -79,7 +79,23 @@ struct File {
     next: Option<Event>,
 }
 
-pub(crate) struct Reader {
+pub(super) const SPEC: FormatSpec = FormatSpec {
+    name: "blktrace",
+    summary: "binary of blktrace(8), version 7, either byte order",
+    endings: &[],
+    detect: &[Detect::Magic(|head| {
+        let magic = head.first_chunk::<4>().map(|bytes| [u32::from_le_bytes(*bytes), u32::from_be_bytes(*bytes)]);
+        magic.is_some_and(|orders| orders.iter().any(|magic| magic & !0xff == MAGIC))
+    })],
+    open: |input| Ok(Box::new(Reader::merged(input.source, input.options.reorder))),
+    file_set: Some(FileSet {
+        find: files::per_cpu_files,
+        open: |paths, progress, options| Ok(Box::new(Reader::open(paths, progress, options.reorder)?)),
+    }),
+    writing: None,
+};
+
+struct Reader {
     files: Vec<File>,
     /// The file that was read last, for messages.
     current: usize,
@@ -93,14 +109,14 @@ pub(crate) struct Reader {
 
 impl Reader {
     /// All per-CPU files of a trace.
-    pub(crate) fn open(paths: &[PathBuf], progress: &mut Progress, reorder: Option<usize>) -> Result<Self, TraceError> {
+    fn open(paths: &[PathBuf], progress: &mut Progress, reorder: Option<usize>) -> Result<Self, TraceError> {
         let sources = paths.iter().map(|path| Source::open(path, progress)).collect::<Result<Vec<_>, _>>()?;
         Ok(Self::new(sources, 0, reorder))
     }
 
     /// One file with the events of all CPUs.
-    pub(crate) fn merged(source: Source, reorder: Option<usize>) -> Result<Self, TraceError> {
-        Ok(Self::new(vec![source], SORTED, reorder))
+    fn merged(source: Source, reorder: Option<usize>) -> Self {
+        Self::new(vec![source], SORTED, reorder)
     }
 
     fn new(sources: Vec<Source>, sorted: usize, reorder: Option<usize>) -> Self {
@@ -123,29 +139,29 @@ impl Reader {
     }
 
     /// The earliest event of all files.
-    fn merge(&mut self, side: &mut Side) -> Result<Option<Event>, TraceError> {
+    fn merge(&mut self, metadata: &mut TraceMetadata) -> Result<Option<Event>, TraceError> {
         if !self.started {
             self.started = true;
             for i in 0..self.files.len() {
                 self.current = i;
-                self.files[i].advance(side)?;
+                self.files[i].advance(metadata)?;
             }
         }
         let heads = self.files.iter().enumerate().filter_map(|(i, f)| f.next.map(|e| (e.time, i)));
         let Some((_, i)) = heads.min() else { return Ok(None) };
         self.current = i;
         let event = self.files[i].next;
-        self.files[i].advance(side)?;
+        self.files[i].advance(metadata)?;
         Ok(event)
     }
 
     /// The next event in order of time.
-    fn event(&mut self, side: &mut Side) -> Result<Option<Event>, TraceError> {
+    fn event(&mut self, metadata: &mut TraceMetadata) -> Result<Option<Event>, TraceError> {
         if self.sorted == 0 {
-            return self.merge(side);
+            return self.merge(metadata);
         }
         while self.sorting.len() <= self.sorted {
-            match self.merge(side)? {
+            match self.merge(metadata)? {
                 Some(event) => self.sorting.push(Reverse(event)),
                 None => break,
             }
@@ -153,14 +169,14 @@ impl Reader {
         Ok(self.sorting.pop().map(|Reverse(event)| event))
     }
 
-    fn take(&mut self, e: Event, side: &mut Side) -> Result<(), InputError> {
+    fn take(&mut self, e: Event, metadata: &mut TraceMetadata) -> Result<(), InputError> {
         let category = e.action >> 16;
         if category & (NOTIFY | PC) != 0 {
-            side.notes.other_commands += u64::from(category & PC != 0 && e.action & 0xff == action::ISSUE);
+            metadata.notes.other_commands += u64::from(category & PC != 0 && e.action & 0xff == action::ISSUE);
             return Ok(());
         }
         let (lba, sectors) = extent(e.sector, u64::from(e.bytes).div_ceil(SECTOR_BYTES))?;
-        let device = side.device(format!("{},{}", e.device >> 20, e.device & 0xf_ffff).as_bytes());
+        let device = metadata.device(format!("{},{}", e.device >> 20, e.device & 0xf_ffff).as_bytes());
         let op = match category {
             c if c & DISCARD != 0 => Op::Discard,
             c if c & WRITE != 0 => Op::Write,
@@ -179,7 +195,7 @@ impl Reader {
         match e.action & 0xff {
             action::QUEUE if sectors.0 > 0 => self.correlator.queue(record(op)),
             action::QUEUE if category & FLUSH != 0 => self.correlator.queue(record(Op::Flush)),
-            action::QUEUE => side.notes.empty += 1,
+            action::QUEUE => metadata.notes.empty += 1,
             action::BACK_MERGE => self.correlator.merge(what, true),
             action::FRONT_MERGE => self.correlator.merge(what, false),
             action::REQUEUE => self.correlator.requeue(what),
@@ -189,7 +205,7 @@ impl Reader {
             action::SPLIT => self.correlator.split(device, e.sector, e.payload),
             _ => {}
         }
-        side.notes.unmatched_completions = self.correlator.unmatched_completions;
+        metadata.notes.unmatched_completions = self.correlator.unmatched_completions;
         Ok(())
     }
 }
@@ -207,7 +223,7 @@ fn flags(category: u32) -> Flags {
 
 impl File {
     /// Reads the next event that is not a notification.
-    fn advance(&mut self, side: &mut Side) -> Result<(), TraceError> {
+    fn advance(&mut self, metadata: &mut TraceMetadata) -> Result<(), TraceError> {
         loop {
             self.next = None;
             let mut b = [0; EVENT];
@@ -224,7 +240,7 @@ impl File {
             if event.action >> 16 & NOTIFY != 0 {
                 if event.action & 0xff == 0 {
                     let end = memchr::memchr(0, payload).unwrap_or(payload.len());
-                    side.name_process(event.pid, &payload[..end]);
+                    metadata.name_process(event.pid, &payload[..end]);
                 }
                 continue;
             }
@@ -271,7 +287,7 @@ fn half(bytes: [u8; 2], swapped: bool) -> u16 {
 }
 
 impl Records for Reader {
-    fn next(&mut self, side: &mut Side) -> Result<Option<TraceRecord>, TraceError> {
+    fn next(&mut self, metadata: &mut TraceMetadata) -> Result<Option<TraceRecord>, TraceError> {
         loop {
             if let Some(record) = self.correlator.pop(self.at_end) {
                 return Ok(Some(record));
@@ -279,13 +295,13 @@ impl Records for Reader {
             if self.at_end {
                 return Ok(None);
             }
-            match self.event(side)? {
+            match self.event(metadata)? {
                 // A CPU may have recorded nothing, but not all of them.
                 None if self.files.iter().all(|f| f.input.record == 0) => {
                     return Err(empty().in_file(self.files[0].input.name()).into());
                 }
                 None => self.at_end = true,
-                Some(event) => self.take(event, side).map_err(|e| self.locate(e))?,
+                Some(event) => self.take(event, metadata).map_err(|e| self.locate(e))?,
             }
         }
     }

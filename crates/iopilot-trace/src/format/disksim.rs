@@ -3,13 +3,15 @@
 //! Of the flags, bit 0 is a read (`READ`), 0x2 a request that somebody waits for (`TIME_CRITICAL`), 0x4 one that
 //! somebody will wait for (`TIME_LIMITED`), 0x80 a synchronous one (DiskSim 4.0 reference manual, 6.1).
 
+use super::columns::FiveNumbers;
+use super::detect::Detect;
+use super::spec::{Columns, FormatSpec, Writing};
 use crate::TraceRecord;
 use crate::fields::{Fields, extent, hexadecimal, invalid};
 use crate::line_records::{LineRecords, Parsed, transfer};
-use crate::reader::Records;
-use crate::side::Side;
-use crate::source::Source;
-use iopilot_block::{Flags, Op};
+use crate::line_writer::LineWriter;
+use crate::metadata::TraceMetadata;
+use iopilot_block::{Flags, Nanos, Op};
 use std::io::{self, Write};
 
 const READ: u64 = 0x1;
@@ -17,11 +19,21 @@ const TIME_CRITICAL: u64 = 0x2;
 const TIME_LIMITED: u64 = 0x4;
 const SYNCHRONOUS: u64 = 0x80;
 
-pub(crate) fn reader(source: Source) -> Box<dyn Records> {
-    LineRecords::boxed(source, parse)
-}
+pub(super) const SPEC: FormatSpec = FormatSpec {
+    name: "disksim",
+    summary: "DiskSim's default input",
+    endings: &[],
+    detect: &[Detect::Text(|head| FiveNumbers::of(head) == Some(FiveNumbers::Sectors))],
+    open: |input| LineRecords::open(input, parse),
+    file_set: None,
+    writing: Some(Writing {
+        time_unit: Nanos(1),
+        keeps: Columns::DEVICE_NUMBER.union(Columns::SYNC_AND_READ_AHEAD),
+        create: |path, file| LineWriter::create(path, file, "", write),
+    }),
+};
 
-pub(crate) fn parse(line: &[u8], side: &mut Side) -> Parsed {
+fn parse(line: &[u8], metadata: &mut TraceMetadata) -> Parsed {
     let mut f = Fields::blank_separated(line);
     let arrival = f.time("time", 6)?;
     let device = f.id("device")?;
@@ -31,14 +43,14 @@ pub(crate) fn parse(line: &[u8], side: &mut Side) -> Parsed {
     let flags = hexadecimal(field).ok_or_else(|| invalid("flags", field, "a hexadecimal number"))?;
     f.end()?;
     let op = if flags & READ != 0 { Op::Read } else { Op::Write };
-    let Some(mut record) = transfer(side, arrival, op, extent(lba, sectors)?) else { return Ok(None) };
+    let Some(mut record) = transfer(metadata, arrival, op, extent(lba, sectors)?) else { return Ok(None) };
     record.device = device;
     record.flags.set(Flags::SYNC, op == Op::Write && flags & (TIME_CRITICAL | SYNCHRONOUS) != 0);
     record.flags.set(Flags::READ_AHEAD, op == Op::Read && flags & TIME_LIMITED != 0);
     Ok(Some(record))
 }
 
-pub(crate) fn write(record: &TraceRecord, out: &mut dyn Write) -> io::Result<()> {
+fn write(record: &TraceRecord, out: &mut dyn Write) -> io::Result<()> {
     let mut flags = 0;
     if record.op == Op::Read {
         flags |= READ;

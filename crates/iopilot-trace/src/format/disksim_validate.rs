@@ -3,6 +3,8 @@
 //! `R|W  Hit|Miss|Doub|Trip  block  blocks  service(us)  think(us)`. DiskSim takes the think time for the one *after*
 //! its request; in some of its own traces it is the one *before* ([`ThinkTime`]).
 
+use super::detect::Detect;
+use super::spec::{FormatSpec, Input};
 use crate::fields::{Fields, extent, invalid};
 use crate::line_records::LineRecords;
 use crate::lines::Lines;
@@ -11,6 +13,16 @@ use crate::source::{Progress, Source};
 use crate::{TraceError, TraceRecord};
 use iopilot_block::{InputError, Lba, Nanos, Op, Sectors};
 use std::path::Path;
+
+pub(super) const SPEC: FormatSpec = FormatSpec {
+    name: "disksim-validate",
+    summary: "DiskSim's validation traces",
+    endings: &[],
+    detect: &[Detect::Text(|head| parse(head.first()).is_ok())],
+    open: open,
+    file_set: None,
+    writing: None,
+};
 
 /// Which request a think time of a DiskSim validation trace belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -91,9 +103,10 @@ pub fn read_validate(path: &Path) -> Result<Vec<ValidateRecord>, TraceError> {
     ValidateReader::open(path)?.collect()
 }
 
-pub(crate) fn reader(source: Source, think_time: ThinkTime) -> Box<dyn Records> {
+fn open(input: Input<'_>) -> Result<Box<dyn Records>, TraceError> {
+    let think_time = input.options.think_time;
     let mut now = Nanos::ZERO;
-    LineRecords::boxed(source, move |line, _| {
+    LineRecords::open(input, move |line, _| {
         let r = parse(line)?;
         let arrival = match think_time {
             ThinkTime::After => now,
@@ -110,7 +123,7 @@ pub(crate) fn reader(source: Source, think_time: ThinkTime) -> Box<dyn Records> 
     })
 }
 
-pub(crate) fn parse(line: &[u8]) -> Result<ValidateRecord, InputError> {
+fn parse(line: &[u8]) -> Result<ValidateRecord, InputError> {
     let mut f = Fields::blank_separated(line);
     let op = match f.text("operation", "R or W")? {
         b"R" => Op::Read,

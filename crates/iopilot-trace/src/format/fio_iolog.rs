@@ -6,35 +6,54 @@
 //! `FILE wait TIME` instead: microseconds since the wait before it, as the manual says. Files are devices here, numbered
 //! as they appear; their offsets are taken for addresses.
 
-use crate::TraceRecord;
+use super::detect::Detect;
+use super::spec::{Columns, FormatSpec, Writing, in_units};
 use crate::fields::{Fields, byte_extent, invalid};
 use crate::line_records::{LineRecords, Parsed, transfer};
-use crate::reader::Records;
-use crate::side::Side;
-use crate::source::Source;
+use crate::line_writer::PackedText;
+use crate::metadata::{Names, TraceMetadata};
+use crate::writer::RecordWriter;
+use crate::{TraceError, TraceRecord};
 use iopilot_block::{Nanos, Op};
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::Path;
 
 /// What the first line of each version says.
-pub(crate) const VERSION_2: &[u8] = b"fio version 2 iolog";
+const VERSION_2: &[u8] = b"fio version 2 iolog";
 /// See [`VERSION_2`].
-pub(crate) const VERSION_3: &[u8] = b"fio version 3 iolog";
+const VERSION_3: &[u8] = b"fio version 3 iolog";
 
 const ACTIONS: &str = "add, open, close, read, write, trim, sync, datasync or (version 2) wait";
 
-pub(crate) fn reader(source: Source) -> Box<dyn Records> {
-    let mut parser = Parser::default();
-    LineRecords::boxed(source, move |line, side| parser.line(line, side))
-}
+/// Times are microseconds.
+const UNIT: Nanos = Nanos(1000);
+
+pub(super) const SPEC: FormatSpec = FormatSpec {
+    name: "fio-iolog",
+    summary: "fio's I/O log, versions 2 and 3",
+    endings: &["iolog"],
+    detect: &[Detect::FirstLine(|line| line.starts_with(VERSION_2) || line.starts_with(VERSION_3))],
+    open: |input| {
+        let mut parser = Parser::default();
+        LineRecords::open(input, move |line, metadata| parser.line(line, metadata))
+    },
+    file_set: None,
+    writing: Some(Writing {
+        time_unit: UNIT,
+        keeps: Columns::FLUSH_AND_DISCARD.union(Columns::DEVICE_NAME),
+        create: Writer::create,
+    }),
+};
 
 #[derive(Default)]
-pub(crate) struct Parser {
+struct Parser {
     version: Option<u32>,
     now: Nanos,
 }
 
 impl Parser {
-    pub(crate) fn line(&mut self, line: &[u8], side: &mut Side) -> Parsed {
+    fn line(&mut self, line: &[u8], metadata: &mut TraceMetadata) -> Parsed {
         let Some(version) = self.version else {
             self.version = match line.trim_ascii() {
                 VERSION_2 => Some(2),
@@ -51,7 +70,7 @@ impl Parser {
         let action = f.text("action", ACTIONS)?;
         let op = match action {
             b"add" | b"open" | b"close" => {
-                side.device(file);
+                metadata.device(file);
                 f.end()?;
                 return Ok(None);
             }
@@ -70,38 +89,56 @@ impl Parser {
         let length = f.number("length")?;
         f.end()?;
         let extent = if op == Op::Flush { byte_extent(0, 0)? } else { byte_extent(offset, length)? };
-        let Some(mut record) = transfer(side, self.now, op, extent) else { return Ok(None) };
-        record.device = side.device(file);
+        let Some(mut record) = transfer(metadata, self.now, op, extent) else { return Ok(None) };
+        record.device = metadata.device(file);
         Ok(Some(record))
     }
 }
 
 /// Writes version 3.
-#[derive(Default)]
-pub(crate) struct Writer {
-    /// The names of the devices seen, where any was.
+struct Writer {
+    out: PackedText,
+    /// The names of the devices seen.
     open: Vec<(u32, String)>,
     started: bool,
+    /// The time of the last action, in microseconds.
     now: u64,
 }
 
 impl Writer {
-    /// Writes `record`; its device is called `name` where it appears first. Times are rounded to the microsecond.
-    pub(crate) fn write(&mut self, record: &TraceRecord, name: Option<&String>, out: &mut dyn Write) -> io::Result<()> {
-        self.start(out)?;
-        self.now = (record.arrival.0 + 500) / 1000;
-        let at = match self.open.iter().position(|(device, _)| *device == record.device) {
-            Some(at) => at,
-            None => {
-                let name = match name {
-                    Some(name) if !name.is_empty() && !name.contains(char::is_whitespace) => name.clone(),
-                    _ => format!("device{}", record.device),
-                };
-                writeln!(out, "{now} {name} add\n{now} {name} open", now = self.now)?;
-                self.open.push((record.device, name));
-                self.open.len() - 1
-            }
+    fn create(path: &Path, file: BufWriter<File>) -> Result<Box<dyn RecordWriter>, TraceError> {
+        Ok(Box::new(Self { out: PackedText::new(path, file)?, open: Vec::new(), started: false, now: 0 }))
+    }
+
+    /// Where the file of `device` is in `self.open`; opens it where the device appears first.
+    fn file(&mut self, device: u32, names: &Names) -> io::Result<usize> {
+        if let Some(at) = self.open.iter().position(|(known, _)| *known == device) {
+            return Ok(at);
+        }
+        let name = match names.devices.get(device as usize) {
+            Some(name) if !name.is_empty() && !name.contains(char::is_whitespace) => name.clone(),
+            _ => format!("device{device}"),
         };
+        writeln!(self.out.as_write(), "{now} {name} add\n{now} {name} open", now = self.now)?;
+        self.open.push((device, name));
+        Ok(self.open.len() - 1)
+    }
+
+    fn start(&mut self) -> io::Result<()> {
+        if !std::mem::replace(&mut self.started, true) {
+            let out = self.out.as_write();
+            out.write_all(VERSION_3)?;
+            out.write_all(b"\n")?;
+        }
+        Ok(())
+    }
+}
+
+impl RecordWriter for Writer {
+    fn write(&mut self, record: &TraceRecord, names: &Names) -> io::Result<()> {
+        self.start()?;
+        self.now = in_units(record.arrival, UNIT);
+        let at = self.file(record.device, names)?;
         let action = match record.op {
             Op::Read => "read",
             Op::Write => "write",
@@ -109,20 +146,14 @@ impl Writer {
             Op::Discard => "trim",
         };
         let (offset, length) = (record.lba.0 * 512, record.sectors.bytes());
-        writeln!(out, "{} {} {action} {offset} {length}", self.now, self.open[at].1)
+        writeln!(self.out.as_write(), "{} {} {action} {offset} {length}", self.now, self.open[at].1)
     }
 
-    pub(crate) fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
-        self.start(out)?;
-        self.open.iter().try_for_each(|(_, name)| writeln!(out, "{} {name} close", self.now))
-    }
-
-    fn start(&mut self, out: &mut dyn Write) -> io::Result<()> {
-        if !std::mem::replace(&mut self.started, true) {
-            out.write_all(VERSION_3)?;
-            out.write_all(b"\n")?;
-        }
-        Ok(())
+    fn finish(mut self: Box<Self>, _: &Names) -> io::Result<BufWriter<File>> {
+        self.start()?;
+        let (out, now) = (self.out.as_write(), self.now);
+        self.open.iter().try_for_each(|(_, name)| writeln!(out, "{now} {name} close"))?;
+        self.out.finish()
     }
 }
 
@@ -132,10 +163,10 @@ mod tests {
     use iopilot_block::{Lba, Sectors};
 
     fn parse(text: &str) -> Result<Vec<TraceRecord>, String> {
-        let (mut parser, mut side) = (Parser::default(), Side::default());
+        let (mut parser, mut metadata) = (Parser::default(), TraceMetadata::default());
         let mut all = Vec::new();
         for line in text.lines() {
-            all.extend(parser.line(line.as_bytes(), &mut side).map_err(|e| e.to_string())?);
+            all.extend(parser.line(line.as_bytes(), &mut metadata).map_err(|e| e.to_string())?);
         }
         Ok(all)
     }

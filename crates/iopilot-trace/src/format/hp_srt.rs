@@ -6,17 +6,19 @@
 //! names; so the device here is the disk, bits 8 to 15 of that number. Flags are those of HP-UX 8: bit 0 a read, 0x100
 //! asynchronous, 0x0100_0000 a synchronous write, 0x0008_0000 from the file system.
 
+use super::detect::Detect;
+use super::spec::FormatSpec;
 use crate::fields::byte_extent;
 use crate::line_records::transfer;
+use crate::metadata::TraceMetadata;
 use crate::reader::Records;
-use crate::side::Side;
 use crate::source::{Binary, Source};
 use crate::{TraceError, TraceRecord};
 use iopilot_block::{Flags, InputError, Nanos, Op};
 use std::collections::BTreeMap;
 
 /// How every header begins.
-pub(crate) const MAGIC: &[u8] = b"$$TR_IOREC";
+const MAGIC: &[u8] = b"$$TR_IOREC";
 
 const LONGEST_HEADER: usize = 1 << 20;
 /// Record types (the low half of `id`).
@@ -25,7 +27,17 @@ const SHORT_IO: u32 = 1;
 const READ: u32 = 0x1;
 const ASYNC: u32 = 0x100;
 
-pub(crate) struct Reader {
+pub(super) const SPEC: FormatSpec = FormatSpec {
+    name: "hp-srt",
+    summary: "HP Labs' SRT, versions 1 to 4",
+    endings: &[],
+    detect: &[Detect::Magic(|head| head.starts_with(MAGIC))],
+    open: |input| Ok(Box::new(Reader::new(input.source)?)),
+    file_set: None,
+    writing: None,
+};
+
+struct Reader {
     input: Binary,
     /// Bytes in a sector of each disk.
     sector_bytes: BTreeMap<u32, u64>,
@@ -33,7 +45,7 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    pub(crate) fn new(source: Source) -> Result<Self, TraceError> {
+    fn new(source: Source) -> Result<Self, TraceError> {
         let mut input = Binary::buffered(source);
         let mut header = Vec::new();
         loop {
@@ -114,13 +126,13 @@ impl Reader {
         u64::try_from(n).map_err(|_| InputError::new(name, n.to_string(), "a number that is not negative"))
     }
 
-    fn parse(&self, side: &mut Side) -> Result<Option<TraceRecord>, InputError> {
+    fn parse(&self, metadata: &mut TraceMetadata) -> Result<Option<TraceRecord>, InputError> {
         let id = self.word(1) as u32;
         if !(1..=4).contains(&(id >> 16)) {
             return Err(InputError::new("id", format!("{id:#x}"), "a record of version 1 to 4"));
         }
         if id & 0xffff != SHORT_IO {
-            side.notes.other_commands += 1;
+            metadata.notes.other_commands += 1;
             return Ok(None);
         }
         let micros = |n: u64| Nanos(n * 1000);
@@ -142,7 +154,7 @@ impl Reader {
         };
         let flags = self.word(11) as u32;
         let op = if flags & READ != 0 { Op::Read } else { Op::Write };
-        let Some(mut record) = transfer(side, arrival, op, byte_extent(block * sector, bytes)?) else {
+        let Some(mut record) = transfer(metadata, arrival, op, byte_extent(block * sector, bytes)?) else {
             return Ok(None);
         };
         record.device = device;
@@ -157,12 +169,12 @@ impl Reader {
 }
 
 impl Records for Reader {
-    fn next(&mut self, side: &mut Side) -> Result<Option<TraceRecord>, TraceError> {
+    fn next(&mut self, metadata: &mut TraceMetadata) -> Result<Option<TraceRecord>, TraceError> {
         loop {
             if !self.fill()? {
                 return Ok(None);
             }
-            match self.parse(side) {
+            match self.parse(metadata) {
                 Ok(None) => {}
                 Ok(some) => return Ok(some),
                 Err(e) => return Err(self.input.locate(e)),

@@ -1,19 +1,31 @@
 //! MQSim's ASCII input: `time(ns) device block blocks type`, blocks of 512 bytes, type 0 for a write and 1 for a read.
 
+use super::columns::FiveNumbers;
+use super::detect::Detect;
+use super::spec::{Columns, FormatSpec, Writing};
 use crate::TraceRecord;
 use crate::fields::{Fields, extent, invalid};
 use crate::line_records::{LineRecords, Parsed, transfer};
-use crate::reader::Records;
-use crate::side::Side;
-use crate::source::Source;
-use iopilot_block::Op;
+use crate::line_writer::LineWriter;
+use crate::metadata::TraceMetadata;
+use iopilot_block::{Nanos, Op};
 use std::io::{self, Write};
 
-pub(crate) fn reader(source: Source) -> Box<dyn Records> {
-    LineRecords::boxed(source, parse)
-}
+pub(super) const SPEC: FormatSpec = FormatSpec {
+    name: "mqsim",
+    summary: "MQSim's ASCII input",
+    endings: &[],
+    detect: &[Detect::Text(|head| FiveNumbers::of(head) == Some(FiveNumbers::WholeTimes))],
+    open: |input| LineRecords::open(input, parse),
+    file_set: None,
+    writing: Some(Writing {
+        time_unit: Nanos(1),
+        keeps: Columns::DEVICE_NUMBER,
+        create: |path, file| LineWriter::create(path, file, "", write),
+    }),
+};
 
-pub(crate) fn parse(line: &[u8], side: &mut Side) -> Parsed {
+fn parse(line: &[u8], metadata: &mut TraceMetadata) -> Parsed {
     let mut f = Fields::blank_separated(line);
     let arrival = f.time("time", 0)?;
     let device = f.id("device")?;
@@ -25,12 +37,12 @@ pub(crate) fn parse(line: &[u8], side: &mut Side) -> Parsed {
         other => return Err(invalid("type", other, "0 (write) or 1 (read)")),
     };
     f.end()?;
-    let Some(mut record) = transfer(side, arrival, op, extent(lba, sectors)?) else { return Ok(None) };
+    let Some(mut record) = transfer(metadata, arrival, op, extent(lba, sectors)?) else { return Ok(None) };
     record.device = device;
     Ok(Some(record))
 }
 
-pub(crate) fn write(record: &TraceRecord, out: &mut dyn Write) -> io::Result<()> {
+fn write(record: &TraceRecord, out: &mut dyn Write) -> io::Result<()> {
     let (arrival, read) = (record.arrival.0, u8::from(record.op == Op::Read));
     writeln!(out, "{arrival} {} {} {} {read}", record.device, record.lba, record.sectors)
 }

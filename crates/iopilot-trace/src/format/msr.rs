@@ -3,25 +3,48 @@
 //! The timestamp is a Windows file time of the arrival and the response a length, both in units of 100 ns; offset and
 //! size are bytes. Devices are numbered in order of appearance, by host and disk.
 
-use crate::TraceRecord;
+use super::columns::CsvRow;
+use super::detect::Detect;
+use super::spec::{Columns, FormatSpec, Input, Writing, in_units};
 use crate::fields::{Fields, byte_extent, invalid};
 use crate::line_records::{LineRecords, Parsed, transfer};
+use crate::line_writer::LineWriter;
+use crate::metadata::TraceMetadata;
 use crate::reader::Records;
-use crate::side::Side;
-use crate::source::Source;
+use crate::{TraceError, TraceRecord};
 use iopilot_block::{Nanos, Op};
 use std::io::{self, Write};
 
-pub(crate) fn reader(source: Source) -> Box<dyn Records> {
+pub(super) const SPEC: FormatSpec = FormatSpec {
+    name: "msr",
+    summary: "MSR Cambridge CSV",
+    endings: &[],
+    detect: &[Detect::Text(|head| {
+        CsvRow::first(head)
+            .is_some_and(|row| row.0.len() == 7 && row.numbers(&[0, 4, 5]) && row.word(3, &[b"read", b"write"]))
+    })],
+    open: open,
+    file_set: None,
+    writing: Some(Writing {
+        time_unit: UNIT,
+        keeps: Columns::DEVICE_NAME.union(Columns::COMPLETION),
+        create: |path, file| LineWriter::create(path, file, "", write),
+    }),
+};
+
+/// Times are multiples of 100 ns.
+const UNIT: Nanos = Nanos(100);
+
+fn open(input: Input<'_>) -> Result<Box<dyn Records>, TraceError> {
     let mut first = true;
-    LineRecords::boxed(source, move |line, side| {
+    LineRecords::open(input, move |line, metadata| {
         let header =
             std::mem::take(&mut first) && line.trim_ascii_start().to_ascii_lowercase().starts_with(b"timestamp");
-        if header { Ok(None) } else { parse(line, side) }
+        if header { Ok(None) } else { parse(line, metadata) }
     })
 }
 
-pub(crate) fn parse(line: &[u8], side: &mut Side) -> Parsed {
+fn parse(line: &[u8], metadata: &mut TraceMetadata) -> Parsed {
     let mut f = Fields::separated(line, b',');
     let arrival = f.time("timestamp", 2)?;
     let host = f.text("host", "a host name")?;
@@ -35,20 +58,19 @@ pub(crate) fn parse(line: &[u8], side: &mut Side) -> Parsed {
     let size = f.number("size")?;
     let response = f.time("response", 2)?;
     f.end()?;
-    let Some(mut record) = transfer(side, arrival, op, byte_extent(offset, size)?) else { return Ok(None) };
+    let Some(mut record) = transfer(metadata, arrival, op, byte_extent(offset, size)?) else { return Ok(None) };
     record.completion = Some(arrival.saturating_add(response));
     let mut name = host.to_vec();
     name.extend_from_slice(format!(".{disk}").as_bytes());
-    record.device = side.device(&name);
+    record.device = metadata.device(&name);
     Ok(Some(record))
 }
 
 /// The response of a request without a completion is written as 0.
-pub(crate) fn write(record: &TraceRecord, out: &mut dyn Write) -> io::Result<()> {
+fn write(record: &TraceRecord, out: &mut dyn Write) -> io::Result<()> {
     let op = if record.op == Op::Read { "Read" } else { "Write" };
-    let ticks = |time: Nanos| (time.0 + 50) / 100;
-    let arrival = ticks(record.arrival);
-    let response = record.completion.map_or(0, |c| ticks(c).saturating_sub(arrival));
+    let arrival = in_units(record.arrival, UNIT);
+    let response = record.completion.map_or(0, |c| in_units(c, UNIT).saturating_sub(arrival));
     let (offset, size) = (record.lba.0 * 512, record.sectors.bytes());
     writeln!(out, "{arrival},iopilot,{},{op},{offset},{size},{response}", record.device)
 }

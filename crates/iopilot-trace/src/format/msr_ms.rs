@@ -1,20 +1,32 @@
 //! The cut of MSR Cambridge volumes with times in milliseconds: `time(ms) device offset size type`, offset and size in
 //! bytes, type 1 for a read and 0 for a write.
 
+use super::columns::FiveNumbers;
+use super::detect::Detect;
+use super::spec::{Columns, FormatSpec, Writing};
 use crate::TraceRecord;
 use crate::fields::{Fields, byte_extent, invalid};
 use crate::line_records::{LineRecords, Parsed, transfer};
-use crate::reader::Records;
-use crate::side::Side;
-use crate::source::Source;
-use iopilot_block::Op;
+use crate::line_writer::LineWriter;
+use crate::metadata::TraceMetadata;
+use iopilot_block::{Nanos, Op};
 use std::io::{self, Write};
 
-pub(crate) fn reader(source: Source) -> Box<dyn Records> {
-    LineRecords::boxed(source, parse)
-}
+pub(super) const SPEC: FormatSpec = FormatSpec {
+    name: "msr-ms",
+    summary: "a cut of MSR Cambridge volumes",
+    endings: &[],
+    detect: &[Detect::Text(|head| FiveNumbers::of(head) == Some(FiveNumbers::Bytes))],
+    open: |input| LineRecords::open(input, parse),
+    file_set: None,
+    writing: Some(Writing {
+        time_unit: Nanos(1),
+        keeps: Columns::DEVICE_NUMBER,
+        create: |path, file| LineWriter::create(path, file, "", write),
+    }),
+};
 
-pub(crate) fn parse(line: &[u8], side: &mut Side) -> Parsed {
+fn parse(line: &[u8], metadata: &mut TraceMetadata) -> Parsed {
     let mut f = Fields::blank_separated(line);
     let arrival = f.time("time", 6)?;
     let device = f.id("device")?;
@@ -26,12 +38,12 @@ pub(crate) fn parse(line: &[u8], side: &mut Side) -> Parsed {
         other => return Err(invalid("type", other, "0 (write) or 1 (read)")),
     };
     f.end()?;
-    let Some(mut record) = transfer(side, arrival, op, byte_extent(offset, size)?) else { return Ok(None) };
+    let Some(mut record) = transfer(metadata, arrival, op, byte_extent(offset, size)?) else { return Ok(None) };
     record.device = device;
     Ok(Some(record))
 }
 
-pub(crate) fn write(record: &TraceRecord, out: &mut dyn Write) -> io::Result<()> {
+fn write(record: &TraceRecord, out: &mut dyn Write) -> io::Result<()> {
     let (ms, ns) = (record.arrival.0 / 1_000_000, record.arrival.0 % 1_000_000);
     let (offset, size) = (record.lba.0 * 512, record.sectors.bytes());
     writeln!(out, "{ms}.{ns:06} {} {offset} {size} {}", record.device, u8::from(record.op == Op::Read))

@@ -4,24 +4,23 @@
 mod read;
 mod write;
 
-pub(crate) use read::Reader;
-pub(crate) use write::Writer;
-
-use std::collections::BTreeMap;
+use super::detect::Detect;
+use super::spec::{Columns, FormatSpec, Writing};
+use iopilot_block::Nanos;
+pub(super) const SPEC: FormatSpec = FormatSpec {
+    name: "parquet",
+    summary: "iopilot's own",
+    endings: &[],
+    detect: &[Detect::Magic(|head| head.starts_with(b"PAR1"))],
+    open: read::open,
+    file_set: None,
+    writing: Some(Writing { time_unit: Nanos(1), keeps: Columns::EVERY_FIELD, create: write::create }),
+};
 
 /// Keys of the file's metadata.
-pub(crate) const VERSION_KEY: &str = "iopilot.trace.version";
+const VERSION_KEY: &str = "iopilot.trace.version";
 const PROCESSES_KEY: &str = "iopilot.trace.processes";
 const DEVICES_KEY: &str = "iopilot.trace.devices";
 
 /// The only version so far. Columns may be added without a new one.
-pub(crate) const VERSION: &str = "1";
-
-/// Names that a trace carries along.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Names {
-    /// Commands by process id.
-    pub(crate) processes: BTreeMap<u32, String>,
-    /// Devices by number.
-    pub(crate) devices: Vec<String>,
-}
+const VERSION: &str = "1";

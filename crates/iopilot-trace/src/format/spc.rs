@@ -3,20 +3,36 @@
 //! Addresses are in 512-byte sectors, sizes in bytes, the opcode is `R` or `W` in either case, times in seconds. The
 //! device is the ASU (application storage unit). Further columns are optional in SPC-1 and not read.
 
+use super::columns::CsvRow;
+use super::detect::Detect;
+use super::spec::{Columns, FormatSpec, Writing};
 use crate::TraceRecord;
-use crate::fields::{Fields, extent, invalid};
+use crate::fields::{Fields, decimal, extent, invalid};
 use crate::line_records::{LineRecords, Parsed, transfer};
-use crate::reader::Records;
-use crate::side::Side;
-use crate::source::Source;
-use iopilot_block::{Op, SECTOR_BYTES};
+use crate::line_writer::LineWriter;
+use crate::metadata::TraceMetadata;
+use iopilot_block::{Nanos, Op, SECTOR_BYTES};
 use std::io::{self, Write};
 
-pub(crate) fn reader(source: Source) -> Box<dyn Records> {
-    LineRecords::boxed(source, parse)
-}
+pub(super) const SPEC: FormatSpec = FormatSpec {
+    name: "spc",
+    summary: "SPC-1 as in the UMass repository",
+    endings: &[],
+    detect: &[Detect::Text(|head| {
+        CsvRow::first(head).is_some_and(|row| {
+            row.numbers(&[0, 1, 2]) && row.letter(3, b"RWrw") && row.0.get(4).is_some_and(|f| decimal(f, 9).is_some())
+        })
+    })],
+    open: |input| LineRecords::open(input, parse),
+    file_set: None,
+    writing: Some(Writing {
+        time_unit: Nanos(1),
+        keeps: Columns::DEVICE_NUMBER,
+        create: |path, file| LineWriter::create(path, file, "", write),
+    }),
+};
 
-pub(crate) fn parse(line: &[u8], side: &mut Side) -> Parsed {
+fn parse(line: &[u8], metadata: &mut TraceMetadata) -> Parsed {
     let mut f = Fields::separated(line, b',');
     let device = f.id("ASU")?;
     let lba = f.number("LBA")?;
@@ -28,12 +44,12 @@ pub(crate) fn parse(line: &[u8], side: &mut Side) -> Parsed {
     };
     let arrival = f.time("timestamp", 9)?;
     let extent = extent(lba, bytes.div_ceil(SECTOR_BYTES))?;
-    let Some(mut record) = transfer(side, arrival, op, extent) else { return Ok(None) };
+    let Some(mut record) = transfer(metadata, arrival, op, extent) else { return Ok(None) };
     record.device = device;
     Ok(Some(record))
 }
 
-pub(crate) fn write(record: &TraceRecord, out: &mut dyn Write) -> io::Result<()> {
+fn write(record: &TraceRecord, out: &mut dyn Write) -> io::Result<()> {
     let op = if record.op == Op::Read { 'R' } else { 'W' };
     let (s, ns) = (record.arrival.0 / 1_000_000_000, record.arrival.0 % 1_000_000_000);
     writeln!(out, "{},{},{},{op},{s}.{ns:09}", record.device, record.lba, record.sectors.bytes())

@@ -4,36 +4,48 @@
 //! Blocks are 512 bytes, times microseconds; the low byte of the command is the SCSI operation code, the high byte of
 //! the version is 1.
 
+use super::detect::Detect;
 use super::scsi;
+use super::spec::FormatSpec;
 use crate::fields::extent;
 use crate::line_records::transfer;
+use crate::metadata::TraceMetadata;
 use crate::reader::Records;
-use crate::side::Side;
-use crate::source::{Binary, Source};
+use crate::source::Binary;
 use crate::{TraceError, TraceRecord};
 use iopilot_block::{InputError, Nanos, Op, SECTOR_BYTES};
 
 /// Bytes in a record.
-pub(crate) const RECORD: usize = 32;
+const RECORD: usize = 32;
 
-pub(crate) struct Reader {
+/// Records at the beginning that must look like some.
+const PLAUSIBLE: usize = 32;
+
+pub(super) const SPEC: FormatSpec = FormatSpec {
+    name: "vscsi",
+    summary: "VMware vscsi trace, version 1",
+    endings: &[],
+    detect: &[Detect::Binary(|head| {
+        let mut records = head.chunks_exact(RECORD).take(PLAUSIBLE).filter_map(|c| c.first_chunk()).peekable();
+        records.peek().is_some() && records.all(plausible)
+    })],
+    open: |input| Ok(Box::new(Reader { input: Binary::buffered(input.source) })),
+    file_set: None,
+    writing: None,
+};
+
+struct Reader {
     input: Binary,
 }
 
-impl Reader {
-    pub(crate) fn new(source: Source) -> Self {
-        Self { input: Binary::buffered(source) }
-    }
-}
-
 impl Records for Reader {
-    fn next(&mut self, side: &mut Side) -> Result<Option<TraceRecord>, TraceError> {
+    fn next(&mut self, metadata: &mut TraceMetadata) -> Result<Option<TraceRecord>, TraceError> {
         let mut bytes = [0; RECORD];
         loop {
             if !self.input.begin(&mut bytes)? {
                 return Ok(None);
             }
-            match parse(&bytes, side) {
+            match parse(&bytes, metadata) {
                 Ok(None) => {}
                 Ok(some) => return Ok(some),
                 Err(e) => return Err(self.input.locate(e)),
@@ -57,13 +69,13 @@ fn u64_at(bytes: &[u8; RECORD], at: usize) -> u64 {
 }
 
 /// Whether `bytes` look like a record.
-pub(crate) fn plausible(bytes: &[u8; RECORD]) -> bool {
+fn plausible(bytes: &[u8; RECORD]) -> bool {
     let version = u16_at(bytes, 14);
     let length = u64_at(bytes, 0) >> 32;
     version >> 8 == 1 && scsi::op(bytes[12]).is_some() && length <= 1 << 30 && u64_at(bytes, 16) < 1 << 54
 }
 
-fn parse(bytes: &[u8; RECORD], side: &mut Side) -> Result<Option<TraceRecord>, InputError> {
+fn parse(bytes: &[u8; RECORD], metadata: &mut TraceMetadata) -> Result<Option<TraceRecord>, InputError> {
     let length = u64_at(bytes, 0) >> 32;
     let (command, version) = (u16_at(bytes, 12), u16_at(bytes, 14));
     let (block, time) = (u64_at(bytes, 16), u64_at(bytes, 24));
@@ -74,12 +86,12 @@ fn parse(bytes: &[u8; RECORD], side: &mut Side) -> Result<Option<TraceRecord>, I
         return Err(InputError::new("length", (length as u32 as i32).to_string(), "bytes, not negative"));
     }
     let Some(op) = scsi::op(command as u8) else {
-        side.notes.other_commands += 1;
+        metadata.notes.other_commands += 1;
         return Ok(None);
     };
     let Some(time) = time.checked_mul(1000) else {
         return Err(InputError::new("time", time.to_string(), "microseconds, at most 584 years"));
     };
     let sectors = if op == Op::Flush { 0 } else { length.div_ceil(SECTOR_BYTES) };
-    Ok(transfer(side, Nanos(time), op, extent(block, sectors)?))
+    Ok(transfer(metadata, Nanos(time), op, extent(block, sectors)?))
 }

@@ -5,7 +5,7 @@ use crate::args::Demo;
 use crate::render;
 use anyhow::Context as _;
 use iopilot_device::Device;
-use iopilot_sched::SchedulerSpec;
+use iopilot_sched::{Lineage, SchedulerInfo, SchedulerSpec};
 use iopilot_sim::{Comparison, Machine, RunOptions, RunReport};
 use iopilot_workload::{Workload, WorkloadOptions};
 
@@ -15,9 +15,6 @@ const TRACE: &[u8] = include_bytes!("../../../../examples/traces/mixed.parquet")
 const NAME: &str = "examples/traces/mixed.parquet";
 /// A desktop drive that takes one request at a time, so that all the ordering is the scheduler's.
 const DISK: &str = "wd1200bb";
-
-/// The schedulers of Linux 6.x.
-const CURRENT: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
 
 /// What the table means, and what to do next.
 const AFTERWORD: &str = "\
@@ -60,7 +57,8 @@ pub(super) fn run(args: &Demo, context: &Context) -> anyhow::Result<String> {
 /// Which of the schedulers of a current kernel is best: what an administrator can choose from.
 fn of_current_kernel(comparison: &Comparison) -> String {
     let ranked = render::ranking(comparison).into_iter().map(|i| &comparison.runs[i]);
-    let mut current = ranked.filter(|run| CURRENT.contains(&run.scheduler.as_str()));
+    let mut current =
+        ranked.filter(|run| SchedulerInfo::of(&run.scheduler).is_some_and(|s| s.lineage == Lineage::Linux6));
     match (current.next(), current.next()) {
         (Some(best), Some(next)) => {
             let wait = |run: &RunReport| run.critical_response_ms.mean;

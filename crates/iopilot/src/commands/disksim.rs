@@ -7,7 +7,6 @@ use iopilot_disksim::system::{
     Override, RunError, RunOptions, SystemReport, Times, TraceFormat, TraceInput, run_system,
 };
 use iopilot_render::Terminal;
-use iopilot_trace::Format;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -38,11 +37,7 @@ fn trace_format(args: &DisksimRun, path: &Path) -> anyhow::Result<TraceFormat> {
     if path.as_os_str() == "-" {
         return Ok(TraceFormat::Ascii);
     }
-    Ok(match iopilot_trace::detect(path)? {
-        Format::Disksim => TraceFormat::Ascii,
-        Format::DisksimValidate => TraceFormat::Validate,
-        other => TraceFormat::Other(other),
-    })
+    Ok(iopilot_trace::detect(path)?.into())
 }
 
 fn table(report: &SystemReport, terminal: Terminal) -> String {

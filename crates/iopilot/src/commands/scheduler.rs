@@ -35,8 +35,7 @@ pub(crate) fn run(command: &Scheduler, context: &Context) -> anyhow::Result<Stri
         Scheduler::List { json: false } => Ok(list(context)),
         Scheduler::Show { name, json } => {
             let spec = SchedulerSpec::parse(name)?;
-            let info = SCHEDULERS.iter().find(|s| s.name == spec.name).expect("specs are made from the list");
-            if *json { render::json(&describe(info)) } else { Ok(show(info, context)) }
+            if *json { render::json(&describe(spec.info())) } else { Ok(show(spec.info(), context)) }
         }
     }
 }

@@ -22,10 +22,12 @@ pub(crate) fn run(command: &Trace, context: &Context) -> anyhow::Result<String> 
 }
 
 fn formats(context: &Context) -> String {
-    let mut table = Table::new(&[("format", Alignment::Left), ("read", Alignment::Left), ("written", Alignment::Left)]);
-    for name in Format::NAMES {
-        let written = if Format::WRITABLE.contains(name) { "yes" } else { "-" };
-        table.row(vec![(*name).to_owned(), "yes".to_owned(), written.to_owned()]);
+    let left = |title| (title, Alignment::Left);
+    let mut table = Table::new(&[left("format"), left("read"), left("written"), left("what it is")]);
+    for format in Format::ALL {
+        let written = if format.is_writable() { "yes" } else { "-" };
+        let cells = [format.name(), "yes", written, format.spec().summary];
+        table.row(cells.into_iter().map(str::to_owned).collect());
     }
     table.render(context.terminal)
 }
@@ -65,15 +67,12 @@ pub(super) fn format_to_write(path: &Path, asked: Option<&String>) -> Result<For
     }
     let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let bare = name.strip_suffix(".gz").or(name.strip_suffix(".zst")).unwrap_or(&name);
-    match bare.rsplit_once('.').map(|(_, ending)| ending) {
-        Some("iolog") => Ok(Format::FioIolog),
-        Some(ending) if Format::WRITABLE.contains(&ending) => ending.parse(),
-        _ => {
-            let endings: Vec<String> = Format::WRITABLE.iter().map(|f| format!(".{f}")).collect();
-            let expected = format!("a name that ends in one of {}, or --to FORMAT", endings.join(", "));
-            Err(InputError::new("output", path.display().to_string(), expected))
-        }
-    }
+    let by_name = bare.rsplit_once('.').and_then(|(_, ending)| Format::by_ending(ending));
+    by_name.filter(|format| format.is_writable()).ok_or_else(|| {
+        let endings: Vec<String> = Format::WRITABLE.iter().map(|f| format!(".{f}")).collect();
+        let expected = format!("a name that ends in one of {}, or --to FORMAT", endings.join(", "));
+        InputError::new("output", path.display().to_string(), expected)
+    })
 }
 
 #[cfg(test)]

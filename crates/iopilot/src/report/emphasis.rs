@@ -3,6 +3,7 @@
 //! Six colours can be told apart, by the colour-blind too; seventeen cannot. Up to six schedulers all get a colour;
 //! of more, the best, the worst, the kernel's default and the next best do, and the page lets the reader choose others.
 
+use iopilot_sched::KERNEL_DEFAULT;
 use iopilot_sim::{Comparison, RunReport};
 
 /// Colours the style sheet defines, `--c0` to `--c5`.
@@ -10,9 +11,6 @@ pub(crate) const COLOURS: usize = 6;
 
 /// Of more than [`COLOURS`] schedulers, how many are in colour at first.
 const CHOSEN: usize = 4;
-
-/// What Linux 6.x gives a disk with one hardware queue when nobody chooses.
-const KERNEL_DEFAULT: &str = "mq-deadline";
 
 /// How one run stands among the others.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// The files `STEM.blktrace.N` that `path` stands for, by CPU: it may be one of them, their stem with or without
 /// `.blktrace`, or the directory that holds those of one recording. `None` where it is none of these.
-pub(crate) fn per_cpu_files(path: &Path, format: Option<Format>) -> Result<Option<Vec<PathBuf>>, TraceError> {
+pub(super) fn per_cpu_files(path: &Path, format: Option<Format>) -> Result<Option<Vec<PathBuf>>, TraceError> {
     if path.is_dir() {
         let mut recordings = recordings(path)?;
         return match (recordings.pop_first(), recordings.len()) {

@@ -2,10 +2,11 @@
 //! optional may be missing, others may be added, and integers may have 32 or 64 bits, so that files which another tool
 //! has rewritten can be read.
 
-use super::{DEVICES_KEY, Names, PROCESSES_KEY, VERSION, VERSION_KEY};
+use super::{DEVICES_KEY, PROCESSES_KEY, VERSION, VERSION_KEY};
 use crate::fields::extent;
+use crate::format::spec::Input;
+use crate::metadata::{Names, TraceMetadata};
 use crate::reader::Records;
-use crate::side::Side;
 use crate::source::{Progress, Source};
 use crate::{TraceError, TraceRecord};
 use bytes::Bytes;
@@ -45,7 +46,21 @@ const COLUMNS: [(&str, bool); COUNT] = [
 ];
 const OP: usize = 3;
 
-pub(crate) struct Reader {
+/// Starts to read a file by random access, or a stream that is read into memory first.
+pub(super) fn open(input: Input<'_>) -> Result<Box<dyn Records>, TraceError> {
+    let (reader, names) = match input.path {
+        Some(path) => {
+            // What was read to recognise the format is read again.
+            *input.progress = Progress::default();
+            Reader::open(path, input.progress)?
+        }
+        None => Reader::from_stream(input.source, input.progress)?,
+    };
+    input.metadata.set_names(names);
+    Ok(Box::new(reader))
+}
+
+struct Reader {
     name: String,
     file: Box<dyn FileReader + Send>,
     /// Where each of [`COLUMNS`] is in the file, and whether it holds unsigned 32-bit numbers.
@@ -100,7 +115,7 @@ fn check(file: &dyn FileReader, length: u64) -> Result<(), InputError> {
 }
 
 impl Reader {
-    pub(crate) fn open(path: &Path, progress: &mut Progress) -> Result<(Self, Names), TraceError> {
+    fn open(path: &Path, progress: &mut Progress) -> Result<(Self, Names), TraceError> {
         let file = File::open(path).map_err(|e| TraceError::io(path, e))?;
         progress.add_total(file.metadata().map_err(|e| TraceError::io(path, e))?.len());
         let name = path.display().to_string();
@@ -109,7 +124,7 @@ impl Reader {
         Self::new(name, Box::new(file), length, progress)
     }
 
-    pub(crate) fn from_stream(mut source: Source, progress: &Progress) -> Result<(Self, Names), TraceError> {
+    fn from_stream(mut source: Source, progress: &Progress) -> Result<(Self, Names), TraceError> {
         let mut bytes = Vec::new();
         source.bytes.read_to_end(&mut bytes).map_err(|e| TraceError::io(&source.name, e))?;
         let length = bytes.len() as u64;
@@ -251,7 +266,7 @@ impl Reader {
 }
 
 impl Records for Reader {
-    fn next(&mut self, _side: &mut Side) -> Result<Option<TraceRecord>, TraceError> {
+    fn next(&mut self, _side: &mut TraceMetadata) -> Result<Option<TraceRecord>, TraceError> {
         if self.batch.at == self.batch.rows && !self.decode()? {
             return Ok(None);
         }

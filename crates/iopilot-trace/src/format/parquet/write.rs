@@ -1,17 +1,21 @@
 //! Writing Parquet through the column API, one row group at a time.
 
-use super::{DEVICES_KEY, Names, PROCESSES_KEY, VERSION, VERSION_KEY};
-use crate::TraceRecord;
+use super::{DEVICES_KEY, PROCESSES_KEY, VERSION, VERSION_KEY};
+use crate::metadata::Names;
+use crate::writer::RecordWriter;
+use crate::{TraceError, TraceRecord};
 use iopilot_block::{IoPriority, Nanos, ProcessId};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
-use parquet::errors::Result;
+use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::ColumnPath;
-use std::io::Write;
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Requests in a row group.
@@ -36,14 +40,22 @@ const SCHEMA: &str = "message iopilot_trace {
     OPTIONAL INT32 merged (INTEGER(8,false));
 }";
 
+/// Begins a file, which is never packed: its columns are.
+pub(super) fn create(path: &Path, file: BufWriter<File>) -> std::result::Result<Box<dyn RecordWriter>, TraceError> {
+    match Writer::new(file) {
+        Ok(writer) => Ok(Box::new(writer)),
+        Err(e) => Err(TraceError::io(path, io_error(e))),
+    }
+}
+
 /// Streams records into a Parquet file.
-pub(crate) struct Writer<W: Write + Send> {
-    file: SerializedFileWriter<W>,
+struct Writer {
+    file: SerializedFileWriter<BufWriter<File>>,
     rows: Vec<TraceRecord>,
 }
 
-impl<W: Write + Send> Writer<W> {
-    pub(crate) fn new(out: W) -> Result<Self> {
+impl Writer {
+    fn new(out: BufWriter<File>) -> Result<Self> {
         let mut properties = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?));
         for column in ["arrival_ns", "inserted_ns", "issue_ns", "completion_ns", "lba"] {
             let path = ColumnPath::from(column);
@@ -56,17 +68,10 @@ impl<W: Write + Send> Writer<W> {
         Ok(Self { file, rows: Vec::with_capacity(ROWS) })
     }
 
-    pub(crate) fn write(&mut self, record: &TraceRecord) -> Result<()> {
-        self.rows.push(record.clone());
-        if self.rows.len() == ROWS { self.flush() } else { Ok(()) }
-    }
-
     /// Writes the rest and the names, and hands back what was written to.
-    pub(crate) fn finish(mut self, names: &Names) -> Result<W> {
+    fn close(mut self, names: &Names) -> Result<BufWriter<File>> {
         self.flush()?;
-        let json = |value: serde_json::Result<String>| {
-            value.map_err(|e| parquet::errors::ParquetError::General(e.to_string()))
-        };
+        let json = |value: serde_json::Result<String>| value.map_err(|e| ParquetError::General(e.to_string()));
         let entries = [
             (VERSION_KEY, VERSION.to_owned()),
             (PROCESSES_KEY, json(serde_json::to_string(&names.processes))?),
@@ -109,6 +114,25 @@ impl<W: Write + Send> Writer<W> {
         group.close()?;
         self.rows.clear();
         Ok(())
+    }
+}
+
+impl RecordWriter for Writer {
+    fn write(&mut self, record: &TraceRecord, _: &Names) -> io::Result<()> {
+        self.rows.push(record.clone());
+        if self.rows.len() == ROWS { self.flush().map_err(io_error) } else { Ok(()) }
+    }
+
+    fn finish(self: Box<Self>, names: &Names) -> io::Result<BufWriter<File>> {
+        self.close(names).map_err(io_error)
+    }
+}
+
+/// What the system reported, where that is the reason.
+fn io_error(e: ParquetError) -> io::Error {
+    match e {
+        ParquetError::External(e) => e.downcast::<io::Error>().map_or_else(io::Error::other, |e| *e),
+        e => io::Error::other(e),
     }
 }
 

@@ -20,9 +20,18 @@ pub struct ReadNotes {
     pub unmatched_completions: u64,
 }
 
+/// Names that a trace carries along.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Names {
+    /// Commands by process id.
+    pub(crate) processes: BTreeMap<u32, String>,
+    /// Devices by number.
+    pub(crate) devices: Vec<String>,
+}
+
 /// What a trace says besides its requests.
 #[derive(Debug, Default)]
-pub(crate) struct Side {
+pub(crate) struct TraceMetadata {
     pub(crate) notes: ReadNotes,
     processes: BTreeMap<u32, String>,
     /// The process whose name was stored last, with the bytes of that name: usually the one of the next event.
@@ -31,7 +40,7 @@ pub(crate) struct Side {
     device_numbers: HashMap<Vec<u8>, u32>,
 }
 
-impl Side {
+impl TraceMetadata {
     pub(crate) fn processes(&self) -> &BTreeMap<u32, String> {
         &self.processes
     }
@@ -54,8 +63,10 @@ impl Side {
         last.1.extend_from_slice(name);
     }
 
-    pub(crate) fn name_processes(&mut self, names: BTreeMap<u32, String>) {
-        self.processes = names;
+    /// The names of the whole trace, where they stand in one place.
+    pub(crate) fn set_names(&mut self, names: Names) {
+        self.processes = names.processes;
+        self.devices = names.devices;
     }
 
     /// The number of the device called `name`: in order of appearance, from 0.
@@ -76,20 +87,20 @@ mod tests {
 
     #[test]
     fn a_process_has_its_latest_name() {
-        let mut side = Side::default();
-        side.name_process(7, b"sh");
-        side.name_process(8, b"cc1");
-        side.name_process(7, b"make");
+        let mut metadata = TraceMetadata::default();
+        metadata.name_process(7, b"sh");
+        metadata.name_process(8, b"cc1");
+        metadata.name_process(7, b"make");
         assert_eq!(
-            side.processes().iter().map(|(p, n)| (*p, n.as_str())).collect::<Vec<_>>(),
+            metadata.processes().iter().map(|(p, n)| (*p, n.as_str())).collect::<Vec<_>>(),
             [(7, "make"), (8, "cc1")]
         );
     }
 
     #[test]
     fn devices_are_numbered_as_they_appear() {
-        let mut side = Side::default();
-        assert_eq!([side.device(b"8,16"), side.device(b"8,0"), side.device(b"8,16")], [0, 1, 0]);
-        assert_eq!(side.devices, ["8,16", "8,0"]);
+        let mut metadata = TraceMetadata::default();
+        assert_eq!([metadata.device(b"8,16"), metadata.device(b"8,0"), metadata.device(b"8,16")], [0, 1, 0]);
+        assert_eq!(metadata.devices, ["8,16", "8,0"]);
     }
 }

@@ -1,6 +1,0 @@
-//! What `disksim-validate` of the library does with an input.
-#![no_main]
-
-use libfuzzer_sys::fuzz_target;
-
-fuzz_target!(|bytes: &[u8]| iopilot_fuzz::fuzz("disksim-validate", bytes));
