@@ -1,17 +1,8 @@
-//! The table of schedulers, and [`AnyScheduler`], which is any of them.
-//!
-//! To add a scheduler, write its file, add a row to the table below, and a section to the page `docs/schedulers.md`.
-//! Tests name what is missing.
+//! What is known of every scheduler ([`SchedulerInfo`]), and schedulers by name ([`SchedulerSpec`]). The table itself
+//! is in `lib.rs`.
 
-use crate::{
-    AgedTunables, CylinderTunables, IoQueueTunables, Policy, PositionTunables, QueueScheduler, SlackTunables,
-    VscanCylTunables, WeightedTunables,
-};
-use crate::{Anticipatory, AnticipatoryTunables, Cfq, CfqTunables};
-use crate::{Bfq, BfqTunables, Kyber, KyberTunables, MqDeadline, MqDeadlineTunables, NoScheduler};
-use crate::{CircularScan, Deadline, DeadlineTunables, Fcfs, Scan, Sstf, Vr, VrTunables, Vscan, VscanTunables};
-use crate::{Dispatch, Environment, MergeLimits, Merged, Noop, Scheduler, Tunable, TunableError, Tunables, Unit};
-use iopilot_block::{InputError, Nanos, Positions, ProcessId, Request, RequestId, Requests, suggest};
+use crate::{AnyScheduler, Environment, Policy, SCHEDULERS, Scheduler, Tunable, TunableError, Unit};
+use iopilot_block::{InputError, suggest};
 use std::fmt;
 
 /// The block layer a scheduler belongs to, which decides how requests reach it.
@@ -43,11 +34,11 @@ impl Features {
     /// A scheduler that holds no tags and learns nothing.
     pub const NONE: Self = Self { scheduler_tags: false, learns: false };
 
-    const fn scheduler_tags(self) -> Self {
+    pub(crate) const fn scheduler_tags(self) -> Self {
         Self { scheduler_tags: true, ..self }
     }
 
-    const fn learns(self) -> Self {
+    pub(crate) const fn learns(self) -> Self {
         Self { learns: true, ..self }
     }
 }
@@ -80,7 +71,8 @@ impl SchedulerInfo {
     }
 }
 
-/// Lists the schedulers once: `Variant(Type), "name", Lineage [features], "summary", TUNABLES, constructor;`.
+/// Makes [`SCHEDULERS`] and [`AnyScheduler`] of the table of schedulers, whose rows are
+/// `Variant(Type), "name", Lineage [features], "summary", TUNABLES, constructor;`.
 macro_rules! schedulers {
     ($($variant:ident($ty:ty), $name:literal, $lineage:ident [$($feature:ident)*], $summary:literal, $tunables:expr, |$env:pat_param| $new:expr;)*) => {
         /// Every scheduler there is.
@@ -175,38 +167,7 @@ macro_rules! schedulers {
     };
 }
 
-schedulers! {
-    Fcfs(Fcfs), "fcfs", Classic [], "first come, first served; never merges", &[], |_| Fcfs::new();
-    Sstf(Sstf), "sstf", Classic [], "shortest seek time first, by distance in sectors", &[], |_| Sstf::new();
-    Scan(Scan), "scan", Classic [], "the elevator, turning at the edges of the disk", &[], |env| Scan::to_the_edge(env);
-    Look(Scan), "look", Classic [], "the elevator, turning at the last request", &[], |_| Scan::to_the_last();
-    CScan(CircularScan), "cscan", Classic [], "the elevator one way, back to the first sector", &[], |_| CircularScan::new();
-    CLook(CircularScan), "clook", Classic [], "the elevator one way, back to the lowest request", &[], |_| CircularScan::new();
-    Vscan(Vscan), "vscan", Classic [], "V(R): nearest first, with a penalty for reversing", VscanTunables::SPECS, |env| Vscan::new(env);
-    Noop(Noop), "noop", Linux2_6 [], "first in, first out, with back merging", &[], |_| Noop::new();
-    Fifo(Fcfs), "fifo", Linux2_6 [], "first in, first out, without merging", &[], |_| Fcfs::new();
-    Deadline(Deadline), "deadline", Linux2_6 [], "sector order in batches, with deadlines", DeadlineTunables::SPECS, |_| Deadline::new();
-    Anticipatory(Anticipatory), "as", Linux2_6 [learns], "anticipatory: waits for the process that just read", AnticipatoryTunables::SPECS, |_| Anticipatory::new();
-    Cfq(Cfq), "cfq", Linux2_6 [learns], "slices of disk time for each process, idling, priorities", CfqTunables::SPECS, |_| Cfq::new();
-    Vr(Vr), "vr", Linux2_6 [], "V(R) with merging and deadlines: SSTF to SCAN", VrTunables::SPECS, |_| Vr::new();
-    None(NoScheduler), "none", Linux6 [], "no scheduler: first in, first out on each CPU", &[], |env| NoScheduler::new(env);
-    MqDeadline(MqDeadline), "mq-deadline", Linux6 [scheduler_tags], "sector order in batches, deadlines and priority classes", MqDeadlineTunables::SPECS, |env| MqDeadline::new(env);
-    Kyber(Kyber), "kyber", Linux6 [scheduler_tags learns], "tokens for reads and writes that follow the latencies seen", KyberTunables::SPECS, |env| Kyber::new(env);
-    Bfq(Bfq), "bfq", Linux6 [scheduler_tags learns], "budgets in proportion to weights, idling, raised weights for latency", BfqTunables::SPECS, |env| Bfq::new(env);
-    LookCyl(QueueScheduler<CylinderTunables>), "look-cyl", Positional [], "the elevator by cylinder, turning at the last request", CylinderTunables::SPECS, |env| QueueScheduler::new(Policy::ElevatorCyl, env);
-    CLookCyl(QueueScheduler<CylinderTunables>), "clook-cyl", Positional [], "the elevator by cylinder, one way", CylinderTunables::SPECS, |env| QueueScheduler::new(Policy::CycleCyl, env);
-    SstfCyl(QueueScheduler<CylinderTunables>), "sstf-cyl", Positional [], "shortest seek time first, by distance in cylinders", CylinderTunables::SPECS, |env| QueueScheduler::new(Policy::SstfCyl, env);
-    VscanCyl(QueueScheduler<VscanCylTunables>), "vscan-cyl", Positional [], "V(R) by cylinder: nearest first, with a penalty for reversing", VscanCylTunables::SPECS, |env| QueueScheduler::new(Policy::VscanCyl, env);
-    Sptf(QueueScheduler<PositionTunables>), "sptf", Positional [], "shortest positioning time first: seek and rotation", PositionTunables::SPECS, |env| QueueScheduler::new(Policy::Sptf, env);
-    Spctf(QueueScheduler<PositionTunables>), "spctf", Positional [], "shortest positioning time first, the disk's cache considered", PositionTunables::SPECS, |env| QueueScheduler::new(Policy::Spctf, env);
-    Satf(QueueScheduler<PositionTunables>), "satf", Positional [], "shortest access time first: seek, rotation and transfer", PositionTunables::SPECS, |env| QueueScheduler::new(Policy::Satf, env);
-    AgedSptf(QueueScheduler<AgedTunables>), "aged-sptf", Positional [], "SPTF, positioning time less a share of the wait", AgedTunables::SPECS, |env| QueueScheduler::new(Policy::Asptf, env);
-    WeightedSptf(QueueScheduler<WeightedTunables>), "weighted-sptf", Positional [], "SPTF, positioning time shrinking with the wait", WeightedTunables::SPECS, |env| QueueScheduler::new(Policy::Wptf, env);
-    SptfSw(QueueScheduler<SlackTunables>), "sptf-sw", Positional [], "SPTF, of the nearly shortest the least seek", SlackTunables::SPECS, |env| QueueScheduler::new(Policy::SptfSeekWeight, env);
-    SptfRw(QueueScheduler<SlackTunables>), "sptf-rw", Positional [], "SPTF, of the nearly shortest the most rotation", SlackTunables::SPECS, |env| QueueScheduler::new(Policy::SptfRotWeight, env);
-    Tsps(QueueScheduler<PositionTunables>), "tsps", Positional [], "batches of eight, each on the shortest tour", PositionTunables::SPECS, |env| QueueScheduler::new(Policy::Tsps, env);
-    IoQueue(QueueScheduler<IoQueueTunables>), "ioqueue", Positional [], "any of DiskSim's 28 policies, with its queues and schemes", IoQueueTunables::SPECS, |env| QueueScheduler::new(Policy::CycleLbn, env);
-}
+pub(crate) use schedulers;
 
 /// A scheduler and the tunables to set on it, as written on a command line: `bfq:low_latency=0:slice_idle=4`.
 #[derive(Clone, Debug, PartialEq)]
