@@ -1,37 +1,14 @@
 //! [`Catalogue`]: the drives that come with iopilot.
+//!
+//! To add a drive, put its description into the folder `catalogue`, and rewrite the table on the page `docs/disks.md`
+//! with `IOPILOT_BLESS=1 cargo test -p iopilot-device the_table_in_the_documentation`.
 
 use crate::{DeviceError, DiskSpec};
 use iopilot_block::suggest;
 use std::path::Path;
 
-macro_rules! catalogue {
-    ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../catalogue/", $name, ".toml")))),*]
-    };
-}
-
-/// Sorted by name.
-const DRIVES: &[(&str, &str)] = catalogue![
-    "constellation-es3-4t",
-    "constellation2-1t",
-    "dg072a4951",
-    "exos-x18-18t",
-    "hd-250-32",
-    "hd-320-16",
-    "hd-500-16",
-    "hd-500-32",
-    "hp-c2247",
-    "micron-7600-max-6t4",
-    "momentus-xt-750g",
-    "savvio-10k4-600g",
-    "ssd-160",
-    "ssd-160-simple",
-    "ssd-64",
-    "ssd-64-simple",
-    "st3400620as",
-    "ultrastar-hc310-4t",
-    "wd1200bb",
-];
+/// The files of the folder `catalogue`, as `build.rs` lists them: names and contents, sorted by name.
+const DRIVES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/drives.rs"));
 
 /// The drives that come with iopilot: those of the papers under the papers' names, and some of today.
 #[derive(Clone, Copy, Debug)]
