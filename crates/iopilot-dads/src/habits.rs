@@ -77,7 +77,7 @@ impl Habits {
                     Some(Turn {
                         record: place[i as usize]?,
                         arrival: arrival(&records[i as usize]),
-                        window: dependencies.window(i),
+                        window: dependencies.outstanding_limit(i),
                         think: dependencies.think(i),
                         blocking: dependencies.is_blocking(i),
                     })

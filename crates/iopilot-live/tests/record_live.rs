@@ -73,7 +73,7 @@ fn records_what_a_program_did_to_a_device() {
     }
     let deps = infer(&records, &InferOptions::default()).unwrap();
     let first_write = records.iter().position(|r| r.op == Op::Write).unwrap() as u32;
-    let awaited: Vec<_> = deps.extra_of(first_write).map(|i| records[i as usize].lba).collect();
+    let awaited: Vec<_> = deps.cross_process(first_write).map(|i| records[i as usize].lba).collect();
     assert_eq!(awaited, [reads[19].lba], "the shell started the second dd after the first had ended");
     assert_eq!(our_instances(&tracefs), 0, "nothing is left in the kernel");
 

@@ -1,21 +1,21 @@
-//! [`Correlator`]: from the events of the Linux block layer to requests.
+//! [`Correlator`]: makes requests of the events of the Linux block layer.
 //!
-//! A bio (`Q`) begins as a request of its own. A merge (`M`, `F`) hangs it behind the request that it touches, a split
-//! (`X`) cuts it, and it completes when every part of it has. Issues (`D`) and completions (`C`) name sectors, not
-//! bios, so they are matched by address; where events are missing (a trace that begins in the middle, or was filtered),
-//! by what lies within the sectors they name. `G`, `I`, `P`, `U`, `A` and the like add nothing to a request.
+//! A bio (`Q`) begins as a request of its own. A merge (`M`, `F`) appends it to the request that it touches, and a split
+//! (`X`) cuts it. It completes when all of its parts have completed. Issues (`D`) and completions (`C`) name sectors
+//! instead of bios, so they are matched by address. Where events are missing (a trace that begins in the middle, or was
+//! filtered), they match the requests within the sectors they name. `G`, `I`, `P`, `U` and `A` are ignored.
 //!
-//! An issue that matches nothing begins a record whose arrival is that issue: so traces of `D` and `C` alone work. A
-//! completion that matches nothing is counted and left out.
+//! An issue without a match begins a record whose arrival is that issue, so traces of `D` and `C` alone work. A
+//! completion without a match is counted and left out.
 //!
-//! Memory is bounded: a request that has not completed [`WINDOW`] arrivals later is handed out without a completion.
+//! Memory is bounded: a request that has not completed [`MOST_PENDING`] arrivals later is returned without a completion.
 
 use crate::TraceRecord;
 use iopilot_block::{Nanos, Op};
 use std::collections::{BTreeMap, VecDeque};
 
 /// The most bios that may be waiting for the completion of one that arrived before them.
-pub(crate) const WINDOW: usize = 1 << 16;
+pub(crate) const MOST_PENDING: usize = 1 << 16;
 
 const NONE: u32 = u32::MAX;
 
@@ -92,13 +92,13 @@ impl Correlator {
         Self { free_parts: NONE, ..Self::default() }
     }
 
-    /// A bio arrives (`Q`).
+    /// A bio is submitted (`Q`).
     pub(crate) fn queue(&mut self, record: TraceRecord) {
         let bio = self.first_bio + self.bios.len() as u64;
         if record.op == Op::Flush {
             let waiting = self.flushes.entry(record.device).or_default();
             waiting.push_back(bio);
-            if waiting.len() > WINDOW {
+            if waiting.len() > MOST_PENDING {
                 waiting.pop_front();
             }
         } else {
@@ -165,7 +165,7 @@ impl Correlator {
         self.new_request(request.device, request.op, at, request.end, cut);
     }
 
-    /// A request is sent to the device (`D`). `unseen` is what to record if nothing is known of it.
+    /// A request is sent to the device (`D`). `unseen` makes its record where no earlier event named it.
     pub(crate) fn issue(&mut self, what: Extent, now: Nanos, unseen: impl FnOnce() -> TraceRecord) {
         if what.sectors == 0 {
             if let Some(&bio) = self.flushes.get(&what.device).and_then(VecDeque::front) {
@@ -239,11 +239,11 @@ impl Correlator {
         }
     }
 
-    /// The next record, once its completion is known or too many have arrived since; at the end of the trace (`flush`)
-    /// all.
+    /// The next record, once its completion is known or too many have arrived since; with `flush` (at the end of the
+    /// trace) always.
     pub(crate) fn pop(&mut self, flush: bool) -> Option<TraceRecord> {
         let front = self.bios.front()?;
-        if !flush && front.record.completion.is_none() && self.bios.len() <= WINDOW {
+        if !flush && front.record.completion.is_none() && self.bios.len() <= MOST_PENDING {
             return None;
         }
         self.first_bio += 1;
@@ -405,7 +405,7 @@ impl Correlator {
         self.by_age.push_back((r, self.serial));
         while let Some(&(old, serial)) = self.by_age.front() {
             let alive = self.requests[old as usize].serial == serial;
-            if alive && self.by_age.len() <= 2 * WINDOW {
+            if alive && self.by_age.len() <= 2 * MOST_PENDING {
                 break;
             }
             self.by_age.pop_front();

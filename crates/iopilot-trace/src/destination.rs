@@ -1,13 +1,13 @@
-//! [`Destination`]: a file that is whole or not there.
+//! [`Destination`]: a file that is either complete or absent.
 
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Where a file is to be: written beside its path under a name of its own, and put in place when it is whole. Dropped
-/// before that, it leaves nothing behind; what a killed process left, the next to write the same file removes. What is
-/// there already and is no regular file — a device, a pipe — is written
-/// to and never replaced.
+/// A file to be written: under a temporary name in the same folder, and renamed to its path when it is complete.
+///
+/// Dropped before that, it leaves nothing behind. The temporary file of a killed process is removed when the same path is
+/// written next. A path that is no regular file (a device, a pipe) is written to directly and never replaced.
 #[derive(Debug)]
 pub struct Destination {
     path: PathBuf,
@@ -58,15 +58,15 @@ impl Drop for Destination {
     }
 }
 
-/// What processes that were killed left behind.
+/// Temporary files of killed processes.
 #[cfg(target_os = "linux")]
 mod abandoned {
     use rustix::fs::{FlockOperation, flock};
     use std::fs::{self, File};
     use std::path::Path;
 
-    /// Locks `own`, the temporary file for `name`, as long as it is open, and removes those of processes that are no
-    /// more. On a shared file system they may live on another machine: then the lock tells.
+    /// Locks `own`, the temporary file for `name`, as long as it is open, and removes those of processes that have ended.
+    /// On a shared file system a process may run on another machine, so a locked file is left alone.
     pub(super) fn lock_and_clean(own: &File, temporary: &Path, name: &str) {
         // Where nothing can be locked or listed, nothing is removed.
         if flock(own, FlockOperation::NonBlockingLockExclusive).is_err() {

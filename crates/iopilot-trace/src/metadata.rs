@@ -3,10 +3,10 @@
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 
-/// More processes than Linux can number (`PID_MAX_LIMIT`); more are taken for noise and stay nameless.
+/// More processes than Linux can number (`PID_MAX_LIMIT`); further names are dropped as noise.
 const MOST_PROCESSES: usize = 1 << 22;
 
-/// What a reader left out or put in order, for the user to know.
+/// What a reader left out or moved, to report to the user.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ReadNotes {
@@ -14,7 +14,7 @@ pub struct ReadNotes {
     pub empty: u64,
     /// Commands that are no block I/O (an inquiry, a SCSI reservation, a SUSPECTIO record): left out.
     pub other_commands: u64,
-    /// Records that arrived before the one ahead of them: put in order.
+    /// Records that arrived before the one ahead of them: moved to their place.
     pub reordered: u64,
     /// Completions whose request began before the trace (or was too long ago): left out.
     pub unmatched_completions: u64,
@@ -63,7 +63,7 @@ impl TraceMetadata {
         last.1.extend_from_slice(name);
     }
 
-    /// The names of the whole trace, where they stand in one place.
+    /// Sets all names at once, where the file lists them.
     pub(crate) fn set_names(&mut self, names: Names) {
         self.processes = names.processes;
         self.devices = names.devices;

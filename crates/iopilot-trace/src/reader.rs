@@ -15,33 +15,34 @@ use std::path::{Path, PathBuf};
 /// How to read a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadOptions {
-    /// The format; found out from the content where it is `None`.
+    /// The format; recognised by the content where it is `None`.
     pub format: Option<Format>,
-    /// Only the requests of this device ([`TraceRecord::device`]). Times still count from the first request of all.
+    /// Only the requests of this device ([`TraceRecord::device`]). Times still count from the first request of all
+    /// devices.
     pub device: Option<u32>,
-    /// Which think time a DiskSim validation trace tells.
+    /// Which request the think times of a DiskSim validation trace belong to.
     pub think_time: ThinkTime,
     /// The size of the disk in sectors: requests past its end are an error. `None` takes any address.
     pub capacity: Option<u64>,
-    /// How many records late a record may stand and still be put in its place. `None` takes no late record, but for
-    /// events of different CPUs ([`TraceReader`]).
+    /// How many places late a record may stand; it is then moved to its place. With `None` a late record is an error,
+    /// except between the CPUs of a recording ([`TraceReader::CPU_REORDER`]).
     pub reorder: Option<usize>,
 }
 
 /// One format's parser: records with the times of the file.
 pub(crate) trait Records: Send {
-    /// The next record as it stands in the file; `None` at the end.
+    /// The next record, with its times as in the file; `None` at the end.
     fn next(&mut self, metadata: &mut TraceMetadata) -> Result<Option<TraceRecord>, TraceError>;
 
-    /// Names the file and line (or record) that was read last.
+    /// `e` with the file and the line (or record) that was read last.
     fn locate(&self, e: InputError) -> TraceError;
 
-    /// How many records may be out of order where the user does not say.
-    fn window(&self) -> usize {
+    /// How many places late a record may stand where [`ReadOptions::reorder`] is `None`.
+    fn reorder_limit(&self) -> usize {
         0
     }
 
-    /// Whether times count from the first request already, and stay as they are.
+    /// Whether times count from the first request already, so that they stay as they are.
     fn relative(&self) -> bool {
         false
     }
@@ -50,9 +51,9 @@ pub(crate) trait Records: Send {
 /// Streams the records of a trace in arrival order, in bounded memory.
 ///
 /// Times count from the trace's first request. A time that goes back is an error, unless [`ReadOptions::reorder`] allows
-/// it. Formats that are recorded per CPU (blkparse, blktrace) must keep order on each CPU of a device; between CPUs a
-/// request may stand up to [`TraceReader::WINDOW`] records late and is put in its place. After an error the iterator
-/// ends.
+/// it. In formats that are recorded per CPU (blkparse, blktrace) each CPU of a device must keep order. Between CPUs a
+/// record may stand up to [`TraceReader::CPU_REORDER`] places late; it is moved to its place. The iterator ends after an
+/// error.
 pub struct TraceReader {
     format: Format,
     records: Box<dyn Records>,
@@ -67,9 +68,9 @@ pub struct TraceReader {
 }
 
 impl TraceReader {
-    /// How many records late a record may stand where CPUs recorded on their own: more than any device keeps in flight,
-    /// some 1 MB of records.
-    pub const WINDOW: usize = 8192;
+    /// How many places late a record may stand where each CPU recorded on its own. More than any device keeps in flight;
+    /// about 1 MB of records.
+    pub const CPU_REORDER: usize = 8192;
 
     /// Opens the trace at `path`: a file, plain or packed with gzip, zstd or xz; for blktrace also any one of its
     /// per-CPU files `NAME.blktrace.N`, their stem `NAME`, or the directory that holds them.
@@ -124,7 +125,7 @@ impl TraceReader {
     ) -> Self {
         Self {
             format,
-            reorder: Reorder::new(options.reorder.unwrap_or(records.window())),
+            reorder: Reorder::new(options.reorder.unwrap_or(records.reorder_limit())),
             base: records.relative().then_some(Nanos::ZERO),
             records,
             metadata,
@@ -136,7 +137,7 @@ impl TraceReader {
         }
     }
 
-    /// The format, as given or found out.
+    /// The format: the one asked for, or the one recognised.
     pub fn format(&self) -> Format {
         self.format
     }
@@ -146,7 +147,7 @@ impl TraceReader {
         self.progress.read()
     }
 
-    /// Bytes of the file, or files; 0 where that is not known (a pipe).
+    /// Bytes of the file, or files; 0 where that is unknown (a pipe).
     pub fn total_bytes(&self) -> u64 {
         self.progress.total()
     }
@@ -156,12 +157,12 @@ impl TraceReader {
         self.metadata.processes()
     }
 
-    /// What the trace calls its devices, by device number; empty where the format has only numbers.
+    /// The names of the devices, by device number; empty where the format has only numbers.
     pub fn device_names(&self) -> &[String] {
         &self.metadata.devices
     }
 
-    /// What has been left out or put in order so far.
+    /// What was left out or moved so far.
     pub fn notes(&self) -> ReadNotes {
         ReadNotes { reordered: self.reorder.moved, ..self.metadata.notes.clone() }
     }
@@ -192,7 +193,7 @@ impl TraceReader {
                     Some(record) => {
                         self.check_address(&record)?;
                         if let Err(late) = self.reorder.push(record) {
-                            return Err(self.records.locate(late.error(self.reorder.window())));
+                            return Err(self.records.locate(late.error(self.reorder.limit())));
                         }
                     }
                 }

@@ -2,12 +2,12 @@
 
 use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors};
 
-/// One request as a trace tells it. What the format does not hold is `None`, never a made-up value.
+/// One request as recorded. A value that the format does not hold is `None`, never invented.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceRecord {
-    /// When it reached the block layer (or was submitted), since the trace's first request.
+    /// When it reached the block layer (or was submitted), counted from the trace's first request.
     pub arrival: Nanos,
-    /// When its request was handed to the scheduler; `None` also where it was merged into one that was there.
+    /// When its request was inserted into the scheduler; `None` also where it was merged into an earlier one.
     pub inserted: Option<Nanos>,
     /// When it was sent to the device.
     pub issue: Option<Nanos>,
@@ -35,12 +35,12 @@ pub struct TraceRecord {
     pub priority: IoPriority,
     /// The CPU it was submitted on.
     pub cpu: Option<u16>,
-    /// Whether it was merged into a request that was there.
+    /// Whether it was merged into an earlier request.
     pub merged: Option<bool>,
 }
 
 impl TraceRecord {
-    /// A record with nothing but what every format has.
+    /// A record with only the values that every format has.
     pub fn new(arrival: Nanos, op: Op, lba: Lba, sectors: Sectors) -> Self {
         Self {
             arrival,
@@ -62,7 +62,7 @@ impl TraceRecord {
         }
     }
 
-    /// How its process depends on it, as far as a trace tells (Ganger 3.1).
+    /// How its process depends on it, as far as a trace shows (Ganger 3.1).
     pub fn criticality(&self) -> Criticality {
         match (self.blocks_process(), self.op) {
             (true, _) => Criticality::TimeCritical,
@@ -71,7 +71,7 @@ impl TraceRecord {
         }
     }
 
-    /// Whether the issuing process waits for it: reads but read-ahead, and synchronous writes.
+    /// Whether the issuing process waits for it: all reads except read-ahead, and synchronous writes.
     pub fn blocks_process(&self) -> bool {
         match self.op {
             Op::Read => !self.flags.contains(Flags::READ_AHEAD),

@@ -1,21 +1,21 @@
-//! [`Reorder`]: arrival order, where a format promises it only nearly.
+//! [`Reorder`]: puts records in arrival order that stand slightly out of it.
 
 use crate::TraceRecord;
 use iopilot_block::{InputError, Nanos};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Holds back the last `window` records, and hands them out by arrival; those of one time in the order they came.
+/// Holds back the last `limit` records and returns them in arrival order. Records of one time keep their order.
 #[derive(Debug)]
 pub(crate) struct Reorder {
-    window: usize,
+    limit: usize,
     held: VecDeque<TraceRecord>,
-    /// The arrival of the last one handed out.
-    passed: Nanos,
-    /// How many had to be moved.
+    /// The arrival of the last one returned.
+    last_returned: Nanos,
+    /// How many records were moved.
     pub(crate) moved: u64,
 }
 
-/// A record arrived before one that has been handed out already.
+/// A record arrived before one that has been returned already.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TooLate {
     /// By how much.
@@ -23,9 +23,9 @@ pub(crate) struct TooLate {
 }
 
 impl TooLate {
-    /// What to tell the user where `window` records may be late.
-    pub(crate) fn error(&self, window: usize) -> InputError {
-        let expected = match window {
+    /// The message to the user, where records may be late by `limit` places.
+    pub(crate) fn error(&self, limit: usize) -> InputError {
+        let expected = match limit {
             0 => "times that do not go back (--reorder puts late records in their place)".to_owned(),
             1 => "times that go back by at most 1 record (--reorder=N allows more)".to_owned(),
             n => format!("times that go back by at most {n} records (--reorder=N allows more)"),
@@ -34,10 +34,10 @@ impl TooLate {
     }
 }
 
-/// Sees to it that times do not go back on any CPU, which recorded its events one after the other.
+/// Checks that times do not go back on any CPU: each records its events one after the other.
 #[derive(Debug, Default)]
 pub(crate) struct CpuOrder {
-    /// The last time of each CPU of each device. A tree, for there are few: it is one node as a rule.
+    /// The last time of each CPU of each device. There are few of them: as a rule the tree is one node.
     last: BTreeMap<(u32, u32), Nanos>,
 }
 
@@ -56,18 +56,18 @@ impl CpuOrder {
 }
 
 impl Reorder {
-    pub(crate) fn new(window: usize) -> Self {
-        Self { window, held: VecDeque::new(), passed: Nanos::ZERO, moved: 0 }
+    pub(crate) fn new(limit: usize) -> Self {
+        Self { limit, held: VecDeque::new(), last_returned: Nanos::ZERO, moved: 0 }
     }
 
-    pub(crate) fn window(&self) -> usize {
-        self.window
+    pub(crate) fn limit(&self) -> usize {
+        self.limit
     }
 
-    /// Takes `record` in. O(1) in order, O(window) otherwise.
+    /// Adds `record`. O(1) where it is in order, else O(limit).
     pub(crate) fn push(&mut self, record: TraceRecord) -> Result<(), TooLate> {
-        if record.arrival < self.passed {
-            return Err(TooLate { by: self.passed - record.arrival });
+        if record.arrival < self.last_returned {
+            return Err(TooLate { by: self.last_returned - record.arrival });
         }
         match self.held.back() {
             Some(last) if record.arrival < last.arrival => {
@@ -80,13 +80,13 @@ impl Reorder {
         Ok(())
     }
 
-    /// The next one, once there are more than the window; at the end of the trace (`flush`) all.
+    /// The next record, once more than `limit` are held; with `flush` (at the end of the trace) always.
     pub(crate) fn pop(&mut self, flush: bool) -> Option<TraceRecord> {
-        if !flush && self.held.len() <= self.window {
+        if !flush && self.held.len() <= self.limit {
             return None;
         }
         let record = self.held.pop_front()?;
-        self.passed = record.arrival;
+        self.last_returned = record.arrival;
         Some(record)
     }
 }
@@ -100,8 +100,8 @@ mod tests {
         TraceRecord::new(Nanos(arrival), Op::Read, Lba(lba), Sectors(8))
     }
 
-    fn order(window: usize, times: &[u64]) -> Result<Vec<(u64, u64)>, TooLate> {
-        let mut reorder = Reorder::new(window);
+    fn order(limit: usize, times: &[u64]) -> Result<Vec<(u64, u64)>, TooLate> {
+        let mut reorder = Reorder::new(limit);
         let mut out = Vec::new();
         for (i, &t) in times.iter().enumerate() {
             reorder.push(record(t, i as u64))?;
@@ -112,12 +112,12 @@ mod tests {
     }
 
     #[test]
-    fn sorts_within_the_window_and_keeps_ties() {
+    fn sorts_up_to_the_limit_and_keeps_ties() {
         assert_eq!(order(2, &[5, 3, 5, 4, 9]).unwrap(), [(3, 1), (4, 3), (5, 0), (5, 2), (9, 4)]);
     }
 
     #[test]
-    fn refuses_what_is_beyond_the_window() {
+    fn refuses_records_beyond_the_limit() {
         assert_eq!(order(0, &[5, 5, 3]), Err(TooLate { by: Nanos(2) }));
         assert_eq!(order(1, &[5, 6, 7, 3]), Err(TooLate { by: Nanos(3) }));
         assert!(order(0, &[1, 1, 2]).is_ok());

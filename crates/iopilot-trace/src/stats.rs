@@ -1,4 +1,4 @@
-//! [`TraceStats`]: what a trace is like, in one pass and bounded memory.
+//! [`TraceStats`]: statistics of a trace, in one pass and bounded memory.
 //!
 //! The keys of the JSON that [`TraceSummary`] serialises to are stable; units are in their names.
 
@@ -13,7 +13,7 @@ pub use log_histogram::{Bin, Spread};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Processes and devices that are told apart; the rest share one row. Bounds the memory.
+/// The most processes and devices with a row of their own; the others share one row. Bounds the memory.
 const MOST_ROWS: usize = 1 << 16;
 
 /// Counts of one process, one device, or all.
@@ -74,9 +74,9 @@ fn share(part: u64, whole: u64) -> f64 {
 /// One row of the process table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ProcessSummary {
-    /// The process; `None` for those beyond the 65,536 that are told apart, and for requests without one.
+    /// The process; `None` for requests without one, and for those beyond 65,536 processes.
     pub process: Option<ProcessId>,
-    /// Its command, where the trace tells it.
+    /// Its command, where the trace has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Its first arrival, in seconds.
@@ -91,9 +91,9 @@ pub struct ProcessSummary {
 /// One row of the device table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DeviceSummary {
-    /// The device; `None` for those beyond the 65,536 that are told apart.
+    /// The device; `None` for those beyond 65,536 devices.
     pub device: Option<u32>,
-    /// What the trace calls it.
+    /// Its name in the trace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The sector behind the last that was touched: the device is at least this long.
@@ -103,7 +103,7 @@ pub struct DeviceSummary {
     pub counts: Counts,
 }
 
-/// What a trace is like.
+/// The statistics of a trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct TraceSummary {
@@ -155,7 +155,7 @@ struct DeviceRow {
     last_sector: u64,
 }
 
-/// Accumulates what [`TraceStats::summary`] tells. Some megabytes for any trace.
+/// Accumulates what [`TraceStats::summary`] returns. Some megabytes for any trace.
 #[derive(Clone, Debug, Default)]
 pub struct TraceStats {
     all: Counts,

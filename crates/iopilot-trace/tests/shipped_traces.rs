@@ -51,7 +51,7 @@ fn a_replay_that_completes_as_recorded_arrives_as_recorded() {
             records.len(),
             bytes as f64 / 1e6,
             deps.processes(),
-            deps.extra_count(),
+            deps.cross_process_count(),
             recorded.last().map_or(0.0, |t| t.as_secs_f64()),
         );
     }
@@ -63,7 +63,8 @@ fn a_slow_disk_slows_readers_down() {
     let records = trace("backward-read");
     let deps = infer(&records, &InferOptions::default()).expect("recorded with all that inference needs");
     let slow = replay(&deps, |_| Nanos::from_millis(5));
-    let waited: u64 = (0..deps.len() as u32).filter(|&i| deps.is_blocking(i) && deps.window(i) == 0).count() as u64;
+    let waited: u64 =
+        (0..deps.len() as u32).filter(|&i| deps.is_blocking(i) && deps.outstanding_limit(i) == 0).count() as u64;
     assert!(waited > 100);
     assert!(slow.iter().max() >= Some(&Nanos::from_millis(5 * (waited - 1))));
 }

@@ -143,7 +143,7 @@ impl TraceWorkload {
         }
         let mut dependencies = None;
         if keep_full {
-            let inferred = infer(&full, &InferOptions { window: options.window, ..InferOptions::default() });
+            let inferred = infer(&full, &InferOptions { in_flight: options.window, ..InferOptions::default() });
             // In place: the two lists of a long trace are never held at once.
             records = full.into_iter().map(|r| ReplayRecord::from(&r)).collect();
             match inferred {

@@ -105,15 +105,15 @@ fn requeued_requests_are_issued_again() {
 }
 
 #[test]
-fn what_never_completes_does_not_pile_up() {
+fn requests_that_never_complete_do_not_accumulate() {
     let mut c = Correlator::new();
     let mut out = 0;
-    for i in 0..(5 * WINDOW as u64) {
+    for i in 0..(5 * MOST_PENDING as u64) {
         c.queue(bio(i, i * 16, 8));
         while c.pop(false).is_some() {
             out += 1;
         }
     }
-    assert_eq!(out, 4 * WINDOW);
-    assert!(c.requests.len() <= 2 * WINDOW + 1 && c.parts.len() <= 2 * WINDOW + 1);
+    assert_eq!(out, 4 * MOST_PENDING);
+    assert!(c.requests.len() <= 2 * MOST_PENDING + 1 && c.parts.len() <= 2 * MOST_PENDING + 1);
 }

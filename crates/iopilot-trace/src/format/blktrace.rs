@@ -2,7 +2,7 @@
 //! each perhaps followed by a payload; one file a CPU (`NAME.blktrace.N`), or all in one (`blktrace -o -`).
 //!
 //! Events become requests in [`crate::correlate`]. Files of one CPU each are merged by time. A file of several CPUs
-//! holds their buffers one after another, so its events are sorted within a window of 65,536.
+//! holds their buffers one after another, so its events are sorted in a buffer of 65,536.
 
 mod files;
 
@@ -26,8 +26,9 @@ const MAGIC: u32 = 0x6561_7400;
 const VERSION: u32 = 7;
 const EVENT: usize = 48;
 
-/// Events that a file of several CPUs may be out of order: some sub-buffers of `blktrace` (512 KiB each).
-const SORTED: usize = 1 << 16;
+/// How many places an event may be out of order in a file of several CPUs: some sub-buffers of `blktrace` (512 KiB
+/// each).
+const SORT_BUFFER: usize = 1 << 16;
 
 /// Categories, in the upper half of the action (`BLK_TC_*`).
 const WRITE: u32 = 1 << 1;
@@ -99,9 +100,9 @@ struct Reader {
     files: Vec<File>,
     /// The file that was read last, for messages.
     current: usize,
-    /// Holds events back where one file has several CPUs'.
+    /// Events held back to be sorted, where one file has those of several CPUs.
     sorting: BinaryHeap<Reverse<Event>>,
-    sorted: usize,
+    sort_buffer: usize,
     started: bool,
     at_end: bool,
     correlator: Correlator,
@@ -116,10 +117,10 @@ impl Reader {
 
     /// One file with the events of all CPUs.
     fn merged(source: Source, reorder: Option<usize>) -> Self {
-        Self::new(vec![source], SORTED, reorder)
+        Self::new(vec![source], SORT_BUFFER, reorder)
     }
 
-    fn new(sources: Vec<Source>, sorted: usize, reorder: Option<usize>) -> Self {
+    fn new(sources: Vec<Source>, sort_buffer: usize, reorder: Option<usize>) -> Self {
         let file = |source| File {
             input: Binary::buffered(source),
             swapped: None,
@@ -131,7 +132,7 @@ impl Reader {
             files: sources.into_iter().map(file).collect(),
             current: 0,
             sorting: BinaryHeap::new(),
-            sorted: sorted.max(reorder.unwrap_or(0)),
+            sort_buffer: sort_buffer.max(reorder.unwrap_or(0)),
             started: false,
             at_end: false,
             correlator: Correlator::new(),
@@ -157,10 +158,10 @@ impl Reader {
 
     /// The next event in order of time.
     fn event(&mut self, metadata: &mut TraceMetadata) -> Result<Option<Event>, TraceError> {
-        if self.sorted == 0 {
+        if self.sort_buffer == 0 {
             return self.merge(metadata);
         }
-        while self.sorting.len() <= self.sorted {
+        while self.sorting.len() <= self.sort_buffer {
             match self.merge(metadata)? {
                 Some(event) => self.sorting.push(Reverse(event)),
                 None => break,
@@ -310,7 +311,7 @@ impl Records for Reader {
         self.files[self.current].input.locate(e)
     }
 
-    fn window(&self) -> usize {
-        TraceReader::WINDOW
+    fn reorder_limit(&self) -> usize {
+        TraceReader::CPU_REORDER
     }
 }

@@ -7,22 +7,22 @@ use iopilot_block::{Flags, Op};
 
 /// Whether the issuing process waits for requests marked as read-ahead.
 ///
-/// The thesis' kernel marks what nobody has asked for yet (GF 3.2.3). Linux since 4.19 marks every read that goes through
-/// the page cache's read-ahead code, the pages that the process stands and waits for among them: there, `cat` of a file
-/// issues nothing but "read-ahead", and to ignore it is to replay `cat` as if it never waited for the disk.
+/// The thesis' kernel marks reads of pages that no process has asked for yet (GF 3.2.3). Linux since 4.19 marks every
+/// read by the page cache's read-ahead code, including the pages that the process waits for. There, `cat` of a file
+/// issues nothing but "read-ahead"; to ignore it would replay `cat` as if it never waited for the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReadAhead {
-    /// Waited for, as far as the recording shows, in processes that read data with hardly anything else: fewer than one
-    /// in eight of their reads is an unmarked one of data.
+    /// Awaited in processes that read data almost only through it: fewer than one in eight of their reads is an unmarked
+    /// read of data.
     #[default]
     Auto,
-    /// Never waited for (GF 3.2.3).
+    /// Never awaited (GF 3.2.3).
     Ignored,
     /// Counts as any other read.
     Awaited,
 }
 
-/// Marks what blocks its process. What was not seen to complete, or has no process, blocks nobody.
+/// Marks the requests that block their process. A request without a completion or a process blocks none.
 pub(super) fn marks(records: &[TraceRecord], processes: &Processes, read_ahead: ReadAhead) -> Vec<Marks> {
     let mut marks = vec![Marks::empty(); records.len()];
     for p in 0..processes.list.len() {
@@ -55,7 +55,7 @@ fn reads_by_read_ahead(records: &[TraceRecord], requests: &[u32]) -> bool {
         if is_read_ahead(r) {
             marked += 1;
         } else if !r.flags.contains(Flags::META) {
-            // Metadata is read block by block on every kernel, unmarked: it tells nothing.
+            // Every kernel reads metadata block by block, unmarked, so it is no evidence.
             plain += 1;
         }
     }

@@ -6,20 +6,20 @@ use iopilot_block::{Nanos, ProcessId};
 use std::ops::Range;
 
 bitflags! {
-    /// What the playback needs to know of a request in the steady state.
+    /// What the playback asks of a request at each arrival and completion.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub(super) struct Marks: u8 {
         /// Its process waits for it.
         const BLOCKING = 1 << 0;
         /// It waits for requests of other processes.
-        const JOINS = 1 << 1;
+        const WAITS = 1 << 1;
         /// Requests of other processes wait for it.
         const AWAITED = 1 << 2;
     }
 }
 
-/// What each request of a trace waits for, and for how long its process thinks then. Made by [`super::infer`]; requests
-/// are named by their index in the trace.
+/// What each request of a trace waits for, and how long its process thinks after that. Made by [`super::infer`].
+/// Requests are named by their index in the trace.
 #[derive(Clone, Debug)]
 pub struct Dependencies {
     /// The ids of the processes, in order of their first requests.
@@ -27,32 +27,32 @@ pub struct Dependencies {
     pub(super) of_request: Vec<u32>,
     pub(super) order: Vec<u32>,
     pub(super) begin: Vec<u32>,
-    pub(super) window: Vec<u32>,
+    pub(super) outstanding_limit: Vec<u32>,
     pub(super) think: Vec<Nanos>,
     pub(super) marks: Vec<Marks>,
     /// (request, what it waits for), sorted.
-    joins: Vec<(u32, u32)>,
+    waits: Vec<(u32, u32)>,
     /// (request, what waits for it), sorted.
     awaited: Vec<(u32, u32)>,
 }
 
 impl Dependencies {
-    pub(super) fn new(processes: Processes, mut marks: Vec<Marks>, extra: &[(u32, u32)]) -> Self {
-        for &(request, on) in extra {
-            marks[request as usize] |= Marks::JOINS;
+    pub(super) fn new(processes: Processes, mut marks: Vec<Marks>, cross_process: &[(u32, u32)]) -> Self {
+        for &(request, on) in cross_process {
+            marks[request as usize] |= Marks::WAITS;
             marks[on as usize] |= Marks::AWAITED;
         }
-        let mut awaited: Vec<(u32, u32)> = extra.iter().map(|&(request, on)| (on, request)).collect();
+        let mut awaited: Vec<(u32, u32)> = cross_process.iter().map(|&(request, on)| (on, request)).collect();
         awaited.sort_unstable();
         Self {
             ids: processes.list.iter().map(|p| p.id.unwrap_or_default()).collect(),
             of_request: processes.of_request,
             order: processes.order,
             begin: processes.begin,
-            window: vec![0; marks.len()],
+            outstanding_limit: vec![0; marks.len()],
             think: vec![Nanos::ZERO; marks.len()],
             marks,
-            joins: extra.to_vec(),
+            waits: cross_process.to_vec(),
             awaited,
         }
     }
@@ -72,7 +72,7 @@ impl Dependencies {
         self.ids.len()
     }
 
-    /// The process of `request`; 0 where the trace does not tell.
+    /// The process of `request`; 0 where the trace has none.
     pub fn process(&self, request: u32) -> ProcessId {
         self.ids[self.of_request[request as usize] as usize]
     }
@@ -88,8 +88,8 @@ impl Dependencies {
     }
 
     /// How many blocking requests of its process may be outstanding when `request` is issued.
-    pub fn window(&self, request: u32) -> u32 {
-        self.window[request as usize]
+    pub fn outstanding_limit(&self, request: u32) -> u32 {
+        self.outstanding_limit[request as usize]
     }
 
     /// The time from `request`'s eligibility to its arrival.
@@ -103,21 +103,21 @@ impl Dependencies {
     }
 
     /// The requests of other processes that must have completed before `request` is issued.
-    pub fn extra_of(&self, request: u32) -> impl Iterator<Item = u32> + '_ {
-        let joins: &[(u32, u32)] = if self.marks[request as usize].contains(Marks::JOINS) {
-            &self.joins[self.joins.partition_point(|j| j.0 < request)..]
+    pub fn cross_process(&self, request: u32) -> impl Iterator<Item = u32> + '_ {
+        let waits: &[(u32, u32)] = if self.marks[request as usize].contains(Marks::WAITS) {
+            &self.waits[self.waits.partition_point(|j| j.0 < request)..]
         } else {
             &[]
         };
-        joins.iter().take_while(move |j| j.0 == request).map(|j| j.1)
+        waits.iter().take_while(move |j| j.0 == request).map(|j| j.1)
     }
 
     /// How many dependencies between processes there are.
-    pub fn extra_count(&self) -> usize {
-        self.joins.len()
+    pub fn cross_process_count(&self) -> usize {
+        self.waits.len()
     }
 
-    /// Where in `awaited` the requests that wait for `request` stand.
+    /// The range of `awaited` with the requests that wait for `request`.
     pub(super) fn awaiting(&self, request: u32) -> Range<usize> {
         if !self.marks[request as usize].contains(Marks::AWAITED) {
             return 0..0;
@@ -129,9 +129,9 @@ impl Dependencies {
         self.awaited[at].1
     }
 
-    /// Where in `joins` the first dependency of `request` stands: a small number that names a joining request.
-    pub(super) fn join_slot(&self, request: u32) -> usize {
-        self.joins.partition_point(|j| j.0 < request)
+    /// The index in `waits` of the first dependency of `request`.
+    pub(super) fn wait_index(&self, request: u32) -> usize {
+        self.waits.partition_point(|j| j.0 < request)
     }
 
     pub(super) fn range(&self, process: usize) -> Range<usize> {

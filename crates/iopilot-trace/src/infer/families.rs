@@ -6,11 +6,10 @@ use crate::TraceRecord;
 use iopilot_block::{Nanos, ProcessId};
 use std::collections::HashMap;
 
-/// Below this, parents are the idle task, init and the thread that starts all kernel threads: what they start is not one
-/// job, and waits for nothing of the kind.
+/// Smaller ids are the idle task, init and kthreadd. Their children are unrelated jobs, which do not wait for each other.
 const FIRST_REAL_PARENT: ProcessId = ProcessId(3);
 
-/// What matters of a child.
+/// A child process, as far as dependencies need it.
 struct Child {
     process: usize,
     start: Nanos,
@@ -21,7 +20,7 @@ struct Child {
 }
 
 /// Pairs of (request, request that must have completed before), sorted.
-pub(super) fn extra_dependencies(records: &[TraceRecord], processes: &Processes, marks: &[Marks]) -> Vec<(u32, u32)> {
+pub(super) fn dependencies(records: &[TraceRecord], processes: &Processes, marks: &[Marks]) -> Vec<(u32, u32)> {
     let mut by_id: HashMap<ProcessId, Vec<usize>> = HashMap::new();
     let mut families: HashMap<ProcessId, Vec<Child>> = HashMap::new();
     for (p, process) in processes.list.iter().enumerate() {
@@ -59,8 +58,8 @@ pub(super) fn extra_dependencies(records: &[TraceRecord], processes: &Processes,
             }
         }
     }
-    // What is recorded later causes nothing, however times are rounded: no cycles. Nor does what completed later: a
-    // process whose start is recorded as after its first request has elders that had not ended when it arrived.
+    // A request depends only on earlier ones that had completed when it arrived, however times are rounded: no cycles.
+    // (The recorded start of a process may lie behind its first request, when an elder sibling had not ended yet.)
     pairs.retain(|&(request, on)| {
         on < request && records[on as usize].completion <= Some(records[request as usize].arrival)
     });

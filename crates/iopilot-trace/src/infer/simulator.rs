@@ -18,13 +18,12 @@ struct Process {
 }
 
 /// The request arrival simulator (GF 4.3.3, 4.3.4): says when each request of a trace arrives, given when the ones before
-/// it complete. A pure state machine: it is told the time, never asks for it; a simulator drives it in virtual time, a
-/// daemon in real time.
+/// it complete. A pure state machine without a clock: a simulator drives it in virtual time, a daemon in real time.
 ///
 /// At each [`next_event`](Self::next_event) take requests with [`pop`](Self::pop) or [`advance`](Self::advance) and hand
 /// them to the block layer; report [`completed`](Self::completed) ones and then take again, since a think time of zero
 /// makes the next request due at once. Where the scheduler's queue is congested and a request cannot be admitted, keep
-/// it, say [`blocked`](Self::blocked), and [`unblocked`](Self::unblocked) once it is in (GF 3.2.6).
+/// it, call [`blocked`](Self::blocked), and [`unblocked`](Self::unblocked) once it is admitted (GF 3.2.6).
 ///
 /// O(log processes) a request; allocates nothing after [`new`](Self::new). `D` is `&Dependencies`, an `Arc` of them, or
 /// the dependencies themselves.
@@ -33,7 +32,7 @@ pub struct ArrivalSimulator<D> {
     deps: D,
     processes: Vec<Process>,
     due: DueHeap,
-    /// For each joining request, at its [`Dependencies::join_slot`]: how many it still waits for.
+    /// For each request that waits for other processes, at its [`Dependencies::wait_index`]: how many it still waits for.
     unmet: Vec<u32>,
     not_completed: usize,
     think_scale: f64,
@@ -52,9 +51,9 @@ impl<D: Borrow<Dependencies>> ArrivalSimulator<D> {
         let processes = (0..d.processes())
             .map(|p| Process { next: d.begin[p], outstanding: 0, outstanding_blocking: 0, refused: 0 })
             .collect::<Vec<_>>();
-        let mut unmet = vec![0; d.extra_count()];
-        for request in (0..d.len() as u32).filter(|&r| d.marks[r as usize].contains(Marks::JOINS)) {
-            unmet[d.join_slot(request)] = d.extra_of(request).count() as u32;
+        let mut unmet = vec![0; d.cross_process_count()];
+        for request in (0..d.len() as u32).filter(|&r| d.marks[r as usize].contains(Marks::WAITS)) {
+            unmet[d.wait_index(request)] = d.cross_process(request).count() as u32;
         }
         let (due, not_completed) = (DueHeap::new(processes.len()), d.len());
         let mut simulator = Self { deps, processes, due, unmet, not_completed, think_scale: scale };
@@ -111,7 +110,7 @@ impl<D: Borrow<Dependencies>> ArrivalSimulator<D> {
         for at in waiters {
             let d: &Dependencies = self.deps.borrow();
             let waiter = d.awaiting_request(at);
-            let (slot, q) = (d.join_slot(waiter), d.process_index(waiter));
+            let (slot, q) = (d.wait_index(waiter), d.process_index(waiter));
             self.unmet[slot] -= 1;
             self.consider(q, now);
         }
@@ -125,7 +124,7 @@ impl<D: Borrow<Dependencies>> ArrivalSimulator<D> {
         self.due.remove(p);
     }
 
-    /// `request` was admitted after all; its process goes on, and starts to think, now.
+    /// `request` was admitted: its process continues, and starts to think now.
     pub fn unblocked(&mut self, request: u32, now: Nanos) {
         let p = self.deps.borrow().process_index(request);
         debug_assert!(self.processes[p as usize].refused > 0, "request {request} was not blocked");
@@ -151,8 +150,10 @@ impl<D: Borrow<Dependencies>> ArrivalSimulator<D> {
             return;
         }
         let request = d.order[process.next as usize];
-        let joins = d.marks[request as usize].contains(Marks::JOINS);
-        if process.outstanding_blocking > d.window(request) || (joins && self.unmet[d.join_slot(request)] > 0) {
+        let waits = d.marks[request as usize].contains(Marks::WAITS);
+        if process.outstanding_blocking > d.outstanding_limit(request)
+            || (waits && self.unmet[d.wait_index(request)] > 0)
+        {
             return;
         }
         let think = d.think(request);

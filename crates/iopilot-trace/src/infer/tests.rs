@@ -36,7 +36,7 @@ fn inferred(records: &[TraceRecord]) -> Dependencies {
 }
 
 fn extra(deps: &Dependencies, request: u32) -> Vec<u32> {
-    deps.extra_of(request).collect()
+    deps.cross_process(request).collect()
 }
 
 /// Replays with a service time per request (all in parallel): (request, arrival) in order of arrival.
@@ -70,7 +70,7 @@ fn arrival_of(arrivals: &[(u32, Nanos)], request: u32) -> Nanos {
 #[test]
 fn a_synchronous_process_waits_for_its_read_and_thinks_as_long_as_before() {
     let deps = inferred(&[read(1, 10, 110), read(1, 130, 230)]);
-    assert_eq!((deps.window(1), deps.think(1)), (0, us(20)));
+    assert_eq!((deps.outstanding_limit(1), deps.think(1)), (0, us(20)));
     let arrivals = replay(&deps, |_| us(5_000));
     assert_eq!(arrivals, [(0, us(10)), (1, us(5_030))]);
 }
@@ -79,7 +79,7 @@ fn a_synchronous_process_waits_for_its_read_and_thinks_as_long_as_before() {
 fn read_ahead_neither_blocks_nor_is_waited_for() {
     // A synchronous read, read-ahead behind it, and the next synchronous read while the read-ahead is outstanding.
     let deps = inferred(&[read(1, 0, 100), read_ahead(1, 1, 900), read(1, 150, 950)]);
-    assert_eq!([deps.window(0), deps.window(1), deps.window(2)], [0, 1, 0]);
+    assert_eq!([deps.outstanding_limit(0), deps.outstanding_limit(1), deps.outstanding_limit(2)], [0, 1, 0]);
     let arrivals = replay(&deps, |i| if i == 1 { us(90_000) } else { us(100) });
     assert_eq!(arrivals, [(0, us(0)), (1, us(1)), (2, us(150))]);
 }
@@ -109,30 +109,30 @@ fn synchronous_writes_are_waited_for() {
 }
 
 #[test]
-fn a_window_of_requests_stays_full() {
+fn requests_in_flight_stay_in_flight() {
     // Two in flight; each completion brings the next.
     let deps = inferred(&[read(1, 0, 100), read(1, 0, 150), read(1, 110, 300), read(1, 155, 310), read(1, 305, 400)]);
-    assert_eq!((0..5).map(|i| deps.window(i)).collect::<Vec<_>>(), [0, 1, 1, 1, 1]);
+    assert_eq!((0..5).map(|i| deps.outstanding_limit(i)).collect::<Vec<_>>(), [0, 1, 1, 1, 1]);
     let arrivals = replay(&deps, |i| us(if i == 0 { 10_000 } else { 50 }));
     assert_eq!(arrival_of(&arrivals, 2), us(50 + 10), "the first slot to become free is used, whichever it was");
 }
 
 #[test]
-fn a_window_can_be_set_where_submission_slept() {
+fn in_flight_can_be_set_where_submission_slept() {
     let records = [read(1, 0, 100), read(1, 0, 150), read(1, 110, 300), read(1, 155, 310), read(2, 200, 210)];
-    let options = InferOptions { window: Some(4), ..InferOptions::default() };
+    let options = InferOptions { in_flight: Some(4), ..InferOptions::default() };
     let deps = infer(&records, &options).unwrap();
-    assert_eq!(deps.window(2), 3);
-    assert_eq!(deps.window(4), 0, "a synchronous process has no window to widen");
+    assert_eq!(deps.outstanding_limit(2), 3);
+    assert_eq!(deps.outstanding_limit(4), 0, "a synchronous process stays one");
     let arrivals = replay(&deps, |_| us(10_000));
     assert_eq!(arrival_of(&arrivals, 3), us(10 + 5), "four are outstanding before anything completes");
 }
 
 #[test]
-fn one_large_synchronous_read_in_pieces_is_no_window() {
+fn one_large_synchronous_read_in_pieces_is_synchronous() {
     let records = [read(1, 0, 100), read(1, 1, 101), read(1, 2, 102), read(1, 120, 200), read(1, 121, 201)];
-    let options = InferOptions { window: Some(32), ..InferOptions::default() };
-    assert_eq!(infer(&records, &options).unwrap().window(3), 0);
+    let options = InferOptions { in_flight: Some(32), ..InferOptions::default() };
+    assert_eq!(infer(&records, &options).unwrap().outstanding_limit(3), 0);
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn a_parent_that_does_not_wait_depends_on_its_own_reads_only() {
 fn without_a_start_there_is_no_parent_to_wait_for() {
     let mut child = born(read(11, 150, 250), 10, 120);
     child.process_start = None;
-    assert_eq!(inferred(&[read(10, 0, 100), child, read(10, 300, 400)]).extra_count(), 0);
+    assert_eq!(inferred(&[read(10, 0, 100), child, read(10, 300, 400)]).cross_process_count(), 0);
 }
 
 #[test]
@@ -380,7 +380,7 @@ fn to_sleep_in_a_submission_is_not_to_think() {
         record(313, None, 350, 500),
     ];
     let deps = inferred(&records);
-    assert_eq!((deps.window(2), deps.think(2)), (1, us(3)));
+    assert_eq!((deps.outstanding_limit(2), deps.think(2)), (1, us(3)));
     // A trace that tells of no insertion tells nothing of that either.
     records[0].inserted = None;
     assert_eq!(inferred(&records).think(2), us(103));
