@@ -20,7 +20,7 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
     detect: &[Detect::Text(|head| {
         CsvRow::first(head).is_some_and(|row| row.0.len() == 5 && row.numbers(&[0, 2, 3, 4]) && row.letter(1, b"RW"))
     })],
-    open: open,
+    open,
     file_set: None,
     writing: Some(Writing {
         time_unit: UNIT,

@@ -33,7 +33,7 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
             })
         }),
     ],
-    open: open,
+    open,
     file_set: None,
     writing: Some(Writing {
         time_unit: UNIT,

@@ -19,7 +19,7 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
     summary: "DiskSim's validation traces",
     endings: &[],
     detect: &[Detect::Text(|head| parse(head.first()).is_ok())],
-    open: open,
+    open,
     file_set: None,
     writing: None,
 };

@@ -23,7 +23,7 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
         CsvRow::first(head)
             .is_some_and(|row| row.0.len() == 7 && row.numbers(&[0, 4, 5]) && row.word(3, &[b"read", b"write"]))
     })],
-    open: open,
+    open,
     file_set: None,
     writing: Some(Writing {
         time_unit: UNIT,

@@ -28,12 +28,21 @@ pub struct FormatSpec {
     /// How its content is recognised; any of these is enough.
     pub(crate) detect: &'static [Detect],
     /// Starts to read it.
-    pub(crate) open: fn(Input<'_>) -> Result<Box<dyn Records>, TraceError>,
+    pub(crate) open: fn(Input<'_>) -> Opened,
     /// How a recording that consists of several files is read; `None` where one file is a whole trace.
     pub(crate) file_set: Option<FileSet>,
     /// How it is written; `None` where it is only read.
     pub writing: Option<Writing>,
 }
+
+/// A trace that can be read, or why it cannot.
+pub(crate) type Opened = Result<Box<dyn Records>, TraceError>;
+
+/// The files of a recording, where there is one.
+pub(crate) type FoundFiles = Result<Option<Vec<PathBuf>>, TraceError>;
+
+/// A trace that can be written, or why it cannot.
+pub(crate) type Created = Result<Box<dyn RecordWriter>, TraceError>;
 
 /// A trace that is about to be read.
 pub(crate) struct Input<'a> {
@@ -53,9 +62,9 @@ pub(crate) struct Input<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FileSet {
     /// The files that a path stands for, given the format that the user named; `None` where it is no such recording.
-    pub(crate) find: fn(&Path, Option<Format>) -> Result<Option<Vec<PathBuf>>, TraceError>,
+    pub(crate) find: fn(&Path, Option<Format>) -> FoundFiles,
     /// Starts to read them.
-    pub(crate) open: fn(&[PathBuf], &mut Progress, &ReadOptions) -> Result<Box<dyn Records>, TraceError>,
+    pub(crate) open: fn(&[PathBuf], &mut Progress, &ReadOptions) -> Opened,
 }
 
 /// How a format is written, and what it keeps of a record.
@@ -66,7 +75,7 @@ pub struct Writing {
     /// What it keeps besides arrival, operation, address and length.
     pub keeps: Columns,
     /// Begins a file that will be at this path.
-    pub(crate) create: fn(&Path, BufWriter<File>) -> Result<Box<dyn RecordWriter>, TraceError>,
+    pub(crate) create: fn(&Path, BufWriter<File>) -> Created,
 }
 
 bitflags! {
