@@ -17,12 +17,12 @@
 mod arrival;
 mod burst;
 mod fair;
+mod follow;
 mod idle;
 mod inject;
 mod queue;
 mod raise;
 mod rate;
-mod follow;
 mod serve;
 mod share;
 mod tree;

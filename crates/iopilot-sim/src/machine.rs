@@ -2,8 +2,8 @@
 
 use crate::block_config::BlockConfig;
 use crate::compare::RunOptions;
-use crate::error::SimError;
 use crate::cpu_overheads::CpuOverheads;
+use crate::error::SimError;
 use crate::report::MachineSummary;
 use crate::run::RunConfig;
 use iopilot_block::{InputError, SECTOR_BYTES, parse_toml};

@@ -5,8 +5,8 @@ use crate::report::{Outcome, ProcessReport, RunReport, SeekPoint, Series};
 use crate::request_log::RequestLog;
 use iopilot_block::{Criticality, Histogram, Lba, Nanos, Op, ProcessId, ProcessMap, Request, jain_index};
 use iopilot_device::{DeviceReport, ServiceBreakdown};
-use iopilot_workload::SourceHandle;
 use iopilot_trace::TraceRecord;
+use iopilot_workload::SourceHandle;
 
 /// Intervals and seek points are thinned by half when there are this many.
 const POINTS: usize = 2048;

@@ -1,10 +1,10 @@
 //! [`run`]: any source on any device, under one scheduler.
 
 use crate::block_config::{BlockConfig, Queue};
-use crate::engine::{Engine, Stuck};
-use crate::error::SimError;
 use crate::cpu_overheads::CpuOverheads;
 use crate::cpu_timing::{CpuTiming, FixedCosts};
+use crate::engine::{Engine, Stuck};
+use crate::error::SimError;
 use crate::metrics::Recorder;
 use crate::report::RunReport;
 use iopilot_block::InputError;

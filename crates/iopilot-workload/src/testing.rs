@@ -150,7 +150,10 @@ impl TestDevice {
             }
         }
         if log.requests.len() < self.most {
-            assert!(handles.is_empty() && log.requests.iter().all(|s| s.done < Nanos::MAX), "the source forgot a request");
+            assert!(
+                handles.is_empty() && log.requests.iter().all(|s| s.done < Nanos::MAX),
+                "the source forgot a request"
+            );
         }
         log
     }

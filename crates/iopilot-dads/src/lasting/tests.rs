@@ -1,7 +1,7 @@
 use super::*;
 use iopilot_block::{Flags, Lba, Op, Sectors};
 use iopilot_device::ConstantDevice;
-use iopilot_workload::{Source, Step};
+use iopilot_workload::{Source, SourceHandle, Step};
 
 const SECTORS: u64 = 1 << 30;
 
@@ -32,7 +32,7 @@ fn lasting<'a>(before: &[TraceRecord], window: &'a [TraceRecord], since: Nanos) 
 fn issued(lasting: &Lasting<'_>, process: u32, count: usize, service: Nanos) -> Vec<(Nanos, u64)> {
     let mut rounds = Rounds::new(&lasting.habits, Nanos::ZERO);
     let (mut steps, mut found) = (Vec::new(), Vec::new());
-    let mut under_way: Vec<(Nanos, u64)> = Vec::new();
+    let mut under_way: Vec<(Nanos, SourceHandle)> = Vec::new();
     while found.len() < count {
         let done = under_way.iter().min().copied();
         match (done, rounds.next_event()) {

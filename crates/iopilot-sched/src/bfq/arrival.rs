@@ -117,7 +117,7 @@ impl Bfq {
             self.queues[to].allocated += 1;
             self.queues[q].allocated -= 1;
             self.queues[q].just_created = false;
-            q = self.follow(q, to, context);
+            q = self.follow_merge(q, to, context);
         }
         if id.index() >= self.per_request.len() {
             self.per_request.resize(id.index() + 1, PerRequest { queue: q, context, expires: Nanos::ZERO });

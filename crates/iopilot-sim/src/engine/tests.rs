@@ -99,7 +99,14 @@ fn engine_of<S: Source>(config: &RunConfig, source: S, scheduler: &str, device: 
     let spec = SchedulerSpec::parse(scheduler).unwrap();
     let queue = config.block.resolve(spec.info(), device.depth, &config.host);
     let built = spec.build(&Environment { nr_requests: queue.nr_requests, ..Environment::default() }).unwrap();
-    Engine::new(source, queue, built, device, FixedCosts::new(&config.host, 1), Recorder::new(config.log, config.outcomes))
+    Engine::new(
+        source,
+        queue,
+        built,
+        device,
+        FixedCosts::new(&config.host, 1),
+        Recorder::new(config.log, config.outcomes),
+    )
 }
 
 /// CPUs that take other times, from none to a fifth of a millisecond, whenever they are asked.
@@ -150,7 +157,7 @@ fn irregular_engine<S: Source>(
     config: &BlockConfig,
 ) -> Engine<S, Fixed, Irregular> {
     let spec = SchedulerSpec::parse(scheduler).unwrap();
-    let queue = config.resolve(spec.name, spec.lineage(), device.depth, &CpuOverheads::default());
+    let queue = config.resolve(spec.info(), device.depth, &CpuOverheads::default());
     let built = spec.build(&Environment { nr_requests: queue.nr_requests, ..Environment::default() }).unwrap();
     let cpus = Irregular { times: times.to_vec(), asked: 0 };
     Engine::new(source, queue, built, device, cpus, Recorder::new(false, false))

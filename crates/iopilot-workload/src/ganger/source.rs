@@ -1,6 +1,6 @@
 //! [`GangerSource`]: generators, running.
 
-use super::process::{Process, HANDLE_SHIFT};
+use super::process::{HANDLE_SHIFT, Process};
 use super::spec::GangerSpec;
 use crate::WorkloadError;
 use crate::agenda::Agenda;
