@@ -7,7 +7,6 @@
 //!
 //! Everything happens in one order: by time, then by order of insertion.
 
-mod agenda;
 mod build;
 mod bus;
 mod cache;
@@ -27,10 +26,9 @@ pub use model::{ControllerCacheModel, ControllerModel, SmartModel};
 pub use simple_disk::{SimpleDisk, SimpleDiskModel};
 
 use crate::{Completion, DeviceRequest, Message, MessageKind, ServiceBreakdown, Signal, Target};
-use agenda::Agenda;
 use bus::Bus;
 use cache::CacheAction;
-use iopilot_block::{Nanos, Positions, RequestId};
+use iopilot_block::{EventQueue, Nanos, Positions, RequestId, Scheduled};
 use scsi::Scsi;
 use smart::Smart;
 use std::collections::VecDeque;
@@ -43,7 +41,7 @@ pub struct Subsystem<T> {
     devices: Vec<Station<T>>,
     flights: Vec<Flight>,
     free: Vec<u32>,
-    agenda: Agenda<Event>,
+    agenda: EventQueue<Event>,
     /// What is due at this moment, in order.
     work: VecDeque<Event>,
     signals: Vec<Signal>,
@@ -155,7 +153,7 @@ impl<T: Target> Subsystem<T> {
     /// When something next happens, at the latest; `None` where it only waits for requests.
     pub fn next_event(&self) -> Option<Nanos> {
         let done = self.done.first().map(|c| c.at);
-        let next = self.agenda.next().map(|(at, _)| at);
+        let next = self.agenda.next_time();
         match (done, next) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
@@ -164,7 +162,7 @@ impl<T: Target> Subsystem<T> {
 
     /// Runs it to `now` and appends what completed, in order, to `out`.
     pub fn advance(&mut self, now: Nanos, out: &mut Vec<Completion>) {
-        while let Some((at, event)) = self.agenda.pop(now) {
+        while let Some(Scheduled { at, event, .. }) = self.agenda.pop_due(now) {
             self.now = at;
             self.event(event, at);
             self.drain(at);
@@ -176,7 +174,7 @@ impl<T: Target> Subsystem<T> {
     /// Runs until something completes or `limit` is reached; appends what completed to `out` and answers the time.
     pub fn advance_to_completion(&mut self, limit: Nanos, out: &mut Vec<Completion>) -> Nanos {
         while self.done.is_empty() {
-            let Some((at, event)) = self.agenda.pop(limit) else { break };
+            let Some(Scheduled { at, event, .. }) = self.agenda.pop_due(limit) else { break };
             self.now = at;
             self.event(event, at);
             self.drain(at);
@@ -258,7 +256,7 @@ impl<T: Target> Subsystem<T> {
         if delay == Nanos::ZERO {
             self.work.push_back(event);
         } else {
-            self.agenda.insert(now + delay, event);
+            self.agenda.push(now + delay, event);
         }
     }
 
@@ -340,7 +338,7 @@ impl<T: Target> Subsystem<T> {
         if next != station.scheduled {
             station.scheduled = next;
             if let Some(at) = next {
-                self.agenda.insert(at.max(now), Event::Device(device));
+                self.agenda.push(at.max(now), Event::Device(device));
             }
         }
     }

@@ -1,7 +1,7 @@
 //! [`Array`]: several devices behind one controller, as one [`Device`].
 
 mod background;
-mod events;
+mod event;
 mod host;
 mod issue;
 
@@ -16,8 +16,8 @@ use super::nvram::Nvram;
 use super::operation::{Operations, Task};
 use crate::{AnyDevice, ArrayReport, Completion, Device, DeviceReport, DeviceRequest};
 use background::Background;
-use events::{Event, Events};
-use iopilot_block::{InputError, Nanos};
+use event::Event;
+use iopilot_block::{EventQueue, InputError, Nanos, Scheduled};
 use iopilot_sched::IoQueueConfig;
 use std::collections::VecDeque;
 
@@ -32,7 +32,7 @@ pub struct Array {
     /// When the members act next.
     clock: Clock,
     /// What the controller itself does later.
-    events: Events,
+    events: EventQueue<Event>,
     operations: Operations,
     issued: IssuedRequests,
     locks: Locks,
@@ -81,7 +81,7 @@ impl Array {
             health: Health::whole(count),
             members: members.into_iter().map(member).collect(),
             clock: Clock::new(count),
-            events: Events::default(),
+            events: EventQueue::new(),
             operations: Operations::default(),
             issued: IssuedRequests::default(),
             locks: Locks::default(),
@@ -101,7 +101,7 @@ impl Array {
                 // Nothing is under way yet.
                 array.fail(failure.member, Nanos::ZERO, &mut Vec::new());
             } else {
-                array.events.add(failure.at, Event::Fail(failure.member));
+                array.events.push(failure.at, Event::Fail(failure.member));
             }
         }
         Ok(array)
@@ -139,18 +139,18 @@ impl Device for Array {
     }
 
     fn next_event(&self) -> Option<Nanos> {
-        let at = self.clock.earliest().min(self.events.earliest());
+        let at = self.clock.earliest().min(self.events.next_time().unwrap_or(Nanos::MAX));
         (at < Nanos::MAX).then_some(at)
     }
 
     fn advance(&mut self, now: Nanos, out: &mut Vec<Completion>) {
         loop {
-            let (own, members) = (self.events.earliest(), self.clock.earliest());
+            let (own, members) = (self.events.next_time().unwrap_or(Nanos::MAX), self.clock.earliest());
             if own.min(members) > now || own.min(members) == Nanos::MAX {
                 return;
             }
             if own <= members {
-                if let Some((at, event)) = self.events.next() {
+                if let Some(Scheduled { at, event, .. }) = self.events.pop() {
                     self.act(event, at, out);
                 }
             } else {

@@ -1,12 +1,11 @@
 //! [`SubsystemBuilder`]: puts a subsystem together, from the top.
 
-use crate::subsystem::agenda::Agenda;
 use crate::subsystem::bus::Bus;
 use crate::subsystem::scsi::Scsi;
 use crate::subsystem::smart::Smart;
 use crate::subsystem::{BusModel, Controller, ControllerModel, Kind, Ownership, Station, Subsystem};
 use crate::{BlockTimes, Target};
-use iopilot_block::Nanos;
+use iopilot_block::{EventQueue, Nanos};
 use std::collections::VecDeque;
 use std::fmt;
 
@@ -159,7 +158,7 @@ impl<T: Target> SubsystemBuilder<T> {
             devices: stations,
             flights: Vec::new(),
             free: Vec::new(),
-            agenda: Agenda::new(),
+            agenda: EventQueue::new(),
             work: VecDeque::new(),
             signals: Vec::new(),
             actions: Vec::new(),

@@ -34,7 +34,7 @@ impl<T: Target> Subsystem<T> {
                 };
                 if smart.operations == 0 {
                     if let Some(period) = smart.cache.flush_period() {
-                        self.agenda.insert(now + period, Event::Flush(controller));
+                        self.agenda.push(now + period, Event::Flush(controller));
                     }
                 }
                 smart.operations += 1;
@@ -329,7 +329,7 @@ impl<T: Target> Subsystem<T> {
         smart.idle_periods[device] += 1;
         let period = smart.idle_periods[device];
         if smart.is_idle(device) {
-            self.agenda.insert(now + delay, Event::Idle(controller, device, period));
+            self.agenda.push(now + delay, Event::Idle(controller, device, period));
         }
     }
 
@@ -354,7 +354,7 @@ impl<T: Target> Subsystem<T> {
             }
         }
         if let Some(period) = again {
-            self.agenda.insert(now + period, Event::Flush(controller));
+            self.agenda.push(now + period, Event::Flush(controller));
         }
         self.act(controller, actions, now);
     }
@@ -370,7 +370,7 @@ impl<T: Target> Subsystem<T> {
         }
         smart.transfers.push_back(operation);
         if smart.transfers.len() == 1 {
-            self.agenda.insert(now + time, Event::Transferred(controller));
+            self.agenda.push(now + time, Event::Transferred(controller));
         }
     }
 
@@ -383,7 +383,7 @@ impl<T: Target> Subsystem<T> {
         if let Some(&next) = smart.transfers.front() {
             let sectors = self.flights[next as usize].request.sectors.0;
             let time = self.smart(controller).map_or(Nanos::ZERO, |smart| smart.transfer_time(sectors));
-            self.agenda.insert(now + time, Event::Transferred(controller));
+            self.agenda.push(now + time, Event::Transferred(controller));
         }
         self.act(controller, actions, now);
     }

@@ -1,7 +1,7 @@
 //! [`SimpleDisk`]: a disk on a bus whose every access takes the same time (DiskSim's `simpledisk`).
 
 use crate::{BlockTimes, DeviceRequest, Message, MessageKind, ServiceBreakdown, Signal, Target};
-use iopilot_block::{Nanos, Op, RequestId};
+use iopilot_block::{EventQueue, Nanos, Op, RequestId, Scheduled};
 use std::collections::VecDeque;
 
 /// The parameters of a [`SimpleDisk`].
@@ -38,7 +38,7 @@ pub struct SimpleDisk {
     /// What to do with the bus once it is granted, in order.
     wanted: VecDeque<Speech>,
     /// What happens by itself, in order of time: at most one command's reactions and one access.
-    agenda: Vec<(Nanos, Step)>,
+    agenda: EventQueue<Step>,
     /// Whether it has asked for the bus and not got it yet.
     arbitrating: bool,
     /// Whether the medium has been accessed for the command in hand.
@@ -75,7 +75,7 @@ impl SimpleDisk {
             connected: None,
             leaving: false,
             wanted: VecDeque::new(),
-            agenda: Vec::new(),
+            agenda: EventQueue::new(),
             arbitrating: false,
             accessed: false,
         }
@@ -87,9 +87,7 @@ impl SimpleDisk {
     }
 
     fn after(&mut self, now: Nanos, delay: Nanos, step: Step) {
-        let at = now + delay;
-        let place = self.agenda.partition_point(|&(t, _)| t <= at);
-        self.agenda.insert(place, (at, step));
+        self.agenda.push(now + delay, step);
     }
 
     /// Says something as soon as it has the bus for it.
@@ -224,16 +222,12 @@ impl Target for SimpleDisk {
     }
 
     fn next_event(&self) -> Option<Nanos> {
-        self.agenda.first().map(|&(at, _)| at)
+        self.agenda.next_time()
     }
 
     fn advance(&mut self, now: Nanos, out: &mut Vec<Signal>) {
-        while let Some(&(at, step)) = self.agenda.first() {
-            if at > now {
-                return;
-            }
-            self.agenda.remove(0);
-            self.step(step, at, out);
+        while let Some(Scheduled { at, event, .. }) = self.agenda.pop_due(now) {
+            self.step(event, at, out);
         }
     }
 

@@ -9,9 +9,8 @@
 use crate::system::generator::time;
 use crate::system::limits::Limits;
 use crate::system::{Drawn, Generator, Rand48};
-use iopilot_block::{Criticality, Nanos};
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
+use iopilot_block::{Criticality, EventQueue, Nanos, Scheduled};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 /// What all generators share (`disksim_synthio` and `disksim_pf`).
 #[derive(Clone, Debug, PartialEq)]
@@ -84,9 +83,8 @@ pub struct Processors {
     running: Vec<Option<usize>>,
     /// Processes that could run, in order.
     ready: VecDeque<usize>,
-    /// When each processor's process has computed enough: by time, then by order of insertion.
-    agenda: BinaryHeap<Reverse<(Nanos, u64, usize)>>,
-    insertions: u64,
+    /// When each processor's process has computed enough.
+    agenda: EventQueue<usize>,
     /// Operations that somebody waits for or will wait for, and that have not ended.
     outstanding: HashSet<u64>,
     sleeping: HashMap<u64, usize>,
@@ -112,8 +110,7 @@ impl Processors {
             random,
             processes,
             ready: VecDeque::new(),
-            agenda: BinaryHeap::new(),
-            insertions: 0,
+            agenda: EventQueue::new(),
             outstanding: HashSet::new(),
             sleeping: HashMap::new(),
             asked: 0,
@@ -138,7 +135,7 @@ impl Processors {
     /// When a process next does something, or the load ends because nobody has anything to do.
     pub fn next_event(&self) -> Option<Nanos> {
         let idle = self.idle_since.map(|t| t.saturating_add(IDLE));
-        let work = self.agenda.peek().map(|Reverse((t, _, _))| *t);
+        let work = self.agenda.next_time();
         match (work, idle) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
@@ -147,11 +144,7 @@ impl Processors {
 
     /// Does the one thing that is due at `now`, the time of [`Processors::next_event`].
     pub fn advance(&mut self, now: Nanos) -> Step {
-        match self.agenda.peek() {
-            Some(Reverse((t, _, _))) if *t <= now => {}
-            _ => return Step::Idle,
-        }
-        let Some(Reverse((_, _, processor))) = self.agenda.pop() else { return Step::Idle };
+        let Some(Scheduled { event: processor, .. }) = self.agenda.pop_due(now) else { return Step::Idle };
         let Some(process) = self.running[processor] else { return Step::Nothing };
         let action = self.processes[process].script.pop_front();
         let step = match action {
@@ -247,8 +240,7 @@ impl Processors {
         let Some(process) = self.running[processor] else { return };
         let computation = self.processes[process].script.front().map_or(0.0, |&(t, _)| t);
         let at = now.saturating_add(Nanos::from_millis_f64(computation * self.config.time_scale));
-        self.insertions += 1;
-        self.agenda.push(Reverse((at, self.insertions, processor)));
+        self.agenda.push(at, processor);
     }
 }
 

@@ -6,11 +6,10 @@ use crate::system::measures::Measures;
 use crate::system::organisation::{Access, Organisation, Plan};
 use crate::system::processors::Step;
 use crate::system::{Rand48, RunError};
-use iopilot_block::{Criticality, Flags, InputError, Lba, Nanos, Op, RequestId, Sectors};
+use iopilot_block::{Criticality, EventQueue, Flags, InputError, Lba, Nanos, Op, RequestId, Sectors};
 use iopilot_device::{AnyTarget, Completion, DeviceRequest, Subsystem};
 use iopilot_trace::Destination;
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 
@@ -87,9 +86,8 @@ pub(super) struct Simulation {
     pub(super) now: Nanos,
     logical: Vec<Logical>,
     free: Vec<u32>,
-    /// Accesses whose end the driver or the trace sets, and those that the trace starts: by time and order.
-    timed: BinaryHeap<Reverse<(Nanos, u64, Timed)>>,
-    insertions: u64,
+    /// Accesses whose end the driver or the trace sets, and those that the trace starts.
+    timed: EventQueue<Timed>,
     arrivals: u64,
     /// Logical requests of processes that may still wait for them.
     by_operation: HashMap<u64, u32>,
@@ -101,7 +99,7 @@ pub(super) struct Simulation {
     finished: Vec<u32>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug)]
 enum Timed {
     Start(u32),
     End(u32),
@@ -135,8 +133,7 @@ impl Simulation {
             now: Nanos::ZERO,
             logical: Vec::new(),
             free: Vec::new(),
-            timed: BinaryHeap::new(),
-            insertions: 0,
+            timed: EventQueue::new(),
             arrivals: 0,
             by_operation: HashMap::new(),
             completions: Vec::new(),
@@ -158,7 +155,7 @@ impl Simulation {
                 Load::Trace(trace) => trace.next_event(),
             };
             let below = self.subsystem.next_event();
-            let timed = self.timed.peek().map(|Reverse((at, ..))| *at);
+            let timed = self.timed.next_time();
             let Some(now) = [load, below, timed].into_iter().flatten().min() else { return Ok(Ending::Trace) };
             self.now = now;
             if let WarmUp::Time(end) = self.warm_up {
@@ -188,9 +185,9 @@ impl Simulation {
     }
 
     fn advance_timed(&mut self, now: Nanos) -> Result<(), RunError> {
-        match self.timed.pop() {
-            Some(Reverse((_, _, Timed::End(job)))) => self.access_ended(job, now)?,
-            Some(Reverse((_, _, Timed::Start(job)))) => {
+        match self.timed.pop().map(|next| next.event) {
+            Some(Timed::End(job)) => self.access_ended(job, now)?,
+            Some(Timed::Start(job)) => {
                 if let Some(sending) = self.driver.take(job, now) {
                     self.send(sending, now);
                 }
@@ -326,7 +323,7 @@ impl Simulation {
         self.driver.set_traced(job, times);
         match (self.access_times, times) {
             (AccessTimes::TracedQueue | AccessTimes::TracedBoth, Some((queue, _))) => {
-                self.schedule(now + queue, Timed::Start(job));
+                self.timed.push(now + queue, Timed::Start(job));
             }
             (AccessTimes::Traced | AccessTimes::TracedQueue | AccessTimes::TracedBoth, None) => {
                 let expected = "a trace that has them (hpl, parquet)";
@@ -335,11 +332,6 @@ impl Simulation {
             _ => self.dispatch(access.device as usize, now),
         }
         Ok(())
-    }
-
-    fn schedule(&mut self, at: Nanos, timed: Timed) {
-        self.insertions += 1;
-        self.timed.push(Reverse((at, self.insertions, timed)));
     }
 
     /// Sends what `device` may have.
@@ -353,8 +345,12 @@ impl Simulation {
         let job = self.driver.job(sending.job);
         let traced = job.traced.map_or(Nanos::ZERO, |(_, access)| access);
         match self.access_times {
-            AccessTimes::Constant(time) => self.schedule(now + time, Timed::End(sending.job)),
-            AccessTimes::Traced | AccessTimes::TracedBoth => self.schedule(now + traced, Timed::End(sending.job)),
+            AccessTimes::Constant(time) => {
+                self.timed.push(now + time, Timed::End(sending.job));
+            }
+            AccessTimes::Traced | AccessTimes::TracedBoth => {
+                self.timed.push(now + traced, Timed::End(sending.job));
+            }
             AccessTimes::Simulated | AccessTimes::TracedQueue => {
                 let request = DeviceRequest {
                     id: RequestId::from_index(sending.job as usize),

@@ -1,8 +1,7 @@
 use super::*;
 use crate::bench_queue::Bench;
-use iopilot_block::{Flags, IoPriority, PriorityClass, Sectors};
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use iopilot_block::{EventQueue, Flags, IoPriority, PriorityClass, Scheduled, Sectors};
+use std::collections::VecDeque;
 
 /// A process of a test: how it reads, and what it got.
 #[derive(Clone)]
@@ -61,8 +60,7 @@ struct World {
     rqs: Requests,
     processes: Vec<Process>,
     now: Nanos,
-    events: BinaryHeap<Reverse<(Nanos, u64, Event)>>,
-    number: u64,
+    events: EventQueue<Event>,
     device: VecDeque<RequestId>,
     depth: usize,
     head: u64,
@@ -80,8 +78,7 @@ impl World {
             rqs: Requests::new(),
             processes,
             now: Nanos::ZERO,
-            events: BinaryHeap::new(),
-            number: 0,
+            events: EventQueue::new(),
             device: VecDeque::new(),
             depth,
             head: 0,
@@ -99,8 +96,7 @@ impl World {
     }
 
     fn at(&mut self, time: Nanos, event: Event) {
-        self.number += 1;
-        self.events.push(Reverse((time, self.number, event)));
+        self.events.push(time, event);
     }
 
     fn set(mut self, name: &str, value: f64) -> Self {
@@ -171,12 +167,8 @@ impl World {
     }
 
     fn run(mut self, until: Nanos) -> Self {
-        while let Some(&Reverse((time, _, event))) = self.events.peek() {
-            if time > until {
-                break;
-            }
-            self.events.pop();
-            self.now = time;
+        while let Some(Scheduled { at, event, .. }) = self.events.pop_due(until) {
+            self.now = at;
             match event {
                 Event::Arrive(i) => self.arrive(i),
                 Event::Done => self.complete(),

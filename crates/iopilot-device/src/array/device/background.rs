@@ -1,7 +1,7 @@
 //! What the array does of itself: destaging its write cache, and rebuilding onto spares.
 
 use super::Array;
-use super::events::Event;
+use super::event::Event;
 use crate::array::layout::ArrayLayout;
 use crate::array::nvram::Region;
 use crate::array::operation::Task;
@@ -61,7 +61,7 @@ impl Array {
     pub(super) fn plan_idle(&mut self, now: Nanos) {
         if let Some(nvram) = self.model.nvram {
             if self.nvram.used() > 0 {
-                self.events.add(now + nvram.destage_idle, Event::Idle(self.background.idle_token));
+                self.events.push(now + nvram.destage_idle, Event::Idle(self.background.idle_token));
             }
         }
     }
@@ -122,7 +122,7 @@ impl Array {
             self.background.rebuilds.push_back(member);
             if self.background.rebuilds.len() == 1 {
                 self.background.next_row = 0;
-                self.events.add(now + rebuild.delay, Event::Rebuild);
+                self.events.push(now + rebuild.delay, Event::Rebuild);
             }
         }
     }
@@ -168,7 +168,7 @@ impl Array {
                 return;
             }
         }
-        self.events.add((begun + Nanos(pace as u64)).max(now), Event::Rebuild);
+        self.events.push((begun + Nanos(pace as u64)).max(now), Event::Rebuild);
     }
 }
 

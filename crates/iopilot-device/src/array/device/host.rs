@@ -1,7 +1,7 @@
 //! Requests of the host, from their arrival to their completion.
 
 use super::Array;
-use super::events::Event;
+use super::event::Event;
 use crate::array::operation::Task;
 use crate::{Completion, DeviceRequest};
 use iopilot_block::{Flags, Nanos, Op};
@@ -16,7 +16,7 @@ impl Array {
         self.operations[operation].elsewhere.overhead = self.model.command;
         let begin = if request.op == Op::Write { self.transfer(operation, &request, ready) } else { ready };
         // Its own turn, also where it comes at once: a submission completes nothing.
-        self.events.add(begin, Event::Start(operation));
+        self.events.push(begin, Event::Start(operation));
     }
 
     /// Moves a request's data over the bus to the host; when that is done.
@@ -88,7 +88,7 @@ impl Array {
     fn send(&mut self, operation: u32, request: &DeviceRequest, now: Nanos, out: &mut Vec<Completion>) {
         let at = self.transfer(operation, request, now);
         if at > now {
-            self.events.add(at, Event::Finish(operation));
+            self.events.push(at, Event::Finish(operation));
         } else {
             self.finish(operation, now, out);
         }
