@@ -50,6 +50,10 @@ impl Event {
 }
 
 /// A heap by time, then by order of insertion (which is counted modulo 2^32).
+///
+/// Not an [`EventQueue`](iopilot_block::EventQueue), though the order is the same: an entry here takes 16 bytes, there 24.
+/// A drive has several events for each page, and with 32 random reads in it a whole simulation took 6 % longer with the
+/// larger entries (median of 25 paired runs).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Agenda {
     heap: BinaryHeap<Reverse<(u64, u32, u32)>>,
