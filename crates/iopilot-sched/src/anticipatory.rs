@@ -20,12 +20,11 @@ mod history;
 mod wait;
 
 use self::history::{Newcomers, Process};
+use crate::back_seek::BackSeek;
 use crate::deadlines::Deadlines;
 use crate::processes::{Context, Processes};
-use crate::tunables::tunables;
-use crate::{
-    Dispatch, MergeIndex, MergeLimits, MergeTarget, Merged, Scheduler, SortedIndex, TunableError, Tunables, try_merge,
-};
+use crate::tunables::{plain_tunables, tunables};
+use crate::{Dispatch, MergeIndex, MergeLimits, MergeTarget, Merged, Scheduler, SortedIndex, try_merge};
 use iopilot_block::{Lba, Nanos, ProcessId, Request, RequestId, Requests};
 use std::collections::VecDeque;
 
@@ -47,10 +46,8 @@ tunables! {
     }
 }
 
-/// How far back a step may go, in sectors.
-const MAX_BACK: u64 = 1024 * 1024;
-/// What a step back costs, as a multiple of one ahead.
-const BACK_PENALTY: u64 = 2;
+/// `MAXBACK` and its penalty.
+const BACK_SEEK: BackSeek = BackSeek { max: 1024 * 1024, penalty: 2 };
 /// How near another process' request must be to end anticipation at once, in sectors.
 const CLOSE: u64 = 8192;
 /// The kernel's tick, where it shows.
@@ -171,21 +168,8 @@ impl Anticipatory {
     /// The preferable of two of one kind, by position alone.
     fn better(&self, rqs: &Requests, a: Option<RequestId>, b: Option<RequestId>) -> Option<RequestId> {
         let (Some(x), Some(y)) = (a, b) else { return a.or(b) };
-        let last = self.last_end[kind_of(&rqs[x])].0;
-        // `None` is behind the arm: it has to wait for the next sweep.
-        let distance = |id: RequestId| match rqs[id].lba.0 {
-            s if s >= last => Some(s - last),
-            s if s + MAX_BACK >= last => Some((last - s) * BACK_PENALTY),
-            _ => None,
-        };
-        let (s, t) = (rqs[x].lba, rqs[y].lba);
-        let first = match (distance(x), distance(y)) {
-            (Some(_), None) => true,
-            (None, Some(_)) => false,
-            (None, None) => s <= t,
-            (Some(d), Some(e)) => d < e || (d == e && s >= t),
-        };
-        Some(if first { x } else { y })
+        let last = self.last_end[kind_of(&rqs[x])];
+        Some(if BACK_SEEK.prefers(last, rqs[x].lba, rqs[y].lba) { x } else { y })
     }
 
     /// What comes after `id` in the order of the elevator.
@@ -245,9 +229,7 @@ impl MergeTarget for Anticipatory {
     /// Only neighbours in sector order coalesce.
     fn allows_coalescing(&self, rqs: &Requests, host: RequestId, other: RequestId) -> bool {
         let rq = &rqs[host];
-        let sorted = &self.sorted[kind_of(rq)];
-        kind_of(&rqs[other]) == kind_of(rq)
-            && (sorted.next(rq.lba, host) == Some(other) || sorted.prev(rq.lba, host) == Some(other))
+        kind_of(&rqs[other]) == kind_of(rq) && self.sorted[kind_of(rq)].adjacent(rq.lba, host, other)
     }
 
     fn moved(&mut self, rqs: &Requests, host: RequestId, old_lba: Lba) {
@@ -355,13 +337,7 @@ impl Scheduler for Anticipatory {
         self.sorted[ASYNC].len() + self.sorted[SYNC].len() + self.ready.len()
     }
 
-    fn tunables(&self) -> &dyn Tunables {
-        &self.tunables
-    }
-
-    fn set(&mut self, name: &str, value: f64) -> Result<(), TunableError> {
-        self.tunables.set(name, value)
-    }
+    plain_tunables!();
 }
 
 #[cfg(test)]

@@ -121,17 +121,3 @@ impl<R: ArmRule> Scheduler for ArmScheduler<R> {
         self.rule.set(name, value)
     }
 }
-
-/// For rules that have nothing to tune.
-macro_rules! nothing_to_tune {
-    () => {
-        fn tunables(&self) -> &dyn $crate::Tunables {
-            &$crate::tunables::NoTunables
-        }
-
-        fn set(&mut self, name: &str, value: f64) -> Result<(), $crate::TunableError> {
-            $crate::Tunables::set(&mut $crate::tunables::NoTunables, name, value)
-        }
-    };
-}
-pub(crate) use nothing_to_tune;

@@ -330,9 +330,7 @@ impl MergeTarget for Bfq {
     /// Only neighbours in the sector order of one queue coalesce.
     fn allows_coalescing(&self, rqs: &Requests, host: RequestId, other: RequestId) -> bool {
         let q = self.per_request[host.index()].queue;
-        let sorted = &self.queues[q].sorted;
-        q == self.per_request[other.index()].queue
-            && (sorted.next(rqs[host].lba, host) == Some(other) || sorted.prev(rqs[host].lba, host) == Some(other))
+        q == self.per_request[other.index()].queue && self.queues[q].sorted.adjacent(rqs[host].lba, host, other)
     }
 
     fn moved(&mut self, rqs: &Requests, host: RequestId, old_lba: Lba) {

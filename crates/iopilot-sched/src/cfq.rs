@@ -21,10 +21,8 @@ mod tests;
 use self::queue::{Process, Queue};
 use self::service_tree::ServiceTree;
 use crate::processes::{Context, Processes};
-use crate::tunables::tunables;
-use crate::{
-    Dispatch, Links, MergeIndex, MergeLimits, MergeTarget, Merged, Scheduler, TunableError, Tunables, try_merge,
-};
+use crate::tunables::{plain_tunables, tunables};
+use crate::{Dispatch, Links, MergeIndex, MergeLimits, MergeTarget, Merged, Scheduler, try_merge};
 use iopilot_block::{Flags, Lba, Nanos, PriorityClass, ProcessId, Request, RequestId, Requests};
 use std::collections::VecDeque;
 
@@ -247,9 +245,7 @@ impl MergeTarget for Cfq {
     /// Only neighbours in sector order, which are in one queue.
     fn allows_coalescing(&self, rqs: &Requests, host: RequestId, other: RequestId) -> bool {
         let (lba, queue) = (rqs[host].lba, self.entry(host).queue);
-        let sorted = &self.queues[queue.0 as usize].sorted;
-        self.entry(other).queue == queue
-            && (sorted.next(lba, host) == Some(other) || sorted.prev(lba, host) == Some(other))
+        self.entry(other).queue == queue && self.queues[queue.0 as usize].sorted.adjacent(lba, host, other)
     }
 
     fn moved(&mut self, rqs: &Requests, host: RequestId, old_lba: Lba) {
@@ -349,11 +345,5 @@ impl Scheduler for Cfq {
         self.queued
     }
 
-    fn tunables(&self) -> &dyn Tunables {
-        &self.tunables
-    }
-
-    fn set(&mut self, name: &str, value: f64) -> Result<(), TunableError> {
-        self.tunables.set(name, value)
-    }
+    plain_tunables!();
 }

@@ -4,7 +4,8 @@
 //! than under SCAN, as all places are visited equally often. C-SCAN proper returns to the first sector, C-LOOK to the
 //! lowest request; as with `scan` and `look` the order of dispatch is the same.
 
-use crate::arm::{Arm, ArmRule, ArmScheduler, nothing_to_tune};
+use crate::arm::{Arm, ArmRule, ArmScheduler};
+use crate::tunables::no_tunables;
 use iopilot_block::{Lba, RequestId, Requests};
 
 /// C-SCAN or C-LOOK.
@@ -29,7 +30,7 @@ impl ArmRule for Circle {
         arm.above()
     }
 
-    nothing_to_tune!();
+    no_tunables!();
 }
 
 #[cfg(test)]

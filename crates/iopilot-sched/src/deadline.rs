@@ -14,10 +14,9 @@
 //! direction starts at the lowest sector, which starves the upper end of the disk (3.4.2).
 
 use crate::deadlines::Deadlines;
-use crate::tunables::tunables;
-use crate::{
-    Dispatch, MergeIndex, MergeLimits, MergeTarget, Merged, Scheduler, SortedIndex, TunableError, Tunables, try_merge,
-};
+use crate::merge::merges_by_index;
+use crate::tunables::{plain_tunables, tunables};
+use crate::{Dispatch, MergeIndex, MergeTarget, Scheduler, SortedIndex};
 use iopilot_block::{Lba, Nanos, RequestId, Requests};
 use std::collections::VecDeque;
 
@@ -139,8 +138,7 @@ impl MergeTarget for Deadline {
     /// Only neighbours in sector order coalesce.
     fn allows_coalescing(&self, rqs: &Requests, host: RequestId, other: RequestId) -> bool {
         let rq = &rqs[host];
-        let sorted = &self.sorted[usize::from(rq.is_write())];
-        sorted.next(rq.lba, host) == Some(other) || sorted.prev(rq.lba, host) == Some(other)
+        self.sorted[usize::from(rq.is_write())].adjacent(rq.lba, host, other)
     }
 
     fn moved(&mut self, rqs: &Requests, host: RequestId, old_lba: Lba) {
@@ -159,9 +157,7 @@ impl MergeTarget for Deadline {
 }
 
 impl Scheduler for Deadline {
-    fn try_merge(&mut self, rqs: &mut Requests, id: RequestId, limits: &MergeLimits, _: Nanos) -> Option<Merged> {
-        try_merge(self, rqs, id, limits)
-    }
+    merges_by_index!();
 
     fn insert(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
         self.sort(rqs, id);
@@ -187,13 +183,7 @@ impl Scheduler for Deadline {
         self.sorted[READ].len() + self.sorted[WRITE].len() + self.ready.len()
     }
 
-    fn tunables(&self) -> &dyn Tunables {
-        &self.tunables
-    }
-
-    fn set(&mut self, name: &str, value: f64) -> Result<(), TunableError> {
-        self.tunables.set(name, value)
-    }
+    plain_tunables!();
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@
 //! starves nobody. `fifo` is the same as a scheduler of Linux 2.6, which Carroll (3.1) made of `noop` by refusing every
 //! merge, so that the difference between the two is the effect of merging alone.
 
-use crate::tunables::NoTunables;
-use crate::{Dispatch, Scheduler, TunableError, Tunables};
+use crate::tunables::no_tunables;
+use crate::{Dispatch, Scheduler};
 use iopilot_block::{Nanos, RequestId, Requests};
 use std::collections::VecDeque;
 
@@ -13,7 +13,6 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug, Default)]
 pub struct Fcfs {
     queue: VecDeque<RequestId>,
-    tunables: NoTunables,
 }
 
 impl Fcfs {
@@ -36,13 +35,7 @@ impl Scheduler for Fcfs {
         self.queue.len()
     }
 
-    fn tunables(&self) -> &dyn Tunables {
-        &self.tunables
-    }
-
-    fn set(&mut self, name: &str, value: f64) -> Result<(), TunableError> {
-        self.tunables.set(name, value)
-    }
+    no_tunables!();
 }
 
 #[cfg(test)]

@@ -12,8 +12,8 @@ mod latency;
 
 use crate::jiffies::{Jiffies, ms_to_ticks};
 use crate::software_queue::merge_recent;
-use crate::tunables::tunables;
-use crate::{Dispatch, Environment, Links, List, MergeLimits, Merged, Scheduler, TunableError, Tunables};
+use crate::tunables::{plain_tunables, tunables};
+use crate::{Dispatch, Environment, Links, List, MergeLimits, Merged, Scheduler};
 use iopilot_block::{Nanos, Op, Request, RequestId, Requests};
 use latency::{GOOD_BUCKETS, Latencies};
 
@@ -244,13 +244,7 @@ impl Scheduler for Kyber {
         self.queued
     }
 
-    fn tunables(&self) -> &dyn Tunables {
-        &self.tunables
-    }
-
-    fn set(&mut self, name: &str, value: f64) -> Result<(), TunableError> {
-        self.tunables.set(name, value)
-    }
+    plain_tunables!();
 }
 
 #[cfg(test)]

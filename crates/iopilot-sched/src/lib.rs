@@ -13,6 +13,7 @@
 
 mod anticipatory;
 mod arm;
+mod back_seek;
 #[cfg(test)]
 mod bench_queue;
 mod bfq;

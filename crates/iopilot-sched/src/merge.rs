@@ -61,6 +61,22 @@ pub trait MergeTarget {
     fn absorb(&mut self, rqs: &Requests, host: RequestId, gone: RequestId);
 }
 
+/// [`Scheduler::try_merge`](crate::Scheduler::try_merge) of a [`MergeTarget`] that has nothing to do before.
+macro_rules! merges_by_index {
+    () => {
+        fn try_merge(
+            &mut self,
+            rqs: &mut iopilot_block::Requests,
+            id: iopilot_block::RequestId,
+            limits: &$crate::MergeLimits,
+            _: iopilot_block::Nanos,
+        ) -> Option<$crate::Merged> {
+            $crate::try_merge(self, rqs, id, limits)
+        }
+    };
+}
+pub(crate) use merges_by_index;
+
 /// Joins `new` to a queued request of `target` where the rules allow: to the one that merged last, on either side; else
 /// behind one; else, with `front_merges`, in front of one. Then coalesces the grown request with the neighbour it may
 /// now touch. That is the order of the kernel's `elv_merge`.

@@ -10,11 +10,9 @@
 //! jiffies of 4 ms. Zoned devices and insertion at the head are left out.
 
 use crate::jiffies::{Jiffies, ms_to_ticks};
-use crate::tunables::tunables;
-use crate::{
-    Dispatch, Environment, Links, List, MergeIndex, MergeLimits, MergeTarget, Merged, Scheduler, SortedIndex,
-    TunableError, Tunables, try_merge,
-};
+use crate::merge::merges_by_index;
+use crate::tunables::{plain_tunables, tunables};
+use crate::{Dispatch, Environment, Links, List, MergeIndex, MergeTarget, Scheduler, SortedIndex};
 use iopilot_block::{Lba, Nanos, Op, PriorityClass, Request, RequestId, Requests};
 
 tunables! {
@@ -193,8 +191,7 @@ impl MergeTarget for MqDeadline {
     /// Only neighbours in sector order coalesce.
     fn allows_coalescing(&self, rqs: &Requests, host: RequestId, other: RequestId) -> bool {
         let rq = &rqs[host];
-        let sorted = &self.classes[class_of(rq)].directions[direction_of(rq)].sorted;
-        sorted.next(rq.lba, host) == Some(other) || sorted.prev(rq.lba, host) == Some(other)
+        self.classes[class_of(rq)].directions[direction_of(rq)].sorted.adjacent(rq.lba, host, other)
     }
 
     fn moved(&mut self, rqs: &Requests, host: RequestId, old_lba: Lba) {
@@ -222,9 +219,7 @@ impl MergeTarget for MqDeadline {
 }
 
 impl Scheduler for MqDeadline {
-    fn try_merge(&mut self, rqs: &mut Requests, id: RequestId, limits: &MergeLimits, _: Nanos) -> Option<Merged> {
-        try_merge(self, rqs, id, limits)
-    }
+    merges_by_index!();
 
     fn insert(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
         let rq = &rqs[id];
@@ -279,13 +274,7 @@ impl Scheduler for MqDeadline {
         self.queued
     }
 
-    fn tunables(&self) -> &dyn Tunables {
-        &self.tunables
-    }
-
-    fn set(&mut self, name: &str, value: f64) -> Result<(), TunableError> {
-        self.tunables.set(name, value)
-    }
+    plain_tunables!();
 }
 
 #[cfg(test)]

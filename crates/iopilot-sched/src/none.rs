@@ -7,8 +7,8 @@
 //! of the CPUs, to one list (`hctx->dispatch`) that is sent first and merges no more. No tunables.
 
 use crate::software_queue::merge_recent;
-use crate::tunables::NoTunables;
-use crate::{Dispatch, Environment, Links, List, MergeLimits, Merged, Scheduler, TunableError, Tunables};
+use crate::tunables::no_tunables;
+use crate::{Dispatch, Environment, Links, List, MergeLimits, Merged, Scheduler};
 use iopilot_block::{Nanos, RequestId, Requests};
 
 /// No scheduler.
@@ -19,7 +19,6 @@ pub struct NoScheduler {
     cpus: Vec<List>,
     dispatch: List,
     queued: usize,
-    tunables: NoTunables,
 }
 
 impl NoScheduler {
@@ -61,13 +60,7 @@ impl Scheduler for NoScheduler {
         self.queued
     }
 
-    fn tunables(&self) -> &dyn Tunables {
-        &self.tunables
-    }
-
-    fn set(&mut self, name: &str, value: f64) -> Result<(), TunableError> {
-        self.tunables.set(name, value)
-    }
+    no_tunables!();
 }
 
 #[cfg(test)]

@@ -3,10 +3,9 @@
 //! "Schedules" in order of arrival; back-merges, and coalesces neighbours of its list, so that the order may be
 //! perturbed (Carroll 2.4.2).
 
-use crate::tunables::NoTunables;
-use crate::{
-    Dispatch, Links, List, MergeIndex, MergeLimits, MergeTarget, Merged, Scheduler, TunableError, Tunables, try_merge,
-};
+use crate::merge::merges_by_index;
+use crate::tunables::no_tunables;
+use crate::{Dispatch, Links, List, MergeIndex, MergeTarget, Scheduler};
 use iopilot_block::{Lba, Nanos, RequestId, Requests};
 
 /// First in, first out, with merging.
@@ -15,7 +14,6 @@ pub struct Noop {
     links: Links,
     queue: List,
     merge: MergeIndex,
-    tunables: NoTunables,
 }
 
 impl Noop {
@@ -48,9 +46,7 @@ impl MergeTarget for Noop {
 }
 
 impl Scheduler for Noop {
-    fn try_merge(&mut self, rqs: &mut Requests, id: RequestId, limits: &MergeLimits, _: Nanos) -> Option<Merged> {
-        try_merge(self, rqs, id, limits)
-    }
+    merges_by_index!();
 
     fn insert(&mut self, rqs: &mut Requests, id: RequestId, _: Nanos) {
         self.queue.push_back(&mut self.links, id);
@@ -71,18 +67,13 @@ impl Scheduler for Noop {
         self.queue.len()
     }
 
-    fn tunables(&self) -> &dyn Tunables {
-        &self.tunables
-    }
-
-    fn set(&mut self, name: &str, value: f64) -> Result<(), TunableError> {
-        self.tunables.set(name, value)
-    }
+    no_tunables!();
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::MergeLimits;
     use iopilot_block::{Op, ProcessId, Request, Sectors};
 
     #[test]

@@ -7,7 +7,8 @@
 //! it believes the arm to be when it turns, which shows in [`Arm`] and in no order of dispatch.
 
 use crate::Environment;
-use crate::arm::{Arm, ArmRule, ArmScheduler, nothing_to_tune};
+use crate::arm::{Arm, ArmRule, ArmScheduler};
+use crate::tunables::no_tunables;
 use iopilot_block::{Lba, RequestId, Requests};
 
 /// SCAN or LOOK.
@@ -59,7 +60,7 @@ impl ArmRule for Sweep {
         arm.above()
     }
 
-    nothing_to_tune!();
+    no_tunables!();
 }
 
 #[cfg(test)]

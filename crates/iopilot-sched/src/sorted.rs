@@ -133,6 +133,11 @@ impl SortedIndex {
         self.entry_before(self.find(lba, id))
     }
 
+    /// Whether `other` comes right before or right behind `id`, which was inserted at `lba`.
+    pub fn adjacent(&self, lba: Lba, id: RequestId, other: RequestId) -> bool {
+        self.next(lba, id) == Some(other) || self.prev(lba, id) == Some(other)
+    }
+
     /// The lowest request.
     pub fn first(&self) -> Option<RequestId> {
         self.chunks.first().map(|c| c.ids[0])
@@ -298,6 +303,10 @@ mod tests {
                 if let Some(key) = at[slot] {
                     prop_assert_eq!(index.next(Lba(key.0), id), model.range((key.0, key.1 + 1)..).next().map(|(_, &id)| id));
                     prop_assert_eq!(index.prev(Lba(key.0), id), model.range(..key).next_back().map(|(_, &id)| id));
+                    for neighbour in [index.prev(Lba(key.0), id), index.next(Lba(key.0), id)].into_iter().flatten() {
+                        prop_assert!(index.adjacent(Lba(key.0), id, neighbour));
+                    }
+                    prop_assert!(!index.adjacent(Lba(key.0), id, id));
                 }
                 prop_assert!(index.upwards_from(Lba(lba)).eq(model.range((lba, 0)..).map(|(k, &id)| (Lba(k.0), id))));
                 prop_assert!(index.downwards_from(Lba(lba)).eq(model.range(..(lba, 0)).rev().map(|(k, &id)| (Lba(k.0), id))));

@@ -3,7 +3,8 @@
 //! The lowest mean seek of the greedy algorithms, and no protection from starvation: under load the arm sticks to where
 //! requests are dense. Of two at the same distance the higher goes first.
 
-use crate::arm::{Arm, ArmRule, ArmScheduler, nothing_to_tune};
+use crate::arm::{Arm, ArmRule, ArmScheduler};
+use crate::tunables::no_tunables;
 use iopilot_block::{RequestId, Requests};
 
 /// Shortest seek time first.
@@ -28,7 +29,7 @@ impl ArmRule for NearestFirst {
         }
     }
 
-    nothing_to_tune!();
+    no_tunables!();
 }
 
 #[cfg(test)]

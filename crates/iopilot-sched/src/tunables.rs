@@ -227,7 +227,36 @@ macro_rules! tunables {
 }
 pub(crate) use tunables;
 
-/// For schedulers that have nothing to tune.
+/// [`Scheduler::tunables`](crate::Scheduler::tunables) and its `set` where the field `tunables` holds them and nothing else
+/// has to change with them.
+macro_rules! plain_tunables {
+    () => {
+        fn tunables(&self) -> &dyn $crate::Tunables {
+            &self.tunables
+        }
+
+        fn set(&mut self, name: &str, value: f64) -> Result<(), $crate::TunableError> {
+            $crate::Tunables::set(&mut self.tunables, name, value)
+        }
+    };
+}
+pub(crate) use plain_tunables;
+
+/// [`Scheduler::tunables`](crate::Scheduler::tunables) and its `set` where there is nothing to tune.
+macro_rules! no_tunables {
+    () => {
+        fn tunables(&self) -> &dyn $crate::Tunables {
+            &$crate::tunables::NoTunables
+        }
+
+        fn set(&mut self, name: &str, value: f64) -> Result<(), $crate::TunableError> {
+            $crate::Tunables::set(&mut $crate::tunables::NoTunables, name, value)
+        }
+    };
+}
+pub(crate) use no_tunables;
+
+/// The tunables of what has nothing to tune.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NoTunables;
 

@@ -8,8 +8,9 @@
 
 use crate::arm::Arm;
 use crate::deadlines::Deadlines;
-use crate::tunables::tunables;
-use crate::{Dispatch, MergeIndex, MergeLimits, MergeTarget, Merged, Scheduler, TunableError, Tunables, try_merge};
+use crate::merge::merges_by_index;
+use crate::tunables::{plain_tunables, tunables};
+use crate::{Dispatch, MergeIndex, MergeTarget, Scheduler};
 use iopilot_block::{Lba, Nanos, RequestId, Requests};
 
 tunables! {
@@ -73,8 +74,7 @@ impl MergeTarget for Vr {
 
     /// Only neighbours in sector order coalesce.
     fn allows_coalescing(&self, rqs: &Requests, host: RequestId, other: RequestId) -> bool {
-        let (sorted, lba) = (self.arm.sorted(), rqs[host].lba);
-        sorted.next(lba, host) == Some(other) || sorted.prev(lba, host) == Some(other)
+        self.arm.sorted().adjacent(rqs[host].lba, host, other)
     }
 
     fn moved(&mut self, rqs: &Requests, host: RequestId, old_lba: Lba) {
@@ -89,9 +89,7 @@ impl MergeTarget for Vr {
 }
 
 impl Scheduler for Vr {
-    fn try_merge(&mut self, rqs: &mut Requests, id: RequestId, limits: &MergeLimits, _: Nanos) -> Option<Merged> {
-        try_merge(self, rqs, id, limits)
-    }
+    merges_by_index!();
 
     fn insert(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
         let rq = &rqs[id];
@@ -122,13 +120,7 @@ impl Scheduler for Vr {
         self.arm.sorted().len()
     }
 
-    fn tunables(&self) -> &dyn Tunables {
-        &self.tunables
-    }
-
-    fn set(&mut self, name: &str, value: f64) -> Result<(), TunableError> {
-        self.tunables.set(name, value)
-    }
+    plain_tunables!();
 }
 
 #[cfg(test)]

@@ -4,9 +4,9 @@
 //! is SSTF, `r=1` SCAN (LOOK); a larger `r` makes response times vary less, a smaller one makes their mean shorter.
 //! `vr` is the variant that was made for Linux, which multiplies instead of adding.
 
+use crate::Environment;
 use crate::arm::{Arm, ArmRule, ArmScheduler};
-use crate::tunables::tunables;
-use crate::{Environment, TunableError, Tunables};
+use crate::tunables::{plain_tunables, tunables};
 use iopilot_block::{RequestId, Requests};
 
 tunables! {
@@ -48,13 +48,7 @@ impl ArmRule for ReversalCosts {
         }
     }
 
-    fn tunables(&self) -> &dyn Tunables {
-        &self.tunables
-    }
-
-    fn set(&mut self, name: &str, value: f64) -> Result<(), TunableError> {
-        self.tunables.set(name, value)
-    }
+    plain_tunables!();
 }
 
 #[cfg(test)]

@@ -3,8 +3,9 @@
 use super::queue::{ContextId, QueueId, class_and_level, weight_of};
 use super::raise::{MIN_ASYNC_GAP_MS, MIN_IDLE_MS};
 use super::{Bfq, Expiration, PerRequest, SEEK_THRESHOLD, SOFT_RT_MAX_TIME, inject};
+use crate::back_seek::BackSeek;
 use crate::jiffies::Jiffies;
-use iopilot_block::{Flags, Nanos, Request, RequestId, Requests};
+use iopilot_block::{Flags, Lba, Nanos, Request, RequestId, Requests};
 
 /// Requests of fewer sectors are not worth ending an idle period that boosts throughput.
 const SMALL_SECTORS: u32 = 32;
@@ -32,25 +33,9 @@ impl Bfq {
         if meta(x) != meta(y) {
             return if meta(x) { a } else { b };
         }
-        let distance = |lba: u64| {
-            if lba >= last {
-                Some(lba - last)
-            } else if lba + self.tunables.back_seek_max * 2 >= last {
-                Some((last - lba) * self.tunables.back_seek_penalty)
-            } else {
-                None
-            }
-        };
-        match (distance(x.lba.0), distance(y.lba.0)) {
-            (Some(p), Some(q)) if p < q => a,
-            (Some(p), Some(q)) if q < p => b,
-            (Some(_), Some(_)) if x.lba >= y.lba => a,
-            (Some(_), Some(_)) => b,
-            (Some(_), None) => a,
-            (None, Some(_)) => b,
-            (None, None) if x.lba <= y.lba => a,
-            (None, None) => b,
-        }
+        // 1 KiB is 2 sectors.
+        let rule = BackSeek { max: self.tunables.back_seek_max * 2, penalty: self.tunables.back_seek_penalty };
+        if rule.prefers(Lba(last), x.lba, y.lba) { a } else { b }
     }
 
     /// A queue for `context`, with one reference more.

@@ -1,6 +1,7 @@
 //! Which request of a queue goes next.
 
 use super::{Cfq, QueueId};
+use crate::back_seek::BackSeek;
 use iopilot_block::{Flags, Nanos, RequestId, Requests};
 
 impl Cfq {
@@ -11,23 +12,9 @@ impl Cfq {
         if rank(x) != rank(y) {
             return Some(if rank(x) > rank(y) { x } else { y });
         }
-        let last = self.position.0;
         // 1 KiB is 2 sectors.
-        let back_max = self.tunables.back_seek_max * 2;
-        // `None` is behind the arm: it has to wait for the next sweep.
-        let distance = |id: RequestId| match rqs[id].lba.0 {
-            s if s >= last => Some(s - last),
-            s if s + back_max >= last => Some((last - s).saturating_mul(self.tunables.back_seek_penalty)),
-            _ => None,
-        };
-        let (s, t) = (rqs[x].lba, rqs[y].lba);
-        let first = match (distance(x), distance(y)) {
-            (Some(_), None) => true,
-            (None, Some(_)) => false,
-            (None, None) => s <= t,
-            (Some(d), Some(e)) => d < e || (d == e && s >= t),
-        };
-        Some(if first { x } else { y })
+        let rule = BackSeek { max: self.tunables.back_seek_max * 2, penalty: self.tunables.back_seek_penalty };
+        Some(if rule.prefers(self.position, rqs[x].lba, rqs[y].lba) { x } else { y })
     }
 
     /// What comes after `id` of `queue` in the order of the elevator.
