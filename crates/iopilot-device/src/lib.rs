@@ -5,6 +5,7 @@
 
 mod any;
 mod any_target;
+mod arm_positions;
 mod array;
 mod catalogue;
 mod constant;

@@ -1,12 +1,31 @@
-//! What schedulers may ask of the disk: [`Positions`].
+//! What schedulers may ask of the disk: [`Positions`](iopilot_block::Positions).
 
-use super::MechanicalDisk;
-use super::mechanics::{Arm, Stream};
+use super::mechanics::{Arm, Mechanics, Stream};
 use super::request::JobKind;
-use iopilot_block::{Cached, Lba, Nanos, Op, Positions, Sectors};
+use super::{MechanicalDisk, SeekFloor};
+use crate::arm_positions::{ArmModel, arm_positions};
+use iopilot_block::{Cached, Lba, Nanos, Op, Sectors};
 
 impl MechanicalDisk {
-    /// Where the arm can be sent from at `at` or later, and from when, ns.
+    /// An access with the arm sent at `start`; the time to its first sector, ns.
+    fn approach(&self, arm: Arm, start: f64, lba: Lba, op: Op) -> (Stream, f64) {
+        let mechanics = &self.model.mechanics;
+        let track = mechanics.geometry.track_of(lba.0);
+        let (stream, _) = Stream::start(mechanics, arm, track, lba.0, start, start, op != Op::Read);
+        let positioning = stream.at - start;
+        (stream, positioning)
+    }
+}
+
+impl ArmModel for MechanicalDisk {
+    fn mechanics(&self) -> &Mechanics {
+        &self.model.mechanics
+    }
+
+    fn seek_floor(&self) -> &SeekFloor {
+        &self.seek_floor
+    }
+
     fn free_arm(&self, at: Nanos) -> (Arm, f64) {
         let at = at.0 as f64;
         match (&self.job, &self.ahead) {
@@ -23,62 +42,23 @@ impl MechanicalDisk {
         }
     }
 
-    /// An access with the arm sent at `start`; the time to its first sector, ns.
-    fn approach(&self, arm: Arm, start: f64, lba: Lba, op: Op) -> (Stream, f64) {
-        let mechanics = &self.model.mechanics;
-        let track = mechanics.geometry.track_of(lba.0);
-        let (stream, _) = Stream::start(mechanics, arm, track, lba.0, start, start, op != Op::Read);
-        let positioning = stream.at - start;
-        (stream, positioning)
-    }
-
-    fn whole_access(&self, arm: Arm, start: f64, lba: Lba, sectors: Sectors, op: Op) -> f64 {
-        let (mut stream, _) = self.approach(arm, start, lba, op);
-        stream.run_to(&self.model.mechanics, lba.0 + u64::from(sectors.0)) - start
-    }
-}
-
-impl Positions for MechanicalDisk {
-    fn cylinders(&self) -> u32 {
-        self.model.mechanics.geometry.cylinders()
-    }
-
-    fn cylinder(&self, lba: Lba) -> u32 {
-        self.model.mechanics.geometry.track_of(lba.0).cylinder
-    }
-
-    fn arm(&self, at: Nanos) -> u32 {
-        self.free_arm(at).0.cylinder
-    }
-
-    fn seek_at_least(&self, distance: u32) -> f64 {
-        self.seek_floor.at_least(distance)
-    }
-
-    fn initiation(&self, op: Op) -> f64 {
+    fn initiation_delay(&self, op: Op) -> f64 {
         match op {
             Op::Read => self.model.interface.read_overhead,
             _ => self.model.interface.write_overhead,
         }
     }
 
-    fn positioning(&self, lba: Lba, _: Sectors, op: Op, at: Nanos) -> f64 {
-        let (arm, start) = self.free_arm(at);
+    fn positioning_from(&self, (arm, start): (Arm, f64), lba: Lba, _: Sectors, op: Op) -> f64 {
         self.approach(arm, start, lba, op).1
     }
 
-    fn access(&self, lba: Lba, sectors: Sectors, op: Op, at: Nanos) -> f64 {
-        let (arm, start) = self.free_arm(at);
-        self.whole_access(arm, start, lba, sectors, op)
+    fn access_from(&self, (arm, start): (Arm, f64), lba: Lba, sectors: Sectors, op: Op) -> f64 {
+        let (mut stream, _) = self.approach(arm, start, lba, op);
+        stream.run_to(&self.model.mechanics, lba.0 + u64::from(sectors.0)) - start
     }
 
-    fn access_after(&self, after: Lba, lba: Lba, sectors: Sectors, op: Op, at: Nanos) -> f64 {
-        let track = self.model.mechanics.geometry.track_of(after.0.saturating_sub(1));
-        let arm = Arm { cylinder: track.cylinder, head: track.head };
-        self.whole_access(arm, at.0 as f64, lba, sectors, op)
-    }
-
-    fn cached(&self, lba: Lba, sectors: Sectors, op: Op) -> Cached {
+    fn in_cache(&self, lba: Lba, sectors: Sectors, op: Op) -> Cached {
         let (first, end) = (lba.0, lba.0 + u64::from(sectors.0));
         if op != Op::Read {
             let room = self.buffer.could_hold(end - first) && self.buffer.has_room(first, end - first);
@@ -95,3 +75,5 @@ impl Positions for MechanicalDisk {
         if coming { Cached::Partial } else { Cached::None }
     }
 }
+
+arm_positions!(MechanicalDisk);

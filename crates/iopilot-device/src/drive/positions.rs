@@ -4,25 +4,12 @@ use super::gate::Gate;
 use super::model::FastWrite;
 use super::stream::{Access, Order, Stay, Stream};
 use super::{Drive, SingleDrive};
-use crate::Arm;
-use iopilot_block::{Cached, Knowledge, Lba, Nanos, Op, Positions, Sectors};
+use crate::arm_positions::{ArmModel, arm_positions};
+use crate::disk::SeekFloor;
+use crate::{Arm, Mechanics};
+use iopilot_block::{Cached, Lba, Nanos, Op, Positions, Sectors};
 
 impl Drive {
-    /// Where the arm can be sent from at `at` or later, and from when, ns.
-    fn free_arm(&self, at: Nanos) -> (Arm, f64) {
-        let at = at.0 as f64;
-        let Some(stream) = &self.stream else { return (self.arm, at.max(self.arm_free)) };
-        let m = &self.model.mechanics;
-        if self.can_stop(at) {
-            let mut stream = stream.clone();
-            let free = stream.stop(m, &Gate::OPEN, at, self.model.read.stop_in_sector);
-            return (stream.arm(), free);
-        }
-        let mut rest = stream.clone();
-        rest.sync(m, &Gate::OPEN, f64::MAX);
-        (rest.arm(), at.max(rest.at()))
-    }
-
     /// An access with the arm sent at `start`.
     fn approach(&self, arm: Arm, start: f64, lba: Lba, sectors: Sectors, op: Op) -> Stream {
         let write = op != Op::Read;
@@ -41,36 +28,32 @@ impl Drive {
         let least = if write { self.model.write.min_seek_delay } else { 0.0 };
         Stream::start(&self.model.mechanics, &Gate::OPEN, access, arm, start, least)
     }
-
-    fn positioning_from(&self, (arm, start): (Arm, f64), lba: Lba, sectors: Sectors, op: Op) -> f64 {
-        self.approach(arm, start, lba, sectors, op).run_start() - start
-    }
-
-    fn whole_access(&self, arm: Arm, start: f64, lba: Lba, sectors: Sectors, op: Op) -> f64 {
-        let mut stream = self.approach(arm, start, lba, sectors, op);
-        stream.sync(&self.model.mechanics, &Gate::OPEN, f64::MAX);
-        stream.at() - start
-    }
 }
 
-impl Positions for Drive {
-    fn cylinders(&self) -> u32 {
-        self.model.mechanics.geometry.cylinders()
+impl ArmModel for Drive {
+    fn mechanics(&self) -> &Mechanics {
+        &self.model.mechanics
     }
 
-    fn cylinder(&self, lba: Lba) -> u32 {
-        self.model.mechanics.geometry.track_of(lba.0).cylinder
+    fn seek_floor(&self) -> &SeekFloor {
+        &self.seek_floor
     }
 
-    fn arm(&self, at: Nanos) -> u32 {
-        self.free_arm(at).0.cylinder
+    fn free_arm(&self, at: Nanos) -> (Arm, f64) {
+        let at = at.0 as f64;
+        let Some(stream) = &self.stream else { return (self.arm, at.max(self.arm_free)) };
+        let m = &self.model.mechanics;
+        if self.can_stop(at) {
+            let mut stream = stream.clone();
+            let free = stream.stop(m, &Gate::OPEN, at, self.model.read.stop_in_sector);
+            return (stream.arm(), free);
+        }
+        let mut rest = stream.clone();
+        rest.sync(m, &Gate::OPEN, f64::MAX);
+        (rest.arm(), at.max(rest.at()))
     }
 
-    fn seek_at_least(&self, distance: u32) -> f64 {
-        self.seek_floor.at_least(distance)
-    }
-
-    fn initiation(&self, op: Op) -> f64 {
+    fn initiation_delay(&self, op: Op) -> f64 {
         let overheads = &self.model.overheads;
         let before = match op {
             Op::Read => overheads.read_miss,
@@ -80,22 +63,17 @@ impl Positions for Drive {
         overheads.per_request + before.of(self.last)
     }
 
-    fn positioning(&self, lba: Lba, sectors: Sectors, op: Op, at: Nanos) -> f64 {
-        self.positioning_from(self.free_arm(at), lba, sectors, op)
+    fn positioning_from(&self, (arm, start): (Arm, f64), lba: Lba, sectors: Sectors, op: Op) -> f64 {
+        self.approach(arm, start, lba, sectors, op).run_start() - start
     }
 
-    fn access(&self, lba: Lba, sectors: Sectors, op: Op, at: Nanos) -> f64 {
-        let (arm, start) = self.free_arm(at);
-        self.whole_access(arm, start, lba, sectors, op)
+    fn access_from(&self, (arm, start): (Arm, f64), lba: Lba, sectors: Sectors, op: Op) -> f64 {
+        let mut stream = self.approach(arm, start, lba, sectors, op);
+        stream.sync(&self.model.mechanics, &Gate::OPEN, f64::MAX);
+        stream.at() - start
     }
 
-    fn access_after(&self, after: Lba, lba: Lba, sectors: Sectors, op: Op, at: Nanos) -> f64 {
-        let track = self.model.mechanics.geometry.track_of(after.0.saturating_sub(1));
-        let arm = Arm { cylinder: track.cylinder, head: track.head };
-        self.whole_access(arm, at.0 as f64, lba, sectors, op)
-    }
-
-    fn cached(&self, lba: Lba, sectors: Sectors, op: Op) -> Cached {
+    fn in_cache(&self, lba: Lba, sectors: Sectors, op: Op) -> Cached {
         let (first, end) = (lba.0, lba.0 + u64::from(sectors.0));
         if op != Op::Read {
             let continues = |s: usize| self.segments.all[s].is_dirty() && self.segments.all[s].end == first;
@@ -116,6 +94,8 @@ impl Positions for Drive {
     }
 }
 
+arm_positions!(Drive);
+
 /// The positions of a drive for one choice of its own queue: where the arm will be is found once, not for every request.
 pub(super) struct Standing<'a> {
     drive: &'a Drive,
@@ -129,57 +109,42 @@ impl<'a> Standing<'a> {
             let at = now.saturating_add(Nanos(delay.round() as u64));
             (at, drive.free_arm(at))
         };
-        Self { drive, free: [drive.initiation(Op::Read), drive.initiation(Op::Write), 0.0].map(after) }
+        Self { drive, free: [drive.initiation_delay(Op::Read), drive.initiation_delay(Op::Write), 0.0].map(after) }
+    }
+}
+
+impl ArmModel for Standing<'_> {
+    fn mechanics(&self) -> &Mechanics {
+        self.drive.mechanics()
+    }
+
+    fn seek_floor(&self) -> &SeekFloor {
+        self.drive.seek_floor()
     }
 
     fn free_arm(&self, at: Nanos) -> (Arm, f64) {
         let known = self.free.iter().find(|(then, _)| *then == at);
         known.map_or_else(|| self.drive.free_arm(at), |&(_, free)| free)
     }
-}
 
-impl Positions for Standing<'_> {
-    fn cylinders(&self) -> u32 {
-        self.drive.cylinders()
+    fn initiation_delay(&self, op: Op) -> f64 {
+        self.drive.initiation_delay(op)
     }
 
-    fn cylinder(&self, lba: Lba) -> u32 {
-        self.drive.cylinder(lba)
+    fn positioning_from(&self, from: (Arm, f64), lba: Lba, sectors: Sectors, op: Op) -> f64 {
+        self.drive.positioning_from(from, lba, sectors, op)
     }
 
-    fn cylinder_known(&self, lba: Lba, knowledge: Knowledge) -> u32 {
-        self.drive.cylinder_known(lba, knowledge)
+    fn access_from(&self, from: (Arm, f64), lba: Lba, sectors: Sectors, op: Op) -> f64 {
+        self.drive.access_from(from, lba, sectors, op)
     }
 
-    fn arm(&self, at: Nanos) -> u32 {
-        self.free_arm(at).0.cylinder
-    }
-
-    fn seek_at_least(&self, distance: u32) -> f64 {
-        self.drive.seek_at_least(distance)
-    }
-
-    fn initiation(&self, op: Op) -> f64 {
-        self.drive.initiation(op)
-    }
-
-    fn positioning(&self, lba: Lba, sectors: Sectors, op: Op, at: Nanos) -> f64 {
-        self.drive.positioning_from(self.free_arm(at), lba, sectors, op)
-    }
-
-    fn access(&self, lba: Lba, sectors: Sectors, op: Op, at: Nanos) -> f64 {
-        let (arm, start) = self.free_arm(at);
-        self.drive.whole_access(arm, start, lba, sectors, op)
-    }
-
-    fn access_after(&self, after: Lba, lba: Lba, sectors: Sectors, op: Op, at: Nanos) -> f64 {
-        self.drive.access_after(after, lba, sectors, op, at)
-    }
-
-    fn cached(&self, lba: Lba, sectors: Sectors, op: Op) -> Cached {
-        self.drive.cached(lba, sectors, op)
+    fn in_cache(&self, lba: Lba, sectors: Sectors, op: Op) -> Cached {
+        self.drive.in_cache(lba, sectors, op)
     }
 }
+
+arm_positions!(Standing<'_>);
 
 impl SingleDrive {
     pub(super) fn as_positions(&self) -> &dyn Positions {

@@ -68,23 +68,12 @@ impl Mapper {
         if self.units[data..].iter().any(|check| !check.lost) {
             match self.choose_update(row, data, &ranges) {
                 Update::FullStripe => {}
-                Update::ReadModifyWrite => self.read_old(data, &ranges, plan),
+                Update::ReadModifyWrite => self.access_touched(Op::Read, data, &ranges, plan),
                 Update::Reconstruct => self.read_rest(data, &ranges, plan),
                 Update::Decode => self.read_all(data, &ranges, plan),
             }
         }
-        for i in 0..self.units.len() {
-            let unit = self.units[i];
-            if unit.lost {
-                continue;
-            }
-            let own = [(unit.lo, unit.hi)];
-            let parts = if i < data { &own[..usize::from(unit.is_touched())] } else { ranges.get() };
-            for &(lo, hi) in parts {
-                let write = self.push(plan, Op::Write, &unit, lo, hi);
-                self.writes.push((write, i as u32));
-            }
-        }
+        self.access_touched(Op::Write, data, &ranges, plan);
         self.order_row(data as u32, plan);
     }
 
@@ -162,8 +151,8 @@ impl Mapper {
         parts.filter(|(lo, hi)| lo < hi)
     }
 
-    /// Old data where it is overwritten, and the old parity.
-    fn read_old(&mut self, data: usize, ranges: &Ranges, plan: &mut Plan) {
+    /// Reads or writes what the update touches: data where they are overwritten, and the redundancy of them.
+    fn access_touched(&mut self, op: Op, data: usize, ranges: &Ranges, plan: &mut Plan) {
         for i in 0..self.units.len() {
             let unit = self.units[i];
             if unit.lost {
@@ -172,8 +161,9 @@ impl Mapper {
             let own = [(unit.lo, unit.hi)];
             let parts = if i < data { &own[..usize::from(unit.is_touched())] } else { ranges.get() };
             for &(lo, hi) in parts {
-                let read = self.push(plan, Op::Read, &unit, lo, hi);
-                self.reads.push((read, i as u32));
+                let access = self.push(plan, op, &unit, lo, hi);
+                let accesses = if op == Op::Read { &mut self.reads } else { &mut self.writes };
+                accesses.push((access, i as u32));
             }
         }
     }

@@ -1,0 +1,75 @@
+//! [`ArmModel`]: what the [`Positions`] of a disk with one arm follow from.
+
+use crate::disk::SeekFloor;
+use crate::{Arm, Mechanics};
+use iopilot_block::{Cached, Lba, Nanos, Op, Sectors};
+
+/// An arm and what moves it. `arm_positions!` makes [`Positions`](iopilot_block::Positions) of it.
+pub(crate) trait ArmModel {
+    /// The moving parts.
+    fn mechanics(&self) -> &Mechanics;
+
+    /// The least that a seek takes.
+    fn seek_floor(&self) -> &SeekFloor;
+
+    /// Where the arm can be sent from at `at` or later, and from when, ns.
+    fn free_arm(&self, at: Nanos) -> (Arm, f64);
+
+    /// As [`Positions::initiation`](iopilot_block::Positions::initiation).
+    fn initiation_delay(&self, op: Op) -> f64;
+
+    /// Seek, settling and the wait for the first sector, ns, with the arm sent from there and then.
+    fn positioning_from(&self, from: (Arm, f64), lba: Lba, sectors: Sectors, op: Op) -> f64;
+
+    /// As [`ArmModel::positioning_from`], up to the end of the last sector.
+    fn access_from(&self, from: (Arm, f64), lba: Lba, sectors: Sectors, op: Op) -> f64;
+
+    /// As [`Positions::cached`](iopilot_block::Positions::cached).
+    fn in_cache(&self, lba: Lba, sectors: Sectors, op: Op) -> Cached;
+}
+
+/// Implements [`Positions`](iopilot_block::Positions) for an [`ArmModel`], which a blanket implementation may not.
+macro_rules! arm_positions {
+    ($type:ty) => {
+        impl iopilot_block::Positions for $type {
+            fn cylinders(&self) -> u32 {
+                self.mechanics().geometry.cylinders()
+            }
+
+            fn cylinder(&self, lba: Lba) -> u32 {
+                self.mechanics().geometry.track_of(lba.0).cylinder
+            }
+
+            fn arm(&self, at: Nanos) -> u32 {
+                self.free_arm(at).0.cylinder
+            }
+
+            fn seek_at_least(&self, distance: u32) -> f64 {
+                self.seek_floor().at_least(distance)
+            }
+
+            fn initiation(&self, op: Op) -> f64 {
+                self.initiation_delay(op)
+            }
+
+            fn positioning(&self, lba: Lba, sectors: Sectors, op: Op, at: Nanos) -> f64 {
+                self.positioning_from(self.free_arm(at), lba, sectors, op)
+            }
+
+            fn access(&self, lba: Lba, sectors: Sectors, op: Op, at: Nanos) -> f64 {
+                self.access_from(self.free_arm(at), lba, sectors, op)
+            }
+
+            fn access_after(&self, after: Lba, lba: Lba, sectors: Sectors, op: Op, at: Nanos) -> f64 {
+                let track = self.mechanics().geometry.track_of(after.0.saturating_sub(1));
+                let arm = $crate::Arm { cylinder: track.cylinder, head: track.head };
+                self.access_from((arm, at.0 as f64), lba, sectors, op)
+            }
+
+            fn cached(&self, lba: Lba, sectors: Sectors, op: Op) -> Cached {
+                self.in_cache(lba, sectors, op)
+            }
+        }
+    };
+}
+pub(crate) use arm_positions;
