@@ -2,17 +2,21 @@
 //!
 //! Time is [`Nanos`] everywhere; addresses are 512-byte sectors ([`Lba`], [`Sectors`]). A [`Request`] lives in a
 //! [`Requests`] slab and is named by its [`RequestId`], so that a simulation allocates nothing per request once it
-//! has reached its steady state. An [`EventQueue`] orders what happens when.
+//! has reached its steady state. An [`EventQueue`] orders what happens when; [`Lru`],
+//! [`SortedIndex`], and [`List`] with its [`Links`] are the other structures that crates share.
 
 mod address;
 mod event_queue;
 mod hash;
 mod input_error;
+mod links;
+mod lru;
 mod op;
 mod positions;
 mod process;
 mod request;
 mod requests;
+mod sorted_index;
 mod stats;
 mod time;
 mod toml_input;
@@ -21,11 +25,14 @@ pub use address::{Lba, SECTOR_BYTES, Sectors};
 pub use event_queue::{EventQueue, Scheduled};
 pub use hash::{NumberHasher, NumberMap};
 pub use input_error::{InputError, suggest};
+pub use links::{Links, List, SlotIndex};
+pub use lru::Lru;
 pub use op::{Flags, Op};
 pub use positions::{Cached, Knowledge, Positions};
 pub use process::{Criticality, IoPriority, PriorityClass, ProcessId, ProcessMap};
 pub use request::{IoIndex, Request, RequestId};
 pub use requests::Requests;
+pub use sorted_index::{Downwards, SortedIndex, Upwards};
 pub use stats::{Distribution, Histogram, jain_index};
 pub use time::Nanos;
 pub use toml_input::parse_toml;

@@ -1,24 +1,55 @@
-//! Linked lists of requests that allocate nothing per request.
+//! [`Links`] and [`List`]: linked lists of what lives in a slab, which allocate nothing per entry.
 
-use iopilot_block::RequestId;
+use crate::RequestId;
 
-/// Storage for the links of lists in which a request is at most once. Any number of [`List`]s share one `Links` as
-/// long as no request is in two of them.
-#[derive(Clone, Debug, Default)]
-pub struct Links {
-    links: Vec<(Option<RequestId>, Option<RequestId>)>,
+/// A name that is a small, dense number, so that data can be kept beside it in a `Vec`.
+pub trait SlotIndex: Copy + Eq {
+    /// The number.
+    fn index(self) -> usize;
 }
 
-/// A doubly linked list of requests. All operations but [`List::iter`] are O(1).
-#[derive(Clone, Copy, Debug, Default)]
-pub struct List {
-    front: Option<RequestId>,
-    back: Option<RequestId>,
+impl SlotIndex for RequestId {
+    fn index(self) -> usize {
+        Self::index(self)
+    }
+}
+
+impl SlotIndex for u32 {
+    fn index(self) -> usize {
+        self as usize
+    }
+}
+
+impl SlotIndex for u16 {
+    fn index(self) -> usize {
+        usize::from(self)
+    }
+}
+
+/// Storage for the links of lists in which an entry is at most once. Any number of [`List`]s share one `Links` as long
+/// as no entry is in two of them. It grows to the largest index used and allocates nothing more.
+#[derive(Clone, Debug)]
+pub struct Links<I = RequestId> {
+    /// The entry before and the one behind.
+    links: Vec<(Option<I>, Option<I>)>,
+}
+
+/// A doubly linked list of requests, or of anything else that lives in a slab. All operations but [`List::iter`] are
+/// O(1).
+#[derive(Clone, Copy, Debug)]
+pub struct List<I = RequestId> {
+    front: Option<I>,
+    back: Option<I>,
     len: usize,
 }
 
-impl Links {
-    fn slot(&mut self, id: RequestId) -> &mut (Option<RequestId>, Option<RequestId>) {
+impl<I: SlotIndex> Links<I> {
+    /// No links yet.
+    pub const fn new() -> Self {
+        Self { links: Vec::new() }
+    }
+
+    fn slot(&mut self, id: I) -> &mut (Option<I>, Option<I>) {
         if id.index() >= self.links.len() {
             self.links.resize(id.index() + 1, (None, None));
         }
@@ -26,19 +57,31 @@ impl Links {
     }
 }
 
-impl List {
+impl<I: SlotIndex> Default for Links<I> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<I: SlotIndex> Default for List<I> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<I: SlotIndex> List<I> {
     /// An empty list.
-    pub fn new() -> Self {
-        Self::default()
+    pub const fn new() -> Self {
+        Self { front: None, back: None, len: 0 }
     }
 
-    /// The first request.
-    pub fn front(&self) -> Option<RequestId> {
+    /// The first entry.
+    pub fn front(&self) -> Option<I> {
         self.front
     }
 
-    /// The last request.
-    pub fn back(&self) -> Option<RequestId> {
+    /// The last entry.
+    pub fn back(&self) -> Option<I> {
         self.back
     }
 
@@ -52,18 +95,18 @@ impl List {
         self.len == 0
     }
 
-    /// The request behind `id` in this list.
-    pub fn next(&self, links: &Links, id: RequestId) -> Option<RequestId> {
+    /// The entry behind `id` in this list.
+    pub fn next(&self, links: &Links<I>, id: I) -> Option<I> {
         links.links[id.index()].1
     }
 
-    /// The request before `id` in this list.
-    pub fn prev(&self, links: &Links, id: RequestId) -> Option<RequestId> {
+    /// The entry before `id` in this list.
+    pub fn prev(&self, links: &Links<I>, id: I) -> Option<I> {
         links.links[id.index()].0
     }
 
     /// Moves all of `other` behind this list. O(1).
-    pub fn append(&mut self, links: &mut Links, other: &mut Self) {
+    pub fn append(&mut self, links: &mut Links<I>, other: &mut Self) {
         let (Some(front), Some(back)) = (other.front, other.back) else { return };
         match self.back {
             Some(last) => {
@@ -78,7 +121,7 @@ impl List {
     }
 
     /// Appends `id`.
-    pub fn push_back(&mut self, links: &mut Links, id: RequestId) {
+    pub fn push_back(&mut self, links: &mut Links<I>, id: I) {
         *links.slot(id) = (self.back, None);
         match self.back {
             Some(back) => links.slot(back).1 = Some(id),
@@ -89,7 +132,7 @@ impl List {
     }
 
     /// Puts `id` first.
-    pub fn push_front(&mut self, links: &mut Links, id: RequestId) {
+    pub fn push_front(&mut self, links: &mut Links<I>, id: I) {
         *links.slot(id) = (None, self.front);
         match self.front {
             Some(front) => links.slot(front).0 = Some(id),
@@ -100,7 +143,7 @@ impl List {
     }
 
     /// Puts `id` before `at`, which is in this list.
-    pub fn insert_before(&mut self, links: &mut Links, at: RequestId, id: RequestId) {
+    pub fn insert_before(&mut self, links: &mut Links<I>, at: I, id: I) {
         let prev = links.slot(at).0.replace(id);
         *links.slot(id) = (prev, Some(at));
         match prev {
@@ -110,15 +153,15 @@ impl List {
         self.len += 1;
     }
 
-    /// Takes the first request out.
-    pub fn pop_front(&mut self, links: &mut Links) -> Option<RequestId> {
+    /// Takes the first entry out.
+    pub fn pop_front(&mut self, links: &mut Links<I>) -> Option<I> {
         let id = self.front?;
         self.remove(links, id);
         Some(id)
     }
 
     /// Takes `id`, which must be in this list, out.
-    pub fn remove(&mut self, links: &mut Links, id: RequestId) {
+    pub fn remove(&mut self, links: &mut Links<I>, id: I) {
         let (prev, next) = std::mem::take(links.slot(id));
         match prev {
             Some(prev) => links.slot(prev).1 = next,
@@ -132,7 +175,7 @@ impl List {
     }
 
     /// Puts `new` where `old` is and takes `old` out.
-    pub fn replace(&mut self, links: &mut Links, old: RequestId, new: RequestId) {
+    pub fn replace(&mut self, links: &mut Links<I>, old: I, new: I) {
         let (prev, next) = std::mem::take(links.slot(old));
         *links.slot(new) = (prev, next);
         match prev {
@@ -146,7 +189,7 @@ impl List {
     }
 
     /// From front to back.
-    pub fn iter<'a>(&self, links: &'a Links) -> impl Iterator<Item = RequestId> + use<'a> {
+    pub fn iter<'a>(&self, links: &'a Links<I>) -> impl Iterator<Item = I> + use<'a, I> {
         std::iter::successors(self.front, move |id| links.links[id.index()].1)
     }
 }
@@ -158,7 +201,7 @@ mod tests {
     #[test]
     fn order_survives_removal_and_replacement() {
         let id = RequestId::from_index;
-        let (mut links, mut list) = (Links::default(), List::new());
+        let (mut links, mut list) = (Links::new(), List::new());
         for i in [3, 1, 4, 5] {
             list.push_back(&mut links, id(i));
         }

@@ -1,116 +1,188 @@
-//! [`Lru`]: entries by number, in order of use.
+//! [`Lru`]: a bounded map in order of use, for caches.
 
-use super::NONE;
-use iopilot_block::NumberMap;
+use crate::NumberMap;
+use std::hash::Hash;
+
+const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Debug)]
-struct Node<V> {
-    key: u64,
+struct Entry<K, V> {
+    key: K,
     value: V,
+    /// How often it was pinned and not yet unpinned. A pinned entry is not in the order of use.
+    pins: u32,
     older: u32,
     newer: u32,
 }
 
-/// A bounded map from numbers to values; all operations are O(1). Its order does not depend on the hash.
+/// A bounded map from numbers (or newtypes of one) to values, in order of use.
+///
+/// An entry is named by its slot: a small, dense number that stays the same while the entry is in the map, and is reused
+/// after. Look up the slot once with [`Lru::find`]; all else takes slots. All operations but [`Lru::oldest_first`] are
+/// O(1). The order of use is a linked list through the entries; it does not depend on the hash. Nothing is allocated in
+/// the steady state.
+///
+/// Which entry makes room is the caller's decision: [`Lru::oldest`] or one of [`Lru::oldest_first`]. A pinned entry is
+/// neither, until it is unpinned as often as it was pinned.
+///
+/// A slot that is passed in must be of an entry that is still in the map.
+///
+/// # Examples
+/// ```
+/// use iopilot_block::Lru;
+///
+/// let mut cache = Lru::new(2);
+/// let one = cache.insert(1u64, "one");
+/// let two = cache.insert(2u64, "two");
+/// cache.touch(one);
+/// assert_eq!(cache.oldest(), Some(two));
+/// cache.pin(two);
+/// assert_eq!(cache.oldest(), Some(one));
+/// cache.remove(one);
+/// assert_eq!((cache.find(1), cache.find(2)), (None, Some(two)));
+/// ```
 #[derive(Clone, Debug)]
-pub(super) struct Lru<V> {
-    nodes: Vec<Node<V>>,
-    index: NumberMap<u64, u32>,
+pub struct Lru<K, V> {
+    entries: Vec<Entry<K, V>>,
+    slots: NumberMap<K, u32>,
     oldest: u32,
     newest: u32,
     free: Vec<u32>,
     capacity: u32,
 }
 
-impl<V> Lru<V> {
-    pub(super) fn new(capacity: u32) -> Self {
-        Self { nodes: Vec::new(), index: NumberMap::default(), oldest: NONE, newest: NONE, free: Vec::new(), capacity }
+impl<K: Copy + Eq + Hash, V> Lru<K, V> {
+    /// An empty map for `capacity` entries. It allocates as it fills.
+    pub fn new(capacity: u32) -> Self {
+        let (entries, slots) = (Vec::new(), NumberMap::default());
+        Self { entries, slots, oldest: NONE, newest: NONE, free: Vec::new(), capacity }
     }
 
-    pub(super) fn len(&self) -> u32 {
-        self.index.len() as u32
+    /// How many entries there are.
+    pub fn len(&self) -> u32 {
+        self.slots.len() as u32
     }
 
-    pub(super) fn is_full(&self) -> bool {
+    /// Whether there is no entry.
+    pub fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// Whether there is no room for another entry.
+    pub fn is_full(&self) -> bool {
         self.len() >= self.capacity
     }
 
-    pub(super) fn find(&self, key: u64) -> Option<u32> {
-        self.index.get(&key).copied()
+    /// The slot of `key`. Looking is no use: see [`Lru::touch`].
+    pub fn find(&self, key: K) -> Option<u32> {
+        self.slots.get(&key).copied()
     }
 
-    pub(super) fn key(&self, at: u32) -> u64 {
-        self.nodes[at as usize].key
+    /// The key of an entry.
+    pub fn key(&self, slot: u32) -> K {
+        self.entries[slot as usize].key
     }
 
-    pub(super) fn get(&self, at: u32) -> &V {
-        &self.nodes[at as usize].value
+    /// The value of an entry.
+    pub fn get(&self, slot: u32) -> &V {
+        &self.entries[slot as usize].value
     }
 
-    pub(super) fn get_mut(&mut self, at: u32) -> &mut V {
-        &mut self.nodes[at as usize].value
+    /// The value of an entry, to change it.
+    pub fn get_mut(&mut self, slot: u32) -> &mut V {
+        &mut self.entries[slot as usize].value
     }
 
-    /// Adds an entry as the newest. There must be room, and no entry of this number.
-    pub(super) fn insert(&mut self, key: u64, value: V) -> u32 {
-        let node = Node { key, value, older: NONE, newer: NONE };
-        let at = match self.free.pop() {
-            Some(at) => {
-                self.nodes[at as usize] = node;
-                at
+    /// Adds an entry as the newest. There must be room, and no entry of this key.
+    pub fn insert(&mut self, key: K, value: V) -> u32 {
+        debug_assert!(!self.is_full() && self.find(key).is_none(), "there is room, and no entry of this key");
+        let entry = Entry { key, value, pins: 0, older: NONE, newer: NONE };
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.entries[slot as usize] = entry;
+                slot
             }
             None => {
-                self.nodes.push(node);
-                self.nodes.len() as u32 - 1
+                self.entries.push(entry);
+                self.entries.len() as u32 - 1
             }
         };
-        self.index.insert(key, at);
-        self.link(at);
-        at
+        self.slots.insert(key, slot);
+        self.link(slot);
+        slot
     }
 
-    pub(super) fn remove(&mut self, at: u32) {
-        self.unlink(at);
-        self.index.remove(&self.nodes[at as usize].key);
-        self.free.push(at);
+    /// Takes an entry out, pinned or not. Its value is dropped when the slot is used again.
+    pub fn remove(&mut self, slot: u32) {
+        if !self.is_pinned(slot) {
+            self.unlink(slot);
+        }
+        self.slots.remove(&self.entries[slot as usize].key);
+        self.free.push(slot);
     }
 
-    /// Makes an entry the newest.
-    pub(super) fn touch(&mut self, at: u32) {
-        if at != self.newest {
-            self.unlink(at);
-            self.link(at);
+    /// An entry was used: it is the newest now. A pinned one will be when it is unpinned, in any case.
+    pub fn touch(&mut self, slot: u32) {
+        if slot != self.newest && !self.is_pinned(slot) {
+            self.unlink(slot);
+            self.link(slot);
         }
     }
 
-    /// The entries, the oldest first.
-    pub(super) fn oldest_first(&self) -> impl Iterator<Item = u32> + '_ {
-        std::iter::successors((self.oldest != NONE).then_some(self.oldest), |&at| {
-            let newer = self.nodes[at as usize].newer;
+    /// Keeps an entry from making room, until it is unpinned as often as it was pinned.
+    pub fn pin(&mut self, slot: u32) {
+        if !self.is_pinned(slot) {
+            self.unlink(slot);
+        }
+        self.entries[slot as usize].pins += 1;
+    }
+
+    /// Takes back one [`Lru::pin`]. With the last, the entry becomes the newest.
+    pub fn unpin(&mut self, slot: u32) {
+        self.entries[slot as usize].pins -= 1;
+        if !self.is_pinned(slot) {
+            self.link(slot);
+        }
+    }
+
+    /// Whether an entry is pinned.
+    pub fn is_pinned(&self, slot: u32) -> bool {
+        self.entries[slot as usize].pins > 0
+    }
+
+    /// The entry that was used least recently, of those that are not pinned.
+    pub fn oldest(&self) -> Option<u32> {
+        (self.oldest != NONE).then_some(self.oldest)
+    }
+
+    /// The entries that are not pinned, the least recently used first. O(1) for each.
+    pub fn oldest_first(&self) -> impl Iterator<Item = u32> + '_ {
+        std::iter::successors(self.oldest(), |&slot| {
+            let newer = self.entries[slot as usize].newer;
             (newer != NONE).then_some(newer)
         })
     }
 
-    fn link(&mut self, at: u32) {
+    fn link(&mut self, slot: u32) {
         let newest = self.newest;
-        let node = &mut self.nodes[at as usize];
-        (node.older, node.newer) = (newest, NONE);
+        let entry = &mut self.entries[slot as usize];
+        (entry.older, entry.newer) = (newest, NONE);
         match newest {
-            NONE => self.oldest = at,
-            other => self.nodes[other as usize].newer = at,
+            NONE => self.oldest = slot,
+            other => self.entries[other as usize].newer = slot,
         }
-        self.newest = at;
+        self.newest = slot;
     }
 
-    fn unlink(&mut self, at: u32) {
-        let (older, newer) = (self.nodes[at as usize].older, self.nodes[at as usize].newer);
+    fn unlink(&mut self, slot: u32) {
+        let Entry { older, newer, .. } = self.entries[slot as usize];
         match older {
             NONE => self.oldest = newer,
-            other => self.nodes[other as usize].newer = newer,
+            other => self.entries[other as usize].newer = newer,
         }
         match newer {
             NONE => self.newest = older,
-            other => self.nodes[other as usize].older = older,
+            other => self.entries[other as usize].older = older,
         }
     }
 }
@@ -118,17 +190,107 @@ impl<V> Lru<V> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn the_least_recently_used_is_the_oldest() {
         let mut lru = Lru::new(3);
-        let [a, b, c] = [10, 20, 30].map(|key| lru.insert(key, key));
+        let [a, b, c] = [10u64, 20, 30].map(|key| lru.insert(key, key));
         assert!(lru.is_full());
         lru.touch(a);
         assert_eq!(lru.oldest_first().collect::<Vec<_>>(), [b, c, a]);
         lru.remove(c);
         assert_eq!((lru.find(30), lru.len()), (None, 2));
         assert_eq!(lru.insert(40, 40), c);
-        assert_eq!(lru.oldest_first().map(|at| lru.key(at)).collect::<Vec<_>>(), [20, 10, 40]);
+        assert_eq!(lru.oldest_first().map(|slot| lru.key(slot)).collect::<Vec<_>>(), [20, 10, 40]);
+    }
+
+    #[test]
+    fn the_pinned_make_no_room_until_they_are_unpinned_as_often() {
+        let mut lru = Lru::new(3);
+        let [a, b, c] = [10u64, 20, 30].map(|key| lru.insert(key, ()));
+        lru.pin(a);
+        lru.pin(a);
+        lru.touch(a);
+        assert_eq!(lru.oldest_first().collect::<Vec<_>>(), [b, c]);
+        lru.unpin(a);
+        assert!(lru.is_pinned(a));
+        lru.unpin(a);
+        assert_eq!(lru.oldest_first().collect::<Vec<_>>(), [b, c, a]);
+        lru.pin(b);
+        lru.pin(c);
+        lru.pin(a);
+        assert_eq!((lru.oldest(), lru.len(), lru.is_full()), (None, 3, true));
+        lru.remove(b);
+        assert_eq!((lru.insert(40, ()), lru.oldest()), (b, Some(b)));
+        assert!(!lru.is_pinned(b), "a slot's new entry inherits no pins");
+    }
+
+    #[derive(Clone, Copy, Debug)]
+    enum Step {
+        Use,
+        Pin,
+        Unpin,
+        Remove,
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_a_plain_list(steps in prop::collection::vec((0u8..6, 0u64..12), 1..300)) {
+            let mut lru = Lru::new(6);
+            // Key and pins, the least recently used first.
+            let mut model: Vec<(u64, u32)> = Vec::new();
+            for (kind, key) in steps {
+                let step = match kind {
+                    0..=2 => Step::Use,
+                    3 => Step::Pin,
+                    4 => Step::Unpin,
+                    _ => Step::Remove,
+                };
+                let place = model.iter().position(|&(k, _)| k == key);
+                match (step, place) {
+                    (Step::Use, Some(place)) => {
+                        lru.touch(lru.find(key).unwrap());
+                        let entry = model.remove(place);
+                        model.push(entry);
+                    }
+                    (Step::Use, None) => {
+                        if lru.is_full() {
+                            let victim = model.iter().position(|&(_, pins)| pins == 0);
+                            prop_assert_eq!(lru.oldest().map(|slot| lru.key(slot)), victim.map(|at| model[at].0));
+                            let Some(victim) = victim else { continue };
+                            lru.remove(lru.oldest().unwrap());
+                            model.remove(victim);
+                        }
+                        lru.insert(key, key * 7);
+                        model.push((key, 0));
+                    }
+                    (Step::Pin, Some(place)) => {
+                        lru.pin(lru.find(key).unwrap());
+                        model[place].1 += 1;
+                    }
+                    (Step::Unpin, Some(place)) if model[place].1 > 0 => {
+                        lru.unpin(lru.find(key).unwrap());
+                        model[place].1 -= 1;
+                        if model[place].1 == 0 {
+                            let entry = model.remove(place);
+                            model.push(entry);
+                        }
+                    }
+                    (Step::Remove, Some(place)) => {
+                        lru.remove(lru.find(key).unwrap());
+                        model.remove(place);
+                    }
+                    _ => {}
+                }
+                let order = lru.oldest_first().map(|slot| lru.key(slot));
+                prop_assert!(order.eq(model.iter().filter(|(_, pins)| *pins == 0).map(|&(k, _)| k)));
+                prop_assert_eq!(lru.len() as usize, model.len());
+                for &(key, pins) in &model {
+                    let slot = lru.find(key).unwrap();
+                    prop_assert_eq!((*lru.get(slot), lru.is_pinned(slot)), (key * 7, pins > 0));
+                }
+            }
+        }
     }
 }

@@ -1,6 +1,6 @@
-//! [`SortedIndex`]: the queued requests in sector order.
+//! [`SortedIndex`]: requests in sector order.
 
-use iopilot_block::{Lba, RequestId};
+use crate::{Lba, RequestId};
 
 /// A chunk is split when it has grown to this many entries: seven steps of binary search, 1.5 KiB of moving.
 const SPLIT: usize = 128;
@@ -9,12 +9,12 @@ const JOIN: usize = SPLIT / 4;
 
 /// A stretch of the order. Sectors lie apart from names: a search reads sectors only, a few cache lines of them.
 #[derive(Clone, Debug)]
-struct Chunk {
+struct Chunk<I> {
     sectors: Vec<u64>,
-    ids: Vec<RequestId>,
+    ids: Vec<I>,
 }
 
-impl Chunk {
+impl<I> Chunk<I> {
     fn new() -> Self {
         Self { sectors: Vec::with_capacity(SPLIT), ids: Vec::with_capacity(SPLIT) }
     }
@@ -24,28 +24,28 @@ impl Chunk {
     }
 }
 
-/// Requests in order of their first sector; those that start at the same sector in order of insertion, as in the
-/// kernel's red-black trees.
+/// Requests, or whatever else is named by an `I`, in order of their first sector; those that start at the same sector in
+/// order of insertion, as in the kernel's red-black trees.
 ///
 /// A sorted list of short sorted arrays. `O(log n)` to look up, and to change with a small move of memory: faster than
 /// a tree for the queue lengths of real disks, and free of allocation once its chunks exist. The caller remembers
 /// nothing, but must remove a request under the sector it was inserted with. Among requests that start at one sector
 /// a request is found by looking at each.
-#[derive(Clone, Debug, Default)]
-pub struct SortedIndex {
+#[derive(Clone, Debug)]
+pub struct SortedIndex<I = RequestId> {
     /// Non-empty, sorted, and sorted among each other.
-    chunks: Vec<Chunk>,
-    spare: Vec<Chunk>,
+    chunks: Vec<Chunk<I>>,
+    spare: Vec<Chunk<I>>,
     len: usize,
 }
 
 /// A chunk, and an entry in it or its end.
 type Position = (usize, usize);
 
-impl SortedIndex {
+impl<I: Copy + PartialEq> SortedIndex<I> {
     /// An empty index.
-    pub fn new() -> Self {
-        Self::default()
+    pub const fn new() -> Self {
+        Self { chunks: Vec::new(), spare: Vec::new(), len: 0 }
     }
 
     /// How many requests there are.
@@ -59,7 +59,7 @@ impl SortedIndex {
     }
 
     /// Adds `id` at `lba`.
-    pub fn insert(&mut self, lba: Lba, id: RequestId) {
+    pub fn insert(&mut self, lba: Lba, id: I) {
         self.len += 1;
         if self.chunks.is_empty() {
             let chunk = self.spare.pop().unwrap_or_else(Chunk::new);
@@ -81,7 +81,7 @@ impl SortedIndex {
     ///
     /// # Panics
     /// Where it is not there.
-    pub fn remove(&mut self, lba: Lba, id: RequestId) {
+    pub fn remove(&mut self, lba: Lba, id: I) {
         self.remove_for_next(lba, id);
     }
 
@@ -89,7 +89,7 @@ impl SortedIndex {
     ///
     /// # Panics
     /// Where it is not there.
-    pub fn remove_for_next(&mut self, lba: Lba, id: RequestId) -> Option<RequestId> {
+    pub fn remove_for_next(&mut self, lba: Lba, id: I) -> Option<I> {
         let (c, at) = self.find(lba, id);
         let next = self.entry((c, at + 1));
         let chunk = &mut self.chunks[c];
@@ -103,12 +103,12 @@ impl SortedIndex {
     }
 
     /// The first request at or above `lba`.
-    pub fn at_or_after(&self, lba: Lba) -> Option<RequestId> {
+    pub fn at_or_after(&self, lba: Lba) -> Option<I> {
         self.entry(self.lower(lba))
     }
 
     /// The first request that starts at `lba`.
-    pub fn at(&self, lba: Lba) -> Option<RequestId> {
+    pub fn at(&self, lba: Lba) -> Option<I> {
         let (mut c, mut at) = self.lower(lba);
         if at == self.chunks.get(c)?.len() {
             (c, at) = (c + 1, 0);
@@ -118,48 +118,48 @@ impl SortedIndex {
     }
 
     /// The last request below `lba`.
-    pub fn before(&self, lba: Lba) -> Option<RequestId> {
+    pub fn before(&self, lba: Lba) -> Option<I> {
         self.entry_before(self.lower(lba))
     }
 
     /// The request after `id`, which was inserted at `lba`.
-    pub fn next(&self, lba: Lba, id: RequestId) -> Option<RequestId> {
+    pub fn next(&self, lba: Lba, id: I) -> Option<I> {
         let (c, at) = self.find(lba, id);
         self.entry((c, at + 1))
     }
 
     /// The request before `id`, which was inserted at `lba`.
-    pub fn prev(&self, lba: Lba, id: RequestId) -> Option<RequestId> {
+    pub fn prev(&self, lba: Lba, id: I) -> Option<I> {
         self.entry_before(self.find(lba, id))
     }
 
     /// Whether `other` comes right before or right behind `id`, which was inserted at `lba`.
-    pub fn adjacent(&self, lba: Lba, id: RequestId, other: RequestId) -> bool {
+    pub fn adjacent(&self, lba: Lba, id: I, other: I) -> bool {
         self.next(lba, id) == Some(other) || self.prev(lba, id) == Some(other)
     }
 
     /// The lowest request.
-    pub fn first(&self) -> Option<RequestId> {
+    pub fn first(&self) -> Option<I> {
         self.chunks.first().map(|c| c.ids[0])
     }
 
     /// The highest request.
-    pub fn last(&self) -> Option<RequestId> {
+    pub fn last(&self) -> Option<I> {
         self.chunks.last().and_then(|c| c.ids.last()).copied()
     }
 
     /// All of them in sector order.
-    pub fn iter(&self) -> impl Iterator<Item = RequestId> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = I> + '_ {
         self.chunks.iter().flat_map(|c| &c.ids).copied()
     }
 
     /// Those at or above `lba`, upwards, with their sectors.
-    pub(crate) fn upwards_from(&self, lba: Lba) -> Upwards<'_> {
+    pub fn upwards_from(&self, lba: Lba) -> Upwards<'_, I> {
         Upwards { index: self, at: self.lower(lba) }
     }
 
     /// Those below `lba`, downwards, with their sectors; of those at one sector the newest first.
-    pub(crate) fn downwards_from(&self, lba: Lba) -> Downwards<'_> {
+    pub fn downwards_from(&self, lba: Lba) -> Downwards<'_, I> {
         Downwards { index: self, at: self.lower(lba) }
     }
 
@@ -182,7 +182,7 @@ impl SortedIndex {
     }
 
     /// Where `id` is, which was inserted at `lba`.
-    fn find(&self, lba: Lba, id: RequestId) -> Position {
+    fn find(&self, lba: Lba, id: I) -> Position {
         let (mut c, mut at) = self.lower(lba);
         loop {
             if self.chunks.get(c).is_some_and(|chunk| at == chunk.len()) {
@@ -198,14 +198,14 @@ impl SortedIndex {
     }
 
     /// What is at a position; at the end of a chunk, what follows.
-    fn entry(&self, (c, at): Position) -> Option<RequestId> {
+    fn entry(&self, (c, at): Position) -> Option<I> {
         match self.chunks.get(c)?.ids.get(at) {
             Some(&id) => Some(id),
             None => self.chunks.get(c + 1).map(|next| next.ids[0]),
         }
     }
 
-    fn entry_before(&self, (c, at): Position) -> Option<RequestId> {
+    fn entry_before(&self, (c, at): Position) -> Option<I> {
         match at.checked_sub(1) {
             Some(before) => self.chunks.get(c)?.ids.get(before).copied(),
             None => self.chunks.get(c.checked_sub(1)?)?.ids.last().copied(),
@@ -226,15 +226,21 @@ impl SortedIndex {
     }
 }
 
-/// See [`SortedIndex::upwards_from`].
+impl<I: Copy + PartialEq> Default for SortedIndex<I> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The iterator of [`SortedIndex::upwards_from`].
 #[derive(Clone, Debug)]
-pub(crate) struct Upwards<'a> {
-    index: &'a SortedIndex,
+pub struct Upwards<'a, I = RequestId> {
+    index: &'a SortedIndex<I>,
     at: Position,
 }
 
-impl Iterator for Upwards<'_> {
-    type Item = (Lba, RequestId);
+impl<I: Copy> Iterator for Upwards<'_, I> {
+    type Item = (Lba, I);
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
@@ -249,15 +255,15 @@ impl Iterator for Upwards<'_> {
     }
 }
 
-/// See [`SortedIndex::downwards_from`].
+/// The iterator of [`SortedIndex::downwards_from`].
 #[derive(Clone, Debug)]
-pub(crate) struct Downwards<'a> {
-    index: &'a SortedIndex,
+pub struct Downwards<'a, I = RequestId> {
+    index: &'a SortedIndex<I>,
     at: Position,
 }
 
-impl Iterator for Downwards<'_> {
-    type Item = (Lba, RequestId);
+impl<I: Copy> Iterator for Downwards<'_, I> {
+    type Item = (Lba, I);
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.at.1 == 0 {

@@ -8,7 +8,6 @@
 mod cache;
 mod device;
 mod line;
-mod lru;
 mod model;
 mod parts;
 mod read;
@@ -18,6 +17,3 @@ mod write;
 pub use device::HybridDisk;
 pub use model::{HybridModel, HybridWrite};
 pub use stats::HybridStats;
-
-/// No index.
-const NONE: u32 = u32::MAX;

@@ -24,8 +24,8 @@ use crate::back_seek::BackSeek;
 use crate::deadlines::Deadlines;
 use crate::processes::{Context, Processes};
 use crate::tunables::{plain_tunables, tunables};
-use crate::{Dispatch, MergeIndex, MergeLimits, MergeTarget, Merged, Scheduler, SortedIndex, try_merge};
-use iopilot_block::{Lba, Nanos, ProcessId, Request, RequestId, Requests};
+use crate::{Dispatch, MergeIndex, MergeLimits, MergeTarget, Merged, Scheduler, try_merge};
+use iopilot_block::{Lba, Nanos, ProcessId, Request, RequestId, Requests, SortedIndex};
 use std::collections::VecDeque;
 
 tunables! {

@@ -1,7 +1,7 @@
 //! What the text-book algorithms share: a sorted queue, and where the arm is believed to be.
 
-use crate::{Dispatch, Scheduler, SortedIndex, TunableError, Tunables};
-use iopilot_block::{Lba, Nanos, RequestId, Requests};
+use crate::{Dispatch, Scheduler, TunableError, Tunables};
+use iopilot_block::{Lba, Nanos, RequestId, Requests, SortedIndex};
 
 /// A request and its distance from the arm in sectors.
 pub(crate) type Near = (RequestId, u64);

@@ -30,12 +30,11 @@ mod tree;
 use crate::jiffies::{HZ, Jiffies};
 use crate::tunables::tunables;
 use crate::{
-    Dispatch, Environment, Links, MergeIndex, MergeLimits, MergeTarget, Merged, Scheduler, TunableError, Tunables,
-    try_merge,
+    Dispatch, Environment, MergeIndex, MergeLimits, MergeTarget, Merged, Scheduler, TunableError, Tunables, try_merge,
 };
 use burst::Burst;
 use fair::ServiceTree;
-use iopilot_block::{Lba, Nanos, Op, ProcessId, ProcessMap, Request, RequestId, Requests};
+use iopilot_block::{Lba, Links, Nanos, Op, ProcessId, ProcessMap, Request, RequestId, Requests};
 use queue::{Context, ContextId, QueueId, Queues};
 use rate::PeakRate;
 

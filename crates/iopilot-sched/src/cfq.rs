@@ -22,8 +22,8 @@ use self::queue::{Process, Queue};
 use self::service_tree::ServiceTree;
 use crate::processes::{Context, Processes};
 use crate::tunables::{plain_tunables, tunables};
-use crate::{Dispatch, Links, MergeIndex, MergeLimits, MergeTarget, Merged, Scheduler, try_merge};
-use iopilot_block::{Flags, Lba, Nanos, PriorityClass, ProcessId, Request, RequestId, Requests};
+use crate::{Dispatch, MergeIndex, MergeLimits, MergeTarget, Merged, Scheduler, try_merge};
+use iopilot_block::{Flags, Lba, Links, Nanos, PriorityClass, ProcessId, Request, RequestId, Requests};
 use std::collections::VecDeque;
 
 tunables! {

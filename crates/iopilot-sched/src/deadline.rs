@@ -16,8 +16,8 @@
 use crate::deadlines::Deadlines;
 use crate::merge::merges_by_index;
 use crate::tunables::{plain_tunables, tunables};
-use crate::{Dispatch, MergeIndex, MergeTarget, Scheduler, SortedIndex};
-use iopilot_block::{Lba, Nanos, RequestId, Requests};
+use crate::{Dispatch, MergeIndex, MergeTarget, Scheduler};
+use iopilot_block::{Lba, Nanos, RequestId, Requests, SortedIndex};
 use std::collections::VecDeque;
 
 tunables! {

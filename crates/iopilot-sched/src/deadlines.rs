@@ -1,7 +1,6 @@
 //! [`Deadlines`]: requests in the order in which they expire.
 
-use crate::{Links, List};
-use iopilot_block::{Nanos, RequestId};
+use iopilot_block::{Links, List, Nanos, RequestId};
 
 /// A request that is in no list.
 const NOWHERE: u8 = u8::MAX;

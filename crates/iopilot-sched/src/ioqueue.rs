@@ -26,8 +26,7 @@ pub use config::{CylinderMapping, DistanceRule, IoQueueConfig, OverlapScheme, St
 pub use policy::Policy;
 pub use request::{IoPick, IoRequest};
 
-use crate::Links;
-use iopilot_block::{Criticality, Nanos, Positions, RequestId};
+use iopilot_block::{Criticality, Links, Nanos, Positions, RequestId};
 use line::{Line, cylinder_of};
 use places::SERVED;
 use policy::Order;

@@ -13,8 +13,8 @@ mod latency;
 use crate::jiffies::{Jiffies, ms_to_ticks};
 use crate::software_queue::merge_recent;
 use crate::tunables::{plain_tunables, tunables};
-use crate::{Dispatch, Environment, Links, List, MergeLimits, Merged, Scheduler};
-use iopilot_block::{Nanos, Op, Request, RequestId, Requests};
+use crate::{Dispatch, Environment, MergeLimits, Merged, Scheduler};
+use iopilot_block::{Links, List, Nanos, Op, Request, RequestId, Requests};
 use latency::{GOOD_BUCKETS, Latencies};
 
 tunables! {

@@ -4,8 +4,8 @@
 //! the scheduler of a live kernel would do. One file holds one scheduler; [`AnyScheduler`] is all of them behind one
 //! concrete type, so that a hot loop pays a predictable branch and no virtual call.
 //!
-//! What schedulers share: [`SortedIndex`] (requests by sector), [`Links`] and [`List`] (linked lists that never
-//! allocate per request), [`MergeIndex`] and [`try_merge`] (back and front merging, coalescing), [`Arm`] (the text-book
+//! What schedulers share: [`SortedIndex`](iopilot_block::SortedIndex) (requests by sector), [`Links`](iopilot_block::Links)
+//! and [`List`](iopilot_block::List) (linked lists that never allocate per request), [`MergeIndex`] and [`try_merge`] (back and front merging, coalescing), [`Arm`] (the text-book
 //! algorithms' view of a disk).
 //!
 //! To add a scheduler, write its file, name it three times in this one (`mod`, `pub use`, a row of the table below), and
@@ -26,7 +26,6 @@ mod fcfs;
 mod ioqueue;
 mod jiffies;
 mod kyber;
-mod links;
 mod merge;
 mod mq_deadline;
 mod none;
@@ -37,7 +36,6 @@ mod registry;
 mod scan;
 mod scheduler;
 mod software_queue;
-mod sorted;
 mod sstf;
 mod tunables;
 mod vr;
@@ -56,7 +54,6 @@ pub use ioqueue::{
 };
 pub use jiffies::retry_at;
 pub use kyber::{Kyber, KyberTunables};
-pub use links::{Links, List};
 pub use merge::{MergeIndex, MergeLimits, MergeTarget, Merged, compatible, try_merge};
 pub use mq_deadline::{MqDeadline, MqDeadlineTunables};
 pub use none::NoScheduler;
@@ -68,7 +65,6 @@ pub use queue_scheduler::{
 pub use registry::{Features, KERNEL_DEFAULT, Lineage, NO_SCHEDULER, SchedulerInfo, SchedulerSpec};
 pub use scan::{Scan, Sweep};
 pub use scheduler::{Dispatch, Environment, Scheduler};
-pub use sorted::SortedIndex;
 pub use sstf::{NearestFirst, Sstf};
 pub use tunables::{Tunable, TunableError, Tunables, Unit};
 pub use vr::{Vr, VrTunables};

@@ -12,8 +12,8 @@
 use crate::jiffies::{Jiffies, ms_to_ticks};
 use crate::merge::merges_by_index;
 use crate::tunables::{plain_tunables, tunables};
-use crate::{Dispatch, Environment, Links, List, MergeIndex, MergeTarget, Scheduler, SortedIndex};
-use iopilot_block::{Lba, Nanos, Op, PriorityClass, Request, RequestId, Requests};
+use crate::{Dispatch, Environment, MergeIndex, MergeTarget, Scheduler};
+use iopilot_block::{Lba, Links, List, Nanos, Op, PriorityClass, Request, RequestId, Requests, SortedIndex};
 
 tunables! {
     /// The tunables of `mq-deadline`, as in `/sys/block/*/queue/iosched` of Linux 6.12 to 6.18.

@@ -8,8 +8,8 @@
 
 use crate::software_queue::merge_recent;
 use crate::tunables::no_tunables;
-use crate::{Dispatch, Environment, Links, List, MergeLimits, Merged, Scheduler};
-use iopilot_block::{Nanos, RequestId, Requests};
+use crate::{Dispatch, Environment, MergeLimits, Merged, Scheduler};
+use iopilot_block::{Links, List, Nanos, RequestId, Requests};
 
 /// No scheduler.
 #[derive(Clone, Debug, Default)]

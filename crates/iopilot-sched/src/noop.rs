@@ -5,8 +5,8 @@
 
 use crate::merge::merges_by_index;
 use crate::tunables::no_tunables;
-use crate::{Dispatch, Links, List, MergeIndex, MergeTarget, Scheduler};
-use iopilot_block::{Lba, Nanos, RequestId, Requests};
+use crate::{Dispatch, MergeIndex, MergeTarget, Scheduler};
+use iopilot_block::{Lba, Links, List, Nanos, RequestId, Requests};
 
 /// First in, first out, with merging.
 #[derive(Clone, Debug, Default)]

@@ -1,8 +1,8 @@
 //! Merging into the software queue of a CPU, as `none` and kyber do it.
 
 use crate::merge::mergeable;
-use crate::{Links, List, MergeLimits, Merged};
-use iopilot_block::{RequestId, Requests};
+use crate::{MergeLimits, Merged};
+use iopilot_block::{Links, List, RequestId, Requests};
 
 /// How far back the kernel looks.
 const LOOK_BACK: usize = 8;

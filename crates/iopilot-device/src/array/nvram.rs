@@ -1,7 +1,6 @@
 //! [`Nvram`]: the controller's write-back cache.
 
-use iopilot_block::{Lba, RequestId};
-use iopilot_sched::SortedIndex;
+use iopilot_block::{Lba, SortedIndex};
 use std::collections::HashMap;
 
 /// Sectors of a line: one bit each in a word.
@@ -48,7 +47,7 @@ pub(super) struct Nvram {
     /// Never iterated: its order does not matter.
     by_number: HashMap<u64, u32>,
     /// Lines of which something can be destaged: number, place in `lines`.
-    ready: SortedIndex,
+    ready: SortedIndex<u32>,
     /// Where the sweep is, a sector.
     sweep: u64,
     used: u64,
@@ -163,7 +162,7 @@ impl Nvram {
             number * LINE + u64::from(here.trailing_zeros())
         } else {
             let above = self.ready.at_or_after(Lba(number + 1)).or_else(|| self.ready.first())?;
-            let line = &self.lines[above.index()];
+            let line = &self.lines[above as usize];
             line.number * LINE + u64::from((line.dirty & !line.writing).trailing_zeros())
         };
         let region = region(seed);
@@ -232,14 +231,14 @@ impl Nvram {
     /// Puts a line where it belongs after a change: into the index, out of it, or away.
     fn settle(&mut self, at: u32) {
         let line = &mut self.lines[at as usize];
-        let (key, id) = (Lba(line.number), RequestId::from_index(at as usize));
+        let key = Lba(line.number);
         let ready = line.dirty & !line.writing != 0;
         if ready != line.listed {
             line.listed = ready;
             if ready {
-                self.ready.insert(key, id);
+                self.ready.insert(key, at);
             } else {
-                self.ready.remove(key, id);
+                self.ready.remove(key, at);
             }
         }
         if line.dirty | line.writing == 0 {

@@ -3,6 +3,8 @@
 //! Segments never overlap. The least recently used one is replaced. A segment that grows beyond its size drops its
 //! oldest blocks, like a ring buffer.
 
+use iopilot_block::{Links, List};
+
 /// One segment: holds the blocks from `start` to before `end`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Segment {
@@ -16,8 +18,6 @@ pub(super) struct Segment {
     pub(super) read_ahead: u32,
     /// Whether it served a hit since the last miss.
     pub(super) was_hit: bool,
-    newer: Link,
-    older: Link,
     used: bool,
 }
 
@@ -28,38 +28,35 @@ impl Segment {
     }
 }
 
-type Link = u16;
-const NONE: Link = Link::MAX;
-
 /// The read segments. Look-up is O(log segments); nothing is allocated after construction.
 #[derive(Clone, Debug)]
 pub(super) struct ReadCache {
     slots: Vec<Segment>,
     /// Starts of the segments in use, ascending, and their slots.
     starts: Vec<u64>,
-    order: Vec<Link>,
+    order: Vec<u16>,
     /// Where the segment allocated last stood among them, if it still does.
     recent: usize,
-    newest: Link,
-    oldest: Link,
+    /// From the least to the most recently used.
+    by_use: List<u16>,
+    links: Links<u16>,
     segment_sectors: u64,
 }
 
 impl ReadCache {
-    /// `segments` (at most 65,534) of `segment_sectors` each; none switches caching off.
+    /// `segments` of `segment_sectors` each; none switches caching off.
     pub(super) fn new(segments: u16, segment_sectors: u64) -> Self {
-        let count = segments.min(NONE - 1);
         let mut cache = Self {
-            slots: vec![Segment { newer: NONE, older: NONE, ..Segment::default() }; usize::from(count)],
-            starts: Vec::with_capacity(usize::from(count)),
-            order: Vec::with_capacity(usize::from(count)),
+            slots: vec![Segment::default(); usize::from(segments)],
+            starts: Vec::with_capacity(usize::from(segments)),
+            order: Vec::with_capacity(usize::from(segments)),
             recent: 0,
-            newest: NONE,
-            oldest: NONE,
+            by_use: List::new(),
+            links: Links::new(),
             segment_sectors,
         };
-        for slot in 0..count {
-            cache.link_newest(slot);
+        for slot in 0..segments {
+            cache.by_use.push_back(&mut cache.links, slot);
         }
         cache
     }
@@ -120,10 +117,7 @@ impl ReadCache {
     /// Replaces the least recently used segment by one that holds the blocks from `start` to before `end`, which no
     /// other segment holds. `None` where there are no segments.
     pub(super) fn allocate(&mut self, start: u64, end: u64) -> Option<u16> {
-        let slot = self.oldest;
-        if slot == NONE {
-            return None;
-        }
+        let slot = self.by_use.front()?;
         let at = self.starts.partition_point(|&s| s < start);
         let at = if self.slots[usize::from(slot)].used {
             self.replace(self.position(self.slots[usize::from(slot)].start), at)
@@ -142,9 +136,9 @@ impl ReadCache {
 
     /// Marks the segment as the most recently used. O(1).
     pub(super) fn touch(&mut self, slot: u16) {
-        if self.newest != slot {
-            self.unlink(slot);
-            self.link_newest(slot);
+        if self.by_use.back() != Some(slot) {
+            self.by_use.remove(&mut self.links, slot);
+            self.by_use.push_back(&mut self.links, slot);
         }
     }
 
@@ -229,42 +223,10 @@ impl ReadCache {
     fn drop_segment(&mut self, at: usize) {
         let slot = self.order[at];
         self.forget(at);
-        if self.oldest != slot {
-            self.unlink(slot);
-            self.link_oldest(slot);
+        if self.by_use.front() != Some(slot) {
+            self.by_use.remove(&mut self.links, slot);
+            self.by_use.push_front(&mut self.links, slot);
         }
-    }
-
-    fn unlink(&mut self, slot: Link) {
-        let Segment { newer, older, .. } = self.slots[usize::from(slot)];
-        match newer {
-            NONE => self.newest = older,
-            n => self.slots[usize::from(n)].older = older,
-        }
-        match older {
-            NONE => self.oldest = newer,
-            o => self.slots[usize::from(o)].newer = newer,
-        }
-    }
-
-    fn link_newest(&mut self, slot: Link) {
-        let second = self.newest;
-        (self.slots[usize::from(slot)].newer, self.slots[usize::from(slot)].older) = (NONE, second);
-        match second {
-            NONE => self.oldest = slot,
-            s => self.slots[usize::from(s)].newer = slot,
-        }
-        self.newest = slot;
-    }
-
-    fn link_oldest(&mut self, slot: Link) {
-        let second = self.oldest;
-        (self.slots[usize::from(slot)].older, self.slots[usize::from(slot)].newer) = (NONE, second);
-        match second {
-            NONE => self.newest = slot,
-            s => self.slots[usize::from(s)].older = slot,
-        }
-        self.oldest = slot;
     }
 }
 
@@ -362,13 +324,7 @@ mod tests {
                     prop_assert!(s.start == start && start >= last && s.end >= start && s.end - start <= 64);
                     last = s.end;
                 }
-                let mut links = 0;
-                let mut slot = cache.newest;
-                while slot != NONE {
-                    links += 1;
-                    slot = cache.slots[usize::from(slot)].older;
-                }
-                prop_assert_eq!(links, 5);
+                prop_assert_eq!(cache.by_use.iter(&cache.links).count(), 5);
             }
         }
     }

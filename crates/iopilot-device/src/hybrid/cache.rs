@@ -1,8 +1,8 @@
 //! [`Cache`]: which lines are in flash, and what is remembered of reads.
 
 use super::line::{Division, Line};
-use super::lru::Lru;
 use super::model::HybridModel;
+use iopilot_block::Lru;
 use std::collections::VecDeque;
 
 /// How many of the oldest lines are looked at for one that can make room.
@@ -11,9 +11,9 @@ const CANDIDATES: usize = 64;
 #[derive(Clone, Debug)]
 pub(super) struct Cache {
     pub(super) division: Division,
-    lines: Lru<Line>,
+    lines: Lru<u64, Line>,
     /// How often lines were read that are not in flash.
-    remembered: Lru<u32>,
+    remembered: Lru<u64, u32>,
     /// Lines that became dirty, in order; some are clean again.
     dirty: VecDeque<u32>,
     pub(super) dirty_lines: u32,
@@ -79,8 +79,7 @@ impl Cache {
             return;
         }
         if self.remembered.is_full() {
-            let oldest = self.remembered.oldest_first().next();
-            if let Some(at) = oldest {
+            if let Some(at) = self.remembered.oldest() {
                 self.remembered.remove(at);
             }
         }

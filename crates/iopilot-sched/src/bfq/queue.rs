@@ -2,8 +2,7 @@
 
 use super::NORMAL_LEVEL;
 use crate::jiffies::Jiffies;
-use crate::{List, SortedIndex};
-use iopilot_block::{IoPriority, Nanos, PriorityClass, RequestId};
+use iopilot_block::{IoPriority, List, Nanos, PriorityClass, RequestId, SortedIndex};
 use std::ops::{Index, IndexMut};
 
 /// Names a queue in its slab; reused.

@@ -3,8 +3,7 @@
 use super::QueueId;
 use super::service_tree::Place;
 use crate::decay::DecayingMean;
-use crate::{List, SortedIndex};
-use iopilot_block::{Lba, Nanos, PriorityClass, RequestId};
+use iopilot_block::{Lba, List, Nanos, PriorityClass, RequestId, SortedIndex};
 
 /// One queue: the synchronous requests of a process, or asynchronous ones of all.
 #[derive(Clone, Debug, Default)]

@@ -3,8 +3,7 @@
 use super::config::{CylinderMapping, IoQueueConfig};
 use super::policy::{Order, Policy};
 use super::request::{Entry, IoRequest};
-use crate::{Links, List, SortedIndex};
-use iopilot_block::{Lba, Positions, RequestId};
+use iopilot_block::{Lba, Links, List, Positions, RequestId, SortedIndex};
 
 /// Bits of a key that hold the block; those above hold the cylinder. 40 bits are 512 TiB.
 const BLOCK_BITS: u32 = 40;

@@ -252,8 +252,8 @@ impl Seen {
 /// The requests of a line in order of their distance in cylinders from one of them.
 pub(super) struct Outwards<'a> {
     origin: u32,
-    upwards: std::iter::Peekable<crate::sorted::Upwards<'a>>,
-    downwards: std::iter::Peekable<crate::sorted::Downwards<'a>>,
+    upwards: std::iter::Peekable<iopilot_block::Upwards<'a>>,
+    downwards: std::iter::Peekable<iopilot_block::Downwards<'a>>,
 }
 
 impl<'a> Outwards<'a> {

@@ -4,8 +4,7 @@ use super::config::IoQueueConfig;
 use super::line::{Line, cylinder_of, key_of, key_of_cylinder, known, mapped};
 use super::policy::Order;
 use super::request::{Entry, IoRequest, Place};
-use crate::Links;
-use iopilot_block::{Lba, Nanos, Op, Positions, RequestId};
+use iopilot_block::{Lba, Links, Nanos, Op, Positions, RequestId};
 
 /// Says of a request whether it may start.
 pub(super) type MayStart<'a> = &'a dyn Fn(&IoRequest) -> bool;

@@ -2,6 +2,7 @@
 
 use crate::subsystem::cache::blocks::BlockSet;
 use crate::subsystem::cache::{MemoryCacheModel, ReplacementPolicy};
+use iopilot_block::{Links, List};
 use std::collections::{HashMap, VecDeque};
 
 const NONE: u32 = u32::MAX;
@@ -14,16 +15,13 @@ struct Line {
     mapped: bool,
     /// The list it is in; `NONE` between allocation and first use.
     segment: u32,
-    older: u32,
-    newer: u32,
 }
 
-/// A list of lines from oldest to newest.
+/// A list of lines.
 #[derive(Clone, Copy, Debug)]
 struct Segment {
-    oldest: u32,
-    newest: u32,
-    len: usize,
+    /// From the oldest to the newest.
+    list: List<u32>,
     max: usize,
 }
 
@@ -52,6 +50,7 @@ pub(super) struct Lines {
     free: Vec<u32>,
     map: HashMap<(usize, u64), u32>,
     segments: Vec<Segment>,
+    links: Links<u32>,
     pub(super) valid: BlockSet,
     pub(super) dirty: BlockSet,
     locks: Vec<Lock>,
@@ -64,7 +63,7 @@ impl Lines {
         let (count, size) = (model.lines() as usize, model.line_size());
         let granule = u64::from(model.lock_granularity.max(1));
         let granules = (size / granule) as usize;
-        let line = Line { device: 0, start: 0, mapped: false, segment: NONE, older: NONE, newer: NONE };
+        let line = Line { device: 0, start: 0, mapped: false, segment: NONE };
         let segmented = model.replacement == ReplacementPolicy::SegmentedLru;
         let shares: &[f64] = if segmented { &model.segments } else { &[1.0] };
         let mut left = count;
@@ -72,7 +71,7 @@ impl Lines {
             let max =
                 if i + 1 == shares.len() { left } else { ((share * count as f64) as usize).clamp(1, left.max(1)) };
             left = left.saturating_sub(max);
-            Segment { oldest: NONE, newest: NONE, len: 0, max: max.max(1) }
+            Segment { list: List::new(), max: max.max(1) }
         });
         Self {
             policy: model.replacement,
@@ -80,6 +79,7 @@ impl Lines {
             granule,
             shared: model.shared_read_locks,
             segments: segments.collect(),
+            links: Links::new(),
             lines: vec![line; count],
             free: (0..count as u32).rev().collect(),
             map: HashMap::with_capacity(count),
@@ -110,7 +110,7 @@ impl Lines {
     pub(super) fn allocate(&mut self, device: usize, block: u64) -> Option<u32> {
         let line = self.free.pop()?;
         let start = block - block % self.size;
-        self.lines[line as usize] = Line { device, start, mapped: true, segment: NONE, older: NONE, newer: NONE };
+        self.lines[line as usize] = Line { device, start, mapped: true, segment: NONE };
         self.valid.clear(line as usize);
         self.dirty.clear(line as usize);
         self.map.insert((device, start), line);
@@ -139,9 +139,8 @@ impl Lines {
         self.unlink(line);
         let mut segment = (segment as usize + 1).min(self.segments.len() - 1);
         self.append(line, segment);
-        while segment > 0 && self.segments[segment].len > self.segments[segment].max {
-            let down = self.segments[segment].oldest;
-            self.unlink(down);
+        while segment > 0 && self.segments[segment].list.len() > self.segments[segment].max {
+            let Some(down) = self.segments[segment].list.pop_front(&mut self.links) else { break };
             segment -= 1;
             self.append(down, segment);
         }
@@ -151,11 +150,7 @@ impl Lines {
     pub(super) fn candidates(&mut self, into: &mut Vec<u32>) {
         into.clear();
         for segment in &self.segments {
-            let mut line = segment.oldest;
-            while line != NONE {
-                into.push(line);
-                line = self.lines[line as usize].newer;
-            }
+            into.extend(segment.list.iter(&self.links));
         }
         match self.policy {
             ReplacementPolicy::Lifo => into.reverse(),
@@ -172,50 +167,25 @@ impl Lines {
 
     /// The line that makes room first, without a look at the rest where that can be told. O(1).
     pub(super) fn first_candidate(&self) -> Option<u32> {
-        let found = match self.policy {
+        match self.policy {
             ReplacementPolicy::Fifo | ReplacementPolicy::SegmentedLru => {
-                self.segments.iter().map(|s| s.oldest).find(|&line| line != NONE)
+                self.segments.iter().find_map(|segment| segment.list.front())
             }
-            ReplacementPolicy::Lifo => self.segments.iter().map(|s| s.newest).find(|&line| line != NONE),
+            ReplacementPolicy::Lifo => self.segments.iter().find_map(|segment| segment.list.back()),
             ReplacementPolicy::Random => None,
-        };
-        found.filter(|&line| line != NONE)
+        }
     }
 
     fn append(&mut self, line: u32, segment: usize) {
-        let list = &mut self.segments[segment];
-        let newest = list.newest;
-        list.newest = line;
-        list.len += 1;
-        if newest == NONE {
-            list.oldest = line;
-        } else {
-            self.lines[newest as usize].newer = line;
-        }
-        let this = &mut self.lines[line as usize];
-        (this.segment, this.older, this.newer) = (segment as u32, newest, NONE);
+        self.segments[segment].list.push_back(&mut self.links, line);
+        self.lines[line as usize].segment = segment as u32;
     }
 
     fn unlink(&mut self, line: u32) {
-        let Line { segment, older, newer, .. } = self.lines[line as usize];
-        if segment == NONE {
-            return;
+        let segment = std::mem::replace(&mut self.lines[line as usize].segment, NONE);
+        if segment != NONE {
+            self.segments[segment as usize].list.remove(&mut self.links, line);
         }
-        let list = &mut self.segments[segment as usize];
-        list.len -= 1;
-        if list.oldest == line {
-            list.oldest = newer;
-        }
-        if list.newest == line {
-            list.newest = older;
-        }
-        if older != NONE {
-            self.lines[older as usize].newer = newer;
-        }
-        if newer != NONE {
-            self.lines[newer as usize].older = older;
-        }
-        self.lines[line as usize].segment = NONE;
     }
 
     /// Which granule of `line` holds `block` of the device.
