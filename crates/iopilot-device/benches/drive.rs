@@ -6,7 +6,7 @@ use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_mai
 use iopilot_block::{Flags, Lba, Nanos, Op, RequestId, Sectors};
 use iopilot_device::{
     After, BlockTimes, Device, DeviceRequest, DriveModel, FastWrite, G1Layout, G1Zone, G4Child, G4Entry, G4Layout,
-    Geometry, HeadOrder, Mechanics, ReadAhead, SeekCurve, SingleDrive, SkewUnit, Sparing, TrackPattern,
+    Geometry, HeadOrder, Mechanics, ReadAheadRule, SeekCurve, SingleDrive, SkewUnit, Sparing, TrackPattern,
 };
 use iopilot_sched::{IoQueueConfig, Policy};
 use rand::{Rng, SeedableRng};
@@ -90,7 +90,7 @@ fn drive(geometry: Geometry, change: impl FnOnce(&mut DriveModel)) -> SingleDriv
         write_settle: 0.487 * MS,
     });
     (model.buffer.segments, model.buffer.segment_blocks) = (10, 374);
-    (model.read.ahead, model.read.free_blocks, model.read.stop_in_sector) = (ReadAhead::Adaptive, true, false);
+    (model.read.ahead, model.read.free_blocks, model.read.stop_in_sector) = (ReadAheadRule::Adaptive, true, false);
     (model.write.fast, model.write.combine) = (FastWrite::Always, true);
     model.bus.block_times = BlockTimes { read: 0.099 * MS, write: 0.099 * MS };
     model.overheads.read_hit = After::either(0.184 * MS);

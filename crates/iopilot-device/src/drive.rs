@@ -25,7 +25,7 @@ mod turn;
 
 pub use model::{
     After, BufferModel, BusPolicy, DriveModel, ExtraDisconnect, FastWrite, KeepRequested, Overheads, Preseek,
-    ReadAhead, ReadModel, WriteModel,
+    ReadAheadRule, ReadModel, WriteModel,
 };
 pub use single::SingleDrive;
 

@@ -40,7 +40,7 @@ pub use disk::{
 };
 pub use drive::{
     After, BufferModel, BusPolicy, Drive, DriveModel, ExtraDisconnect, FastWrite, KeepRequested, Overheads, Preseek,
-    ReadAhead, ReadModel, SingleDrive, WriteModel,
+    ReadAheadRule, ReadModel, SingleDrive, WriteModel,
 };
 pub use error::DeviceError;
 pub use flash::{

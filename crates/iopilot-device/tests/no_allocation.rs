@@ -2,7 +2,7 @@
 
 use iopilot_block::{Flags, Lba, Nanos, Op, RequestId, Sectors};
 use iopilot_device::{
-    Completion, Device, DeviceRequest, DriveModel, FastWrite, Geometry, Layout, Mechanics, ReadAhead, SeekCurve,
+    Completion, Device, DeviceRequest, DriveModel, FastWrite, Geometry, Layout, Mechanics, ReadAheadRule, SeekCurve,
     SingleDrive, Zone,
 };
 use iopilot_sched::{IoQueueConfig, Policy};
@@ -48,7 +48,7 @@ fn drive(change: impl FnOnce(&mut DriveModel)) -> SingleDrive {
         head_switch: 0.5e6,
         write_settle: 0.3e6,
     });
-    (model.buffer.segments, model.read.ahead, model.read.free_blocks) = (8, ReadAhead::Adaptive, true);
+    (model.buffer.segments, model.read.ahead, model.read.free_blocks) = (8, ReadAheadRule::Adaptive, true);
     (model.write.fast, model.write.combine) = (FastWrite::Always, true);
     change(&mut model);
     SingleDrive::new(model)

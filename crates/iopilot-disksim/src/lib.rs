@@ -13,4 +13,4 @@ pub mod system;
 pub mod validate;
 
 pub use build::{DriveFromDiskSim, Reading, drive_model, is_disksim_file, load_drive, load_drive_as};
-pub use parse::{Block, Files, Instance, MODULES, Node, Param, Place, Spec, Value};
+pub use parse::{Block, FileLine, Files, Instance, MODULES, Node, Param, Spec, Value};

@@ -29,10 +29,12 @@ mod system;
 mod topology;
 
 pub use bus::{ArbitrationType, Bus, BusType};
-pub use cache::{AllocationPolicy, Cachedev, Cachemem, FlushPolicy, ReplacementPolicy, WriteScheme};
+pub use cache::{
+    AllocationPolicyParam, Cachedev, Cachemem, FlushPolicyParam, ReplacementPolicyParam, WriteSchemeParam,
+};
 pub use choice::Choice;
 pub use ctlr::{Ctlr, CtlrCache, CtlrType};
-pub use disk::{ContinuousRead, Disk, FastWriteLevel, KeepRequested, PreseekingLevel};
+pub use disk::{ContinuousRead, Disk, FastWriteLevel, KeepRequestedParam, PreseekingLevel};
 pub use dm_disk::{DmDisk, DmLayout};
 pub use fields::Module;
 pub use global::{Global, Pf};
@@ -41,14 +43,15 @@ pub use ioqueue::{Ioqueue, POLICIES};
 pub use iosim::{Iomap, Iosim};
 pub use layout_g1::{LayoutG1, LayoutG1Zone, MappingScheme, SkewUnits, SparingScheme};
 pub use layout_g2::{LayoutG2, LayoutG2Zone, LayoutMap, MapDefect, MapExtent};
-pub use layout_g4::{G4Remap, IndexChild, IndexEntry, LayoutG4, TrackPattern};
+pub use layout_g4::{G4RemapParam, IndexChild, IndexEntry, LayoutG4, TrackPatternParam};
 pub use logorg::{
-    AddressingMode, CopyChoice, DistributionScheme, Logorg, ParityRotationType, RedundancyScheme, Syncset, SyncsetType,
+    AddressingMode, CopyChoiceParam, DistributionScheme, Logorg, ParityRotationType, RedundancyScheme, Syncset,
+    SyncsetType,
 };
 pub use mech_g1::{AccessTimeType, MechG1, SeekType};
 pub use seek_file::SeekFile;
 pub use simpledisk::Simpledisk;
 pub use statdefs::{StatDef, StatDefinitionFile, StatDefs};
 pub use stats::{BusStats, CtlrStats, DeviceStats, IodriverStats, PfStats, Stats};
-pub use synthio::{Distribution, Synthgen, Synthio};
+pub use synthio::{RandomDistribution, Synthgen, Synthio};
 pub use system::{Component, ComponentKind, Named, System};

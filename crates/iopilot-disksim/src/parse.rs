@@ -13,7 +13,7 @@ mod overrides;
 mod spec;
 
 pub use block::{Block, Node, Param, Value};
-pub use files::{Files, Place};
+pub use files::{FileLine, Files};
 pub use modules::MODULES;
 pub(crate) use names::expected_name;
 pub use spec::{Instance, Spec};

@@ -23,17 +23,17 @@ mod simulation;
 mod subsystem;
 mod trace;
 
-pub use build::RunOptions;
+pub use build::SystemOptions;
 pub use error::RunError;
 pub use generator::{Drawn, Generator, GeneratorConfig};
 pub use iomap::{IoMap, Mapping};
 pub use organisation::{
-    Access, Addressing, CopyChoice, Organisation, OrganisationConfig, ParityRotation, Place, Plan, Queues, Redundancy,
-    Spread,
+    Access, AccessPlan, Addressing, BlockSpread, LogicalCopyChoice, LogicalOrganisation, LogicalPlace,
+    LogicalRedundancy, OrganisationConfig, ParityRotation, Queues,
 };
-pub use processors::{Issued, LoadConfig, Processors, Step};
+pub use processors::{Issued, LoadConfig, LoadStep, Processors};
 pub use rand48::Rand48;
-pub use report::{BusUse, CacheUse, DeviceReport, OrganisationReport, Overall, SystemReport, Times};
+pub use report::{BusUse, CacheUse, DeviceUse, OrganisationReport, Overall, SystemReport, Times};
 pub use run::{Override, SystemRun, run_system};
 pub use simulation::{AccessTimes, Ending};
 pub use trace::{TraceFormat, TraceInput};

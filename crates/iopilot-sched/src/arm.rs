@@ -11,19 +11,19 @@ pub(crate) type Near = (RequestId, u64);
 /// The arm is taken to rest at the first sector of the last dispatched request, which is how LBN-based algorithms see
 /// a disk (Ganger A.1.2.1, Carroll 2.2.4): seeks cost by distance in sectors, and nothing is known of heads or zones.
 #[derive(Clone, Debug)]
-pub struct Arm {
+pub struct ArmQueue {
     sorted: SortedIndex,
     pub(crate) position: Lba,
     pub(crate) upwards: bool,
 }
 
-impl Default for Arm {
+impl Default for ArmQueue {
     fn default() -> Self {
         Self { sorted: SortedIndex::new(), position: Lba(0), upwards: true }
     }
 }
 
-impl Arm {
+impl ArmQueue {
     pub(crate) fn sorted(&self) -> &SortedIndex {
         &self.sorted
     }
@@ -67,7 +67,7 @@ impl Arm {
 /// How a text-book algorithm picks the next request.
 pub trait ArmRule {
     /// The next of `arm`'s queue, which is not empty. It may turn the arm.
-    fn pick(&mut self, arm: &mut Arm, rqs: &Requests) -> Option<RequestId>;
+    fn pick(&mut self, arm: &mut ArmQueue, rqs: &Requests) -> Option<RequestId>;
     /// As [`Scheduler::tunables`].
     fn tunables(&self) -> &dyn Tunables;
     /// As [`Scheduler::set`].
@@ -81,13 +81,13 @@ pub trait ArmRule {
 /// merging is measured apart from them (Ganger A.1.2.1 makes it an option, Carroll 3.1 a scheduler of its own).
 #[derive(Clone, Debug, Default)]
 pub struct ArmScheduler<R> {
-    arm: Arm,
+    arm: ArmQueue,
     rule: R,
 }
 
 impl<R: ArmRule> ArmScheduler<R> {
     pub(crate) fn with_rule(rule: R) -> Self {
-        Self { arm: Arm::default(), rule }
+        Self { arm: ArmQueue::default(), rule }
     }
 }
 

@@ -4,7 +4,7 @@
 //! than under SCAN, as all places are visited equally often. C-SCAN proper returns to the first sector, C-LOOK to the
 //! lowest request; as with `scan` and `look` the order of dispatch is the same.
 
-use crate::arm::{Arm, ArmRule, ArmScheduler};
+use crate::arm::{ArmQueue, ArmRule, ArmScheduler};
 use crate::tunables::no_tunables;
 use iopilot_block::{Lba, RequestId, Requests};
 
@@ -23,7 +23,7 @@ impl CircularScan {
 }
 
 impl ArmRule for Circle {
-    fn pick(&mut self, arm: &mut Arm, _: &Requests) -> Option<RequestId> {
+    fn pick(&mut self, arm: &mut ArmQueue, _: &Requests) -> Option<RequestId> {
         if arm.above().is_none() {
             arm.position = Lba(0);
         }

@@ -4,9 +4,8 @@
 //! the scheduler of a live kernel would do. One file holds one scheduler; [`AnyScheduler`] is all of them behind one
 //! concrete type, so that a hot loop pays a predictable branch and no virtual call.
 //!
-//! What schedulers share: [`SortedIndex`](iopilot_block::SortedIndex) (requests by sector), [`Links`](iopilot_block::Links)
-//! and [`List`](iopilot_block::List) (linked lists that never allocate per request), [`MergeIndex`] and [`try_merge`] (back and front merging, coalescing), [`Arm`] (the text-book
-//! algorithms' view of a disk).
+//! What schedulers share beyond the structures of `iopilot-block`: [`MergeIndex`] and [`try_merge`] (back and front
+//! merging, coalescing), and [`ArmQueue`] (the text-book algorithms' view of a disk).
 //!
 //! To add a scheduler, write its file, name it three times in this one (`mod`, `pub use`, a row of the table below), and
 //! add it to the page `docs/schedulers.md`. Tests name what is missing.
@@ -42,7 +41,7 @@ mod vr;
 mod vscan;
 
 pub use anticipatory::{Anticipatory, AnticipatoryTunables};
-pub use arm::{Arm, ArmRule, ArmScheduler};
+pub use arm::{ArmQueue, ArmRule, ArmScheduler};
 pub use bfq::{Bfq, BfqTunables};
 pub use cfq::{Cfq, CfqTunables};
 pub use cscan::{Circle, CircularScan};

@@ -4,10 +4,10 @@
 //! waits longer at worst than one in the middle. SCAN proper carries on to the edge of the disk before it turns, LOOK
 //! turns at the last request (Carroll, like most of today's authors, says SCAN for LOOK). A scheduler cannot send an
 //! arm anywhere without a request, and the request after the turn is the same for both; so `scan` differs only in where
-//! it believes the arm to be when it turns, which shows in [`Arm`] and in no order of dispatch.
+//! it believes the arm to be when it turns, which shows in [`ArmQueue`] and in no order of dispatch.
 
 use crate::Environment;
-use crate::arm::{Arm, ArmRule, ArmScheduler};
+use crate::arm::{ArmQueue, ArmRule, ArmScheduler};
 use crate::tunables::no_tunables;
 use iopilot_block::{Lba, RequestId, Requests};
 
@@ -34,7 +34,7 @@ impl Scan {
 }
 
 impl ArmRule for Sweep {
-    fn pick(&mut self, arm: &mut Arm, rqs: &Requests) -> Option<RequestId> {
+    fn pick(&mut self, arm: &mut ArmQueue, rqs: &Requests) -> Option<RequestId> {
         // What starts right under the arm costs no movement in either direction.
         let above = arm.above().filter(|&id| arm.upwards || rqs[id].lba == arm.position);
         if above.is_some() {

@@ -3,7 +3,7 @@
 //! The lowest mean seek of the greedy algorithms, and no protection from starvation: under load the arm sticks to where
 //! requests are dense. Of two at the same distance the higher goes first.
 
-use crate::arm::{Arm, ArmRule, ArmScheduler};
+use crate::arm::{ArmQueue, ArmRule, ArmScheduler};
 use crate::tunables::no_tunables;
 use iopilot_block::{RequestId, Requests};
 
@@ -22,7 +22,7 @@ impl Sstf {
 }
 
 impl ArmRule for NearestFirst {
-    fn pick(&mut self, arm: &mut Arm, rqs: &Requests) -> Option<RequestId> {
+    fn pick(&mut self, arm: &mut ArmQueue, rqs: &Requests) -> Option<RequestId> {
         match arm.both(rqs) {
             (Some((above, up)), Some((below, down))) => Some(if up <= down { above } else { below }),
             (above, below) => above.or(below).map(|(id, _)| id),

@@ -6,7 +6,7 @@
 //! after every `fifo_batch` requests, lest a flood of expired requests makes everything first come, first served.
 //! An expiry time of 0 turns the deadlines of its kind off.
 
-use crate::arm::Arm;
+use crate::arm::ArmQueue;
 use crate::deadlines::Deadlines;
 use crate::merge::merges_by_index;
 use crate::tunables::{plain_tunables, tunables};
@@ -33,7 +33,7 @@ const SYNC: usize = 1;
 /// V(R) with merging and deadlines.
 #[derive(Clone, Debug, Default)]
 pub struct Vr {
-    arm: Arm,
+    arm: ArmQueue,
     deadlines: Deadlines<2>,
     /// How many requests went since the deadlines were looked at.
     batched: u64,

@@ -5,7 +5,7 @@
 //! `vr` is the variant that was made for Linux, which multiplies instead of adding.
 
 use crate::Environment;
-use crate::arm::{Arm, ArmRule, ArmScheduler};
+use crate::arm::{ArmQueue, ArmRule, ArmScheduler};
 use crate::tunables::{plain_tunables, tunables};
 use iopilot_block::{RequestId, Requests};
 
@@ -35,7 +35,7 @@ impl Vscan {
 }
 
 impl ArmRule for ReversalCosts {
-    fn pick(&mut self, arm: &mut Arm, rqs: &Requests) -> Option<RequestId> {
+    fn pick(&mut self, arm: &mut ArmQueue, rqs: &Requests) -> Option<RequestId> {
         let penalty = (self.tunables.r * self.capacity as f64) as u64;
         match arm.both(rqs) {
             (Some((above, up)), Some((below, down))) => {

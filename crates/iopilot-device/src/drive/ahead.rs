@@ -1,7 +1,7 @@
 //! How far a drive reads on behind a request (DiskSim 4.0, "Buffer continuous read").
 
 use super::Drive;
-use super::model::{KeepRequested, ReadAhead};
+use super::model::{KeepRequested, ReadAheadRule};
 use super::slot::Slot;
 use super::stream::Stay;
 
@@ -18,11 +18,11 @@ impl Drive {
             (max, _) => end + u64::from(max),
         };
         let limit = match read.ahead {
-            ReadAhead::None => end,
+            ReadAheadRule::None => end,
             // Where the track or cylinder ends, the arm stops.
-            ReadAhead::Track | ReadAhead::Cylinder | ReadAhead::Segment => most,
-            ReadAhead::WholeTrack => geometry.bounds(&geometry.track_of(end - 1)).end,
-            ReadAhead::Adaptive if end < capacity => {
+            ReadAheadRule::Track | ReadAheadRule::Cylinder | ReadAheadRule::Segment => most,
+            ReadAheadRule::WholeTrack => geometry.bounds(&geometry.track_of(end - 1)).end,
+            ReadAheadRule::Adaptive if end < capacity => {
                 let track = geometry.bounds(&geometry.track_of(end));
                 let stream = self.segments.all[s].start < track.start;
                 if stream && track.end < capacity {
@@ -31,7 +31,7 @@ impl Drive {
                     track.end
                 }
             }
-            ReadAhead::Adaptive => end,
+            ReadAheadRule::Adaptive => end,
         };
         limit.max(end + u64::from(read.min_ahead)).min(capacity).max(end)
     }
@@ -39,9 +39,9 @@ impl Drive {
     /// How far the arm may go for what nobody asked for.
     pub(super) fn stay(&self) -> Stay {
         match self.model.read.ahead {
-            ReadAhead::Track | ReadAhead::WholeTrack => Stay::Track,
-            ReadAhead::Cylinder => Stay::Cylinder,
-            ReadAhead::None | ReadAhead::Segment | ReadAhead::Adaptive => Stay::Anywhere,
+            ReadAheadRule::Track | ReadAheadRule::WholeTrack => Stay::Track,
+            ReadAheadRule::Cylinder => Stay::Cylinder,
+            ReadAheadRule::None | ReadAheadRule::Segment | ReadAheadRule::Adaptive => Stay::Anywhere,
         }
     }
 }

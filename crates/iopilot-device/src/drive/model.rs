@@ -60,7 +60,7 @@ pub struct BufferModel {
 /// How far a drive reads on behind a request ("Buffer continuous read").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ReadAhead {
+pub enum ReadAheadRule {
     /// Not at all.
     None,
     /// To the end of the request's last track.
@@ -93,10 +93,10 @@ pub enum KeepRequested {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReadModel {
     /// How far the drive reads on.
-    pub ahead: ReadAhead,
+    pub ahead: ReadAheadRule,
     /// So many blocks are read on before anything else may use the arm ("Minimum read-ahead (blks)").
     pub min_ahead: u32,
-    /// And no more than so many, unless [`ReadAhead::Adaptive`]; 0 for what [`KeepRequested`] leaves ("Maximum
+    /// And no more than so many, unless [`ReadAheadRule::Adaptive`]; 0 for what [`KeepRequested`] leaves ("Maximum
     /// read-ahead (blks)").
     pub max_ahead: u32,
     /// See there.
@@ -293,7 +293,7 @@ impl Default for ReadModel {
     /// In order, no read-ahead, hits only when it is their turn.
     fn default() -> Self {
         Self {
-            ahead: ReadAhead::None,
+            ahead: ReadAheadRule::None,
             min_ahead: 0,
             max_ahead: 0,
             keep: KeepRequested::Keep,

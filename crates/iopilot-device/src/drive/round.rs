@@ -1,7 +1,7 @@
 //! [`Round`]: read-ahead that goes on round its track.
 
 use super::Drive;
-use super::model::ReadAhead;
+use super::model::ReadAheadRule;
 
 /// The blocks of a track before those that were read, which pass when it comes round. They count when all of them have
 /// passed: nothing is kept of a round that is broken off.
@@ -19,7 +19,7 @@ pub(super) struct Round {
 impl Drive {
     /// The read-ahead of `segment` ended at `at`: on with the start of its track, where the drive does so.
     pub(super) fn begin_round(&mut self, segment: usize, at: f64) {
-        if self.model.read.ahead != ReadAhead::WholeTrack {
+        if self.model.read.ahead != ReadAheadRule::WholeTrack {
             return;
         }
         let held = &self.segments.all[segment];

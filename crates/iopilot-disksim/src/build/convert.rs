@@ -1,10 +1,12 @@
 //! `disksim_disk` as `[drive]`.
 
 use super::{layout, seek};
-use crate::params::{ContinuousRead, Disk, DmDisk, DmLayout, FastWriteLevel, KeepRequested as Keep, PreseekingLevel};
+use crate::params::{
+    ContinuousRead, Disk, DmDisk, DmLayout, FastWriteLevel, KeepRequestedParam as Keep, PreseekingLevel,
+};
 use iopilot_device::{
     BufferSpec, BusSpec, DriveMechanicsSpec, DriveQueueSpec, DriveSpec, ExtraDisconnectSpec, FastWrite, KeepRequested,
-    OverheadsSpec, Preseek, ReadAhead, ReadSpec, WriteSpec,
+    OverheadsSpec, Preseek, ReadAheadRule, ReadSpec, WriteSpec,
 };
 
 /// DiskSim 4.0 has these built in: with an extra disconnection, so many blocks are buffered before the medium is
@@ -102,11 +104,11 @@ fn buffer(disk: &Disk) -> BufferSpec {
 fn read(disk: &Disk) -> ReadSpec {
     ReadSpec {
         ahead: match disk.buffer_continuous_read {
-            ContinuousRead::None => ReadAhead::None,
-            ContinuousRead::Track => ReadAhead::Track,
-            ContinuousRead::Cylinder => ReadAhead::Cylinder,
-            ContinuousRead::Segment => ReadAhead::Segment,
-            ContinuousRead::NextTrack => ReadAhead::Adaptive,
+            ContinuousRead::None => ReadAheadRule::None,
+            ContinuousRead::Track => ReadAheadRule::Track,
+            ContinuousRead::Cylinder => ReadAheadRule::Cylinder,
+            ContinuousRead::Segment => ReadAheadRule::Segment,
+            ContinuousRead::NextTrack => ReadAheadRule::Adaptive,
         },
         min_ahead_sectors: narrow(disk.minimum_read_ahead),
         max_ahead_sectors: narrow(disk.maximum_read_ahead),

@@ -3,7 +3,7 @@
 use super::locate::locate;
 use super::{convert, rules};
 use crate::params::{AccessTimeType, Bus, Choice, Component, ComponentKind, CtlrType, Disk, Module, System};
-use crate::parse::{Block, Files, Node, Place, Spec, Value};
+use crate::parse::{Block, FileLine, Files, Node, Spec, Value};
 use iopilot_block::InputError;
 use iopilot_device::{DeviceSpec, DiskSpec, DriveModel, DriveSpec};
 use std::collections::BTreeMap;
@@ -143,7 +143,7 @@ fn finish(
 }
 
 /// Where a parameter stands that is reached through nested blocks; the block itself where it is nowhere.
-fn place_of(block: &Block, path: &[&str]) -> Place {
+fn place_of(block: &Block, path: &[&str]) -> FileLine {
     let [name, rest @ ..] = path else { return block.place };
     match block.param(name) {
         Some(param) if rest.is_empty() => param.place,

@@ -5,7 +5,7 @@ use super::fast;
 use super::judge::{Assessment, Judge};
 use super::spectrum::wrap;
 use iopilot_block::Op;
-use iopilot_device::{DriveSpec, FastWrite, KeepRequested, ReadAhead};
+use iopilot_device::{DriveSpec, FastWrite, KeepRequested, ReadAheadRule};
 
 /// A drive and how good it is.
 #[derive(Clone, Debug)]
@@ -200,13 +200,13 @@ fn phase(judge: &Judge, best: &Candidate) -> f64 {
     *errors.select_nth_unstable_by(middle, f64::total_cmp).1 * period / 1e6
 }
 
-const AHEAD: [ReadAhead; 6] = [
-    ReadAhead::None,
-    ReadAhead::Track,
-    ReadAhead::WholeTrack,
-    ReadAhead::Cylinder,
-    ReadAhead::Segment,
-    ReadAhead::Adaptive,
+const AHEAD: [ReadAheadRule; 6] = [
+    ReadAheadRule::None,
+    ReadAheadRule::Track,
+    ReadAheadRule::WholeTrack,
+    ReadAheadRule::Cylinder,
+    ReadAheadRule::Segment,
+    ReadAheadRule::Adaptive,
 ];
 
 /// The drive with one of its rules changed.

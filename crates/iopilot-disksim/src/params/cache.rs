@@ -7,7 +7,7 @@ use iopilot_block::InputError;
 
 choices! {
     /// Which line is replaced.
-    ReplacementPolicy {
+    ReplacementPolicyParam {
         /// The oldest.
         Fifo = "1", "first in first out";
         /// The least recently used of the lowest segment.
@@ -21,7 +21,7 @@ choices! {
 
 choices! {
     /// When a write is complete.
-    WriteScheme {
+    WriteSchemeParam {
         /// When it is on the disk.
         Synchronous = "1", "synchronous";
         /// When it is in the cache, from where it is written at once.
@@ -33,7 +33,7 @@ choices! {
 
 choices! {
     /// When dirty blocks are written.
-    FlushPolicy {
+    FlushPolicyParam {
         /// When their room is needed.
         OnDemand = "0", "on demand";
         /// All of them, again and again.
@@ -43,7 +43,7 @@ choices! {
 
 choices! {
     /// Which line is taken when the one the policy chose is dirty.
-    AllocationPolicy {
+    AllocationPolicyParam {
         /// That one: it is written first.
         Strict = "0", "the line that the policy chooses";
         /// The next clean one; the dirty ones are written in the background.
@@ -69,13 +69,13 @@ module! {
         /// Blocks of the longest request it takes; 0 for any.
         max_request_size: u64 = "Max request size", count;
         /// Which line is replaced.
-        replacement_policy: ReplacementPolicy = "Replacement policy", choice;
+        replacement_policy: ReplacementPolicyParam = "Replacement policy", choice;
         /// Which line is taken when that one is dirty.
-        allocation_policy: AllocationPolicy = "Allocation policy", choice;
+        allocation_policy: AllocationPolicyParam = "Allocation policy", choice;
         /// When a write is complete.
-        write_scheme: WriteScheme = "Write scheme", choice;
+        write_scheme: WriteSchemeParam = "Write scheme", choice;
         /// When dirty blocks are written.
-        flush_policy: FlushPolicy = "Flush policy", choice;
+        flush_policy: FlushPolicyParam = "Flush policy", choice;
         /// Between two flushes, ms.
         flush_period: f64 = "Flush period", ms;
         /// How long the cache is idle before dirty blocks are written, ms; never where `None`.
@@ -105,7 +105,7 @@ impl Check for Cachemem {
         if self.slru_segments.is_empty() || named > 1.0 {
             return Err(fields.refuse("SLRU segments", "at least one share, together at most 1"));
         }
-        if self.flush_policy == FlushPolicy::Periodic && self.flush_period == 0.0 {
+        if self.flush_policy == FlushPolicyParam::Periodic && self.flush_period == 0.0 {
             return Err(fields.refuse("Flush period", "more than 0 for flush policy 1"));
         }
         Ok(())
@@ -120,9 +120,9 @@ module! {
         /// Blocks of the longest request it takes; 0 for any.
         max_request_size: u64 = "Max request size", count;
         /// When a write is complete; 1 and 3 are both write-back.
-        write_scheme: WriteScheme = "Write scheme", choice;
+        write_scheme: WriteSchemeParam = "Write scheme", choice;
         /// Unused.
-        flush_policy: FlushPolicy = "Flush policy", choice;
+        flush_policy: FlushPolicyParam = "Flush policy", choice;
         /// Unused.
         flush_period: f64 = "Flush period", ms;
         /// How long the cached device is idle before dirty blocks are written to it, ms; never where `None`.

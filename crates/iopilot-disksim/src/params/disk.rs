@@ -49,7 +49,7 @@ choices! {
 
 choices! {
     /// What becomes of requested blocks while the drive reads ahead.
-    KeepRequested {
+    KeepRequestedParam {
         /// They are dropped when the request completes.
         Drop = "-1", "requested blocks are dropped at completion";
         /// They stay: read-ahead ends a segment behind the start of the request.
@@ -123,7 +123,7 @@ module! {
         /// Blocks that are read ahead at most; 0 for no bound but the segment.
         maximum_read_ahead: u64 = "Maximum read-ahead (blks)", whole(0..=1 << 30);
         /// What becomes of requested blocks.
-        read_ahead_over_requested: KeepRequested = "Read-ahead over requested", choice;
+        read_ahead_over_requested: KeepRequestedParam = "Read-ahead over requested", choice;
         /// Whether a full hit starts reading ahead when the arm is idle.
         read_ahead_on_idle_hit: bool = "Read-ahead on idle hit", flag;
         /// Whether blocks that pass under the head before the requested ones are kept.

@@ -1,6 +1,6 @@
 //! Reading the parameters of a block: which there may be, which there must be, and what each may be.
 
-use crate::parse::{Block, Files, Place, Value, expected_name};
+use crate::parse::{Block, FileLine, Files, Value, expected_name};
 use iopilot_block::InputError;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -100,7 +100,7 @@ pub(super) fn check_names(files: &Files, block: &Block, known: &[&str]) -> Resul
 pub(super) struct Given<'a> {
     pub(super) files: &'a Files,
     pub(super) name: &'a str,
-    pub(super) place: Place,
+    pub(super) place: FileLine,
     pub(super) value: &'a Value,
 }
 

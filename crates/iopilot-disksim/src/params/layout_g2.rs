@@ -185,7 +185,7 @@ fn numbers<const N: usize>(line: &Line<'_>, field: &str, labels: [&str; N]) -> R
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse::{Files, Place, Value};
+    use crate::parse::{FileLine, Files, Value};
 
     fn map(text: &str) -> Result<LayoutMap, String> {
         let folder = tempfile::tempdir().unwrap();
@@ -193,7 +193,7 @@ mod tests {
         let (files, value) = (Files::default(), Value::Word(folder.path().join("m").to_str().unwrap().into()));
         let spec = crate::Spec::parse("", "t", Some(folder.path())).unwrap();
         drop(files);
-        let given = Given { files: &spec.files, name: "Layout Map File", place: Place::default(), value: &value };
+        let given = Given { files: &spec.files, name: "Layout Map File", place: FileLine::default(), value: &value };
         LayoutMap::read(&given).map_err(|e| e.to_string())
     }
 

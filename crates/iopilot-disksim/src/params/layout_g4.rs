@@ -7,7 +7,7 @@ use iopilot_block::InputError;
 
 /// The sectors of a track that hold blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TrackPattern {
+pub struct TrackPatternParam {
     /// The first.
     pub low: u32,
     /// The last, included.
@@ -58,7 +58,7 @@ pub struct IndexEntry {
 
 /// Blocks that lie elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct G4Remap {
+pub struct G4RemapParam {
     /// First block.
     pub lbn: u64,
     /// Blocks.
@@ -77,13 +77,13 @@ module! {
     /// Patterns of tracks, and the tree that repeats them.
     LayoutG4 = "dm_layout_g4" {
         /// The patterns.
-        track_patterns: Vec<TrackPattern> = "TP", track_patterns;
+        track_patterns: Vec<TrackPatternParam> = "TP", track_patterns;
         /// The nodes of the tree; the last one is its root.
         index: Vec<Vec<IndexEntry>> = "IDX", index;
         /// Positions after which so many blocks are passed over, ascending.
         slips: Vec<(u64, u64)> = "Slips", slips;
         /// Blocks that lie elsewhere.
-        remaps: Vec<G4Remap> = "Remaps", remaps;
+        remaps: Vec<G4RemapParam> = "Remaps", remaps;
     }
 }
 
@@ -138,7 +138,7 @@ fn narrow(given: &Given<'_>, value: u64) -> Result<u32, InputError> {
     fits.ok_or_else(|| given.refuse(format!("numbers below 2^31, not {value}")))
 }
 
-fn track_patterns(given: &Given<'_>) -> Result<Vec<TrackPattern>, InputError> {
+fn track_patterns(given: &Given<'_>) -> Result<Vec<TrackPatternParam>, InputError> {
     let mut patterns = Vec::new();
     for [low, high, sectors] in groups(given, "low and high sector, sectors per track")? {
         if low > high || high >= sectors {
@@ -147,7 +147,7 @@ fn track_patterns(given: &Given<'_>) -> Result<Vec<TrackPattern>, InputError> {
             return Err(given.refuse(expected));
         }
         let (low, high) = (narrow(given, low)?, narrow(given, high)?);
-        patterns.push(TrackPattern { low, high, sectors_per_track: narrow(given, sectors)? });
+        patterns.push(TrackPatternParam { low, high, sectors_per_track: narrow(given, sectors)? });
     }
     Ok(patterns)
 }
@@ -156,7 +156,7 @@ fn slips(given: &Given<'_>) -> Result<Vec<(u64, u64)>, InputError> {
     Ok(groups(given, "position, blocks")?.into_iter().map(|[at, blocks]| (at, blocks)).collect())
 }
 
-fn remaps(given: &Given<'_>) -> Result<Vec<G4Remap>, InputError> {
+fn remaps(given: &Given<'_>) -> Result<Vec<G4RemapParam>, InputError> {
     let mut remaps = Vec::new();
     for [lbn, length, cylinder, head, sector, sectors] in
         groups(given, "block, length, cylinder, head, sector, sectors per track")?
@@ -166,7 +166,7 @@ fn remaps(given: &Given<'_>) -> Result<Vec<G4Remap>, InputError> {
         if sectors_per_track == 0 || sector >= sectors_per_track {
             return Err(given.refuse(format!("sectors below the {sectors_per_track} of their track, not {sector}")));
         }
-        remaps.push(G4Remap { lbn, length, cylinder, head, sector, sectors_per_track });
+        remaps.push(G4RemapParam { lbn, length, cylinder, head, sector, sectors_per_track });
     }
     Ok(remaps)
 }

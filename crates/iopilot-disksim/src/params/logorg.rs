@@ -45,7 +45,7 @@ choices! {
 
 choices! {
     /// Which copy a read goes to.
-    CopyChoice {
+    CopyChoiceParam {
         /// The first.
         Primary = "1", "the first copy";
         /// Any.
@@ -95,7 +95,7 @@ module! {
         /// Copies; redundancy `Shadowed`.
         number_of_copies: u32 = "Number of copies", whole(1..=65_536);
         /// Which copy a read goes to.
-        copy_choice_on_read: CopyChoice = "Copy choice on read", choice;
+        copy_choice_on_read: CopyChoiceParam = "Copy choice on read", choice;
         /// The share of the devices from which on a write reconstructs the parity.
         rmw_vs_reconstruct: f64 = "RMW vs. reconstruct", fraction;
         /// Blocks of parity on one device in a row; redundancy `Parity_rotated`.

@@ -6,7 +6,7 @@ use iopilot_block::InputError;
 
 /// A random variable.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Distribution {
+pub enum RandomDistribution {
     /// Any value between two.
     Uniform {
         /// The lower one.
@@ -47,7 +47,7 @@ pub enum Distribution {
 }
 
 /// `[ kind, number, number ]`
-fn distribution(given: &Given<'_>) -> Result<Distribution, InputError> {
+fn distribution(given: &Given<'_>) -> Result<RandomDistribution, InputError> {
     const KINDS: &str = "[ uniform, min, max ], [ normal, mean, deviation ], [ exponential, base, mean ], \
         [ poisson, base, mean ] or [ twovalue, default, second, probability ]";
     let mut items = given.items()?;
@@ -55,12 +55,12 @@ fn distribution(given: &Given<'_>) -> Result<Distribution, InputError> {
     let name = kind.text().map_err(|_| kind.refuse(KINDS))?;
     let numbers = items.map(|item| real(-1e15..=1e15)(&item)).collect::<Result<Vec<_>, _>>()?;
     let distribution = match (name, numbers.as_slice()) {
-        ("uniform", &[min, max]) if min <= max => Distribution::Uniform { min, max },
-        ("normal", &[mean, deviation]) if deviation >= 0.0 => Distribution::Normal { mean, deviation },
-        ("exponential", &[base, mean]) if mean >= 0.0 => Distribution::Exponential { base, mean },
-        ("poisson", &[base, mean]) if mean >= 0.0 => Distribution::Poisson { base, mean },
+        ("uniform", &[min, max]) if min <= max => RandomDistribution::Uniform { min, max },
+        ("normal", &[mean, deviation]) if deviation >= 0.0 => RandomDistribution::Normal { mean, deviation },
+        ("exponential", &[base, mean]) if mean >= 0.0 => RandomDistribution::Exponential { base, mean },
+        ("poisson", &[base, mean]) if mean >= 0.0 => RandomDistribution::Poisson { base, mean },
         ("twovalue", &[default, second, probability]) if (0.0..=1.0).contains(&probability) => {
-            Distribution::TwoValue { default, second, probability }
+            RandomDistribution::TwoValue { default, second, probability }
         }
         ("uniform" | "normal" | "exponential" | "poisson" | "twovalue", _) => {
             let expected = format!("{KINDS}, with min at most max, no negative mean or deviation, a probability");
@@ -72,13 +72,15 @@ fn distribution(given: &Given<'_>) -> Result<Distribution, InputError> {
 }
 
 /// A distribution of times, which has values that are not negative.
-fn times(given: &Given<'_>) -> Result<Distribution, InputError> {
+fn times(given: &Given<'_>) -> Result<RandomDistribution, InputError> {
     let times = distribution(given)?;
     let never = match times {
-        Distribution::Uniform { max, .. } => max < 0.0,
-        Distribution::Normal { mean, deviation } => mean < -3.0 * deviation,
-        Distribution::Exponential { base, mean } | Distribution::Poisson { base, mean } => base < 0.0 && mean == 0.0,
-        Distribution::TwoValue { default, second, probability } => {
+        RandomDistribution::Uniform { max, .. } => max < 0.0,
+        RandomDistribution::Normal { mean, deviation } => mean < -3.0 * deviation,
+        RandomDistribution::Exponential { base, mean } | RandomDistribution::Poisson { base, mean } => {
+            base < 0.0 && mean == 0.0
+        }
+        RandomDistribution::TwoValue { default, second, probability } => {
             (default < 0.0 || probability == 1.0) && (second < 0.0 || probability == 0.0)
         }
     };
@@ -136,17 +138,17 @@ module! {
         /// Of a request the process waits for after a while.
         probability_of_time_limited_request: f64 = "Probability of time-limited request", fraction;
         /// That while, ms.
-        time_limited_think_times: Distribution = "Time-limited think times", times;
+        time_limited_think_times: RandomDistribution = "Time-limited think times", times;
         /// Before a request that is neither sequential nor local, ms.
-        general_inter_arrival_times: Distribution = "General inter-arrival times", times;
+        general_inter_arrival_times: RandomDistribution = "General inter-arrival times", times;
         /// Before a sequential request, ms.
-        sequential_inter_arrival_times: Distribution = "Sequential inter-arrival times", times;
+        sequential_inter_arrival_times: RandomDistribution = "Sequential inter-arrival times", times;
         /// Before a local request, ms.
-        local_inter_arrival_times: Distribution = "Local inter-arrival times", times;
+        local_inter_arrival_times: RandomDistribution = "Local inter-arrival times", times;
         /// From the start of a request to that of a local one, blocks.
-        local_distances: Distribution = "Local distances", distribution;
+        local_distances: RandomDistribution = "Local distances", distribution;
         /// Lengths, blocks.
-        sizes: Distribution = "Sizes", distribution;
+        sizes: RandomDistribution = "Sizes", distribution;
     }
 }
 

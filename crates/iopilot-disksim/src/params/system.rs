@@ -6,7 +6,7 @@ use super::{
     IodriverStats, Iomap, Ioqueue, Iosim, LayoutG1, LayoutG1Zone, LayoutG2, LayoutG2Zone, LayoutG4, Logorg, MechG1, Pf,
     PfStats, Simpledisk, Stats, Syncset, Synthgen, Synthio, topology,
 };
-use crate::parse::{Block, Files, Node, Place, Spec, Value, expected_name};
+use crate::parse::{Block, FileLine, Files, Node, Spec, Value, expected_name};
 use iopilot_block::InputError;
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub struct Named<T> {
     /// The name.
     pub name: String,
     /// Where it stands.
-    pub place: Place,
+    pub place: FileLine,
     /// What the parameters were read from.
     pub block: Arc<Block>,
     /// The parameters.
@@ -143,7 +143,7 @@ impl System {
 
     fn check_references(&self, spec: &Spec) -> Result<(), InputError> {
         let is_device = |name: &str| self.device(name).is_some();
-        let refuse = |place: Place, field: &str, name: &str, what: &str| {
+        let refuse = |place: FileLine, field: &str, name: &str, what: &str| {
             let known = self.devices().map(|d| d.name.as_str());
             spec.files.refuse(place, field, name, expected_name(what, name, known))
         };

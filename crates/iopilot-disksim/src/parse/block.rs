@@ -1,6 +1,6 @@
 //! [`Block`] and [`Value`]: what a parameter file holds.
 
-use super::files::Place;
+use super::files::FileLine;
 use std::sync::Arc;
 
 /// What stands behind a parameter's `=`, or in a list.
@@ -13,7 +13,7 @@ pub enum Value {
     /// A word: a name, a policy, a file.
     Word(Arc<str>),
     /// `[ ... ]`, ranges of names already written out.
-    List(Vec<(Place, Value)>),
+    List(Vec<(FileLine, Value)>),
     /// `type { ... }` or `type name { ... }`.
     Block(Arc<Block>),
     /// `type name [ ... ]`, a node of a topology.
@@ -40,7 +40,7 @@ pub struct Param {
     /// Its name, words joined by one space.
     pub name: Arc<str>,
     /// Where the name stands.
-    pub place: Place,
+    pub place: FileLine,
     /// Its value.
     pub value: Arc<Value>,
 }
@@ -53,7 +53,7 @@ pub struct Block {
     /// Its name; `None` where it has none.
     pub name: Option<Arc<str>>,
     /// Where its type stands.
-    pub place: Place,
+    pub place: FileLine,
     /// Its parameters as written, behind those it inherits and does not repeat.
     pub params: Vec<Param>,
 }
@@ -81,7 +81,7 @@ pub struct Node {
     /// The instance.
     pub name: Arc<str>,
     /// Where its type stands.
-    pub place: Place,
+    pub place: FileLine,
     /// What is attached to it.
     pub children: Vec<Node>,
 }

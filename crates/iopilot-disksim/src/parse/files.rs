@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 /// Where something stands: a file of [`Files`] and a line, counted from 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct FileLine {
     pub(super) file: u32,
     pub(super) line: u32,
 }
 
-impl Place {
+impl FileLine {
     /// The line, counted from 1.
     pub fn line(self) -> u64 {
         u64::from(self.line)
@@ -40,14 +40,14 @@ impl Files {
     }
 
     /// The file of `place`, as errors call it.
-    pub fn name(&self, place: Place) -> &str {
+    pub fn name(&self, place: FileLine) -> &str {
         self.names.get(place.file as usize).map_or("", String::as_str)
     }
 
     /// The error: at `place`, `field` is `got`, not `expected`.
     pub fn refuse(
         &self,
-        place: Place,
+        place: FileLine,
         field: impl Into<String>,
         got: impl Into<String>,
         expected: impl Into<String>,
@@ -61,7 +61,7 @@ impl Files {
     ///
     /// # Errors
     /// Where there is none, and where the text came from no file.
-    pub fn find(&self, place: Place, field: &str, name: &str) -> Result<PathBuf, InputError> {
+    pub fn find(&self, place: FileLine, field: &str, name: &str) -> Result<PathBuf, InputError> {
         let folder = self.folders.get(place.file as usize).and_then(Option::as_deref);
         let Some(folder) = folder else {
             return Err(self.refuse(place, field, name, "no file name in a text that is not a file"));

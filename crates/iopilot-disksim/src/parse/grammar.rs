@@ -3,7 +3,7 @@
 mod take;
 
 use super::block::{Block, Node, Param, Value};
-use super::files::Place;
+use super::files::FileLine;
 use super::input::Input;
 use super::lexer::Kind;
 use super::modules::{MODULES, module};
@@ -17,7 +17,7 @@ use std::sync::Arc;
 const MAX_NAMES: u64 = 1 << 16;
 
 /// A word and where it stands.
-type Named = (Arc<str>, Place);
+type Named = (Arc<str>, FileLine);
 
 /// The parser.
 pub(super) struct Grammar {
@@ -86,7 +86,7 @@ impl Grammar {
         };
         self.mark(b'{', "", "{ and the parameters")?;
         let inherited = params.len();
-        let mut own: HashMap<Arc<str>, Place> = HashMap::new();
+        let mut own: HashMap<Arc<str>, FileLine> = HashMap::new();
         let mut positions: HashMap<Arc<str>, usize> = params.iter().map(|p| p.name.clone()).zip(0..).collect();
         if !self.at_mark(b'}')? {
             loop {
@@ -143,7 +143,7 @@ impl Grammar {
     }
 
     /// A value, and where it begins.
-    fn value(&mut self, field: &str) -> Result<(Place, Value), InputError> {
+    fn value(&mut self, field: &str) -> Result<(FileLine, Value), InputError> {
         const WHAT: &str = "a number, a word, a list or a block";
         let Some(token) = self.input.peek()? else { return Err(self.input.unexpected(field, WHAT)) };
         let value = match token.kind {
@@ -159,7 +159,7 @@ impl Grammar {
     }
 
     /// A word, `type { ... }`, `type name { ... }` or `type name [ ... ]`.
-    fn word_or_block(&mut self, field: &str) -> Result<(Place, Value), InputError> {
+    fn word_or_block(&mut self, field: &str) -> Result<(FileLine, Value), InputError> {
         let first = self.word(field, "a value")?;
         let place = first.1;
         if self.at_mark(b'{')? {
@@ -213,7 +213,13 @@ impl Grammar {
 
     /// The names of `first .. last`, of which there may be so many that with the `before` there the list stays
     /// within its bound.
-    fn range(&mut self, field: &str, place: Place, first: &Value, before: usize) -> Result<Vec<Arc<str>>, InputError> {
+    fn range(
+        &mut self,
+        field: &str,
+        place: FileLine,
+        first: &Value,
+        before: usize,
+    ) -> Result<Vec<Arc<str>>, InputError> {
         self.input.next()?;
         let (last, _) = self.any_word(field, "the last name of a range")?;
         let bounds = match first {

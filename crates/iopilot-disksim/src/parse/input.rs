@@ -1,6 +1,6 @@
 //! [`Input`]: the tokens of a file and of the files it includes, as one stream.
 
-use super::files::{Files, Place};
+use super::files::{FileLine, Files};
 use super::lexer::{Kind, Lexer, Token};
 use iopilot_block::InputError;
 use std::path::{Path, PathBuf};
@@ -33,10 +33,10 @@ pub(super) struct Input {
     texts: Vec<String>,
     stack: Vec<Frame>,
     /// Where the brackets opened that are not closed yet.
-    brackets: Vec<(u8, Place)>,
+    brackets: Vec<(u8, FileLine)>,
     peeked: Option<Token>,
     /// Where the last token stood.
-    last: Place,
+    last: FileLine,
 }
 
 impl Input {
@@ -56,7 +56,7 @@ impl Input {
 
     fn empty(files: Files) -> Self {
         let (texts, stack, brackets) = (Vec::new(), Vec::new(), Vec::new());
-        Self { files, texts, stack, brackets, peeked: None, last: Place::default() }
+        Self { files, texts, stack, brackets, peeked: None, last: FileLine::default() }
     }
 
     fn push(&mut self, text: String, name: String, folder: Option<PathBuf>, path: Option<PathBuf>) {
@@ -122,7 +122,7 @@ impl Input {
     }
 
     /// The text ends at `place`, where `expected` is missing.
-    fn truncated(&self, place: Place, field: &str, expected: &str) -> InputError {
+    fn truncated(&self, place: FileLine, field: &str, expected: &str) -> InputError {
         let expected = match self.brackets.last() {
             Some(&(mark, open)) => {
                 let close = if mark == b'{' { '}' } else { ']' };

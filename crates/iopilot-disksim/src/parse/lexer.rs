@@ -1,6 +1,6 @@
 //! Tokens of one text.
 
-use super::files::Place;
+use super::files::FileLine;
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,7 +21,7 @@ pub(super) enum Kind {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Token {
     pub(super) kind: Kind,
-    pub(super) place: Place,
+    pub(super) place: FileLine,
     /// Bytes of its file.
     pub(super) start: usize,
     pub(super) end: usize,
@@ -31,15 +31,15 @@ pub(super) struct Token {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lexer {
     at: usize,
-    place: Place,
+    place: FileLine,
 }
 
 impl Lexer {
     pub(super) fn new(file: u32) -> Self {
-        Self { at: 0, place: Place { file, line: 1 } }
+        Self { at: 0, place: FileLine { file, line: 1 } }
     }
 
-    pub(super) fn place(&self) -> Place {
+    pub(super) fn place(&self) -> FileLine {
         self.place
     }
 

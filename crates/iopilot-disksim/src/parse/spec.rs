@@ -1,7 +1,7 @@
 //! [`Spec`]: everything a parameter file says.
 
 use super::block::{Block, Node};
-use super::files::{Files, Place};
+use super::files::{FileLine, Files};
 use super::grammar::Grammar;
 use super::input::Input;
 use iopilot_block::InputError;
@@ -29,7 +29,7 @@ pub struct Instance {
     /// Its name.
     pub name: Arc<str>,
     /// Where the name, or the range it is part of, stands.
-    pub place: Place,
+    pub place: FileLine,
     /// Its parameters, with the overrides that apply to it alone.
     pub block: Arc<Block>,
 }

@@ -4,7 +4,8 @@ use super::driver::Driver;
 use super::iomap::{IoMap, Mapping};
 use super::load::{Load, TraceLoad};
 use super::organisation::{
-    Addressing, CopyChoice, Organisation, OrganisationConfig, ParityRotation, Redundancy, Spread,
+    Addressing, BlockSpread, LogicalCopyChoice, LogicalOrganisation, LogicalRedundancy, OrganisationConfig,
+    ParityRotation,
 };
 use super::processors::{LoadConfig, Processors};
 use super::queue::queue_config;
@@ -13,7 +14,7 @@ use super::subsystem::{Built, average_cylinder, subsystem};
 use super::trace::TraceInput;
 use super::{Generator, GeneratorConfig, Rand48, RunError};
 use crate::params::{self, AddressingMode, ComponentKind, DistributionScheme, RedundancyScheme, System};
-use crate::parse::{Place, Spec};
+use crate::parse::{FileLine, Spec};
 use iopilot_block::{InputError, Nanos};
 use iopilot_device::Target;
 use iopilot_sched::IoQueueConfig;
@@ -30,7 +31,7 @@ pub(super) struct Assembled {
 
 /// What the command line adds to a file.
 #[derive(Debug, Default)]
-pub struct RunOptions {
+pub struct SystemOptions {
     /// The seed, instead of the file's.
     pub seed: Option<u32>,
 }
@@ -40,7 +41,7 @@ pub(super) fn assemble(
     spec: &Spec,
     system: &System,
     trace: Option<TraceInput>,
-    options: &RunOptions,
+    options: &SystemOptions,
 ) -> Result<Assembled, RunError> {
     let (tree, built) = subsystem(spec, system)?;
     let driver_component = built.driver;
@@ -80,7 +81,7 @@ pub(super) fn assemble(
 /// Refuses a policy that needs positions where the device knows none.
 pub(super) fn check_positions(
     system: &System,
-    place: Place,
+    place: FileLine,
     queue: &IoQueueConfig,
     known: bool,
     device: &str,
@@ -132,7 +133,7 @@ fn global(system: &System) -> Result<(WarmUp, Option<Log>), RunError> {
     Ok((warm_up, log))
 }
 
-fn organisations(system: &System, built: &Built, capacities: &[u64]) -> Result<Vec<Organisation>, InputError> {
+fn organisations(system: &System, built: &Built, capacities: &[u64]) -> Result<Vec<LogicalOrganisation>, InputError> {
     if system.logorgs.is_empty() {
         return Err(InputError::new("disksim_logorg", "none", "a logical organisation for every request"));
     }
@@ -154,32 +155,32 @@ fn organisations(system: &System, built: &Built, capacities: &[u64]) -> Result<V
             return Err(refuse("devices", &got, "devices no smaller than the first".into()));
         }
         let spread = match p.distribution_scheme {
-            DistributionScheme::Asis => Spread::AsIs,
+            DistributionScheme::Asis => BlockSpread::AsIs,
             DistributionScheme::Striped if p.stripe_unit > blocks => {
                 let expected = format!("at most the {blocks} blocks of a device");
                 return Err(refuse("Stripe unit", &p.stripe_unit.to_string(), expected));
             }
-            DistributionScheme::Striped => Spread::Striped(p.stripe_unit),
-            DistributionScheme::Random => Spread::Random,
-            DistributionScheme::Ideal => Spread::Ideal,
+            DistributionScheme::Striped => BlockSpread::Striped(p.stripe_unit),
+            DistributionScheme::Random => BlockSpread::Random,
+            DistributionScheme::Ideal => BlockSpread::Ideal,
         };
-        let parity = |rotation, rows| Redundancy::Parity {
+        let parity = |rotation, rows| LogicalRedundancy::Parity {
             rotation,
             rows,
             read_modify_write: p.rmw_vs_reconstruct,
             synchronous: p.synch_writes_for_safety,
         };
         let redundancy = match p.redundancy_scheme {
-            RedundancyScheme::Noredun => Redundancy::None,
-            RedundancyScheme::Shadowed => Redundancy::Shadowed {
+            RedundancyScheme::Noredun => LogicalRedundancy::None,
+            RedundancyScheme::Shadowed => LogicalRedundancy::Shadowed {
                 copies: p.number_of_copies as usize,
                 choice: match p.copy_choice_on_read {
-                    params::CopyChoice::Primary => CopyChoice::Primary,
-                    params::CopyChoice::Random => CopyChoice::Random,
-                    params::CopyChoice::RoundRobin => CopyChoice::RoundRobin,
-                    params::CopyChoice::ShortestDistance => CopyChoice::Nearest,
-                    params::CopyChoice::ShortestQueue => CopyChoice::ShortestQueue,
-                    params::CopyChoice::ShortestQueueDistance => CopyChoice::ShortestQueueThenNearest,
+                    params::CopyChoiceParam::Primary => LogicalCopyChoice::Primary,
+                    params::CopyChoiceParam::Random => LogicalCopyChoice::Random,
+                    params::CopyChoiceParam::RoundRobin => LogicalCopyChoice::RoundRobin,
+                    params::CopyChoiceParam::ShortestDistance => LogicalCopyChoice::Nearest,
+                    params::CopyChoiceParam::ShortestQueue => LogicalCopyChoice::ShortestQueue,
+                    params::CopyChoiceParam::ShortestQueueDistance => LogicalCopyChoice::ShortestQueueThenNearest,
                 },
             },
             RedundancyScheme::ParityDisk => parity(ParityRotation::LastDevice, 1),
@@ -198,7 +199,14 @@ fn organisations(system: &System, built: &Built, capacities: &[u64]) -> Result<V
             AddressingMode::Array => Addressing::Array,
         };
         let name = logorg.name.clone();
-        all.push(Organisation::new(OrganisationConfig { name, addressing, spread, redundancy, devices, blocks }));
+        all.push(LogicalOrganisation::new(OrganisationConfig {
+            name,
+            addressing,
+            spread,
+            redundancy,
+            devices,
+            blocks,
+        }));
     }
     Ok(all)
 }

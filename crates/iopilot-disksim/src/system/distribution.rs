@@ -1,9 +1,9 @@
 //! Drawing from the distributions of the synthetic load.
 
-use crate::params::Distribution;
+use crate::params::RandomDistribution;
 use crate::system::Rand48;
 
-impl Distribution {
+impl RandomDistribution {
     /// The next value. How many numbers it takes from `random`, and in which order, is DiskSim's.
     pub fn draw(&self, random: &mut Rand48) -> f64 {
         match *self {
@@ -50,7 +50,7 @@ fn poisson(mean: f64, random: &mut Rand48) -> f64 {
 mod tests {
     use super::*;
 
-    fn mean_and_deviation(d: Distribution) -> (f64, f64) {
+    fn mean_and_deviation(d: RandomDistribution) -> (f64, f64) {
         let mut random = Rand48::new(7);
         let values: Vec<f64> = (0..200_000).map(|_| d.draw(&mut random)).collect();
         let mean = values.iter().sum::<f64>() / values.len() as f64;
@@ -61,11 +61,11 @@ mod tests {
     #[test]
     fn means_and_deviations_are_those_of_the_text_books() {
         for (d, mean, deviation) in [
-            (Distribution::Uniform { min: 2.0, max: 6.0 }, 4.0, (16.0f64 / 12.0).sqrt()),
-            (Distribution::Normal { mean: 30.0, deviation: 100.0 }, 30.0, 100.0),
-            (Distribution::Exponential { base: 1.0, mean: 8.0 }, 9.0, 8.0),
-            (Distribution::Poisson { base: 10.0, mean: 4.0 }, 14.0, 2.0),
-            (Distribution::TwoValue { default: 1.0, second: 5.0, probability: 0.25 }, 2.0, 3.0f64.sqrt()),
+            (RandomDistribution::Uniform { min: 2.0, max: 6.0 }, 4.0, (16.0f64 / 12.0).sqrt()),
+            (RandomDistribution::Normal { mean: 30.0, deviation: 100.0 }, 30.0, 100.0),
+            (RandomDistribution::Exponential { base: 1.0, mean: 8.0 }, 9.0, 8.0),
+            (RandomDistribution::Poisson { base: 10.0, mean: 4.0 }, 14.0, 2.0),
+            (RandomDistribution::TwoValue { default: 1.0, second: 5.0, probability: 0.25 }, 2.0, 3.0f64.sqrt()),
         ] {
             let (m, s) = mean_and_deviation(d);
             assert!((m - mean).abs() < 0.01 * mean.max(deviation), "{d:?}: mean {m}");

@@ -1,6 +1,6 @@
 //! [`Generator`]: the requests of one synthetic process (DiskSim's `synthgen`).
 
-use crate::params::Distribution;
+use crate::params::RandomDistribution;
 use crate::system::Rand48;
 use iopilot_block::{Criticality, Op};
 
@@ -24,17 +24,17 @@ pub struct GeneratorConfig {
     /// Probability that the process waits for it after some more computation.
     pub time_limited: f64,
     /// That computation.
-    pub time_limit: Distribution,
+    pub time_limit: RandomDistribution,
     /// Time before a request that is neither sequential nor local.
-    pub general_interarrival: Distribution,
+    pub general_interarrival: RandomDistribution,
     /// Time before a sequential request.
-    pub sequential_interarrival: Distribution,
+    pub sequential_interarrival: RandomDistribution,
     /// Time before a local request.
-    pub local_interarrival: Distribution,
+    pub local_interarrival: RandomDistribution,
     /// Distance of a local request's start from that of the one before.
-    pub local_distance: Distribution,
+    pub local_distance: RandomDistribution,
     /// Sizes.
-    pub size: Distribution,
+    pub size: RandomDistribution,
 }
 
 /// A request as a generator draws it.
@@ -165,6 +165,6 @@ impl Generator {
 }
 
 /// A time of at least zero.
-pub(crate) fn time(distribution: &Distribution, random: &mut Rand48) -> Option<f64> {
+pub(crate) fn time(distribution: &RandomDistribution, random: &mut Rand48) -> Option<f64> {
     (0..PATIENCE).map(|_| distribution.draw(random)).find(|&t| t >= 0.0)
 }

@@ -1,4 +1,4 @@
-//! [`Organisation`]: a logical organisation of devices (DiskSim's `logorg`), which turns a request into accesses to
+//! [`LogicalOrganisation`]: a logical organisation of devices (DiskSim's `logorg`), which turns a request into accesses to
 //! devices.
 //!
 //! These are DiskSim's own rules, down to what a parity update reads; `iopilot_device`'s arrays are the general ones.
@@ -9,7 +9,7 @@ mod plan;
 mod striped;
 
 pub use parity::ParityRotation;
-pub use plan::{Access, Plan};
+pub use plan::{Access, AccessPlan};
 
 use crate::system::Rand48;
 use iopilot_block::Op;
@@ -25,7 +25,7 @@ pub enum Addressing {
 
 /// How blocks are laid over the devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Spread {
+pub enum BlockSpread {
     /// As they are addressed.
     AsIs,
     /// In units of so many blocks, one device after the other.
@@ -38,7 +38,7 @@ pub enum Spread {
 
 /// Which copy a read goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CopyChoice {
+pub enum LogicalCopyChoice {
     /// The first.
     Primary,
     /// Any.
@@ -55,7 +55,7 @@ pub enum CopyChoice {
 
 /// What is stored beside the data.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Redundancy {
+pub enum LogicalRedundancy {
     /// Nothing.
     None,
     /// Copies: copy j of data device d is device d + j n, with n data devices.
@@ -63,7 +63,7 @@ pub enum Redundancy {
         /// How many; divides the number of devices.
         copies: usize,
         /// Which one is read.
-        choice: CopyChoice,
+        choice: LogicalCopyChoice,
     },
     /// Parity of each row of units.
     Parity {
@@ -79,7 +79,7 @@ pub enum Redundancy {
     },
 }
 
-/// The parameters of an [`Organisation`].
+/// The parameters of an [`LogicalOrganisation`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct OrganisationConfig {
     /// Its name.
@@ -87,9 +87,9 @@ pub struct OrganisationConfig {
     /// What requests name.
     pub addressing: Addressing,
     /// Where blocks lie.
-    pub spread: Spread,
+    pub spread: BlockSpread,
     /// What is stored beside them.
-    pub redundancy: Redundancy,
+    pub redundancy: LogicalRedundancy,
     /// The devices, as the driver numbers them.
     pub devices: Vec<u32>,
     /// Blocks of each device.
@@ -107,7 +107,7 @@ pub trait Queues {
 
 /// A logical organisation of devices.
 #[derive(Clone, Debug)]
-pub struct Organisation {
+pub struct LogicalOrganisation {
     config: OrganisationConfig,
     /// Devices that hold data addresses: all but copies and a parity device's.
     data: u64,
@@ -116,14 +116,14 @@ pub struct Organisation {
     rows: parity::Rows,
 }
 
-impl Organisation {
+impl LogicalOrganisation {
     /// An organisation whose configuration was checked.
     pub fn new(config: OrganisationConfig) -> Self {
         let n = config.devices.len() as u64;
         let data = match config.redundancy {
-            Redundancy::None => n,
-            Redundancy::Shadowed { copies, .. } => n / copies as u64,
-            Redundancy::Parity { .. } => n - 1,
+            LogicalRedundancy::None => n,
+            LogicalRedundancy::Shadowed { copies, .. } => n / copies as u64,
+            LogicalRedundancy::Parity { .. } => n - 1,
         };
         Self { config, data, turn: 0, extents: Vec::new(), rows: parity::Rows::default() }
     }
@@ -136,7 +136,7 @@ impl Organisation {
     /// Data blocks that requests may address, over all devices.
     pub fn capacity(&self) -> u64 {
         match self.config.redundancy {
-            Redundancy::Parity { rotation, .. } if rotation != ParityRotation::LastDevice => {
+            LogicalRedundancy::Parity { rotation, .. } if rotation != ParityRotation::LastDevice => {
                 let n = self.config.devices.len() as f64;
                 // As DiskSim rounds it: per device, then times the devices.
                 (self.config.blocks as f64 * (n - 1.0) / n) as u64 * self.config.devices.len() as u64
@@ -147,15 +147,15 @@ impl Organisation {
 
     /// Where in the organisation a request to `device` at `lba` begins, where it lies in it; `index` is the
     /// organisation's own place among all.
-    pub fn locate(&self, index: u32, device: u32, lba: u64, sectors: u32) -> Option<Place> {
+    pub fn locate(&self, index: u32, device: u32, lba: u64, sectors: u32) -> Option<LogicalPlace> {
         match self.config.addressing {
             Addressing::Array => {
                 let inside = device == index && lba + u64::from(sectors) <= self.capacity();
-                inside.then_some(Place { part: 0, lba })
+                inside.then_some(LogicalPlace { part: 0, lba })
             }
             Addressing::Parts => {
                 let part = self.config.devices.iter().position(|&d| d == device)?;
-                (lba + u64::from(sectors) <= self.config.blocks).then_some(Place { part, lba })
+                (lba + u64::from(sectors) <= self.config.blocks).then_some(LogicalPlace { part, lba })
             }
         }
     }
@@ -163,20 +163,22 @@ impl Organisation {
     /// Plans the accesses for `sectors` blocks at `place`.
     pub fn plan(
         &mut self,
-        place: Place,
+        place: LogicalPlace,
         sectors: u32,
         op: Op,
         queues: &dyn Queues,
         random: &mut Rand48,
-        plan: &mut Plan,
+        plan: &mut AccessPlan,
     ) {
         plan.clear();
         let lba = match (self.config.addressing, self.config.spread) {
-            (Addressing::Parts, Spread::Striped(_)) => place.part as u64 * self.config.blocks + place.lba,
+            (Addressing::Parts, BlockSpread::Striped(_)) => place.part as u64 * self.config.blocks + place.lba,
             _ => place.lba,
         };
-        if let (Redundancy::Parity { rotation, rows, read_modify_write, synchronous }, Spread::Striped(unit)) =
-            (self.config.redundancy, self.config.spread)
+        if let (
+            LogicalRedundancy::Parity { rotation, rows, read_modify_write, synchronous },
+            BlockSpread::Striped(unit),
+        ) = (self.config.redundancy, self.config.spread)
         {
             let layout = parity::Layout {
                 unit,
@@ -190,20 +192,20 @@ impl Organisation {
         } else {
             self.extents.clear();
             match self.config.spread {
-                Spread::AsIs => {
+                BlockSpread::AsIs => {
                     self.extents.push(striped::Extent { device: place.part as u64, lba, sectors: u64::from(sectors) });
                 }
-                Spread::Striped(unit) => {
+                BlockSpread::Striped(unit) => {
                     let layout = striped::Layout { unit, devices: self.data, blocks: self.config.blocks };
                     layout.extents(lba, u64::from(sectors), &mut self.extents);
                 }
-                Spread::Random => {
+                BlockSpread::Random => {
                     let device = random.below(self.data as usize) as u64;
                     // Blocks mean nothing here, but they have to be on the device.
                     let lba = lba % self.config.blocks.saturating_sub(u64::from(sectors)).max(1);
                     self.extents.push(striped::Extent { device, lba, sectors: u64::from(sectors) });
                 }
-                Spread::Ideal => {
+                BlockSpread::Ideal => {
                     let device = self.turn as u64;
                     self.turn = (self.turn + 1) % self.data as usize;
                     // Blocks mean nothing here, but they have to be on the device.
@@ -212,7 +214,7 @@ impl Organisation {
                 }
             }
             match self.config.redundancy {
-                Redundancy::Shadowed { copies, choice } => {
+                LogicalRedundancy::Shadowed { copies, choice } => {
                     let set = copies::Copies { copies, data: self.data, devices: &self.config.devices, choice };
                     set.plan(&self.extents, op, queues, random, &mut self.turn, plan);
                 }
@@ -227,7 +229,7 @@ impl Organisation {
 
 /// Where a request begins in an organisation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct LogicalPlace {
     /// Which of its devices, where requests name devices.
     pub part: usize,
     /// Block on the device or in the array.

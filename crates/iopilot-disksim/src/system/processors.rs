@@ -41,7 +41,7 @@ pub struct Issued {
 
 /// What [`Processors::advance`] came to.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Step {
+pub enum LoadStep {
     /// A request is issued.
     Issue(Issued),
     /// A process now waits for this operation.
@@ -143,34 +143,34 @@ impl Processors {
     }
 
     /// Does the one thing that is due at `now`, the time of [`Processors::next_event`].
-    pub fn advance(&mut self, now: Nanos) -> Step {
-        let Some(Scheduled { event: processor, .. }) = self.agenda.pop_due(now) else { return Step::Idle };
-        let Some(process) = self.running[processor] else { return Step::Nothing };
+    pub fn advance(&mut self, now: Nanos) -> LoadStep {
+        let Some(Scheduled { event: processor, .. }) = self.agenda.pop_due(now) else { return LoadStep::Idle };
+        let Some(process) = self.running[processor] else { return LoadStep::Nothing };
         let action = self.processes[process].script.pop_front();
         let step = match action {
             Some((_, Action::Issue(issued))) => {
                 if issued.request.criticality != Criticality::TimeNonCritical {
                     self.outstanding.insert(issued.operation);
                 }
-                Step::Issue(issued)
+                LoadStep::Issue(issued)
             }
             Some((_, Action::Wait(operation))) => {
                 if self.outstanding.contains(&operation) {
                     self.sleeping.insert(operation, process);
                     self.running[processor] = None;
                     self.dispatch(processor, now);
-                    return Step::Waiting(operation);
+                    return LoadStep::Waiting(operation);
                 }
-                Step::Nothing
+                LoadStep::Nothing
             }
             Some((_, Action::Generate)) | None => {
                 self.asked += 1;
                 if now >= self.config.end || self.asked >= self.config.requests {
-                    return Step::End;
+                    return LoadStep::End;
                 }
                 match self.generate(process) {
-                    Some(()) => Step::Nothing,
-                    None => return Step::Impossible(process),
+                    Some(()) => LoadStep::Nothing,
+                    None => return LoadStep::Impossible(process),
                 }
             }
         };

@@ -38,7 +38,7 @@ impl From<&Histogram> for Times {
 
 /// What one device did.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct DeviceReport {
+pub struct DeviceUse {
     /// Its name.
     pub name: String,
     /// Accesses that ended.
@@ -128,7 +128,7 @@ pub struct SystemReport {
     /// Of requests, from arrival to the end of their last access: DiskSim's "Overall I/O System Response time".
     pub overall: Overall,
     /// By device, in DiskSim's order.
-    pub devices: Vec<DeviceReport>,
+    pub devices: Vec<DeviceUse>,
     /// By logical organisation, in the order of definition.
     pub organisations: Vec<OrganisationReport>,
     /// Buses that have owners.
@@ -151,7 +151,7 @@ impl SystemReport {
             response.merge(&d.response);
             access.merge(&d.access);
             queue.merge(&d.queue);
-            DeviceReport {
+            DeviceUse {
                 name: name.clone(),
                 requests: d.reads + d.writes,
                 reads: d.reads,

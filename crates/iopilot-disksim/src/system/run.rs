@@ -2,7 +2,7 @@
 
 use crate::params::System;
 use crate::parse::Spec;
-use crate::system::build::{RunOptions, assemble};
+use crate::system::build::{SystemOptions, assemble};
 use crate::system::report::SystemReport;
 use crate::system::{RunError, TraceInput};
 use iopilot_block::InputError;
@@ -52,7 +52,7 @@ pub fn run_system(
     path: &Path,
     overrides: &[Override],
     trace: Option<TraceInput>,
-    options: &RunOptions,
+    options: &SystemOptions,
 ) -> Result<SystemRun, RunError> {
     let mut spec = Spec::load(path)?;
     for o in overrides {

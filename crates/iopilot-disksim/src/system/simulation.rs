@@ -3,8 +3,8 @@
 use crate::system::driver::{Driver, Sending};
 use crate::system::load::{Incoming, Load};
 use crate::system::measures::Measures;
-use crate::system::organisation::{Access, Organisation, Plan};
-use crate::system::processors::Step;
+use crate::system::organisation::{Access, AccessPlan, LogicalOrganisation};
+use crate::system::processors::LoadStep;
 use crate::system::{Rand48, RunError};
 use iopilot_block::{Criticality, EventQueue, Flags, InputError, Lba, Nanos, Op, RequestId, Sectors};
 use iopilot_device::{AnyTarget, Completion, DeviceRequest, Subsystem};
@@ -50,7 +50,7 @@ struct Logical {
     criticality: Criticality,
     operation: Option<u64>,
     remaining: u32,
-    plan: Plan,
+    plan: AccessPlan,
     /// Its accesses in the driver, for raising their priority.
     jobs: Vec<u32>,
 }
@@ -77,7 +77,7 @@ pub(super) struct Simulation {
     pub(super) capacities: Vec<u64>,
     pub(super) driver: Driver,
     pub(super) access_times: AccessTimes,
-    pub(super) organisations: Vec<Organisation>,
+    pub(super) organisations: Vec<LogicalOrganisation>,
     pub(super) load: Load,
     pub(super) random: Rand48,
     pub(super) measures: Measures,
@@ -112,7 +112,7 @@ impl Simulation {
         capacities: Vec<u64>,
         driver: Driver,
         access_times: AccessTimes,
-        organisations: Vec<Organisation>,
+        organisations: Vec<LogicalOrganisation>,
         load: Load,
         random: Rand48,
         warm_up: WarmUp,
@@ -200,15 +200,15 @@ impl Simulation {
     fn advance_load(&mut self, now: Nanos) -> Result<Option<Ending>, RunError> {
         let incoming = match &mut self.load {
             Load::Synthetic(processors) => match processors.advance(now) {
-                Step::Nothing => return Ok(None),
-                Step::Waiting(operation) => {
+                LoadStep::Nothing => return Ok(None),
+                LoadStep::Waiting(operation) => {
                     self.raise(operation);
                     return Ok(None);
                 }
-                Step::End => return Ok(Some(Ending::Load)),
-                Step::Idle => return Ok(Some(Ending::Idle)),
-                Step::Impossible(generator) => return Err(impossible(generator).into()),
-                Step::Issue(issued) => Incoming::from(issued),
+                LoadStep::End => return Ok(Some(Ending::Load)),
+                LoadStep::Idle => return Ok(Some(Ending::Idle)),
+                LoadStep::Impossible(generator) => return Err(impossible(generator).into()),
+                LoadStep::Issue(issued) => Incoming::from(issued),
             },
             Load::Trace(trace) => match trace.take() {
                 Some(incoming) => incoming,
@@ -256,7 +256,7 @@ impl Simulation {
                     criticality,
                     operation,
                     remaining: 0,
-                    plan: Plan::default(),
+                    plan: AccessPlan::default(),
                     jobs: Vec::new(),
                 });
                 self.logical.len() as u32 - 1

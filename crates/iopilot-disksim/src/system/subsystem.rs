@@ -226,11 +226,11 @@ fn simple_disk(disk: &Simpledisk) -> SimpleDisk {
     })
 }
 
-fn write_scheme(scheme: params::WriteScheme) -> WriteScheme {
+fn write_scheme(scheme: params::WriteSchemeParam) -> WriteScheme {
     match scheme {
-        params::WriteScheme::Synchronous => WriteScheme::Synchronous,
-        params::WriteScheme::WriteThrough => WriteScheme::WriteThrough,
-        params::WriteScheme::WriteBack => WriteScheme::WriteBack,
+        params::WriteSchemeParam::Synchronous => WriteScheme::Synchronous,
+        params::WriteSchemeParam::WriteThrough => WriteScheme::WriteThrough,
+        params::WriteSchemeParam::WriteBack => WriteScheme::WriteBack,
     }
 }
 
@@ -245,19 +245,19 @@ fn memory_cache(cache: &Cachemem) -> MemoryCacheModel {
         shared_read_locks: cache.shared_read_locks,
         max_request: narrow(cache.max_request_size),
         replacement: match cache.replacement_policy {
-            params::ReplacementPolicy::Fifo => ReplacementPolicy::Fifo,
-            params::ReplacementPolicy::SegmentedLru => ReplacementPolicy::SegmentedLru,
-            params::ReplacementPolicy::Random => ReplacementPolicy::Random,
-            params::ReplacementPolicy::Lifo => ReplacementPolicy::Lifo,
+            params::ReplacementPolicyParam::Fifo => ReplacementPolicy::Fifo,
+            params::ReplacementPolicyParam::SegmentedLru => ReplacementPolicy::SegmentedLru,
+            params::ReplacementPolicyParam::Random => ReplacementPolicy::Random,
+            params::ReplacementPolicyParam::Lifo => ReplacementPolicy::Lifo,
         },
         allocation: match cache.allocation_policy {
-            params::AllocationPolicy::Strict => AllocationPolicy::Strict,
-            params::AllocationPolicy::CleanFirst => AllocationPolicy::SkipDirty,
+            params::AllocationPolicyParam::Strict => AllocationPolicy::Strict,
+            params::AllocationPolicyParam::CleanFirst => AllocationPolicy::SkipDirty,
         },
         write_scheme: write_scheme(cache.write_scheme),
         flush: match cache.flush_policy {
-            params::FlushPolicy::OnDemand => FlushPolicy::OnDemand,
-            params::FlushPolicy::Periodic => FlushPolicy::Periodic(Nanos::from_millis_f64(cache.flush_period)),
+            params::FlushPolicyParam::OnDemand => FlushPolicy::OnDemand,
+            params::FlushPolicyParam::Periodic => FlushPolicy::Periodic(Nanos::from_millis_f64(cache.flush_period)),
         },
         idle_delay: cache.flush_idle_delay.map(Nanos::from_millis_f64),
         flush_cluster: narrow(cache.flush_max_line_cluster.max(1)),

@@ -1,6 +1,6 @@
 //! What typed parameters refuse, on a system of two tiny drives.
 
-use iopilot_disksim::params::{ComponentKind, CtlrCache, Distribution, System};
+use iopilot_disksim::params::{ComponentKind, CtlrCache, RandomDistribution, System};
 use iopilot_disksim::{Spec, load_drive};
 use std::path::Path;
 use tempfile::TempDir;
@@ -41,7 +41,7 @@ fn the_system_is_read_as_it_is() {
     let ComponentKind::Bus(bus) = &system.component("bus1").expect("it is there").params else { panic!() };
     assert_eq!((bus.read_block_transfer_time, bus.arbitration_time), (0.05, 0.0), "the rest is inherited");
     let generator = &system.synthio.as_ref().expect("it is there").generators[0];
-    assert_eq!(generator.general_inter_arrival_times, Distribution::Uniform { min: 0.0, max: 20.0 });
+    assert_eq!(generator.general_inter_arrival_times, RandomDistribution::Uniform { min: 0.0, max: 20.0 });
     let statdefs = &system.global.as_ref().expect("it is there").stat_definition_file.definitions;
     let seek = statdefs.as_ref().and_then(|s| s.get("Seek time")).expect("it is there");
     // Each edge is the one before, 10 more and half of its size more, cut to a whole number.

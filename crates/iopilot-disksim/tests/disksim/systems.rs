@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::data;
-use iopilot_disksim::system::{Override, RunOptions, SystemReport, TraceFormat, TraceInput, run_system};
+use iopilot_disksim::system::{Override, SystemOptions, SystemReport, TraceFormat, TraceInput, run_system};
 use std::path::Path;
 
 const QUEUE: &str = "disksim_ioqueue { Scheduling policy = 1, Cylinder mapping strategy = 0,
@@ -72,7 +72,7 @@ fn run_text(text: &str, trace: Option<&str>) -> Result<SystemReport, String> {
     let path = folder.path().join("system.parv");
     std::fs::write(&path, text).unwrap();
     let trace = trace.map(|text| TraceInput::from_text("trace", text, TraceFormat::Ascii));
-    run_system(&path, &[], trace, &RunOptions::default()).map(|run| run.report).map_err(|e| e.to_string())
+    run_system(&path, &[], trace, &SystemOptions::default()).map(|run| run.report).map_err(|e| e.to_string())
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn the_references_of_disksim_4() {
     let Some(folder) = runs() else { return };
     let reference = |name: &str, trace: Option<&str>, mean: f64, percent: f64| {
         let trace = trace.map(|t| TraceInput::open(&folder.join(t), TraceFormat::Ascii).unwrap());
-        let run = run_system(&folder.join(name), &[], trace, &RunOptions::default()).unwrap();
+        let run = run_system(&folder.join(name), &[], trace, &SystemOptions::default()).unwrap();
         let ours = run.report.response_ms.mean;
         assert!((ours / mean - 1.0).abs() < percent / 100.0, "{name}: {ours} ms, DiskSim {mean} ms");
     };
@@ -199,7 +199,7 @@ fn the_references_of_disksim_4() {
 fn overrides_reach_nested_blocks() {
     let Some(folder) = runs() else { return };
     let path: &Path = &folder.join("synthclosed.parv");
-    let set = |text: &str| run_system(path, &[text.parse::<Override>().unwrap()], None, &RunOptions::default());
+    let set = |text: &str| run_system(path, &[text.parse::<Override>().unwrap()], None, &SystemOptions::default());
     let fcfs = set("driver0:Scheduler:Scheduling policy=1").unwrap().report.response_ms.mean;
     let clook = set("driver0:Scheduler:Scheduling policy=3").unwrap().report.response_ms.mean;
     assert!(fcfs > 1.05 * clook, "{fcfs} {clook}");
@@ -227,7 +227,7 @@ fn every_policy_at_the_driver_and_on_board_serves_everything() {
         let pressed = ["Synthio:Number of I/O requests to generate=700", "Proc:Number of processors=30"];
         let all = pressed.iter().map(|&s| s.to_owned()).chain(settings.iter().cloned());
         let overrides: Vec<Override> = all.map(|o| o.parse().unwrap()).collect();
-        run_system(&path, &overrides, None, &RunOptions::default()).unwrap().report
+        run_system(&path, &overrides, None, &SystemOptions::default()).unwrap().report
     };
     let at_driver = |policy: u32| {
         with(&["driver0:Use queueing in subsystem=0".into(), format!("driver0:Scheduler:Scheduling policy={policy}")])

@@ -4,7 +4,7 @@ use super::Context;
 use crate::args::{Disksim, DisksimRun};
 use crate::render::{self, Alignment, Table};
 use iopilot_disksim::system::{
-    Override, RunError, RunOptions, SystemReport, Times, TraceFormat, TraceInput, run_system,
+    Override, RunError, SystemOptions, SystemReport, Times, TraceFormat, TraceInput, run_system,
 };
 use iopilot_render::Terminal;
 use std::fmt::Write;
@@ -18,7 +18,7 @@ pub(crate) fn run(command: &Disksim, context: &Context) -> anyhow::Result<String
         Some(path) => Some(TraceInput::open(path, trace_format(args, path)?)?),
         None => None,
     };
-    let options = RunOptions { seed: args.seed };
+    let options = SystemOptions { seed: args.seed };
     let run = run_system(&args.file, &overrides, trace, &options).map_err(|e| match e {
         RunError::Input(e) => anyhow::Error::from(e),
         RunError::Trace(e) => e.into(),

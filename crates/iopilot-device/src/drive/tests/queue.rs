@@ -119,8 +119,8 @@ prop_compose! {
 prop_compose! {
     fn reads()(
         ahead in prop::sample::select(vec![
-            ReadAhead::None, ReadAhead::Track, ReadAhead::Cylinder, ReadAhead::Segment, ReadAhead::Adaptive,
-            ReadAhead::WholeTrack,
+            ReadAheadRule::None, ReadAheadRule::Track, ReadAheadRule::Cylinder, ReadAheadRule::Segment, ReadAheadRule::Adaptive,
+            ReadAheadRule::WholeTrack,
         ]),
         min_ahead in prop::sample::select(vec![0u32, 5, 60]), max_ahead in prop::sample::select(vec![0u32, 30, 300]),
         keep in prop::sample::select(vec![KeepRequested::Drop, KeepRequested::Keep, KeepRequested::Overwrite]),

@@ -82,29 +82,29 @@ fn read_ahead_goes_as_far_as_it_is_told() {
         rig.read(then, 1, 100.0) < 100.001
     };
     let ahead = |ahead, max_ahead| move |read: &mut ReadModel| (read.ahead, read.max_ahead) = (ahead, max_ahead);
-    assert!(!hits(&ahead(ReadAhead::None, 0), 0, 10));
-    let segment = ahead(ReadAhead::Segment, 50);
+    assert!(!hits(&ahead(ReadAheadRule::None, 0), 0, 10));
+    let segment = ahead(ReadAheadRule::Segment, 50);
     assert!(hits(&segment, 0, 59) && !hits(&segment, 0, 60));
     assert!(hits(&segment, 80, 139));
-    let track = ahead(ReadAhead::Track, 150);
+    let track = ahead(ReadAheadRule::Track, 150);
     assert!(hits(&track, 80, 99) && !hits(&track, 80, 100));
-    let cylinder = ahead(ReadAhead::Cylinder, 150);
+    let cylinder = ahead(ReadAheadRule::Cylinder, 150);
     assert!(hits(&cylinder, 80, 199) && !hits(&cylinder, 80, 200));
     // The track of the block behind the request, and one more for a stream.
-    let adaptive = ahead(ReadAhead::Adaptive, 0);
+    let adaptive = ahead(ReadAheadRule::Adaptive, 0);
     assert!(hits(&adaptive, 80, 99) && !hits(&adaptive, 80, 100));
     assert!(hits(&adaptive, 95, 299) && !hits(&adaptive, 95, 300));
     // Without a maximum, what a segment (256 blocks) leaves.
-    assert!(hits(&ahead(ReadAhead::Segment, 0), 0, 255) && !hits(&ahead(ReadAhead::Segment, 0), 0, 256));
+    assert!(hits(&ahead(ReadAheadRule::Segment, 0), 0, 255) && !hits(&ahead(ReadAheadRule::Segment, 0), 0, 256));
     let overwrite = |read: &mut ReadModel| {
-        (read.ahead, read.keep) = (ReadAhead::Segment, KeepRequested::Overwrite);
+        (read.ahead, read.keep) = (ReadAheadRule::Segment, KeepRequested::Overwrite);
     };
     assert!(hits(&overwrite, 0, 265) && !hits(&overwrite, 0, 9));
 }
 
 #[test]
 fn a_partial_hit_waits_for_the_rest_of_it() {
-    let ahead = |m: &mut DriveModel| (m.read.ahead, m.read.max_ahead) = (ReadAhead::Segment, 40);
+    let ahead = |m: &mut DriveModel| (m.read.ahead, m.read.max_ahead) = (ReadAheadRule::Segment, 40);
     // Read-ahead is at block 20 at 2 ms: blocks 15 to 29 have all passed at 3 ms.
     let mut rig = Rig::new(ahead);
     assert_ms!(rig.read(0, 10, 0.0), 1.0);
@@ -125,7 +125,7 @@ fn a_partial_hit_waits_for_the_rest_of_it() {
 fn breaking_off_read_ahead_waits_for_the_sector_or_not() {
     let ends = |stop_in_sector| {
         let mut rig = Rig::new(|m| {
-            (m.read.ahead, m.read.max_ahead, m.read.stop_in_sector) = (ReadAhead::Segment, 90, stop_in_sector);
+            (m.read.ahead, m.read.max_ahead, m.read.stop_in_sector) = (ReadAheadRule::Segment, 90, stop_in_sector);
         });
         rig.read(0, 10, 0.0);
         // In sector 25, 3 ms before the seek would have to begin for sector 70 of cylinder 1 (4 turned on: 0.2 later).
@@ -139,7 +139,7 @@ fn breaking_off_read_ahead_waits_for_the_sector_or_not() {
     // of track 3, which starts at 0.4 turns, passes at 11.9 and 21.9.
     let edge = |stop_in_sector| {
         let mut rig = Rig::new(|m| {
-            (m.read.ahead, m.read.max_ahead, m.read.stop_in_sector) = (ReadAhead::Segment, 90, stop_in_sector);
+            (m.read.ahead, m.read.max_ahead, m.read.stop_in_sector) = (ReadAheadRule::Segment, 90, stop_in_sector);
             m.mechanics.seek = SeekCurve::Table(vec![(1, 2.05 * MS), (9, 5.0 * MS)]);
         });
         rig.read(50, 10, 0.0);
@@ -153,7 +153,7 @@ fn breaking_off_read_ahead_waits_for_the_sector_or_not() {
 #[test]
 fn minimum_read_ahead_goes_before_the_next_request() {
     let mut rig = Rig::new(|m| {
-        (m.read.ahead, m.read.max_ahead, m.read.min_ahead) = (ReadAhead::Segment, 80, 30);
+        (m.read.ahead, m.read.max_ahead, m.read.min_ahead) = (ReadAheadRule::Segment, 80, 30);
         m.buffer.segments = 2;
     });
     rig.read(0, 10, 0.0);

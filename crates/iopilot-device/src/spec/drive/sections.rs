@@ -2,7 +2,7 @@
 
 use super::layouts::{G1Spec, G2Spec, G4Spec};
 use super::queue::DriveQueueSpec;
-use crate::{FastWrite, KeepRequested, Preseek, ReadAhead};
+use crate::{FastWrite, KeepRequested, Preseek, ReadAheadRule};
 use serde::{Deserialize, Serialize};
 
 /// `[drive]`. Exactly one of the three layouts is given.
@@ -177,7 +177,7 @@ pub struct BufferSpec {
 #[serde(deny_unknown_fields, default)]
 pub struct ReadSpec {
     /// How far the drive reads on.
-    pub ahead: ReadAhead,
+    pub ahead: ReadAheadRule,
     /// So much is read on before anything else may use the arm.
     pub min_ahead_sectors: u32,
     /// And no more than so much; 0 for what `keep` leaves.

@@ -1,7 +1,7 @@
 //! Taking one token.
 
 use super::{Grammar, Named};
-use crate::parse::files::Place;
+use crate::parse::files::FileLine;
 use crate::parse::lexer::{Kind, Token};
 use iopilot_block::InputError;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ impl Grammar {
     }
 
     /// Takes a mark; where it stands.
-    pub(super) fn mark(&mut self, mark: u8, field: &str, expected: &str) -> Result<Place, InputError> {
+    pub(super) fn mark(&mut self, mark: u8, field: &str, expected: &str) -> Result<FileLine, InputError> {
         if !self.at_mark(mark)? {
             return Err(self.input.unexpected(field, expected));
         }
@@ -36,7 +36,7 @@ impl Grammar {
     }
 
     /// Takes a word or a number, as text.
-    pub(super) fn any_word(&mut self, field: &str, expected: &str) -> Result<(String, Place), InputError> {
+    pub(super) fn any_word(&mut self, field: &str, expected: &str) -> Result<(String, FileLine), InputError> {
         match self.input.peek()? {
             Some(token) if !matches!(token.kind, Kind::Mark(_)) && !self.is_reserved(&token) => {
                 self.input.next()?;

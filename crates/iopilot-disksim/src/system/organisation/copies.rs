@@ -2,7 +2,7 @@
 
 use crate::system::Rand48;
 use crate::system::organisation::striped::Extent;
-use crate::system::organisation::{CopyChoice, Plan, Queues};
+use crate::system::organisation::{AccessPlan, LogicalCopyChoice, Queues};
 use iopilot_block::Op;
 
 pub(super) struct Copies<'a> {
@@ -10,7 +10,7 @@ pub(super) struct Copies<'a> {
     /// Devices of one copy.
     pub(super) data: u64,
     pub(super) devices: &'a [u32],
-    pub(super) choice: CopyChoice,
+    pub(super) choice: LogicalCopyChoice,
 }
 
 impl Copies<'_> {
@@ -21,7 +21,7 @@ impl Copies<'_> {
         queues: &dyn Queues,
         random: &mut Rand48,
         turn: &mut usize,
-        plan: &mut Plan,
+        plan: &mut AccessPlan,
     ) {
         for extent in extents {
             let at = |copy: usize| Extent { device: extent.device + copy as u64 * self.data, ..*extent };
@@ -39,16 +39,16 @@ impl Copies<'_> {
         let length = |copy: usize| queues.queued(device(copy)) as u64;
         let distance = |copy: usize| queues.distance(device(copy), extent.lba);
         match self.choice {
-            CopyChoice::Primary => 0,
-            CopyChoice::Random => random.below(self.copies),
-            CopyChoice::RoundRobin => {
+            LogicalCopyChoice::Primary => 0,
+            LogicalCopyChoice::Random => random.below(self.copies),
+            LogicalCopyChoice::RoundRobin => {
                 let copy = *turn;
                 *turn = (*turn + 1) % self.copies;
                 copy
             }
-            CopyChoice::Nearest => self.least(distance, |_| true, random),
-            CopyChoice::ShortestQueue => self.least(length, |_| true, random),
-            CopyChoice::ShortestQueueThenNearest => {
+            LogicalCopyChoice::Nearest => self.least(distance, |_| true, random),
+            LogicalCopyChoice::ShortestQueue => self.least(length, |_| true, random),
+            LogicalCopyChoice::ShortestQueueThenNearest => {
                 let shortest = (0..self.copies).map(length).min().unwrap_or(0);
                 self.least(distance, |copy| length(copy) == shortest, random)
             }

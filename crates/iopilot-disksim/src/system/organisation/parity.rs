@@ -1,7 +1,7 @@
 //! Rows of units with parity: what a write reads, writes, and waits for.
 
 use crate::system::organisation::plan::Later;
-use crate::system::organisation::{Access, Plan};
+use crate::system::organisation::{Access, AccessPlan};
 use iopilot_block::Op;
 
 /// Where the parity of each row lies.
@@ -96,7 +96,7 @@ impl Rows {
         op: Op,
         limit: usize,
         synchronous: bool,
-        plan: &mut Plan,
+        plan: &mut AccessPlan,
     ) {
         self.reads.clear();
         self.writes.clear();

@@ -1,4 +1,4 @@
-//! [`Plan`]: the accesses that a request comes to, and which wait for which.
+//! [`AccessPlan`]: the accesses that a request comes to, and which wait for which.
 
 use iopilot_block::Op;
 
@@ -27,14 +27,14 @@ pub(crate) struct Later {
 
 /// The accesses of one request. Its vectors are reused from request to request.
 #[derive(Clone, Debug, Default)]
-pub struct Plan {
+pub struct AccessPlan {
     /// Those that may begin at once.
     pub(crate) now: Vec<Access>,
     pub(crate) later: Vec<Later>,
     synchronous: bool,
 }
 
-impl Plan {
+impl AccessPlan {
     pub(crate) fn clear(&mut self) {
         self.now.clear();
         self.later.clear();

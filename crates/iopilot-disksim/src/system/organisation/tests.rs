@@ -12,24 +12,24 @@ impl Queues for Idle {
     }
 }
 
-fn config(devices: u32, unit: u64, redundancy: Redundancy) -> OrganisationConfig {
+fn config(devices: u32, unit: u64, redundancy: LogicalRedundancy) -> OrganisationConfig {
     OrganisationConfig {
         name: "org0".into(),
         addressing: Addressing::Array,
-        spread: Spread::Striped(unit),
+        spread: BlockSpread::Striped(unit),
         redundancy,
         devices: (0..devices).collect(),
         blocks: 1000,
     }
 }
 
-fn parity(rotation: ParityRotation, read_modify_write: f64) -> Redundancy {
-    Redundancy::Parity { rotation, rows: 1, read_modify_write, synchronous: false }
+fn parity(rotation: ParityRotation, read_modify_write: f64) -> LogicalRedundancy {
+    LogicalRedundancy::Parity { rotation, rows: 1, read_modify_write, synchronous: false }
 }
 
-fn plan(o: &mut Organisation, lba: u64, sectors: u32, op: Op) -> Plan {
-    let mut plan = Plan::default();
-    o.plan(Place { part: 0, lba }, sectors, op, &Idle, &mut Rand48::new(1), &mut plan);
+fn plan(o: &mut LogicalOrganisation, lba: u64, sectors: u32, op: Op) -> AccessPlan {
+    let mut plan = AccessPlan::default();
+    o.plan(LogicalPlace { part: 0, lba }, sectors, op, &Idle, &mut Rand48::new(1), &mut plan);
     plan
 }
 
@@ -55,7 +55,7 @@ fn parity_moves_left_and_data_begin_behind_it() {
 
 #[test]
 fn a_striped_request_is_one_access_for_each_device() {
-    let mut o = Organisation::new(config(3, 10, Redundancy::None));
+    let mut o = LogicalOrganisation::new(config(3, 10, LogicalRedundancy::None));
     let p = plan(&mut o, 5, 60, Op::Read);
     // Units: 5 of device 0, 10 of 1, 10 of 2, then 10, 10, 10, and 5 of device 0 again.
     assert_eq!(brief(p.ready()), [(0, 5, 20), (1, 0, 20), (2, 0, 20)]);
@@ -63,7 +63,7 @@ fn a_striped_request_is_one_access_for_each_device() {
 
 #[test]
 fn a_small_write_reads_old_data_and_parity_first() {
-    let mut o = Organisation::new(config(5, 8, parity(ParityRotation::LeftSymmetric, 0.5)));
+    let mut o = LogicalOrganisation::new(config(5, 8, parity(ParityRotation::LeftSymmetric, 0.5)));
     let mut p = plan(&mut o, 3, 4, Op::Write);
     assert_eq!(brief(p.ready()), [(0, 3, 4), (4, 3, 4)]);
     let writes: Vec<Access> = p.waiting().copied().collect();
@@ -82,7 +82,7 @@ fn a_small_write_reads_old_data_and_parity_first() {
 
 #[test]
 fn a_large_write_reads_the_rest_of_the_row() {
-    let mut o = Organisation::new(config(5, 8, parity(ParityRotation::LeftSymmetric, 0.0)));
+    let mut o = LogicalOrganisation::new(config(5, 8, parity(ParityRotation::LeftSymmetric, 0.0)));
     let p = plan(&mut o, 0, 8, Op::Write);
     assert_eq!(brief(p.ready()), [(0, 0, 8), (1, 0, 8), (2, 0, 8), (3, 0, 8)]);
     let writes: Vec<Access> = p.ready().iter().filter(|a| a.op == Op::Write).copied().collect();
@@ -92,7 +92,7 @@ fn a_large_write_reads_the_rest_of_the_row() {
 
 #[test]
 fn a_full_row_reads_nothing() {
-    let mut o = Organisation::new(config(5, 8, parity(ParityRotation::LeftSymmetric, 0.5)));
+    let mut o = LogicalOrganisation::new(config(5, 8, parity(ParityRotation::LeftSymmetric, 0.5)));
     let p = plan(&mut o, 0, 32, Op::Write);
     assert_eq!(brief(p.ready()), [(0, 0, 8), (1, 0, 8), (2, 0, 8), (3, 0, 8), (4, 0, 8)]);
     assert_eq!(p.waiting().count(), 0);
@@ -100,7 +100,7 @@ fn a_full_row_reads_nothing() {
 
 #[test]
 fn two_units_that_do_not_meet_have_two_parity_extents() {
-    let mut o = Organisation::new(config(9, 200, parity(ParityRotation::LeftSymmetric, 0.5)));
+    let mut o = LogicalOrganisation::new(config(9, 200, parity(ParityRotation::LeftSymmetric, 0.5)));
     let p = plan(&mut o, 190, 20, Op::Write);
     assert_eq!(brief(p.ready()), [(0, 190, 10), (1, 0, 10), (8, 0, 10), (8, 190, 10)]);
     // Those that meet have one, over the whole unit.
@@ -110,14 +110,14 @@ fn two_units_that_do_not_meet_have_two_parity_extents() {
 
 #[test]
 fn copies_are_all_written_and_one_is_read() {
-    let redundancy = Redundancy::Shadowed { copies: 2, choice: CopyChoice::RoundRobin };
-    let mut o = Organisation::new(config(4, 10, redundancy));
+    let redundancy = LogicalRedundancy::Shadowed { copies: 2, choice: LogicalCopyChoice::RoundRobin };
+    let mut o = LogicalOrganisation::new(config(4, 10, redundancy));
     assert_eq!(brief(plan(&mut o, 0, 15, Op::Write).ready()), [(0, 0, 10), (1, 0, 5), (2, 0, 10), (3, 0, 5)]);
     assert_eq!(brief(plan(&mut o, 0, 5, Op::Read).ready()), [(0, 0, 5)]);
     assert_eq!(brief(plan(&mut o, 0, 5, Op::Read).ready()), [(2, 0, 5)]);
 }
 
-fn any_redundancy() -> impl Strategy<Value = Redundancy> {
+fn any_redundancy() -> impl Strategy<Value = LogicalRedundancy> {
     let rotation = prop_oneof![
         Just(ParityRotation::LastDevice),
         Just(ParityRotation::LeftSymmetric),
@@ -126,10 +126,10 @@ fn any_redundancy() -> impl Strategy<Value = Redundancy> {
         Just(ParityRotation::RightSymmetric),
     ];
     prop_oneof![
-        Just(Redundancy::None),
-        Just(Redundancy::Shadowed { copies: 2, choice: CopyChoice::ShortestQueueThenNearest }),
+        Just(LogicalRedundancy::None),
+        Just(LogicalRedundancy::Shadowed { copies: 2, choice: LogicalCopyChoice::ShortestQueueThenNearest }),
         (rotation, 1u64..4, 0.0..1.0, any::<bool>()).prop_map(|(rotation, rows, read_modify_write, synchronous)| {
-            Redundancy::Parity { rotation, rows, read_modify_write, synchronous }
+            LogicalRedundancy::Parity { rotation, rows, read_modify_write, synchronous }
         }),
     ]
 }
@@ -146,7 +146,7 @@ proptest! {
         sectors in 1u32..400,
         read in any::<bool>(),
     ) {
-        let mut o = Organisation::new(config(2 * pairs, unit, redundancy));
+        let mut o = LogicalOrganisation::new(config(2 * pairs, unit, redundancy));
         let limit = o.capacity().saturating_sub(u64::from(sectors)).max(1);
         let lba = (at * limit as f64) as u64;
         prop_assume!(lba + u64::from(sectors) <= o.capacity());
@@ -159,7 +159,7 @@ proptest! {
         if read {
             let sum: u64 = todo.iter().map(|a| u64::from(a.sectors)).sum();
             prop_assert!(sum >= u64::from(sectors));
-            if matches!(redundancy, Redundancy::None) {
+            if matches!(redundancy, LogicalRedundancy::None) {
                 prop_assert_eq!(sum, u64::from(sectors));
             }
         }
