@@ -9,7 +9,7 @@ use super::organisation::{
 };
 use super::processors::{LoadConfig, Processors};
 use super::queue::queue_config;
-use super::simulation::{AccessTimes, Log, Simulation, WarmUp, impossible};
+use super::simulation::{AccessTimes, Log, Simulation, SystemParts, WarmUp, impossible};
 use super::subsystem::{Built, average_cylinder, subsystem};
 use super::trace::TraceInput;
 use super::{Generator, GeneratorConfig, Rand48, RunError};
@@ -43,18 +43,18 @@ pub(super) fn assemble(
     trace: Option<TraceInput>,
     options: &SystemOptions,
 ) -> Result<Assembled, RunError> {
-    let (tree, built) = subsystem(spec, system)?;
+    let (subsystem, built) = subsystem(spec, system)?;
     let driver_component = built.driver;
     let ComponentKind::Iodriver(parameters) = &system.components[driver_component].params else {
         return Err(InputError::new("topology", "no driver", "a disksim_iodriver at its top").into());
     };
     let queue = queue_config(&parameters.scheduler, average_cylinder(system));
     let place = system.components[driver_component].place;
-    let capacities: Vec<u64> = (0..tree.devices()).map(|d| tree.device(d).capacity()).collect();
-    for device in 0..tree.devices() {
-        check_positions(system, place, &queue, tree.positions(device).is_some(), &built.devices[device])?;
+    let capacities: Vec<u64> = (0..subsystem.devices()).map(|d| subsystem.device(d).capacity()).collect();
+    for device in 0..subsystem.devices() {
+        check_positions(system, place, &queue, subsystem.positions(device).is_some(), &built.devices[device])?;
     }
-    let limits = (0..tree.devices()).map(|d| (tree.limits(d), capacities[d])).collect();
+    let limits = (0..subsystem.devices()).map(|d| (subsystem.limits(d), capacities[d])).collect();
     let driver = Driver::new(&queue, limits, parameters.use_queueing_in_subsystem);
     let access_times = match parameters.constant_access_time {
         params::AccessTime::Simulated => AccessTimes::Simulated,
@@ -74,8 +74,8 @@ pub(super) fn assemble(
         None => synthetic(system, random.clone())?,
     };
     let (warm_up, log) = global(system)?;
-    let simulation = Simulation::new(tree, capacities, driver, access_times, organisations, load, random, warm_up, log);
-    Ok(Assembled { simulation, built, organisations: names })
+    let parts = SystemParts { subsystem, capacities, driver, access_times, organisations, load, random, warm_up, log };
+    Ok(Assembled { simulation: Simulation::new(parts), built, organisations: names })
 }
 
 /// Refuses a policy that needs positions where the device knows none.

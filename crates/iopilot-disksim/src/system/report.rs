@@ -168,7 +168,7 @@ impl SystemReport {
             response_ms: (&o.response).into(),
         });
         let buses = built.buses.iter().filter_map(|(name, index)| {
-            let report = s.subsystem.bus_report(*index);
+            let report = s.parts.subsystem.bus_report(*index);
             (report.acquisitions > 0).then(|| BusUse {
                 name: name.clone(),
                 utilization: share(report.busy, s.now),
@@ -177,7 +177,7 @@ impl SystemReport {
             })
         });
         let caches = built.controllers.iter().filter_map(|(name, index)| {
-            s.subsystem.cache_report(*index).map(|c| CacheUse {
+            s.parts.subsystem.cache_report(*index).map(|c| CacheUse {
                 name: name.clone(),
                 reads: c.reads,
                 read_hits: c.read_hits,

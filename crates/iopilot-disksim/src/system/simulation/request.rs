@@ -1,0 +1,93 @@
+//! Logical requests: how they arrive, and how they end.
+
+use super::{Simulation, WarmUp};
+use crate::system::RunError;
+use crate::system::load::{Incoming, Load};
+use iopilot_block::{InputError, Nanos};
+
+/// An organisation with so many requests outstanding ends the run.
+const SATURATION: u64 = 10_000;
+
+impl Simulation {
+    /// A request reaches the driver; whether its organisation is saturated now.
+    pub(super) fn arrive(&mut self, incoming: Incoming, now: Nanos) -> Result<bool, RunError> {
+        self.arrivals += 1;
+        if let Some(log) = &mut self.parts.log {
+            log.write(&incoming, now)?;
+        }
+        if self.parts.warm_up == WarmUp::Requests(self.arrivals) {
+            self.parts.warm_up = WarmUp::None;
+            self.measures.reset(now);
+        }
+        let (organisation, number) = self.admit(&incoming, now)?;
+        let mut started = std::mem::take(&mut self.buffers.started);
+        started.clear();
+        started.extend_from_slice(self.requests.get(number).plan.ready());
+        for &access in &started {
+            self.begin(access, number, incoming.times, now)?;
+        }
+        self.buffers.started = started;
+        let outstanding = &mut self.measures.organisations[organisation].outstanding;
+        *outstanding += 1;
+        Ok(*outstanding >= SATURATION)
+    }
+
+    /// Finds the organisation of a request and plans its accesses; the organisation, and the request's number.
+    fn admit(&mut self, incoming: &Incoming, now: Nanos) -> Result<(usize, u32), RunError> {
+        let &Incoming { device, lba, sectors, op, criticality, operation, .. } = incoming;
+        let mut organisations = self.parts.organisations.iter().enumerate();
+        let found = organisations.find_map(|(i, o)| Some((i, o.locate(i as u32, device, lba, sectors)?)));
+        let Some((organisation, place)) = found else { return Err(self.outside(device, lba, sectors)) };
+        let number = self.requests.insert(organisation, now, op, criticality, operation);
+        let random = match &mut self.parts.load {
+            Load::Synthetic(processors) => processors.random(),
+            Load::Trace(_) => &mut self.parts.random,
+        };
+        let logical = self.requests.get_mut(number);
+        let planner = &mut self.parts.organisations[organisation];
+        planner.plan(place, sectors, op, &self.parts.driver, random, &mut logical.plan);
+        logical.remaining = logical.plan.len() as u32;
+        Ok((organisation, number))
+    }
+
+    fn outside(&self, device: u32, lba: u64, sectors: u32) -> RunError {
+        let got = format!("device {device}, block {lba}, {sectors} blocks");
+        self.refuse(InputError::new("request", got, "a request that lies in a logical organisation"))
+    }
+
+    /// Says where in the trace the request comes from.
+    pub(super) fn refuse(&self, error: InputError) -> RunError {
+        match &self.parts.load {
+            Load::Trace(trace) => trace.locate(error).into(),
+            Load::Synthetic(_) => error.into(),
+        }
+    }
+
+    /// All accesses of a request have ended.
+    pub(super) fn request_ended(&mut self, number: u32, now: Nanos) -> Result<(), RunError> {
+        let logical = self.requests.get(number);
+        let (organisation, operation) = (logical.organisation, logical.operation);
+        self.measures.request(organisation, logical.op, now.since(logical.arrived));
+        self.measures.organisations[organisation].outstanding -= 1;
+        self.requests.remove(number);
+        match (&mut self.parts.load, operation) {
+            (Load::Synthetic(processors), Some(operation)) => processors.completed(operation, now),
+            (Load::Trace(trace), _) if trace.is_closed() => {
+                trace.fetch(now)?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// A process waits for its request now.
+    pub(super) fn raise(&mut self, operation: u64) {
+        let Some(number) = self.requests.of_operation(operation) else { return };
+        for &job in &self.requests.get(number).jobs {
+            // Numbers of ended jobs may be others' by now.
+            if self.parts.driver.job(job).request == number {
+                self.parts.driver.raise(job);
+            }
+        }
+    }
+}
