@@ -1,9 +1,8 @@
-//! The table-based disk (GF 3.2.1, 4.3.1): how long a request takes is looked up by its direction, its size and its
-//! distance from the request before, in tables that were filled by a device that was used, and that go on learning
-//! from it.
+//! The table-based disk (GF 3.2.1, 4.3.1): a request's time is looked up by its direction, its size and its distance from
+//! the request before. The tables are filled with times measured on a device, and can go on learning from it.
 //!
-//! [`TimeTables`] is what has been learnt, [`TableDisk`] the device that answers from it, [`SimulatedCache`] the disk
-//! cache by which the form with three tables tells hits from misses, [`Training`] and [`probe_cache`] what fills them.
+//! [`TimeTables`] holds the times and [`TableDisk`] is the device that uses them. With three tables, [`SimulatedCache`]
+//! predicts which reads hit. [`Training`] fills the tables; [`probe_cache`] measures the cache.
 
 mod cells;
 mod device;

@@ -3,7 +3,7 @@
 //! A controller sends a command; from then on the target owns the bus until it says [`Signal::Release`]. It speaks in
 //! [`Message`]s, each of which the controller acknowledges, and asks for the bus again with [`Signal::Arbitrate`].
 //! How long arbitration and messages take is the bus's and the controller's affair; what the target does in between
-//! is here. Data need no events of their own: the target is told what a block costs on the way and does the sum.
+//! is here. Data need no events of their own: the target knows what a block costs on the way and computes the sum.
 
 use crate::{DeviceRequest, ServiceBreakdown};
 use iopilot_block::{Nanos, Positions, RequestId};

@@ -4,8 +4,8 @@
 //! period, where each zone and track starts (`skews`, `sync`), the arm's times (`arm`), and what the firmware does
 //! and how long it takes (`search`). The second part is predicted, request by request, and never looked at before.
 //!
-//! Nothing is known of any drive in here: everything starts from the drive's file, and what is changed in it has made
-//! the training requests come out better, on either half of them.
+//! This module knows no particular drive. Everything starts from the drive's file, and a change is kept only where it
+//! improves the prediction on both halves of the training requests.
 
 mod apply;
 mod arm;
@@ -41,20 +41,20 @@ pub struct Calibration {
     pub train_requests: usize,
     /// Requests that were predicted.
     pub test_requests: usize,
-    /// What the reads from the medium told; `None` where no phase is to be seen in them.
+    /// The fit to the reads from the medium; `None` where they show no phase.
     pub phase: Option<PhaseFit>,
     /// The rules of the drive that were changed, in words.
     pub rules: Vec<String>,
-    /// The test requests as the file has the drive, at the measured clock.
+    /// The test requests, predicted with the drive of the file at the measured clock.
     pub before: Validation,
-    /// The test requests as the calibrated drive has them.
+    /// The test requests, predicted with the calibrated drive.
     pub test: Validation,
 }
 
-/// What the reads from the medium told of the spindle.
+/// The spindle's motion, fitted to the reads from the medium.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PhaseFit {
-    /// The reads that told it.
+    /// The reads that it was fitted to.
     pub reads: usize,
     /// One revolution, ms.
     pub period_ms: f64,

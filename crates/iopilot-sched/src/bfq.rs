@@ -288,7 +288,7 @@ impl Bfq {
         }
     }
 
-    /// Whether the queue that `rq` would go to already has as many requests as its weight lets it have of `limit`.
+    /// Whether the queue of `rq` already has its share of `limit` requests, by weight (`bfqq_request_over_limit`).
     fn over_limit(&self, rq: &Request, limit: u32) -> bool {
         let Some(&context) = self.by_process.get(&rq.process) else { return false };
         let Some(q) = self.contexts[context].queues[usize::from(rq.is_sync())] else { return false };

@@ -5,8 +5,8 @@ use iopilot_block::{Links, List, Nanos, RequestId};
 /// A request that is in no list.
 const NOWHERE: u8 = u8::MAX;
 
-/// `N` lists of requests, each in the order of insertion, which is that of expiry unless the interval was changed on
-/// the way. A request is in at most one of them. All operations are O(1).
+/// `N` lists of requests, each in order of insertion. That is the order of expiry, unless the interval was changed while
+/// requests were queued. A request is in at most one list. All operations are O(1).
 #[derive(Clone, Debug)]
 pub(crate) struct Deadlines<const N: usize> {
     links: Links,

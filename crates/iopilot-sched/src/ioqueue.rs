@@ -31,7 +31,7 @@ use line::{Line, cylinder_of};
 use places::SERVED;
 use policy::Order;
 use request::{Entry, Place};
-use shortest::Seen;
+use shortest::Visited;
 use tour::Tour;
 use view::{Last, MayStart, View};
 
@@ -50,7 +50,7 @@ pub struct IoQueue {
     inserted: u64,
     /// The batch of the youngest request, as long as more of it may come.
     open_batch: Option<u32>,
-    seen: Seen,
+    visited: Visited,
     /// For the policies with slack: positioning times, distances, names.
     near: Vec<(f64, u32, RequestId)>,
     tour: Option<Box<Tour>>,
@@ -73,7 +73,7 @@ impl IoQueue {
             picked: 0,
             inserted: 0,
             open_batch: None,
-            seen: Seen::default(),
+            visited: Visited::default(),
             near: Vec::new(),
             tour,
             finished: Vec::new(),
@@ -271,8 +271,8 @@ impl IoQueue {
             | Policy::PriAsptf
             | Policy::PriAspctf
             | Policy::SptfRotOpt => {
-                self.seen.clear(self.entries.len());
-                view.shortest(&mut self.seen)
+                self.visited.clear(self.entries.len());
+                view.shortest(&mut self.visited)
             }
         };
         if let Some(id) = chosen {

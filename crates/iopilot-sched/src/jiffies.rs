@@ -33,8 +33,8 @@ pub(crate) const fn ms_to_ticks(ms: u64) -> i64 {
     (ms * HZ as u64).div_ceil(1000) as i64
 }
 
-/// When the kernel runs a queue again whose scheduler held requests at `now` and gave none: after `BLK_MQ_BUDGET_DELAY`, 3 ms,
-/// of which the timer wheel makes the second tick from now.
+/// When the kernel runs a queue again whose scheduler had requests at `now` but dispatched none. The delay is
+/// `BLK_MQ_BUDGET_DELAY`, 3 ms; the timer wheel rounds it up to the second tick from now.
 pub const fn retry_at(now: Nanos) -> Nanos {
     Nanos((Jiffies::at(now).0 as u64 + 2) * TICK_NS)
 }

@@ -42,8 +42,8 @@ pub trait MergeTarget {
         true
     }
 
-    /// Whether `new`, which touches `host`, may join it. Asks [`MergeTarget::allows`]; overridden where asking changes
-    /// the scheduler, as in bfq, which merges queues on this occasion.
+    /// Whether `new`, which touches `host`, may join it. The default asks [`MergeTarget::allows`]. bfq overrides it, because
+    /// the question may make it merge two queues.
     fn admits(&mut self, rqs: &Requests, host: RequestId, new: RequestId) -> bool {
         self.allows(rqs, host, new)
     }
@@ -53,7 +53,7 @@ pub trait MergeTarget {
         self.allows(rqs, host, other)
     }
 
-    /// `host` grew in front and no longer starts at `old_lba`: sort it anew.
+    /// `host` grew in front and no longer starts at `old_lba`: sort it again.
     fn moved(&mut self, rqs: &Requests, host: RequestId, old_lba: Lba);
 
     /// `gone` (still unchanged in `rqs`) is about to be joined to the end of `host`: take it out of every queue. Where
@@ -61,7 +61,7 @@ pub trait MergeTarget {
     fn absorb(&mut self, rqs: &Requests, host: RequestId, gone: RequestId);
 }
 
-/// [`Scheduler::try_merge`](crate::Scheduler::try_merge) of a [`MergeTarget`] that has nothing to do before.
+/// [`Scheduler::try_merge`](crate::Scheduler::try_merge) of a [`MergeTarget`] that has nothing else to do at this point.
 macro_rules! merges_by_index {
     () => {
         fn try_merge(

@@ -22,7 +22,8 @@ pub(super) struct Segment {
 }
 
 impl Segment {
-    /// Blocks to read ahead at a miss of its reader: twice as many, up to `most`, where those before led to hits (GF 4.3.1).
+    /// Blocks to read ahead at the next miss of its reader. Doubles, up to `most`, where the last read-ahead led to hits
+    /// (GF 4.3.1).
     pub(super) fn next_ahead(&self, most: u32) -> u32 {
         if self.was_hit { self.read_ahead.saturating_mul(2).min(most) } else { self.read_ahead }
     }
@@ -78,8 +79,9 @@ impl ReadCache {
         (lba <= self.slots[usize::from(slot)].end).then_some(slot)
     }
 
-    /// The segment whose reader goes on with the blocks from `first` to before `end`, of which it holds the first not: they
-    /// touch it in front, or begin less than `near` behind what it was asked for last. O(log segments).
+    /// The segment whose reader continues with the blocks from `first` to before `end`, where no segment holds `first`. The
+    /// blocks touch such a segment in front, or begin less than `near` behind the last block the reader asked for.
+    /// O(log segments).
     pub(super) fn stream_of(&self, first: u64, end: u64, near: u64) -> Option<u16> {
         let i = self.starts.partition_point(|&s| s <= first);
         if self.starts.get(i).is_some_and(|&start| start <= end) {
@@ -90,7 +92,7 @@ impl ReadCache {
         behind.is_some_and(|behind| behind < near).then_some(slot)
     }
 
-    /// Empties the segment in `slot`, which is the next to be allocated.
+    /// Empties the segment in `slot`. It is the next to be allocated.
     pub(super) fn give_up(&mut self, slot: u16) {
         self.drop_segment(self.position(self.slots[usize::from(slot)].start));
     }

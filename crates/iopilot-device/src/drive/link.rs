@@ -278,7 +278,7 @@ impl Drive {
         let (next, end, step) = (slot.unmoved(), slot.end(), self.block.read);
         let there = self.segments.all[s].end.min(end).saturating_sub(next);
         let coming = self.stream.as_ref().filter(|stream| stream.segment == s);
-        let coming = coming.and_then(|stream| stream.steady(next + there));
+        let coming = coming.and_then(|stream| stream.gapless_from(next + there));
         let left = end - next - there;
         if there > 0 {
             let more = coming.map_or(0, |(known, at, width)| {

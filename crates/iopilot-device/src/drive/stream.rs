@@ -163,9 +163,9 @@ impl Stream {
         }
     }
 
-    /// The blocks from `first` on that are known to follow without a gap: how many, and when the first is done and how
-    /// long after each other the others are. `None` where nothing is known.
-    pub(super) fn steady(&self, first: u64) -> Option<(u64, f64, f64)> {
+    /// The blocks from `first` on that are known to pass without a gap: how many there are, when the first is done, and
+    /// the time from one to the next. `None` where nothing is known.
+    pub(super) fn gapless_from(&self, first: u64) -> Option<(u64, f64, f64)> {
         let end = self.run.first + self.run.count;
         if self.run.start == f64::INFINITY || first < self.run.first || first >= end {
             return None;

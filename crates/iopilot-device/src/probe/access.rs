@@ -1,8 +1,9 @@
-//! The least time of an access between two tracks, by where the spindle stands.
+//! The least time of an access between two tracks, found by a search over the angle of the spindle.
 //!
-//! An access ends when its sector has passed, whichever revolution it was in time for. One that took `t` could not have been
-//! done in a revolution less, and the least over all sectors of the track is between the two. The next sector is chosen
-//! so that it comes in the middle of what is open: each access halves it (Worthington et al. 1995 take the least of many).
+//! An access ends when its sector has passed under the head, in whichever revolution the arm was in time. If an access took
+//! `t`, the arm was not in time one revolution earlier. So the least time over all sectors of the track lies between `t` less
+//! a revolution and `t`. The next sector is chosen to pass in the middle of this interval, so that each access halves it
+//! (Worthington et al. 1995 take the minimum of many accesses).
 
 use super::Measured;
 use super::angle::{median, wrap};
@@ -23,40 +24,42 @@ pub(super) struct FoundTrack {
 
 /// What is known of a least time, ns.
 ///
-/// Each access says that the least is not above the time it took, and not below what it would have been in time for a
-/// revolution earlier. Near the least, noise makes some of these untrue, and what was late for another reason says wrong
-/// things as well: the least is where the fewest are.
+/// Each access bounds the least time from above, by its own time, and from below, by that time less a revolution. Noise
+/// makes some bounds near the least time wrong, and so do accesses that were late for another reason. The estimate is the
+/// time that contradicts the fewest bounds.
 #[derive(Clone, Debug)]
 pub(super) struct Least {
     /// One revolution, ns.
     period: f64,
     /// The standard deviation of the times, ns.
     noise: f64,
-    /// Times that were enough, and times that were not.
+    /// Upper bounds, and lower bounds.
     enough: Vec<f64>,
     short: Vec<f64>,
-    /// Accesses since it was narrow first, and how many there are to be.
+    /// Accesses since the range first was narrow, and how many are wanted.
     confirming: u32,
     confirmed: u32,
 }
 
-/// So often a least time is confirmed, without noise and with it; one of which the time itself counts, not only which of two is
-/// longer; and one that is taken off all others.
+/// Accesses that confirm a least time: without noise, and with it.
 const CONFIRMED: (u32, u32) = (2, 16);
+/// With noise, where the time itself is wanted, and not only which of two is longer.
 pub(super) const SURE: u32 = 50;
+/// With noise, for the overhead, which is subtracted from all other times.
 const SUREST: u32 = 200;
-/// Parts of a revolution: to what a least time is narrowed down, and how much earlier is too early.
+/// To what a least time is narrowed down, revolutions.
 const FINE: f64 = 1.0 / 1500.0;
+/// How far below the least time an access is too early, revolutions.
 const EARLIER: f64 = 1.0 / 400.0;
 
 impl Least {
-    /// Of a disk that turns in `period`; times scatter by `noise`.
+    /// Nothing known yet, of a disk with this period and noise, ns.
     pub(super) fn new(period: f64, noise: f64) -> Self {
         let confirmed = if noise > FINE / 10.0 * period { CONFIRMED.1 } else { CONFIRMED.0 };
         Self { period, noise, enough: Vec::new(), short: Vec::new(), confirming: 0, confirmed }
     }
 
-    /// Where there is noise, it is confirmed so often.
+    /// With noise, wants so many accesses to confirm the time.
     pub(super) fn sure(self, confirmed: u32) -> Self {
         Self { confirmed: if self.is_noisy() { confirmed } else { self.confirmed }, ..self }
     }
@@ -79,7 +82,7 @@ impl Least {
         best.map(|(_, low, high)| (low, high))
     }
 
-    /// How far around the least accesses tell anything.
+    /// How far from the least time accesses are informative, ns.
     fn around(&self) -> f64 {
         (EARLIER * self.period).max(1.5 * self.noise)
     }
@@ -96,7 +99,7 @@ impl Least {
         self.confirming >= self.confirmed && self.range().is_some_and(|range| self.is_narrow(range))
     }
 
-    /// The time that tells most: the middle of what is open, or one near it where nothing is.
+    /// The most informative time to try next: the middle of the range, or a time near it once the range is narrow.
     fn goal(&self) -> Option<f64> {
         let range = self.range()?;
         let middle = range.0.midpoint(range.1);
@@ -128,10 +131,10 @@ impl Least {
         Some(Measured { value, uncertainty: (high - low) / 2.0 + scatter })
     }
 
-    /// The least time of which what was enough and what was not is the likeliest, near where the fewest contradict it. That alone
-    /// scatters thrice as far.
+    /// The maximum-likelihood estimate given all bounds, near the range that contradicts the fewest. Its scatter is a third of
+    /// that of the range alone.
     fn likeliest(&self, low: f64, high: f64) -> f64 {
-        // Of so many accesses one tells nothing, as it was late for another reason.
+        // The share of accesses that are late for another reason.
         const LATE: f64 = 0.02;
         const STEPS: u32 = 200;
         // The normal distribution, nearly.
@@ -179,9 +182,10 @@ pub(super) fn step<D: TimedDevice>(
     Ok(())
 }
 
-/// An access to `track` took `time`, between two angles so many `turns` apart but for whole ones; what is not was a hit, or did not end
-/// where its sector is. How long it took is told by the angles: on a live disk the way back is longer after a long wait than after a
-/// short one, and angles all are of long ones.
+/// Learns from an access to `track` that took `time`, between two angles that are `turns` apart but for whole revolutions. An
+/// access whose time does not fit the angles was a hit, or did not end at its sector, and is ignored. The exact duration
+/// follows from the angles, not from `time`: on a live disk, a completion takes longer to arrive after a long wait, and all
+/// angles were measured after long waits.
 fn learn<D: TimedDevice>(w: &Watch<D>, least: &mut Least, time: f64, turns: f64, track: FoundTrack) {
     const FAR: f64 = 0.02;
     let off = wrap(time / w.period - turns);
@@ -195,8 +199,8 @@ pub(super) fn transfer(period: f64, track: FoundTrack) -> f64 {
     period * BLOCK as f64 / f64::from(track.sectors)
 }
 
-/// What an access takes beside movement and transfer: of a track where the arm already is, read-ahead being over.
-/// `ahead` sectors are read ahead; `None` where they leave nothing of the tracks.
+/// The time of an access beside movement and transfer. Measured on a track where the arm already is, once read-ahead is over.
+/// `ahead` sectors are read ahead; `None` where they cover the tracks.
 pub(super) fn overhead<D: TimedDevice>(
     w: &mut Watch<D>,
     tracks: &[FoundTrack],
@@ -217,7 +221,7 @@ pub(super) fn overhead<D: TimedDevice>(
         if w.miss(track.first)?.is_none() {
             continue;
         }
-        // Where the spindle stands is told by the read that just ended.
+        // The angle of the spindle follows from the read that just ended.
         let (ended, period) = (w.now, w.period);
         let turned = |now: f64| track.angle + (now - ended) / period;
         // Read-ahead is over after two revolutions; then the sector is as far away as it is to be.
@@ -225,8 +229,8 @@ pub(super) fn overhead<D: TimedDevice>(
         let issue = track.angle + sector as f64 / f64::from(track.sectors) - turns;
         let wait = (3.0 + (issue - turned(w.now)).rem_euclid(1.0)) * period;
         if w.is_noisy() {
-            // After a pause the way to a live disk is longer, as CPUs have gone to sleep: a hit wakes them, and moves nothing. It is
-            // followed at once, by the sector that is then due.
+            // After a pause the path to a live disk is longer, as CPUs sleep. A cache hit wakes them without moving the arm;
+            // the read of the sector that is due then follows at once.
             w.pause(wait - w.limit)?;
             if w.miss(track.first)?.is_some() {
                 continue;

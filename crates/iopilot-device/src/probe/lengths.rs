@@ -1,7 +1,8 @@
-//! Sectors per track where noise hides them: by where tracks end, many tracks apart.
+//! Sectors per track on a noisy disk, from the ends of tracks that lie many tracks apart.
 //!
-//! Noise of some µs makes sectors per track, as the angle tells them, wrong by a few. But at the end of a track the angle jumps by
-//! the skew, which is a hundred times as much; and the ends of tracks that are 64 apart are 64 times as long apart.
+//! With noise of some µs, the sectors per track that follow from angles are wrong by a few. But the end of a track shows: the
+//! angle jumps there by the skew, which is a hundred times the noise. The distance between ends that are 64 tracks apart
+//! then gives the sectors per track 64 times as exactly.
 
 use super::angle::wrap;
 use super::watch::{BLOCK, Watch};
@@ -15,17 +16,17 @@ pub(super) struct Place {
     pub(super) at: u64,
     /// A sector beyond it that is on the same track.
     pub(super) on: u64,
-    /// Sectors per track, about.
+    /// An estimate of the sectors per track.
     pub(super) sectors: f64,
-    /// By how much that may be off.
+    /// Its uncertainty, sectors.
     pub(super) off: f64,
     /// Where the track ends, once that is known.
     pub(super) end: Option<u64>,
 }
 
-/// A jump of less than that is none, revolutions.
+/// The least jump of the angle that counts as the end of a track, revolutions.
 const JUMP: f64 = 0.02;
-/// Halvings of a range, with those that told nothing.
+/// The most halvings of a range, including those without a result.
 const STEPS: usize = 24;
 
 /// Finds where the track of each place ends.
@@ -42,7 +43,7 @@ pub(super) fn end<D: TimedDevice>(w: &mut Watch<D>, places: &mut [Place]) -> Res
     Ok(())
 }
 
-/// Makes what is known of the sectors per track better by the end of the track that is `apart` behind that of the place.
+/// Refines the sectors per track of each place by the end of the track that is `apart` tracks further on.
 pub(super) fn sharpen<D: TimedDevice>(w: &mut Watch<D>, places: &mut [Place], apart: u64) -> Result<(), D::Error> {
     let mut asked = Vec::new();
     for (i, place) in places.iter().enumerate() {
@@ -69,7 +70,7 @@ pub(super) fn sharpen<D: TimedDevice>(w: &mut Watch<D>, places: &mut [Place], ap
 struct Range {
     low: u64,
     high: u64,
-    /// Sectors per track, about.
+    /// An estimate of the sectors per track.
     sectors: f64,
 }
 

@@ -110,8 +110,8 @@ fn likely_period(skews: &[f64], same: f64) -> usize {
     1 + explained.iter().position(|&n| 4 * (n.saturating_sub(without)) >= 3 * gain).unwrap_or(0)
 }
 
-/// Tells heads from cylinders by how long the arm takes from the first track of a period to the others: nothing changes if
-/// all are on one cylinder, and it goes up and down with the cylinders of a band.
+/// Distinguishes heads from cylinders by the arm's times from the first track of a period to the others. The times are
+/// equal if all tracks are on one cylinder; otherwise they rise and fall with the cylinders of a band.
 fn shape<D: TimedDevice>(w: &mut Watch<D>, found: &mut Order, skews: &[f64]) -> Result<(), D::Error> {
     let period = found.period;
     let stride = (period - 1).div_ceil(ARM.0).max(1);
@@ -119,7 +119,7 @@ fn shape<D: TimedDevice>(w: &mut Watch<D>, found: &mut Order, skews: &[f64]) -> 
     // Whatever the length of the first run, several places lie in it.
     places
         .extend((0..).map(|i| 1 << i).take_while(|&k| k < period).flat_map(|k| [k, k + k / 2]).filter(|&k| k < period));
-    // The ends of runs tell most: there the arm is back on the cylinder.
+    // The ends of runs are the most informative: there the arm is back on the first cylinder.
     let ends = divisors(period).flat_map(|heads| [2 * period / heads - 1, 2 * period / heads]);
     places.extend(ends.filter(|k| (1..period).contains(k)));
     places.sort_unstable();
@@ -176,8 +176,8 @@ fn divisors(period: usize) -> impl Iterator<Item = usize> {
     (1..=HEADS.min(period)).filter(move |heads| period % heads == 0)
 }
 
-/// How far the times are from what they would be if runs of so many cylinders went up and down: over the distances of the first
-/// run a line over the root of the distance, and in the others at least the time of changing the head.
+/// How badly the times fit runs of `run` cylinders that alternate in direction. The model is a line over the root of the
+/// distance, fitted to the first run; the other runs take at least a change of head.
 fn misfit(times: &[(usize, Measured)], run: usize) -> f64 {
     let distance = |k: usize| {
         let (turn, i) = (k / run, k % run);

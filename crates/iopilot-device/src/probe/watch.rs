@@ -27,20 +27,20 @@ pub(super) struct Watch<'a, D> {
     /// When the last read or pause ended, by the device's clock.
     pub(super) now: f64,
     pub(super) requests: u64,
-    /// What takes no longer is a hit.
+    /// A read that takes at most this long is a hit, ns.
     pub(super) limit: f64,
-    /// So many reads elsewhere push a block out of the cache.
+    /// Reads elsewhere that push a block out of the cache.
     pub(super) evicting: usize,
     /// One revolution, once it is known.
     pub(super) period: f64,
-    /// By how much it may be off.
+    /// The uncertainty of the period, ns.
     off: f64,
     /// The standard deviation of the moments at which reads of one block end, once it is known.
     noise: f64,
     /// How often an angle is measured.
     repeats: usize,
-    /// Blocks that are read with all others, where there is noise, and where they were: what their angles have changed by,
-    /// the others have as well.
+    /// With noise: blocks that are read along with all others, and their angles. A change of these angles is a drift that
+    /// applies to all blocks.
     anchors: Vec<(u64, Option<f64>)>,
 }
 
@@ -142,7 +142,7 @@ impl<'a, D: TimedDevice> Watch<'a, D> {
         self.angles_of(blocks, self.repeats)
     }
 
-    /// The same by one read of each: where noise hides nothing, and what is strange is seen to be.
+    /// As [`Watch::angles`], with one read of each: for angles that differ by more than the noise.
     pub(super) fn rough_angles(&mut self, blocks: &[u64]) -> Result<Vec<Option<f64>>, D::Error> {
         self.angles_of(blocks, 1)
     }

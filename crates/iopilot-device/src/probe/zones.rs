@@ -8,7 +8,7 @@ use rand::Rng;
 
 /// Places at which the tracks are measured at first, at least.
 const PLACES: usize = 160;
-/// How often a place is tried again where a track ended too near.
+/// Retries of a place where a track ended too near.
 const AGAIN: u64 = 3;
 /// Halvings of the distance between two places in which a zone begins.
 const HALVINGS: usize = 24;
@@ -108,7 +108,7 @@ fn confirmed<D: TimedDevice>(w: &mut Watch<D>, known: &[Place]) -> Result<Vec<Pl
 
 /// The places, with the same sectors for all of a zone.
 fn alike<D: TimedDevice>(w: &mut Watch<D>, known: &[Place]) -> Result<Vec<Place>, D::Error> {
-    // Where tracks end is seen nearly everywhere or, without skews, nowhere.
+    // The ends of tracks are visible nearly everywhere or, without skews, nowhere.
     let sharp: Vec<Place> = known.iter().filter(|place| place.off < SHARP).copied().collect();
     let sane = confirmed(w, if 2 * sharp.len() > known.len() { &sharp } else { known })?;
     let alike = |zone: &[Place]| {
@@ -148,7 +148,7 @@ fn tracks<D: TimedDevice>(w: &mut Watch<D>, at: &[u64]) -> Result<Vec<Option<Pla
             let advance = (end - start).rem_euclid(1.0);
             let (before, part, _) = found[i];
             let turns = if before == 0.0 { advance } else { sectors / before + wrap(advance - sectors / before) };
-            // What is expected has the noise of what it was told by, as often as the distance has grown.
+            // The prediction has the noise of the angle that it comes from, multiplied as the distance grows.
             let agree = AGREE.max(5.0 * blur * (1.0 + turns / part.max(1e-9)).min(4.0));
             let fits = before == 0.0 || (turns - sectors / before).abs() < agree;
             if !fits || turns <= 0.0 {
@@ -174,12 +174,11 @@ fn tracks<D: TimedDevice>(w: &mut Watch<D>, at: &[u64]) -> Result<Vec<Option<Pla
     Ok(at.iter().zip(&found).zip(&confirmed).map(certain).collect())
 }
 
-/// The distance to begin with, after which the angle tells more than noise does: a track has rarely more than some thousand
-/// sectors.
+/// The distance to begin with: the angle over it exceeds the noise, as a track rarely has more than some thousand sectors.
 fn first_distance<D: TimedDevice>(w: &Watch<D>) -> u64 {
     const MOST: f64 = 4096.0;
-    let told = (12.0 * w.blur() * MOST) as u64;
-    (told.max(BLOCK)).next_power_of_two().min(64)
+    let distance = (12.0 * w.blur() * MOST) as u64;
+    distance.max(BLOCK).next_power_of_two().min(64)
 }
 
 /// Where zones begin that lie somewhere in a range between two places each: the first sector.

@@ -20,7 +20,7 @@ pub struct ControllerIndex(pub(super) usize);
 /// Why a tree of buses, controllers and devices cannot work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SubsystemFault {
-    /// The device with this number hangs on the host's own bus.
+    /// The device with this number is attached to the host's own bus.
     NoController(usize),
     /// Two 53C700-like controllers are on the path to the device with this number: they cannot pass data to each
     /// other.
@@ -93,8 +93,8 @@ impl<T: Target> SubsystemBuilder<T> {
         self.device_in_slot(bus, slot, target)
     }
 
-    /// Attaches a device in a slot that [`SubsystemBuilder::slot`] kept for it: for devices whose numbers are not in
-    /// the order of their places.
+    /// Attaches a device in a slot that [`SubsystemBuilder::slot`] reserved: for devices whose numbers do not follow the
+    /// order of their slots.
     pub fn device_in_slot(&mut self, bus: BusIndex, slot: usize, target: T) -> usize {
         self.devices.push((target, bus.0, slot));
         self.devices.len() - 1

@@ -1,8 +1,8 @@
 //! What a smart controller keeps of the data that pass through it (Ganger A.1.2.3).
 //!
 //! A cache is a pure state machine. The controller begins an operation for every request of the host's; the cache
-//! answers with [`CacheAction`]s: accesses to devices, the word that the host's data may move, the word that the host
-//! can be told. The controller tells it in turn when data have moved and when accesses have ended.
+//! answers with [`CacheAction`]s: accesses to devices, permission to move the host's data, and completions for the host. The
+//! controller reports back when data have moved and when accesses have ended.
 
 mod blocks;
 mod device;

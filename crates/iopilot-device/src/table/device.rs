@@ -12,17 +12,17 @@ use std::sync::Arc;
 pub struct TableModel {
     /// The times.
     pub tables: TimeTables,
-    /// By which three tables tell hits from misses; two do without.
+    /// With three tables: the cache that decides what hits. Unused with two.
     pub cache: SimulatedCacheModel,
     /// Requests it takes at once. It serves them one at a time, as they came.
     pub queue_depth: u32,
 }
 
-/// A disk whose times come from tables. They are taken from the tables when a request's service begins, so that what
-/// was observed meanwhile counts. A flush or discard waits for what came before and then takes no time: nobody has
-/// measured one. Nor does anything take time as long as nothing has been learnt.
+/// A disk whose times come from tables. A request's time is looked up when its service begins, so that all observations up
+/// to then count. A flush or discard waits for earlier requests and then takes no time, as none has been measured. With
+/// empty tables, nothing takes time.
 ///
-/// Copies share their tables until one of them learns: to try something on a copy costs little.
+/// Copies share their tables until one of them learns, so that a copy costs little.
 #[derive(Clone, Debug)]
 pub struct TableDisk {
     tables: Arc<TimeTables>,

@@ -1,4 +1,4 @@
-//! [`probe_cache`]: finds out what a disk's cache does, from outside (GF 4.3.6).
+//! [`probe_cache`]: infers what a disk's cache does from the times of reads (GF 4.3.6).
 
 use crate::TimedDevice;
 use iopilot_block::{Lba, Nanos, Op, Sectors};
@@ -14,9 +14,9 @@ const SEGMENTS: (u64, u64) = (32, 2048);
 /// Blocks of read-ahead to begin with (128 kB), and the most (8 MB).
 const AHEAD: (u64, u64) = (32, 2048);
 
-/// Of so many reads one may have been late for another reason than missing.
+/// One read in so many may be late for a reason other than a miss.
 const LATE: u64 = 3;
-/// As many reads at random places tell what is read ahead after one.
+/// Reads at random places in each test of the read-ahead after one such read.
 const SOME: u64 = 9;
 
 /// How to probe.
@@ -24,10 +24,10 @@ const SOME: u64 = 9;
 pub struct CacheProbe {
     /// A read that takes longer misses.
     pub limit: Nanos,
-    /// How often each value is tried, each time elsewhere; it holds where it does in all but a fifth of them.
+    /// Tests of each value, each at another place. A value holds where at most a fifth of its tests fail.
     pub tests: u32,
-    /// How long the disk is left alone after each read, at least, so that it can read ahead; up to twice that, so that
-    /// the platters do not stand the same each time.
+    /// The least pause after each read, so that the disk can read ahead. Pauses are up to twice as long, so that the angle
+    /// of the platters varies.
     pub pause: Nanos,
     /// Seed of the places.
     pub seed: u64,
@@ -79,9 +79,8 @@ struct Prober<'a, D> {
 }
 
 impl<D: TimedDevice> Prober<'_, D> {
-    /// Whether `test` holds in nearly all of as many as are to be tried: one in five may be late for another reason. Were it
-    /// enough that most hold, a search would now and then go too far, as one miss in ten is fast. Those that can change
-    /// nothing any more are not tried.
+    /// Whether `test` holds in at least four of five tries, since some are late for another reason. A mere majority would
+    /// let a search go too far now and then: one miss in ten is fast. Stops as soon as the answer is certain.
     fn nearly_always(&mut self, mut test: impl FnMut(&mut Self) -> Result<bool, D::Error>) -> Result<bool, D::Error> {
         let tests = self.probe.tests;
         let (mut held, mut failed) = (0, 0);
@@ -96,10 +95,10 @@ impl<D: TimedDevice> Prober<'_, D> {
         Ok(false)
     }
 
-    /// Reads `n` blocks far from each other, then those behind them: whether these hit.
+    /// Reads `n` blocks far from each other, then the blocks behind them. Returns whether the latter hit.
     ///
-    /// Of many, some may have been late for another reason: where there is a segment too few, the least recently used one
-    /// goes each time, and none is left that could hit.
+    /// Some of many may be late for another reason. But with one segment too few none can hit, as each read replaces the
+    /// segment that is needed next.
     fn segments_hold(&mut self, n: u64) -> Result<bool, D::Error> {
         let Some((first, apart)) = self.places(n, 2 * BLOCK) else { return Ok(false) };
         for k in 0..n {

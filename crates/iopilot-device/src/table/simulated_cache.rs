@@ -133,8 +133,8 @@ impl SimulatedCache {
         }
         self.arm_leaves(now);
         let segments = || self.reads.iter().enumerate();
-        // The same segment is one that the blocks touch, or whose reader left out a little. Another that is near keeps
-        // what it holds: files read in no order are all near each other.
+        // The miss refills a segment that the blocks touch, or whose reader skipped a little. Other segments nearby keep
+        // their blocks: files that are read in no order lie near each other.
         let same = |s: &Segment| {
             let gap = s.gap(start, end);
             !s.is_empty() && (gap == 0 || gap < SEQUENTIAL && s.follows(start, end))
@@ -177,7 +177,7 @@ impl SimulatedCache {
         (ahead.from + sectors).min(self.reads[ahead.segment].end)
     }
 
-    /// Something else needs the arm: what was not read ahead by now is not there.
+    /// Another access needs the arm: read-ahead ends with the blocks it has reached by `now`.
     fn arm_leaves(&mut self, now: Nanos) {
         if let Some(ahead) = self.ahead.take() {
             let reached = self.reached(&ahead, now);
@@ -186,7 +186,7 @@ impl SimulatedCache {
         }
     }
 
-    /// A hit of a sequential reader: the read-ahead stays ahead of it, where the arm has nothing else to do.
+    /// A hit of a sequential reader: its read-ahead continues, unless the arm reads ahead for another segment.
     fn go_on(&mut self, which: usize, start: u64, end: u64, now: Nanos) {
         let in_sequence = self.reads[which].follows(start, end);
         let (sequential, most) = (u64::from(self.model.read_ahead_sequential), self.model.segment_sectors);
@@ -225,8 +225,8 @@ impl SimulatedCache {
     }
 }
 
-/// A segment as a miss fills it that no other is near. The blocks asked for lie in the middle of those read: nobody knows where
-/// a track begins.
+/// A segment as filled by a miss with no other segment nearby. The blocks asked for lie in the middle of those read, since
+/// the beginning of a track is not known.
 fn first_filled(start: u64, end: u64, sequential: bool, model: &SimulatedCacheModel) -> Segment {
     let ahead = match sequential {
         true => model.read_ahead_sequential,
@@ -240,7 +240,7 @@ fn first_filled(start: u64, end: u64, sequential: bool, model: &SimulatedCacheMo
 }
 
 /// A miss at a segment that was filled before: goes on in the direction of the access. The read-ahead doubles where the
-/// last one led to hits; misses leave it alone. Where the blocks begin that are read ahead behind it.
+/// last one led to hits, and stays as it is after misses. Returns where the blocks that are read ahead begin.
 fn miss_again(segment: &mut Segment, start: u64, end: u64, model: &SimulatedCacheModel) -> u64 {
     if std::mem::take(&mut segment.was_hit) {
         segment.read_ahead = (2 * segment.read_ahead).min(u64::from(model.read_ahead_sequential));

@@ -34,14 +34,14 @@ pub struct Training {
     pub seed: u64,
 }
 
-/// What training left.
+/// The result of a training.
 #[derive(Clone, Debug)]
 pub struct Trained {
     /// The tables, with the mean of each cell's samples.
     pub tables: TimeTables,
     /// Requests that were issued.
     pub requests: u64,
-    /// What they took together.
+    /// Their total time.
     pub time: Nanos,
 }
 
@@ -62,7 +62,7 @@ impl Training {
         (cells + hits) * u64::from(self.samples)
     }
 
-    /// Trains on `device`, whose content writes destroy; `tell` is told of each request.
+    /// Trains on `device`; its content is overwritten. Calls `tell` for each request.
     ///
     /// # Errors
     /// Those of the device.
@@ -70,7 +70,7 @@ impl Training {
         self.some(device, true, tell)
     }
 
-    /// The same without writes, whose table stays empty: what is asked about a write is then answered as for a read.
+    /// Trains with reads only. The table of writes stays empty, and a write then takes as long as a read.
     ///
     /// # Errors
     /// Those of the device.
@@ -312,12 +312,12 @@ mod tests {
         }
         let training = Training { form: TableForm::Two, samples: 2, seed: 1 };
         let mut disk = ReadOnly(Synchronous::new(ConstantDevice::simple(4 << 21, 1, Nanos(1000), 2.0)));
-        let mut told = 0;
-        let trained = training.run_reads(&mut disk, || told += 1).unwrap();
-        assert_eq!((trained.tables.writes().coverage().filled, trained.requests), (0, told));
+        let mut calls = 0;
+        let trained = training.run_reads(&mut disk, || calls += 1).unwrap();
+        assert_eq!((trained.tables.writes().coverage().filled, trained.requests), (0, calls));
         let write = Lookup::new(Op::Write, Lba(0), Sectors(8), Lba(0));
         assert_eq!(trained.tables.time(&write), Some(Nanos(1000 + 8 * 1024)));
-        assert!(training.read_requests(4 << 21).abs_diff(told) < told / 10);
+        assert!(training.read_requests(4 << 21).abs_diff(calls) < calls / 10);
     }
 
     #[test]

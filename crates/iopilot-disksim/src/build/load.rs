@@ -155,7 +155,7 @@ fn place_of(block: &Block, path: &[&str]) -> FileLine {
     }
 }
 
-/// Sectors are as fast as the slowest part of the way; what else bus and controller take is told as a warning.
+/// Transfers run at the speed of the slowest part of the path. Other times of bus and controller are reported as warnings.
 fn on_its_bus(system: &System, disk: &Component, drive: &mut DriveSpec, warnings: &mut Vec<InputError>) {
     let mut path = Vec::new();
     if !system.topology.as_ref().is_some_and(|root| find(root, &disk.name, &mut path)) {

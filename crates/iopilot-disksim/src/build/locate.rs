@@ -1,9 +1,9 @@
-//! Errors of a model, told with the file and line of the parameter that is at fault.
+//! Errors of a model, located at the file and line of the parameter at fault.
 
 use crate::parse::{Block, Files, Value};
 use iopilot_block::InputError;
 
-/// What the keys of our own files are called in a parameter file.
+/// The keys of our own files, and the names of the same in a parameter file.
 const NAMES: [(&str, &str); 13] = [
     ("first_cylinder", "First cylinder number"),
     ("last_cylinder", "Last cylinder number"),

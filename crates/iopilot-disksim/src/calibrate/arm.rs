@@ -117,8 +117,8 @@ fn distances(curve: &SeekCurve, cylinders: u32) -> Vec<u32> {
     out
 }
 
-/// The seek curve of `mechanics` as a table, with `change` ns added, which is told whether it is for writes. These get a
-/// table of their own if they had one, or if `split`.
+/// The seek curve of `mechanics` as a table, plus `change(distance, write)` ns. Writes get a table of their own if they had
+/// one, or if `split`.
 fn seek_table(mechanics: &Mechanics, split: bool, change: impl Fn(u32, bool) -> f64) -> DriveSeekSpec {
     let table = |write: bool| {
         let time = |d: u32| (d, (mechanics.seek.time_of(d, write) + change(d, write)).max(0.0) / 1e6);

@@ -1,4 +1,4 @@
-//! Writes that are reported from the buffer: firmware and bus alone, so that both can be told from their times.
+//! Writes that complete from the buffer. They take only firmware and bus, so their times give both.
 
 use super::judge::Judge;
 use super::replay::Predicted;
@@ -6,7 +6,7 @@ use super::timeline::Timed;
 use iopilot_block::Op;
 use iopilot_device::DriveSpec;
 
-/// Fewer requests of a kind tell nothing.
+/// The least number of requests of a kind that are fitted to.
 const FEWEST: usize = 20;
 
 /// The drive with overheads and bus as its fast writes have them: with one overhead after writes, and with one of its own for

@@ -39,12 +39,12 @@ pub struct Predicted {
     pub hit: bool,
 }
 
-/// Replays requests on the model, each issued when it was measured to be. O(1) memory beside the result.
+/// Replays requests on the model, each at its measured time of issue. O(1) memory beside the result.
 pub fn replay(model: DriveModel, requests: &[Timed], tracker: PhaseTracker) -> Vec<Predicted> {
     replay_while(model, requests, tracker, |_, _| true)
 }
 
-/// As [`replay`], as long as `go_on`, told of each request and what was predicted of it, says so.
+/// As [`replay`], until `go_on` returns false for a request and its prediction.
 pub(super) fn replay_while(
     model: DriveModel,
     requests: &[Timed],

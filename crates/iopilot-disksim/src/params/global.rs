@@ -16,9 +16,9 @@ module! {
         real_seed: Option<i64> = "Real Seed", some(whole(i64::MIN..=i64::MAX)), or None;
         /// Whether the seed is the time of the run.
         real_seed_with_time: bool = "Real Seed with time", flag, or false;
-        /// Statistics begin anew after this time, s.
+        /// Statistics are reset after this time, s.
         statistic_warm_up_time: Option<f64> = "Statistic warm-up time", some(ms), or None;
-        /// Statistics begin anew after so many requests.
+        /// Statistics are reset after so many requests.
         statistic_warm_up_ios: Option<u64> = "Statistic warm-up IOs", some(super::fields::count), or None;
         /// The shapes of histograms, read from the file.
         stat_definition_file: StatDefinitionFile = "Stat definition file", StatDefinitionFile::read;

@@ -31,7 +31,7 @@ pub struct LoadConfig {
 /// A request that a process issues now.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Issued {
-    /// The name under which [`Processors::completed`] is told of its end.
+    /// The name under which [`Processors::completed`] reports its end.
     pub operation: u64,
     /// Which generator, from 0.
     pub generator: usize,

@@ -4,7 +4,7 @@ use iopilot_block::{Flags, Lba, Nanos, Op, RequestId, Sectors};
 use iopilot_device::{Device, DeviceRequest};
 use iopilot_trace::{ThinkTime, ValidateRecord};
 
-/// What sets the time at which the next request is issued.
+/// The completion after which the next request is issued.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Clock {
     /// The completion in the model, as DiskSim does: the phase of the real spindle is soon lost.
@@ -15,7 +15,7 @@ pub enum Clock {
     Measured,
 }
 
-/// What became of one request, in milliseconds.
+/// One request's measured and predicted times, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Replayed {
     /// Read or write.

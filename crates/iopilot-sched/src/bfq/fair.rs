@@ -1,7 +1,7 @@
 //! B-WF2Q+: which queue is served next, so that each gets its share of the sectors.
 //!
-//! A tree a priority class. The next to serve is the one with the least finish time of those whose start time has come, or
-//! one that the search meets on its way there ([`ActiveTree`]).
+//! Each priority class has a tree. The next queue to serve is the one with the least finish time among those whose start
+//! time has come, or one that the search passes on its way there ([`ActiveTree`]).
 
 use super::Bfq;
 use super::queue::{Entity, QueueId, Tree};
@@ -222,7 +222,7 @@ impl Bfq {
         }
     }
 
-    /// Chooses anew who is served next, after `changed` was put on a tree.
+    /// Chooses again which queue is served next, after `changed` was put on a tree.
     fn update_next(&mut self, changed: Option<QueueId>, expiration: bool) {
         if let Some(new) = changed.filter(|_| changed != self.next_in_service) {
             let sooner = self.next_in_service.is_none_or(|next| {

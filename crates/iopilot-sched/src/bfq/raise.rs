@@ -121,9 +121,10 @@ impl Bfq {
 
     /// `low_latency` was switched off (`bfq_end_wr`).
     ///
-    /// As in the kernel (seen on Linux 6.18), each queue that has requests is taken off the number of those that are raised, raised or not, and
-    /// asynchronous ones twice; the one in service is in no list and stays raised. Under load that number is then never 0 again, so that bfq waits
-    /// for nobody for throughput's sake until it is put in place anew: 32 streams fall from 60 to 10 MB/s.
+    /// This keeps a fault of the kernel, observed on Linux 6.18. Each queue that has requests is subtracted from the number
+    /// of raised queues, whether it was raised or not; asynchronous queues are subtracted twice. The queue in service is in
+    /// no list and stays raised. Under load the number then never returns to 0, and bfq no longer idles for throughput until
+    /// the scheduler is set again: 32 streams fall from 60 to 10 MB/s.
     pub(super) fn end_all_raising(&mut self) {
         for q in self.queues.live() {
             if self.in_service != Some(q) {

@@ -41,7 +41,8 @@ impl PeakRate {
         }
     }
 
-    /// Nanoseconds since the last completion; very many where the clock of whoever asks shows less than when that was heard of.
+    /// Nanoseconds since the last completion. Wraps to a huge number where the caller's clock is behind the completion's,
+    /// as in the kernel.
     pub(super) fn since_completion(&self, now: Nanos) -> u64 {
         self.last_completion.map_or(u64::MAX, |at| now.0.wrapping_sub(at.0))
     }

@@ -1,9 +1,9 @@
 //! [`ActiveTree`]: the queues of a class that want service, by finish time, each with the earliest start time below it.
 //!
-//! A red-black tree, as the kernel's is, and not a list: which queue the kernel's search finds hangs on the tree's shape. It
-//! goes down to the left wherever somebody there is eligible, and where it gets stuck returns the last eligible one that it
-//! passed, though another of an earlier finish time may stand to the right below. With three queues that cannot happen, with
-//! thirty it is common.
+//! A red-black tree like the kernel's, not a list: which queue the kernel's search finds depends on the shape of the tree.
+//! The search goes left wherever an eligible queue is there. Where it can go no further, it returns the last eligible
+//! queue that it passed, although a queue further right and below may have an earlier finish time. That cannot happen with
+//! three queues, and is common with thirty.
 
 use super::queue::QueueId;
 
@@ -99,7 +99,7 @@ impl ActiveTree {
     pub(super) fn remove(&mut self, q: QueueId) {
         let n = q.0;
         let Node { left, right, parent, red, .. } = self.nodes[n as usize];
-        // From where on what lies below has changed; where the place becomes empty, and whether a black one is gone.
+        // The lowest node whose subtree has changed; the child that moves up, and its parent; whether a black node is gone.
         let (changed, child, above, black) = if left == NONE || right == NONE {
             let child = if left == NONE { right } else { left };
             self.replace(n, child);

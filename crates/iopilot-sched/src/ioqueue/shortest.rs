@@ -101,7 +101,7 @@ impl View<'_> {
         around.delay + self.device().seek_at_least(distance) - ROUNDING
     }
 
-    /// A request's score: `time` seen through its age, both in ns.
+    /// A request's score: `time` weighed with its age, both in ns.
     fn score(&self, measure: Measure, time: f64, age: f64) -> f64 {
         let weight = self.config.age_weight;
         match measure.aging {
@@ -127,15 +127,15 @@ impl View<'_> {
         if measure.aging == Aging::AgedUrgent && patient { 0.0 } else { self.age(id) }
     }
 
-    /// The request of the least score. `seen` is this pick's.
-    pub(super) fn shortest(&self, seen: &mut Seen) -> Option<RequestId> {
+    /// The request with the least score. `visited` holds the requests that this pick has looked at.
+    pub(super) fn shortest(&self, visited: &mut Visited) -> Option<RequestId> {
         let measure = Measure::of(self.line.policy);
         let mut best: Best = None;
         if measure.cache {
-            self.consider_cached(measure, seen, &mut best);
+            self.consider_cached(measure, visited, &mut best);
         }
         if measure.aging != Aging::None {
-            self.walk_both_ways(measure, seen, &mut best);
+            self.walk_both_ways(measure, visited, &mut best);
             return best.map(|(_, _, id)| id);
         }
         let around = self.around();
@@ -144,37 +144,37 @@ impl View<'_> {
             if best.is_some_and(|(least, ..)| bound > least) {
                 break;
             }
-            if self.is_candidate(id) && !(measure.cache && seen.has(id)) {
+            if self.is_candidate(id) && !(measure.cache && visited.has(id)) {
                 self.improve(&mut best, self.time(id, measure.access), id);
             }
         }
         best.map(|(_, _, id)| id)
     }
 
-    /// Outwards, and where only age could make up for the distance by age as well.
-    fn walk_both_ways(&self, measure: Measure, seen: &mut Seen, best: &mut Best) {
+    /// Walks outwards from the arm, and also by age where only age could make up for the distance.
+    fn walk_both_ways(&self, measure: Measure, visited: &mut Visited, best: &mut Best) {
         let around = self.around();
         let mut by_age = self.line.by_age.iter(self.links).peekable();
         for (key, id) in Outwards::new(self, around.origin) {
             let bound = self.bound(&around, cylinder_of(key));
-            while by_age.next_if(|&id| seen.has(id)).is_some() {}
+            while by_age.next_if(|&id| visited.has(id)).is_some() {}
             let Some(&oldest) = by_age.peek() else { break };
             if let Some((least, ..)) = *best {
                 if self.score(measure, bound, self.age(oldest)) > least {
                     break;
                 }
                 if self.score(measure, bound, 0.0) > least {
-                    self.consider(measure, seen, oldest, best);
+                    self.consider(measure, visited, oldest, best);
                 }
             }
-            if !seen.has(id) {
-                self.consider(measure, seen, id, best);
+            if !visited.has(id) {
+                self.consider(measure, visited, id, best);
             }
         }
     }
 
-    fn consider(&self, measure: Measure, seen: &mut Seen, id: RequestId, best: &mut Best) {
-        seen.mark(id);
+    fn consider(&self, measure: Measure, visited: &mut Visited, id: RequestId, best: &mut Best) {
+        visited.mark(id);
         if self.is_candidate(id) {
             let score = self.score(measure, self.time(id, measure.access), self.counted_age(measure, id));
             self.improve(best, score, id);
@@ -182,7 +182,7 @@ impl View<'_> {
     }
 
     /// What the cache serves: no time, or nearly none. O(n), of a look into the cache each.
-    fn consider_cached(&self, measure: Measure, seen: &mut Seen, best: &mut Best) {
+    fn consider_cached(&self, measure: Measure, visited: &mut Visited, best: &mut Best) {
         for id in self.line.by_age.iter(self.links) {
             let request = &self.entry(id).request;
             let time = match self.device().cached(request.lba, request.sectors, request.op) {
@@ -190,7 +190,7 @@ impl View<'_> {
                 Cached::Partial => PARTIAL,
                 Cached::Full => 0.0,
             };
-            seen.mark(id);
+            visited.mark(id);
             if self.is_candidate(id) {
                 let score = self.score(measure, time, self.counted_age(measure, id));
                 self.improve(best, score, id);
@@ -198,7 +198,8 @@ impl View<'_> {
         }
     }
 
-    /// Of those whose positioning time is at most the slack above the shortest: the least seek, or the most rotation.
+    /// Among the requests whose positioning time is within the slack of the shortest: the one with the least seek, or with
+    /// the most rotation.
     pub(super) fn within_slack(&self, near: &mut Vec<(f64, u32, RequestId)>) -> Option<RequestId> {
         let around = self.around();
         let slack = 1.0 + self.config.slack_percent / 100.0;
@@ -226,12 +227,12 @@ impl View<'_> {
 
 /// Which requests a pick has looked at, by name.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct Visited {
     pick: u64,
     marks: Vec<u64>,
 }
 
-impl Seen {
+impl Visited {
     /// Forgets all; `names` is above the largest.
     pub(super) fn clear(&mut self, names: usize) {
         self.pick += 1;

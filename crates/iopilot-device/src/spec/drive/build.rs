@@ -61,8 +61,8 @@ impl G1Layout {
     }
 }
 
-/// The error under the names that our files have. What a geometry finds wrong it calls as DiskSim does, `zone 3: slips`
-/// for instance; parts of a layout that have no key of their own are told with the list they are in.
+/// The error, with the names of our own files. A geometry names a wrong parameter as DiskSim does, for instance
+/// `zone 3: slips`. Parts of a layout that have no key of their own are named by the list they are in.
 fn renamed(table: &str, mut error: InputError) -> InputError {
     let (zone, parameter) = match error.field.strip_prefix("zone ").and_then(|rest| rest.split_once(": ")) {
         Some((zone, parameter)) => (Some(zone.to_owned()), parameter.to_owned()),
@@ -176,7 +176,7 @@ impl DriveSeekSpec {
         let (reads, writes) = (points(&self.table_ms), points(&self.write_table_ms));
         let curve = if writes.is_empty() { SeekCurve::table(&reads) } else { SeekCurve::tables(&reads, &writes) };
         curve.map_err(|mut e| {
-            // Which of the two is told by trying the first alone.
+            // To know which table is wrong, try the first alone.
             let key = if SeekCurve::table(&reads).is_err() { "table_ms" } else { "write_table_ms" };
             e.field = format!("{KEY}.{key}");
             e
