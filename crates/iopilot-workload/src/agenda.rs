@@ -1,59 +1,45 @@
 //! [`Agenda`]: which task does something next.
 
-use iopilot_block::Nanos;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use iopilot_block::{EventQueue, Nanos};
 
 /// One appointment at most for each of a fixed number of tasks. Equal times are served in the order they were made.
 ///
-/// Replaced appointments stay in the heap until they come to its top, and the top is always a valid one, so that
+/// Replaced appointments stay in the queue until they come to its front, and the front is always a valid one, so that
 /// looking is O(1) and making one O(log n).
 #[derive(Clone, Debug)]
 pub struct Agenda {
-    heap: BinaryHeap<Reverse<(Nanos, u64, usize)>>,
-    /// The number of the valid appointment of each task; 0 where it has none.
-    valid: Vec<u64>,
-    made: u64,
+    queue: EventQueue<usize>,
+    /// The number in the queue of the valid appointment of each task, if it has one.
+    valid: Vec<Option<u64>>,
 }
 
 impl Agenda {
     /// No appointments, for so many tasks.
     pub fn new(tasks: usize) -> Self {
-        Self { heap: BinaryHeap::with_capacity(4 * tasks), valid: vec![0; tasks], made: 0 }
+        Self { queue: EventQueue::with_capacity(4 * tasks), valid: vec![None; tasks] }
     }
 
     /// Replaces the appointment of `task`.
     pub fn set(&mut self, task: usize, at: Option<Nanos>) {
-        self.valid[task] = 0;
-        if let Some(at) = at {
-            self.made += 1;
-            self.valid[task] = self.made;
-            self.heap.push(Reverse((at, self.made, task)));
-        }
+        self.valid[task] = at.map(|at| self.queue.push(at, task));
         self.settle();
     }
 
     /// When the next task does something.
     pub fn next(&self) -> Option<Nanos> {
-        self.heap.peek().map(|Reverse((at, ..))| *at)
+        self.queue.next_time()
     }
 
     /// Takes out the next task that is due at or before `now`.
     pub fn take(&mut self, now: Nanos) -> Option<usize> {
-        let &Reverse((at, _, task)) = self.heap.peek()?;
-        if at > now {
-            return None;
-        }
+        let task = self.queue.pop_due(now)?.event;
         self.set(task, None);
         Some(task)
     }
 
     fn settle(&mut self) {
-        while let Some(&Reverse((_, number, task))) = self.heap.peek() {
-            if self.valid[task] == number {
-                break;
-            }
-            self.heap.pop();
+        while self.queue.peek().is_some_and(|next| self.valid[next.event] != Some(next.number)) {
+            self.queue.pop();
         }
     }
 }
