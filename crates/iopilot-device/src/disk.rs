@@ -34,7 +34,7 @@ use request::{Ahead, Job, JobKind, Waiting, Work};
 use std::collections::VecDeque;
 use write_buffer::WriteBuffer;
 
-/// A hard disk drive as a state machine in virtual time. See `docs/disks.md` for the model and its equations.
+/// A hard disk drive as a state machine in virtual time. See `docs/explanation/disk-model.md` for the model and its equations.
 #[derive(Clone, Debug)]
 pub struct MechanicalDisk {
     model: DiskModel,

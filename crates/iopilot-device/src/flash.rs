@@ -3,7 +3,7 @@
 //! Channels carry the data of chips, chips hold dies, and a die does one thing at a time: read a page, program a row of
 //! pages (one in each plane), move what is still valid out of a block, erase a block. Above them are a write buffer in
 //! DRAM, the map from logical units to places in flash, greedy garbage collection and wear levelling (Agrawal et al.,
-//! USENIX ATC 2008); beside them the command processing and the link to the host. See `docs/ssd.md`.
+//! USENIX ATC 2008); beside them the command processing and the link to the host. See `docs/explanation/ssd-model.md`.
 
 mod agenda;
 mod blocks;

@@ -1,6 +1,6 @@
 //! [`DiskSpec`]: a drive as a data sheet describes it, in TOML.
 //!
-//! Every key names its unit. What a data sheet does not say can be left out and is derived; see `docs/disks.md`.
+//! Every key names its unit. What a data sheet does not say can be left out and is derived; see `docs/reference/disks.md`.
 
 mod array;
 mod build;

@@ -50,7 +50,7 @@ impl Plan {
             size: 4 << 30,
             depth: 4,
             // As it is, bfq takes readers that it serves slowly for interactive ones and waits for none of them, or waits for all: it
-            // is chance which (see docs/dads.md). With strict guarantees it waits for whomever it serves.
+            // is chance which (see docs/explanation/autopilot.md). With strict guarantees it waits for whomever it serves.
             schedulers: &["none", "mq-deadline", "kyber", "bfq", "bfq:strict_guarantees=1"],
             from: &["none", "mq-deadline", "kyber", "bfq"],
             benchmarks: &Benchmark::ALL,

@@ -2,7 +2,7 @@
 //!
 //! A process ([`VdiskServer`]) serves a file over FUSE, and a loop device makes that file a disk. A request enters the
 //! model when the server reads it; its data are moved to or from the backing file meanwhile; and its answer leaves when
-//! the model has it done. See `docs/vdisk.md`.
+//! the model has it done. See `docs/explanation/virtual-disks.md`.
 
 mod answer;
 mod block_device;

@@ -1,10 +1,10 @@
-//! `docs/schedulers.md` names every scheduler, and every tunable with its unit and default.
+//! `docs/reference/schedulers.md` names every scheduler, and every tunable with its unit and default.
 
 use iopilot_sched::SCHEDULERS;
 
 #[test]
 fn the_page_names_every_scheduler_and_tunable() {
-    let page = include_str!("../../../docs/schedulers.md");
+    let page = include_str!("../../../docs/reference/schedulers.md");
     for scheduler in SCHEDULERS {
         let name = scheduler.name;
         assert!(page.contains(&format!("| `{name}` |")), "docs/schedulers.md: no row `| `{name}` | … |`");

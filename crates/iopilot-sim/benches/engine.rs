@@ -1,6 +1,6 @@
 //! Simulated requests per second: one mechanical disk, open random load, one core.
 //!
-//! Criterion's `elem/s` is the figure of `docs/validation.md`.
+//! Criterion's `elem/s` is the figure of `docs/lab/speed.md`.
 #![allow(missing_docs)] // of what criterion's macros make
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};

@@ -1,6 +1,6 @@
 //! What a run tells: [`RunReport`], and [`Comparison`] of several.
 //!
-//! The serialised form is documented in `docs/report.md` and stable: fields are added, never renamed.
+//! The serialised form is documented in `docs/reference/report.md` and stable: fields are added, never renamed.
 
 use iopilot_block::{Criticality, Distribution, Histogram, Nanos};
 use iopilot_device::DeviceReport;

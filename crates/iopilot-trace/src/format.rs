@@ -1,7 +1,7 @@
 //! [`Format`]: the table of trace formats, and one module for each.
 //!
 //! To add a format, write its module with a [`FormatSpec`], add a row to the table below, put a sample into
-//! `crates/iopilot-trace/samples`, and add a row to the table on the page `docs/trace-format.md`. Tests name what is
+//! `crates/iopilot-trace/samples`, and add a row to the table on the page `docs/reference/trace-formats.md`. Tests name what is
 //! missing.
 
 mod alibaba;
@@ -31,7 +31,7 @@ use std::str::FromStr;
 /// Lists the formats once: documentation, `Variant = module;`.
 macro_rules! formats {
     ($($(#[$doc:meta])* $variant:ident = $module:ident;)*) => {
-        /// A trace format. Columns and units of each are on the page `docs/trace-format.md`.
+        /// A trace format. Columns and units of each are on the page `docs/reference/trace-formats.md`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
         pub enum Format {

@@ -2,7 +2,7 @@
 //!
 //! [`FioJobs`] reads them, [`FioSource`] plays them. What fio does with an option is done here too; an option that
 //! would change the load and is not simulated is an error, one that would not is ignored with a note
-//! (`docs/workloads.md` has the table). What fio does was taken from its manual and by running version 3.33.
+//! (`docs/reference/workloads.md` has the table). What fio does was taken from its manual and by running version 3.33.
 
 mod apply;
 mod bitmap;

@@ -3,7 +3,7 @@
 //! Each generator is a process that computes for a while, issues a request, and waits for it according to its
 //! criticality: at once (time-critical), after some more computation (time-limited), or never (time-noncritical).
 //! With neither of the first two it is the generator of an open model; with time-critical requests only, that of a
-//! closed one. `docs/workloads.md` lists the keys.
+//! closed one. `docs/reference/workloads.md` lists the keys.
 
 mod distribution;
 mod process;

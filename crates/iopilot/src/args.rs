@@ -223,7 +223,7 @@ impl Order {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct Output {
-    /// Print JSON instead of a table: docs/report.md tells the keys.
+    /// Print JSON instead of a table: docs/reference/report.md tells the keys.
     #[arg(long)]
     pub(crate) json: bool,
     /// Write a self-contained page with charts.

@@ -2,6 +2,9 @@
 
 mod args;
 mod commands;
+#[cfg(test)]
+#[path = "../tests/docs/commands.rs"]
+mod documented_commands;
 mod failure;
 #[cfg(test)]
 mod fixture;

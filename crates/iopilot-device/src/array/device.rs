@@ -22,7 +22,7 @@ use iopilot_sched::IoQueueConfig;
 use std::collections::VecDeque;
 
 /// An array of devices: a controller with a queue, stripe locks, perhaps a write-back cache, members that may fail, and
-/// spares. A pure state machine; members may be of any model, and arrays themselves. See `docs/arrays.md`.
+/// spares. A pure state machine; members may be of any model, and arrays themselves. See `docs/reference/arrays.md`.
 #[derive(Clone, Debug)]
 pub struct Array {
     model: ArrayModel,

@@ -56,7 +56,7 @@ fn check_mark(field: &str, mark: &str) -> Result<(), InputError> {
     match cited(mark) {
         Some(rule) if !RULES.contains(&rule) => {
             let near = suggest(rule, RULES).map_or_else(String::new, |near| format!("; did you mean {near}?"));
-            Err(InputError::new(field, mark, format!("a rule of docs/disks.md: {}{near}", RULES.join(", "))))
+            Err(InputError::new(field, mark, format!("a rule of docs/reference/disks.md: {}{near}", RULES.join(", "))))
         }
         _ => Ok(()),
     }
@@ -84,7 +84,10 @@ mod tests {
         let e = refused(rpm, None);
         assert_eq!(e, format!("provenance.{rpm}: got nothing, expected a mark: data sheet, paper, derived"));
         let e = refused(rpm, Some("derived: rule full-strike"));
-        assert!(e.contains("expected a rule of docs/disks.md: ") && e.ends_with("did you mean full-stroke?"), "{e}");
+        assert!(
+            e.contains("expected a rule of docs/reference/disks.md: ") && e.ends_with("did you mean full-stroke?"),
+            "{e}"
+        );
         let e = refused("mechanics.rpm", Some("paper: GF"));
         assert!(e.contains("a note on a parameter that is not given"), "{e}");
     }

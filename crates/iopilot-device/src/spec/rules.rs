@@ -1,5 +1,5 @@
 //! Rules for what no sheet says: each has a name, which marks in `[provenance]` cite, and stands with its sources in
-//! `docs/disks.md`. Three keys are filled in from them where a description leaves them out.
+//! `docs/reference/disks.md`. Three keys are filled in from them where a description leaves them out.
 
 use super::sections::{DeviceSpec, DiskSpec, GeometrySpec, MechanicalSpec};
 use iopilot_block::SECTOR_BYTES;

@@ -1,4 +1,4 @@
-//! The catalogue's table in `docs/disks.md` is what the models do. `IOPILOT_BLESS=1` rewrites it.
+//! The catalogue's table in `docs/reference/disks.md` is what the models do. `IOPILOT_BLESS=1` rewrites it.
 
 use crate::rig::Rig;
 use iopilot_block::Op;
@@ -46,13 +46,13 @@ fn the_table_in_the_documentation_is_what_the_models_do() {
         table.push_str(&row(name, &Catalogue::get(name).unwrap()));
         table.push('\n');
     }
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/disks.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/disks.md");
     let text = std::fs::read_to_string(&path).unwrap();
     let (before, rest) = text.split_once("<!-- catalogue -->\n").unwrap();
     let (written, after) = rest.split_once("<!-- /catalogue -->").unwrap();
     if std::env::var_os("IOPILOT_BLESS").is_some() {
         std::fs::write(&path, format!("{before}<!-- catalogue -->\n{table}<!-- /catalogue -->{after}")).unwrap();
     } else {
-        assert_eq!(written, table, "run again with IOPILOT_BLESS=1 to rewrite docs/disks.md");
+        assert_eq!(written, table, "run again with IOPILOT_BLESS=1 to rewrite docs/reference/disks.md");
     }
 }

@@ -131,14 +131,14 @@ fn drives_reach_what_their_sheets_say() {
         }
     }
     assert!(worst < 0.1, "{table}");
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/ssd.md");
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/lab/ssd.md");
     let text = std::fs::read_to_string(&path).unwrap();
     let (before, rest) = text.split_once("<!-- sheets -->\n").unwrap();
     let (written, after) = rest.split_once("<!-- /sheets -->").unwrap();
     if std::env::var_os("IOPILOT_BLESS").is_some() {
         std::fs::write(&path, format!("{before}<!-- sheets -->\n{table}<!-- /sheets -->{after}")).unwrap();
     } else {
-        assert_eq!(written, table, "run again with IOPILOT_BLESS=1 to rewrite docs/ssd.md");
+        assert_eq!(written, table, "run again with IOPILOT_BLESS=1 to rewrite docs/lab/ssd.md");
     }
 }
 

@@ -1,5 +1,5 @@
 //! What the catalogue's marks say is so: values of a rule are what the rule gives, and every rule stands in
-//! `docs/disks.md`.
+//! `docs/reference/disks.md`.
 
 use iopilot_device::{Catalogue, DeviceSpec, DiskSpec, LayoutSpec, MechanicalSpec};
 use std::collections::BTreeSet;
@@ -138,7 +138,7 @@ fn cited() -> BTreeSet<String> {
 
 #[test]
 fn every_rule_stands_in_the_documentation_and_is_used() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/disks.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/disks.md");
     let text = std::fs::read_to_string(path).unwrap();
     let (_, rest) = text.split_once("<!-- rules -->\n").unwrap();
     let (table, _) = rest.split_once("<!-- /rules -->").unwrap();

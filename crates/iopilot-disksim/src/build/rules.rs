@@ -1,7 +1,7 @@
 //! What a drive does that DiskSim 4.0 does not make of its file, and what DiskSim makes of it.
 //!
 //! A file is taken at its word, and mended where it cannot be meant. Each rule holds for any drive: it needs nothing but the
-//! file. What speaks for them on measured drives stands in `docs/validation.md`.
+//! file. What speaks for them on measured drives stands in `docs/lab/drives.md`.
 
 use iopilot_block::InputError;
 use iopilot_device::{DriveSpec, FastWrite, KeepRequested};

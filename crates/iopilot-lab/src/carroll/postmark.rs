@@ -178,7 +178,7 @@ fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
         claims: claims::of(&results),
         notes: vec![
             "not Postmark on real file systems: how files are placed, read ahead, cached and written back is assumed \
-             (docs/carroll.md); only ratios are compared"
+             (docs/lab/carroll.md); only ratios are compared"
                 .to_owned(),
             format!("{} transactions of all instances are counted; he had 75,000", load::counted(setup.quick)),
         ],

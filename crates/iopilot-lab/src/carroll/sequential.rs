@@ -93,7 +93,7 @@ fn deep_fifo_at_low_load(r: &Results) -> Claim {
         format!("in {best} of {cases}"),
         2 * best >= cases,
         "the model's disks serve first what is older than 0.44 s, which is assumed and not known of these; without that \
-         rule it is best up to 64 processes on RAID 0, 1+0 and 5 (docs/carroll.md)",
+         rule it is best up to 64 processes on RAID 0, 1+0 and 5 (docs/lab/carroll.md)",
     )
 }
 
@@ -199,7 +199,7 @@ fn longest_waits(r: &Results) -> Claim {
         format!("{times:.1} times, {disk:.0} s, {mirror:.0} s"),
         times >= 3.5 && disk >= 29.0 && mirror >= 17.0,
         "the model's disks serve first what is older than 0.44 s, which is assumed and not known of these; without that \
-         rule it is 23 s on the host's disk and 12 s on RAID 1+0 (2) (docs/carroll.md)",
+         rule it is 23 s on the host's disk and 12 s on RAID 1+0 (2) (docs/lab/carroll.md)",
     )
 }
 

@@ -44,7 +44,7 @@ fn in_2_6_23_batches_out_of_step_took_the_last_advantage_from_reads() {
 /// Transfers of 8 MiB, each elsewhere, of which 160 chunks of 16 KiB are in flight. The one request read too many opens
 /// the next transfer. Where that lies lower, the next turn begins with it, and ends after the few requests of it that are
 /// there: batches of reads that are not full, as Carroll says, and 0.806 as he measured. Those of writes end where their
-/// transfers do. How many are in flight and how large requests grow he does not tell; see docs/validation.md.
+/// transfers do. How many are in flight and how large requests grow he does not tell; see docs/lab/validation.md.
 #[test]
 fn in_2_6_23_reads_out_of_step_with_batches_fall_below_writes() {
     let mut machine = machine(CARROLLS_DISK, 1);

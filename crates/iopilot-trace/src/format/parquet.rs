@@ -1,5 +1,5 @@
 //! iopilot's stored format: Parquet, packed with zstd, in row groups of 65,536 requests. The schema is documented on
-//! the page `docs/trace-format.md`.
+//! the page `docs/reference/trace-formats.md`.
 
 mod read;
 mod write;

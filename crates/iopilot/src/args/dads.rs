@@ -38,7 +38,7 @@ pub(crate) struct DadsRun {
     /// The disks.
     #[arg(value_name = "DEVICE", value_hint = ValueHint::FilePath)]
     pub(crate) devices: Vec<PathBuf>,
-    /// Read settings from this TOML file (docs/dads.md); options of the command line go before it.
+    /// Read settings from this TOML file (docs/reference/dads.md); options of the command line go before it.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) config: Option<PathBuf>,
     /// The model to simulate: a disk of the catalogue (`iopilot disk list`), a TOML file, or a DiskSim file. Without it, or

@@ -19,7 +19,7 @@ const DISK: &str = "wd1200bb";
 /// What the table means, and what to do next.
 const AFTERWORD: &str = "\
 wait ms: how long a process waited for a request, on average, which is what people feel. Each program waits and thinks
-here as it did when it was recorded, so one that is served sooner also asks sooner. docs/validation.md tells what was
+here as it did when it was recorded, so one that is served sooner also asks sooner. docs/lab/README.md tells what was
 compared with a live kernel, with papers and with a real drive, and how well it agrees.
 
 Your own traffic, on a disk like yours (iopilot disk list):

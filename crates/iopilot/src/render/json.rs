@@ -1,4 +1,4 @@
-//! JSON for programs: the keys are documented in `docs/report.md`.
+//! JSON for programs: the keys are documented in `docs/reference/report.md`.
 
 use anyhow::Context;
 use serde::Serialize;

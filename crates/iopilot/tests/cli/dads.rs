@@ -36,7 +36,7 @@ fn json_audit_and_page_tell_the_same_checks() {
     let audit = std::fs::read_to_string(s.path().join("audit.jsonl")).unwrap();
     let lines: Vec<Value> = audit.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
     assert_eq!(checks, &lines);
-    let documented = include_str!("../../../../docs/dads.md");
+    let documented = include_str!("../../../../docs/reference/dads.md");
     for section in [&json, &checks[0], &checks[0]["candidates"][0]] {
         for key in section.as_object().unwrap().keys() {
             let known = ["machine", "workload", "runs", "verdict"].contains(&key.as_str());

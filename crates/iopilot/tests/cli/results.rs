@@ -13,7 +13,7 @@ fn keys(value: &Value) -> Vec<&str> {
 fn the_documented_keys_are_the_keys() {
     let s = Sandbox::new();
     let json: Value = serde_json::from_str(&s.ok(&format!("{COMPARE} --scheduler noop,mq-deadline --json"))).unwrap();
-    let documented = include_str!("../../../../docs/report.md");
+    let documented = include_str!("../../../../docs/reference/report.md");
     let mut sections = vec![&json, &json["machine"], &json["workload"], &json["verdict"]];
     let runs = json["runs"].as_array().unwrap();
     assert_eq!(runs.len(), 2);

@@ -68,7 +68,7 @@ fn host_prefers_blocks(r: &Results) -> Claim {
         format!("XFS ahead by {host:+.2} and {raid:+.2}"),
         host < 0.0 && raid > 0.0,
         "nothing waits for the journal in this load, which a controller's battery would spare it; and the modelled write \
-         cache writes stripe unit by stripe unit, the oldest first, which halves what one disk takes (docs/carroll.md)",
+         cache writes stripe unit by stripe unit, the oldest first, which halves what one disk takes (docs/lab/carroll.md)",
     )
 }
 

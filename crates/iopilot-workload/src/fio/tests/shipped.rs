@@ -39,7 +39,7 @@ fn the_example_jobs_run() {
 
 #[test]
 fn the_manual_names_every_supported_option() {
-    let manual = fs::read_to_string(shipped("docs/workloads.md")).unwrap();
+    let manual = fs::read_to_string(shipped("docs/reference/workloads.md")).unwrap();
     let missing: Vec<_> = options::SUPPORTED.iter().filter(|name| !manual.contains(&format!("`{name}`"))).collect();
     assert!(missing.is_empty(), "{missing:?}");
 }
