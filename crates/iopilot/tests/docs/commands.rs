@@ -23,33 +23,34 @@ struct Command {
 fn commands_of_the_guides_are_commands() {
     let mut wrong = Vec::new();
     let mut count = 0;
-    for page in guides() {
-        for command in commands(&page) {
-            count += 1;
-            if let Err(e) = Cli::try_parse_from(&command.words) {
-                let missing = [
-                    ErrorKind::MissingRequiredArgument,
-                    ErrorKind::MissingSubcommand,
-                    ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand,
-                ];
-                let help = [ErrorKind::DisplayHelp, ErrorKind::DisplayVersion].contains(&e.kind());
-                if !help && !(command.in_prose && missing.contains(&e.kind())) {
-                    wrong.push(format!("{}: {}\n{e}", command.place, command.words.join(" ")));
-                }
-            }
-            for word in command
-                .words
-                .iter()
-                .filter(|w| !w.contains('$') && ["examples/", "docs/", "contrib/"].iter().any(|f| w.starts_with(f)))
-            {
-                if !root().join(word).exists() {
-                    wrong.push(format!("{}: {word} does not exist", command.place));
-                }
+    for command in guides().iter().flat_map(commands) {
+        count += 1;
+        if let Some(e) = refused(&command) {
+            wrong.push(format!("{}: {}\n{e}", command.place, command.words.join(" ")));
+        }
+        for word in &command.words {
+            // What the shell fills in is not known here.
+            let ours = ["examples/", "docs/", "contrib/"].iter().any(|folder| word.starts_with(folder));
+            if ours && !word.contains('$') && !root().join(word).exists() {
+                wrong.push(format!("{}: {word} does not exist", command.place));
             }
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(count > 40, "{count}");
+}
+
+/// What the parser has against a command.
+fn refused(command: &Command) -> Option<clap::Error> {
+    let error = Cli::try_parse_from(&command.words).err()?;
+    let allowed = match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => true,
+        ErrorKind::MissingRequiredArgument
+        | ErrorKind::MissingSubcommand
+        | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => command.in_prose,
+        _ => false,
+    };
+    (!allowed).then_some(error)
 }
 
 #[test]
