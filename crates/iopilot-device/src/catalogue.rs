@@ -1,6 +1,6 @@
 //! [`Catalogue`]: the drives that come with iopilot.
 //!
-//! To add a drive, put its description into the folder `catalogue`, and rewrite the table on the page `docs/disks.md`
+//! To add a drive, put its description into the folder `catalogue`, and rewrite the table on the page `docs/reference/disks.md`
 //! with `IOPILOT_BLESS=1 cargo test -p iopilot-device the_table_in_the_documentation`.
 
 use crate::{DeviceError, DiskSpec};

@@ -8,7 +8,7 @@
 //! merging, coalescing), and [`ArmQueue`] (the text-book algorithms' view of a disk).
 //!
 //! To add a scheduler, write its file, name it three times in this one (`mod`, `pub use`, a row of the table below), and
-//! add it to the page `docs/schedulers.md`. Tests name what is missing.
+//! add it to the page `docs/reference/schedulers.md`. Tests name what is missing.
 
 mod anticipatory;
 mod arm;

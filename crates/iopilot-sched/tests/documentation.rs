@@ -7,14 +7,17 @@ fn the_page_names_every_scheduler_and_tunable() {
     let page = include_str!("../../../docs/reference/schedulers.md");
     for scheduler in SCHEDULERS {
         let name = scheduler.name;
-        assert!(page.contains(&format!("| `{name}` |")), "docs/schedulers.md: no row `| `{name}` | … |`");
+        assert!(page.contains(&format!("| `{name}` |")), "docs/reference/schedulers.md: no row `| `{name}` | … |`");
         let section = page.split(&format!("\n### `{name}`\n")).nth(1).unwrap_or_default();
         let section = section.split("\n### ").next().unwrap_or_default();
         let needed = !scheduler.tunables.is_empty();
-        assert!(!needed || !section.is_empty(), "docs/schedulers.md: no section \"### `{name}`\" for its tunables");
+        assert!(
+            !needed || !section.is_empty(),
+            "docs/reference/schedulers.md: no section \"### `{name}`\" for its tunables"
+        );
         for t in scheduler.tunables {
             let row = format!("| `{}` | {} | {} |", t.name, t.unit, t.default);
-            assert!(section.contains(&row), "docs/schedulers.md, {name}: no row `{row}`");
+            assert!(section.contains(&row), "docs/reference/schedulers.md, {name}: no row `{row}`");
         }
     }
 }

@@ -6,7 +6,7 @@ mod common;
 use common::samples;
 use iopilot_trace::Format;
 
-const PAGE: &str = include_str!("../../../docs/trace-format.md");
+const PAGE: &str = include_str!("../../../docs/reference/trace-formats.md");
 
 #[test]
 fn the_page_has_a_row_for_every_format() {
@@ -14,11 +14,12 @@ fn the_page_has_a_row_for_every_format() {
         let spec = format.spec();
         let begin = format!("| `{}` | ", spec.name);
         let row = PAGE.lines().find(|line| line.starts_with(&begin));
-        let row = row.unwrap_or_else(|| panic!("docs/trace-format.md: no row `{begin}{} | … | … |`", spec.summary));
+        let row = row
+            .unwrap_or_else(|| panic!("docs/reference/trace-formats.md: no row `{begin}{} | … | … |`", spec.summary));
         let cells: Vec<_> = row.trim_matches('|').split(" | ").map(str::trim).collect();
-        assert_eq!(cells[1], spec.summary, "docs/trace-format.md, {format}: second column");
+        assert_eq!(cells[1], spec.summary, "docs/reference/trace-formats.md, {format}: second column");
         let written = !matches!(cells.last(), None | Some(&""));
-        assert_eq!(written, format.is_writable(), "docs/trace-format.md, {format}: column \"written\"");
+        assert_eq!(written, format.is_writable(), "docs/reference/trace-formats.md, {format}: column \"written\"");
     }
 }
 
@@ -27,7 +28,7 @@ fn the_page_has_no_format_that_is_not_there() {
     let table = PAGE.lines().skip_while(|line| !line.starts_with("| name |")).skip(2);
     for row in table.take_while(|line| line.starts_with('|')) {
         let name = row.split('`').nth(1).unwrap_or_default();
-        assert!(name.parse::<Format>().is_ok(), "docs/trace-format.md: `{name}` is in no table of formats");
+        assert!(name.parse::<Format>().is_ok(), "docs/reference/trace-formats.md: `{name}` is in no table of formats");
     }
 }
 

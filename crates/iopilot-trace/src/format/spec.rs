@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 pub struct FormatSpec {
     /// Its name on the command line. A file whose name ends in it is written in this format.
     pub name: &'static str,
-    /// What it is, in a line: the second column of the table on the page `docs/trace-format.md`.
+    /// What it is, in a line: the second column of the table on the page `docs/reference/trace-formats.md`.
     pub summary: &'static str,
     /// Endings of file names that stand for it besides its name, without the dot.
     pub endings: &'static [&'static str],
