@@ -4,6 +4,7 @@
 
 use crate::Sandbox;
 use crate::flying::{Flight, Readers, events, is_as_before, tuned, wait};
+use crate::recording::MOUNT_TRACEFS;
 use crate::vdisks::{Disks, device};
 use iopilot_testing::{has, skipped};
 use serde_json::Value;
@@ -254,8 +255,8 @@ fn where_bpf_is_denied_tracefs_takes_over() {
         return;
     }
     // As where it is mounted: without CAP_SYS_ADMIN the daemon cannot do that for itself.
-    let mounted = "mount -t tracefs tracefs /sys/kernel/tracing;";
-    let flight = Flight::start_as(without_bpf(&s, mounted), &s, &[&disk.0], MODEL, "");
+    let mounted = format!("{MOUNT_TRACEFS};");
+    let flight = Flight::start_as(without_bpf(&s, &mounted), &s, &[&disk.0], MODEL, "");
     let told = disks_of(&s)[0].clone();
     assert_eq!(told["capture"], "tracefs");
     assert!(told["notes"][0].as_str().unwrap().starts_with("no BPF: "), "{told}");

@@ -14,6 +14,10 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
+/// For a shell in a mount namespace of its own: tracefs is where it is looked for.
+pub(crate) const MOUNT_TRACEFS: &str =
+    "[ -e /sys/kernel/tracing/instances ] || mount -t tracefs tracefs /sys/kernel/tracing";
+
 /// The instance of the process `pid`.
 fn instance(tracefs: &TracefsMount, pid: u32) -> PathBuf {
     tracefs.instances().join(format!("iopilot-{pid}-0"))
@@ -96,7 +100,7 @@ fn records_what_a_command_does_and_leaves_nothing() {
     let without_bpf = |backend: &str| {
         let mut command = Command::new("unshare");
         let denied = "--bounding-set=-sys_admin,-bpf,-perfmon --inh-caps=-sys_admin,-bpf,-perfmon";
-        let script = format!("mount -t tracefs tracefs /sys/kernel/tracing; exec setpriv {denied} -- \"$0\" \"$@\"");
+        let script = format!("{MOUNT_TRACEFS}; exec setpriv {denied} -- \"$0\" \"$@\"");
         command.args(["--mount", "sh", "-c", &script, env!("CARGO_BIN_EXE_iopilot")]).current_dir(s.path());
         command.args(["trace", "record", device, "-o", "denied.parquet", "--backend", backend, "--"]);
         command.args([
