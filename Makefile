@@ -1,5 +1,8 @@
 # make demo    see it at work: compare every scheduler on a recorded workload, and write a page with charts
-# make test    everything a change must pass: format, lints, tests, documentation
+# make test    the tests; those of live disks that this machine cannot run are skipped, and counted at the end
+# make check   everything a change must pass: format, lints, documentation, tests (needs rustfmt and clippy)
+# make lint    the same without the tests
+# make msrv    with the oldest Rust that is supported, in a Debian 13 of its own (as root); with TEST=1 the tests as well
 # make golden  whether results are what they were: hashes of some 1200 runs, in two minutes (UPDATE=1 writes them anew)
 # make bench   how fast it is
 # make soak    the property tests with SOAK_CASES inputs each, other ones each time
@@ -16,12 +19,18 @@ SOAK_CASES ?= 2000
 FUZZ = $(CARGO) run --locked --quiet --package iopilot-fuzz --
 IOPILOT = $(or $(CARGO_TARGET_DIR),target)/release/iopilot
 
+TARGET = $(abspath $(or $(CARGO_TARGET_DIR),target))
+
 # Property tests try the same inputs each time, so that a change is not refused for what it did not do; `make soak` others.
 test: export PROPTEST_RNG_SEED = 20080624
 
+# Each test that is skipped adds a line: its name and why, with a tab between.
+SKIPPED = $(TARGET)/skipped-tests
+test: export IOPILOT_SKIPPED = $(SKIPPED)
+
 BPF = crates/iopilot-live/bpf
 
-.PHONY: help bpf demo test golden bench soak fuzz doc build install clean toolchain
+.PHONY: help bpf demo test check lint msrv golden bench soak fuzz doc build install clean toolchain
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -41,14 +50,26 @@ demo: toolchain
 	$(CARGO) build --profile demo --locked --package iopilot
 	$(or $(CARGO_TARGET_DIR),target)/demo/iopilot demo --report $(REPORT)
 
+# Always the whole workspace: cargo unites the features of the packages it is asked for, so another choice of packages would build most
+# dependencies again. For the same reason the fuzzer is run as its own tests have built it.
 test: toolchain
+	@mkdir -p $(TARGET) && : > $(SKIPPED)
+	$(CARGO) test --workspace --locked --quiet
+	$(CARGO) test --workspace --features iopilot-live/ublk --lib --test vdisk_live --locked --quiet -- ublk
+	$(TARGET)/debug/iopilot-fuzz --iterations 5000 --seconds 4
+	@sort -u $(SKIPPED) | awk -F '\t' '{ n[$$2]++ } END { for (why in n) printf "%5d skipped: %s\n", n[why], why }' | sort -k 1nr -k 3
+	@echo "$$(cut -f 1 $(SKIPPED) | sort -u | grep -c .) tests were skipped, or skipped a part; $(SKIPPED) names them"
+
+lint: toolchain
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
-	$(CARGO) clippy --package iopilot --package iopilot-live --features ublk --all-targets --locked -- -D warnings
-	$(CARGO) test --workspace --locked --quiet
-	$(CARGO) test --package iopilot-live --features ublk --lib --test vdisk_live --locked --quiet
+	$(CARGO) clippy --workspace --features iopilot/ublk --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
-	$(FUZZ) --iterations 5000 --seconds 4
+
+check: lint test
+
+msrv:
+	sh contrib/msrv.sh $(TARGET)/msrv $(and $(TEST),test)
 
 # With IOPILOT=/path/to/iopilot that binary is run, and nothing is built.
 golden: $(if $(filter command,$(origin IOPILOT)),,build)
