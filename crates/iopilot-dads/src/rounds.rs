@@ -1,9 +1,10 @@
 //! [`Rounds`]: the processes of a window at work, again and again.
 
 use crate::habits::Habits;
-use iopilot_block::{EventQueue, Lba, Nanos, ProcessId};
+use iopilot_block::{Lba, Nanos, ProcessId};
 use iopilot_workload::{Arrival, Source, SourceHandle, Step};
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
 
 #[derive(Clone, Copy, Debug)]
 struct Process {
@@ -14,8 +15,7 @@ struct Process {
     outstanding: u32,
     /// Those that were refused admission.
     refused: u32,
-    /// The number of its event in the queue.
-    due: Option<u64>,
+    due: Option<Nanos>,
 }
 
 /// The processes at work: each its round again and again, at its own pace.
@@ -24,8 +24,8 @@ pub(crate) struct Rounds<'a> {
     habits: &'a Habits,
     processes: Vec<Process>,
     by_id: HashMap<ProcessId, usize>,
-    /// When each process issues its next request. May hold events that were replaced, but not as the first.
-    due: EventQueue<usize>,
+    /// May hold what is no longer due, but not as the first.
+    due: BinaryHeap<Reverse<(Nanos, usize)>>,
     /// The process of each request, and which of its turns it was: by handle.
     issued: Vec<(u32, u32)>,
     /// Whether no more are to come.
@@ -45,7 +45,7 @@ impl<'a> Rounds<'a> {
             habits,
             processes: vec![state; habits.list.len()],
             by_id,
-            due: EventQueue::new(),
+            due: BinaryHeap::new(),
             issued: Vec::new(),
             over: false,
             waiting: habits.list.iter().filter(|habit| habit.waits).count() as u64,
@@ -64,7 +64,7 @@ impl<'a> Rounds<'a> {
     }
 
     /// Process `p` begins to wait, or to think.
-    fn becomes(&mut self, p: usize, due: Option<u64>, now: Nanos) {
+    fn becomes(&mut self, p: usize, due: Option<Nanos>, now: Nanos) {
         self.waited(now);
         let state = &mut self.processes[p];
         if self.habits.list[p].waits {
@@ -90,13 +90,16 @@ impl<'a> Rounds<'a> {
         }
         let think = if state.next == 0 && state.round > 0 { habit.pause } else { turn.think };
         let at = now.saturating_add(think);
-        let number = self.due.push(at, p);
-        self.becomes(p, Some(number), now);
+        self.becomes(p, Some(at), now);
+        self.due.push(Reverse((at, p)));
     }
 
     /// The first is due.
     fn tidy(&mut self) {
-        while self.due.peek().is_some_and(|next| self.processes[next.event].due != Some(next.number)) {
+        while let Some(&Reverse((at, p))) = self.due.peek() {
+            if self.processes[p].due == Some(at) {
+                return;
+            }
             self.due.pop();
         }
     }
@@ -104,12 +107,15 @@ impl<'a> Rounds<'a> {
 
 impl Source for Rounds<'_> {
     fn next_event(&self) -> Option<Nanos> {
-        self.due.next_time()
+        self.due.peek().map(|Reverse((at, _))| *at)
     }
 
     fn advance(&mut self, now: Nanos, out: &mut Vec<Step>) {
-        while let Some(next) = self.due.pop_due(now) {
-            let p = next.event;
+        while let Some(&Reverse((at, p))) = self.due.peek() {
+            if at > now {
+                return;
+            }
+            self.due.pop();
             let habit = &self.habits.list[p];
             let state = &mut self.processes[p];
             let turn = &habit.turns[state.next];
