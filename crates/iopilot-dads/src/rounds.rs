@@ -24,7 +24,10 @@ pub(crate) struct Rounds<'a> {
     habits: &'a Habits,
     processes: Vec<Process>,
     by_id: HashMap<ProcessId, usize>,
-    /// May hold what is no longer due, but not as the first.
+    /// When each process issues its next request. May hold what is no longer due, but not as the first.
+    ///
+    /// Not an [`EventQueue`](iopilot_block::EventQueue): processes that are due at one time go in the order of the window,
+    /// not of insertion, and that shows in results.
     due: BinaryHeap<Reverse<(Nanos, usize)>>,
     /// The process of each request, and which of its turns it was: by handle.
     issued: Vec<(u32, u32)>,

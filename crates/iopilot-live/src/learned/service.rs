@@ -21,7 +21,8 @@ type Key = (Nanos, Nanos, u64, u32, u8);
 /// Puts requests, which come in order of arrival, in the order in which they were issued.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ServiceOrder {
-    /// Of which an earlier issue may still come.
+    /// Requests before which an earlier issue may still come. A sort, not a queue of events: parts of one merged request
+    /// have the same times, and must come in the order of their addresses.
     waiting: BinaryHeap<Reverse<Key>>,
     latest_arrival: Nanos,
     /// In order; the last may still grow by what was merged into it.
