@@ -13,8 +13,7 @@ mod options;
 mod tasks;
 mod tracefs;
 
-pub use options::{Backend, CaptureOptions, HandOver};
-pub use tracefs::blk::{Blktrace, Note, Noted};
+pub use options::{Backend, CaptureOptions, Delivery};
 pub use tracefs::mount::TracefsMount;
 
 use crate::LiveError;
@@ -79,11 +78,12 @@ impl Capture {
     pub fn with_patience(options: &CaptureOptions, patience: Nanos) -> Result<Self, LiveError> {
         let device = Device::of(&options.device)?;
         tracefs::tidy();
-        let (kb, over) = (options.buffer_kb, options.hand_over);
-        let tracefs = || Tracefs::start(&device, kb, patience, over).map(|tracefs| Source::Tracefs(Box::new(tracefs)));
+        let (kb, delivery) = (options.buffer_kb, options.delivery);
+        let tracefs =
+            || Tracefs::start(&device, kb, patience, delivery).map(|tracefs| Source::Tracefs(Box::new(tracefs)));
         let (source, note) = match options.backend {
             Backend::Tracefs => (tracefs()?, None),
-            asked => match Ebpf::start(&device, kb, patience, over) {
+            asked => match Ebpf::start(&device, kb, patience, delivery) {
                 Ok(ebpf) => (Source::Ebpf(Box::new(ebpf)), None),
                 Err(e) if asked == Backend::Ebpf => return Err(e),
                 Err(LiveError::Bpf(why)) => match tracefs() {
@@ -112,7 +112,7 @@ impl Capture {
     }
 
     /// Appends the requests that have completed to `out`: all of them, in order of completion; or in order of arrival, each once all before
-    /// it have completed as well, or been given up: after 2 s, unless told otherwise ([`HandOver`]). Their times count from the first
+    /// it have completed as well, or been given up: after 2 s, unless told otherwise ([`Delivery`]). Their times count from the first
     /// request ever, or from the start. Does not wait: to be called every 10 to 100 ms, lest the kernel's buffers overflow.
     ///
     /// # Errors

@@ -19,6 +19,5 @@ pub use audit::{Audit, Event};
 pub use autopilot::{BUDGET, FlightOptions, Model};
 pub use control::{SOCKET, ask};
 pub use daemon::{Daemon, DaemonOptions};
-pub(crate) use journal::started;
 pub use journal::{Journal, RUNTIME_FOLDER, Recovery, recover};
 pub use status::{DiskStatus, Past, Phase, Status};

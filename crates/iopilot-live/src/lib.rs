@@ -13,7 +13,7 @@ mod signals;
 mod timed;
 pub mod vdisk;
 
-pub use capture::{Backend, Blktrace, Capture, CaptureOptions, HandOver, Note, Noted, TracefsMount};
+pub use capture::{Backend, Capture, CaptureOptions, Delivery, TracefsMount};
 pub use error::LiveError;
 pub use identity::DiskIdentity;
 pub use learned::LearnedDisk;

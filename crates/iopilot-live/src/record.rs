@@ -88,7 +88,7 @@ pub fn record(
         sleep(period);
         capture.poll_all(&mut drain.records)?;
         period = if drain.records.is_empty() { (2 * period).min(IDLE_PERIOD) } else { PERIOD };
-        drain.hand_over();
+        drain.deliver();
         let exited = command.as_mut().map(Running::exited).transpose()?.flatten();
         let over =
             drain.refused || signals.caught().is_some() || options.duration.is_some_and(|d| began.elapsed() >= d);
@@ -104,14 +104,14 @@ pub fn record(
     let closed = Instant::now();
     while !drain.refused && closed.elapsed() < SETTLE {
         capture.poll_all(&mut drain.records)?;
-        drain.hand_over();
+        drain.deliver();
         if capture.pending() == 0 && closed.elapsed() > PERIOD {
             break;
         }
         sleep(PERIOD);
     }
     capture.finish(&mut drain.records)?;
-    drain.hand_over();
+    drain.deliver();
     Ok(RecordSummary {
         backend: capture.backend(),
         note: capture.note().map(str::to_owned),
@@ -135,7 +135,7 @@ struct Drain<'a> {
 }
 
 impl Drain<'_> {
-    fn hand_over(&mut self) {
+    fn deliver(&mut self) {
         for record in self.records.drain(..) {
             self.requests += 1;
             self.incomplete += u64::from(record.completion.is_none());

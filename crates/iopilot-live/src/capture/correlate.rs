@@ -8,7 +8,7 @@
 //! requests carry no sectors: one serves all flushes that wait when it is issued.
 
 use super::event::{Event, Io, What};
-use super::options::HandOver;
+use super::options::Delivery;
 use super::tasks::{Task, Tasks, comm_text};
 use iopilot_block::{Flags, Lba, Nanos, Op, ProcessId, Sectors};
 use iopilot_trace::TraceRecord;
@@ -55,7 +55,7 @@ pub(super) struct Correlator {
     closed: Option<Nanos>,
     /// Of the flights, those that are done.
     finished: usize,
-    hand_over: HandOver,
+    delivery: Delivery,
     /// Those that are done and are to be told at once.
     fresh: Vec<u64>,
     /// The names of those who issued them.
@@ -63,7 +63,7 @@ pub(super) struct Correlator {
 }
 
 impl Correlator {
-    pub(super) fn new(tasks: Tasks, flushes_after_fua: bool, patience: Nanos, hand_over: HandOver) -> Self {
+    pub(super) fn new(tasks: Tasks, flushes_after_fua: bool, patience: Nanos, delivery: Delivery) -> Self {
         Self {
             tasks,
             flights: VecDeque::new(),
@@ -77,7 +77,7 @@ impl Correlator {
             origin: None,
             closed: None,
             finished: 0,
-            hand_over,
+            delivery,
             fresh: Vec::new(),
             names: BTreeMap::new(),
         }
@@ -313,7 +313,7 @@ impl Correlator {
         flight.record.completion = Some(time);
         flight.done = true;
         self.finished += 1;
-        if self.hand_over == HandOver::AtOnce {
+        if self.delivery == Delivery::AtOnce {
             self.fresh.push(number);
         }
     }

@@ -64,11 +64,6 @@ impl Device {
         Ok(Self { name, sysfs: real, bios, disk, partition, has_requests, write_back, knows_fua, flushes_after_fua })
     }
 
-    /// Its directory in sysfs.
-    pub(super) fn folder(&self) -> &Path {
-        &self.sysfs
-    }
-
     /// Whether it has not been unplugged.
     pub(super) fn is_present(&self) -> bool {
         self.sysfs.join("dev").exists()

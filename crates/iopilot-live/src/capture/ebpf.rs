@@ -8,7 +8,7 @@ mod sequence;
 mod told;
 
 use super::device::Device;
-use super::options::HandOver;
+use super::options::Delivery;
 use super::tasks::{Tasks, comm_text};
 use crate::LiveError;
 use iopilot_block::{Nanos, ProcessId};
@@ -33,7 +33,7 @@ pub(super) struct Ebpf {
     tasks: HashMap<u32, ToldTask>,
     older: Tasks,
     sequence: Sequence<ToldRequest>,
-    hand_over: HandOver,
+    delivery: Delivery,
     /// What is complete and is to be handed out at once.
     fresh: Vec<ToldRequest>,
     patience: Nanos,
@@ -49,17 +49,17 @@ impl Ebpf {
         device: &Device,
         buffer_kb: u32,
         patience: Nanos,
-        hand_over: HandOver,
+        delivery: Delivery,
     ) -> Result<Self, LiveError> {
         // The first that is complete need not have been the first to arrive.
-        let origin = (hand_over == HandOver::AtOnce).then(super::now);
+        let origin = (delivery == Delivery::AtOnce).then(super::now);
         Ok(Self {
             programs: Programs::start(device, buffer_kb)?,
             flags: FlagBits::default(),
             tasks: HashMap::new(),
             older: Tasks::default(),
             sequence: Sequence::default(),
-            hand_over,
+            delivery,
             fresh: Vec::new(),
             patience,
             origin,
@@ -90,7 +90,7 @@ impl Ebpf {
         self.programs.detach()?;
         self.drain();
         self.hand_out(out);
-        if self.hand_over == HandOver::AtOnce {
+        if self.delivery == Delivery::AtOnce {
             return Ok(());
         }
         while self.sequence.skip_where(|_| true) {
@@ -161,9 +161,9 @@ impl Ebpf {
     }
 
     fn take(&mut self, number: u64, request: Option<ToldRequest>) {
-        match self.hand_over {
-            HandOver::AtOnce => self.fresh.extend(request),
-            HandOver::InOrder => self.strange += u64::from(!self.sequence.put(number, request)),
+        match self.delivery {
+            Delivery::AtOnce => self.fresh.extend(request),
+            Delivery::InOrder => self.strange += u64::from(!self.sequence.put(number, request)),
         }
     }
 
@@ -178,9 +178,9 @@ impl Ebpf {
 
     fn record(&mut self, request: &ToldRequest) -> Option<TraceRecord> {
         // Numbers are given some nanoseconds after the time is taken: two CPUs may do it crosswise.
-        let arrival = match self.hand_over {
-            HandOver::AtOnce => request.arrival,
-            HandOver::InOrder => request.arrival.max(self.latest),
+        let arrival = match self.delivery {
+            Delivery::AtOnce => request.arrival,
+            Delivery::InOrder => request.arrival.max(self.latest),
         };
         self.latest = arrival;
         let origin = *self.origin.get_or_insert(arrival);

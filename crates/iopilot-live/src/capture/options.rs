@@ -45,9 +45,9 @@ impl FromStr for Backend {
     }
 }
 
-/// When a request is handed over.
+/// When a captured request is delivered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum HandOver {
+pub enum Delivery {
     /// In order of arrival: once all that arrived before are complete, or no longer waited for.
     #[default]
     InOrder,
@@ -65,14 +65,14 @@ pub struct CaptureOptions {
     /// The kernel's buffer, in KiB for each CPU. BPF has one for all, rounded up to a power of two; it counts eight CPUs at
     /// most.
     pub buffer_kb: u32,
-    /// When requests are handed over.
-    pub hand_over: HandOver,
+    /// When requests are delivered.
+    pub delivery: Delivery,
 }
 
 impl CaptureOptions {
     /// All of what happens on `device`, with buffers of 8 MiB, which lost nothing at 650,000 events a second.
     pub fn new(device: impl Into<PathBuf>) -> Self {
-        Self { device: device.into(), backend: Backend::Auto, buffer_kb: 8192, hand_over: HandOver::InOrder }
+        Self { device: device.into(), backend: Backend::Auto, buffer_kb: 8192, delivery: Delivery::InOrder }
     }
 }
 

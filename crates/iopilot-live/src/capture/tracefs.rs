@@ -7,27 +7,21 @@
 //! Events carry no request pointer, so bios are followed by operation and sectors, as [`super::correlate`] explains.
 //! Parents and start times come from `sched_process_fork`, for tasks older than the capture from `/proc`.
 
-pub(super) mod blk;
 mod instance;
 mod layout;
 pub(super) mod mount;
 mod page;
 mod ring;
 
-/// Removes what captures and traces of processes that are gone left behind.
-pub(super) fn tidy() {
-    instance::tidy();
-    blk::tidy();
-}
-
 use super::correlate::Correlator;
 use super::device::Device;
 use super::event::Event;
 use super::now;
-use super::options::HandOver;
+use super::options::Delivery;
 use super::tasks::Tasks;
 use crate::LiveError;
 use instance::Instance;
+pub(super) use instance::tidy;
 use iopilot_block::Nanos;
 use iopilot_trace::TraceRecord;
 use layout::{Kind, Layouts};
@@ -59,7 +53,7 @@ impl Tracefs {
         device: &Device,
         buffer_kb: u32,
         patience: Nanos,
-        hand_over: HandOver,
+        delivery: Delivery,
     ) -> Result<Self, LiveError> {
         let instance = Instance::create()?;
         let (layouts, block_events) = set_up(&instance, device, buffer_kb)?;
@@ -68,7 +62,7 @@ impl Tracefs {
             layouts,
             block_events,
             events: Vec::new(),
-            correlator: Correlator::new(Tasks::snapshot(), device.flushes_after_fua, patience, hand_over),
+            correlator: Correlator::new(Tasks::snapshot(), device.flushes_after_fua, patience, delivery),
             lost: Cell::new(0),
             instance,
         };

@@ -11,7 +11,7 @@ use super::journal::Journal;
 use super::line_up::LineUp;
 use super::status::{DiskStatus, Phase, Shared};
 use super::window::Window;
-use crate::{Backend, BlockQueue, Capture, CaptureOptions, HandOver, LearnedDisk, LiveError, QueueState, Traffic};
+use crate::{Backend, BlockQueue, Capture, CaptureOptions, Delivery, LearnedDisk, LiveError, QueueState, Traffic};
 use attention::Attention;
 use guard::Guard;
 use iopilot_block::{InputError, Nanos};
@@ -148,7 +148,7 @@ impl Flight {
         let captured = CaptureOptions {
             backend: options.backend,
             buffer_kb: BUFFER_KB,
-            hand_over: HandOver::AtOnce,
+            delivery: Delivery::AtOnce,
             ..CaptureOptions::new(&options.device)
         };
         let capture = Capture::with_patience(&captured, LONGEST)?;

@@ -128,7 +128,7 @@ fn read(path: &Path) -> Result<Entry, LiveError> {
 }
 
 /// When process `pid` started, in clock ticks since boot.
-pub(crate) fn started(pid: u32) -> Option<u64> {
+fn started(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name, in parentheses, may hold anything; start time is the 20th field behind it.
     stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()

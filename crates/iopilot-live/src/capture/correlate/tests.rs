@@ -14,10 +14,10 @@ type Seen = (u64, Option<u64>, Option<u64>, u64, u32);
 
 impl Script {
     fn new() -> Self {
-        Self::handing_over(HandOver::InOrder)
+        Self::delivering(Delivery::InOrder)
     }
 
-    fn handing_over(when: HandOver) -> Self {
+    fn delivering(when: Delivery) -> Self {
         Self { correlator: Correlator::new(Tasks::default(), true, GIVE_UP, when), out: Vec::new() }
     }
 
@@ -168,7 +168,7 @@ fn a_lost_completion_does_not_hold_up_the_rest_for_ever() {
 
 #[test]
 fn what_is_told_at_once_waits_for_nothing_and_is_told_once() {
-    let script = Script::handing_over(HandOver::AtOnce)
+    let script = Script::delivering(Delivery::AtOnce)
         .queue(0, "R", 0, 8)
         .queue(1, "R", 8, 8)
         .queue(2, "R", 16, 8)

@@ -20,10 +20,8 @@ pub(in crate::capture) fn tidy() {
 #[derive(Debug)]
 pub(super) struct Instance {
     path: PathBuf,
-    /// Whether it is the one that is always there.
-    is_top: bool,
-    /// Where all of this is.
-    tracefs: TracefsMount,
+    /// Keeps the file system mounted.
+    _tracefs: TracefsMount,
 }
 
 impl Instance {
@@ -36,18 +34,7 @@ impl Instance {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = instances.join(format!("{PREFIX}{}-{number}", std::process::id()));
         fs::create_dir(&path).map_err(|e| LiveError::io(&path, e))?;
-        Ok(Self { path, is_top: false, tracefs })
-    }
-
-    /// The one that is always there, which has tracers that others lack.
-    pub(super) fn top() -> Result<Self, LiveError> {
-        let tracefs = TracefsMount::open()?;
-        Ok(Self { path: tracefs.path().to_owned(), is_top: true, tracefs })
-    }
-
-    /// The file system that it belongs to.
-    pub(super) fn tracefs(&self) -> &TracefsMount {
-        &self.tracefs
+        Ok(Self { path, _tracefs: tracefs })
     }
 
     pub(super) fn path(&self, file: &str) -> PathBuf {
@@ -94,9 +81,7 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        if !self.is_top {
-            remove(&self.path);
-        }
+        remove(&self.path);
     }
 }
 
