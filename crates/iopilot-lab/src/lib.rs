@@ -12,9 +12,11 @@ pub mod gf;
 mod gf_cache_times;
 mod gf_dads;
 mod gf_table_accuracy;
+mod kernel_fidelity;
 mod outcome;
 pub mod postmark;
 mod text;
+mod threads;
 mod virtual_disk;
 mod write;
 
@@ -61,6 +63,7 @@ pub const ALL: &[Experiment] = &[
     gf_cache_times::EXPERIMENT,
     gf_dads::EXPERIMENT,
     gf_table_accuracy::EXPERIMENT,
+    kernel_fidelity::EXPERIMENT,
 ];
 
 /// The experiment called `name`.

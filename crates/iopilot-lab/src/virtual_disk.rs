@@ -44,14 +44,6 @@ impl VirtualDisk {
         &self.attachment.device
     }
 
-    /// How late its answers have been until now.
-    pub(super) fn lateness(&self) -> anyhow::Result<Lateness> {
-        let (_, stats) =
-            vdisk::stats(Path::new(VDISK_STATE), &self.attachment.name).context("asking a virtual disk")?;
-        let answers = stats.requests.total();
-        Ok(Lateness { answers, sum_us: stats.lateness_us.mean * answers as f64 })
-    }
-
     /// Puts its model back as it was at the beginning.
     pub(super) fn reset(&self) -> anyhow::Result<VdiskReset> {
         let reset = vdisk::reset(Path::new(VDISK_STATE), &self.attachment.name);
@@ -83,24 +75,6 @@ impl Drop for VirtualDisk {
     }
 }
 
-/// How late answers were.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Lateness {
-    answers: u64,
-    sum_us: f64,
-}
-
-impl Lateness {
-    /// That of the answers since `before`.
-    pub(super) fn since(&self, before: &Self) -> Self {
-        Self { answers: self.answers - before.answers, sum_us: self.sum_us - before.sum_us }
-    }
-
-    pub(super) fn mean_us(&self) -> f64 {
-        self.sum_us / self.answers.max(1) as f64
-    }
-}
-
 /// This program, to be run once more.
 pub(super) fn program() -> anyhow::Result<Command> {
     Ok(Command::new(std::env::current_exe().context("finding this program")?))
@@ -129,13 +103,6 @@ impl Served {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lateness_is_that_of_the_answers_since() {
-        let [before, now] = [(10, 100.0), (30, 900.0)].map(|(answers, sum_us)| Lateness { answers, sum_us });
-        assert_eq!(now.since(&before).mean_us(), 40.0);
-        assert_eq!(now.since(&now).mean_us(), 0.0);
-    }
 
     #[test]
     fn a_line_of_the_log_is_read_as_documented() {

@@ -21,7 +21,7 @@ const SCATTERED: u32 = 256;
 /// Sectors in a block of 4 kB.
 const BLOCK: u64 = 8;
 /// The end of a pause that is not slept.
-pub(crate) const SPUN: Duration = Duration::from_micros(200);
+const SPUN: Duration = Duration::from_micros(200);
 /// The most that a restart reads in one piece, in sectors: 256 MiB.
 const MOST_DISPLACED: u64 = 1 << 19;
 
@@ -188,12 +188,12 @@ fn nanos(time: Duration) -> Nanos {
 
 /// Memory that direct I/O takes: it begins at a multiple of [`ALIGNMENT`], and at first holds what no disk compresses.
 #[derive(Debug, Default)]
-pub(crate) struct Buffer {
+struct Buffer {
     memory: Vec<u8>,
 }
 
 impl Buffer {
-    pub(crate) fn of(&mut self, bytes: usize) -> &mut [u8] {
+    fn of(&mut self, bytes: usize) -> &mut [u8] {
         if self.memory.len() < bytes + ALIGNMENT {
             self.memory = vec![0; bytes + ALIGNMENT];
             Pcg64Mcg::seed_from_u64(0).fill(&mut self.memory[..]);

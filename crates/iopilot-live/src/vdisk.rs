@@ -26,7 +26,6 @@ mod sys;
 #[cfg(feature = "ublk")]
 mod ublk;
 
-pub(crate) use clock::monotonic;
 pub use server::VdiskServer;
 pub use stats::{OpCounts, VdiskStats};
 pub(crate) use sys::{become_real_time, before_all_others};

@@ -1,6 +1,7 @@
 //! [`Benchmark`]: what the processes read, through the page cache (GF 2.4.3).
 
-use iopilot_live::{Signals, at_once};
+use crate::threads::in_threads;
+use iopilot_live::Signals;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::fmt;
@@ -58,7 +59,7 @@ impl Benchmark {
     pub(super) fn run(self, root: &Path, load: &Load, signals: &Signals) -> io::Result<()> {
         let of_a_file = if self == Self::Random { 2 } else { 1 };
         let work = |n: u32| self.process(&folder(root, n / of_a_file), n, load.share, signals);
-        at_once(of_a_file * load.processes, work)
+        in_threads(of_a_file * load.processes, work)
     }
 
     fn process(self, folder: &Path, n: u32, share: f64, signals: &Signals) -> io::Result<()> {

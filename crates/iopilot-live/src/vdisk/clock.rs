@@ -34,7 +34,7 @@ impl Clock {
 }
 
 /// Real time: nanoseconds of `CLOCK_MONOTONIC`.
-pub(crate) fn monotonic() -> u64 {
+pub(super) fn monotonic() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }

@@ -1,31 +1,36 @@
 //! [`ReadLoad`]: processes that read a live disk in the five patterns of GF 2.4.3, past the page cache.
 
-use crate::LiveError;
-use crate::timed::{Buffer, SPUN};
-use crate::vdisk::monotonic;
+use crate::threads::in_threads;
+use anyhow::{Context as _, ensure};
 use iopilot_block::{Nanos, SECTOR_BYTES};
+use iopilot_live::BlockQueue;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use rustix::fs::OFlags;
+use rustix::time::{ClockId, clock_gettime};
 use std::fmt;
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, sleep};
+use std::thread::sleep;
 use std::time::Duration;
 
 const KIB: u64 = 1024;
 /// Where reads begin: what direct I/O takes everywhere.
 const BLOCK: u64 = 4 * KIB;
+/// The largest read.
+const LARGEST: u64 = 64 * KIB;
+/// For how long before its turn a process looks at the clock.
+const SPUN: Duration = Duration::from_micros(200);
 /// Files of a source tree that lie one after the other before the next directory begins elsewhere.
 const FILES: u32 = 20;
 
 /// How a process reads the part of the disk that is its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ReadPattern {
+pub(super) enum ReadPattern {
     /// 64 kB at a time, from the beginning (IOR).
     Sequential,
     /// 4 kB, leaving out 8 kB (8k-SR).
@@ -41,7 +46,8 @@ pub enum ReadPattern {
 
 impl ReadPattern {
     /// All five.
-    pub const ALL: [Self; 5] = [Self::Sequential, Self::Strided8k, Self::Strided512k, Self::Backward, Self::SmallFiles];
+    pub(super) const ALL: [Self; 5] =
+        [Self::Sequential, Self::Strided8k, Self::Strided512k, Self::Backward, Self::SmallFiles];
 }
 
 impl fmt::Display for ReadPattern {
@@ -59,36 +65,35 @@ impl fmt::Display for ReadPattern {
 /// Processes that read a disk, each its own part of it, one request at a time. Each is a task of its own, which is what
 /// schedulers call a process. What is read depends on nothing but this.
 #[derive(Clone, Copy, Debug)]
-pub struct ReadLoad {
+pub(super) struct ReadLoad {
     /// What each does.
-    pub pattern: ReadPattern,
+    pub(super) pattern: ReadPattern,
     /// How many there are.
-    pub processes: u32,
+    pub(super) processes: u32,
     /// How many reads each makes.
-    pub reads: u32,
+    pub(super) reads: u32,
     /// Bytes of each part that are left alone where reading begins: a load finds nothing in the disk's cache of another one
     /// that left out less.
-    pub skip: u64,
+    pub(super) skip: u64,
     /// Of what is random.
-    pub seed: u64,
-    /// When the processes begin; `None` for at once, in whatever order the kernel wakes them.
-    pub begin: Option<Begin>,
+    pub(super) seed: u64,
 }
 
-/// When processes begin: so that they begin alike each time.
+/// When processes begin. Where all begin at once, the order in which they do is chance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Begin {
+pub(super) struct Begin {
     /// The first, on `CLOCK_MONOTONIC`; at once where that has passed.
-    pub at: Nanos,
+    pub(super) at: Nanos,
     /// Each so long after the one before.
-    pub apart: Nanos,
+    pub(super) apart: Nanos,
 }
 
 impl Begin {
-    /// Waits for the turn of process `n`. Whoever is to begin at a certain microsecond cannot wait for being woken.
+    /// Waits for the turn of process `n`. A process that is to begin at a certain microsecond must not sleep at the end: being
+    /// woken takes longer.
     fn wait(&self, n: u32) {
-        let at = self.at.0 + u64::from(n) * self.apart.0;
-        sleep(Duration::from_nanos(at.saturating_sub(monotonic())).saturating_sub(SPUN));
+        let at = self.at + Nanos(u64::from(n) * self.apart.0);
+        sleep(Duration::from_nanos(at.since(monotonic()).0).saturating_sub(SPUN));
         while monotonic() < at {
             std::hint::spin_loop();
         }
@@ -96,42 +101,40 @@ impl Begin {
 }
 
 impl ReadLoad {
-    /// Reads `device`; returns when all have read all, or soon after `stop`.
+    /// Reads `device` from `begin` on; returns when all have read all, or soon after `stop`.
     ///
     /// # Errors
     /// Where the device cannot be read, or is too small for so many.
-    pub fn run(&self, device: &Path, stop: &AtomicBool) -> Result<(), LiveError> {
-        let failed = |e| LiveError::io(device, e);
+    pub(super) fn run(&self, device: &Path, begin: Begin, stop: &AtomicBool) -> anyhow::Result<()> {
+        let failed = || format!("reading {}", device.display());
         let mut options = OpenOptions::new();
         options.read(true).custom_flags(OFlags::DIRECT.bits() as i32);
-        let file = options.open(device).map_err(failed)?;
-        let sectors = crate::BlockQueue::open(device)?.sectors()?;
-        let share = sectors * SECTOR_BYTES / u64::from(self.processes.max(1)) / BLOCK * BLOCK;
+        let file = options.open(device).with_context(failed)?;
+        let share =
+            BlockQueue::open(device)?.sectors()? * SECTOR_BYTES / u64::from(self.processes.max(1)) / BLOCK * BLOCK;
         let needed = self.skip() + self.room();
-        if share < needed {
-            let reason = format!("{} KiB for each process, expected at least {}", share / KIB, needed / KIB);
-            return Err(LiveError::Device { path: device.to_owned(), reason });
-        }
+        ensure!(share >= needed, "{}: {share} bytes for each process, expected at least {needed}", device.display());
         let together = Barrier::new(self.processes as usize);
         let work = |n: u32| -> io::Result<()> {
             let mut reads = Reads::new(self, n, share);
-            let mut buffer = Buffer::default();
+            let mut memory = vec![0; (LARGEST + BLOCK) as usize];
             together.wait();
-            self.begin.iter().for_each(|begin| begin.wait(n));
+            begin.wait(n);
             for _ in 0..self.reads {
                 if stop.load(Ordering::Relaxed) {
                     break;
                 }
                 let (offset, bytes) = reads.next();
-                read(&file, buffer.of(bytes), offset)?;
+                file.read_exact_at(aligned(&mut memory, bytes), offset)?;
             }
             Ok(())
         };
-        at_once(self.processes, work).map_err(failed)
+        in_threads(self.processes, work).with_context(failed)
     }
 
     /// How large a disk must be, in bytes.
-    pub fn needs(&self) -> u64 {
+    #[cfg(test)]
+    pub(super) fn needs(&self) -> u64 {
         (self.skip() + self.room()) * u64::from(self.processes)
     }
 
@@ -145,22 +148,16 @@ impl ReadLoad {
     }
 }
 
-/// Runs `work` in `count` threads, each with its number, and waits for all.
-///
-/// # Errors
-/// The first of theirs.
-pub fn at_once(count: u32, work: impl Fn(u32) -> io::Result<()> + Sync) -> io::Result<()> {
-    thread::scope(|scope| {
-        let work = &work;
-        let tasks: Vec<_> = (0..count).map(|n| scope.spawn(move || work(n))).collect();
-        let ends: Vec<_> =
-            tasks.into_iter().map(|task| task.join().unwrap_or_else(|e| std::panic::resume_unwind(e))).collect();
-        ends.into_iter().collect()
-    })
+/// `CLOCK_MONOTONIC`.
+fn monotonic() -> Nanos {
+    let now = clock_gettime(ClockId::Monotonic);
+    Nanos(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
 }
 
-fn read(file: &File, data: &mut [u8], offset: u64) -> io::Result<()> {
-    file.read_exact_at(data, offset)
+/// The part of `memory`, which is [`BLOCK`] longer, that direct I/O takes: `bytes` that begin at a multiple of a block.
+fn aligned(memory: &mut [u8], bytes: usize) -> &mut [u8] {
+    let start = memory.as_ptr().align_offset(BLOCK as usize);
+    &mut memory[start..start + bytes]
 }
 
 /// Where one process reads next.
@@ -238,29 +235,37 @@ impl Reads {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
-    proptest! {
-        #[test]
-        fn a_process_reads_within_its_part(p in 0..5usize, n in 0..40u32, blocks in 700u64..5000, seed: u64) {
-            let load = ReadLoad { pattern: ReadPattern::ALL[p], processes: 40, reads: 200, skip: 0, seed, begin: None };
-            let share = blocks * BLOCK;
-            prop_assume!(share >= load.room());
-            let mut reads = Reads::new(&load, n, share);
-            for _ in 0..load.reads {
-                let (offset, bytes) = reads.next();
-                prop_assert!(offset >= u64::from(n) * share);
-                prop_assert!(offset + bytes as u64 <= u64::from(n + 1) * share);
-                prop_assert!(offset % BLOCK == 0 && bytes as u64 % BLOCK == 0 && bytes > 0);
+    #[test]
+    fn a_process_reads_within_its_part() {
+        for pattern in ReadPattern::ALL {
+            for (n, seed) in (0..40).zip(0..) {
+                let load = ReadLoad { pattern, processes: 40, reads: 200, skip: 0, seed };
+                let share = load.room() + u64::from(n) * 7 * BLOCK;
+                let mut reads = Reads::new(&load, n, share);
+                for _ in 0..load.reads {
+                    let (offset, bytes) = reads.next();
+                    assert!(offset >= u64::from(n) * share, "{load:?}");
+                    assert!(offset + bytes as u64 <= u64::from(n + 1) * share, "{load:?}");
+                    assert!(offset % BLOCK == 0 && bytes as u64 % BLOCK == 0, "{load:?}");
+                    assert!((1..=LARGEST).contains(&(bytes as u64)), "{load:?}");
+                }
             }
         }
+    }
+
+    #[test]
+    fn memory_is_where_direct_io_takes_it() {
+        let mut memory = vec![0; (LARGEST + BLOCK) as usize];
+        let part = aligned(&mut memory, LARGEST as usize);
+        assert_eq!((part.len() as u64, part.as_ptr() as u64 % BLOCK), (LARGEST, 0));
     }
 
     #[test]
     fn a_load_that_leaves_out_more_reads_other_places() {
         for pattern in ReadPattern::ALL {
             let places = |skip| {
-                let load = ReadLoad { pattern, processes: 1, reads: 50, skip, seed: 0, begin: None };
+                let load = ReadLoad { pattern, processes: 1, reads: 50, skip, seed: 0 };
                 let mut reads = Reads::new(&load, 1, 64 << 20);
                 (0..load.reads).map(|_| reads.next()).collect::<Vec<_>>()
             };
@@ -275,7 +280,7 @@ mod tests {
     #[test]
     fn patterns_are_those_of_the_source() {
         let first = |pattern| {
-            let load = ReadLoad { pattern, processes: 1, reads: 3, skip: 0, seed: 0, begin: None };
+            let load = ReadLoad { pattern, processes: 1, reads: 3, skip: 0, seed: 0 };
             let mut reads = Reads::new(&load, 0, 4 << 20);
             [reads.next(), reads.next(), reads.next()].map(|(at, bytes)| (at / KIB, bytes as u64 / KIB))
         };

@@ -1,0 +1,274 @@
+//! [`RecordedTiming`]: what the CPUs took in a recording.
+
+use super::service_path::median;
+use iopilot_block::{Nanos, ProcessId};
+use iopilot_sim::{CpuTiming, QueueRun};
+use iopilot_trace::TraceRecord;
+use iopilot_workload::SourceHandle;
+
+/// A request that reaches the device later after an event was not sent because of it: it waited for something else.
+const WAITED: Nanos = Nanos::from_micros(100);
+/// A request that has its tag sooner after it arrived did not sleep for it.
+const AT_ONCE: Nanos = Nanos::from_micros(15);
+
+/// From an event of each request until the next request reached the device, where that came of it.
+#[derive(Clone, Debug)]
+struct Delays {
+    /// By handle.
+    of: Vec<Option<Nanos>>,
+    /// What is taken for those that are not known.
+    median: Nanos,
+}
+
+impl Delays {
+    fn new(of: Vec<Option<Nanos>>) -> Self {
+        let median = median(of.iter().flatten().copied());
+        Self { of, median }
+    }
+
+    fn get(&self, handle: SourceHandle) -> Nanos {
+        self.of.get(handle.0 as usize).copied().flatten().unwrap_or(self.median)
+    }
+}
+
+/// What became of the tag of a request that is complete, where somebody slept for one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Freed {
+    /// Its task took it for its next request, which arrived so long after.
+    Kept(Nanos),
+    /// A sleeper's request took it, and reached the device so long after.
+    Passed(Nanos),
+}
+
+/// The times of a recording, by request. The handles of a replay are the places in the recording.
+///
+/// The events of a recording (a request is inserted, issued, completed) are walked in order of time. The most recent event
+/// before an issue is its cause, and the time between is that event's delay. Where the recording tells nothing, because the
+/// replay went another way, the median of what it tells is taken.
+#[derive(Clone, Debug)]
+pub(super) struct RecordedTiming {
+    inserted: Delays,
+    issued: Delays,
+    completed: Delays,
+    /// Of all three.
+    median: Nanos,
+    freed: Vec<Option<Freed>>,
+    /// The medians of both.
+    kept: Nanos,
+    passed: Nanos,
+    /// The request whose tag was freed last.
+    last_freed: Option<SourceHandle>,
+}
+
+/// What happened to a request; at one moment in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    Completed,
+    Inserted,
+    Issued,
+}
+
+impl RecordedTiming {
+    /// The times of `records`, in order of arrival.
+    pub(super) fn new(records: &[TraceRecord]) -> Self {
+        // Under `none` a request is inserted nowhere.
+        let scheduled = records.iter().any(|r| r.inserted.is_some());
+        let nothing = vec![None; records.len()];
+        let (delays, freed) = match scheduled {
+            true => (delays(records), nothing),
+            false => (at_once(records), freed_tags(records)),
+        };
+        let [inserted, issued, completed] = delays.map(Delays::new);
+        let all = [&inserted, &issued, &completed].into_iter().flat_map(|delays| delays.of.iter().flatten());
+        let of = |time: fn(Freed) -> Option<Nanos>| median(freed.iter().flatten().filter_map(|&freed| time(freed)));
+        Self {
+            median: median(all.copied()),
+            kept: of(|freed| if let Freed::Kept(time) = freed { Some(time) } else { None }),
+            passed: of(|freed| if let Freed::Passed(time) = freed { Some(time) } else { None }),
+            freed,
+            inserted,
+            issued,
+            completed,
+            last_freed: None,
+        }
+    }
+
+    fn freed(&self, handle: SourceHandle) -> Option<Freed> {
+        self.freed.get(handle.0 as usize).copied().flatten()
+    }
+}
+
+/// The delays after insertion, issue and completion, as the events of `records` tell them.
+fn delays(records: &[TraceRecord]) -> [Vec<Option<Nanos>>; 3] {
+    let mut events = Vec::with_capacity(3 * records.len());
+    for (n, r) in records.iter().enumerate().filter(|(_, r)| r.merged != Some(true)) {
+        events.push((r.inserted.unwrap_or(r.arrival), Event::Inserted, n));
+        events.extend(r.issue.map(|at| (at, Event::Issued, n)));
+        events.extend(r.completion.map(|at| (at, Event::Completed, n)));
+    }
+    events.sort_unstable();
+    let mut delays: [Vec<Option<Nanos>>; 3] = std::array::from_fn(|_| vec![None; records.len()]);
+    for pair in events.windows(2) {
+        let [(cause, what, n), (at, Event::Issued, _)] = *pair else { continue };
+        let kind = match what {
+            Event::Inserted => 0,
+            Event::Issued => 1,
+            Event::Completed => 2,
+        };
+        delays[kind][n] = Some(at.since(cause)).filter(|delay| *delay < WAITED);
+    }
+    delays
+}
+
+/// The same where no scheduler stands between: a request with a tag goes at once.
+fn at_once(records: &[TraceRecord]) -> [Vec<Option<Nanos>>; 3] {
+    let nothing = || vec![None; records.len()];
+    [records.iter().map(had_tag).collect(), nothing(), nothing()]
+}
+
+/// From arrival to issue, of a request that did not sleep for a tag.
+fn had_tag(r: &TraceRecord) -> Option<Nanos> {
+    Some(r.issue?.since(r.arrival)).filter(|delay| *delay < AT_ONCE)
+}
+
+/// What became of each tag. A task keeps it where its next request did not sleep; of the others, the tag that is free longest
+/// goes to the sleeper's request that is issued first.
+fn freed_tags(records: &[TraceRecord]) -> Vec<Option<Freed>> {
+    let mut freed = vec![None; records.len()];
+    // The requests of a task come one after the other.
+    let next_of = |n: usize| {
+        let later = records[n + 1..].iter();
+        let mut own = later.filter(|r| r.process == records[n].process && Some(r.arrival) >= records[n].completion);
+        own.next()
+    };
+    let mut events: Vec<(Nanos, Event, usize)> = Vec::with_capacity(2 * records.len());
+    for (n, r) in records.iter().enumerate() {
+        if let (Some(issue), Some(completion)) = (r.issue, r.completion) {
+            match next_of(n).filter(|next| had_tag(next).is_some()) {
+                Some(next) => freed[n] = Some(Freed::Kept(next.arrival.since(completion))),
+                None => events.push((completion, Event::Completed, n)),
+            }
+            if had_tag(r).is_none() {
+                events.push((issue, Event::Issued, n));
+            }
+        }
+    }
+    events.sort_unstable();
+    let mut free = std::collections::VecDeque::new();
+    for (at, event, n) in events {
+        if event == Event::Completed {
+            free.push_back((at, n));
+        } else if let Some((since, of)) = free.pop_front() {
+            freed[of] = Some(Freed::Passed(at.since(since)));
+        }
+    }
+    freed
+}
+
+impl CpuTiming for RecordedTiming {
+    fn issue(&mut self, run: QueueRun, _: Nanos) -> Nanos {
+        match run {
+            QueueRun::Inserted(Some(handle)) => self.inserted.get(handle),
+            QueueRun::Issued(handle) => self.issued.get(handle),
+            QueueRun::Completed { handle, .. } => self.completed.get(handle),
+            QueueRun::Inserted(None) | QueueRun::Other => self.median,
+        }
+    }
+
+    /// Not asked: the think times of a replay count from the completion.
+    fn resume(&mut self, _: SourceHandle, _: ProcessId, _: Nanos) -> Nanos {
+        Nanos::ZERO
+    }
+
+    /// A sleeper is woken for the tag that was freed last. It reaches the device when the recorded one did: what it takes from
+    /// there on is not counted twice.
+    fn wake(&mut self, _: ProcessId, _: Nanos) -> Nanos {
+        let passed = match self.last_freed.take().and_then(|handle| self.freed(handle)) {
+            Some(Freed::Passed(time)) => time,
+            _ => self.passed,
+        };
+        passed.since(self.inserted.median)
+    }
+
+    fn completer_keeps_tag(&mut self, completed: SourceHandle) -> bool {
+        self.last_freed = Some(completed);
+        matches!(self.freed(completed), Some(Freed::Kept(_)))
+    }
+
+    /// Until the task that is faster has submitted its request.
+    fn lost_wake(&mut self, _: ProcessId, _: Nanos) -> Nanos {
+        let kept = match self.last_freed.take().and_then(|handle| self.freed(handle)) {
+            Some(Freed::Kept(time)) => time,
+            _ => self.kept,
+        };
+        kept + AT_ONCE
+    }
+
+    fn switch(&mut self) -> Nanos {
+        Nanos::ZERO
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iopilot_block::{Lba, Op, Sectors};
+
+    fn us(us: u64) -> Nanos {
+        Nanos::from_micros(us)
+    }
+
+    fn read(process: u32, [arrival, issue, completion]: [u64; 3]) -> TraceRecord {
+        TraceRecord {
+            process: Some(ProcessId(process)),
+            issue: Some(us(issue)),
+            completion: Some(us(completion)),
+            ..TraceRecord::new(us(arrival), Op::Read, Lba(0), Sectors(8))
+        }
+    }
+
+    fn handle(n: u64) -> SourceHandle {
+        SourceHandle(n)
+    }
+
+    #[test]
+    fn the_most_recent_event_before_an_issue_is_its_cause() {
+        // The second comes because of the first's completion, the third right after it, and the fourth after its own
+        // insertion; the last one was waited for too long.
+        let times = [[0, 6, 500], [10, 509, 900], [20, 513, 950], [905, 912, 1300], [1000, 2000, 2500]];
+        let records = times.map(|times| TraceRecord { inserted: Some(us(times[0])), ..read(1, times) });
+        let mut timing = RecordedTiming::new(&records);
+        let completed = |n| QueueRun::Completed { handle: handle(n), waiting: true };
+        let inserted = |n| QueueRun::Inserted(Some(handle(n)));
+        let mut takes = |run| timing.issue(run, Nanos::ZERO);
+        assert_eq!([inserted(0), inserted(3)].map(&mut takes), [us(6), us(7)]);
+        assert_eq!([completed(0), QueueRun::Issued(handle(1))].map(&mut takes), [us(9), us(4)]);
+        // What is not known is as usual.
+        assert_eq!(
+            [inserted(1), inserted(4), completed(3), QueueRun::Other].map(&mut takes),
+            [us(7), us(7), us(9), us(7)]
+        );
+    }
+
+    #[test]
+    fn a_tag_is_kept_or_goes_to_the_sleeper_that_is_issued_next() {
+        // One tag: the first task keeps it once, then the other has it, which was asleep, and keeps it.
+        let records = [
+            read(1, [0, 4, 100]),
+            read(2, [50, 230, 300]),
+            read(1, [120, 124, 200]),
+            read(1, [210, 430, 500]),
+            read(2, [320, 326, 400]),
+        ];
+        let mut timing = RecordedTiming::new(&records);
+        let keeps: Vec<bool> = (0..5).map(|n| timing.completer_keeps_tag(handle(n))).collect();
+        assert_eq!(keeps, [true, true, false, false, false]);
+        let process = ProcessId(1);
+        assert!(timing.completer_keeps_tag(handle(0)));
+        assert_eq!(timing.lost_wake(process, Nanos::ZERO), us(20) + AT_ONCE);
+        assert!(!timing.completer_keeps_tag(handle(2)));
+        // 30 us, of which the usual 4 to 6 us after a tag is had.
+        assert_eq!(timing.wake(process, Nanos::ZERO), us(30) - us(4));
+        assert_eq!(timing.issue(QueueRun::Inserted(Some(handle(1))), Nanos::ZERO), us(4));
+    }
+}
