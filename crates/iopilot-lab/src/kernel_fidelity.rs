@@ -79,7 +79,7 @@ impl Plan {
             patterns: ReadPattern::ALL.to_vec(),
             processes: vec![1, 8, 32],
             recordings: 3,
-            reads: [160, 480],
+            reads: [128, 384],
         };
         if !quick {
             return full;

@@ -205,8 +205,8 @@ fn claims(known: &[Known<'_>]) -> Vec<Claim> {
     }
     let each = || known.iter().flat_map(|k| (0..SCHEDULERS.len()).map(move |s| (k, s)));
     let replayed = |limit, figure| Within::new(limit, each().map(|(k, s)| k.replayed(s, figure)));
-    let because = "a replay that once goes another way than the kernel goes on without recorded times; `cells` has how far \
-                   the kernel's own recordings are apart";
+    let because = "which of several sleepers a freed tag wakes under none is not given, nor when each CPU chose; a replay that \
+                   once goes another way than the kernel does not come back, and few reads tell no mean of what chance does";
     claims.push(replayed(REPLAYED, MEAN_MS).claim("(b)", "the mean I/O time of a replay is the kernel's", because));
     claims.push(replayed(REPLAYED, MB_S).claim("(b)", "the throughput of a replay is the kernel's", because));
     let p99 = "the 99th percentile of the I/O time of a replay is the kernel's";

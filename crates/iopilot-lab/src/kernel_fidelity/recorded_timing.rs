@@ -42,9 +42,9 @@ enum Freed {
 
 /// The times of a recording, by request. The handles of a replay are the places in the recording.
 ///
-/// The events of a recording (a request is inserted, issued, completed) are walked in order of time. The most recent event
-/// before an issue is its cause, and the time between is that event's delay. Where the recording tells nothing, because the
-/// replay went another way, the median of what it tells is taken.
+/// The delay of an event (a request is inserted, issued, completed) is the time until the next request reached the device,
+/// where that one was in the scheduler by then. Where the recording tells nothing, because the replay went another way, the
+/// median of what it tells is taken.
 #[derive(Clone, Debug)]
 pub(super) struct RecordedTiming {
     inserted: Delays,
@@ -60,11 +60,10 @@ pub(super) struct RecordedTiming {
     last_freed: Option<SourceHandle>,
 }
 
-/// What happened to a request; at one moment in this order.
+/// What happened to a tag; at one moment in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     Completed,
-    Inserted,
     Issued,
 }
 
@@ -98,26 +97,22 @@ impl RecordedTiming {
     }
 }
 
-/// The delays after insertion, issue and completion, as the events of `records` tell them.
+/// The delays after insertion, issue and completion of each of `records`.
 fn delays(records: &[TraceRecord]) -> [Vec<Option<Nanos>>; 3] {
-    let mut events = Vec::with_capacity(3 * records.len());
-    for (n, r) in records.iter().enumerate().filter(|(_, r)| r.merged != Some(true)) {
-        events.push((r.inserted.unwrap_or(r.arrival), Event::Inserted, n));
-        events.extend(r.issue.map(|at| (at, Event::Issued, n)));
-        events.extend(r.completion.map(|at| (at, Event::Completed, n)));
-    }
-    events.sort_unstable();
-    let mut delays: [Vec<Option<Nanos>>; 3] = std::array::from_fn(|_| vec![None; records.len()]);
-    for pair in events.windows(2) {
-        let [(cause, what, n), (at, Event::Issued, _)] = *pair else { continue };
-        let kind = match what {
-            Event::Inserted => 0,
-            Event::Issued => 1,
-            Event::Completed => 2,
-        };
-        delays[kind][n] = Some(at.since(cause)).filter(|delay| *delay < WAITED);
-    }
-    delays
+    let inserted = |r: &TraceRecord| r.inserted.unwrap_or(r.arrival);
+    let mut issues: Vec<(Nanos, Nanos)> = records.iter().filter_map(|r| Some((r.issue?, inserted(r)))).collect();
+    issues.sort_unstable();
+    // The first issue from then on, if it is soon, of a request that was there by then.
+    let next = |from: Nanos, by: Nanos| {
+        let &(at, inserted) = issues.get(issues.partition_point(|&(at, _)| at < from))?;
+        Some(at.since(from)).filter(|delay| inserted <= by && *delay < WAITED)
+    };
+    let of = |delay: &dyn Fn(&TraceRecord) -> Option<Nanos>| records.iter().map(delay).collect();
+    [
+        of(&|r| next(inserted(r), inserted(r))),
+        of(&|r| Some(next(r.issue? + Nanos(1), r.issue?)? + Nanos(1))),
+        of(&|r| next(r.completion?, r.completion?)),
+    ]
 }
 
 /// The same where no scheduler stands between: a request with a tag goes at once.
@@ -232,9 +227,9 @@ mod tests {
     }
 
     #[test]
-    fn the_most_recent_event_before_an_issue_is_its_cause() {
-        // The second comes because of the first's completion, the third right after it, and the fourth after its own
-        // insertion; the last one was waited for too long.
+    fn the_delay_of_an_event_is_the_time_until_the_next_issue() {
+        // The second comes because of the first's completion, and the third right after it. The fourth comes after its own
+        // insertion, which is just after a completion. The last one waited for something else.
         let times = [[0, 6, 500], [10, 509, 900], [20, 513, 950], [905, 912, 1300], [1000, 2000, 2500]];
         let records = times.map(|times| TraceRecord { inserted: Some(us(times[0])), ..read(1, times) });
         let mut timing = RecordedTiming::new(&records);
@@ -243,9 +238,9 @@ mod tests {
         let mut takes = |run| timing.issue(run, Nanos::ZERO);
         assert_eq!([inserted(0), inserted(3)].map(&mut takes), [us(6), us(7)]);
         assert_eq!([completed(0), QueueRun::Issued(handle(1))].map(&mut takes), [us(9), us(4)]);
-        // What is not known is as usual.
+        // What is not known is as usual: the fourth was not there at the second's completion.
         assert_eq!(
-            [inserted(1), inserted(4), completed(3), QueueRun::Other].map(&mut takes),
+            [inserted(1), inserted(4), completed(1), QueueRun::Other].map(&mut takes),
             [us(7), us(7), us(9), us(7)]
         );
     }
