@@ -75,7 +75,7 @@ mod tests {
     use super::*;
     use iopilot_sim::Progress;
 
-    /// A simulated kernel that records itself is followed to the microsecond.
+    /// A simulated kernel records itself.
     #[test]
     fn a_replay_takes_as_long_as_the_recording() {
         for name in ["none", "mq-deadline", "kyber", "bfq"] {
