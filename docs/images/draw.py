@@ -153,6 +153,7 @@ def crates():
     crate(30, 20, 210, "iopilot-lab", "experiments", ORANGE)
     crate(210, 110, 220, "iopilot-live", "capture, queues, virtual disks")
     crate(480, 110, 220, "iopilot-dads", "the autopilot")
+    crate(730, 110, 160, "iopilot-render", "tables, charts", "#f0f0ee")
     crate(330, 200, 260, "iopilot-sim", "event loop, block layer, machines")
     crate(30, 200, 210, "iopilot-disksim", "DiskSim's files and systems")
     crate(680, 200, 210, "iopilot-host", "to come: CPUs, page cache", "#ffffff", True)
@@ -164,6 +165,7 @@ def crates():
     p.box(30, 455, 860, 34, "iopilot-block: requests, times, addresses, queues", fill=BLUE)
     # Each arrow leads to what a crate uses.
     p.line([(330, 48), (240, 48)])
+    p.line([(590, 60), (730, 125)])
     p.line([(240, 400), (250, 400)])
     p.line([(420, 76), (345, 110)])
     p.line([(500, 76), (560, 110)])

@@ -137,7 +137,7 @@ impl Bfq {
         if queue.dispatched > 0 || queue.busy {
             return;
         }
-        let h = &mut queue.habits;
+        let h = &mut queue.behaviour;
         let elapsed = now.wrapping_sub(h.last_end.0).min(most);
         h.think_samples = (7 * h.think_samples + 256) / 8;
         h.think_total = (7 * h.think_total + 256 * elapsed) / 8;
@@ -150,11 +150,11 @@ impl Bfq {
         if !queue.sync || queue.class == 2 || slice == 0 || self.just_split(q) {
             return;
         }
-        let h = &queue.habits;
+        let h = &queue.behaviour;
         let short = !(h.think_samples > 80 && h.think_mean > slice / 2);
         let (changed, unknown) = (short != h.has_short_think_time, h.base_service == 0);
         let settled = h.limit_changed.plus_ms(100) <= self.jiffies();
-        self.queues[q].habits.has_short_think_time = short;
+        self.queues[q].behaviour.has_short_think_time = short;
         if changed && unknown && (settled || !short) {
             self.reset_inject_limit(q);
         }
@@ -177,7 +177,7 @@ impl Bfq {
     fn update_io_intensity(&mut self, q: QueueId) {
         let now = self.now;
         let queue = &mut self.queues[q];
-        let h = &mut queue.habits;
+        let h = &mut queue.behaviour;
         let total = now.since(h.io_start).0;
         if queue.sorted.is_empty() && queue.dispatched == 0 {
             // For the first request this is one less than nothing, and wraps: until an idle time is added, a queue that
@@ -258,7 +258,7 @@ impl Bfq {
         let queue = &self.queues[q];
         let idle_since = queue.budget_timeout;
         let idle_long = queue.dispatched == 0 && idle_since.plus_ms(MIN_IDLE_MS) < jiffies;
-        let in_time = self.now.0 <= queue.habits.last_end.0 + 3 * self.slice_idle();
+        let in_time = self.now.0 <= queue.behaviour.last_end.0 + 3 * self.slice_idle();
         let usual_weight = queue.entity.new_weight == 40;
         let in_burst = queue.in_large_burst;
         let soft_rt = queue.seek_history != u32::MAX

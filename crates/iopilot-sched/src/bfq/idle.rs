@@ -17,7 +17,7 @@ impl Bfq {
             return false;
         }
         let queueing = self.hardware_queueing();
-        let sequential = !queue.seeky() && queue.habits.io_bound && queue.habits.has_short_think_time;
+        let sequential = !queue.seeky() && queue.behaviour.io_bound && queue.behaviour.has_short_think_time;
         let boosts = (self.rotational && !queueing) || ((self.rotational || !queueing) && sequential);
         boosts && self.raised_busy == 0
     }
@@ -87,7 +87,7 @@ impl Bfq {
         if let Some(q) = self.in_service {
             let queue = &self.queues[q];
             let own = queue.dispatched + queue.queued[0] + queue.queued[1];
-            if queue.habits.has_short_think_time && own < THRESHOLD && self.in_driver < THRESHOLD {
+            if queue.behaviour.has_short_think_time && own < THRESHOLD && self.in_driver < THRESHOLD {
                 return;
             }
         }

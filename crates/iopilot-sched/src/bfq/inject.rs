@@ -12,10 +12,10 @@ pub(super) const LARGE_SECTORS: u32 = 64;
 impl Bfq {
     pub(super) fn reset_inject_limit(&mut self, q: QueueId) {
         let jiffies = self.jiffies();
-        let habits = &mut self.queues[q].habits;
-        habits.base_service = 0;
-        habits.inject_limit = u32::from(!habits.has_short_think_time);
-        habits.limit_changed = jiffies;
+        let behaviour = &mut self.queues[q].behaviour;
+        behaviour.base_service = 0;
+        behaviour.inject_limit = u32::from(!behaviour.has_short_think_time);
+        behaviour.limit_changed = jiffies;
         self.waited_request = None;
     }
 
@@ -23,24 +23,24 @@ impl Bfq {
     pub(super) fn update_inject_limit(&mut self, q: QueueId) {
         let total = self.now.since(self.measuring_since).0;
         let (jiffies, alone) = (self.jiffies(), self.in_driver == 1);
-        let habits = &mut self.queues[q].habits;
-        let old = habits.inject_limit;
-        if habits.base_service > 0 && self.injected {
-            let bearable = habits.base_service * 3 / 2;
+        let behaviour = &mut self.queues[q].behaviour;
+        let old = behaviour.inject_limit;
+        if behaviour.base_service > 0 && self.injected {
+            let bearable = behaviour.base_service * 3 / 2;
             if total >= bearable && old > 0 {
-                habits.inject_limit -= 1;
-                habits.limit_changed = jiffies;
+                behaviour.inject_limit -= 1;
+                behaviour.limit_changed = jiffies;
             } else if total < bearable && old <= self.max_in_driver {
-                habits.inject_limit += 1;
+                behaviour.inject_limit += 1;
             }
         }
-        if (habits.base_service == 0 && alone) || total < habits.base_service {
-            if habits.base_service == 0 {
-                habits.inject_limit = old.max(1);
+        if (behaviour.base_service == 0 && alone) || total < behaviour.base_service {
+            if behaviour.base_service == 0 {
+                behaviour.inject_limit = old.max(1);
             }
-            habits.base_service = total;
+            behaviour.base_service = total;
         } else if !self.injected && alone {
-            habits.base_service = total;
+            behaviour.base_service = total;
         }
         self.waited_request = None;
         self.injected = false;
@@ -51,13 +51,13 @@ impl Bfq {
     pub(super) fn observe_first_request(&mut self, q: QueueId) {
         self.check_waker(q);
         let jiffies = self.jiffies();
-        if self.queues[q].habits.limit_changed.plus_ms(1000) <= jiffies {
+        if self.queues[q].behaviour.limit_changed.plus_ms(1000) <= jiffies {
             self.reset_inject_limit(q);
         }
-        let habits = &self.queues[q].habits;
+        let behaviour = &self.queues[q].behaviour;
         if self.in_service == Some(q)
-            && (self.in_driver == 0 || (habits.base_service > 0 && self.injected))
-            && habits.limit_changed.plus_ms(10) <= jiffies
+            && (self.in_driver == 0 || (behaviour.base_service > 0 && self.injected))
+            && behaviour.limit_changed.plus_ms(10) <= jiffies
         {
             self.measuring_since = self.now;
             self.measure_next_dispatch = true;
@@ -71,7 +71,7 @@ impl Bfq {
     fn check_waker(&mut self, q: QueueId) {
         let Some(candidate) = self.last_completed.filter(|&c| c != q) else { return };
         let queue = &self.queues[q];
-        if queue.habits.has_short_think_time || self.rate.since_completion(self.now) >= 2 * IMMEDIATE {
+        if queue.behaviour.has_short_think_time || self.rate.since_completion(self.now) >= 2 * IMMEDIATE {
             return;
         }
         let stale = Nanos(queue.waker_detection_started.0 + 128 * self.slice_idle());
@@ -120,7 +120,7 @@ impl Bfq {
             return Some(other);
         }
         if self.idling_boosts_throughput(q)
-            || (queue.raising.coeff > 1 && self.raised_busy <= 1 && queue.habits.has_short_think_time)
+            || (queue.raising.coeff > 1 && self.raised_busy <= 1 && queue.behaviour.has_short_think_time)
         {
             return None;
         }
@@ -129,11 +129,11 @@ impl Bfq {
 
     fn any_to_inject(&mut self, rqs: &Requests, q: QueueId) -> Option<QueueId> {
         let queue = &self.queues[q];
-        let always = queue.raising.coeff == 1 || !queue.habits.has_short_think_time;
-        let mut limit = queue.habits.inject_limit;
+        let always = queue.raising.coeff == 1 || !queue.behaviour.has_short_think_time;
+        let mut limit = queue.behaviour.inject_limit;
         // The kernel adds nanoseconds to jiffies here, so that this hardly ever comes true; kept as it is.
         let late = Jiffies(Jiffies::at(self.idling_since).0 + self.slice_idle() as i64) <= self.jiffies();
-        if limit == 0 && queue.habits.base_service == 0 && queue.waiting && late {
+        if limit == 0 && queue.behaviour.base_service == 0 && queue.waiting && late {
             limit = 1;
         }
         if self.in_driver >= limit {

@@ -57,7 +57,7 @@ pub(super) struct Raising {
 
 /// Think time and injection; what is kept over a merge.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Habits {
+pub(super) struct Behaviour {
     pub(super) has_short_think_time: bool,
     pub(super) io_bound: bool,
     pub(super) last_end: Nanos,
@@ -119,7 +119,7 @@ pub(super) struct Queue {
     pub(super) in_large_burst: bool,
     pub(super) soft_rt_update: bool,
 
-    pub(super) habits: Habits,
+    pub(super) behaviour: Behaviour,
     pub(super) raising: Raising,
     pub(super) soft_rt_next_start: Jiffies,
     pub(super) last_idle_backlogged: Jiffies,
@@ -178,7 +178,7 @@ impl Queue {
             in_burst_list: false,
             in_large_burst: false,
             soft_rt_update: false,
-            habits: Habits {
+            behaviour: Behaviour {
                 has_short_think_time: sync && class < 2,
                 io_bound: true,
                 // One step ahead of now, which reads as infinitely long ago: times are compared without sign.
@@ -242,7 +242,7 @@ pub(super) fn weight_of(level: u8) -> u64 {
 /// What is remembered of a process' own queue while it shares another's.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Saved {
-    pub(super) habits: Habits,
+    pub(super) behaviour: Behaviour,
     pub(super) raising: Raising,
     pub(super) weight: u64,
     pub(super) was_in_burst_list: bool,

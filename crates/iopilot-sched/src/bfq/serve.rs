@@ -326,7 +326,7 @@ impl Bfq {
             queue.budget_timeout = jiffies;
             self.uncount_weight(q);
         }
-        self.queues[q].habits.last_end = now;
+        self.queues[q].behaviour.last_end = now;
         if self.rate.completed(now) {
             self.tune_max_budget();
         }

@@ -186,8 +186,8 @@ impl Bfq {
         let to = self.queues[q].merged_into.expect("it was redirected");
         self.save_state(q);
         self.save_state(to);
-        let io_bound = std::mem::take(&mut self.queues[q].habits.io_bound);
-        self.queues[to].habits.io_bound |= io_bound;
+        let io_bound = std::mem::take(&mut self.queues[q].behaviour.io_bound);
+        self.queues[to].behaviour.io_bound |= io_bound;
         if let Some(waker) = self.queues[q].waker.filter(|&w| w != to) {
             if self.queues[to].waker.is_none() {
                 self.queues[to].tentative_waker = None;
@@ -232,7 +232,7 @@ impl Bfq {
             raising.service = 0;
         }
         self.contexts[owner].saved = Some(Saved {
-            habits: queue.habits,
+            behaviour: queue.behaviour,
             raising,
             weight: queue.entity.own_weight,
             was_in_burst_list: queue.in_burst_list,
@@ -246,7 +246,7 @@ impl Bfq {
         let low_latency = self.tunables.low_latency;
         let queue = &mut self.queues[q];
         let old = queue.raising.coeff;
-        queue.habits = saved.habits;
+        queue.behaviour = saved.behaviour;
         queue.entity.new_weight = saved.weight;
         queue.raising = saved.raising;
         if !low_latency {
@@ -347,7 +347,7 @@ impl Bfq {
         self.free_if_unused(q);
     }
 
-    /// Whether a queue was split from others so recently that its habits mean nothing yet.
+    /// Whether a queue was split from others so recently that its behaviour mean nothing yet.
     pub(super) fn just_split(&self, q: QueueId) -> bool {
         self.queues[q].split_time.plus_ms(MIN_IDLE_MS) >= self.jiffies()
     }

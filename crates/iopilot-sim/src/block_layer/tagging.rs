@@ -5,7 +5,7 @@
 
 use super::{BlockLayer, Effect};
 use crate::cpu_timing::CpuTiming;
-use iopilot_block::{Nanos, RequestId};
+use iopilot_block::{Nanos, ProcessId, RequestId};
 use iopilot_device::Device;
 use iopilot_sched::Scheduler;
 use iopilot_workload::SourceHandle;
@@ -82,7 +82,7 @@ impl BlockLayer {
     }
 
     /// Who submitted `id`.
-    pub(crate) fn submitter(&self, id: RequestId) -> iopilot_block::ProcessId {
+    pub(crate) fn submitter(&self, id: RequestId) -> ProcessId {
         self.rqs[id].process
     }
 }
