@@ -21,11 +21,11 @@ pub struct TestDevice {
     pub most: usize,
 }
 
-/// What was seen.
+/// What the source did.
 #[derive(Debug, Default, PartialEq)]
 pub struct Log {
     /// The requests, in the order in which they were issued.
-    pub requests: Vec<Seen>,
+    pub requests: Vec<IssuedRequest>,
     /// Who exited, and when.
     pub exits: Vec<(Nanos, ProcessId)>,
     /// Who was started by whom.
@@ -38,7 +38,7 @@ pub struct Log {
 
 /// A request that was issued.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Seen {
+pub struct IssuedRequest {
     /// The request.
     pub arrival: Arrival,
     /// When it was issued.
@@ -82,11 +82,11 @@ impl TestDevice {
                 now = at;
                 match event {
                     Event::Completion(index) => {
-                        let seen: &mut Seen = &mut log.requests[index];
-                        seen.done = now;
-                        *in_flight.get_mut(&seen.arrival.process.0).unwrap() -= 1;
-                        assert!(handles.remove(&seen.arrival.handle));
-                        source.completed(seen.arrival.handle, now);
+                        let request: &mut IssuedRequest = &mut log.requests[index];
+                        request.done = now;
+                        *in_flight.get_mut(&request.arrival.process.0).unwrap() -= 1;
+                        assert!(handles.remove(&request.arrival.handle));
+                        source.completed(request.arrival.handle, now);
                     }
                     Event::Unblock(process) => {
                         blocked.remove(&process);
@@ -131,7 +131,7 @@ impl TestDevice {
                         order += 1;
                         let service = random.random_range(self.service.0.0..=self.service.1.0);
                         events.insert((now + Nanos(service), order), Event::Completion(log.requests.len()));
-                        log.requests.push(Seen { arrival, at: now, done: Nanos::MAX });
+                        log.requests.push(IssuedRequest { arrival, at: now, done: Nanos::MAX });
                     }
                 }
             }

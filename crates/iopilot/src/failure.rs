@@ -1,4 +1,4 @@
-//! How a failure is told: one line on standard error, and an exit code.
+//! How a failure is reported: one line on standard error, and an exit code.
 
 use clap::error::{ContextKind, ContextValue};
 use iopilot_block::InputError;
@@ -36,8 +36,8 @@ impl fmt::Display for CommandFailed {
 
 impl std::error::Error for CommandFailed {}
 
-/// Whether only the exit code is left to tell.
-pub(crate) fn is_told(error: &anyhow::Error) -> bool {
+/// Whether the user has seen the reason already, so that only the exit code is left.
+pub(crate) fn was_reported(error: &anyhow::Error) -> bool {
     error.is::<CommandFailed>()
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.chain().filter_map(|c| c.downcast_ref::<std::io::Error>()).any(|e| e.kind() == ErrorKind::BrokenPipe)
 }
 
-/// The error and its causes in one line. A cause that the line already tells is not repeated.
+/// The error and its causes in one line. A cause that the line already names is not repeated.
 pub(crate) fn one_line(error: &anyhow::Error) -> String {
     let mut line = String::new();
     for cause in error.chain() {
@@ -87,7 +87,7 @@ pub(crate) fn usage_line(error: &clap::Error) -> String {
     parts.join("; ").trim_start_matches("error: ").replace("; tip: ", "; ")
 }
 
-/// A value that an option does not take, told as other bad input is.
+/// A value that an option does not take, reported as other bad input is.
 fn wrong_value(error: &clap::Error) -> Option<String> {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(s)) => Some(s.clone()),
@@ -123,20 +123,20 @@ mod tests {
     use clap::Parser;
 
     #[test]
-    fn bad_input_is_told_from_a_failed_run() {
+    fn bad_input_was_reported_from_a_failed_run() {
         let bad = anyhow::Error::from(InputError::new("scheduler", "nop", "noop")).context("reading");
         assert_eq!(exit_code(&bad), BAD_INPUT);
         assert_eq!(exit_code(&anyhow::anyhow!("stuck")), FAILED);
     }
 
     #[test]
-    fn a_line_tells_every_cause_once() {
+    fn a_line_names_every_cause_once() {
         let e = anyhow::anyhow!("no\nspace").context("writing x: no space").context("report");
         assert_eq!(one_line(&e), "report: writing x: no space");
     }
 
     #[test]
-    fn a_wrong_value_is_told_as_other_bad_input_is() {
+    fn a_wrong_value_was_reported_as_other_bad_input_is() {
         let line = |args: &str| usage_line(&Cli::try_parse_from(args.split(' ')).unwrap_err());
         let base = "iopilot compare t --disk d";
         assert_eq!(line(&format!("{base} --limit 0")), "--limit: got 0, expected a whole number from 1");

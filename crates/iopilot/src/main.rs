@@ -6,11 +6,11 @@ mod commands;
 #[path = "../tests/docs/commands.rs"]
 mod documented_commands;
 mod failure;
-#[cfg(test)]
-mod fixture;
 mod progress;
 mod render;
 mod report;
+#[cfg(test)]
+mod sample_comparison;
 
 use anyhow::Context as _;
 use clap::Parser;
@@ -25,8 +25,8 @@ fn main() -> ExitCode {
     match run(&cli) {
         Err(e) if failure::is_broken_pipe(&e) => ExitCode::SUCCESS,
         Err(e) => {
-            if !failure::is_told(&e) {
-                tell(&failure::one_line(&e));
+            if !failure::was_reported(&e) {
+                print_error(&failure::one_line(&e));
             }
             ExitCode::from(failure::exit_code(&e))
         }
@@ -49,7 +49,7 @@ fn run(cli: &args::Cli) -> anyhow::Result<()> {
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("writing to standard output")
 }
 
-/// Help and version go to standard output; a mistake is told in one line.
+/// Help and version go to standard output; a mistake is one line on standard error.
 fn usage(error: &clap::Error) -> ExitCode {
     use clap::error::ErrorKind;
     match error.kind() {
@@ -63,14 +63,14 @@ fn usage(error: &clap::Error) -> ExitCode {
             ExitCode::from(failure::BAD_INPUT)
         }
         _ => {
-            tell(&failure::usage_line(error));
+            print_error(&failure::usage_line(error));
             ExitCode::from(failure::BAD_INPUT)
         }
     }
 }
 
 /// One line on standard error.
-fn tell(line: &str) {
+fn print_error(line: &str) {
     let _ = writeln!(std::io::stderr(), "iopilot: {line}");
 }
 

@@ -14,7 +14,7 @@ const INTERVAL: Duration = Duration::from_millis(100);
 
 /// Runs `work`, showing on standard error how many of `total` requests are done, unless `quiet` or standard error is
 /// not a terminal. Without a total only the count is shown.
-pub(crate) fn watched<T>(quiet: bool, total: Option<u64>, work: impl FnOnce(&Progress) -> T) -> T {
+pub(crate) fn with_progress_bar<T>(quiet: bool, total: Option<u64>, work: impl FnOnce(&Progress) -> T) -> T {
     let progress = Progress::default();
     if quiet || !std::io::stderr().is_terminal() {
         return work(&progress);

@@ -2,14 +2,14 @@
 
 use iopilot_block::NumberMap;
 
-/// A bit a block, and over every 64 bits one that says that they are all set, and so on up.
+/// A bit for each block; above every 64 bits, a bit that is set when all of them are, and so on up.
 ///
-/// A map of a large device of which little is visited stays small: of its bits only words with a visit are stored,
-/// until these are an eighth of all.
+/// The map of a large device stays small while little is visited. Only words with a visit are stored, until these are
+/// an eighth of all.
 #[derive(Clone, Debug)]
 pub(super) struct RandomMap {
     /// A bit for each block.
-    visited: Words,
+    visited: BitWords,
     /// `levels[0]` has a bit for each word of `visited`; `levels[n + 1]` one for each word of `levels[n]`. The last is
     /// one word.
     levels: Vec<Vec<u64>>,
@@ -18,14 +18,14 @@ pub(super) struct RandomMap {
 
 impl RandomMap {
     pub(super) fn new(blocks: u64) -> Self {
-        let visited = Words::new(blocks);
+        let visited = BitWords::new(blocks);
         let mut levels = Vec::new();
         let mut bits = visited.count;
         loop {
             let words = bits.div_ceil(64);
             let mut level = vec![0; words as usize];
             if let Some(last) = level.last_mut() {
-                *last = beyond(bits);
+                *last = padding(bits);
             }
             levels.push(level);
             if words == 1 {
@@ -67,7 +67,7 @@ impl RandomMap {
         Some(word * 64 + u64::from((!words[word as usize]).trailing_zeros()))
     }
 
-    /// Visits `block` and what follows it, `most` blocks or up to the first visited one; how many that were.
+    /// Visits `block` and those after it: at most `most` blocks, up to the first visited one. Returns how many.
     pub(super) fn visit(&mut self, block: u64, most: u64) -> u64 {
         let mut n = 0;
         while n < most && block + n < self.blocks && self.set(block + n) {
@@ -99,8 +99,8 @@ impl RandomMap {
     }
 }
 
-/// The bits of the last of the words for `bits` bits that stand for nothing.
-fn beyond(bits: u64) -> u64 {
+/// The last word for `bits` bits: its bits that stand for no block are set.
+fn padding(bits: u64) -> u64 {
     match bits % 64 {
         0 if bits > 0 => 0,
         used => u64::MAX << used,
@@ -110,40 +110,46 @@ fn beyond(bits: u64) -> u64 {
 /// Maps of fewer words are stored whole from the start: 512 KiB.
 const SMALL: u64 = 1 << 16;
 
+/// The bits of the lowest level, in words of 64. A word without a visit need not be stored.
 #[derive(Clone, Debug)]
-struct Words {
+struct BitWords {
     count: u64,
     /// The bits of the last word that stand for nothing: always set.
-    beyond: u64,
-    store: Store,
+    padding: u64,
+    store: WordStore,
 }
 
 #[derive(Clone, Debug)]
-enum Store {
-    All(Vec<u64>),
-    Visited(NumberMap<u64, u64>),
+enum WordStore {
+    /// Every word.
+    Dense(Vec<u64>),
+    /// The words that have a visit.
+    Sparse(NumberMap<u64, u64>),
 }
 
-impl Words {
+impl BitWords {
     fn new(bits: u64) -> Self {
         let count = bits.div_ceil(64).max(1);
-        let store =
-            if count < SMALL { Store::All(vec![0; count as usize]) } else { Store::Visited(NumberMap::default()) };
-        Self { count, beyond: beyond(bits), store }
+        let store = if count < SMALL {
+            WordStore::Dense(vec![0; count as usize])
+        } else {
+            WordStore::Sparse(NumberMap::default())
+        };
+        Self { count, padding: padding(bits), store }
     }
 
     fn get(&self, index: u64) -> u64 {
         let word = match &self.store {
-            Store::All(words) => words[index as usize],
-            Store::Visited(words) => words.get(&index).copied().unwrap_or(0),
+            WordStore::Dense(words) => words[index as usize],
+            WordStore::Sparse(words) => words.get(&index).copied().unwrap_or(0),
         };
-        if index + 1 == self.count { word | self.beyond } else { word }
+        if index + 1 == self.count { word | self.padding } else { word }
     }
 
     fn set(&mut self, index: u64, word: u64) {
         match &mut self.store {
-            Store::All(words) => words[index as usize] = word,
-            Store::Visited(visited) => {
+            WordStore::Dense(words) => words[index as usize] = word,
+            WordStore::Sparse(visited) => {
                 visited.insert(index, word);
                 // An entry of the table takes up to four words.
                 if visited.len() as u64 > self.count / 8 {
@@ -151,7 +157,7 @@ impl Words {
                     for (&index, &word) in visited.iter() {
                         words[index as usize] = word;
                     }
-                    self.store = Store::All(words);
+                    self.store = WordStore::Dense(words);
                 }
             }
         }
@@ -194,14 +200,14 @@ mod tests {
         for word in 0..visits {
             assert_eq!((map.visit(word * 64 + 3, 1), map.next_free(word * 64 + 3)), (1, Some(word * 64 + 4)));
         }
-        assert!(matches!(&map.visited.store, Store::Visited(words) if words.len() as u64 == visits + 1));
+        assert!(matches!(&map.visited.store, WordStore::Sparse(words) if words.len() as u64 == visits + 1));
         assert_eq!(map.visit(visits * 64 + 3, 1), 1);
-        assert!(matches!(&map.visited.store, Store::All(_)));
+        assert!(matches!(&map.visited.store, WordStore::Dense(_)));
         for word in (0..=visits).chain([map.visited.count - 1]) {
             assert_eq!(map.visit(word * 64 + 3, 1), 0);
         }
         map.clear();
-        assert!(matches!(&map.visited.store, Store::Visited(words) if words.is_empty()));
+        assert!(matches!(&map.visited.store, WordStore::Sparse(words) if words.is_empty()));
     }
 
     #[test]

@@ -14,9 +14,9 @@ use std::fmt::Write;
 use std::io::Write as _;
 use std::path::Path;
 
-/// What `--json` tells.
+/// A calibration, as `--json` prints it.
 #[derive(Serialize)]
-struct Told<'a> {
+struct CalibrationReport<'a> {
     train_requests: usize,
     test_requests: usize,
     /// The requests that were not fitted to, by the calibrated drive.
@@ -74,7 +74,7 @@ pub(super) fn run(args: &Calibrate, context: &Context) -> anyhow::Result<String>
     if !args.json {
         return Ok(table(&calibration, context));
     }
-    render::json(&Told {
+    render::json(&CalibrationReport {
         train_requests: calibration.train_requests,
         test_requests: calibration.test_requests,
         test: (&calibration.test).into(),

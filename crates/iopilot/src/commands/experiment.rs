@@ -2,7 +2,7 @@
 
 use super::Context;
 use crate::args::{Experiment, ExperimentRun};
-use crate::progress::watched;
+use crate::progress::with_progress_bar;
 use crate::render::{self, Alignment, Table};
 use anyhow::Context as _;
 use iopilot_lab::Setup;
@@ -44,7 +44,7 @@ fn run_one(args: &ExperimentRun, context: &Context) -> anyhow::Result<String> {
     if let Some(folder) = &args.out {
         std::fs::create_dir_all(folder).with_context(|| format!("making the folder {}", folder.display()))?;
     }
-    let outcome = watched(context.quiet, None, |progress| {
+    let outcome = with_progress_bar(context.quiet, None, |progress| {
         (experiment.run)(&Setup { quick: args.quick, seed: args.seed, progress })
     })?;
     let result = iopilot_lab::ExperimentReport::new(experiment, args.quick, args.seed, &outcome);

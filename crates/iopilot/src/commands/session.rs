@@ -2,7 +2,7 @@
 
 use super::Context;
 use crate::args::{self, MachineArgs, Mode, Replay};
-use crate::progress::watched;
+use crate::progress::with_progress_bar;
 use crate::report;
 use iopilot_block::InputError;
 use iopilot_device::{Device, DeviceError, DiskSpec};
@@ -85,7 +85,7 @@ pub(super) fn run(
     context: &Context,
 ) -> Result<Comparison, SimError> {
     let total = workload.requests().map(|n| n * schedulers.len() as u64);
-    watched(context.quiet, total, |progress| compare(machine, workload, schedulers, options, progress))
+    with_progress_bar(context.quiet, total, |progress| compare(machine, workload, schedulers, options, progress))
 }
 
 /// Runs the workload under one scheduler, with a progress bar; every request goes to `log`.
@@ -98,7 +98,7 @@ pub(super) fn run_logged(
     log: LogSink<'_>,
 ) -> Result<Comparison, SimError> {
     let run = |progress: &Progress| simulate_logged(machine, workload, scheduler, options, progress, log);
-    watched(context.quiet, workload.requests(), run)
+    with_progress_bar(context.quiet, workload.requests(), run)
 }
 
 /// Refuses a file that could not be written, before anything long begins.

@@ -47,9 +47,9 @@ pub(crate) fn run(command: &Vdisk, context: &Context) -> anyhow::Result<String> 
         Vdisk::Stats { disk, state, json } => {
             let (attachment, stats) = vdisk::stats(&state.state_dir, disk)?;
             if *json {
-                render::json(&Told { attachment: &attachment, stats: &stats })
+                render::json(&StatsReport { attachment: &attachment, stats: &stats })
             } else {
-                Ok(told(&attachment, &stats))
+                Ok(stats_text(&attachment, &stats))
             }
         }
     }
@@ -62,7 +62,7 @@ fn attach(args: &VdiskAttach, context: &Context) -> anyhow::Result<String> {
     server.args(["vdisk", "serve"]).args(context.quiet.then_some("--quiet"));
     let mut server = server.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().context("starting the server")?;
     if let Some(mut stdin) = server.stdin.take() {
-        // One that does not read has told why.
+        // A server that does not read has printed why.
         let _ = stdin.write_all(&serde_json::to_vec(args)?);
     }
     let mut line = String::new();
@@ -75,7 +75,7 @@ fn attach(args: &VdiskAttach, context: &Context) -> anyhow::Result<String> {
     announce(&serde_json::from_str(&line)?, args, context)
 }
 
-/// What is told of a disk that is ready.
+/// Reports that a disk is ready: the device on standard output, the rest on standard error.
 fn announce(attachment: &Attachment, args: &VdiskAttach, context: &Context) -> anyhow::Result<String> {
     if !attachment.real_time && args.disk != NO_MODEL {
         context.note("no real-time scheduling: answers may be late, which `vdisk stats` counts");
@@ -166,16 +166,16 @@ fn list(attached: &[Attachment], context: &Context) -> String {
     table.render(context.terminal)
 }
 
-/// What `stats --json` prints.
+/// A disk and its statistics, as `stats --json` prints them.
 #[derive(Serialize)]
-struct Told<'a> {
+struct StatsReport<'a> {
     #[serde(flatten)]
     attachment: &'a Attachment,
     #[serde(flatten)]
     stats: &'a VdiskStats,
 }
 
-fn told(attachment: &Attachment, stats: &VdiskStats) -> String {
+fn stats_text(attachment: &Attachment, stats: &VdiskStats) -> String {
     let VdiskStats { requests: r, bytes: b, in_flight, late, lateness_us: l, modelled_ms, real_ms } = stats;
     let device = attachment.device.display();
     let mut lines = vec![

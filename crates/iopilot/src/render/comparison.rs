@@ -88,10 +88,10 @@ fn groups(shown: &[(&Column, Vec<String>, usize)], name_width: usize) -> String 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture;
+    use crate::sample_comparison::sample_comparison;
 
     fn lines(width: usize, best_first: bool) -> Vec<String> {
-        let text = comparison(&fixture::comparison(17), best_first, Terminal { width, colour: false });
+        let text = comparison(&sample_comparison(17), best_first, Terminal { width, colour: false });
         text.lines().map(str::to_owned).collect()
     }
 
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn by_throughput_the_fastest_is_first_and_its_column_stays() {
-        let mut c = fixture::comparison(9);
+        let mut c = sample_comparison(9);
         c.verdict.measure = "throughput_mb_s".into();
         let text = comparison(&c, true, Terminal { width: 35, colour: false });
         assert!(text.lines().nth(1).unwrap().contains("MB/s"), "{text}");
@@ -133,8 +133,8 @@ mod tests {
 
     #[test]
     fn without_colour_there_is_no_escape() {
-        let coloured = comparison(&fixture::comparison(3), true, Terminal { width: 120, colour: true });
-        let plain = comparison(&fixture::comparison(3), true, Terminal { width: 120, colour: false });
+        let coloured = comparison(&sample_comparison(3), true, Terminal { width: 120, colour: true });
+        let plain = comparison(&sample_comparison(3), true, Terminal { width: 120, colour: false });
         assert!(coloured.contains("\x1b[") && !plain.contains('\x1b'));
     }
 }

@@ -111,11 +111,11 @@ pub(crate) fn details(run: &RunReport, terminal: Terminal) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture;
+    use crate::sample_comparison::sample_comparison;
 
     #[test]
     fn tells_reads_from_writes_and_lists_processes() {
-        let text = details(&fixture::comparison(1).runs[0], Terminal { width: 80, colour: false });
+        let text = details(&sample_comparison(1).runs[0], Terminal { width: 80, colour: false });
         for word in ["3000 reads", "writes", "p99", "process", "102", "12.5 %"] {
             assert!(text.contains(word), "{word} is missing:\n{text}");
         }

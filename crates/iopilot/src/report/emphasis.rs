@@ -55,13 +55,13 @@ pub(crate) fn of(comparison: &Comparison) -> Vec<Emphasis> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture;
+    use crate::sample_comparison::sample_comparison;
 
     #[test]
     fn few_are_all_coloured_and_many_are_not() {
-        let few = of(&fixture::comparison(4));
+        let few = of(&sample_comparison(4));
         assert!(few.iter().all(|e| e.colour.is_some()));
-        let many = of(&fixture::comparison(17));
+        let many = of(&sample_comparison(17));
         assert_eq!(many.iter().filter(|e| e.colour.is_some()).count(), CHOSEN);
         assert_eq!(many.iter().filter(|e| e.role == Some("best")).count(), 1);
         assert_eq!(many.iter().filter(|e| e.role == Some("worst")).count(), 1);
@@ -69,13 +69,13 @@ mod tests {
 
     #[test]
     fn no_colour_is_given_twice() {
-        let mut colours: Vec<_> = of(&fixture::comparison(17)).iter().filter_map(|e| e.colour).collect();
+        let mut colours: Vec<_> = of(&sample_comparison(17)).iter().filter_map(|e| e.colour).collect();
         colours.sort_unstable();
         assert_eq!(colours, (0..colours.len()).collect::<Vec<_>>());
     }
 
     #[test]
     fn a_single_run_is_neither_best_nor_worst() {
-        assert_eq!(of(&fixture::comparison(1)), [Emphasis { colour: Some(0), role: None }]);
+        assert_eq!(of(&sample_comparison(1)), [Emphasis { colour: Some(0), role: None }]);
     }
 }

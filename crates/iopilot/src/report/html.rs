@@ -188,17 +188,17 @@ fn processes(comparison: &Comparison) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture;
+    use crate::sample_comparison::sample_comparison;
 
     #[test]
     fn names_from_a_trace_cannot_inject_markup() {
-        let page = page(&fixture::comparison(2), "iopilot compare \"<read>\"");
+        let page = page(&sample_comparison(2), "iopilot compare \"<read>\"");
         assert!(page.contains("tree &lt;read&gt; &amp;") && !page.contains("<read>"));
     }
 
     #[test]
     fn every_scheduler_is_in_every_part() {
-        let comparison = fixture::comparison(17);
+        let comparison = sample_comparison(17);
         let page = page(&comparison, "iopilot");
         for i in 0..17 {
             // CDF, tail, throughput and queue: a line and a label each; a chip, a row, a seek plot.
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn nothing_is_fetched_from_a_network() {
-        let page = page(&fixture::comparison(17), "iopilot");
+        let page = page(&sample_comparison(17), "iopilot");
         for word in ["http:", "https:", "src=", "@import", "url("] {
             assert!(!page.contains(word), "{word}");
         }
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn an_empty_run_still_makes_a_page() {
-        let mut comparison = fixture::comparison(1);
+        let mut comparison = sample_comparison(1);
         comparison.runs[0].series = iopilot_sim::Series::default();
         comparison.runs[0].elapsed_s = 0.0;
         assert!(page(&comparison, "iopilot").ends_with("</html>\n"));

@@ -65,13 +65,13 @@ fn write_page(path: &Path, page: &str) -> Result<(), TraceError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture;
+    use crate::sample_comparison::sample_comparison;
 
     #[test]
     fn is_written_whole_and_leaves_nothing_else() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("report.html");
-        write(&path, &fixture::comparison(17), "iopilot compare").unwrap();
+        write(&path, &sample_comparison(17), "iopilot compare").unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(text.starts_with("<!DOCTYPE html>") && text.ends_with("</html>\n"));
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn a_folder_that_does_not_exist_is_named() {
-        let e = write(Path::new("/nonexistent/x.html"), &fixture::comparison(1), "").unwrap_err();
+        let e = write(Path::new("/nonexistent/x.html"), &sample_comparison(1), "").unwrap_err();
         assert!(e.to_string().contains("/nonexistent/x.html"));
     }
 }

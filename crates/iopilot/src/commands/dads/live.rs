@@ -18,7 +18,7 @@ use std::time::Duration;
 /// The interval where none is given, in seconds (GF 4.4.1).
 const INTERVAL: f64 = 5.0;
 
-/// Between two looks at what there is to tell: an idle daemon is to cost nothing.
+/// The time between two looks at the status. It is long, so that an idle daemon costs nothing.
 const PERIOD: Duration = Duration::from_secs(1);
 
 /// Requests of a trial, at least: a live disk's windows are short.
@@ -43,11 +43,11 @@ pub(super) fn run(args: &DadsRun, context: &Context) -> anyhow::Result<String> {
     if args.tui {
         tui::show(&daemon, &stop)?;
     } else {
-        let mut told = Told::default();
+        let mut log = FlightLog::default();
         let mut flying = true;
         while flying && !stop.load(Ordering::Relaxed) {
             flying = daemon.tick(PERIOD);
-            daemon.status().disks.iter().for_each(|disk| told.tell(disk, context));
+            daemon.status().disks.iter().for_each(|disk| log.update(disk, context));
         }
     }
     daemon.stop()?;
@@ -105,14 +105,15 @@ fn model(queue: &BlockQueue, flown: &Flown, context: &Context) -> anyhow::Result
     Ok((model, run))
 }
 
-/// What was told of each disk already.
+/// Prints what is new of each disk. Remembers the number of checks and the phase printed last.
 #[derive(Default)]
-struct Told {
+struct FlightLog {
     disks: BTreeMap<String, (u64, Phase)>,
 }
 
-impl Told {
-    fn tell(&mut self, disk: &DiskStatus, context: &Context) {
+impl FlightLog {
+    /// Prints the disk's start, each check that acts, and the changes of phase that a user should know.
+    fn update(&mut self, disk: &DiskStatus, context: &Context) {
         let name = &disk.device;
         let known = self.disks.entry(name.clone()).or_insert_with(|| {
             let mode = if disk.dry_run { "dry run: nothing will be changed" } else { "flying" };

@@ -3,7 +3,7 @@
 use super::settings::interval;
 use super::{Context, session};
 use crate::args::DadsReplay;
-use crate::progress::watched;
+use crate::progress::with_progress_bar;
 use crate::render::{self, Alignment, Table, wrap};
 use crate::report;
 use iopilot_block::InputError;
@@ -44,7 +44,7 @@ pub(super) fn run(args: &DadsReplay, context: &Context) -> anyhow::Result<String
     let candidates = &plan.pilot.candidates;
     let total = workload.requests().map(|n| n * candidates.len() as u64);
     let options = RunOptions { seed: plan.seed, log: false };
-    let (flight, alone, foreseen) = watched(context.quiet, total, |progress| -> anyhow::Result<_> {
+    let (flight, alone, foreseen) = with_progress_bar(context.quiet, total, |progress| -> anyhow::Result<_> {
         let flight = fly(&machine, &workload, &plan, |_| Ok::<(), SimError>(()))?;
         let alone = compare(&machine, &workload, candidates, &options, progress)?;
         let foreseen = match args.no_oracle {

@@ -25,9 +25,9 @@ struct Value {
     uncertainty: f64,
 }
 
-/// What `--json` tells.
+/// What was found, as `--json` prints it.
 #[derive(Serialize)]
-struct Told {
+struct ProbeReport {
     reads: u64,
     device_s: f64,
     noise_us: f64,
@@ -42,14 +42,14 @@ struct Told {
     read_overhead_ms: Option<Value>,
     hit_overhead_ms: Value,
     hit_rate_mb_s: Option<Value>,
-    cache: CacheTold,
-    zones: Vec<ZoneTold>,
-    seek: Vec<SeekTold>,
+    cache: CacheReport,
+    zones: Vec<ZoneReport>,
+    seek: Vec<SeekReport>,
     assumed: &'static str,
 }
 
 #[derive(Serialize)]
-struct CacheTold {
+struct CacheReport {
     segments: u32,
     read_ahead_sequential_sectors: u32,
     read_ahead_random_sectors: u32,
@@ -57,13 +57,13 @@ struct CacheTold {
 }
 
 #[derive(Serialize)]
-struct ZoneTold {
+struct ZoneReport {
     first_sector: u64,
     sectors_per_track: u32,
 }
 
 #[derive(Serialize)]
-struct SeekTold {
+struct SeekReport {
     cylinders: u32,
     ms: f64,
     uncertainty_ms: f64,
@@ -116,14 +116,14 @@ fn probe<D: TimedDevice>(
         written().with_context(|| format!("writing {}", output.display()))?;
         context.note(format_args!("written to {}", output.display()));
     }
-    let told = told(&found);
-    if args.json { render::json(&told) } else { Ok(text(&told, name, context)) }
+    let report = report(&found);
+    if args.json { render::json(&report) } else { Ok(text(&report, name, context)) }
 }
 
-fn told(found: &Probed) -> Told {
+fn report(found: &Probed) -> ProbeReport {
     let ms = |m: Measured| Value { value: m.value / 1e6, uncertainty: m.uncertainty / 1e6 };
     let rpm = 60e9 / found.period.value;
-    Told {
+    ProbeReport {
         reads: found.requests,
         device_s: found.seconds,
         noise_us: found.noise / 1e3,
@@ -138,7 +138,7 @@ fn told(found: &Probed) -> Told {
         read_overhead_ms: found.overhead.map(ms),
         hit_overhead_ms: ms(found.hit),
         hit_rate_mb_s: found.rate.map(|r| Value { value: r.value, uncertainty: r.uncertainty }),
-        cache: CacheTold {
+        cache: CacheReport {
             segments: found.cache.segments,
             read_ahead_sequential_sectors: found.cache.read_ahead_sequential,
             read_ahead_random_sectors: found.cache.read_ahead_random,
@@ -147,20 +147,20 @@ fn told(found: &Probed) -> Told {
         zones: found
             .zones
             .iter()
-            .map(|&(first_sector, sectors_per_track)| ZoneTold { first_sector, sectors_per_track })
+            .map(|&(first_sector, sectors_per_track)| ZoneReport { first_sector, sectors_per_track })
             .collect(),
         seek: found
             .seek
             .iter()
-            .map(|&(cylinders, m)| SeekTold { cylinders, ms: m.value / 1e6, uncertainty_ms: m.uncertainty / 1e6 })
+            .map(|&(cylinders, m)| SeekReport { cylinders, ms: m.value / 1e6, uncertainty_ms: m.uncertainty / 1e6 })
             .collect(),
         assumed: Probed::ASSUMED,
     }
 }
 
-fn text(told: &Told, name: &str, context: &Context) -> String {
-    let reads = number::short_count(told.reads as f64);
-    let minutes = number::plain(told.device_s / 60.0);
+fn text(report: &ProbeReport, name: &str, context: &Context) -> String {
+    let reads = number::short_count(report.reads as f64);
+    let minutes = number::plain(report.device_s / 60.0);
     let mut out = wrap(
         &format!("{reads} reads beside those of the cache's sizes; all took {name} {minutes} minutes of its own time"),
         context.terminal.width,
@@ -174,36 +174,36 @@ fn text(told: &Told, name: &str, context: &Context) -> String {
         Some((value, off)) => row(what, value, off),
         None => row(what, "-".into(), "-".into()),
     };
-    if told.noise_us >= 0.1 {
-        row("noise of times, ms", format!("{:.4}", told.noise_us / 1e3), String::new());
+    if report.noise_us >= 0.1 {
+        row("noise of times, ms", format!("{:.4}", report.noise_us / 1e3), String::new());
     }
-    measured("revolution, ms", Some(told.revolution_ms), &mut row);
-    measured("revolutions a minute", Some(told.rpm), &mut row);
-    row("cache segments", told.cache.segments.to_string(), "0".into());
+    measured("revolution, ms", Some(report.revolution_ms), &mut row);
+    measured("revolutions a minute", Some(report.rpm), &mut row);
+    row("cache segments", report.cache.segments.to_string(), "0".into());
     // Sizes are tried in blocks of 4 KiB.
-    row("read-ahead, sequential, sectors", told.cache.read_ahead_sequential_sectors.to_string(), "8".into());
-    row("read-ahead, random, sectors", told.cache.read_ahead_random_sectors.to_string(), "8".into());
-    row("read-ahead goes on with hits", told.cache.read_ahead_on_hit.to_string(), String::new());
-    measured("overhead of a hit, ms", Some(told.hit_overhead_ms), &mut row);
-    measured("rate of hits, MB/s", told.hit_rate_mb_s, &mut row);
-    measured("overhead of a miss, ms", told.read_overhead_ms, &mut row);
-    row("heads", told.heads.to_string(), String::new());
-    row("cylinders of a band", told.band_cylinders.to_string(), String::new());
-    measured("head switch, ms", told.head_switch_ms, &mut row);
-    let tracks = |zone: Option<&ZoneTold>| zone.map_or(0, |z| z.sectors_per_track);
-    row("zones", told.zones.len().to_string(), String::new());
+    row("read-ahead, sequential, sectors", report.cache.read_ahead_sequential_sectors.to_string(), "8".into());
+    row("read-ahead, random, sectors", report.cache.read_ahead_random_sectors.to_string(), "8".into());
+    row("read-ahead goes on with hits", report.cache.read_ahead_on_hit.to_string(), String::new());
+    measured("overhead of a hit, ms", Some(report.hit_overhead_ms), &mut row);
+    measured("rate of hits, MB/s", report.hit_rate_mb_s, &mut row);
+    measured("overhead of a miss, ms", report.read_overhead_ms, &mut row);
+    row("heads", report.heads.to_string(), String::new());
+    row("cylinders of a band", report.band_cylinders.to_string(), String::new());
+    measured("head switch, ms", report.head_switch_ms, &mut row);
+    let tracks = |zone: Option<&ZoneReport>| zone.map_or(0, |z| z.sectors_per_track);
+    row("zones", report.zones.len().to_string(), String::new());
     row(
         "sectors per track, outside to inside",
-        format!("{} to {}", tracks(told.zones.first()), tracks(told.zones.last())),
+        format!("{} to {}", tracks(report.zones.first()), tracks(report.zones.last())),
         String::new(),
     );
     let _ = write!(out, "\n{}", rows.render(context.terminal));
     let right = |title| (title, Alignment::Right);
     let mut seek = Table::new(&[right("seek, cylinders"), right("ms"), right("uncertainty")]);
-    for s in &told.seek {
+    for s in &report.seek {
         seek.row(vec![s.cylinders.to_string(), format!("{:.4}", s.ms), format!("{:.4}", s.uncertainty_ms)]);
     }
     let _ = write!(out, "\n{}", seek.render(context.terminal));
-    let _ = write!(out, "\n{}", wrap(&format!("assumed: {}", told.assumed), context.terminal.width));
+    let _ = write!(out, "\n{}", wrap(&format!("assumed: {}", report.assumed), context.terminal.width));
     out
 }

@@ -3,7 +3,7 @@
 use crate::args::DiskTrain;
 use crate::commands::Context;
 use crate::commands::session::{self, load_disk};
-use crate::progress::watched;
+use crate::progress::with_progress_bar;
 use crate::render::{self, Alignment, Table, number, wrap};
 use anyhow::Context as _;
 use iopilot_block::{InputError, Nanos};
@@ -20,18 +20,18 @@ use std::io::Write as _;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
-/// What `--json` tells.
+/// What was trained, as `--json` prints it.
 #[derive(Serialize)]
-struct Told {
+struct TrainingReport {
     requests: u64,
     device_s: f64,
-    cache: Option<CacheTold>,
-    tables: Vec<TableTold>,
+    cache: Option<CacheReport>,
+    tables: Vec<TableReport>,
 }
 
 /// The cache as it was found to be.
 #[derive(Serialize)]
-struct CacheTold {
+struct CacheReport {
     segments: u32,
     read_ahead_sequential_sectors: u32,
     read_ahead_random_sectors: u32,
@@ -40,7 +40,7 @@ struct CacheTold {
 
 /// How well a table is filled.
 #[derive(Serialize)]
-struct TableTold {
+struct TableReport {
     table: &'static str,
     cells: usize,
     filled: usize,
@@ -116,9 +116,9 @@ fn train<D: TimedDevice>(
         let what = if subject.writes { "reads and writes" } else { "reads" };
         context.note(format_args!("{requests} {what} follow; --samples makes them fewer"));
     }
-    let trained = watched(context.quiet, Some(total), |progress| {
-        let tell = || progress.add(1);
-        if subject.writes { training.run(&mut device, tell) } else { training.run_reads(&mut device, tell) }
+    let trained = with_progress_bar(context.quiet, Some(total), |progress| {
+        let count = || progress.add(1);
+        if subject.writes { training.run(&mut device, count) } else { training.run_reads(&mut device, count) }
     })?;
 
     let model = TableModel { tables: trained.tables.averaged(args.samples), cache, queue_depth: 1 };
@@ -138,8 +138,8 @@ fn train<D: TimedDevice>(
     };
     written().with_context(|| format!("writing {}", args.output.display()))?;
     context.note(format_args!("tables written to {}", args.output.display()));
-    let told = told(&trained, probed);
-    if args.json { render::json(&told) } else { Ok(text(&told, name, context)) }
+    let report = report(&trained, probed);
+    if args.json { render::json(&report) } else { Ok(text(&report, name, context)) }
 }
 
 /// What to train, what was found of the disk's cache, and the cache that will be simulated.
@@ -156,7 +156,7 @@ fn form<D: TimedDevice>(
         None if !subject.rotational => 0,
         Some(kib) => kib,
         None => {
-            let expected = "the size of the disk's cache in KiB, which its description does not tell";
+            let expected = "the size of the disk's cache in KiB, which its description does not give";
             return Err(InputError::new("--cache-kib", "", expected).into());
         }
     };
@@ -186,13 +186,13 @@ fn cache_kib(device: &DeviceSpec) -> Option<u64> {
     }
 }
 
-fn told(trained: &Trained, probed: Option<ProbedCache>) -> Told {
+fn report(trained: &Trained, probed: Option<ProbedCache>) -> TrainingReport {
     let table = |(name, table): (&'static str, &iopilot_device::TimeTable)| {
         let coverage = table.coverage();
         let shape = table.shape();
         let cells = (0..shape.columns()).flat_map(|c| (0..iopilot_device::TABLE_ROWS).map(move |r| (r, c)));
         let times = cells.filter_map(|(row, column)| table.cell(row, column)).map(Nanos::as_micros_f64);
-        TableTold {
+        TableReport {
             table: name,
             cells: coverage.cells,
             filled: coverage.filled,
@@ -200,10 +200,10 @@ fn told(trained: &Trained, probed: Option<ProbedCache>) -> Told {
             mean_us: if coverage.filled == 0 { 0.0 } else { times.sum::<f64>() / coverage.filled as f64 },
         }
     };
-    Told {
+    TrainingReport {
         requests: trained.requests,
         device_s: trained.time.as_secs_f64(),
-        cache: probed.map(|p| CacheTold {
+        cache: probed.map(|p| CacheReport {
             segments: p.segments,
             read_ahead_sequential_sectors: p.read_ahead_sequential,
             read_ahead_random_sectors: p.read_ahead_random,
@@ -213,12 +213,12 @@ fn told(trained: &Trained, probed: Option<ProbedCache>) -> Told {
     }
 }
 
-fn text(told: &Told, name: &str, context: &Context) -> String {
-    let minutes = told.device_s / 60.0;
-    let requests = number::short_count(told.requests as f64);
+fn text(report: &TrainingReport, name: &str, context: &Context) -> String {
+    let minutes = report.device_s / 60.0;
+    let requests = number::short_count(report.requests as f64);
     let line = format!("{requests} requests, which took {name} {} minutes of its own time", number::plain(minutes));
     let mut out = wrap(&line, context.terminal.width);
-    if let Some(c) = &told.cache {
+    if let Some(c) = &report.cache {
         let follows = if c.read_ahead_on_hit { "hits and misses" } else { "misses" };
         let line = format!(
             "the cache as found: {} segments, read-ahead of {} sectors behind a sequential read and {} around another, \
@@ -235,7 +235,7 @@ fn text(told: &Told, name: &str, context: &Context) -> String {
         right("samples a cell"),
         right("mean of its cells, µs"),
     ]);
-    for t in told.tables.iter().filter(|t| t.filled > 0) {
+    for t in report.tables.iter().filter(|t| t.filled > 0) {
         let share = t.filled as f64 / t.cells as f64;
         rows.row(vec![
             t.table.to_owned(),

@@ -25,7 +25,7 @@ const NAMES: [&str; 17] = [
 ];
 
 /// A comparison of `count` schedulers, at most 17.
-pub(crate) fn comparison(count: usize) -> Comparison {
+pub(crate) fn sample_comparison(count: usize) -> Comparison {
     let runs: Vec<_> = (0..count).map(run).collect();
     let best = runs.iter().min_by(|a, b| a.response_ms.mean.total_cmp(&b.response_ms.mean)).expect("at least one");
     Comparison {
