@@ -1,7 +1,9 @@
 //! [`Catalogue`]: the drives that come with iopilot.
 //!
-//! To add a drive, put its description into the folder `catalogue`, and rewrite the table on the page `docs/reference/disks.md`
-//! with `IOPILOT_BLESS=1 cargo test -p iopilot-device the_table_in_the_documentation`.
+//! To add a drive, put its description into the folder `catalogue`, and paste the output of `iopilot disk list --markdown`
+//! into the page `docs/reference/disks.md`.
+
+mod markdown;
 
 use crate::{DeviceError, DiskSpec};
 use iopilot_block::suggest;

@@ -1,5 +1,6 @@
 //! Solid-state drives against their sheets, and against the protocol of a device.
 
+use crate::documentation::assert_documented;
 use crate::rig::Rig;
 use iopilot_block::{Flags, Lba, Nanos, Op, RequestId, Sectors};
 use iopilot_device::{
@@ -131,15 +132,7 @@ fn drives_reach_what_their_sheets_say() {
         }
     }
     assert!(worst < 0.1, "{table}");
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/lab/ssd.md");
-    let text = std::fs::read_to_string(&path).unwrap();
-    let (before, rest) = text.split_once("<!-- sheets -->\n").unwrap();
-    let (written, after) = rest.split_once("<!-- /sheets -->").unwrap();
-    if std::env::var_os("IOPILOT_BLESS").is_some() {
-        std::fs::write(&path, format!("{before}<!-- sheets -->\n{table}<!-- /sheets -->{after}")).unwrap();
-    } else {
-        assert_eq!(written, table, "run again with IOPILOT_BLESS=1 to rewrite docs/lab/ssd.md");
-    }
+    assert_documented("docs/lab/ssd.md", "sheets", &table);
 }
 
 #[test]

@@ -9,8 +9,11 @@ pub(crate) enum Disk {
     /// List the catalogue.
     List {
         /// Print JSON.
-        #[arg(long)]
+        #[arg(long, conflicts_with = "markdown")]
         json: bool,
+        /// Print the table of docs/reference/disks.md: what each drive is, and what its model does.
+        #[arg(long)]
+        markdown: bool,
     },
     /// Tell everything about a disk.
     Show {

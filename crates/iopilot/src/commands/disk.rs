@@ -35,7 +35,8 @@ struct Entry {
 /// Runs the command; the text to print.
 pub(crate) fn run(command: &Disk, context: &Context) -> anyhow::Result<String> {
     match command {
-        Disk::List { json } => {
+        Disk::List { markdown: true, .. } => Ok(Catalogue::markdown()?),
+        Disk::List { json, .. } => {
             let entries =
                 Catalogue::names().map(|name| entry(&Catalogue::get(name)?)).collect::<Result<Vec<_>, _>>()?;
             if *json { render::json(&entries) } else { Ok(list(&entries, context)) }

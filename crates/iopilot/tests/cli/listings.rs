@@ -2,6 +2,7 @@
 
 use crate::Sandbox;
 use serde_json::Value;
+use std::path::Path;
 
 #[test]
 fn every_scheduler_is_listed_and_shown() {
@@ -18,6 +19,15 @@ fn every_scheduler_is_listed_and_shown() {
     }
     let shown = s.ok("scheduler show mq-deadline");
     assert!(shown.contains("read_expire = 500  (ms"), "{shown}");
+}
+
+#[test]
+fn the_table_of_disks_is_printed_as_it_is_documented() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/disks.md");
+    let table = Sandbox::new().ok("disk list --markdown");
+    assert!(
+        std::fs::read_to_string(page).unwrap().contains(&format!("<!-- catalogue -->\n{table}<!-- /catalogue -->"))
+    );
 }
 
 #[test]

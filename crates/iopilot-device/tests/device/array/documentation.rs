@@ -1,7 +1,7 @@
-//! The pictures in `docs/reference/arrays.md` are what the layouts are. `IOPILOT_BLESS=1` rewrites them.
+//! The pictures in `docs/reference/arrays.md` are what the layouts are.
 
+use crate::documentation::assert_documented;
 use iopilot_device::{ArrayLayout, BlockDesign, MirrorOrder, Organisation, Redundancy, Rotation};
-use std::path::Path;
 
 fn draw(members: u32, redundancy: Redundancy, rows: u64) -> String {
     let organisation =
@@ -29,14 +29,5 @@ fn the_pictures_in_the_documentation_are_the_layouts() {
         ("Declustered parity, 3 of 7", draw(7, Redundancy::Declustered { checks: 1, design }, 9)),
     ];
     let drawn: String = pictures.iter().map(|(name, picture)| format!("{name}:\n\n```\n{picture}```\n\n")).collect();
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/arrays.md");
-    let text = std::fs::read_to_string(&path).expect("docs/reference/arrays.md");
-    let (before, rest) = text.split_once("<!-- layouts -->\n").expect("the mark");
-    let (written, after) = rest.split_once("<!-- /layouts -->").expect("the mark");
-    if std::env::var_os("IOPILOT_BLESS").is_some() {
-        let text = format!("{before}<!-- layouts -->\n{drawn}<!-- /layouts -->{after}");
-        std::fs::write(&path, text).expect("docs/reference/arrays.md can be written");
-    } else {
-        assert_eq!(written, drawn, "run again with IOPILOT_BLESS=1 to rewrite docs/reference/arrays.md");
-    }
+    assert_documented("docs/reference/arrays.md", "layouts", &drawn);
 }
