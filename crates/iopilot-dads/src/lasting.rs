@@ -7,7 +7,7 @@ use crate::rounds::Rounds;
 use iopilot_block::{InputError, Nanos, ProcessId};
 use iopilot_device::Device;
 use iopilot_sched::SchedulerSpec;
-use iopilot_sim::{Outcome, RunConfig, Session};
+use iopilot_sim::{RequestOutcome, RunConfig, Session};
 use iopilot_trace::{InferOptions, TraceRecord, infer};
 use std::collections::BTreeMap;
 
@@ -114,7 +114,7 @@ impl<'a> Lasting<'a> {
         let clock = session.now();
         let (mut report, device) = session.finish();
         let outcomes = report.outcomes.take().unwrap_or_default();
-        let mut late: Vec<(usize, Outcome)> =
+        let mut late: Vec<(usize, RequestOutcome)> =
             issued.into_iter().zip(outcomes).filter(|(_, outcome)| outcome.completion > half).collect();
         late.sort_by_key(|(_, outcome)| outcome.completion);
         let served = late.partition_point(|(_, outcome)| outcome.completion <= end);
@@ -134,7 +134,7 @@ struct Late<'a> {
     half: Nanos,
     end: Nanos,
     /// What was in the queue or the disk in that time, in order of completion, with its place in the window.
-    all: Vec<(usize, Outcome)>,
+    all: Vec<(usize, RequestOutcome)>,
     /// How many of them were complete at its end.
     served: usize,
 }
@@ -189,7 +189,7 @@ impl Late<'_> {
 
     /// What those cost that nobody waits for. What is still under way counts, too: nobody is better for not being served.
     fn in_background(&self, objective: Objective) -> f64 {
-        let cost = |(record, outcome): &(usize, Outcome)| {
+        let cost = |(record, outcome): &(usize, RequestOutcome)| {
             let arrival = Nanos(outcome.completion.0.saturating_sub(outcome.response.0));
             let response = outcome.completion.min(self.end).since(arrival.max(self.half));
             self.share(objective, &self.lasting.window[*record], response)
@@ -198,12 +198,12 @@ impl Late<'_> {
     }
 
     fn share(&self, objective: Objective, record: &TraceRecord, response: Nanos) -> Option<f64> {
-        objective.share(&Outcome { response, criticality: record.criticality(), ..Outcome::default() })
+        objective.share(&RequestOutcome { response, criticality: record.criticality(), ..RequestOutcome::default() })
     }
 
     /// The parts of the cost, of equal numbers of requests one after the other; `None` where it is not a sum.
     fn shares(&self, objective: Objective, cost: f64) -> Option<Vec<f64>> {
-        objective.share(&Outcome::default())?;
+        objective.share(&RequestOutcome::default())?;
         let parts = PARTS.min(self.served);
         let edge = |n: usize| match n {
             0 => self.half,
@@ -220,7 +220,7 @@ impl Late<'_> {
 }
 
 /// `record` with the times of `outcome`.
-fn became(outcome: &Outcome, record: &TraceRecord) -> TraceRecord {
+fn became(outcome: &RequestOutcome, record: &TraceRecord) -> TraceRecord {
     let since = |span: Nanos| Nanos(outcome.completion.0.saturating_sub(span.0));
     TraceRecord {
         arrival: since(outcome.response),

@@ -1,7 +1,7 @@
 //! [`Objective`]: what makes one scheduler better than another.
 
 use iopilot_block::{Criticality, Histogram, InputError, Nanos, ProcessId, jain_index, suggest};
-use iopilot_sim::{Outcome, RunReport};
+use iopilot_sim::{RequestOutcome, RunReport};
 use iopilot_trace::TraceRecord;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -88,7 +88,7 @@ impl Objective {
     }
 
     /// The part of the cost that one request stands for, in seconds, where the cost is a sum over requests.
-    pub fn share(self, outcome: &Outcome) -> Option<f64> {
+    pub fn share(self, outcome: &RequestOutcome) -> Option<f64> {
         match self {
             Self::BusyTime => Some(outcome.service.as_secs_f64()),
             Self::BlockedTime => Some(weight(outcome.criticality) * outcome.response.as_secs_f64()),

@@ -24,6 +24,6 @@ pub use cpu_overheads::CpuOverheads;
 pub use cpu_timing::{CpuTiming, FixedCosts, QueueRun};
 pub use error::SimError;
 pub use machine::Machine;
-pub use report::{Comparison, MachineSummary, Outcome, ProcessReport, RunReport, SeekPoint, Series, Verdict};
+pub use report::{Comparison, MachineSummary, ProcessReport, RequestOutcome, RunReport, SeekPoint, Series, Verdict};
 pub use run::{LogSink, Progress, RunConfig, run, run_logged, run_timed};
 pub use session::Session;

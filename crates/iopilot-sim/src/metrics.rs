@@ -1,7 +1,7 @@
 //! [`Recorder`]: measures a run as it goes, in bounded memory.
 
 use crate::ios::Io;
-use crate::report::{Outcome, ProcessReport, RunReport, SeekPoint, Series};
+use crate::report::{ProcessReport, RequestOutcome, RunReport, SeekPoint, Series};
 use crate::request_log::RequestLog;
 use iopilot_block::{Criticality, Histogram, Lba, Nanos, Op, ProcessId, ProcessMap, Request, jain_index};
 use iopilot_device::{DeviceReport, ServiceBreakdown};
@@ -39,7 +39,7 @@ pub(crate) struct Recorder {
     pub(crate) log: Option<RequestLog>,
     /// Of processes that were started during the run and have not exited: by whom, and when. For the log.
     births: ProcessMap<(ProcessId, Nanos)>,
-    outcomes: Option<Vec<Outcome>>,
+    outcomes: Option<Vec<RequestOutcome>>,
     /// What the device told of itself at the end.
     pub(crate) device: Option<DeviceReport>,
 }
@@ -259,11 +259,11 @@ impl Recorder {
         p.response += u128::from(response.0);
     }
 
-    fn outcome(&mut self, handle: SourceHandle) -> Option<&mut Outcome> {
+    fn outcome(&mut self, handle: SourceHandle) -> Option<&mut RequestOutcome> {
         let outcomes = self.outcomes.as_mut()?;
         let place = handle.0 as usize;
         if outcomes.len() <= place {
-            outcomes.resize(place + 1, Outcome::default());
+            outcomes.resize(place + 1, RequestOutcome::default());
         }
         outcomes.get_mut(place)
     }

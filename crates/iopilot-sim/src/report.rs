@@ -110,15 +110,15 @@ pub struct RunReport {
     /// Every request in order of arrival, where the run was asked to keep them: a trace of the simulation.
     #[serde(skip)]
     pub log: Option<Vec<TraceRecord>>,
-    /// What became of each of the source's requests, by the tag the source gave it, where the run was asked for it. For
+    /// What became of each of the source's requests, by the handle the source gave it, where the run was asked for it. For
     /// replays this is the request's place in the trace, so that runs can be compared request by request.
     #[serde(skip)]
-    pub outcomes: Option<Vec<Outcome>>,
+    pub outcomes: Option<Vec<RequestOutcome>>,
 }
 
 /// What became of one request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct RequestOutcome {
     /// From arrival at the block layer to completion.
     pub response: Nanos,
     /// From issue to completion of what the device served under its name: zero where it joined another request.
