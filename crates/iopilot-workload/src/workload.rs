@@ -12,7 +12,7 @@ use std::path::Path;
 /// How to read a workload.
 #[derive(Clone, Debug, Default)]
 pub struct WorkloadOptions {
-    /// What the file is: `fio`, `ganger`, or the name of a trace format. Told from its name and content where not set.
+    /// What the file is: `fio`, `ganger`, or the name of a trace format. Where it is not set, name and content decide.
     pub format: Option<String>,
     /// For traces.
     pub trace: TraceOptions,
@@ -54,11 +54,20 @@ pub struct WorkloadSummary {
     pub notes: Vec<String>,
 }
 
+/// What a file is.
+#[derive(Clone, Copy)]
 enum Kind {
     Fio,
     Ganger,
+    /// A trace; its format, where that is known before it is read.
     Trace(Option<Format>),
 }
+
+const FIO: &str = "fio";
+const GANGER: &str = "ganger";
+
+/// The kinds that are not traces: the name, what it stands for, and the endings of such files.
+const KINDS: &[(&str, Kind, &[&str])] = &[(FIO, Kind::Fio, &["fio", "job"]), (GANGER, Kind::Ganger, &["toml"])];
 
 impl Workload {
     /// Reads the workload in `path` for a disk of `capacity` sectors: a fio job file (`*.fio`), a generator's description
@@ -118,22 +127,24 @@ impl Workload {
     pub fn summary(&self, seed: u64) -> WorkloadSummary {
         let (name, kind, mode, seed) = match self {
             Self::Trace(t) => (t.name(), t.format().to_string(), Some(t.mode().to_string()), None),
-            Self::Fio { name, .. } => (name.as_str(), "fio".to_owned(), None, Some(seed)),
-            Self::Ganger { name, .. } => (name.as_str(), "ganger".to_owned(), None, Some(seed)),
+            Self::Fio { name, .. } => (name.as_str(), FIO.to_owned(), None, Some(seed)),
+            Self::Ganger { name, .. } => (name.as_str(), GANGER.to_owned(), None, Some(seed)),
         };
         WorkloadSummary { name: name.to_owned(), kind, mode, seed, notes: self.notes().to_vec() }
     }
 }
 
+/// What the file `path` is: of the kind called `format`, or else what its ending says. Without either it is a trace.
 fn kind(path: &Path, format: Option<&str>) -> Result<Kind, InputError> {
-    match format {
-        Some("fio") => Ok(Kind::Fio),
-        Some("ganger") => Ok(Kind::Ganger),
-        Some(name) => name.parse().map(|format| Kind::Trace(Some(format))),
-        None => Ok(match path.extension().and_then(|e| e.to_str()) {
-            Some("fio" | "job") => Kind::Fio,
-            Some("toml") => Kind::Ganger,
-            _ => Kind::Trace(None),
-        }),
+    let find = |matches: &dyn Fn(&str, &[&str]) -> bool| {
+        KINDS.iter().find(|(name, _, endings)| matches(name, endings)).map(|&(_, kind, _)| kind)
+    };
+    let Some(format) = format else {
+        let ending = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
+        return Ok(find(&|_, endings| endings.contains(&ending)).unwrap_or(Kind::Trace(None)));
+    };
+    match find(&|name, _| name == format) {
+        Some(kind) => Ok(kind),
+        None => format.parse().map(|format| Kind::Trace(Some(format))),
     }
 }
