@@ -15,11 +15,11 @@ const SATA_TAGS: u32 = 32;
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct BlockConfig {
-    /// Requests that may be queued. 2.6: 128 reads and 128 writes. 6.x: twice the adapter's tags, 256 at most. Not
-    /// for `none`, which has the adapter's tags.
+    /// Requests that may be queued. 2.6: 128 reads and 128 writes. 6.x: twice the adapter's tags, 256 at most. `none`
+    /// ignores it and has the adapter's tags.
     pub nr_requests: Option<u32>,
-    /// The tags of the adapter the disk hangs on (`can_queue`), which may be more than the disk takes. The disk's depth
-    /// where not set, and at least the 32 of SATA.
+    /// The tags of the disk's adapter (`can_queue`), which may be more than the disk takes. Default: the disk's depth, and
+    /// at least the 32 of SATA.
     pub host_tags: Option<u32>,
     /// Largest request in KiB; larger ones are split. 512 for 2.6, 1280 for 6.x.
     pub max_sectors_kb: Option<u32>,
@@ -44,8 +44,7 @@ pub(crate) struct Queue {
     pub(crate) queue_depth: u32,
     pub(crate) plugging: Plugging,
     pub(crate) lookahead: bool,
-    /// Whether the queue is run only when something calls for it, and some ticks after a scheduler had requests and gave
-    /// none.
+    /// Whether the queue is run only on an event, and some ticks after a scheduler held requests but gave none.
     pub(crate) retries: bool,
     pub(crate) cpus: u16,
 }
@@ -73,10 +72,10 @@ impl BlockConfig {
         Ok(())
     }
 
-    /// What holds for `scheduler` on a device that takes `device_depth` requests at once.
+    /// The settings for `scheduler` on a device that takes `device_depth` requests at once.
     pub(crate) fn resolve(&self, scheduler: &SchedulerInfo, device_depth: u32, host: &CpuOverheads) -> Queue {
         let lineage = scheduler.lineage;
-        // Who orders by position decides at each dispatch, and would be overruled by a queue in the disk.
+        // A positional scheduler decides at each dispatch; a queue in the disk would reorder its choice.
         let depth = if lineage == Lineage::Positional { 1 } else { device_depth };
         let queue_depth = self.queue_depth.unwrap_or(depth).clamp(1, device_depth);
         let modern = lineage == Lineage::Linux6;

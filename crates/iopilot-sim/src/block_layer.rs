@@ -1,6 +1,6 @@
 //! The block layer between tasks and device: splitting, merging, plugging, tags, the scheduler, and dispatch.
 //!
-//! It is the kernel's, of 2.6.24 or 6.x as the scheduler's lineage asks: see [`crate::BlockConfig`].
+//! It follows Linux 2.6.24 or 6.x, depending on the scheduler's lineage: see [`crate::BlockConfig`].
 
 mod dispatch;
 mod tagging;
@@ -17,12 +17,12 @@ use iopilot_sched::{AnyScheduler, MergeLimits, Merged, Scheduler};
 use iopilot_workload::{Arrival, SourceHandle};
 use std::collections::VecDeque;
 
-/// What the block layer wants its engine to do, beyond what the call itself did.
+/// What the engine has to do after a call of the block layer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Effect {
     /// This task went to sleep within a submission.
     Blocked(ProcessId),
-    /// This one has woken from it.
+    /// This task has woken from that sleep.
     Unblocked(ProcessId),
     /// A request of the source is complete; its task is to go on.
     Completed(SourceHandle, ProcessId),
@@ -39,7 +39,7 @@ pub(crate) enum Effect {
     },
 }
 
-/// A change of scheduler: what comes after it, and when, if that is known.
+/// A change of scheduler: the new one, and when it starts, if that is known.
 #[derive(Clone, Debug)]
 struct Change {
     queue: Queue,
@@ -61,7 +61,7 @@ pub(crate) struct BlockLayer {
     plug: Plug,
     /// Flushes, which no scheduler sees.
     bypass: VecDeque<RequestId>,
-    /// Sleepers that have a tag already, and do not know it until they wake.
+    /// Sleepers that were given a tag and have not woken yet.
     tag_reserved: Vec<RequestId>,
     /// Tasks asleep for a tag, with what they will submit when awake.
     asleep: ProcessMap<VecDeque<RequestId>>,
@@ -72,20 +72,20 @@ pub(crate) struct BlockLayer {
     /// The request on its way to the device, and when it gets there.
     issuing: Option<(Nanos, RequestId)>,
     in_flight: u32,
-    /// When the scheduler asked to be asked again.
+    /// When the scheduler wants the queue to be run again.
     timer: Option<Nanos>,
-    /// When the kernel asks it again of itself.
+    /// When the kernel runs the queue again by itself.
     retry: Option<Nanos>,
-    /// The request that the batch under way has inserted last.
+    /// The last request that the present batch has inserted.
     inserted: Option<SourceHandle>,
     /// A change of scheduler under way: nothing enters.
     change: Option<Box<Change>>,
-    /// How long the last change took, until somebody asks.
+    /// How long the last change took, until it is read.
     pub(crate) changed: Option<Nanos>,
     pub(crate) recorder: Recorder,
-    /// In the order in which they came about.
+    /// In order of their causes.
     pub(crate) effects: Vec<Effect>,
-    /// Sleepers that a freed tag wakes, for the moment of that.
+    /// The sleepers that a freed tag wakes; empty between calls.
     woken: Vec<RequestId>,
 }
 
@@ -135,9 +135,9 @@ impl BlockLayer {
         (first != Nanos::MAX).then_some(first)
     }
 
-    /// Begins to change the scheduler, as the kernel does: what is inside is served, what comes meanwhile sleeps, and
-    /// `latency` after the last completion the new one starts, with a queue of its own settings. (2.6.24 lets what comes
-    /// meanwhile pass in order of arrival instead.) A change that is under way already goes to the new aim.
+    /// Begins to change the scheduler, as the kernel does. Requests in the queue are served; tasks that submit more sleep.
+    /// `latency` after the last completion the new scheduler starts, with its own queue settings. (2.6.24 serves requests
+    /// that arrive meanwhile in order of arrival.) A change already under way ends with the new scheduler instead.
     pub(crate) fn switch(&mut self, queue: Queue, scheduler: AnyScheduler, latency: Nanos, now: Nanos) {
         debug_assert_eq!(queue.tag_rule, self.queue.tag_rule, "schedulers of one kernel");
         let under_way = self.change.take();
@@ -154,7 +154,7 @@ impl BlockLayer {
         self.change.is_some()
     }
 
-    /// Sets the time of the change where nothing is inside any more.
+    /// Sets the time of the change once the queue is drained.
     fn drained(&mut self, now: Nanos) {
         if let Some(change) = self.change.as_mut().filter(|change| change.at.is_none()) {
             if self.tags.all_free() && self.in_flight == 0 {
@@ -203,7 +203,7 @@ impl BlockLayer {
         }
     }
 
-    /// The task's batch is over: it goes on, or to sleep on what it reads.
+    /// The task's batch is over: the task goes on, or sleeps until its read completes.
     pub(crate) fn end_batch<D: Device>(&mut self, now: Nanos, device: &mut D, cpus: &mut impl CpuTiming) {
         self.flush_plug(now);
         self.plug.end_batch();
@@ -211,7 +211,7 @@ impl BlockLayer {
         self.run_queue(run, now, device, cpus);
     }
 
-    /// The device finished a request: its parts are complete, its tag is free, and what waits may go.
+    /// The device finished a request: its parts complete, its tag is freed, and the next request may be dispatched.
     pub(crate) fn complete<D: Device>(
         &mut self,
         done: &Completion,
@@ -249,7 +249,7 @@ impl BlockLayer {
 
     /// The scheduler's timer, or the plug's, has run out.
     pub(crate) fn timer<D: Device>(&mut self, now: Nanos, device: &mut D, cpus: &mut impl CpuTiming) {
-        // Where the scheduler runs the queue, that is the retry, too.
+        // The run that the scheduler wanted replaces the kernel's retry.
         if self.timer.take_if(|at| *at <= now).is_some() {
             self.retry = None;
         }
@@ -286,7 +286,7 @@ impl BlockLayer {
         self.try_submit(id, now);
     }
 
-    /// Joins `id` to what the task or the scheduler holds, where it fits.
+    /// Merges `id` into a request that the task's plug or the scheduler holds, where it fits.
     fn try_merge(&mut self, id: RequestId, now: Nanos) -> bool {
         if self.plug.try_merge(&mut self.rqs, id, &self.limits) {
             self.rqs[id].inserted = now;
@@ -308,7 +308,7 @@ impl BlockLayer {
         true
     }
 
-    /// Merges, or takes a tag and goes on, or sleeps; false where it sleeps.
+    /// Submits one request: it is merged, or takes a tag, or its task sleeps. False where the task sleeps.
     fn try_submit(&mut self, id: RequestId, now: Nanos) -> bool {
         if !self.is_switching() {
             if self.try_merge(id, now) {
@@ -329,13 +329,13 @@ impl BlockLayer {
         false
     }
 
-    /// `process` has its tag: it submits the rest of what it was submitting.
+    /// `process` has its tag and submits the rest of its batch.
     fn go_on(&mut self, process: ProcessId, now: Nanos) {
         let Some(mut rest) = self.asleep.remove(&process) else { return };
         while let Some(id) = rest.pop_front() {
             if !self.try_submit(id, now) {
                 self.asleep.insert(process, rest);
-                // It is asleep as before: its source need not know. That it sleeps was the last thing that happened.
+                // It sleeps again at once. The last signal was that it sleeps, so the source needs no other.
                 debug_assert!(matches!(self.effects.last(), Some(Effect::Blocked(p)) if *p == process));
                 self.effects.pop();
                 return;

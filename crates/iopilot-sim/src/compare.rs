@@ -36,7 +36,8 @@ pub fn simulate(
     run(source, machine.device(), scheduler, &machine.run_config(options), progress)
 }
 
-/// `workload` on `machine` under `scheduler`, before anything has happened; `config` is mostly [`Machine::run_config`].
+/// A session of `workload` on `machine` under `scheduler`, before its first event. `config` is usually
+/// [`Machine::run_config`].
 ///
 /// # Errors
 /// Where a setting is not accepted, or the workload does not fit the disk.
@@ -87,7 +88,7 @@ pub fn compare(
     Ok(comparison(machine, workload, options, runs))
 }
 
-/// Several runs of one workload on one machine, as [`compare`] tells them.
+/// The comparison of several runs of one workload on one machine, as [`compare`] returns it.
 pub fn comparison(machine: &Machine, workload: &Workload, options: &RunOptions, runs: Vec<RunReport>) -> Comparison {
     let verdict = Verdict::of(&runs, Measure::of(workload));
     Comparison { machine: machine.summary(), workload: workload.summary(options.seed), runs, verdict }

@@ -34,7 +34,7 @@ pub trait CpuTiming {
     /// From the run of the queue at `now` until the request that the scheduler chose first reaches the device.
     fn issue(&mut self, run: QueueRun, now: Nanos) -> Nanos;
 
-    /// From the completion of the request `handle` until its task's next instruction. Not asked where a source's think
+    /// From the completion of the request `handle` until its task's next instruction. Not called where a source's think
     /// times count from the block layer's completion.
     fn resume(&mut self, handle: SourceHandle, process: ProcessId, now: Nanos) -> Nanos;
 
@@ -56,7 +56,7 @@ pub trait CpuTiming {
 #[derive(Clone, Debug)]
 pub struct FixedCosts {
     issue: Nanos,
-    /// Of a request that waited for room in the device.
+    /// The delay of a request that waited for room in the device.
     restart: Nanos,
     resume: Nanos,
     wake: Nanos,
@@ -67,7 +67,7 @@ pub struct FixedCosts {
 }
 
 impl FixedCosts {
-    /// The costs of `overheads`; `seed` is that of the draws of who is faster.
+    /// The costs of `overheads`; `seed` is for the contention for freed tags.
     pub fn new(overheads: &CpuOverheads, seed: u64) -> Self {
         let of = |us: f64| Nanos::from_millis_f64(us / 1e3);
         Self {

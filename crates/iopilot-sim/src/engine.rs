@@ -1,9 +1,9 @@
 //! The event loop.
 //!
 //! A machine with one block device has few things that can happen next: the device does something, a request reaches
-//! it, a delay runs out, the workload issues something, a timer fires. Each says when; the earliest goes first, and
-//! those of one moment in this order, which is the kernel's order at a completion: the waiting request is issued, the
-//! next is pulled, and only then the completer's own next request arrives.
+//! it, a delay runs out, the workload issues something, a timer fires. Each names its time, and the earliest goes first.
+//! Events of one moment go in this order, which is the kernel's order at a completion: the waiting request is issued,
+//! the next is pulled, and only then the completing task's own next request arrives.
 
 use crate::block_config::Queue;
 use crate::block_layer::{BlockLayer, Effect};
@@ -14,13 +14,13 @@ use iopilot_device::{Completion, Device};
 use iopilot_sched::AnyScheduler;
 use iopilot_workload::{Source, SourceHandle, Step};
 
-/// Requests between two calls of `tick`.
+/// Completed requests between two calls of `tick`.
 const TICK: u64 = 4096;
 
-/// What happens next. At one moment they go in this order.
+/// The kinds of events. Those of one moment go in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Due {
-    /// The device does something.
+    /// The device has an event of its own.
     Device,
     /// A request reaches it.
     Issue,
@@ -32,18 +32,18 @@ enum Due {
     Timer,
 }
 
-/// Something that happens a while after its cause.
+/// An effect that comes a delay after its cause.
 #[derive(Clone, Copy, Debug)]
 enum Delayed {
     /// The task of this request, which is complete, goes on.
     Resume(SourceHandle),
     /// The submitter of a request was woken and looks for a tag.
     Wake(RequestId),
-    /// So does the one that lost, at the latest; it may have looked before.
+    /// The latest moment at which a sleeper that lost looks for a tag; it may have looked before.
     LostWake(RequestId),
 }
 
-/// A sleeper that was woken and waits for the CPU, which the task has whose request is complete.
+/// A sleeper that was woken and waits for the CPU. The task of the completed request still runs there.
 #[derive(Clone, Copy, Debug)]
 struct Loser {
     sleeper: RequestId,
@@ -69,7 +69,7 @@ pub(crate) struct Engine<S, D, C> {
     effects: Vec<Effect>,
 }
 
-/// The workload waits for requests that nobody serves: a fault in a scheduler or a model.
+/// The run is stuck: the workload waits for requests that nobody serves, by a fault in a scheduler or a model.
 #[derive(Debug)]
 pub(crate) struct Stuck {
     pub(crate) at: Nanos,
@@ -122,10 +122,10 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
         }
     }
 
-    /// Does everything that is due by `until`; false once the workload is over.
+    /// Handles every event that is due by `until`. False once the workload is over.
     ///
     /// # Errors
-    /// Where requests wait that nobody serves.
+    /// Where the run is stuck.
     pub(crate) fn run_until(&mut self, until: Nanos) -> Result<bool, Stuck> {
         loop {
             match self.due() {
@@ -141,9 +141,9 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
         }
     }
 
-    /// Begins to change the scheduler, so many times in a row: see [`BlockLayer::switch`].
+    /// Begins to change the scheduler, this many times in a row: see [`BlockLayer::switch`].
     pub(crate) fn switch(&mut self, queue: Queue, scheduler: AnyScheduler, times: u64, now: Nanos) {
-        // What the device did of itself after the workload's end, which was nobody's concern until now.
+        // First the device's own events since the workload's end (write-back, rebuild), which were left out until now.
         while let Some(at) = self.device.next_event().filter(|&at| at <= now) {
             self.act(Due::Device, at);
         }
@@ -152,7 +152,7 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
         self.block.switch(queue, scheduler, latency, self.now);
     }
 
-    /// Does what is due next; false where nothing is.
+    /// Handles the next event. False where there is none.
     fn step(&mut self) -> bool {
         match self.due() {
             Some((what, at)) => {
@@ -163,7 +163,7 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
         }
     }
 
-    /// What is due next, and when; `None` once nothing is.
+    /// The next event and its time; `None` where there is none.
     #[inline]
     fn due(&self) -> Option<(Due, Nanos)> {
         let device = self.device.next_event().unwrap_or(Nanos::MAX);
@@ -180,7 +180,7 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
             }
         }
         if others.1 == Nanos::MAX && (device == Nanos::MAX || self.block.outstanding() == 0) {
-            // What the device still does of itself (write back, rebuild) is nobody's concern once all requests are served.
+            // Once all requests are served, the device's own events (write-back, rebuild) no longer matter.
             return None;
         }
         Some(if others.1 < device { others } else { (Due::Device, device) })
@@ -231,7 +231,7 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
         self.completions = done;
     }
 
-    /// Lets the workload act. What one task issues without another in between is a batch.
+    /// Lets the workload issue requests. Those that one task issues without another in between are one batch.
     fn advance_source(&mut self) {
         let mut steps = std::mem::take(&mut self.steps);
         self.source.advance(self.now, &mut steps);
@@ -258,7 +258,7 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
         self.steps = steps;
     }
 
-    /// `process` has submitted what it had, and leaves the CPU to those who wait for it.
+    /// `process` has submitted its batch, and leaves the CPU to the sleepers that wait for it.
     fn end_batch(&mut self, process: ProcessId) {
         self.block.end_batch(self.now, &mut self.device, &mut self.cpus);
         while let Some(at) = self.losers.iter().position(|loser| loser.completer == process) {

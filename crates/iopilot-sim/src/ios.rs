@@ -6,7 +6,7 @@ use iopilot_workload::{Arrival, SourceHandle};
 /// A request as submitted: split into parts where it exceeded `max_sectors_kb`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Io {
-    /// What the source calls it.
+    /// The source's handle of it.
     pub(crate) handle: SourceHandle,
     /// Its first sector.
     pub(crate) lba: Lba,
@@ -15,7 +15,7 @@ pub(crate) struct Io {
     pub(crate) parts_left: u32,
 }
 
-/// All of them, in a slab.
+/// All requests in flight, in a slab.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ios {
     slots: Vec<Io>,
@@ -37,12 +37,12 @@ impl Ios {
         }
     }
 
-    /// What the source calls the request at `index`.
+    /// The source's handle of the request at `index`.
     pub(crate) fn handle(&self, index: IoIndex) -> SourceHandle {
         self.slots[index.0 as usize].handle
     }
 
-    /// One part is done; the whole, where it was the last.
+    /// One part is complete. Returns the whole request where it was the last part.
     pub(crate) fn part_done(&mut self, index: IoIndex) -> Option<Io> {
         let io = &mut self.slots[index.0 as usize];
         io.parts_left -= 1;

@@ -16,9 +16,9 @@ use std::path::Path;
 pub struct Machine {
     /// Its name.
     pub name: String,
-    /// The disk's catalogue name or file; of an array in a few words.
+    /// The disk's catalogue name or file; for an array, a description in a few words.
     pub disk_name: String,
-    /// The disk as described; of an array its members.
+    /// The disk's description; for an array, that of its members.
     pub disk: DiskSpec,
     /// The array, where it is one.
     pub array: Option<ArraySpec>,
@@ -155,7 +155,7 @@ impl Machine {
         self.pristine.clone()
     }
 
-    /// What a run on it is to know.
+    /// The settings of a run on it.
     pub fn run_config(&self, options: &RunOptions) -> RunConfig {
         RunConfig {
             block: self.block.clone(),

@@ -40,7 +40,7 @@ pub(crate) struct Recorder {
     /// Of processes that were started during the run and have not exited: by whom, and when. For the log.
     births: ProcessMap<(ProcessId, Nanos)>,
     outcomes: Option<Vec<RequestOutcome>>,
-    /// What the device told of itself at the end.
+    /// The device's own report at the end of the run.
     pub(crate) device: Option<DeviceReport>,
 }
 
@@ -63,7 +63,7 @@ struct Intervals {
     area: Vec<u128>,
     queue: u64,
     since: u64,
-    /// The interval asked for last, and when it begins (none yet: never): most questions are about the same.
+    /// The interval looked up last, and when it begins (none yet: never). Most lookups are of the same one.
     last: (usize, u64),
 }
 
@@ -113,7 +113,8 @@ impl Intervals {
 }
 
 impl Recorder {
-    /// Tells of every request where `log` is set, and what became of each of the source's where `outcomes` is.
+    /// Keeps a record of every request where `log` is set, and the outcome of each of the source's requests where `outcomes`
+    /// is set.
     pub(crate) fn new(log: bool, outcomes: bool) -> Self {
         Self {
             response: Default::default(),
@@ -198,7 +199,7 @@ impl Recorder {
         }
     }
 
-    /// The device finished a request, the first part of which is of the source's request `handle`.
+    /// The device finished a request. Its first part belongs to the source's request `handle`.
     pub(crate) fn served(&mut self, rq: &Request, handle: SourceHandle, service: &ServiceBreakdown, now: Nanos) {
         if let Some(outcome) = self.outcome(handle) {
             outcome.service += now.since(rq.issued);
@@ -211,7 +212,7 @@ impl Recorder {
         self.cache_hits += u64::from(service.cache_hit);
     }
 
-    /// A request as submitted, of which `rq` was the last part, is complete; that part was issued at `issued`.
+    /// A request as submitted is complete. `rq` was its last part, issued at `issued`.
     pub(crate) fn completed(&mut self, rq: &Request, io: &Io, issued: Nanos, now: Nanos) {
         if let Some(log) = &mut self.log {
             let birth = if self.births.is_empty() { None } else { self.births.get(&rq.process) };
@@ -268,7 +269,7 @@ impl Recorder {
         outcomes.get_mut(place)
     }
 
-    /// How many requests are complete.
+    /// The number of completed requests.
     pub(crate) fn count(&self) -> u64 {
         self.requests[0] + self.requests[1] + self.others
     }

@@ -17,10 +17,10 @@ const PLUG_REQUESTS: usize = 32;
 /// `BLK_PLUG_FLUSH_SIZE` of 6.x.
 const PLUG_BYTES: u64 = 128 * 1024;
 
-/// Who holds requests back.
+/// Where requests are held back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Plugging {
-    /// Nobody.
+    /// Nowhere.
     Off,
     /// The device's queue (Linux 2.6).
     Device,
@@ -36,7 +36,7 @@ pub(crate) struct Plug {
     held: VecDeque<RequestId>,
     /// When the device's plug is pulled at the latest; `None` where it is not plugged.
     unplug_at: Option<Nanos>,
-    /// Whether the present task will wait for something in its batch.
+    /// Whether the present task will wait for a request of its batch.
     waits: bool,
 }
 
@@ -97,7 +97,7 @@ impl Plug {
         self.held.pop_front()
     }
 
-    /// The scheduler took `rq` when its queue was `idle`, and holds `queued` now.
+    /// The scheduler took `rq`. Its queue was `idle` before, and holds `queued` requests now.
     pub(crate) fn inserted(&mut self, rq: &Request, idle: bool, queued: usize, now: Nanos) {
         if self.kind != Plugging::Device {
             return;
@@ -113,7 +113,7 @@ impl Plug {
         }
     }
 
-    /// The task goes on, or sleeps on what it read: then it pulls the device's plug.
+    /// The task's batch is over. A task that sleeps for its read pulls the device's plug.
     pub(crate) fn end_batch(&mut self) {
         if std::mem::take(&mut self.waits) {
             self.unplug();

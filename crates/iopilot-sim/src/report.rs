@@ -1,4 +1,4 @@
-//! What a run tells: [`RunReport`], and [`Comparison`] of several.
+//! The results of runs: [`RunReport`] of one, and [`Comparison`] of several.
 //!
 //! The serialised form is documented in `docs/reference/report.md` and stable: fields are added, never renamed.
 
@@ -36,7 +36,7 @@ pub struct MachineSummary {
     pub cpus: u16,
 }
 
-/// The best scheduler, and how it stands to the others.
+/// The best scheduler, and how much better it is than the others.
 #[derive(Clone, Debug, Serialize)]
 pub struct Verdict {
     /// The best by the measure below.
@@ -52,7 +52,7 @@ pub struct Verdict {
     pub text: String,
 }
 
-/// What one scheduler did. Times in milliseconds; distributions are over requests as submitted, before merging.
+/// The results of one run under one scheduler. Times in milliseconds; distributions are over requests as submitted, before merging.
 #[derive(Clone, Debug, Serialize)]
 pub struct RunReport {
     /// The scheduler with its settings, as on the command line.
@@ -101,7 +101,7 @@ pub struct RunReport {
     pub jain: f64,
     /// Each process, in order of its id.
     pub processes: Vec<ProcessReport>,
-    /// What the device tells of itself, where it does: arrays and solid-state drives.
+    /// The device's own report, for arrays and solid-state drives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<DeviceReport>,
     /// For plots; not part of the JSON.
@@ -110,26 +110,26 @@ pub struct RunReport {
     /// Every request in order of arrival, where the run was asked to keep them: a trace of the simulation.
     #[serde(skip)]
     pub log: Option<Vec<TraceRecord>>,
-    /// What became of each of the source's requests, by the handle the source gave it, where the run was asked for it. For
-    /// replays this is the request's place in the trace, so that runs can be compared request by request.
+    /// The outcome of each of the source's requests, by the source's handle, where [`crate::RunConfig`] asks for it. In a
+    /// replay the handle is the request's place in the trace, so that runs can be compared request by request.
     #[serde(skip)]
     pub outcomes: Option<Vec<RequestOutcome>>,
 }
 
-/// What became of one request.
+/// The times of one request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestOutcome {
     /// From arrival at the block layer to completion.
     pub response: Nanos,
-    /// From issue to completion of what the device served under its name: zero where it joined another request.
+    /// From issue to completion of the request that the device served. Zero where it was merged into another.
     pub service: Nanos,
     /// When it was complete.
     pub completion: Nanos,
-    /// Who waited for it.
+    /// Whether its process waited for it.
     pub criticality: Criticality,
 }
 
-/// What one process received.
+/// The service that one process received.
 #[derive(Clone, Debug, Serialize)]
 pub struct ProcessReport {
     /// The task.

@@ -6,17 +6,18 @@ use std::collections::VecDeque;
 
 const NONE: u32 = u32::MAX;
 
-/// Puts requests, which complete in any order, into order of arrival; those of one moment stay in order of completion.
-/// It holds what arrived behind a request that has not completed, and nothing else. O(log n) a request, where n is the
-/// number of moments held; nothing is allocated once that has peaked.
+/// Puts completed requests into order of arrival. Requests that arrived at one moment stay in order of completion.
+///
+/// It holds only the requests that arrived behind one that has not completed. O(log n) a request, where n is the number
+/// of moments held; nothing is allocated once that has peaked.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RequestLog {
-    /// The moments of arrival, from the earliest that is not over.
+    /// The moments of arrival, from the earliest with a request in flight.
     moments: VecDeque<Moment>,
-    /// Records that wait, in lists.
+    /// Records that wait for an earlier request, in lists.
     held: Vec<(TraceRecord, u32)>,
     free: Vec<u32>,
-    /// Records whose turn it is.
+    /// Records that are ready to be taken.
     ready: Vec<TraceRecord>,
 }
 
@@ -26,13 +27,13 @@ struct Moment {
     arrival: Nanos,
     /// How many of them have not completed.
     open: u32,
-    /// The list of those that have: first and last.
+    /// The list of those that have completed: first and last.
     first: u32,
     last: u32,
 }
 
 impl RequestLog {
-    /// A request arrives, not before any other that has.
+    /// A request arrives. Arrivals come in order of time.
     pub(crate) fn arrived(&mut self, now: Nanos) {
         match self.moments.back_mut() {
             Some(moment) if moment.arrival == now => moment.open += 1,
@@ -59,24 +60,24 @@ impl RequestLog {
         self.release();
     }
 
-    /// What may be told: no request that is still under way arrived before.
+    /// Takes the records that are ready: no request in flight arrived before them.
     pub(crate) fn ready(&mut self) -> std::vec::Drain<'_, TraceRecord> {
         self.ready.drain(..)
     }
 
-    /// All that is complete, in order of arrival; what is told later may have arrived before.
+    /// Takes all records of completed requests, in order of arrival. A record taken later may have arrived earlier.
     pub(crate) fn complete(&mut self) -> std::vec::Drain<'_, TraceRecord> {
         for at in 0..self.moments.len() {
             let moment = &mut self.moments[at];
             let first = std::mem::replace(&mut moment.first, NONE);
             moment.last = NONE;
-            self.tell(first);
+            self.make_ready(first);
         }
         self.ready()
     }
 
-    /// The records of a list are ready.
-    fn tell(&mut self, mut slot: u32) {
+    /// Moves the records of a list to those that are ready.
+    fn make_ready(&mut self, mut slot: u32) {
         while slot != NONE {
             let (record, following) = &self.held[slot as usize];
             self.ready.push(record.clone());
@@ -98,14 +99,14 @@ impl RequestLog {
         }
     }
 
-    /// Ends moments that are over. The records of the first that is not need not wait for the rest of it.
+    /// Removes the moments whose requests are all complete. The completed ones of the first remaining moment are ready too.
     fn release(&mut self) {
         while self.moments.front().is_some_and(|moment| moment.open == 0) {
             self.moments.pop_front();
             let Some(next) = self.moments.front_mut() else { return };
             let first = std::mem::replace(&mut next.first, NONE);
             next.last = NONE;
-            self.tell(first);
+            self.make_ready(first);
         }
     }
 }

@@ -23,15 +23,15 @@ pub struct RunConfig {
     pub host: CpuOverheads,
     /// `queue/rotational`: whether the scheduler is told that seeks cost time.
     pub rotational: bool,
-    /// Seed of the draws of who gets a freed tag. The workload has its own.
+    /// The seed for the contention for freed tags. The workload has its own.
     pub seed: u64,
     /// Whether the report is to hold every request; [`run_logged`] needs no memory for them.
     pub log: bool,
-    /// Whether the report is to tell what became of each of the source's requests ([`RunReport::outcomes`]).
+    /// Whether the report is to hold the outcome of each of the source's requests ([`RunReport::outcomes`]).
     pub outcomes: bool,
 }
 
-/// How far runs have come, for another thread to read.
+/// The progress of runs, for another thread to read.
 #[derive(Debug, Default)]
 pub struct Progress {
     done: AtomicU64,
@@ -43,7 +43,7 @@ impl Progress {
         self.done.load(Ordering::Relaxed)
     }
 
-    /// Adds `n` requests that were completed otherwise than by a run.
+    /// Adds `n` completed requests that no run has counted.
     pub fn add(&self, n: u64) {
         self.done.fetch_add(n, Ordering::Relaxed);
     }
@@ -70,11 +70,11 @@ pub fn run<S: Source, D: Device>(
     Ok(RunReport { log: config.log.then_some(log), ..report })
 }
 
-/// Where [`run_logged`] sends what happened to each request. An error ends the run.
+/// Where [`run_logged`] sends the record of each request. An error ends the run.
 pub type LogSink<'a> = &'a mut dyn FnMut(&TraceRecord) -> Result<(), TraceError>;
 
-/// As [`run`], and sends every request to `log` where there is one: in order of arrival, while the run goes on. Held back
-/// is only what arrived behind a request that has not completed. [`RunConfig::log`] says nothing here.
+/// As [`run`]. Also sends every request to `log`, where there is one, in order of arrival while the run goes on. Only
+/// requests that arrived behind one in flight are held back. [`RunConfig::log`] has no effect here.
 ///
 /// # Errors
 /// As [`run`], and those of `log`.
@@ -90,7 +90,7 @@ pub fn run_logged<S: Source, D: Device>(
     run_timed(source, device, cpus, scheduler, config, progress, log)
 }
 
-/// As [`run_logged`], with another implementation of what the CPUs add than [`RunConfig::host`]'s fixed costs.
+/// As [`run_logged`], with another CPU timing than the fixed costs of [`RunConfig::host`].
 ///
 /// # Errors
 /// As [`run_logged`].

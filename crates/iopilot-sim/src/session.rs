@@ -34,7 +34,7 @@ impl<S: Source, D: Device> Session<S, D> {
         Ok(Self { engine, config: config.clone(), scheduler: scheduler.clone() })
     }
 
-    /// Does everything that is due by `until`; false once the workload is over.
+    /// Handles every event that is due by `until`. False once the workload is over.
     ///
     /// # Errors
     /// Where the run gets stuck.
@@ -46,12 +46,12 @@ impl<S: Source, D: Device> Session<S, D> {
         })
     }
 
-    /// When something last happened.
+    /// The time of the last event.
     pub fn now(&self) -> Nanos {
         self.engine.now
     }
 
-    /// The scheduler in use, or that a change under way will put in use.
+    /// The scheduler in use, or the one that a change under way ends with.
     pub fn scheduler(&self) -> &SchedulerSpec {
         &self.scheduler
     }
@@ -71,13 +71,13 @@ impl<S: Source, D: Device> Session<S, D> {
         self.engine.block.is_switching()
     }
 
-    /// How long a change took that is over, if no one asked since.
+    /// Takes the duration of the last change that is over; `None` where it was taken before.
     pub fn take_changed(&mut self) -> Option<Nanos> {
         self.engine.block.changed.take()
     }
 
-    /// Begins to change the scheduler at `now`: the queue is drained while newcomers sleep, and stands still for
-    /// [`crate::CpuOverheads::switch_us`] more.
+    /// Begins to change the scheduler at `now`. The queue is drained while tasks that submit more sleep, and is then frozen
+    /// for [`crate::CpuOverheads::switch_us`].
     ///
     /// # Errors
     /// Where a setting is not accepted, or the scheduler belongs to another kernel than the one in use.
@@ -92,8 +92,8 @@ impl<S: Source, D: Device> Session<S, D> {
         Ok(())
     }
 
-    /// Puts the scheduler in use in place anew, with nothing learnt. A kernel does not change to what is in place: it goes by way of
-    /// another, which takes twice as long.
+    /// Restarts the scheduler in use, so that it forgets what it has learnt. A kernel ignores a change to the scheduler in
+    /// use. The restart therefore goes by way of another scheduler, and takes twice as long.
     ///
     /// # Errors
     /// As [`Session::switch`].
@@ -103,29 +103,29 @@ impl<S: Source, D: Device> Session<S, D> {
         Ok(())
     }
 
-    /// The workload, to be looked at or told something.
+    /// The workload, to be read or changed.
     pub fn source_mut(&mut self) -> &mut S {
         &mut self.engine.source
     }
 
-    /// The device, to be looked at.
+    /// The device, to be read.
     pub fn device_mut(&mut self) -> &mut D {
         &mut self.engine.device
     }
 
-    /// Takes the requests that are complete and were not taken before, in order of arrival; one that arrived behind a
-    /// request under way comes later. Nothing where [`RunConfig::log`] is not set.
+    /// Takes the completed requests that were not taken before, in order of arrival. One that arrived behind a request in
+    /// flight comes later. Empty where [`RunConfig::log`] is not set.
     pub fn take_log(&mut self) -> Vec<TraceRecord> {
         self.engine.block.recorder.log.as_mut().map_or(Vec::new(), |log| log.ready().collect())
     }
 
-    /// All requests that have completed since either was asked for last, in order of arrival: none is held up by one that is under way,
-    /// so that what is taken later may have arrived before.
+    /// Takes all completed requests that were not taken before, in order of arrival. None waits for a request in flight, so
+    /// one taken later may have arrived earlier.
     pub fn take_completed(&mut self) -> Vec<TraceRecord> {
         self.engine.block.recorder.log.as_mut().map_or(Vec::new(), |log| log.complete().collect())
     }
 
-    /// Ends the run where it is: what it came to, and the device in its present state.
+    /// Ends the run now. Returns its report, and the device in its present state.
     pub fn finish(mut self) -> (RunReport, D) {
         self.engine.block.recorder.device = self.engine.device.report();
         let scheduler = self.scheduler.to_string();

@@ -12,10 +12,10 @@ pub(crate) enum TagRule {
     /// Linux 2.6: `nr_requests` reads and as many writes (`struct request_list`); sleepers go in order.
     PerDirection,
     /// Linux 6.x (`sbitmap_queue`): one bitmap of `nr_requests`. Sleepers are spread over eight wait queues in
-    /// turn, and woken from these in turn, in batches of an eighth of the tags. A freed tag goes to whoever looks first: a
-    /// sleeper that was woken and finds none goes to the end of a wait queue. It is given the next wait queue before it
-    /// looks (`blk_mq_get_tag`), so that one who finds a tag uses up a turn: the queues fill unevenly, and a sleeper in a
-    /// short one is woken again soon.
+    /// turn, and woken from these in turn, in batches of an eighth of the tags. A freed tag goes to the first task that
+    /// looks for one. A woken sleeper that finds none goes to the end of a wait queue. Its next wait queue is chosen before
+    /// it looks (`blk_mq_get_tag`), so a task that finds a tag uses up a turn. The queues therefore fill unevenly, and a
+    /// sleeper in a short one is woken again soon.
     Shared,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct Tags {
     nr_requests: u32,
     /// Tags taken: reads, writes. `Shared` looks at the sum.
     used: [u32; 2],
-    /// Submitters asleep. `PerDirection`: for a read and for a write, in the first two.
+    /// Sleeping submitters. `PerDirection`: the first queue is for reads, the second for writes.
     waiting: [VecDeque<RequestId>; WAIT_QUEUES],
     /// `Shared`: the wait queue for the next sleeper, and that from which the next is woken.
     next_wait_queue: usize,
@@ -57,12 +57,12 @@ impl Tags {
         }
     }
 
-    /// Whether there is one set for all requests, of Linux 6.
+    /// Whether one set of tags serves all requests, as in Linux 6.
     pub(crate) fn are_shared(&self) -> bool {
         self.rule == TagRule::Shared
     }
 
-    /// The same sleepers before another number of tags, none of which is taken; all are woken.
+    /// Replaces the tags by another number of free ones. The sleepers stay, and all are woken.
     pub(crate) fn resized(self, nr_requests: u32, woken: &mut Vec<RequestId>) -> Self {
         debug_assert_eq!(self.used, [0; 2], "tags change hands when none is in use");
         woken.extend(self.waiting.into_iter().flatten());
@@ -78,7 +78,7 @@ impl Tags {
         self.nr_requests
     }
 
-    /// Takes a tag for `rq`, of which at most `limit` may be in use; false where it must sleep.
+    /// Takes a tag for `rq` while fewer than `limit` are in use. False where the submitter must sleep.
     pub(crate) fn take(&mut self, rq: &Request, limit: u32) -> bool {
         let direction = usize::from(rq.is_write());
         let used = match self.rule {
@@ -91,7 +91,7 @@ impl Tags {
         free
     }
 
-    /// Gives a tag of `rq` back; adds to `woken` whom that wakes.
+    /// Frees the tag of `rq`. Adds the sleepers that this wakes to `woken`.
     pub(crate) fn give(&mut self, rq: &Request, woken: &mut Vec<RequestId>) {
         self.used[usize::from(rq.is_write())] -= 1;
         if self.rule == TagRule::PerDirection {
@@ -102,19 +102,19 @@ impl Tags {
             return;
         }
         self.frees += 1;
-        // The last tag wakes whatever the batch: nobody else would.
+        // The last freed tag wakes sleepers even within a batch: no later one would.
         if self.frees >= self.wake_batch || self.used == [0; 2] {
             self.frees = 0;
             self.wake(self.wake_batch as usize, woken);
         }
     }
 
-    /// `rq` does not need the tag that it took before it woke.
+    /// Frees the tag that `rq` was given while its submitter slept, as it is not needed after all.
     pub(crate) fn give_back(&mut self, rq: &Request) {
         self.used[usize::from(rq.is_write())] -= 1;
     }
 
-    /// The tag that `rq` was woken for is not needed: adds to `woken` who is next.
+    /// `rq` does not need the tag that it was woken for. Adds the next sleeper to `woken`.
     pub(crate) fn pass_on(&mut self, rq: &Request, woken: &mut Vec<RequestId>) {
         match self.rule {
             TagRule::PerDirection => woken.extend(self.waiting[usize::from(rq.is_write())].pop_front()),
@@ -122,7 +122,7 @@ impl Tags {
         }
     }
 
-    /// Wakes up to `most` sleepers of `Shared`: of one queue, then of the next.
+    /// Wakes up to `most` sleepers of `Shared`, from one wait queue and then the next.
     fn wake(&mut self, most: usize, woken: &mut Vec<RequestId>) {
         let before = woken.len();
         for _ in 0..WAIT_QUEUES {
@@ -150,14 +150,14 @@ impl Tags {
         self.waiting[queue].push_back(id);
     }
 
-    /// A submitter that was woken has what it needs.
+    /// A woken submitter has its tag, or needs none.
     pub(crate) fn awake(&mut self) {
         self.sleepers -= 1;
         // It was given its next wait queue before it looked for a tag.
         self.next_wait_queue = (self.next_wait_queue + 1) % WAIT_QUEUES;
     }
 
-    /// The submitter of `id` was woken and there is no tag: it goes back to sleep.
+    /// The submitter of `id` was woken and found no tag: it sleeps again.
     pub(crate) fn asleep_again(&mut self, id: RequestId, rq: &Request) {
         self.sleepers -= 1;
         match self.rule {

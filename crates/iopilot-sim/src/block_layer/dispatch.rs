@@ -8,7 +8,7 @@ use iopilot_sched::{Dispatch, Scheduler, retry_at};
 use iopilot_workload::SourceHandle;
 
 impl BlockLayer {
-    /// What waits for the device may go now; else the queue is run where the scheduler says so.
+    /// Sends the request that waits for the device. Without one, runs the queue where the scheduler says so.
     pub(super) fn run_after_completion<D: Device>(
         &mut self,
         handle: SourceHandle,
@@ -38,7 +38,8 @@ impl BlockLayer {
         self.run_queue(run, now, device, cpus);
     }
 
-    /// Moves requests from the scheduler to the device while both are willing. The CPUs say how long each is on its way.
+    /// Moves requests from the scheduler to the device while the scheduler has one and the device has room. The CPU timing
+    /// gives each its delay.
     pub(super) fn run_queue<D: Device>(
         &mut self,
         mut run: QueueRun,
@@ -92,7 +93,7 @@ impl BlockLayer {
         false
     }
 
-    /// The scheduler gave nothing: where it holds something, it is asked again, unless nothing will ever come.
+    /// The scheduler gave no request. While it holds requests, the queue is run again later.
     fn retry_later(&mut self, now: Nanos) {
         let later = self.queue.retries && self.scheduler.queued() > 0 && (self.in_flight > 0 || self.timer.is_some());
         if later && self.retry.is_none() {
@@ -100,7 +101,7 @@ impl BlockLayer {
         }
     }
 
-    /// Each part of `id` held a tag of its own until now, which it needs no more.
+    /// Frees the tags of the requests that were merged into `id`: each held a tag of its own until now.
     fn joined(&mut self, id: RequestId) {
         let mut next = self.rqs.next_part(id);
         while let Some(part) = next {

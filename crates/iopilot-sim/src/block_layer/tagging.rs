@@ -1,7 +1,7 @@
-//! Tags: who takes one, who sleeps for one, and who gets one that is free again.
+//! Tags: taking one, sleeping for one, and who gets a tag that is freed.
 //!
 //! When a tag is freed, two tasks compete for it: the task whose request just completed, for its next request, and the one
-//! woken from the tag's wait queue. Which is faster is up to the CPUs ([`CpuTiming::completer_keeps_tag`]).
+//! woken from the tag's wait queue. The CPU timing decides which is faster ([`CpuTiming::completer_keeps_tag`]).
 
 use super::{BlockLayer, Effect};
 use crate::cpu_timing::CpuTiming;
@@ -11,7 +11,7 @@ use iopilot_sched::Scheduler;
 use iopilot_workload::SourceHandle;
 
 impl BlockLayer {
-    /// Takes a tag for `id`; false where there is none for it.
+    /// Takes a tag for `id`. False where none is free.
     pub(super) fn take_tag(&mut self, id: RequestId) -> bool {
         let rq = &self.rqs[id];
         let limit = self.scheduler.depth_limit(rq, self.tags.nr_requests());
@@ -42,7 +42,7 @@ impl BlockLayer {
         }
         let process = self.rqs[id].process;
         if merged {
-            // It needs no tag: that goes to the next.
+            // The request was merged and needs no tag; the next sleeper gets it.
             self.tags.pass_on(&self.rqs[id], &mut self.woken);
             self.wake_all();
         } else {
@@ -60,7 +60,7 @@ impl BlockLayer {
         self.wake_all();
     }
 
-    /// Those who were woken look for a tag soon.
+    /// Schedules the moment at which each woken sleeper looks for a tag.
     pub(super) fn wake_all(&mut self) {
         self.effects.extend(self.woken.drain(..).map(Effect::Wake));
     }
@@ -73,7 +73,7 @@ impl BlockLayer {
         self.effects.extend(self.woken.drain(..).map(contend));
     }
 
-    /// The request `sleeper` gets a tag before anybody else does, though it takes until it wakes to go on.
+    /// Gives the request `sleeper` its tag at once. Its task goes on when it has woken.
     pub(crate) fn reserve_tag(&mut self, sleeper: RequestId) {
         if self.tags.are_shared() && !self.is_switching() && self.take_tag(sleeper) {
             self.tags.awake();
@@ -81,7 +81,7 @@ impl BlockLayer {
         }
     }
 
-    /// Who submitted `id`.
+    /// The task that submitted `id`.
     pub(crate) fn submitter(&self, id: RequestId) -> ProcessId {
         self.rqs[id].process
     }
