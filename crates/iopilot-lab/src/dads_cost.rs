@@ -3,7 +3,7 @@
 //! Unlike the other experiments, this one measures the machine that it runs on, and all but the first table need root, FUSE and
 //! fio; what cannot be measured is left out, and said so.
 
-mod rival;
+mod undelayed_disk;
 
 use super::{Claim, Experiment, Outcome, ResultTable, Setup};
 use iopilot_block::{Lba, Nanos, Op, ProcessId, Sectors};
@@ -14,8 +14,8 @@ use iopilot_sim::RunConfig;
 use iopilot_trace::TraceRecord;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use rival::Rival;
 use std::time::{Duration, Instant};
+use undelayed_disk::UndelayedDisk;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "dads-cost",
@@ -54,8 +54,8 @@ fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
         outcome.notes.push("quick: a tenth of the window, and nothing is measured on a live disk".to_owned());
         return Ok(outcome);
     }
-    match Rival::attach()? {
-        Ok(rival) => live(&rival, &mut outcome)?,
+    match UndelayedDisk::attach()? {
+        Ok(disk) => live(&disk, &mut outcome)?,
         Err(missing) => outcome.notes.push(format!("nothing was measured on a live disk: {missing}")),
     }
     Ok(outcome)
@@ -112,8 +112,8 @@ fn checks(setup: &Setup<'_>) -> anyhow::Result<(ResultTable, f64, usize)> {
 
 /// The CPU time that this thread has had.
 fn cpu_of_thread() -> anyhow::Result<Duration> {
-    let told = std::fs::read_to_string("/proc/thread-self/schedstat")?;
-    Ok(Duration::from_nanos(told.split_whitespace().next().unwrap_or_default().parse()?))
+    let schedstat = std::fs::read_to_string("/proc/thread-self/schedstat")?;
+    Ok(Duration::from_nanos(schedstat.split_whitespace().next().unwrap_or_default().parse()?))
 }
 
 /// Random reads of four processes, each of which an idle disk served in 150 µs.
@@ -134,7 +134,7 @@ fn window(requests: u64, capacity: u64, seed: u64) -> Vec<TraceRecord> {
 }
 
 /// What it takes from others, with their requests as fast as they can be: a disk without delays.
-fn live(rival: &Rival, outcome: &mut Outcome) -> anyhow::Result<()> {
+fn live(disk: &UndelayedDisk, outcome: &mut Outcome) -> anyhow::Result<()> {
     /// Pairs of runs; each run sees a check of the default interval. Two runs differ by a tenth by themselves: the median of so many is known
     /// to two percent.
     const PAIRS: usize = 24;
@@ -153,11 +153,11 @@ fn live(rival: &Rival, outcome: &mut Outcome) -> anyhow::Result<()> {
             let mut iops = [0.0; 2];
             // First without, then with it, and the next time the other way round.
             for flown in [pair % 2 == 1, pair % 2 == 0] {
-                let daemon = flown.then(|| rival.fly()).transpose()?;
-                iops[usize::from(flown)] = rival.fio(depth, RUN)?;
+                let daemon = flown.then(|| disk.start_daemon()).transpose()?;
+                iops[usize::from(flown)] = disk.fio(depth, RUN)?;
                 if let Some(daemon) = daemon {
                     peak = peak.max(daemon.peak_kib()?);
-                    daemon.land()?;
+                    daemon.stop()?;
                 }
             }
             let loss = 100.0 * (1.0 - iops[1] / iops[0]);
@@ -175,13 +175,13 @@ fn live(rival: &Rival, outcome: &mut Outcome) -> anyhow::Result<()> {
             "capturing takes its share of the CPUs that the load itself fills",
         ));
     }
-    let daemon = rival.fly()?;
+    let daemon = disk.start_daemon()?;
     std::thread::sleep(Duration::from_secs(2));
     let (began, before) = (Instant::now(), daemon.cpu()?);
     std::thread::sleep(IDLE);
     let share = 100.0 * (daemon.cpu()? - before).as_secs_f64() / began.elapsed().as_secs_f64();
     let idle_peak = daemon.peak_kib()?;
-    daemon.land()?;
+    daemon.stop()?;
     let mut memory = ResultTable::new("daemon", "The daemon", &["what", "value"]);
     memory.row(vec!["peak resident memory under load, MiB".into(), (peak as f64 / 1024.0).into()]);
     memory.row(vec!["peak resident memory, idle, MiB".into(), (idle_peak as f64 / 1024.0).into()]);

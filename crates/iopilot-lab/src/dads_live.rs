@@ -28,7 +28,7 @@ struct Plan {
     disk: &'static str,
     size: u64,
     depth: u32,
-    /// Those that the autopilot chooses from, and where it starts: some of them.
+    /// The autopilot's candidates, and those of them that it starts from.
     schedulers: &'static [&'static str],
     from: &'static [&'static str],
     benchmarks: &'static [Benchmark],
@@ -85,7 +85,7 @@ struct Row {
     scheduler: &'static str,
     /// Whether the autopilot flew, and what it did, in seconds from the row's start.
     changes: Option<Vec<Change>>,
-    /// What it wrote down, check after check.
+    /// Its audit, one line for each check.
     audit: String,
     /// How long each benchmark took.
     times: Vec<Duration>,

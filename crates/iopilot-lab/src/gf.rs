@@ -8,7 +8,7 @@ mod pattern;
 mod source;
 mod tree;
 
-pub use source::InARow;
+pub use source::BenchmarkSequence;
 
 use std::fmt;
 

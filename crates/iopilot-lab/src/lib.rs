@@ -39,13 +39,13 @@ pub struct Experiment {
     pub run: fn(&Setup<'_>) -> anyhow::Result<Outcome>,
 }
 
-/// What an experiment is told.
+/// The options of a run.
 pub struct Setup<'a> {
-    /// Whether seconds have to do, at the price of rougher figures.
+    /// Whether to run the version that takes seconds and gives rougher figures.
     pub quick: bool,
     /// The random seed.
     pub seed: u64,
-    /// To be handed to simulations, for the progress bar.
+    /// The progress bar's counter, passed to simulations.
     pub progress: &'a Progress,
 }
 

@@ -1,4 +1,4 @@
-//! What comes out of an experiment.
+//! The results of an experiment.
 
 use super::Experiment;
 use serde::ser::{SerializeMap, SerializeSeq};
@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Cell {
-    /// Words.
+    /// A text.
     Text(String),
     /// A whole number.
     Count(u64),
@@ -136,26 +136,26 @@ impl Claim {
         &self.ours
     }
 
-    /// `None` where it is reproduced, else why not.
+    /// Why the claim is not reproduced; `None` where it is.
     pub(crate) fn not_because(&self) -> Option<&str> {
         self.because.as_deref()
     }
 }
 
-/// What comes out of an experiment.
+/// The results of an experiment.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// The results.
     pub tables: Vec<ResultTable>,
     /// The claims, in the source's order.
     pub claims: Vec<Claim>,
-    /// What a reader has to know of how it was done.
+    /// Notes on how the experiment was done.
     pub notes: Vec<String>,
     /// More files for `--out`: name and content.
     pub files: Vec<(String, String)>,
 }
 
-/// An outcome as `--json` tells it.
+/// An outcome as `--json` prints it.
 #[derive(Serialize)]
 pub struct ExperimentReport<'a> {
     experiment: &'static str,

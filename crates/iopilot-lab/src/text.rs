@@ -6,7 +6,7 @@ use iopilot_render::Terminal;
 use iopilot_render::{Alignment, Table, number, wrap};
 use std::fmt::Write;
 
-/// How far the lines of a claim stand in.
+/// The indent of a claim's lines.
 const INDENT: usize = 4;
 
 /// Tables, claims and notes.
@@ -50,7 +50,7 @@ fn indented(out: &mut String, text: &str, terminal: Terminal) {
     }
 }
 
-/// A column of words stands left, one with a number right.
+/// Columns of text are aligned left, columns with a number right.
 fn render(results: &ResultTable, terminal: Terminal) -> String {
     let columns: Vec<(&str, Alignment)> = results
         .columns()

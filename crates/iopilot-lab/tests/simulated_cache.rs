@@ -6,7 +6,7 @@ use iopilot_device::{
     AnyDevice, Device, DeviceRequest, DeviceSpec, DiskSpec, SimulatedCache, Synchronous, TableDisk, TableModel,
     Training, load_disk, three_tables,
 };
-use iopilot_lab::gf::{GfBenchmark, InARow};
+use iopilot_lab::gf::{BenchmarkSequence, GfBenchmark};
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::{BlockConfig, Progress, RunConfig, run};
 
@@ -17,7 +17,7 @@ type Service = (Nanos, Nanos, u64, u64);
 
 /// What `device` serves of a benchmark under a scheduler, in order; merged requests are one.
 fn served(device: &AnyDevice, benchmark: GfBenchmark, scheduler: &str, processes: u32) -> Vec<Service> {
-    let source = InARow::new(&[benchmark], processes, 8000 / processes, device.capacity(), 0);
+    let source = BenchmarkSequence::new(&[benchmark], processes, 8000 / processes, device.capacity(), 0);
     let config = RunConfig {
         block: BlockConfig { queue_depth: Some(1), ..BlockConfig::default() },
         rotational: true,

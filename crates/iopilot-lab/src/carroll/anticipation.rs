@@ -166,8 +166,8 @@ impl Results {
                 shape.key.into(),
                 u64::from(shape.disks).into(),
                 u64::from(think).into(),
-                told(self.window(shape, Test::With).think_us).into(),
-                told(self.window(shape, Test::OneTick).think_us).into(),
+                think_time(self.window(shape, Test::With).think_us).into(),
+                think_time(self.window(shape, Test::OneTick).think_us).into(),
                 u64::from(readers).into(),
                 window::crossing(&self.gains(shape, think, Test::With)).to_string().into(),
                 (100.0 * (best.fold(0.0, f64::max) - 1.0)).into(),
@@ -208,7 +208,7 @@ impl Results {
 }
 
 /// A think time, or that there is none.
-fn told(think_us: Option<u32>) -> String {
+fn think_time(think_us: Option<u32>) -> String {
     think_us.map_or("none".to_owned(), |t| t.to_string())
 }
 

@@ -65,7 +65,7 @@ pub(super) enum Depth {
     Of(u32),
 }
 
-/// What is run once.
+/// One run: configuration, scheduler, load.
 #[derive(Clone, Debug)]
 pub(super) struct Point {
     pub(super) shape: &'static Shape,
@@ -78,7 +78,7 @@ pub(super) struct Point {
     pub(super) max_sectors_kb: Option<u32>,
 }
 
-/// What came out of a run.
+/// The results of one run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Measured {
     /// Aggregate bandwidth, MiB/s.

@@ -186,7 +186,7 @@ fn bimodal(rows: &[Row]) -> Claim {
     )
 }
 
-/// What the two modes hang on here. He found no clear correlation (5.1.2), so that there is nothing to be reproduced.
+/// What the two modes depend on here. He found no clear correlation (5.1.2), so there is no claim to reproduce.
 fn by_cut(rows: &[Row]) -> String {
     let two = shares(rows, |r| r.load == Load::TwoHalves);
     let three = shares(rows, |r| r.load == Load::ThreeParts);

@@ -188,7 +188,7 @@ fn before_the_fall(r: &Results, shape: &Shape) -> Option<(u32, f64)> {
 
 fn begins(r: &Results) -> Claim {
     let all = SMALL.map(|s| (s, before_the_fall(r, s)));
-    let told = |(s, last): &(&Shape, Option<(u32, f64)>)| match last {
+    let last_load = |(s, last): &(&Shape, Option<(u32, f64)>)| match last {
         Some((load, mean)) => format!("{} {mean:.0} ms with {load}", s.key),
         None => format!("{} does not fall", s.key),
     };
@@ -196,7 +196,7 @@ fn begins(r: &Results) -> Claim {
         "Carroll 5.1.1",
         "deadline begins to fall about where the mean latency crosses 250 ms",
         "about 250 ms (200 to 300 at the last load within 2 % of its best)",
-        all.iter().map(told).collect::<Vec<_>>().join(", "),
+        all.iter().map(last_load).collect::<Vec<_>>().join(", "),
         all.iter().all(|(_, last)| last.is_some_and(|(_, mean)| (200.0..=300.0).contains(&mean))),
         "loads are few, and the mean latency doubles from one to the next",
     )

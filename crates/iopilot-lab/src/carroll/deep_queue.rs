@@ -147,12 +147,12 @@ fn deep_fifo_beats_the_host(r: &Results) -> Claim {
         (s, r.at("16k", s, r.deepest(), Who::Fifo) / best)
     };
     let leads: Vec<(&Shape, f64)> = SHAPES.into_iter().filter(|s| s.disks > 1).map(lead).collect();
-    let told: Vec<String> = leads.iter().map(|(s, lead)| format!("{} {lead:.2}", s.key)).collect();
+    let ratios: Vec<String> = leads.iter().map(|(s, lead)| format!("{} {lead:.2}", s.key)).collect();
     Claim::new(
         "Carroll 5.1.1",
         "random readers: FIFO with the deepest queue beats scheduling in the host with 32 on arrays",
         "over the best of the others at least 1.05 on each",
-        told.join(", "),
+        ratios.join(", "),
         leads.iter().all(|l| l.1 >= 1.05),
         "two disks sort 128 requests, the host all 256, so that with 256 processes the host has the better choice; with \
          fewer the disks have (see carroll-random)",

@@ -60,12 +60,12 @@ fn disks() -> [&'static Shape; 2] {
 fn deep_fifo_on_arrays(r: &Results) -> Claim {
     let lead = |s: &'static Shape| mean(r.queued().map(|l| r.mib_s(s, l, FifoDeep) / r.best(s, l, &[FifoDeep])));
     let leads: Vec<(&Shape, f64)> = r.arrays().map(|s| (s, lead(s))).collect();
-    let told: Vec<String> = leads.iter().map(|(s, lead)| format!("{} {lead:.2}", s.key)).collect();
+    let ratios: Vec<String> = leads.iter().map(|(s, lead)| format!("{} {lead:.2}", s.key)).collect();
     Claim::new(
         SOURCE,
         "on arrays FIFO with a deep queue has the highest throughput, by a significant margin",
         "highest (over the best of the others, mean above 32 processes: at least 1.05 on each array)",
-        told.join(", "),
+        ratios.join(", "),
         leads.iter().all(|&(_, lead)| lead >= 1.05),
         "two disks take 2 x 64 requests and sort these; what waits in front of them waits in order of arrival here, \
          while his controller may have sorted it, too",

@@ -55,8 +55,8 @@ fn all(r: &Results) -> Vec<&'static Shape> {
     r.shapes().collect()
 }
 
-/// As `disk 1.02, raid0-8 0.95`.
-fn told<'a>(values: impl IntoIterator<Item = (&'a Shape, f64)>) -> String {
+/// The values with their configurations, as `disk 1.02, raid0-8 0.95`.
+fn by_shape<'a>(values: impl IntoIterator<Item = (&'a Shape, f64)>) -> String {
     let each: Vec<String> = values.into_iter().map(|(s, v)| format!("{} {v:.2}", s.key)).collect();
     each.join(", ")
 }
@@ -69,7 +69,7 @@ fn without_idling_it_is_best(r: &Results) -> Claim {
         SOURCE,
         "CFQ without idling generally has the highest bandwidth, except on RAID 0",
         "highest (over the best of the others, mean above 32 processes: at least 1 on most configurations)",
-        told(shares.iter().copied()),
+        by_shape(shares.iter().copied()),
         best * 2 > shares.len(),
         "V(R) chooses among all that wait each time, CFQ sends one round of all processes sorted and only then looks at \
          those that came since; what put his ahead is not told, and neither smaller requests nor disks without a rule \
@@ -105,7 +105,7 @@ fn deep_fifo_does_not_scale(r: &Results) -> Claim {
         SOURCE,
         "it does not scale on RAID 6 and small RAID 1+0, and falls on RAID 5 and the host adapter's disk",
         format!("{most} processes over {fewest}: at most 1.05"),
-        told(all),
+        by_shape(all),
         all.iter().all(|&(_, growth)| growth <= 1.05),
         "the disks sort what they are given",
     )
@@ -119,7 +119,7 @@ fn idling_is_bimodal(r: &Results) -> Claim {
         SOURCE,
         "CFQ that idles is bimodal: in some benchmarks as good as without idling, in others very poor",
         "some configurations at 0.97 of it or more, others at 0.7 or less",
-        told(shares.iter().copied()),
+        by_shape(shares.iter().copied()),
         good > 0 && poor > 0,
         "whether it idles depends on whether five requests have ever been at the device: never with two a read, as here, \
          always with three (see carroll-cfq-idling)",
@@ -227,7 +227,7 @@ fn anticipation_on_arrays(r: &Results) -> Claim {
         SOURCE,
         "on arrays AS is better without anticipation, about 5 % on the larger ones",
         "better (mean above 32 processes: more than 1 on each, 1.02 to 1.1 on average of those of eight disks)",
-        told(losses.iter().copied()),
+        by_shape(losses.iter().copied()),
         losses.iter().all(|l| l.1 > 1.0)
             && (1.02..=1.1).contains(&mean(losses.iter().filter(|l| l.0.disks == 8).map(|l| l.1))),
         "its waits cost about as much here as the shorter way to a read's second half gains",
@@ -241,7 +241,7 @@ fn anticipation_on_disks(r: &Results) -> Claim {
         SOURCE,
         "on single disks it is the other way round, by less",
         "better with anticipation (mean above 32 processes: 1 to 1.05)",
-        told(gains),
+        by_shape(gains),
         gains.iter().all(|g| (1.0..=1.05).contains(&g.1)),
         "the gain is larger",
     )

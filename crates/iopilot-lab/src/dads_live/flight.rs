@@ -1,4 +1,4 @@
-//! [`Flight`]: `dads run` on the virtual disk, and what it tells afterwards.
+//! [`Flight`]: `dads run` on the virtual disk, and its audit.
 
 use super::Plan;
 use crate::virtual_disk::{VirtualDisk, program};
@@ -20,14 +20,14 @@ pub(super) struct Change {
     pub(super) at_s: f64,
     pub(super) from: String,
     pub(super) to: String,
-    /// What the simulation promised, in percent, where there is a number.
+    /// The gain that the simulation predicted, in percent, where it gives a number.
     pub(super) promised: Option<f64>,
-    /// What was measured afterwards.
+    /// The gain that was measured afterwards, in percent.
     pub(super) measured: Option<f64>,
     pub(super) reason: String,
 }
 
-/// A daemon that is flying; killed where it is forgotten.
+/// A running daemon; killed when dropped.
 pub(super) struct Flight {
     child: Child,
     audit: PathBuf,
@@ -61,7 +61,7 @@ impl Flight {
         Ok(flight)
     }
 
-    /// Ends it in order; what it did, and its audit.
+    /// Ends it with a signal. Returns its changes and its audit.
     pub(super) fn end(mut self) -> anyhow::Result<(Vec<Change>, String)> {
         let id = self.child.id().to_string();
         Command::new("kill").args(["-TERM", &id]).status().context("ending dads run")?;
@@ -79,7 +79,7 @@ impl Drop for Flight {
     }
 }
 
-/// What an audit tells of changes. A check after a change tells what that one gained.
+/// The changes in an audit. The check after a change says how much the change gained.
 fn changes(audit: &str) -> anyhow::Result<Vec<Change>> {
     let mut changes: Vec<Change> = Vec::new();
     let mut began = None;

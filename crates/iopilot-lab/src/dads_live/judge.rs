@@ -90,7 +90,7 @@ fn changes(table: &'static str, flown: &[&Row]) -> ResultTable {
     table
 }
 
-/// What the flights wrote down, each line with the flight it is of.
+/// The audits of all flights, each line with the name of its flight.
 fn audit(flown: &[&Row]) -> String {
     let line = |row: &Row, line: &str| format!("{{\"run\":\"{}\",{}\n", name(row), line.trim_start_matches('{'));
     flown.iter().flat_map(|row| row.audit.lines().map(|text| line(row, text))).collect()
@@ -100,14 +100,14 @@ fn claims(plan: &Plan, rows: &[Row], mixed: &[Row]) -> Vec<Claim> {
     let (fixed, flown) = sorted(rows);
     let best = least(&fixed);
     let off: Vec<f64> = flown.iter().map(|row| 100.0 * (row.total_s() / best - 1.0)).collect();
-    let told: Vec<String> =
+    let gains: Vec<String> =
         flown.iter().zip(&off).map(|(row, off)| format!("{:+.1} % from {}", off, row.scheduler)).collect();
     let seen = "the table `changes` tells what it did, and the timeline when";
     let near = Claim::new(
         "goal",
         "the whole row takes no longer than under the best single scheduler, from whichever the flight starts",
         format!("{NEAR} % at most"),
-        told.join(", "),
+        gains.join(", "),
         off.iter().all(|&off| off <= NEAR),
         seen,
     );
@@ -152,7 +152,7 @@ fn least(rows: &[&Row]) -> f64 {
     rows.iter().map(|row| row.total_s()).fold(f64::MAX, f64::min)
 }
 
-/// A bar a run; a colour a benchmark, and a mark where the autopilot changed the scheduler.
+/// One bar for each run, one colour for each benchmark, and a mark at each change of scheduler.
 fn timeline(benchmarks: &[Benchmark], rows: &[Row]) -> String {
     const COLOURS: [&str; 5] = ["#4477aa", "#66ccee", "#228833", "#ccbb44", "#ee6677"];
     const LEFT: f64 = 170.0;

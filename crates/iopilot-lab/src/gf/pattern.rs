@@ -27,14 +27,14 @@ pub(super) struct Piece {
     pub(super) task: Task,
 }
 
-/// Whose a request is.
+/// The process that issues a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Task {
     /// The process' own.
     Own,
-    /// The first of a process that it starts and waits for.
+    /// The first request of a child process that it starts and waits for.
     Starts,
-    /// Another of that one.
+    /// A further request of that child.
     Started,
 }
 

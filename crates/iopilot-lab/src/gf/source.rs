@@ -1,4 +1,4 @@
-//! [`InARow`]: one benchmark after the other.
+//! [`BenchmarkSequence`]: one benchmark after the other.
 
 use super::GfBenchmark;
 use super::pattern::{PROCESSES, Pattern, Piece, Task};
@@ -16,7 +16,7 @@ const OUTSTANDING: u32 = 2;
 /// All benchmarks in a row (GF 3.4.2): each is run by a number of processes on files of their own, and the next begins
 /// when the last of them is done. Each process of each benchmark is another [`ProcessId`].
 #[derive(Clone, Debug)]
-pub struct InARow {
+pub struct BenchmarkSequence {
     benchmarks: Vec<GfBenchmark>,
     processes: u32,
     /// Requests of each process at most.
@@ -31,11 +31,11 @@ pub struct InARow {
     children: u32,
     /// The first process of the first benchmark.
     first: u32,
-    /// How many have begun.
+    /// The number of benchmarks that have begun.
     begun: usize,
-    /// From when to when those did that are over.
+    /// The start and end of each benchmark that is over.
     times: Vec<(Nanos, Nanos)>,
-    /// When the one under way began.
+    /// When the present benchmark began.
     began: Nanos,
     streams: Vec<Stream>,
     /// When the next benchmark begins; none is running.
@@ -50,7 +50,7 @@ struct Stream {
     left: u32,
     next: Option<Piece>,
     outstanding: u32,
-    /// When it last went on.
+    /// When it last resumed.
     since: Nanos,
     blocked: bool,
     done: bool,
@@ -58,7 +58,7 @@ struct Stream {
     forking: bool,
     /// The process that it has started and waits for.
     child: Option<ProcessId>,
-    /// Whether that one has not issued anything yet.
+    /// Whether that process has issued nothing yet.
     fresh: bool,
 }
 
@@ -94,7 +94,7 @@ impl Stream {
     }
 }
 
-impl InARow {
+impl BenchmarkSequence {
     /// `benchmarks`, each by as many `processes` (at most 32), each of which ends after so many `requests` if its files
     /// are not read by then, on a disk of `capacity` sectors.
     pub fn new(benchmarks: &[GfBenchmark], processes: u32, requests: u32, capacity: u64, seed: u64) -> Self {
@@ -123,13 +123,13 @@ impl InARow {
     }
 
     /// The same, but `find` starts a process for each file of a tree, as it does (GF 4.6.2); else it reads them itself. To
-    /// [`InARow::benchmark`] those processes are unknown.
+    /// [`BenchmarkSequence::benchmark`] those processes are unknown.
     #[must_use]
     pub fn forking(self) -> Self {
         Self { forking: true, first: FIRST, ..self }
     }
 
-    /// From when to when each benchmark ran that is over: to the moment in which its last process went on.
+    /// The start and end of each benchmark that is over. It ends when its last process resumes.
     pub fn times(&self) -> &[(Nanos, Nanos)] {
         &self.times
     }
@@ -176,7 +176,7 @@ impl InARow {
     }
 }
 
-impl Source for InARow {
+impl Source for BenchmarkSequence {
     fn next_event(&self) -> Option<Nanos> {
         self.begins.or_else(|| self.streams.iter().filter_map(Stream::due).min())
     }
@@ -203,7 +203,7 @@ impl Source for InARow {
                     out.push(Step::Exit(stream.process));
                     break;
                 };
-                // What was read ahead is waited for where nothing else is under way.
+                // With nothing else in flight, the process waits for the read-ahead.
                 let (flags, criticality) = match piece.ahead && stream.outstanding > 0 {
                     true => (Flags::READ_AHEAD, Criticality::TimeLimited),
                     false => (Flags::empty(), Criticality::TimeCritical),
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn benchmarks_follow_each_other_and_every_process_ends() {
-        let mut source = InARow::new(&GfBenchmark::ALL, 3, 200, 400 << 21, 1);
+        let mut source = BenchmarkSequence::new(&GfBenchmark::ALL, 3, 200, 400 << 21, 1);
         let log = TestDevice { blocking: 0.1, ..TestDevice::default() }.run(&mut source);
         assert_eq!(log.requests.len(), 5 * 3 * 200);
         assert_eq!(log.exits.len(), 5 * 3);
@@ -276,7 +276,7 @@ mod tests {
     #[test]
     fn each_benchmark_has_its_time_and_a_share_of_the_files_is_that_share_of_the_requests() {
         let run = |share| {
-            let mut source = InARow::new(&GfBenchmark::ALL, 2, u32::MAX, 400 << 21, 1).share(share);
+            let mut source = BenchmarkSequence::new(&GfBenchmark::ALL, 2, u32::MAX, 400 << 21, 1).share(share);
             let log = TestDevice::default().run(&mut source);
             (source.times().to_vec(), log.requests.len() as f64)
         };
@@ -290,7 +290,7 @@ mod tests {
     fn each_file_of_a_tree_has_a_process_of_its_own_that_is_waited_for() {
         for blocking in [0.0, 0.1] {
             let device = || TestDevice { blocking, ..TestDevice::default() };
-            let source = |share| InARow::new(&GfBenchmark::ALL, 3, u32::MAX, 400 << 21, 1).share(share);
+            let source = |share| BenchmarkSequence::new(&GfBenchmark::ALL, 3, u32::MAX, 400 << 21, 1).share(share);
             let log = device().run(&mut source(0.02).forking());
             let files = log.requests.iter().filter(|r| r.arrival.process.0 > 315).count();
             assert_eq!(log.exits.len(), 15 + log.starts.len());
@@ -310,7 +310,7 @@ mod tests {
     #[test]
     fn a_process_waits_unless_the_kernel_reads_ahead_for_it() {
         for (benchmark, most) in [(GfBenchmark::Tac, 1), (GfBenchmark::Strided8, 1), (GfBenchmark::Ior, 2)] {
-            let mut source = InARow::new(&[benchmark], 2, 100, 400 << 21, 1);
+            let mut source = BenchmarkSequence::new(&[benchmark], 2, 100, 400 << 21, 1);
             let log = TestDevice::default().run(&mut source);
             assert!(log.depth.values().all(|&depth| depth == most), "{benchmark}: {:?}", log.depth);
         }

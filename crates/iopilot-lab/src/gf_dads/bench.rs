@@ -4,7 +4,7 @@ use super::BENCHMARKS;
 use super::observed::Observed;
 use super::subject::Disk;
 use crate::Setup;
-use crate::gf::InARow;
+use crate::gf::BenchmarkSequence;
 use iopilot_block::{InputError, Nanos};
 use iopilot_dads::{Check, Objective, Pilot, PilotConfig, Reason, Rule, fly_session};
 use iopilot_device::{Device, TableDisk};
@@ -35,14 +35,14 @@ fn spec(scheduler: Scheduler) -> Result<SchedulerSpec, InputError> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Bench {
     pub(super) processes: u32,
-    /// Of the thesis' files.
+    /// The share of the thesis' files that is read.
     pub(super) share: f64,
-    /// From check to check.
+    /// The time between two checks.
     pub(super) interval: Nanos,
     pub(super) seed: u64,
 }
 
-/// What the autopilot compares, on what.
+/// The candidates that the autopilot compares, and the model it tries them on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pilots {
     pub(super) objective: Objective,
@@ -53,15 +53,15 @@ pub(super) struct Pilots {
 }
 
 impl Pilots {
-    /// The source's.
+    /// As in the source.
     pub(super) const THESIS: Self = Self { objective: Objective::ServiceTime, exact: false, trial_requests: 0 };
     /// With trials that last, as live disks have them.
     pub(super) const LASTING: Self = Self { trial_requests: 8000, ..Self::THESIS };
 }
 
-/// A check of the autopilot's.
+/// One check of the autopilot.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Seen {
+pub(super) struct CheckRecord {
     /// Which of the benchmarks was under way.
     pub(super) benchmark: usize,
     /// The scheduler in use before, and the one from here on.
@@ -73,13 +73,13 @@ pub(super) struct Seen {
     pub(super) error_percent: Option<f64>,
 }
 
-/// What came of a run.
+/// The results of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Run {
     /// How long each benchmark took.
     pub(super) seconds: [f64; BENCHMARKS.len()],
-    /// Of a flight.
-    pub(super) checks: Vec<Seen>,
+    /// The checks, where the autopilot flew.
+    pub(super) checks: Vec<CheckRecord>,
 }
 
 impl Run {
@@ -89,21 +89,21 @@ impl Run {
     }
 
     /// The checks while `benchmark` was under way.
-    pub(super) fn during(&self, benchmark: usize) -> impl Iterator<Item = &Seen> {
-        self.checks.iter().filter(move |seen| seen.benchmark == benchmark)
+    pub(super) fn during(&self, benchmark: usize) -> impl Iterator<Item = &CheckRecord> {
+        self.checks.iter().filter(move |check| check.benchmark == benchmark)
     }
 
     pub(super) fn changes(&self) -> usize {
-        self.checks.iter().filter(|seen| seen.changed).count()
+        self.checks.iter().filter(|check| check.changed).count()
     }
 
     pub(super) fn pinned(&self) -> usize {
-        self.checks.iter().filter(|seen| seen.pinned).count()
+        self.checks.iter().filter(|check| check.pinned).count()
     }
 
     /// By how many percent the predicted cost is off the measured one, as a mean of sizes over the checks.
     pub(super) fn error_percent(&self) -> f64 {
-        let errors = || self.checks.iter().filter_map(|seen| seen.error_percent);
+        let errors = || self.checks.iter().filter_map(|check| check.error_percent);
         errors().map(f64::abs).sum::<f64>() / errors().count() as f64
     }
 }
@@ -121,12 +121,12 @@ fn config(bench: Bench, log: bool) -> RunConfig {
     }
 }
 
-fn source(disk: &Disk, bench: Bench) -> InARow {
+fn source(disk: &Disk, bench: Bench) -> BenchmarkSequence {
     let capacity = disk.device.capacity();
-    InARow::new(&BENCHMARKS, bench.processes, u32::MAX, capacity, bench.seed).share(bench.share).forking()
+    BenchmarkSequence::new(&BENCHMARKS, bench.processes, u32::MAX, capacity, bench.seed).share(bench.share).forking()
 }
 
-fn seconds(source: &InARow) -> [f64; BENCHMARKS.len()] {
+fn seconds(source: &BenchmarkSequence) -> [f64; BENCHMARKS.len()] {
     let mut seconds = [f64::NAN; BENCHMARKS.len()];
     for (seconds, (from, to)) in seconds.iter_mut().zip(source.times()) {
         *seconds = (*to - *from).as_secs_f64();
@@ -186,7 +186,7 @@ pub(super) fn flown(
     setup.progress.add(flight.report.requests);
     let seen = |check: &Check| {
         let place = |name: &str| usize::from(name != candidates[0].to_string());
-        Seen {
+        CheckRecord {
             benchmark: source.times().iter().filter(|(_, to)| to.as_secs_f64() < check.at_s).count(),
             scheduler: pair[place(&check.scheduler)],
             next: pair[place(&check.decision)],

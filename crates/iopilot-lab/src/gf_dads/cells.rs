@@ -7,7 +7,7 @@ use crate::Setup;
 use iopilot_dads::Objective;
 use rayon::prelude::*;
 
-/// What the autopilot might have compared, and on what.
+/// Other sets of candidates, and other models to try them on.
 pub(super) const VARIANTS: [(&str, Pilots); 4] = [
     ("service time, tables", Pilots::THESIS),
     ("service time, the disk itself", Pilots { exact: true, ..Pilots::THESIS }),
@@ -22,9 +22,9 @@ pub(super) struct Cell {
     /// Of [`Results::disks`].
     pub(super) disk: usize,
     pub(super) processes: u32,
-    /// Under each scheduler alone; of those that some pair has.
+    /// Under each scheduler alone, for the schedulers of some pair.
     alone: [Option<Run>; ALL.len()],
-    /// With the autopilot: the scheduler that it begins with, the other, and what came of it.
+    /// With the autopilot: the scheduler that it begins with, the other, and the results.
     flown: Vec<(Pair, Run)>,
     /// The same with trials that last.
     lasting: Vec<(Pair, Run)>,
@@ -80,7 +80,7 @@ impl View<'_> {
     }
 }
 
-/// All that was run.
+/// The results of all runs.
 pub(super) struct Results {
     pub(super) disks: Vec<Disk>,
     pub(super) cells: Vec<Cell>,

@@ -1,4 +1,4 @@
-//! What the results say of the source's claims.
+//! Judges the source's claims by the results.
 
 use super::bench::{AS, CFQ, DEADLINE, NOOP, Run, Scheduler, name};
 use super::cells::{Results, View};
@@ -13,7 +13,7 @@ const SR8: usize = 4;
 /// How near to the better of the two counts as following it. The source gives no number; its confidence intervals are
 /// within 5 %.
 const NEAR: f64 = 10.0;
-/// Why it may not follow.
+/// Why the autopilot may not follow the better one.
 const MODEL: &str = "the worse is held through a benchmark, pinned or taken for the better by a virtual disk that is off: with 2 \
                      processes on hd-500-32 (the figures tell)";
 const LATE: &str =
@@ -81,7 +81,7 @@ fn solid_state(views: &[View<'_>]) -> Vec<Option<Claim>> {
     ]
 }
 
-/// What is not in the source: trials that last.
+/// Claims of our own, about trials that last.
 fn lasting(hard: &[View<'_>], ssd: &[View<'_>]) -> Vec<Option<Claim>> {
     let follows = |what: &str, views: &[View<'_>]| {
         let views: Vec<View<'_>> = views.iter().map(|view| view.lasting()).collect();
@@ -91,7 +91,7 @@ fn lasting(hard: &[View<'_>], ssd: &[View<'_>]) -> Vec<Option<Claim>> {
 }
 
 /// A flight in a few words: `AS-Noop on hd-250-32 with 8`.
-fn told(view: &View<'_>, name: &str) -> String {
+fn flight_name(view: &View<'_>, name: &str) -> String {
     format!("{name} on {} with {}", view.disk.name, view.processes)
 }
 
@@ -113,7 +113,7 @@ fn what(benchmark: Option<usize>) -> String {
 
 fn follows(source: &str, views: &[View<'_>], benchmark: Option<usize>, because: &str) -> Option<Claim> {
     let over = |view: &View<'_>, run: &Run| 100.0 * (run.of(benchmark) / view.best(benchmark) - 1.0);
-    let all: Vec<(f64, String)> = flights(views).map(|(v, name, run)| (over(v, run), told(v, &name))).collect();
+    let all: Vec<(f64, String)> = flights(views).map(|(v, name, run)| (over(v, run), flight_name(v, &name))).collect();
     let worst = all.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
     let near = all.iter().filter(|(over, _)| *over <= NEAR).count();
     let mean = all.iter().map(|(over, _)| over).sum::<f64>() / all.len() as f64;
@@ -132,7 +132,7 @@ fn never_the_worse(source: &str, views: &[View<'_>]) -> Option<Claim> {
         views.iter().copied().filter(|v| v.worst(None) > (1.0 + NEAR / 100.0) * v.best(None)).collect();
     let slow: Vec<String> = flights(&differ)
         .filter(|(v, _, run)| run.of(None) >= v.worst(None))
-        .map(|(v, name, _)| told(v, &name))
+        .map(|(v, name, _)| flight_name(v, &name))
         .collect();
     let gains = flights(&differ).map(|(v, _, run)| 100.0 * (1.0 - run.of(None) / v.worst(None)));
     let count = 2 * differ.len();
@@ -150,7 +150,7 @@ fn never_the_worse(source: &str, views: &[View<'_>]) -> Option<Claim> {
 
 fn surpasses(views: &[View<'_>]) -> Option<Claim> {
     let gain = |view: &View<'_>, run: &Run| 100.0 * (1.0 - run.of(None) / view.best(None));
-    let all: Vec<(f64, String)> = flights(views).map(|(v, name, run)| (gain(v, run), told(v, &name))).collect();
+    let all: Vec<(f64, String)> = flights(views).map(|(v, name, run)| (gain(v, run), flight_name(v, &name))).collect();
     let most = all.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
     let faster = all.iter().filter(|(gain, _)| *gain >= 1.0).count();
     Some(Claim::new(
@@ -174,7 +174,7 @@ fn first_check(source: &str, views: &[View<'_>]) -> Option<Claim> {
         if begins_badly && (2..32).contains(&view.processes) {
             count += 1;
             if !run.checks.first().is_some_and(|seen| seen.changed) {
-                late.push(told(view, &name));
+                late.push(flight_name(view, &name));
             }
         }
     }
@@ -193,7 +193,7 @@ fn first_check(source: &str, views: &[View<'_>]) -> Option<Claim> {
 fn undecided(views: &[View<'_>]) -> Option<Claim> {
     let many: Vec<View<'_>> = views.iter().copied().filter(|v| v.pair == [CFQ, AS] && v.processes >= 16).collect();
     let all: Vec<(String, usize)> = flights(&many)
-        .map(|(v, name, run)| (told(v, &name), run.during(IOR).filter(|seen| seen.pinned).count()))
+        .map(|(v, name, run)| (flight_name(v, &name), run.during(IOR).filter(|check| check.pinned).count()))
         .collect();
     let pinned = all.iter().filter(|(_, pinned)| *pinned > 0).count();
     let changes: usize = flights(&many).map(|(.., run)| run.during(IOR).filter(|seen| seen.changed).count()).sum();
@@ -242,7 +242,7 @@ fn alike(
         if view.pair.iter().all(|s| schedulers.contains(s)) {
             let apart = 100.0 * (view.worst(Some(benchmark)) / view.best(Some(benchmark)) - 1.0);
             let [a, b] = view.pair.map(name);
-            all.push((apart, told(view, &format!("{a} and {b}"))));
+            all.push((apart, flight_name(view, &format!("{a} and {b}"))));
         }
     }
     let most = all.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
@@ -261,7 +261,7 @@ fn no_idling_is_best(source: &str, views: &[View<'_>]) -> Option<Claim> {
     let worse: Vec<String> = views
         .iter()
         .filter(|v| v.alone[1].of(None) > 1.01 * v.alone[0].of(None))
-        .map(|v| told(v, name(v.pair[0])))
+        .map(|v| flight_name(v, name(v.pair[0])))
         .collect();
     (!views.is_empty()).then(|| {
         Claim::new(
@@ -289,7 +289,7 @@ fn quiet(source: &str, views: &[View<'_>]) -> Option<Claim> {
 }
 
 fn never_pinned(source: &str, views: &[View<'_>]) -> Option<Claim> {
-    let pinned = |run: &Run| run.during(IOR).any(|seen| seen.pinned);
+    let pinned = |run: &Run| run.during(IOR).any(|check| check.pinned);
     in_each(source, "the end to changing back and forth is not needed", views, pinned, "")
 }
 
@@ -302,7 +302,7 @@ fn in_each(
     because: &str,
 ) -> Option<Claim> {
     let exceptions: Vec<String> =
-        flights(views).filter(|(_, _, run)| exception(run)).map(|(v, name, _)| told(v, &name)).collect();
+        flights(views).filter(|(_, _, run)| exception(run)).map(|(v, name, _)| flight_name(v, &name)).collect();
     let count = 2 * views.len();
     (count > 0).then(|| {
         Claim::new(

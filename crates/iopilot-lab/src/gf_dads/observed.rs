@@ -1,4 +1,4 @@
-//! [`Observed`]: a disk of which each service is noted, for tables to learn from.
+//! [`Observed`]: a disk that records each service, so that tables can learn from it.
 
 use iopilot_block::{Lba, Nanos};
 use iopilot_device::{Completion, Device, DeviceRequest};
@@ -7,7 +7,7 @@ use iopilot_device::{Completion, Device, DeviceRequest};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Service {
     pub(super) request: DeviceRequest,
-    /// Where the one before ended.
+    /// Where the previous request ended.
     pub(super) previous_end: Lba,
     pub(super) time: Nanos,
 }
@@ -26,7 +26,7 @@ impl<D: Device> Observed<D> {
         Self { disk, current: None, previous_end: Lba(0), services: Vec::new() }
     }
 
-    /// Takes what was noted since.
+    /// Takes the services recorded since the last call.
     pub(super) fn take(&mut self) -> impl Iterator<Item = Service> + '_ {
         self.services.drain(..)
     }
@@ -58,7 +58,7 @@ impl<D: Device> Device for Observed<D> {
         self.disk.capacity()
     }
 
-    /// What overlaps cannot be told apart.
+    /// One: the times of overlapping services cannot be separated.
     fn queue_depth(&self) -> u32 {
         1
     }

@@ -6,7 +6,7 @@ use iopilot_device::{AnyDevice, Catalogue, DeviceSpec, Synchronous, TableDisk, T
 
 /// A read of 4 kB that takes longer missed the disk's cache (GF 4.3.1).
 const HIT_LIMIT: Nanos = Nanos::from_millis(1);
-/// Samples that a cell keeps (GF 4.3.1), and is trained with.
+/// Samples that a cell is trained with, and keeps (GF 4.3.1).
 const SAMPLES: u32 = 64;
 
 /// A disk of GF 4.5.1.
@@ -14,7 +14,7 @@ pub(super) struct Disk {
     pub(super) name: String,
     pub(super) solid_state: bool,
     pub(super) device: AnyDevice,
-    /// What the autopilot takes it for at the start: three tables, trained off line.
+    /// The autopilot's model of it at the start: three tables, trained off line.
     pub(super) tables: TableDisk,
 }
 

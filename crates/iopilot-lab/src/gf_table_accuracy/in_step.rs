@@ -1,4 +1,4 @@
-//! [`InStep`]: a time is learnt when both disks have served the request.
+//! [`InStep`]: delays each lesson until both disks have served the request.
 
 use super::virtual_disk::Lesson;
 use iopilot_block::{Lba, Sectors};
@@ -7,11 +7,11 @@ use std::collections::{HashMap, VecDeque};
 /// Sectors of a block of the file system.
 const BLOCK: u64 = 8;
 
-/// How often each block was served by either disk, and the times that are not to be learnt yet.
+/// How often either disk has served each block, and the lessons that are held back.
 ///
-/// A virtual disk that learns what the disk has served *by then* (GF 3.2.1) looks up what it serves late by times of
-/// requests that it has still to serve. Where one cell holds the miss and the hits behind it, as a reader's that goes
-/// backwards, it then takes the miss for one of the hits. O(1) for each block of a request.
+/// A virtual disk learns everything that the disk has served *by then* (GF 3.2.1). When it lags behind, it has already
+/// learnt the times of requests that it has still to serve. A reader that goes backwards has the miss and the hits behind
+/// it in one cell; the virtual disk then takes the miss for a hit. O(1) for each block of a request.
 #[derive(Default)]
 pub(super) struct InStep {
     blocks: HashMap<u64, Block>,
@@ -19,7 +19,7 @@ pub(super) struct InStep {
 
 #[derive(Default)]
 struct Block {
-    /// How often the virtual disk has served it, and how often the disk.
+    /// How often the virtual disk has served it (`here`), and the disk (`there`).
     here: u32,
     there: u32,
     /// Times of requests that begin here, each with how often the virtual disk has served the block when it too has
@@ -28,7 +28,7 @@ struct Block {
 }
 
 impl InStep {
-    /// Whether what the disk has served was served here too; else it waits for that.
+    /// The disk has served a request. True where the virtual disk has served it too; else the lesson is held back.
     pub(super) fn served_there(&mut self, lesson: &Lesson) -> bool {
         let mut blocks = blocks(lesson.service.lba, lesson.service.sectors);
         let Some(first) = blocks.next() else { return true };
@@ -42,7 +42,7 @@ impl InStep {
         due
     }
 
-    /// A request was served here: gives back what waited for it.
+    /// The virtual disk has served a request: passes the lessons that waited for it to `learn`.
     pub(super) fn served_here(&mut self, lba: Lba, sectors: Sectors, mut learn: impl FnMut(&Lesson)) {
         for block in blocks(lba, sectors) {
             let block = self.blocks.entry(block).or_default();

@@ -1,4 +1,4 @@
-//! What the measurements say of the source's claims.
+//! Judges the source's claims by the measurements.
 
 use super::measure::Case;
 use super::tables::{differences, means, of_the_source, percent};
@@ -8,18 +8,18 @@ use crate::outcome::Cell;
 use crate::{Claim, Outcome, ResultTable};
 
 const BENCHMARKS: usize = GfBenchmark::ALL.len();
-/// The configuration that the source settles for.
+/// The configuration that the source chooses.
 const BEST: Variant = Variant::learning(64);
 const NO_SIZE: Variant = Variant { by_size: false, ..BEST };
 
-/// So many cells beyond a goal are named.
+/// The number of cells beyond a goal that are named.
 const NAMED: usize = 6;
 
-/// Why a virtual disk that gets copies is another than the disk.
+/// Why a virtual disk that gets copies differs from the disk.
 const OUT_OF_STEP: &str = "it gets a request when the disk's process asks, and waits in vain for those that the disk serves \
                            later: so their turns come in another order than the disk's, which passes through the files as \
                            they lie, and it seeks farther";
-/// Why one in a closed loop that is ahead of the disk is.
+/// Why a virtual disk in a closed loop differs, where it is ahead of the disk.
 const AHEAD: &str = "once it is ahead of the disk it meets hits, many in the time that the disk takes for one miss, and \
                      learns of that miss afterwards: so it gets ahead farther";
 
@@ -129,20 +129,20 @@ fn after_tac(cases: &[Case]) -> Claim {
 
 fn whole(cases: &[Case], subject: Subject) -> Claim {
     let goal = subject.goal();
-    let mut told = Vec::new();
+    let mut texts = Vec::new();
     let mut held = true;
     for case in cases.iter().filter(|case| case.subject == subject) {
         for (_, means) in case.virtual_disks.iter().filter(|(v, _)| *v == BEST) {
             let d = percent(means.all_us(), case.real.all_us());
             held &= d.abs() <= goal;
-            told.push(format!("{d:+.3} % with {}", case.processes));
+            texts.push(format!("{d:+.3} % with {}", case.processes));
         }
     }
     Claim::new(
         where_in(subject),
         format!("over the whole test the mean I/O time is that of {}", of(subject)),
         format!("within {goal} % for 1, 8 and 32 processes"),
-        told.join(", "),
+        texts.join(", "),
         held,
         OUT_OF_STEP,
     )
@@ -228,13 +228,13 @@ fn with_all_samples(cases: &[Case], subject: Subject, way: Way, what: &str, why:
 fn samples(cases: &[Case]) -> Claim {
     let of = |samples| sizes(&cells(cases, Subject::Disk, Variant::learning(samples))).0;
     let by = SAMPLES.map(|samples| (samples, of(samples)));
-    let told: Vec<String> = by.iter().map(|(samples, mean)| format!("{mean:.2} % with {samples}")).collect();
+    let texts: Vec<String> = by.iter().map(|(samples, mean)| format!("{mean:.2} % with {samples}")).collect();
     let best = by.iter().all(|(_, mean)| *mean >= of(64));
     Claim::new(
         "GF 3.5.1",
         "64 samples a cell follow the disk best",
         "the smallest difference of the four on average",
-        told.join(", "),
+        texts.join(", "),
         best,
         "all four are as close: the mean of many requests hides how much a single prediction varies",
     )
@@ -263,12 +263,12 @@ fn small_part(cases: &[Case]) -> Claim {
         .filter(|case| case.subject == Subject::Disk)
         .map(|case| (case.processes, 100.0 * case.cells.0 as f64 / case.cells.1 as f64))
         .collect();
-    let told: Vec<String> = shares.iter().map(|(n, share)| format!("{share:.1} % with {n}")).collect();
+    let texts: Vec<String> = shares.iter().map(|(n, share)| format!("{share:.1} % with {n}")).collect();
     Claim::new(
         "GF 3.5.1, Figure 3.8",
         "only a small part of the cells is used and updated, even with 32 processes",
         "below 10 % of the cells of reads",
-        told.join(", "),
+        texts.join(", "),
         shares.iter().all(|(_, share)| *share < 10.0),
         "the benchmarks reach farther here",
     )
@@ -303,12 +303,12 @@ fn alike_on_ssd(cases: &[Case]) -> Claim {
 
 fn hits(cases: &[Case]) -> Claim {
     let both: Vec<(u32, (f64, f64))> = cases.iter().filter_map(|c| Some((c.processes, c.hits_percent?))).collect();
-    let told = both.iter().map(|(n, (real, simulated))| format!("{simulated:.1} % of {real:.1} % with {n}"));
+    let texts = both.iter().map(|(n, (real, simulated))| format!("{simulated:.1} % of {real:.1} % with {n}"));
     Claim::new(
         "GF 4.3.1",
         "the simulated cache of the form with three tables hits about as often as the disk's",
         "within 5 points of a hundred",
-        told.collect::<Vec<_>>().join(", "),
+        texts.collect::<Vec<_>>().join(", "),
         !both.is_empty() && both.iter().all(|(_, (real, simulated))| (real - simulated).abs() <= 5.0),
         "the disk's read-ahead is what its maker did, the simulated one a few rules",
     )

@@ -4,7 +4,7 @@ use super::shadow::Shadow;
 use super::virtual_disk::VirtualDisk;
 use super::{PROCESSES, Subject, Variant, variants};
 use crate::Setup;
-use crate::gf::{GfBenchmark, InARow};
+use crate::gf::{BenchmarkSequence, GfBenchmark};
 use iopilot_block::{Lba, Nanos, Op, ProcessId, Sectors};
 use iopilot_device::{
     AnyDevice, Device, DeviceSpec, SimulatedCacheModel, Synchronous, TableForm, TableLookup, TimeTables, Training,
@@ -76,7 +76,7 @@ impl Means {
     }
 }
 
-/// What came of one number of processes on one device.
+/// The results of one number of processes on one device.
 pub(super) struct Case {
     pub(super) subject: Subject,
     pub(super) processes: u32,
@@ -98,7 +98,7 @@ pub(super) struct Case {
     pub(super) too_large_percent: f64,
 }
 
-/// A device and what was learnt of it off line.
+/// A device, and its tables trained off line.
 struct Trained {
     device: AnyDevice,
     two: TimeTables,
@@ -138,7 +138,8 @@ fn train(subject: Subject, setup: &Setup<'_>) -> anyhow::Result<Trained> {
 fn case(subject: Subject, processes: u32, trained: &Trained, setup: &Setup<'_>) -> anyhow::Result<Case> {
     let device = &trained.device;
     let requests = if setup.quick { 1600 } else { 48_000 };
-    let source = InARow::new(&GfBenchmark::ALL, processes, requests / processes, device.capacity(), setup.seed);
+    let source =
+        BenchmarkSequence::new(&GfBenchmark::ALL, processes, requests / processes, device.capacity(), setup.seed);
     let of = source.clone();
     let benchmark = |process| of.benchmark(process);
     let (log, hits) = served(source, device.clone(), subject, setup)?;
@@ -232,7 +233,7 @@ fn services(log: &[TraceRecord], benchmark: impl Fn(ProcessId) -> Option<GfBench
     services
 }
 
-/// What the tables say of each request that the disk served, one after the other, before they learn from it.
+/// The tables' prediction of each request that the disk served, made before they learn from it.
 fn in_the_same_order(mut tables: TimeTables, services: &[Service]) -> Means {
     let mut means = Means::default();
     let mut previous = Lba(0);

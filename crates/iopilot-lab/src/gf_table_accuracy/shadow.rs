@@ -5,8 +5,8 @@ use iopilot_trace::TraceRecord;
 use iopilot_workload::{Arrival, Source, SourceHandle, Step};
 use std::collections::BTreeMap;
 
-/// A request reaches the virtual disk when it reached the disk, or as soon after that as those of its process have
-/// completed here which had completed there.
+/// A request reaches the virtual disk when it reached the disk, or later: first the requests of its process complete here
+/// that had completed there.
 pub(super) struct Shadow {
     processes: Vec<Process>,
     /// Which process stands where.
@@ -136,7 +136,7 @@ impl Source for Shadow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gf::{GfBenchmark, InARow};
+    use crate::gf::{BenchmarkSequence, GfBenchmark};
     use iopilot_device::ConstantDevice;
     use iopilot_sched::SchedulerSpec;
     use iopilot_sim::{BlockConfig, Progress, RunConfig, run};
@@ -155,14 +155,14 @@ mod tests {
     #[test]
     fn copies_on_an_equal_disk_are_served_as_the_requests_were() {
         for processes in [1, 5] {
-            let log = served(InARow::new(&GfBenchmark::ALL, processes, 100, 400 << 21, 1), 300);
+            let log = served(BenchmarkSequence::new(&GfBenchmark::ALL, processes, 100, 400 << 21, 1), 300);
             assert_eq!(served(Shadow::new(&log), 300), log);
         }
     }
 
     #[test]
     fn on_a_slower_disk_a_process_waits_for_its_own() {
-        let log = served(InARow::new(&[GfBenchmark::Tac], 2, 100, 400 << 21, 1), 300);
+        let log = served(BenchmarkSequence::new(&[GfBenchmark::Tac], 2, 100, 400 << 21, 1), 300);
         let slow = served(Shadow::new(&log), 900);
         assert_eq!(slow.len(), log.len());
         let last = |log: &[TraceRecord]| log.iter().filter_map(|r| r.completion).max().unwrap();
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn on_a_faster_disk_nothing_arrives_before_its_original() {
-        let log = served(InARow::new(&[GfBenchmark::Ior], 3, 100, 400 << 21, 1), 300);
+        let log = served(BenchmarkSequence::new(&[GfBenchmark::Ior], 3, 100, 400 << 21, 1), 300);
         let fast = served(Shadow::new(&log), 10);
         assert!(fast.iter().zip(&log).all(|(copy, original)| copy.arrival >= original.arrival));
         assert!(fast.iter().map(|r| r.arrival).eq(log.iter().map(|r| r.arrival)));

@@ -61,7 +61,7 @@ pub(super) fn differences(cases: &[Case]) -> ResultTable {
             row(variant.name(), &of, percent(means.all_us(), case.real.all_us()));
         }
         for (samples, differences) in of_the_source(case.subject, case.processes) {
-            // Its mean over all requests is not told.
+            // The source does not give its mean over all requests.
             row(format!("GF VD {samples}"), &|b| differences[b], f64::NAN);
         }
     }

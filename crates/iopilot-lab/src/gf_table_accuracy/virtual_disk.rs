@@ -6,7 +6,7 @@ use super::measure::Service;
 use iopilot_block::{Flags, Lba, Nanos, RequestId};
 use iopilot_device::{Completion, Device, DeviceRequest, SimulatedCacheModel, TableDisk, TableModel, TimeTables};
 
-/// Answers from its tables; before a request begins they learn what the disk has served by then.
+/// Serves from its tables. Before each request the tables learn what the disk has served by then.
 pub(super) struct VirtualDisk<'a> {
     disk: TableDisk,
     /// What the disk serves, in order of completion; empty where nothing is to be learnt.

@@ -48,14 +48,14 @@ enum Chunk {
     Metadata(Extent),
 }
 
-/// Submission, as of any task: it sleeps where the queue is full.
+/// Whether a task sleeps in a submission, as it does where the queue is full.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sleep {
     blocked: bool,
     due: Option<Nanos>,
 }
 
-/// How far it has come.
+/// The progress of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PostmarkStats {
     /// Transactions that were counted.
@@ -158,7 +158,7 @@ impl PostmarkSource {
         })
     }
 
-    /// How far it has come.
+    /// The progress of the run.
     pub fn stats(&self) -> PostmarkStats {
         PostmarkStats {
             transactions: self.done.saturating_sub(self.warm_up),
@@ -226,7 +226,7 @@ impl PostmarkSource {
                 self.wake(index, now + NEXT_CALL);
                 return;
             }
-            // All else is done with what was read.
+            // All other steps need the data of that read.
             if instance.in_flight > 0 {
                 return;
             }
@@ -265,7 +265,7 @@ impl PostmarkSource {
                 let record = Extent { first: self.log_first + self.log_at, blocks: LOG_RECORD };
                 self.log_at = (self.log_at + LOG_RECORD) % LOG_BLOCKS;
                 self.dirty += record.blocks;
-                // The log goes before what it tells of.
+                // The log is written before the changes that it records.
                 self.chunks.push_front(Chunk::Metadata(record));
             }
         }

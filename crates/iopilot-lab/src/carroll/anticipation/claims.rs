@@ -1,8 +1,8 @@
-//! What chapter 5.3 says, compared with what was measured.
+//! The claims of chapter 5.3, judged by the measurements.
 
 use super::super::bench::{Shape, mean, span};
 use super::window::crossing;
-use super::{Results, Row, TABLE_5_2, Test, told};
+use super::{Results, Row, TABLE_5_2, Test, think_time};
 use crate::Claim;
 
 const SOURCE: &str = "Carroll 5.3";
@@ -49,11 +49,11 @@ fn think(r: &Results, &Row(shape, think_us, _): &Row) -> Claim {
         "Carroll Table 5.2",
         format!("{}: {think_us} µs is the largest think time for which anticipation gains", shape.title),
         format!("{think_us} µs (5 % at any load; at most one step of the think times off)"),
-        format!("{} µs", told(ours)),
+        format!("{} µs", think_time(ours)),
         near,
         format!(
             "with an antic_expire of 4 ms, a tick of a kernel with 250 a second, which his may have been, it is {} µs",
-            told(r.window(shape, Test::OneTick).think_us)
+            think_time(r.window(shape, Test::OneTick).think_us)
         ),
     )
 }

@@ -1,4 +1,4 @@
-//! What chapters 5.2, 5.4 and 6 say of Postmark, compared with what came out.
+//! The claims of chapters 5.2, 5.4 and 6 about Postmark, judged by the measurements.
 
 use super::super::bench::{DISK, RAID_DISK, RAID0_2, RAID10_4, RAID10_8, Shape, mean, span};
 use super::super::readers::{TEN, Who, Who::*};
