@@ -1,4 +1,4 @@
-//! [`Agenda`]: which task does something next.
+//! [`Agenda`]: a priority queue of the tasks' next events.
 
 use iopilot_block::{EventQueue, Nanos};
 
@@ -25,7 +25,7 @@ impl Agenda {
         self.settle();
     }
 
-    /// When the next task does something.
+    /// The time of the earliest appointment.
     pub fn next(&self) -> Option<Nanos> {
         self.queue.next_time()
     }

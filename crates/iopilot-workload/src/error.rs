@@ -9,7 +9,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorkloadError {
-    /// Something written in it is wrong, or asks for what is not simulated.
+    /// A value in it is wrong, or needs something that is not simulated.
     #[error(transparent)]
     Input(#[from] InputError),
     /// The trace is not readable.

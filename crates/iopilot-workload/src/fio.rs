@@ -53,7 +53,7 @@ impl FioJobs {
     /// folder and from that of `source_name`.
     ///
     /// # Errors
-    /// Where the text is no job file, an option is unknown, has a bad value, or asks for what is not simulated.
+    /// Where the text is no job file, an option is unknown, has a bad value, or needs something that is not simulated.
     pub fn parse(text: &str, source_name: &str) -> Result<Self, WorkloadError> {
         Self::parse_in(text, source_name, &|name| std::env::var(name).ok())
     }
@@ -83,7 +83,7 @@ impl FioJobs {
         Ok(Self { notes: reader.notes(source_name, &jobs), jobs })
     }
 
-    /// What a user should know: options ignored, and what is done in place of what was asked for.
+    /// Notes for the user: options that are ignored or replaced.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
@@ -94,7 +94,7 @@ impl FioJobs {
     }
 }
 
-/// Settings into jobs, and what is to be said about it.
+/// Turns settings into jobs, and collects notes.
 #[derive(Default)]
 struct Reader {
     ignored: Vec<String>,
@@ -139,7 +139,7 @@ impl Reader {
         }
     }
 
-    /// What only shows when all options of a job are known.
+    /// Checks that need all options of a job.
     fn check(&mut self, job: &mut Job, above: &[Job]) -> Result<(), InputError> {
         let origin = job.origin.clone();
         let bad = |field: &str, got: String, expected: &str| {

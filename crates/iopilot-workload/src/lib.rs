@@ -1,7 +1,7 @@
 //! Workloads: processes that issue requests, wait for them and think. Replay of traces, fio jobs, Ganger's generator.
 //!
-//! A [`Source`] is a pure state machine in virtual time: [`AnySource`] is each of those here as one concrete type, and
-//! [`Workload`] any of them as a user names it, a file.
+//! A [`Source`] is a pure state machine in virtual time. [`AnySource`] holds any source as one concrete type. [`Workload`]
+//! is any workload that a user names by its file.
 
 mod agenda;
 mod any_source;

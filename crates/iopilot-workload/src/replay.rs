@@ -1,7 +1,7 @@
 //! Trace replay, in three modes.
 //!
-//! *Open*: requests arrive when they did; a change that makes the disk slower looks worse than it is, as nobody waits.
-//! *Closed*: a fixed number is always outstanding; a change looks smaller than it is. *Dependent*: processes wait for
+//! *Open*: requests arrive at their recorded times. A slower disk looks worse than it is, as no process waits.
+//! *Closed*: a fixed number is always outstanding. A change looks smaller than it is. *Dependent*: processes wait for
 //! what they waited for when the trace was recorded, and think as long as they thought then (GF 3.2.3, 4.3.3; Ganger
 //! 6.2 says what the other two get wrong).
 

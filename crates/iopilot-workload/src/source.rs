@@ -2,8 +2,8 @@
 
 use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors};
 
-/// What a source calls a request of its own. The numbers mean nothing to others, and may be used again once the request
-/// is complete.
+/// A source's own number of a request. Others pass it back and do not interpret it. A source may use it again once the
+/// request is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SourceHandle(pub u64);
 
@@ -26,21 +26,21 @@ pub struct Arrival {
     pub criticality: Criticality,
     /// The CPU it is submitted on; the engine takes it modulo the machine's number of CPUs.
     pub cpu: u16,
-    /// What the source calls it; handed back at completion.
+    /// The source's handle; passed back at completion.
     pub handle: SourceHandle,
 }
 
-/// What a source does at a moment.
+/// One action of a source.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Step {
     /// A task issues a request.
     Request(Arrival),
-    /// A task has been started by another. Only the log of the run tells: of a task that was there from the beginning
-    /// nothing needs to be said.
+    /// A task was started by another. This only adds to the log of the run. Tasks that exist from the beginning need no such
+    /// step.
     Start {
-        /// The new one.
+        /// The new task.
         process: ProcessId,
-        /// Who started it.
+        /// The task that started it.
         parent: ProcessId,
     },
     /// A task has exited: it issues nothing more.
@@ -49,8 +49,8 @@ pub enum Step {
 
 /// A workload: processes that issue requests, wait for them and think.
 ///
-/// A pure state machine in virtual time. The engine asks [`Source::next_event`] after every call, calls
-/// [`Source::advance`] at that time, and tells of every completion. Requests that one task issues in one `advance` are
+/// A pure state machine in virtual time. The engine reads [`Source::next_event`] after every call, calls
+/// [`Source::advance`] at that time, and reports every completion. Requests that one task issues in one `advance` are
 /// one batch: they are plugged together.
 pub trait Source {
     /// When the source next does something by itself; `None` where it only waits for completions, or is done.
@@ -59,18 +59,18 @@ pub trait Source {
     /// Appends to `out`, in order, everything due at or before `now`.
     fn advance(&mut self, now: Nanos, out: &mut Vec<Step>);
 
-    /// The request `handle` has completed, and the completing CPU has told its task.
+    /// The request `handle` has completed, and its task runs again.
     fn completed(&mut self, handle: SourceHandle, now: Nanos);
 
     /// The queue is full: `process` sleeps within a submission until [`Source::unblocked`], and issues nothing
     /// meanwhile. (What it issued in the same batch waits in the engine.)
     fn blocked(&mut self, process: ProcessId, now: Nanos);
 
-    /// `process` goes on.
+    /// `process` has woken and continues.
     fn unblocked(&mut self, process: ProcessId, now: Nanos);
 
-    /// Whether a task submits one request after the other, so that the next waits where one has to. Not so where
-    /// nobody knows whose requests they are.
+    /// Whether a task submits one request after the other, so that a sleeping submission delays those behind it. False where
+    /// the tasks of the requests are unknown.
     fn is_serial(&self) -> bool {
         true
     }
@@ -82,7 +82,7 @@ pub trait Source {
     }
 }
 
-/// A source that is looked at after its run.
+/// A source that is inspected after its run.
 impl<S: Source> Source for &mut S {
     fn next_event(&self) -> Option<Nanos> {
         (**self).next_event()

@@ -26,9 +26,9 @@ pub struct TestDevice {
 pub struct Log {
     /// The requests, in the order in which they were issued.
     pub requests: Vec<IssuedRequest>,
-    /// Who exited, and when.
+    /// Each exit: its time and process.
     pub exits: Vec<(Nanos, ProcessId)>,
-    /// Who was started by whom.
+    /// Each start: its time, the new process, and its parent.
     pub starts: Vec<(Nanos, ProcessId, ProcessId)>,
     /// The most requests of one process in flight at once.
     pub depth: BTreeMap<u32, usize>,

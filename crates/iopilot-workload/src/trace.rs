@@ -85,7 +85,7 @@ pub struct TraceWorkload {
     notes: Vec<String>,
 }
 
-/// How many records decide whether a trace tells who waited for what.
+/// How many records decide whether a trace shows which process waited for which request.
 const PROBE: usize = 1000;
 
 impl TraceWorkload {
@@ -148,7 +148,7 @@ impl TraceWorkload {
             records = full.into_iter().map(|r| ReplayRecord::from(&r)).collect();
             match inferred {
                 Ok(found) => {
-                    // The inference knows better than the flags which read-ahead is waited for.
+                    // The inference is more exact than the flags about which read-ahead a process waits for.
                     for (record, i) in records.iter_mut().zip(0..) {
                         if found.is_blocking(i) {
                             record.criticality = Criticality::TimeCritical;
@@ -241,7 +241,7 @@ fn tells_causes(records: &[TraceRecord]) -> bool {
     records.iter().filter(|r| r.completion.is_some() && r.process.is_some()).count() * 2 > records.len()
 }
 
-/// What is found out while reading.
+/// What reading the records finds out.
 struct Loading {
     capacity: u64,
     devices: BTreeSet<u32>,

@@ -1,4 +1,4 @@
-//! [`Job`]: what one section of a job file asks for, options resolved.
+//! [`Job`]: one section of a job file, with its options resolved.
 
 use super::ini::Origin;
 use super::value::Amount;
@@ -98,14 +98,14 @@ pub(super) enum Engine {
     AsyncFlush,
 }
 
-/// Whom a job that ends takes along (`exitall`, `exit_what`).
+/// Which other jobs end with a job (`exitall`, `exit_what`).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum ExitWhat {
     Group,
     All,
 }
 
-/// Everything one job asks for. Defaults are fio's.
+/// All options of one job. Defaults are fio's.
 #[derive(Clone, Debug)]
 pub(super) struct Job {
     pub(super) name: String,

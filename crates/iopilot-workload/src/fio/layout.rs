@@ -2,7 +2,7 @@
 //!
 //! A job without files has the whole device, and so has one that names a device. Other files are laid out one behind
 //! the other from the start of the device, in the order in which the jobs name them and aligned to 1 MiB, as a fresh
-//! file system would: each as long as the longest of the jobs that name it asks for.
+//! file system would. Each is as long as the largest size that a job gives it.
 
 use super::ini::Origin;
 use super::job::Job;

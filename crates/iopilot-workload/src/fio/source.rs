@@ -23,7 +23,7 @@ enum State {
     Exited,
 }
 
-/// A task and where it stands.
+/// A task and its state.
 #[derive(Clone, Debug)]
 struct Slot {
     task: Task,
@@ -95,7 +95,7 @@ impl FioSource {
         Ok(Self { slots, agenda })
     }
 
-    /// Starts what may start now, and makes an appointment with the next that waits for its time alone.
+    /// Starts the tasks that may start now, and sets the time of the next that waits only for its start time.
     fn launch(&mut self, now: Nanos) {
         let mut later: Option<Nanos> = None;
         for index in 0..self.slots.len() {
@@ -121,7 +121,7 @@ impl FioSource {
         self.agenda.set(self.slots.len(), later);
     }
 
-    /// A job has exited: those it takes along end too, and those that waited for it may start.
+    /// A job has exited. Jobs that end with it end too, and jobs that waited for it may start.
     fn exited(&mut self, index: usize, now: Nanos) {
         let slot = &mut self.slots[index];
         slot.state = State::Exited;
@@ -145,7 +145,7 @@ impl FioSource {
         self.agenda.set(self.slots.len(), Some(now));
     }
 
-    /// The task looks around at `now`, or as soon as it is no longer blocked.
+    /// The task runs at `now`, or as soon as it is no longer blocked.
     fn wake(&mut self, index: usize, now: Nanos) {
         let slot = &mut self.slots[index];
         if slot.state != State::Running {

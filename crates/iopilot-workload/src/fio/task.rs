@@ -1,7 +1,7 @@
 //! [`Task`]: one clone of a job, as a state machine of fio's main loop.
 //!
-//! The loop: take a slot, issue; with all slots taken, reap completions down to `iodepth_low`; think; start again. A
-//! rate or a think time first waits for all requests in flight, as fio does.
+//! The loop takes a slot and issues a request. With all slots taken, it reaps completions down to `iodepth_low`. Then it
+//! thinks, and starts again. Before a rate or a think time, it waits for all requests in flight, as fio does.
 
 mod issue;
 
@@ -22,7 +22,7 @@ const NEXT_CALL: Nanos = Nanos(1);
 
 const FLUSH: u64 = 1;
 
-/// What a task is doing.
+/// The state of a task.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Phase {
     /// At the top of the loop; a direction may have been settled by waiting for its rate.
@@ -195,7 +195,7 @@ impl Task {
         if low == high { low } else { Nanos(self.random.other.random_range(low.0..=high.0)) }
     }
 
-    /// The clocks of the job start.
+    /// Starts the clocks of the job.
     pub(super) fn start(&mut self, now: Nanos) {
         (self.epoch, self.thought_at) = (now, now);
     }

@@ -29,8 +29,8 @@ struct Limited {
 
 /// One process of a generator.
 ///
-/// Its clock is the time it has computed: it stands still while the process waits, so that both what is left of the
-/// computation and the time limits (which count computation time, Ganger A.2.3) are kept over a wait.
+/// Its clock is the time it has computed, and is frozen while the process waits. The rest of a computation and the time
+/// limits, which count computation time (Ganger A.2.3), therefore continue after a wait.
 #[derive(Clone, Debug)]
 pub(super) struct Process {
     generator: Arc<Generator>,
@@ -51,7 +51,7 @@ pub(super) struct Process {
     /// Incomplete time-critical requests: 0 or 1.
     critical: Option<SourceHandle>,
     limited: Vec<Limited>,
-    /// It sleeps in a submission.
+    /// Whether it sleeps in a submission.
     blocked: bool,
     serial: u64,
 }
@@ -150,7 +150,7 @@ impl Process {
         self.wait_or_run(now);
     }
 
-    /// The clock stands still while a time-critical request or one whose limit has run out is incomplete.
+    /// True while the clock is frozen: a time-critical request, or one whose limit has run out, is incomplete.
     fn wait_or_run(&mut self, now: Nanos) {
         let waits = self.blocked || self.critical.is_some() || self.limited.iter().any(|l| l.until <= self.computed);
         self.running_since = if waits { None } else { Some(now) };

@@ -20,7 +20,7 @@ const NEXT_CALL: Nanos = Nanos(1);
 pub struct GangerSource {
     processes: Vec<Slot>,
     agenda: Agenda,
-    /// Requests left to all.
+    /// Requests left to all generators together.
     left: u64,
     end: Nanos,
 }
@@ -78,7 +78,7 @@ impl GangerSource {
         Ok(Self { processes, agenda, left: spec.requests.unwrap_or(u64::MAX), end })
     }
 
-    /// Makes the next appointment of a process, at `earliest` or later, or lets it go.
+    /// Sets the time of a process' next event, at `earliest` or later, or lets the process exit.
     fn settle(&mut self, index: usize, now: Nanos, earliest: Nanos) {
         let out_of_requests = self.left == 0;
         let slot = &mut self.processes[index];
@@ -89,7 +89,7 @@ impl GangerSource {
             _ if slot.exited => None,
             // Stopped: it exits at once, or after its last completion.
             _ if slot.process.is_done() => Some(now),
-            // Nothing is issued from the end on; the process looks around then.
+            // Nothing is issued from the end on. The process runs at the end, and exits.
             Some(at) => Some(at.min(self.end).max(earliest)),
             None => None,
         };

@@ -41,8 +41,8 @@ impl<R: Borrow<[ReplayRecord]>, D: Borrow<Dependencies>> Dependent<R, D> {
         }
     }
 
-    /// The records are a part of what the processes do: none exits after its last, but those that are known to have
-    /// `ended`.
+    /// For records that are only a part of what the processes do. Only the processes in `ended` exit after their last
+    /// record.
     pub fn lasting(self, ended: HashSet<ProcessId>) -> Self {
         Self { ended: Some(ended), ..self }
     }

@@ -1,11 +1,11 @@
-//! [`Open`]: requests arrive when they did.
+//! [`Open`]: requests arrive at their recorded times.
 
 use super::ReplayRecord;
 use crate::{Source, SourceHandle, Step};
 use iopilot_block::{Nanos, ProcessId};
 use std::borrow::Borrow;
 
-/// Requests arrive at their recorded times, whatever becomes of those before.
+/// Requests arrive at their recorded times, whether or not earlier ones are complete.
 #[derive(Clone, Debug)]
 pub struct Open<R> {
     records: R,
