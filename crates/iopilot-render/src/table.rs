@@ -3,12 +3,12 @@
 use crate::Terminal;
 use std::fmt::Write;
 
-/// On which side a column's text stands.
+/// The alignment of a column's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alignment {
-    /// Words.
+    /// For text.
     Left,
-    /// Numbers.
+    /// For numbers.
     Right,
 }
 
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_stand_left_and_numbers_right_and_nothing_is_wider_than_the_terminal() {
+    fn text_is_left_numbers_are_right_and_nothing_is_wider_than_the_terminal() {
         let mut table = Table::new(&[("name", Alignment::Left), ("ms", Alignment::Right)]);
         table.row(vec!["bfq".into(), "1.5".into()]);
         let terminal = |width| Terminal { width, colour: false };

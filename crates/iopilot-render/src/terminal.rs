@@ -1,4 +1,4 @@
-//! What standard output is: how wide, and whether it takes colour.
+//! The width of standard output, and whether it takes colour.
 
 use std::io::IsTerminal;
 
@@ -7,15 +7,15 @@ use std::io::IsTerminal;
 pub struct Terminal {
     /// Columns a line may take.
     pub width: usize,
-    /// Whether escape sequences are welcome.
+    /// Whether escape sequences may be printed.
     pub colour: bool,
 }
 
-/// The width of what is not a terminal.
+/// The width where standard output is not a terminal.
 const PLAIN_WIDTH: usize = 120;
 
 impl Terminal {
-    /// Asks the environment: `NO_COLOR`, `TERM`, `COLUMNS` and the terminal itself.
+    /// Reads the environment: `NO_COLOR`, `TERM`, `COLUMNS` and the terminal itself.
     pub fn detect(no_colour: bool) -> Self {
         let set = |name| std::env::var_os(name).is_some_and(|v| !v.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|v| v == "dumb");
@@ -37,7 +37,7 @@ impl Terminal {
         self.paint("1", text)
     }
 
-    /// `text` in faint: an aside.
+    /// `text` in faint, for an aside.
     pub fn faint(self, text: &str) -> String {
         self.paint("2", text)
     }

@@ -55,10 +55,10 @@ pub(crate) struct Global {
 pub(crate) enum Command {
     /// Compare schedulers on a recorded workload that comes with iopilot, and write a report.
     Demo(Demo),
-    /// Run a workload under several schedulers and tell which is best.
+    /// Run a workload under several schedulers and say which is best.
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare(Compare),
-    /// Run a workload and tell everything about each run.
+    /// Run a workload and show everything about each run.
     #[command(after_help = SIMULATE_EXAMPLES)]
     Simulate(Simulate),
     /// The autopilot: changes the scheduler to the one that is best for the traffic of the last seconds.
@@ -124,7 +124,7 @@ pub(crate) struct Compare {
     #[command(flatten)]
     pub(crate) machine: MachineArgs,
     /// Schedulers, separated by commas, each with the tunables to set: `bfq:low_latency=0:slice_idle=4`. `all` is every
-    /// one that runs on any disk, `positional` those that ask the disk where its arm is.
+    /// one that runs on any disk, `positional` those that need the position of the disk's arm.
     #[arg(long, short, value_name = "LIST", default_value = "all", action = ArgAction::Append)]
     pub(crate) scheduler: Vec<String>,
     #[command(flatten)]
@@ -156,7 +156,7 @@ pub(crate) struct Simulate {
     pub(crate) output: Output,
 }
 
-/// On what to run.
+/// The disk or machine to run on.
 #[derive(Debug, Args)]
 pub(crate) struct MachineArgs {
     /// A disk of the catalogue (`iopilot disk list`), a TOML file, or a DiskSim file (.diskspecs, .parv).
@@ -171,13 +171,13 @@ pub(crate) struct MachineArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Workload")]
 pub(crate) struct Replay {
-    /// How a trace is replayed. Default: dependent where the trace tells processes, else open.
+    /// How a trace is replayed. Default: dependent where the trace names processes, else open.
     #[arg(long, value_enum)]
     pub(crate) mode: Option<Mode>,
     /// Requests in flight in closed replay.
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) population: u32,
-    /// What the file is, where it cannot be told from name and content: fio, ganger, or one of `iopilot trace formats`.
+    /// What the file is, where name and content do not show it: fio, ganger, or one of `iopilot trace formats`.
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<String>,
     /// The device to take from a trace of several.
@@ -213,7 +213,7 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    /// As [`iopilot_trace::ReadOptions`] has it.
+    /// As a value of [`iopilot_trace::ReadOptions`].
     pub(crate) fn window(self) -> Option<usize> {
         self.reorder.map(|n| n as usize)
     }
@@ -223,7 +223,7 @@ impl Order {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct Output {
-    /// Print JSON instead of a table: docs/reference/report.md tells the keys.
+    /// Print JSON instead of a table: docs/reference/report.md lists the keys.
     #[arg(long)]
     pub(crate) json: bool,
     /// Write a self-contained page with charts.
@@ -270,7 +270,7 @@ pub(crate) enum Scheduler {
         #[arg(long)]
         json: bool,
     },
-    /// Tell a scheduler's tunables with their units, defaults and ranges.
+    /// Show a scheduler's tunables with their units, defaults and ranges.
     Show {
         /// The scheduler.
         name: String,

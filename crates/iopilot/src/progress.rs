@@ -1,4 +1,4 @@
-//! The progress of what takes over a second, on a terminal.
+//! A progress bar for work that takes over a second, on a terminal.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use iopilot_sim::Progress;
@@ -7,9 +7,9 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-/// Before this nothing is shown.
+/// No bar is shown before this time.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Between two updates.
+/// The time between two updates.
 const INTERVAL: Duration = Duration::from_millis(100);
 
 /// Runs `work`, showing on standard error how many of `total` requests are done, unless `quiet` or standard error is

@@ -18,9 +18,9 @@ pub(crate) enum Dads {
     /// of before. What a killed daemon left behind is put back at the next start, or by `iopilot dads restore`.
     #[command(after_help = DADS_RUN_EXAMPLES)]
     Run(DadsRun),
-    /// Tell what a running daemon does.
+    /// Show what a running daemon does.
     Status(DadsStatus),
-    /// Tell the last decision on each disk in plain words.
+    /// Explain the last decision on each disk in plain words.
     Explain(DadsExplain),
     /// Put back what a killed daemon changed.
     Restore(DadsRestore),
@@ -51,7 +51,7 @@ pub(crate) struct DadsRun {
     /// Where a learned table is kept. Default: in /var/lib/iopilot, by the disk's identity.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["disk", "machine"], value_hint = ValueHint::FilePath)]
     pub(crate) learned: Option<PathBuf>,
-    /// Requests that the disk takes at once, where the kernel does not tell and it is not the model's.
+    /// Requests that the disk takes at once, where the kernel does not say and it is not the model's.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 16))]
     pub(crate) depth: Option<u32>,
     /// What becomes of requests past the end of the model. Default: a model smaller than its disk is an error.
@@ -74,20 +74,20 @@ pub(crate) struct DadsRun {
     /// When to change. Default: thesis.
     #[arg(long, value_enum)]
     pub(crate) policy: Option<Policy>,
-    /// Change nothing while what is predicted of the scheduler in use is off what was measured by more than this. 0 asks
-    /// nothing. Default: 50.
+    /// Change nothing while the prediction for the scheduler in use differs from the measurement by more than this. 0: no
+    /// limit. Default: 50.
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32))]
     pub(crate) max_error: Option<u32>,
     /// Keep a change that made things worse than they would have been, as the thesis does, rather than take it back.
     #[arg(long)]
     pub(crate) no_revert: bool,
-    /// Leave a scheduler in place that takes much longer than it would if it began anew, rather than put it in place anew: what `bfq`
-    /// has learnt can lead it astray. Needs trials that last.
+    /// Do not restart a scheduler that takes much longer than it would after a restart. What `bfq` has learnt can make it
+    /// slow. Needs trials that last.
     #[arg(long)]
     pub(crate) no_renew: bool,
-    /// Try each candidate on so many requests at least: in a window with fewer the processes go on as they did, and the
-    /// second half counts, with what the windows before told. For schedulers that need a while to find their way. 0, as in the thesis, tries each
-    /// window once. Default: 8000.
+    /// Try each candidate on so many requests at least: in a window with fewer the processes go on as they did, and only
+    /// the second half counts, together with earlier windows. For schedulers that take a while to adapt. 0, as in the
+    /// thesis, tries each window once. Default: 8000.
     #[arg(long, value_name = "N")]
     pub(crate) trial_requests: Option<u64>,
     /// Change nothing; say what would have been done.
@@ -109,10 +109,10 @@ pub(crate) struct DadsRun {
     pub(crate) runtime: Runtime,
 }
 
-/// Where a daemon keeps what it must not forget.
+/// Where a daemon keeps what has to outlive it.
 #[derive(Debug, Args)]
 pub(crate) struct Runtime {
-    /// The folder of the control socket and of what is to be put back.
+    /// The folder of the control socket and of the settings to put back.
     #[arg(long, value_name = "DIR", default_value = iopilot_live::dads::RUNTIME_FOLDER, value_hint = ValueHint::DirPath)]
     pub(crate) runtime_dir: PathBuf,
 }
@@ -180,13 +180,13 @@ pub(crate) struct DadsReplay {
     /// Take a change back that made things worse than they would have been.
     #[arg(long)]
     pub(crate) revert: bool,
-    /// Put a scheduler in place anew that takes much longer than it would if it began anew: what `bfq` has learnt can lead it astray.
+    /// Restart a scheduler that takes much longer than it would after a restart. What `bfq` has learnt can make it slow.
     /// Needs trials that last (--trial-requests).
     #[arg(long)]
     pub(crate) renew: bool,
-    /// Try each candidate on so many requests at least: in a window with fewer the processes go on as they did, and the
-    /// second half counts, with what the windows before told. For schedulers that need a while to find their way. 0, as in the thesis, tries each
-    /// window once.
+    /// Try each candidate on so many requests at least: in a window with fewer the processes go on as they did, and only
+    /// the second half counts, together with earlier windows. For schedulers that take a while to adapt. 0, as in the
+    /// thesis, tries each window once.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) trial_requests: u64,
     /// Write a line of JSON for every check.
@@ -212,7 +212,7 @@ pub(crate) enum Policy {
 }
 
 impl Policy {
-    /// The rule that it stands for.
+    /// The rule of this name.
     pub(crate) fn rule(self) -> Rule {
         match self {
             Self::Thesis => Rule::THESIS,

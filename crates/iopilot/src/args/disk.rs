@@ -15,7 +15,7 @@ pub(crate) enum Disk {
         #[arg(long)]
         markdown: bool,
     },
-    /// Tell everything about a disk.
+    /// Show everything about a disk.
     Show {
         /// A disk of the catalogue, a TOML file, or a DiskSim file (.diskspecs, .parv).
         disk: String,
@@ -61,7 +61,7 @@ pub(crate) enum Disk {
 
 /// `iopilot disk calibrate`
 ///
-/// The model is fitted to the first requests of the trace, and told is how well it predicts the rest.
+/// The model is fitted to the first requests of the trace. The result says how well it predicts the rest.
 #[derive(Debug, Args)]
 pub(crate) struct Calibrate {
     /// The drive: a DiskSim file (.diskspecs, .parv) or a TOML file.
@@ -90,7 +90,7 @@ const TRAIN_EXAMPLES: &str = "Examples:
 /// `iopilot disk train`
 ///
 /// Random requests over all sizes and distances fill the tables; the file is a disk for --disk. A live disk (needs root)
-/// is only read, past the page cache; what is asked about writes is then answered as for reads.
+/// is only read, past the page cache; writes then take the times of reads.
 #[derive(Debug, Args)]
 pub(crate) struct DiskTrain {
     /// A disk of the catalogue, a TOML file, a DiskSim file (.diskspecs, .parv), or a live disk such as /dev/sdb.
@@ -108,7 +108,7 @@ pub(crate) struct DiskTrain {
     /// Samples for each cell, and how many a cell keeps as it goes on learning.
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub(crate) samples: u32,
-    /// The size of the disk's cache, where its description does not tell; with --form 3.
+    /// The size of the disk's cache, where its description does not give it; with --form 3.
     #[arg(long, value_name = "KIB")]
     pub(crate) cache_kib: Option<u32>,
     /// A read of 4 kB that takes longer missed the disk's cache, µs; with --form 3.
@@ -181,7 +181,7 @@ pub(crate) struct DiskValidate {
     #[arg(long, value_enum, default_value_t = ValidateClock::Model)]
     pub(crate) clock: ValidateClock,
     /// Which think time stands in a line of the trace. Default: what a calibration found; else after with the model's
-    /// clock, and with the measured one what the phase of the spindle tells.
+    /// clock, and with the measured one the side that the phase of the spindle shows.
     #[arg(long, value_enum)]
     pub(crate) think: Option<ThinkPlace>,
     /// The requests that are compared; the others are replayed as well.
@@ -215,7 +215,7 @@ pub(crate) enum ValidatePart {
     Test,
 }
 
-/// Whose completions the next request of a validation follows.
+/// The completion that the next request of a validation follows: modelled or measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ValidateClock {
     /// After the modelled completion, as DiskSim does.

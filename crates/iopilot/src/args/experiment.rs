@@ -12,7 +12,7 @@ pub(crate) enum Experiment {
         #[arg(long)]
         json: bool,
     },
-    /// Run an experiment, and tell of each claim whether it is reproduced.
+    /// Run an experiment, and say of each claim whether it is reproduced.
     #[command(after_help = EXPERIMENT_EXAMPLES)]
     Run(ExperimentRun),
 }

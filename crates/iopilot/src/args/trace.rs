@@ -29,7 +29,7 @@ pub(crate) struct Stat {
     /// The trace.
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) trace: PathBuf,
-    /// Its format, where it cannot be told from the content: `iopilot trace formats`.
+    /// Its format, where the content does not show it: `iopilot trace formats`.
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<String>,
     /// Only this device of a trace of several.
@@ -51,10 +51,10 @@ pub(crate) struct Convert {
     /// The file to write; text is packed where the name ends in .gz or .zst.
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) output: PathBuf,
-    /// The input's format, where it cannot be told from the content: `iopilot trace formats`.
+    /// The input's format, where the content does not show it: `iopilot trace formats`.
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<String>,
-    /// The output's format, where the name's ending does not tell it.
+    /// The output's format, where the name's ending does not show it.
     #[arg(long, value_name = "FORMAT")]
     pub(crate) to: Option<String>,
     /// Only this device of a trace of several.
@@ -73,7 +73,7 @@ pub(crate) struct Record {
     /// The file to write.
     #[arg(long, short, value_name = "FILE", default_value = "trace.parquet", value_hint = ValueHint::FilePath)]
     pub(crate) output: PathBuf,
-    /// The output's format, where the name's ending does not tell it.
+    /// The output's format, where the name's ending does not show it.
     #[arg(long, value_name = "FORMAT")]
     pub(crate) to: Option<String>,
     /// Stop after so many seconds; a command still running is then sent SIGTERM.

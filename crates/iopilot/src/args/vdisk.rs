@@ -21,7 +21,7 @@ pub(crate) enum Vdisk {
     },
     /// Detach virtual disks; what was written stays in their backing files.
     Detach {
-        /// Names or devices, as `list` tells them.
+        /// Names or devices, as `list` shows them.
         #[arg(required_unless_present = "all")]
         disks: Vec<String>,
         /// Detach all.
@@ -33,7 +33,7 @@ pub(crate) enum Vdisk {
         #[command(flatten)]
         state: VdiskState,
     },
-    /// Tell what a virtual disk did, and how well it kept time.
+    /// Show what a virtual disk did, and how late its answers were.
     Stats {
         /// Its name or device.
         disk: String,
@@ -53,7 +53,7 @@ pub(crate) enum Vdisk {
         #[arg(long)]
         json: bool,
     },
-    /// Serve what `attach` wants, which comes on standard input.
+    /// Serve a disk for `attach`, which describes it on standard input.
     #[command(hide = true)]
     Serve,
 }
@@ -108,7 +108,7 @@ pub(crate) struct VdiskAttach {
     pub(crate) json: bool,
 }
 
-/// [`Via`], to be asked for.
+/// [`Via`], as an option.
 #[derive(Clone, Copy, Debug, Default, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum VdiskVia {
@@ -126,10 +126,10 @@ impl From<VdiskVia> for Via {
     }
 }
 
-/// Where virtual disks are noted.
+/// Where the records of virtual disks are kept.
 #[derive(Clone, Debug, Args, Serialize, Deserialize)]
 pub(crate) struct VdiskState {
-    /// The folder in which virtual disks are noted.
+    /// The folder with a record of each virtual disk.
     #[arg(long, value_name = "DIR", default_value = iopilot_live::vdisk::VDISK_STATE, value_hint = ValueHint::DirPath)]
     pub(crate) state_dir: PathBuf,
 }

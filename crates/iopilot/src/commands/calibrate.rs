@@ -19,9 +19,9 @@ use std::path::Path;
 struct CalibrationReport<'a> {
     train_requests: usize,
     test_requests: usize,
-    /// The requests that were not fitted to, by the calibrated drive.
+    /// The calibrated drive's errors on the requests that were not fitted to.
     test: Errors,
-    /// The same, by the drive as its file has it.
+    /// The errors on the same requests before the calibration.
     before: Errors,
     think: Option<ThinkSide>,
     phase: Option<&'a PhaseFit>,

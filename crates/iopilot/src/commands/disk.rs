@@ -18,7 +18,7 @@ use std::fmt::Write;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-/// A disk as `list --json` tells it.
+/// A disk, as `list --json` prints it.
 #[derive(Serialize)]
 struct Entry {
     name: String,

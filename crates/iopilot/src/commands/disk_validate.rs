@@ -93,9 +93,9 @@ fn as_calibrated(
     disk: &DiskSpec,
     records: &[ValidateRecord],
 ) -> Result<Option<Vec<Replayed>>, InputError> {
-    let told = matches!(args.think, Some(ThinkPlace::Before | ThinkPlace::After));
+    let side_given = matches!(args.think, Some(ThinkPlace::Before | ThinkPlace::After));
     match &disk.device {
-        DeviceSpec::Drive(drive) if args.clock == ValidateClock::Measured && !told => predict(drive, records),
+        DeviceSpec::Drive(drive) if args.clock == ValidateClock::Measured && !side_given => predict(drive, records),
         _ => Ok(None),
     }
 }

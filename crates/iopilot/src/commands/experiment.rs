@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use iopilot_lab::Setup;
 use serde::Serialize;
 
-/// An experiment as `list --json` tells it.
+/// An experiment, as `list --json` prints it.
 #[derive(Serialize)]
 struct Entry {
     name: &'static str,

@@ -21,7 +21,7 @@ use iopilot_render::Terminal;
 use std::fmt::Display;
 use std::io::Write;
 
-/// What every command is told.
+/// The settings of every command.
 pub(crate) struct Context {
     /// How to print.
     pub(crate) terminal: Terminal,
@@ -32,7 +32,7 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// Tells something that is not the result, on standard error, unless only the result is wanted.
+    /// Prints a note on standard error, unless only the result is wanted.
     pub(crate) fn note(&self, text: impl Display) {
         if !self.quiet {
             // Nothing is lost where standard error is closed.

@@ -7,7 +7,7 @@ use iopilot_sched::{Lineage, SCHEDULERS, SchedulerInfo, SchedulerSpec, Tunable};
 use serde::Serialize;
 use std::fmt::Write;
 
-/// A scheduler as `--json` tells it.
+/// A scheduler, as `--json` prints it.
 #[derive(Serialize)]
 struct Description {
     name: &'static str,
@@ -16,7 +16,7 @@ struct Description {
     tunables: Vec<TunableDescription>,
 }
 
-/// A tunable as `--json` tells it.
+/// A tunable, as `--json` prints it.
 #[derive(Serialize)]
 struct TunableDescription {
     name: &'static str,
@@ -72,7 +72,7 @@ fn show(info: &SchedulerInfo, context: &Context) -> String {
 
 fn range(t: &Tunable) -> String {
     let whole = if t.integer { "whole, " } else { "" };
-    // Beyond this a double no longer tells neighbours apart: such a limit is no limit.
+    // Above this a double cannot represent every whole number: such a limit is no limit.
     if t.max >= 9e15 {
         format!("({}, {whole}{} or more)", t.unit, number::tick(t.min))
     } else {

@@ -22,8 +22,8 @@ pub(super) fn machine(args: &MachineArgs, context: &Context) -> Result<Machine, 
     }
 }
 
-/// The disk called `name`: one of the catalogue, a TOML file, or one of DiskSim's files. What is suspicious in the latter
-/// is told on standard error.
+/// The disk called `name`: one of the catalogue, a TOML file, or one of DiskSim's files. Warnings about the
+/// latter go to standard error.
 pub(super) fn load_disk(name: &str, context: &Context) -> Result<DiskSpec, DeviceError> {
     let path = Path::new(name);
     if !iopilot_disksim::is_disksim_file(path) {

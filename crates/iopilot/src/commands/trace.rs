@@ -37,21 +37,21 @@ fn format(name: Option<&String>) -> Result<Option<Format>, InputError> {
     name.map(|n| n.parse()).transpose()
 }
 
-/// How the options say to read a trace.
+/// The options of reading a trace, as the command line sets them.
 fn read_options(name: Option<&String>, device: Option<u32>, order: Order) -> Result<ReadOptions, InputError> {
     Ok(ReadOptions { format: format(name)?, device, reorder: order.window(), ..ReadOptions::default() })
 }
 
-/// Tells what was left out of a trace that gave `requests`, and what was put in order.
+/// Notes how many records of a trace of `requests` were left out, and how many were put in order.
 fn tell_notes(reader: &TraceReader, requests: u64, context: &Context) {
     let notes = reader.notes();
-    let told = [
+    let counts = [
         (notes.reordered, "stood late", "put in order"),
         (notes.empty, "of no length", "left out"),
         (notes.other_commands, "of a command that is no block I/O", "left out"),
         (notes.unmatched_completions, "of a completion whose request began before the trace", "left out"),
     ];
-    for (count, which, done) in told.into_iter().filter(|(count, ..)| *count > 0) {
+    for (count, which, done) in counts.into_iter().filter(|(count, ..)| *count > 0) {
         let records = if count == 1 { "record" } else { "records" };
         context.note(format_args!("{count} {records} {which}: {done}"));
     }

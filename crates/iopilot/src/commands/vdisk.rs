@@ -12,7 +12,7 @@ use serde::Serialize;
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 
-/// The disk that waits for nothing.
+/// The name for a disk without delays.
 const NO_MODEL: &str = "none";
 
 /// Runs the command; the text to print.
@@ -55,7 +55,7 @@ pub(crate) fn run(command: &Vdisk, context: &Context) -> anyhow::Result<String> 
     }
 }
 
-/// Has another process serve the disk; returns when it is ready.
+/// Starts another process that serves the disk. Returns when the disk is ready.
 fn attach(args: &VdiskAttach, context: &Context) -> anyhow::Result<String> {
     let program = std::env::current_exe().context("finding this program")?;
     let mut server = Command::new(program);

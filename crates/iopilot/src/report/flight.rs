@@ -1,4 +1,4 @@
-//! The timeline of a flight: which scheduler was in use, which would have been best, and what was decided.
+//! The timeline of a flight: the scheduler in use, the best one, and each decision.
 
 use iopilot_dads::Check;
 use iopilot_render::Scale;

@@ -25,7 +25,7 @@ struct Line<'a> {
     points: Vec<(f64, f64)>,
 }
 
-/// How `class`, `data-run` and the colour of an element tell whose it is.
+/// The attributes of an element that belong to one run: `class`, `data-run` and colour.
 pub(super) fn identity(class: &str, run: usize, emphasis: &Emphasis) -> String {
     match emphasis.colour {
         Some(c) => format!("class=\"{class} on\" data-run=\"{run}\" style=\"--c:var(--c{c})\""),

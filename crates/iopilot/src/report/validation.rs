@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(page.matches("stroke=\"var(--read)\"").count(), 3);
         assert_eq!(page.matches("stroke=\"var(--write)\"").count(), 3);
         assert!(page.contains("a &lt;b&gt;") && !page.contains("NaN") && page.ends_with("</html>\n"));
-        // Nothing is fetched from anywhere.
+        // The page loads nothing.
         assert!(!["http:", "https:", "src="].iter().any(|word| page.contains(word)));
     }
 }

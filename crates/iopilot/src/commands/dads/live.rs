@@ -24,7 +24,7 @@ const PERIOD: Duration = Duration::from_secs(1);
 /// Requests of a trial, at least: a live disk's windows are short.
 const TRIAL_REQUESTS: u64 = 8000;
 
-/// Flies until a signal; what is printed goes to standard error as it happens.
+/// Flies until a signal. Prints to standard error as things happen.
 pub(super) fn run(args: &DadsRun, context: &Context) -> anyhow::Result<String> {
     let settings = Settings::of(args)?;
     session::check_writable_log("--audit", settings.audit.as_ref())?;
@@ -82,7 +82,7 @@ fn flight(device: &Path, flown: &Flown, runtime: &Path, context: &Context) -> an
     })
 }
 
-/// What is simulated in the place of the disk of `queue`, and the block layer as the kernel has it.
+/// The model that stands for the disk of `queue`, and the kernel's settings of its block layer.
 fn model(queue: &BlockQueue, flown: &Flown, context: &Context) -> anyhow::Result<(Model, RunConfig)> {
     let (model, mut run) = match (&flown.disk, &flown.machine) {
         (None, None) => {

@@ -17,15 +17,15 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 
-/// What `iopilot dads replay --json` prints: a comparison, and how the autopilot flew.
+/// A flight, as `iopilot dads replay --json` prints it: a comparison, and the autopilot's decisions.
 #[derive(Serialize)]
 struct Report<'a> {
     interval_s: f64,
     objective: Objective,
     changes: usize,
-    /// How many checks put the scheduler in use in place anew.
+    /// How many checks restarted the scheduler in use.
     renewals: usize,
-    /// Seconds that changes and renewals took in all.
+    /// Seconds that changes and restarts took in all.
     changing_s: f64,
     checks: &'a [Check],
     /// The scheduler that the oracle chose for each interval.
@@ -44,22 +44,22 @@ pub(super) fn run(args: &DadsReplay, context: &Context) -> anyhow::Result<String
     let candidates = &plan.pilot.candidates;
     let total = workload.requests().map(|n| n * candidates.len() as u64);
     let options = RunOptions { seed: plan.seed, log: false };
-    let (flight, alone, foreseen) = with_progress_bar(context.quiet, total, |progress| -> anyhow::Result<_> {
+    let (flight, alone, oracle) = with_progress_bar(context.quiet, total, |progress| -> anyhow::Result<_> {
         let flight = fly(&machine, &workload, &plan, |_| Ok::<(), SimError>(()))?;
         let alone = compare(&machine, &workload, candidates, &options, progress)?;
-        let foreseen = match args.no_oracle {
+        let oracle = match args.no_oracle {
             true => None,
             false => Some(oracle(&machine, &workload, candidates, plan.interval, plan.seed)?),
         };
-        Ok((flight, alone, foreseen))
+        Ok((flight, alone, oracle))
     })?;
     if let Some(path) = &args.audit {
         write_audit(path, &flight.checks)?;
     }
     let mut runs = vec![flight.report.clone()];
     runs.extend(alone.runs);
-    let (foreseen, choices) = foreseen.unzip();
-    runs.extend(foreseen);
+    let (oracle, choices) = oracle.unzip();
+    runs.extend(oracle);
     let all = comparison(&machine, &workload, &options, runs);
     if let Some(path) = &args.output.report {
         report::write_flight(path, &all, &flight.checks, &context.command_line)?;

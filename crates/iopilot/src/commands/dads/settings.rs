@@ -1,4 +1,4 @@
-//! What `iopilot dads run` is told, by its file and its options.
+//! The settings of `iopilot dads run`, from its file and its options.
 
 use crate::args::{DadsRun, Fit, Policy};
 use iopilot_block::{InputError, Nanos, parse_toml};
@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 /// The longest interval, in seconds: a day.
 const LONGEST: f64 = 86_400.0;
 
-/// By what share a model may be off for a live disk's scheduler to be changed by it.
+/// The largest error of a model that may change a live disk's scheduler, as a share.
 const LIVE_MAX_ERROR: f64 = 0.5;
 
-/// An interval of so many `seconds`, as `field` has it.
+/// The interval of `seconds` that `field` sets.
 pub(super) fn interval(field: &str, seconds: f64) -> Result<Nanos, InputError> {
     match seconds {
         s if (0.001..=LONGEST).contains(&s) => Ok(Nanos::from_millis_f64(s * 1e3)),
@@ -40,7 +40,7 @@ struct OneDisk {
     settings: Flown,
 }
 
-/// How a disk is flown; what is not set is told elsewhere.
+/// How a disk is flown. What is not set here comes from the next level of settings.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Flown {
@@ -63,9 +63,9 @@ pub(super) struct Flown {
 }
 
 impl Flown {
-    /// What is set here, and where it is not, what `other` sets.
+    /// These settings; where one is not set, that of `other`.
     fn or(self, other: &Self) -> Self {
-        // One names a model whole.
+        // Any of the three names the model, so they are taken together.
         let (disk, machine, learned) = match (&self.disk, &self.machine, &self.learned) {
             (None, None, None) => (other.disk.clone(), other.machine.clone(), other.learned.clone()),
             _ => (self.disk, self.machine, self.learned),
@@ -92,7 +92,7 @@ impl Flown {
 }
 
 impl Flown {
-    /// When to change: on a live disk, unless told otherwise, only while the model is roughly right.
+    /// When to change. By default, only while the model's error is within [`LIVE_MAX_ERROR`].
     pub(super) fn rule(&self) -> Rule {
         let rule = self.policy.unwrap_or(Policy::Thesis).rule();
         let max_error = match self.max_error {
@@ -104,7 +104,7 @@ impl Flown {
     }
 }
 
-/// What a daemon is told.
+/// The settings of a daemon.
 #[derive(Debug)]
 pub(super) struct Settings {
     pub(super) disks: Vec<(PathBuf, Flown)>,
@@ -113,7 +113,7 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// From the options, and the file that they name.
+    /// Reads the options, and the file that they name.
     pub(super) fn of(args: &DadsRun) -> anyhow::Result<Self> {
         let file = args.config.as_deref().map(read).transpose()?.unwrap_or_default();
         let given = |flag: bool| flag.then_some(true);

@@ -8,7 +8,7 @@ use iopilot_live::dads::{DiskStatus, Phase, Recovery, ask, recover};
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// What a running daemon does.
+/// Shows what a running daemon does.
 pub(super) fn run(args: &DadsStatus, context: &Context) -> anyhow::Result<String> {
     let status = ask(&args.runtime.runtime_dir)?;
     if args.json {
@@ -46,7 +46,7 @@ pub(super) fn run(args: &DadsStatus, context: &Context) -> anyhow::Result<String
     Ok(table.render(context.terminal))
 }
 
-/// What the last interval ended with.
+/// The result of the last check.
 fn last_decision(disk: &DiskStatus) -> String {
     let skipped = || disk.skipped.as_ref().map(|why| format!("none: {why}"));
     let decided = || disk.last.as_ref().map(|check| check.why.clone());
@@ -147,7 +147,7 @@ pub(super) fn restore(args: &DadsRestore, context: &Context) -> anyhow::Result<S
     Ok(done.iter().map(|recovery| recovered(recovery) + "\n").collect())
 }
 
-/// What was put back, in words.
+/// The line that says what was put back.
 pub(super) fn recovered(recovery: &Recovery) -> String {
     let device = recovery.device.display();
     match &recovery.scheduler {

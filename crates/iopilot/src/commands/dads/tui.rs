@@ -11,7 +11,7 @@ use ratatui::widgets::{Block, Gauge, Paragraph, Row, Sparkline, Table, Wrap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Between two looks at the disks and at the keyboard.
+/// The time between two looks at the disks and the keyboard.
 const PERIOD: Duration = Duration::from_millis(250);
 
 /// Shows the dashboard until the user leaves it, a signal comes or no disk is flown any more.
@@ -81,7 +81,7 @@ fn overview(disks: &[DiskStatus], chosen: usize) -> Table<'static> {
         .block(Block::bordered().title(" iopilot dads "))
 }
 
-/// What each candidate would have cost, the longest bar the worst.
+/// The predicted cost of each candidate; the longest bar is the worst.
 fn draw_costs(frame: &mut Frame<'_>, disk: &DiskStatus, area: Rect) {
     let block = Block::bordered().title(format!(" predicted cost by {} (less is better) ", disk.objective));
     let inside = block.inner(area);
@@ -101,7 +101,7 @@ fn draw_costs(frame: &mut Frame<'_>, disk: &DiskStatus, area: Rect) {
     }
 }
 
-/// What was measured at the last checks, and how many requests came.
+/// The measured costs of the last checks, and their numbers of requests.
 fn draw_past(frame: &mut Frame<'_>, disk: &DiskStatus, area: Rect) {
     let [upper, lower] = Layout::vertical([Constraint::Percentage(50), Constraint::Percentage(50)]).areas(area);
     let wide = usize::from(area.width.saturating_sub(2));

@@ -11,7 +11,7 @@ use rand_pcg::Pcg64Mcg;
 const UNITS: u64 = 400_000;
 /// 4 KiB.
 const SECTORS: u32 = 8;
-/// The drive is written so many times over.
+/// The number of capacities that are written.
 const OVERWRITES: u64 = 3;
 /// Points of the curve.
 const POINTS: u64 = 120;

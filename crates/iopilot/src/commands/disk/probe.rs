@@ -15,10 +15,10 @@ use std::io::Write as _;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
-/// The most that a live disk is asked for, s.
+/// The time limit for a live disk, s.
 const LONGEST: u32 = 3600;
 
-/// A value and what it may be off by.
+/// A value and its uncertainty.
 #[derive(Clone, Copy, Serialize)]
 struct Value {
     value: f64,
@@ -76,7 +76,7 @@ pub(super) fn run(args: &DiskProbe, context: &Context) -> anyhow::Result<String>
     if std::fs::metadata(path).is_ok_and(|m| m.file_type().is_block_device()) {
         let name = DiskIdentity::of(&BlockQueue::open(path)?)?.file_name();
         let limit = args.time_limit.unwrap_or(LONGEST);
-        // Between tests places change: what the cache holds of the one before is not met again.
+        // Each test reads other places, so that the cache holds nothing of them from the test before.
         let mut disk = TimedDisk::open(path, false, 0)?;
         if !disk.run_first() {
             context.note("the kernel does not let this run before others: on a busy machine times scatter");

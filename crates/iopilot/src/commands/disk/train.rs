@@ -48,14 +48,14 @@ struct TableReport {
     mean_us: f64,
 }
 
-/// What is trained on, and what has to be known of it beforehand.
+/// The disk that is trained on, and what has to be known of it beforehand.
 struct Subject {
     name: String,
     model: String,
     rotational: bool,
     /// The size of its cache, where that is known.
     cache_kib: Option<u64>,
-    /// Whether it is a live one: then its time is the user's.
+    /// Whether it is a live disk, whose training takes real time.
     live: bool,
     /// Whether it may be written to.
     writes: bool,
@@ -142,7 +142,7 @@ fn train<D: TimedDevice>(
     if args.json { render::json(&report) } else { Ok(text(&report, name, context)) }
 }
 
-/// What to train, what was found of the disk's cache, and the cache that will be simulated.
+/// The tables to train, the cache that was found in the disk, and the cache to simulate.
 fn form<D: TimedDevice>(
     args: &DiskTrain,
     subject: &Subject,
@@ -152,7 +152,7 @@ fn form<D: TimedDevice>(
         return Ok((TableForm::Two, None, SimulatedCacheModel::NONE));
     }
     let kib = match subject.cache_kib {
-        // A disk that is not seen to have one: every read is a miss, as an SSD's are (GF 4.3.1).
+        // An SSD counts as a disk without a cache: every read is a miss (GF 4.3.1).
         None if !subject.rotational => 0,
         Some(kib) => kib,
         None => {
@@ -172,7 +172,7 @@ fn rotational(spec: &DiskSpec) -> bool {
     }
 }
 
-/// The cache's size as the maker tells it (GF 4.3.6).
+/// The cache's size as the maker gives it (GF 4.3.6).
 fn cache_kib(device: &DeviceSpec) -> Option<u64> {
     match device {
         DeviceSpec::Mechanical(m) => Some(if m.cache.segments == 0 { 0 } else { m.cache.size_kib }),

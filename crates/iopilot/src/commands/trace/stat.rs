@@ -12,7 +12,7 @@ use std::fmt::Write;
 /// Rows of the tables of processes and devices; `--json` has all.
 const ROWS: usize = 20;
 
-/// Reads a trace once, and tells what it is like.
+/// Reads a trace once, and describes it.
 pub(super) fn run(args: &Stat, context: &Context) -> anyhow::Result<String> {
     let options = read_options(args.format.as_ref(), args.device, args.order)?;
     let mut reader = TraceReader::open(&args.trace, &options)?;
@@ -76,7 +76,7 @@ fn text(s: &TraceSummary, format: Format, terminal: Terminal) -> String {
     out
 }
 
-/// Who did how much; the busiest first. Nothing where there is only one.
+/// The table of processes or devices, the busiest first. Empty where there is only one.
 fn table(out: &mut String, title: &str, mut rows: Vec<(String, &Counts)>, terminal: Terminal) {
     if rows.len() < 2 {
         return;
