@@ -3,14 +3,14 @@
 use iopilot_block::InputError;
 use iopilot_sched::{SchedulerInfo, SchedulerSpec};
 
-/// More would be a slip of the pen: each is simulated at each check.
+/// More would be a mistake: each candidate is simulated at each check.
 const MOST: usize = 4096;
 
 /// Reads a list of candidates, separated by commas: schedulers as `--scheduler` takes them, and grids, where a tunable
 /// has several values. `none,mq-deadline:fifo_batch=1,16,64:writes_starved=1,2` are seven.
 ///
 /// # Errors
-/// Names the unknown scheduler or tunable, the value out of range, or what is there twice.
+/// The error names the unknown scheduler or tunable, the value out of range, or the duplicate.
 pub fn parse_candidates(lists: &[impl AsRef<str>]) -> Result<Vec<SchedulerSpec>, InputError> {
     let mut specs: Vec<SchedulerSpec> = Vec::new();
     for list in lists {
@@ -28,7 +28,7 @@ pub fn parse_candidates(lists: &[impl AsRef<str>]) -> Result<Vec<SchedulerSpec>,
     Ok(specs)
 }
 
-/// Cuts a list at its commas, but not between the values of one tunable.
+/// Splits a list at its commas, but not between the values of one tunable.
 fn entries(list: &str) -> Vec<String> {
     let mut entries: Vec<String> = Vec::new();
     for part in list.split(',').map(str::trim) {
@@ -59,7 +59,7 @@ fn points(entry: &str) -> Result<Vec<String>, InputError> {
             None => (part, Vec::new()),
         };
         points = match values[..] {
-            // The parser of schedulers says what is wrong.
+            // The parser of schedulers reports the error.
             [] => points.into_iter().map(|point| format!("{point}:{key}")).collect(),
             _ => points.iter().flat_map(|point| values.iter().map(move |v| format!("{point}:{key}={v}"))).collect(),
         };

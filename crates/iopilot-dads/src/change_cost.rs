@@ -1,9 +1,9 @@
-//! [`ChangeCost`]: what a change of scheduler will take.
+//! [`ChangeCost`]: how long a change of scheduler will take.
 
 use iopilot_block::Nanos;
 
-/// Estimates what a change takes: the requests pending, each at what one took at the change before (GF 4.4.3), and a
-/// fixed part, which the thesis does not have: since 2.6 the kernel's queue stands still for a while.
+/// Estimates how long a change takes: the time per pending request at the change before, times the pending requests now
+/// (GF 4.4.3). The thesis has no fixed part; newer kernels freeze the queue for a while.
 #[derive(Clone, Copy, Debug)]
 pub struct ChangeCost {
     fixed: Nanos,
@@ -11,17 +11,17 @@ pub struct ChangeCost {
 }
 
 impl ChangeCost {
-    /// Before the first change; `fixed` is what one takes on an idle disk.
+    /// The estimate before the first change; a change on an idle disk takes `fixed`.
     pub fn new(fixed: Nanos) -> Self {
         Self { fixed, each: None }
     }
 
-    /// What a change takes with `pending` requests inside, where one takes `each` on average if no change told yet.
+    /// How long a change takes with `pending` requests inside. Before the first change, each of them takes `each`.
     pub fn estimate(&self, pending: usize, each: Nanos) -> Nanos {
         self.fixed + Nanos(self.each.unwrap_or(each).0 * pending as u64)
     }
 
-    /// A change with `pending` requests inside took `took`.
+    /// Notes that a change with `pending` requests inside took `took`.
     pub fn changed(&mut self, pending: usize, took: Nanos) {
         if pending > 0 {
             self.each = Some(Nanos(took.0.saturating_sub(self.fixed.0) / pending as u64));
@@ -34,13 +34,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_change_before_tells_what_a_pending_request_takes() {
+    fn the_change_before_sets_the_time_of_a_pending_request() {
         let ms = Nanos::from_millis;
         let mut cost = ChangeCost::new(ms(22));
         assert_eq!(cost.estimate(10, ms(8)), ms(102));
         cost.changed(20, ms(22 + 100));
         assert_eq!(cost.estimate(10, ms(8)), ms(72));
         cost.changed(0, ms(22));
-        assert_eq!(cost.estimate(10, ms(8)), ms(72), "an idle disk tells nothing of requests");
+        assert_eq!(cost.estimate(10, ms(8)), ms(72), "an idle disk says nothing about requests");
     }
 }

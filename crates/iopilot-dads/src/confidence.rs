@@ -3,15 +3,14 @@
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-/// Blocks that the requests of a window are cut into: neighbours depend on each other, blocks much less.
+/// The number of blocks that a window is cut into. Neighbouring requests depend on each other, blocks much less.
 const BLOCKS: usize = 24;
-/// Resampled windows.
+/// The number of resampled windows.
 const SAMPLES: u32 = 1_000;
 
-/// How sure it is, from 0 to 1, that requests like these cost less in `new` than `share` of what they cost in `old`.
-/// Requests are compared one by one, at the same place in both. Blocks of neighbours are drawn again and again with
-/// replacement (bootstrap); the answer is the share of draws in which the difference holds. `None` for fewer requests than
-/// two a block. O(n + draws).
+/// How sure it is, from 0 to 1, that requests like these cost less in `new` than `share` of their cost in `old`. Both hold
+/// the same requests in the same order. This is a block bootstrap: blocks of neighbours are drawn with replacement, and the
+/// result is the share of draws in which the difference holds. `None` for fewer than two requests a block. O(n + draws).
 pub fn confidence(old: &[f64], new: &[f64], share: f64) -> Option<f64> {
     let n = old.len().min(new.len());
     if n < 2 * BLOCKS {

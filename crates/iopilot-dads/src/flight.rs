@@ -1,6 +1,7 @@
 //! [`fly`]: the autopilot on a simulated disk, in virtual time.
 
-use crate::pilot::{Check, Pilot, PilotConfig};
+use crate::check::Check;
+use crate::pilot::{Pilot, PilotConfig};
 use iopilot_block::Nanos;
 use iopilot_device::Device;
 use iopilot_sim::{Machine, RunOptions, RunReport, Session, SimError, begin};
@@ -10,9 +11,9 @@ use iopilot_workload::Workload;
 /// How to fly.
 #[derive(Clone, Debug)]
 pub struct FlightPlan {
-    /// What the pilot is told.
+    /// The settings of the pilot.
     pub pilot: PilotConfig,
-    /// From one check to the next.
+    /// The time from one check to the next.
     pub interval: Nanos,
     /// Seed of all random choices.
     pub seed: u64,
@@ -23,41 +24,42 @@ pub struct FlightPlan {
 pub struct Flight {
     /// Every check, in order.
     pub checks: Vec<Check>,
-    /// How long changes of scheduler took in all, draining included.
+    /// The total time of all changes of scheduler, draining included.
     pub changing: Nanos,
-    /// What the disk did, with the pilot at the controls.
+    /// The results of the run, with the pilot in control.
     pub report: RunReport,
 }
 
-/// Runs `workload` on `machine` with the autopilot: every interval it tries its candidates on what completed in it, and
-/// changes the scheduler where that pays. The model is the machine's own device. `told` sees each check as it is made.
+/// Runs `workload` on `machine` with the autopilot. After each interval the autopilot tries its candidates on the requests
+/// that completed in it, and changes the scheduler if that pays. The model is the machine's own device. `on_check` gets each
+/// check as it is made.
 ///
 /// # Errors
-/// Where the plan or the workload do not fit the machine, a run gets stuck, or `told` fails.
+/// Where the plan or the workload do not fit the machine, a run gets stuck, or `on_check` fails.
 pub fn fly<E: From<SimError>>(
     machine: &Machine,
     workload: &Workload,
     plan: &FlightPlan,
-    told: impl FnMut(&Check) -> Result<(), E>,
+    on_check: impl FnMut(&Check) -> Result<(), E>,
 ) -> Result<Flight, E> {
     let config = machine.run_config(&RunOptions { seed: plan.seed, log: true });
     let pilot = Pilot::new(plan.pilot.clone(), machine.device(), &config).map_err(SimError::from)?;
     let session = begin(machine, workload, pilot.current(), &config)?;
-    fly_session(session, pilot, plan.interval, |_, _| (), told)
+    fly_session(session, pilot, plan.interval, |_, _| (), on_check)
 }
 
-/// Flies over a run that has not begun, whose log is kept ([`iopilot_sim::RunConfig::log`]) and whose scheduler is the
-/// pilot's. Before each check `learn` sees the device and the model that candidates are tried on, so that the one can
-/// learn from the other; `told` sees each check as it is made.
+/// Runs `session` with the autopilot. The session must not have begun, must keep its log ([`iopilot_sim::RunConfig::log`])
+/// and must use the pilot's scheduler. Before each check `learn` gets the device and the model that candidates are tried on,
+/// so that the model can learn from the device. `on_check` gets each check as it is made.
 ///
 /// # Errors
-/// Where the run gets stuck, or `told` fails.
+/// Where the run gets stuck, or `on_check` fails.
 pub fn fly_session<S, D, M, E>(
     mut session: Session<S, D>,
     mut pilot: Pilot<M>,
     interval: Nanos,
     mut learn: impl FnMut(&mut D, &mut M),
-    mut told: impl FnMut(&Check) -> Result<(), E>,
+    mut on_check: impl FnMut(&Check) -> Result<(), E>,
 ) -> Result<Flight, E>
 where
     S: Source,
@@ -76,11 +78,11 @@ where
             }
             changing += took;
         }
-        // The rest of a change belongs to it: what completes in it says nothing of either scheduler.
+        // Requests that complete during a change say nothing about either scheduler.
         if !session.is_switching() {
             window.sort_by_key(|record| record.arrival);
             let check = pilot.check(&window, session.outstanding(), now)?;
-            told(&check)?;
+            on_check(&check)?;
             window.clear();
             if check.acts() {
                 pending = session.outstanding();

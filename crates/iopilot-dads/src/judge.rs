@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 /// When to change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rule {
-    /// By what share of the present cost a candidate, with the cost of the change, must be better.
+    /// How much better a candidate must be after paying for the change, as a share of the present cost.
     pub margin: f64,
-    /// So many changes in a row pin the default.
+    /// This many changes in a row pin the default.
     pub changes_in_a_row: u32,
-    /// So many checks in a row that would not change release it.
+    /// This many checks in a row that would not change release it.
     pub quiet_checks: u32,
-    /// How sure the gain must be, from 0 to 1; `None` asks nothing.
+    /// How sure the gain must be, from 0 to 1; `None` for no such condition.
     pub confidence: Option<f64>,
-    /// By what share predicted and measured cost may differ for a change to be made; `None` asks nothing.
+    /// The largest error of the predicted cost that allows a change, as a share; `None` for no such condition.
     pub max_error: Option<f64>,
 }
 
@@ -23,13 +23,13 @@ impl Rule {
     pub const THESIS: Self =
         Self { margin: 0.05, changes_in_a_row: 5, quiet_checks: 7, confidence: None, max_error: None };
 
-    /// The same, and a change only where the gain is 95 % sure and the model has been right to 20 %.
+    /// The thesis' rule with two more conditions: the gain is 95 % sure, and the model's error is at most 20 %.
     pub const GUARDED: Self = Self { confidence: Some(0.95), max_error: Some(0.20), ..Self::THESIS };
 }
 
-/// What is known at a check.
+/// The facts that a decision is based on.
 pub struct Situation<'a> {
-    /// What each candidate would have cost; less is better.
+    /// The cost of each candidate; less is better.
     pub costs: &'a [f64],
     /// The one in use.
     pub current: usize,
@@ -37,9 +37,9 @@ pub struct Situation<'a> {
     pub default: usize,
     /// What a change would add to the cost.
     pub change: f64,
-    /// How sure it is that a candidate costs less than `1 - margin` of the present; asked only where the rule does.
+    /// How sure it is that a candidate costs less than `1 - margin` of the present cost. Called only if the rule needs it.
     pub confidence: &'a dyn Fn(usize) -> Option<f64>,
-    /// By what share of the measured cost the predicted one of the present scheduler is off.
+    /// The error of the predicted cost of the scheduler in use, as a share of the measured cost.
     pub error: Option<f64>,
 }
 
@@ -49,11 +49,11 @@ pub struct Situation<'a> {
 pub enum Reason {
     /// Nothing was served: there is nothing to compare.
     Idle,
-    /// Processes came or went: half of one load and half of another tells of neither.
+    /// Processes started or exited: a window with parts of two loads represents neither.
     Unsettled,
     /// No candidate is better.
     Best,
-    /// One is better, but not by the margin and the cost of the change.
+    /// A candidate is better, but by less than the margin and the cost of the change.
     TooSmall {
         /// By what share of the present cost it is better, before the change is paid for.
         gain: f64,
@@ -65,33 +65,33 @@ pub enum Reason {
         /// How sure that is; `None` where there were too few requests to tell.
         confidence: Option<f64>,
     },
-    /// The model's times are not those measured: it is not trusted.
+    /// The model's times differ from the measured ones: it is not trusted.
     ModelOff {
         /// By what share.
         error: Option<f64>,
     },
-    /// It is better by more than the margin and the cost of the change.
+    /// A candidate is better by more than the margin and the cost of the change.
     Better {
         /// By what share.
         gain: f64,
     },
     /// The change before made things worse than they would have been: it is taken back.
     Undelivered {
-        /// By what share it was to be better.
+        /// The predicted gain, as a share.
         promised: f64,
-        /// By what share it was.
+        /// The measured gain, as a share.
         measured: f64,
     },
-    /// The scheduler in use costs more than twice what it would if it began: it is put in place anew.
+    /// The scheduler in use has degraded: it costs more than twice its own trial. It is reinstalled.
     Astray {
-        /// How many times as much.
+        /// How many times its trial's cost.
         times: f64,
     },
     /// Schedulers were changed too often in a row.
     TooManyChanges,
     /// The default is pinned.
     Pinned {
-        /// So many checks in a row that would not change are wanted still.
+        /// How many more checks in a row that would not change it takes.
         left: u32,
     },
 }
@@ -115,13 +115,13 @@ pub enum Decision {
 pub struct Judge {
     rule: Rule,
     limiter: Limiter,
-    /// While the default is pinned: what would be in use. The thesis' virtual disks go on exchanging their schedulers
-    /// (GF 4.4.3), so that one which stays the better predicts no change.
+    /// The candidate that would be in use if the default were not pinned. The thesis' virtual disks go on changing their
+    /// schedulers (GF 4.4.3), so a candidate that stays the best predicts no further change.
     would_be: Option<usize>,
 }
 
 impl Judge {
-    /// Before the first check.
+    /// A judge before its first check.
     pub fn new(rule: Rule) -> Self {
         Self { rule, limiter: Limiter::new(rule.changes_in_a_row, rule.quiet_checks), would_be: None }
     }
@@ -131,8 +131,8 @@ impl Judge {
         &self.rule
     }
 
-    /// Decides: a change where `cost + change < (1 - margin) · present cost`, and the limits allow it. Of equals the first
-    /// candidate is best. A check without requests counts for nothing.
+    /// Decides to change if `cost + change < (1 - margin) · present cost` and the limits allow it. Of equal candidates the
+    /// first is best. A check without requests does not count.
     pub fn check(&mut self, situation: &Situation<'_>) -> Decision {
         let Some(&present) = situation.costs.get(situation.current).filter(|cost| **cost > 0.0) else {
             return Decision::Keep(Reason::Idle);
@@ -158,7 +158,7 @@ impl Judge {
             },
             Limit::Pin if situation.default == situation.current => Decision::Keep(Reason::TooManyChanges),
             Limit::Pin => Decision::Change { to: situation.default, reason: Reason::TooManyChanges },
-            // Something else than the default may be in use: another hand, or a change that failed.
+            // Another scheduler than the default may be in use: somebody else changed it, or a change failed.
             Limit::Pinned { left } if situation.default != situation.current => {
                 Decision::Change { to: situation.default, reason: Reason::Pinned { left } }
             }
@@ -166,7 +166,7 @@ impl Judge {
         }
     }
 
-    /// Whether the rule would change to `best`, apart from how often it has; and why, or why not.
+    /// Whether the rule, without its limit on changes in a row, would change to `best`; and why or why not.
     fn wish(&self, situation: &Situation<'_>, best: usize, present: f64) -> Result<Reason, Reason> {
         let cost = situation.costs[best];
         let gain = 1.0 - cost / present;

@@ -1,34 +1,36 @@
-//! DADS, the dynamic and automatic disk scheduler (GF chapter 4): it collects the requests of the last seconds, simulates
-//! every candidate on them with their dependencies and think times, and decides whether another scheduler is worth the
-//! change.
+//! DADS, the dynamic and automatic disk scheduler (GF chapter 4). It collects the requests of the last seconds and
+//! simulates every candidate on them, with their dependencies and think times. Then it decides whether another scheduler
+//! is worth the change.
 //!
-//! Everything here is a pure state machine: who drives it — [`fly`] in virtual time, a daemon in real time — hands over
-//! records, costs and times, and carries out what is decided.
+//! Everything here is a pure state machine. The caller — [`fly`] in virtual time, a daemon in real time — passes in
+//! records, costs and times, and carries out the decisions.
 
-mod astray;
 mod candidates;
 mod change_cost;
+mod check;
 mod confidence;
+mod degradation;
+mod explanation;
+mod extended;
 mod flight;
-mod habits;
 mod judge;
-mod lasting;
 mod limiter;
 mod objective;
 mod oracle;
+mod pattern;
+mod pattern_source;
 mod pilot;
 mod rig;
-mod rounds;
-mod steady;
-mod words;
+mod smoothed_costs;
 
 pub use candidates::parse_candidates;
 pub use change_cost::ChangeCost;
+pub use check::{CandidateCost, Check};
 pub use confidence::confidence;
 pub use flight::{Flight, FlightPlan, fly, fly_session};
 pub use judge::{Decision, Judge, Reason, Rule, Situation};
 pub use limiter::{Limit, Limiter};
 pub use objective::Objective;
 pub use oracle::oracle;
-pub use pilot::{CandidateCost, Check, Pilot, PilotConfig};
+pub use pilot::{Pilot, PilotConfig};
 pub use rig::{Rig, Trial};

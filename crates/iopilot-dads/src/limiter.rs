@@ -3,19 +3,19 @@
 /// Whether changes are allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// They are.
+    /// Changes are allowed.
     Free,
     /// There were too many in a row: the default is put in place, and stays.
     Pin,
-    /// The default stays, while simulation goes on.
+    /// The default stays; simulation goes on.
     Pinned {
         /// How many more checks in a row that would not change it takes until changes are allowed again.
         left: u32,
     },
 }
 
-/// Counts changes in a row: after so many the administrator's default is pinned, until so many checks in a row would not
-/// have changed anything.
+/// Counts changes in a row. Too many pin the administrator's default, until enough checks in a row would not have changed
+/// the scheduler.
 #[derive(Clone, Copy, Debug)]
 pub struct Limiter {
     changes: u32,
@@ -31,7 +31,8 @@ impl Limiter {
         Self { changes: changes.max(1), quiet, in_a_row: 0, pinned: None }
     }
 
-    /// A check that would change the scheduler, or would not. Says whether it may; a release holds from the next check on.
+    /// Counts a check that would change the scheduler, or would not. Returns whether it may; a release holds from the next
+    /// check on.
     pub fn check(&mut self, would_change: bool) -> Limit {
         if let Some(quiet) = &mut self.pinned {
             *quiet = if would_change { 0 } else { *quiet + 1 };

@@ -12,8 +12,8 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Objective {
-    /// The thesis' total service time (GF 4.2): the sum, over the requests, of the time from the insertion into the
-    /// scheduler's queue to the completion. Waiting is part of it, so it tells where a scheduler idles.
+    /// The thesis' total service time (GF 4.2): the sum of the times from insertion into the scheduler's queue to completion.
+    /// Waiting is part of it, so idling of a scheduler shows.
     #[default]
     ServiceTime,
     /// The time the disk is busy with the requests.
@@ -33,7 +33,7 @@ impl Objective {
     /// All of them, by name.
     pub const NAMES: [&'static str; 6] = ["service-time", "busy-time", "p99", "throughput", "fairness", "blocked-time"];
 
-    /// What `report` costs by this objective; less is better.
+    /// The cost of `report` by this objective; less is better.
     pub fn cost(self, report: &RunReport) -> f64 {
         match self {
             Self::BusyTime => report.utilization * report.elapsed_s,
@@ -48,8 +48,8 @@ impl Objective {
         }
     }
 
-    /// What `records`, in order of arrival, did cost by this objective, where they tell: the times of issue and completion
-    /// that were measured. O(n log n).
+    /// The measured cost of `records`, in order of arrival, by this objective. `None` if a record lacks a time that the
+    /// objective needs. O(n log n).
     pub fn measured(self, records: &[TraceRecord]) -> Option<f64> {
         let spans = || records.iter().filter_map(|r| Some((r, r.completion?)));
         let start = records.first()?.arrival;
@@ -87,25 +87,25 @@ impl Objective {
         }
     }
 
-    /// The part of the cost that one request stands for, in seconds, where the cost is a sum over requests.
+    /// The part of the cost that one request causes, in seconds; `None` if the cost is not a sum over requests.
     pub fn share(self, outcome: &RequestOutcome) -> Option<f64> {
         match self {
             Self::BusyTime => Some(outcome.service.as_secs_f64()),
             Self::BlockedTime => Some(weight(outcome.criticality) * outcome.response.as_secs_f64()),
-            // Those of the slowest decide; of the others, the response times are the nearest there is to a share.
+            // For P99 and throughput the response time is only the nearest thing to a share.
             Self::ServiceTime | Self::P99 | Self::Throughput => Some(outcome.response.as_secs_f64()),
             Self::Fairness => None,
         }
     }
 
-    /// Whether the cost is a time of the disk's or of processes', to which the time of a change can be added.
+    /// Whether the cost is a time of the disk or of processes, so that the time of a change can be added.
     pub fn is_time(self) -> bool {
         matches!(self, Self::BusyTime | Self::ServiceTime | Self::BlockedTime | Self::Throughput)
     }
 }
 
-/// How much of a response somebody waits (Ganger 3.1): all of it, some of it, none. What is time-limited holds its
-/// process up where it is late only; how often that is depends on think times, of which half is the middle.
+/// The share of a response for which somebody waits (Ganger 3.1). A time-limited request delays its process only if it is
+/// late. How often it is depends on think times; one half is the middle.
 fn weight(criticality: Criticality) -> f64 {
     match criticality {
         Criticality::TimeCritical => 1.0,

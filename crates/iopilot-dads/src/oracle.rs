@@ -1,4 +1,4 @@
-//! [`oracle`]: the best that choosing once an interval could have come to, or nearly.
+//! [`oracle`]: a greedy estimate of the best that choosing a scheduler once an interval can achieve.
 
 use iopilot_block::{InputError, Nanos};
 use iopilot_sched::SchedulerSpec;
@@ -7,10 +7,10 @@ use iopilot_workload::Workload;
 use rayon::prelude::*;
 use std::cmp::Reverse;
 
-/// Runs `workload` with foresight: at the start of each interval every candidate is tried from the very state of that
-/// moment, and the one that completes most requests in the interval goes on; of those, the one whose requests waited
-/// least. Its changes cost no time but the draining. Greedy, so not a bound: what is best for an interval need not be best
-/// for the whole. Returns what it came to, and the scheduler of each interval.
+/// Runs `workload` with foresight. At the start of each interval every candidate is tried from the exact state of that
+/// moment. The one that completes most requests in the interval goes on; of equals, the one whose requests waited least.
+/// Changes take no time except for draining. The method is greedy, so it gives no bound: the best choice for an interval
+/// need not be the best for the whole run. Returns the report and the scheduler of each interval.
 ///
 /// # Errors
 /// Where a setting is not accepted, the workload does not fit the disk, or a run gets stuck.
@@ -25,7 +25,7 @@ pub fn oracle(
     config.host.switch_us = 0.0;
     let mut choices = Vec::new();
     let mut now = Nanos::ZERO;
-    // Before the first interval every scheduler is at its start: nothing is drained to choose it.
+    // Before the first interval nothing has to be drained.
     let mut starts = Vec::new();
     for candidate in candidates {
         starts.push(begin(machine, workload, candidate, &config)?);
@@ -43,7 +43,7 @@ pub fn oracle(
             })
             .collect();
         let tried = tried.into_iter().collect::<Result<Vec<_>, _>>()?;
-        // Of equals the first.
+        // Of equals, the first wins.
         let best = tried.into_iter().reduce(|a, b| if b.0 < a.0 { b } else { a });
         let Some((_, session, going)) = best else {
             return Err(InputError::new("candidates", "", "at least one scheduler").into());

@@ -1,6 +1,6 @@
 //! [`Rig`]: the virtual disk on which the candidates are tried.
 
-use crate::lasting::Lasting;
+use crate::extended::ExtendedTrial;
 use crate::objective::Objective;
 use iopilot_block::{InputError, Nanos, ProcessId};
 use iopilot_device::Device;
@@ -13,54 +13,53 @@ use rayon::prelude::*;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-/// The virtual disk, which every candidate starts on as the scheduler in use left it at the last check: what its cache
-/// holds and where its arm stands carry over, alike for all.
+/// The virtual disk. Every candidate starts on it as the scheduler in use left it at the last check: with the same cache
+/// content and the same arm position.
 ///
-/// Processes that had exited by the end of the window exit in the trial, too: schedulers that idle for a process heed it.
-/// The others live on.
+/// Processes that had exited by the end of the window exit in the trial, too, since schedulers stop idling for them. The
+/// others live on.
 ///
-/// Candidates start afresh each time. Letting them keep what they learned would not be nearer to the truth: between two
-/// windows each would see its processes stop until the last of them is through, and bfq would draw conclusions from that
-/// for good.
+/// Candidates start with nothing learned each time. Keeping what they learned would not be more accurate. Between two
+/// windows a candidate would see its processes stop until the last of them has finished, and bfq would remember that.
 #[derive(Clone, Debug)]
 pub struct Rig<D> {
     device: D,
     config: RunConfig,
-    /// How far the device is in virtual time, which does not go back.
+    /// The virtual time of the device; it never goes back.
     clock: Nanos,
     /// When the last request tried so far completed on the real disk.
     last_completion: Nanos,
-    /// See [`Rig::lasting`].
+    /// See [`Rig::with_min_requests`].
     least: u64,
-    /// What was tried at the last check, where a trial lasts.
+    /// The requests of the last window, kept for extended trials.
     before: Vec<TraceRecord>,
-    way: Way,
-    /// When the last window began; so many of its requests are of before processes came, and were not tried.
+    mode: TrialMode,
+    /// When the part of the last window that was tried began, and how many of its requests are older and were left out.
     since: Nanos,
     left_out: usize,
 }
 
-/// How a window was tried.
+/// How a window is tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
-    /// Its processes went on as they did.
-    Lasting,
-    /// As it was: it is long enough.
-    Once,
-    /// As it was, though it is short: processes came or went in it.
-    CutShort,
+pub(crate) enum TrialMode {
+    /// Its processes go on as they did ([`ExtendedTrial`]).
+    Extended,
+    /// It is replayed once: it has enough requests.
+    Replay,
+    /// It is replayed once, though it is short: processes came or went in it.
+    ShortReplay,
 }
 
-/// A candidate on the requests of a window.
+/// The result of a candidate on the requests of a window.
 #[derive(Clone, Debug)]
 pub struct Trial {
     /// What happened.
     pub report: RunReport,
-    /// What that costs by the objective.
+    /// Its cost by the objective.
     pub cost: f64,
     /// The parts of the cost, in the same order for all candidates; `None` where it is not a sum.
     pub shares: Option<Vec<f64>>,
-    /// How long once through the window took, in seconds.
+    /// How long one round of the window took, in seconds.
     pub window_s: f64,
 }
 
@@ -78,51 +77,51 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
             last_completion: Nanos::ZERO,
             least: 0,
             before: Vec::new(),
-            way: Way::Once,
+            mode: TrialMode::Replay,
             since: Nanos::ZERO,
             left_out: 0,
         }
     }
 
-    /// A trial has `least` requests at least: in a window with fewer the processes go on as they did, and what is counted is
-    /// the second half. Where processes came early in a window, what follows is tried so; where they came later or went, the
-    /// window is tried once all the same.
+    /// Makes trials at least `least` requests long. In a shorter window the processes go on as they did, and the second half
+    /// of the trial counts. If processes started in the first half of the window, the part after that is tried so. If they
+    /// started later, or exited, the window is replayed once.
     #[must_use]
-    pub fn lasting(self, least: u64) -> Self {
+    pub fn with_min_requests(self, least: u64) -> Self {
         Self { least, ..self }
     }
 
     /// How the last window was tried.
-    pub(crate) fn way(&self) -> Way {
-        self.way
+    pub(crate) fn mode(&self) -> TrialMode {
+        self.mode
     }
 
-    /// What `records`, those of the last window, did cost: what is to be compared with what trials of it cost. Where they were tried
-    /// once, a request that had come before the window counts from its begin.
+    /// The measured cost of `records`, the last window, to be compared with the cost of its trials. If the window was replayed
+    /// once, a request that arrived before it counts from the start of the window.
     pub(crate) fn measured(&self, records: &[TraceRecord], objective: Objective) -> Option<f64> {
-        match self.way {
-            Way::Lasting => objective.measured(&records[self.left_out.min(records.len())..]),
-            Way::Once | Way::CutShort => objective.measured(&from_zero(records, self.since)),
+        match self.mode {
+            TrialMode::Extended => objective.measured(&records[self.left_out.min(records.len())..]),
+            TrialMode::Replay | TrialMode::ShortReplay => objective.measured(&from_zero(records, self.since)),
         }
     }
 
-    /// The disk as it is, to learn in place: its cache and its arm stay as they are.
+    /// The virtual disk, to learn in place; its cache and its arm position stay.
     pub fn device_mut(&mut self) -> &mut D {
         &mut self.device
     }
 
-    /// Another disk takes the place of the present one; it has served nothing yet.
+    /// Replaces the virtual disk by one that has served nothing yet.
     pub fn replace(&mut self, device: D) {
         (self.device, self.clock) = (device, Nanos::ZERO);
     }
 
-    /// Tries each candidate on `records`, in order of arrival, with `pending` requests under way after them: processes wait
-    /// for what they waited for, and think as long as they thought (GF 4.3.3 and 4.4.1). In parallel on rayon's threads; the
-    /// result does not depend on their number.
+    /// Tries each candidate on `records`, in order of arrival, with `pending` requests under way after them. Processes wait
+    /// for what they waited for, and think as long as they thought (GF 4.3.3 and 4.4.1). Runs in parallel on rayon's threads;
+    /// the result does not depend on their number.
     ///
     /// # Errors
-    /// Where the records do not tell what depends on what, a setting is not accepted, or a run gets stuck. The rig is as
-    /// before then.
+    /// Where the dependencies of the records cannot be inferred, a setting is not accepted, or a run gets stuck. The virtual
+    /// disk is then as before.
     pub fn try_all(
         &mut self,
         records: &[TraceRecord],
@@ -132,11 +131,11 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
         objective: Objective,
     ) -> Result<Vec<Trial>, SimError> {
         let Some(first) = records.first() else {
-            self.way = Way::Once;
+            self.mode = TrialMode::Replay;
             return Ok(Vec::new());
         };
         let gone = ended(records);
-        // Between two windows the real disk may have been idle; so is the virtual one then.
+        // If the real disk was idle between two windows, so is the virtual one.
         let start = self.clock + Nanos(first.arrival.0.saturating_sub(self.last_completion.0));
         let since = self.last_completion.max(first.arrival);
         let least = usize::try_from(self.least).unwrap_or(usize::MAX);
@@ -149,24 +148,24 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
             true => Cow::from(&self.before),
             false => Cow::from([&self.before, left_out].concat()),
         };
-        let lasting = match ended(rest).is_empty() {
-            true => Lasting::new(&before, rest, (self.since, pending), self.least, self.device.capacity())?,
+        let extended = match ended(rest).is_empty() {
+            true => ExtendedTrial::new(&before, rest, (self.since, pending), self.least, self.device.capacity())?,
             false => None,
         };
-        if lasting.is_none() {
+        if extended.is_none() {
             (self.left_out, self.since) = (0, since);
         }
-        self.way = match &lasting {
-            Some(_) => Way::Lasting,
-            None if self.least <= records.len() as u64 => Way::Once,
-            None => Way::CutShort,
+        self.mode = match &extended {
+            Some(_) => TrialMode::Extended,
+            None if self.least <= records.len() as u64 => TrialMode::Replay,
+            None => TrialMode::ShortReplay,
         };
-        let runs: Vec<Tried<D>> = match lasting {
-            Some(lasting) => {
-                let trial = |c| lasting.trial(self.device.clone(), c, &self.config, start, objective);
+        let runs: Vec<Tried<D>> = match extended {
+            Some(extended) => {
+                let trial = |c| extended.trial(self.device.clone(), c, &self.config, start, objective);
                 candidates.par_iter().map(trial).collect()
             }
-            None => self.once(records, since, candidates, &gone, start, objective)?,
+            None => self.replay(records, since, candidates, &gone, start, objective)?,
         };
         let runs = runs.into_iter().collect::<Result<Vec<_>, _>>()?;
         let mut trials = Vec::with_capacity(runs.len());
@@ -183,8 +182,8 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
         Ok(trials)
     }
 
-    /// Tries each candidate once on `records`, a window that began at `since`.
-    fn once(
+    /// Replays `records`, a window that began at `since`, once for each candidate.
+    fn replay(
         &self,
         records: &[TraceRecord],
         since: Nanos,
@@ -193,7 +192,7 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
         start: Nanos,
         objective: Objective,
     ) -> Result<Vec<Tried<D>>, SimError> {
-        // What was in the queue when the window began is so in the trial.
+        // Requests that were queued when the window began are queued at the start of the trial.
         let records = from_zero(records, since);
         let dependencies = infer(&records, &InferOptions::default())
             .map_err(|e| InputError::new("requests", e.to_string(), "requests that tell what they waited for"))?;
@@ -215,8 +214,8 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
     }
 }
 
-/// From when on a window, which began at `since`, shows one load: from its begin, or, where processes came in its first half, from
-/// when the last of them came. And how many of its requests are older.
+/// From when on a window that began at `since` shows one load: from its start, or, if processes started in its first half,
+/// from the last such start. Returns how many of its requests are older, and that time.
 fn settled(records: &[TraceRecord], since: Nanos) -> (usize, Nanos) {
     let came = records.iter().filter_map(|r| r.process_start).filter(|&start| start > since).max();
     let until = records.iter().filter_map(|r| r.completion).max();
@@ -228,11 +227,11 @@ fn settled(records: &[TraceRecord], since: Nanos) -> (usize, Nanos) {
     }
 }
 
-/// The processes of which it is known that they have exited: whoever started them went on, with another process or by
-/// itself, after all that they did.
+/// The processes that are known to have exited: after their last completion, their parent started another process or issued
+/// a request itself.
 fn ended(records: &[TraceRecord]) -> HashSet<ProcessId> {
     let mut last: HashMap<ProcessId, (ProcessId, Nanos)> = HashMap::new();
-    // When each process last started another, or issued something.
+    // When each process last started another, or issued a request.
     let mut went_on: HashMap<ProcessId, Nanos> = HashMap::new();
     for record in records {
         let Some(process) = record.process else { continue };
@@ -252,7 +251,7 @@ fn ended(records: &[TraceRecord]) -> HashSet<ProcessId> {
     last.iter().filter(over).map(|(process, _)| *process).collect()
 }
 
-/// `records` as if `start` were the beginning of time, and nothing had come before it.
+/// `records` with times relative to `start`; earlier times become zero.
 fn from_zero(records: &[TraceRecord], start: Nanos) -> Vec<TraceRecord> {
     let at = |time: Nanos| Nanos(time.0.saturating_sub(start.0));
     let moved = |r: &TraceRecord| TraceRecord {
@@ -260,14 +259,14 @@ fn from_zero(records: &[TraceRecord], start: Nanos) -> Vec<TraceRecord> {
         inserted: r.inserted.map(at),
         issue: r.issue.map(at),
         completion: r.completion.map(at),
-        // Of processes that are older, all that matters is that they are.
+        // How much older a process is does not matter.
         process_start: r.process_start.map(at),
         ..r.clone()
     };
     records.iter().map(moved).collect()
 }
 
-/// A source that begins later.
+/// A source that starts later.
 struct Delayed<S> {
     source: S,
     by: Nanos,
@@ -311,7 +310,7 @@ mod tests {
     #[test]
     fn an_idle_disk_is_not_unsettled() {
         let disk = iopilot_device::ConstantDevice::simple(1 << 20, 1, Nanos::from_millis(1), 0.0);
-        let mut rig = Rig::new(disk, &RunConfig::default()).lasting(8000);
+        let mut rig = Rig::new(disk, &RunConfig::default()).with_min_requests(8000);
         let candidates = [SchedulerSpec::parse("none").unwrap()];
         let record = |process, arrival, born| TraceRecord {
             process: Some(ProcessId(process)),
@@ -321,9 +320,9 @@ mod tests {
         };
         let records = [record(6, 5, None), record(7, 40, Some(Nanos(39)))];
         rig.try_all(&records, 0, &candidates, 0, Objective::ServiceTime).unwrap();
-        assert_eq!(rig.way(), Way::CutShort, "a process came");
+        assert_eq!(rig.mode(), TrialMode::ShortReplay, "a process came");
         rig.try_all(&[], 0, &candidates, 0, Objective::ServiceTime).unwrap();
-        assert_eq!(rig.way(), Way::Once);
+        assert_eq!(rig.mode(), TrialMode::Replay);
     }
 
     #[test]

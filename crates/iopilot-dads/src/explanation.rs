@@ -1,11 +1,11 @@
-//! [`words`]: a decision as a sentence.
+//! [`explain`]: a decision as a sentence.
 
 use crate::judge::Reason;
 use crate::objective::Objective;
 use iopilot_block::Nanos;
 
-/// The decision in plain words.
-pub(crate) fn words(reason: &Reason, from: &str, to: &str, objective: Objective, change: Nanos) -> String {
+/// The decision as a sentence for a person.
+pub(crate) fn explain(reason: &Reason, from: &str, to: &str, objective: Objective, change: Nanos) -> String {
     let percent = |share: f64| format!("{:.1} %", 100.0 * share);
     let what = match objective {
         Objective::ServiceTime => "the time that requests take",

@@ -1,9 +1,9 @@
-//! [`Lasting`]: a window whose processes go on as they did, until a trial is long enough.
+//! [`ExtendedTrial`]: a short window whose processes go on as they did, until the trial is long enough.
 
-use crate::habits::{Habits, Told};
 use crate::objective::Objective;
+use crate::pattern::{KnownRequests, WindowPattern};
+use crate::pattern_source::PatternSource;
 use crate::rig::{Trial, Tried};
-use crate::rounds::Rounds;
 use iopilot_block::{InputError, Nanos, ProcessId};
 use iopilot_device::Device;
 use iopilot_sched::SchedulerSpec;
@@ -11,42 +11,46 @@ use iopilot_sim::{RequestOutcome, RunConfig, Session};
 use iopilot_trace::{InferOptions, TraceRecord, infer};
 use std::collections::BTreeMap;
 
-/// A window is repeated so often at most.
-const MOST: u64 = 64;
-/// Between two looks at how far a trial is.
+/// The most times that a window is repeated.
+const MAX_ROUNDS: u64 = 64;
+/// The virtual time between two looks at the progress of a trial.
 const LOOK: Nanos = Nanos::from_millis(50);
-/// A trial that has not served enough by then ends all the same.
-const LONGEST: Nanos = Nanos::from_secs(600);
-/// A trial that has served so many times what it should ends all the same.
-const MANY: u64 = 8;
-/// Each half of a trial is so many times as long as the window: all processes have their turn.
+/// A trial ends after this time, even with too few requests.
+const MAX_TIME: Nanos = Nanos::from_secs(600);
+/// A trial ends when it has served this many times its requests, even if it is shorter than [`SPANS`].
+const MAX_OVERSHOOT: u64 = 8;
+/// Each half of a trial lasts this many windows, so that every process gets its turn.
 const SPANS: u64 = 2;
-/// Into so many parts the cost is cut to tell how sure it is.
+/// The number of parts of the cost, from which the confidence is estimated.
 const PARTS: usize = 96;
 
-/// A window as a habit: streams go on where they ended, others a little apart, each process after a pause as it made before,
-/// at its own pace and without end. All processes are at work during all of a trial, as they were in the window.
+/// A window that a trial repeats. Streams go on where they ended, other processes a little further on. Each process keeps
+/// its own pace and its own pause between two rounds. All processes are at work during the whole trial, as they were in the
+/// window.
 ///
-/// A scheduler that has just been put in place is not what it will be: `bfq` finds out in a second or two for whom to idle.
-/// Some windows are over before. So the second half of a trial is what counts.
+/// A scheduler that has just been installed has yet to adapt: `bfq` takes a second or two to find out for whom to idle.
+/// Some windows are over before that. So only the second half of a trial counts.
 #[derive(Clone, Debug)]
-pub(crate) struct Lasting<'a> {
+pub(crate) struct ExtendedTrial<'a> {
     window: &'a [TraceRecord],
-    habits: Habits,
-    /// Of each record, whether nobody waits for it.
+    pattern: WindowPattern,
+    /// For each record, whether nobody waits for it.
     background: Vec<bool>,
-    /// So many requests make a trial.
+    /// How many requests make a trial.
     requests: u64,
 }
 
-impl<'a> Lasting<'a> {
-    /// `window`, in order of arrival, tried for `least` requests on a disk of `capacity` sectors. `before` is what was served
-    /// before it, which tells what its first requests waited for; it began at `since`, and `pending` requests are under way at its
-    /// end. `None` where that is no more than there
-    /// are, where processes came, or where it does not tell what belongs to which: then a trial is once through it. O(n log n).
+impl<'a> ExtendedTrial<'a> {
+    /// A trial of `window`, in order of arrival, for at least `least` requests on a disk of `capacity` sectors.
+    ///
+    /// The window began at `since`, and `pending` requests are under way at its end. `before` are the requests served before
+    /// it, which show what its first requests waited for. O(n log n).
+    ///
+    /// Returns `None` where the window has `least` requests already, where processes started in it, or where a record lacks
+    /// its process or completion. The caller then replays the window once.
     ///
     /// # Errors
-    /// Where the records do not tell what depends on what.
+    /// Where the dependencies of the records cannot be inferred.
     pub(crate) fn new(
         before: &[TraceRecord],
         window: &'a [TraceRecord],
@@ -54,28 +58,28 @@ impl<'a> Lasting<'a> {
         least: u64,
         capacity: u64,
     ) -> Result<Option<Self>, InputError> {
-        let tells = |r: &TraceRecord| {
+        let is_usable = |r: &TraceRecord| {
             r.process.is_some() && r.completion.is_some() && r.process_start.is_none_or(|start| start <= since)
         };
-        if least <= window.len() as u64 || !window.iter().all(tells) {
+        if least <= window.len() as u64 || !window.iter().all(is_usable) {
             return Ok(None);
         }
-        let known = before.iter().filter(|r| tells(r)).map(|r| (None, r));
+        let earlier = before.iter().filter(|r| is_usable(r)).map(|r| (None, r));
         let mut all: Vec<(Option<usize>, &TraceRecord)> =
-            known.chain(window.iter().enumerate().map(|(n, r)| (Some(n), r))).collect();
+            earlier.chain(window.iter().enumerate().map(|(n, r)| (Some(n), r))).collect();
         all.sort_by_key(|(_, r)| r.arrival);
         let (place, records): (Vec<_>, Vec<TraceRecord>) = all.into_iter().map(|(n, r)| (n, r.clone())).unzip();
         let dependencies = infer(&records, &InferOptions { families: false, ..InferOptions::default() })
             .map_err(|e| InputError::new("requests", e.to_string(), "requests that tell what they waited for"))?;
-        let told = Told { records: &records, dependencies: &dependencies, place: &place, since, pending };
-        let requests = least.min(MOST * window.len() as u64);
-        let habits = Habits::new(&told, capacity);
+        let known = KnownRequests { records: &records, dependencies: &dependencies, place: &place, since, pending };
+        let requests = least.min(MAX_ROUNDS * window.len() as u64);
+        let pattern = WindowPattern::new(&known, capacity);
         let mut background = vec![false; window.len()];
-        habits.in_background().for_each(|n| background[n] = true);
-        Ok(Some(Self { window, habits, background, requests }))
+        pattern.in_background().for_each(|n| background[n] = true);
+        Ok(Some(Self { window, pattern, background, requests }))
     }
 
-    /// Tries `candidate` on `device` from `start` on; the device and the time as they are then.
+    /// Tries `candidate` on `device` from `start` on. Returns the device and the time at the end, too.
     ///
     /// # Errors
     /// Where a setting is not accepted, or the run gets stuck.
@@ -87,19 +91,19 @@ impl<'a> Lasting<'a> {
         start: Nanos,
         objective: Objective,
     ) -> Tried<D> {
-        let mut session = Session::new(Rounds::new(&self.habits, start), device, candidate, config)?;
+        let mut session = Session::new(PatternSource::new(&self.pattern, start), device, candidate, config)?;
         let (mut at, mut half) = (start, None);
-        let long = Nanos(SPANS * self.habits.span.0);
+        let long = Nanos(SPANS * self.pattern.span.0);
         let over = |requests: u64, since: Nanos, at: Nanos, served: u64| {
-            served >= MANY * requests || (served >= requests && at >= since + long)
+            served >= MAX_OVERSHOOT * requests || (served >= requests && at >= since + long)
         };
         loop {
             at += LOOK;
             session.run_until(at)?;
             let served = session.completed();
             match half {
-                Some((half, _)) if at > start + LONGEST || over(self.requests, half, at, served) => break,
-                None if at > start + Nanos(LONGEST.0 / 2) || over(self.requests / 2, start, at, served) => {
+                Some((half, _)) if at > start + MAX_TIME || over(self.requests, half, at, served) => break,
+                None if at > start + Nanos(MAX_TIME.0 / 2) || over(self.requests / 2, start, at, served) => {
                     half = Some((at, session.source_mut().waited(at)));
                 }
                 _ => {}
@@ -109,41 +113,41 @@ impl<'a> Lasting<'a> {
         let end = at.max(session.now());
         let waited = session.source_mut().waited(end) - before;
         let issued = session.source_mut().end();
-        // The next trial finds the disk without requests of this one.
+        // The next trial must find the disk without requests of this one.
         session.run_until(Nanos::MAX)?;
         let clock = session.now();
         let (mut report, device) = session.finish();
         let outcomes = report.outcomes.take().unwrap_or_default();
-        let mut late: Vec<(usize, RequestOutcome)> =
+        let mut second: Vec<(usize, RequestOutcome)> =
             issued.into_iter().zip(outcomes).filter(|(_, outcome)| outcome.completion > half).collect();
-        late.sort_by_key(|(_, outcome)| outcome.completion);
-        let served = late.partition_point(|(_, outcome)| outcome.completion <= end);
-        let late = Late { lasting: self, waited, half, end, served, all: late };
-        let cost = late.cost(objective);
-        let trial = Trial { report, cost, shares: late.shares(objective, cost), window_s: late.window_s() };
+        second.sort_by_key(|(_, outcome)| outcome.completion);
+        let served = second.partition_point(|(_, outcome)| outcome.completion <= end);
+        let second = SecondHalf { trial: self, waited, half, end, served, all: second };
+        let cost = second.cost(objective);
+        let trial = Trial { report, cost, shares: second.shares(objective, cost), window_s: second.window_s() };
         Ok((trial, device, clock))
     }
 }
 
 /// The second half of a trial.
-struct Late<'a> {
-    lasting: &'a Lasting<'a>,
-    /// How long processes waited.
+struct SecondHalf<'a> {
+    trial: &'a ExtendedTrial<'a>,
+    /// How long processes waited in it, all together.
     waited: Nanos,
-    /// From when to when it lasted.
+    /// Its start and its end.
     half: Nanos,
     end: Nanos,
-    /// What was in the queue or the disk in that time, in order of completion, with its place in the window.
+    /// The requests in the queue or the disk during that time, in order of completion, each with its index in the window.
     all: Vec<(usize, RequestOutcome)>,
-    /// How many of them were complete at its end.
+    /// How many of them had completed by its end.
     served: usize,
 }
 
-impl Late<'_> {
-    /// How often the window was gone through, on average over the processes. One that did little in the window counts little,
-    /// as it was out of luck then, perhaps; and none counts as having been round more than four times as often as the usual.
+impl SecondHalf<'_> {
+    /// How many times the window was repeated: a weighted mean over the processes. A process with few requests in the window
+    /// weighs little, since it may just have been served badly there. No process counts for more than four times the median.
     fn rounds(&self) -> f64 {
-        let window = self.lasting.window;
+        let window = self.trial.window;
         let mut of_process: BTreeMap<Option<ProcessId>, (f64, f64)> = BTreeMap::new();
         window.iter().for_each(|r| of_process.entry(r.process).or_default().0 += 1.0);
         for (record, _) in &self.all[..self.served] {
@@ -159,27 +163,29 @@ impl Late<'_> {
         (sum / weights().sum::<f64>()).max(f64::EPSILON)
     }
 
-    /// What once through the window costs.
+    /// The cost of one round of the window.
     ///
-    /// Of what processes wait for, as long as it took in the window, shorter or longer as the processes waited less or more to
-    /// get on than they did then. With one request at a time that is the sum of the times that requests took; where a process
-    /// has several in the queue, or sleeps as no more are admitted, what holds it up is not how many it had.
+    /// Requests that processes wait for cost what they cost in the window, scaled by how much longer or shorter the processes
+    /// waited here. With one request at a time, that is the sum of the response times. A process with several requests in
+    /// the queue, or one that sleeps for a tag, is not held up by the sum of them.
     fn cost(&self, objective: Objective) -> f64 {
-        let window = self.lasting.window;
+        let window = self.trial.window;
         match objective {
             Objective::ServiceTime | Objective::BlockedTime => {
                 let background = self.in_background(objective);
-                let took: f64 = (window.iter().zip(&self.lasting.background))
+                let took: f64 = (window.iter().zip(&self.trial.background))
                     .filter(|(_, background)| !**background)
                     .filter_map(|(r, _)| self.share(objective, r, r.completion?.since(r.arrival)))
                     .sum();
-                let was = self.lasting.habits.waited.as_secs_f64();
+                let was = self.trial.pattern.waited.as_secs_f64();
                 let longer = if was > 0.0 { self.waited.as_secs_f64() / was } else { 0.0 };
                 (background + took * longer) / self.rounds()
             }
             Objective::BusyTime | Objective::Throughput | Objective::P99 | Objective::Fairness => {
-                let mut served: Vec<TraceRecord> =
-                    self.all[..self.served].iter().map(|(record, outcome)| became(outcome, &window[*record])).collect();
+                let mut served: Vec<TraceRecord> = self.all[..self.served]
+                    .iter()
+                    .map(|(record, outcome)| with_times(outcome, &window[*record]))
+                    .collect();
                 served.sort_by_key(|r| r.arrival);
                 let cost = objective.measured(&served).unwrap_or_default();
                 if objective.is_time() { cost / self.rounds() } else { cost }
@@ -187,21 +193,21 @@ impl Late<'_> {
         }
     }
 
-    /// What those cost that nobody waits for. What is still under way counts, too: nobody is better for not being served.
+    /// The cost of the requests that nobody waits for. Those still under way count, too: not serving them is no gain.
     fn in_background(&self, objective: Objective) -> f64 {
         let cost = |(record, outcome): &(usize, RequestOutcome)| {
             let arrival = Nanos(outcome.completion.0.saturating_sub(outcome.response.0));
             let response = outcome.completion.min(self.end).since(arrival.max(self.half));
-            self.share(objective, &self.lasting.window[*record], response)
+            self.share(objective, &self.trial.window[*record], response)
         };
-        self.all.iter().filter(|(record, _)| self.lasting.background[*record]).filter_map(cost).sum()
+        self.all.iter().filter(|(record, _)| self.trial.background[*record]).filter_map(cost).sum()
     }
 
     fn share(&self, objective: Objective, record: &TraceRecord, response: Nanos) -> Option<f64> {
         objective.share(&RequestOutcome { response, criticality: record.criticality(), ..RequestOutcome::default() })
     }
 
-    /// The parts of the cost, of equal numbers of requests one after the other; `None` where it is not a sum.
+    /// The cost in parts of equally many successive requests; `None` where the cost is not a sum.
     fn shares(&self, objective: Objective, cost: f64) -> Option<Vec<f64>> {
         objective.share(&RequestOutcome::default())?;
         let parts = PARTS.min(self.served);
@@ -213,14 +219,14 @@ impl Late<'_> {
         Some((0..parts).map(|n| cost * edge(n + 1).since(edge(n)).as_secs_f64() / all).collect())
     }
 
-    /// How long once through the window took, in seconds.
+    /// How long one round of the window took, in seconds.
     fn window_s(&self) -> f64 {
         self.end.since(self.half).as_secs_f64() / self.rounds()
     }
 }
 
 /// `record` with the times of `outcome`.
-fn became(outcome: &RequestOutcome, record: &TraceRecord) -> TraceRecord {
+fn with_times(outcome: &RequestOutcome, record: &TraceRecord) -> TraceRecord {
     let since = |span: Nanos| Nanos(outcome.completion.0.saturating_sub(span.0));
     TraceRecord {
         arrival: since(outcome.response),

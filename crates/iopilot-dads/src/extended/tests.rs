@@ -24,24 +24,24 @@ fn window() -> Vec<TraceRecord> {
     (0..10).flat_map(|n| [at(1, n, 1000 + 24 * n), at(2, n, 900_000 - 8 * n)]).collect()
 }
 
-fn lasting<'a>(before: &[TraceRecord], window: &'a [TraceRecord], since: Nanos) -> Lasting<'a> {
-    Lasting::new(before, window, (since, 0), 400, SECTORS).unwrap().unwrap()
+fn extended<'a>(before: &[TraceRecord], window: &'a [TraceRecord], since: Nanos) -> ExtendedTrial<'a> {
+    ExtendedTrial::new(before, window, (since, 0), 400, SECTORS).unwrap().unwrap()
 }
 
 /// The first `count` requests of `process`: when it issued them and where, each complete after `service`.
-fn issued(lasting: &Lasting<'_>, process: u32, count: usize, service: Nanos) -> Vec<(Nanos, u64)> {
-    let mut rounds = Rounds::new(&lasting.habits, Nanos::ZERO);
+fn issued(extended: &ExtendedTrial<'_>, process: u32, count: usize, service: Nanos) -> Vec<(Nanos, u64)> {
+    let mut source = PatternSource::new(&extended.pattern, Nanos::ZERO);
     let (mut steps, mut found) = (Vec::new(), Vec::new());
     let mut under_way: Vec<(Nanos, SourceHandle)> = Vec::new();
     while found.len() < count {
         let done = under_way.iter().min().copied();
-        match (done, rounds.next_event()) {
+        match (done, source.next_event()) {
             (Some((at, handle)), next) if next.is_none_or(|next| at <= next) => {
                 under_way.retain(|&(_, other)| other != handle);
-                rounds.completed(handle, at);
+                source.completed(handle, at);
             }
             (_, Some(at)) => {
-                rounds.advance(at, &mut steps);
+                source.advance(at, &mut steps);
                 for step in steps.drain(..) {
                     let Step::Request(arrival) = step else { continue };
                     under_way.push((at + service, arrival.handle));
@@ -56,21 +56,21 @@ fn issued(lasting: &Lasting<'_>, process: u32, count: usize, service: Nanos) -> 
     found
 }
 
-/// What `lasting` costs on a disk that takes `service` for each request, with `depth` in it.
-fn cost(lasting: &Lasting<'_>, objective: Objective, depth: u32, service: Nanos) -> f64 {
+/// What `extended` costs on a disk that takes `service` for each request, with `depth` in it.
+fn cost(extended: &ExtendedTrial<'_>, objective: Objective, depth: u32, service: Nanos) -> f64 {
     let disk = ConstantDevice::simple(SECTORS, depth, service, 0.0);
     let config = RunConfig { outcomes: true, ..RunConfig::default() };
     let none = SchedulerSpec::parse("none").unwrap();
-    let (trial, _, _) = lasting.trial(disk, &none, &config, Nanos::ZERO, objective).unwrap();
+    let (trial, _, _) = extended.trial(disk, &none, &config, Nanos::ZERO, objective).unwrap();
     trial.cost
 }
 
 #[test]
 fn processes_go_on_as_they_did() {
     let window = window();
-    let lasting = lasting(&[], &window, Nanos::ZERO);
+    let extended = extended(&[], &window, Nanos::ZERO);
     for (process, first, step) in [(1, 1000, 24), (2, 900_000, -8)] {
-        for (n, (at, lba)) in (0i64..).zip(issued(&lasting, process, 35, us(950))) {
+        for (n, (at, lba)) in (0i64..).zip(issued(&extended, process, 35, us(950))) {
             assert_eq!(at, us(1000 * n as u64), "the pause between two rounds is as any other");
             assert_eq!(lba as i64, first + step * n, "streams go on where they ended");
         }
@@ -82,10 +82,10 @@ fn each_goes_at_its_own_pace() {
     // The disk served process 2 a tenth as often; that was the scheduler's doing.
     let window: Vec<_> =
         window().into_iter().filter(|r| r.process != Some(ProcessId(2)) || r.arrival == us(0)).collect();
-    let lasting = lasting(&[], &window, Nanos::ZERO);
-    assert_eq!(issued(&lasting, 2, 4, us(950)).len(), 4);
-    let slow = cost(&lasting, Objective::ServiceTime, 1, us(2000));
-    let fast = cost(&lasting, Objective::ServiceTime, 1, us(1000));
+    let extended = extended(&[], &window, Nanos::ZERO);
+    assert_eq!(issued(&extended, 2, 4, us(950)).len(), 4);
+    let slow = cost(&extended, Objective::ServiceTime, 1, us(2000));
+    let fast = cost(&extended, Objective::ServiceTime, 1, us(1000));
     assert!((slow / fast - 2.0).abs() < 0.1, "{slow} {fast}");
 }
 
@@ -104,10 +104,10 @@ fn what_a_process_waited_for_before_the_window_is_not_its_thinking() {
         .collect();
     let mut window = window;
     window.sort_by_key(|r| r.arrival);
-    let told = lasting(&before, &window, us(101_500));
-    assert_eq!(issued(&told, 1, 1, us(9_950))[0].0, us(50));
-    assert_eq!(issued(&told, 2, 1, us(9_950))[0].0, us(500), "but not longer than since the window began");
-    let alone = lasting(&[], &window, us(101_500));
+    let known = extended(&before, &window, us(101_500));
+    assert_eq!(issued(&known, 1, 1, us(9_950))[0].0, us(50));
+    assert_eq!(issued(&known, 2, 1, us(9_950))[0].0, us(500), "but not longer than since the window began");
+    let alone = extended(&[], &window, us(101_500));
     assert_eq!(issued(&alone, 1, 1, us(9_950))[0].0, us(498_550), "nobody knows what it did before");
 }
 
@@ -118,25 +118,25 @@ fn who_was_away_is_away_each_time() {
     window.push(read(2, us(10), us(900), 1 << 20));
     window.push(read(2, us(1000), us(1900), 1 << 21));
     window.sort_by_key(|r| r.arrival);
-    let lasting = Lasting::new(&[], &window, (Nanos::ZERO, 0), 400, SECTORS).unwrap().unwrap();
-    let times = issued(&lasting, 2, 4, us(900));
+    let extended = ExtendedTrial::new(&[], &window, (Nanos::ZERO, 0), 400, SECTORS).unwrap().unwrap();
+    let times = issued(&extended, 2, 4, us(900));
     assert!(times[2].0 > us(95_000) && times[2].0 < us(105_000), "{times:?}");
     assert!(times[3].0 < times[2].0 + us(2_000));
     // Unless its third was under way at the end.
-    let waits = Lasting::new(&[], &window, (Nanos::ZERO, 1), 400, SECTORS).unwrap().unwrap();
+    let waits = ExtendedTrial::new(&[], &window, (Nanos::ZERO, 1), 400, SECTORS).unwrap().unwrap();
     assert!(issued(&waits, 2, 4, us(900))[2].0 < us(3_000));
-    assert!(waits.habits.waited > lasting.habits.waited + us(90_000));
+    assert!(waits.pattern.waited > extended.pattern.waited + us(90_000));
 }
 
 #[test]
 fn one_at_a_time_costs_the_sum_of_its_times() {
     let window = window();
-    let lasting = lasting(&[], &window, Nanos::ZERO);
+    let extended = extended(&[], &window, Nanos::ZERO);
     let recorded = Objective::ServiceTime.measured(&window).unwrap();
     // Two processes, a disk for each.
-    let alike = cost(&lasting, Objective::ServiceTime, 1, us(470));
+    let alike = cost(&extended, Objective::ServiceTime, 1, us(470));
     assert!((alike / recorded - 1.0).abs() < 0.05, "{alike} of {recorded}");
-    let slow = cost(&lasting, Objective::ServiceTime, 1, us(940));
+    let slow = cost(&extended, Objective::ServiceTime, 1, us(940));
     assert!((slow / recorded - 2.0).abs() < 0.1, "twice as slow costs twice as much: {slow} of {recorded}");
 }
 
@@ -152,10 +152,10 @@ fn several_at_once_cost_what_they_hold_their_process_up() {
             })
         })
         .collect();
-    let lasting = lasting(&[], &window, Nanos::ZERO);
+    let extended = extended(&[], &window, Nanos::ZERO);
     let recorded = Objective::ServiceTime.measured(&window).unwrap();
     for (service, times) in [(1000, 1.0), (3000, 3.0)] {
-        let cost = cost(&lasting, Objective::ServiceTime, 4, us(service));
+        let cost = cost(&extended, Objective::ServiceTime, 4, us(service));
         assert!((cost / recorded / times - 1.0).abs() < 0.1, "{service} us: {cost} of {recorded}");
     }
 }
@@ -165,20 +165,21 @@ fn background_writes_cost_their_own_time() {
     let writes: Vec<_> = (0..50)
         .map(|n| TraceRecord { op: Op::Write, ..read(1, us(2_000 * n), us(2_000 * n + 1_000), 8 * n) })
         .collect();
-    let lasting = lasting(&[], &writes, Nanos::ZERO);
-    let times = issued(&lasting, 1, 150, us(1_000));
+    let extended = extended(&[], &writes, Nanos::ZERO);
+    let times = issued(&extended, 1, 150, us(1_000));
     assert!(times.last().unwrap().0 > us(290_000), "they come as often as they came: {:?}", times.last());
     for service in [1_000, 1_500] {
-        let cost = cost(&lasting, Objective::ServiceTime, 1, us(service));
+        let cost = cost(&extended, Objective::ServiceTime, 1, us(service));
         assert!((cost / (50e-6 * service as f64) - 1.0).abs() < 0.1, "{cost}");
     }
-    assert!(cost(&lasting, Objective::BlockedTime, 1, us(1_000)) < 1e-9, "and nobody waits for them");
+    assert!(cost(&extended, Objective::BlockedTime, 1, us(1_000)) < 1e-9, "and nobody waits for them");
 }
 
 #[test]
 fn some_windows_are_tried_once() {
-    let tried =
-        |window: &[TraceRecord], least| Lasting::new(&[], window, (Nanos::ZERO, 0), least, SECTORS).unwrap().is_some();
+    let tried = |window: &[TraceRecord], least| {
+        ExtendedTrial::new(&[], window, (Nanos::ZERO, 0), least, SECTORS).unwrap().is_some()
+    };
     assert!(tried(&window(), 400));
     assert!(!tried(&window(), 20), "it is long enough");
     let mut born = window();
@@ -192,23 +193,23 @@ fn some_windows_are_tried_once() {
 #[test]
 fn nothing_leaves_the_disk() {
     let window = window();
-    let lasting = Lasting::new(&[], &window, (Nanos::ZERO, 0), 400, 900_100).unwrap().unwrap();
-    assert!(issued(&lasting, 1, 400, us(950)).iter().all(|&(_, lba)| lba + 8 <= 900_100));
-    assert!(issued(&lasting, 2, 400, us(950)).iter().all(|&(_, lba)| lba + 8 <= 900_100));
+    let extended = ExtendedTrial::new(&[], &window, (Nanos::ZERO, 0), 400, 900_100).unwrap().unwrap();
+    assert!(issued(&extended, 1, 400, us(950)).iter().all(|&(_, lba)| lba + 8 <= 900_100));
+    assert!(issued(&extended, 2, 400, us(950)).iter().all(|&(_, lba)| lba + 8 <= 900_100));
 }
 
 #[test]
 fn parts_of_the_cost_make_the_whole() {
     let window = window();
-    let lasting = lasting(&[], &window, Nanos::ZERO);
+    let extended = extended(&[], &window, Nanos::ZERO);
     let disk = ConstantDevice::simple(SECTORS, 1, us(470), 0.0);
     let config = RunConfig { outcomes: true, ..RunConfig::default() };
     let none = SchedulerSpec::parse("none").unwrap();
-    let trial = |objective| lasting.trial(disk.clone(), &none, &config, Nanos::ZERO, objective).unwrap().0;
-    let told = trial(Objective::ServiceTime);
-    let parts = told.shares.unwrap();
+    let trial = |objective| extended.trial(disk.clone(), &none, &config, Nanos::ZERO, objective).unwrap().0;
+    let result = trial(Objective::ServiceTime);
+    let parts = result.shares.unwrap();
     assert_eq!(parts.len(), PARTS);
-    assert!((parts.iter().sum::<f64>() / told.cost - 1.0).abs() < 0.05);
+    assert!((parts.iter().sum::<f64>() / result.cost - 1.0).abs() < 0.05);
     assert!(trial(Objective::Fairness).shares.is_none());
     assert!((trial(Objective::Fairness).cost - 1.0).abs() < 0.01);
 }

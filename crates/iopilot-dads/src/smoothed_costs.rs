@@ -1,36 +1,37 @@
-//! [`Steady`]: what windows one after the other tell together.
+//! [`SmoothedCosts`]: the candidates' costs, averaged over the last windows.
 
 use iopilot_block::ProcessId;
 use iopilot_trace::TraceRecord;
 use std::collections::HashSet;
 
-/// So many windows are told apart no more: the last counts for one in so many at least.
+/// The mean becomes exponential after this many windows: the last one always counts for at least a quarter.
 const WINDOWS: u32 = 4;
-/// A cost in one window is off by so much, as a logarithm squared, as far as is known before there are more.
+/// The variance of a candidate's log cost between windows, assumed until more windows have shown it.
 const VARIANCE: f64 = 0.01;
 
-/// The costs of the candidates, each as a share of the window's, over the windows in which the same processes were at work: a
-/// second holds so few requests that the next may tell otherwise, and a scheduler such as `bfq` has more than one way to go.
+/// The candidates' costs, relative to each other, averaged over the windows in which the same processes were at work. One
+/// window is not enough: a second holds few requests, and a scheduler such as `bfq` can settle into one of several states.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Steady {
-    /// Means of logarithms, each less the mean over the candidates; and by how much they vary from window to window.
+pub(crate) struct SmoothedCosts {
+    /// The mean log cost of each candidate, relative to the mean over all candidates, and its variance between windows.
     scores: Vec<f64>,
     variances: Vec<f64>,
     windows: u32,
     processes: HashSet<Option<ProcessId>>,
-    /// By what factor the scheduler in use was better than the model had it, as a logarithm; never above 0. And in how many
-    /// windows that was seen.
+    /// The mean log ratio of measured to predicted cost of the scheduler in use, at most 0; and over how many windows.
     better: f64,
     seen: u32,
     /// The scheduler in use.
     current: usize,
 }
 
-impl Steady {
-    /// The costs in this window, and those before: as large for the scheduler in use, `current`, as the model has it there,
-    /// or as it was `measured` where that is less, for a trial begins anew each time, and the scheduler in use has found its way.
-    /// Those of the others are a standard error higher than they seem: a change is made for a gain that is there.
-    pub(crate) fn costs(
+impl SmoothedCosts {
+    /// Adds a window and returns the smoothed costs, on the scale of this window.
+    ///
+    /// The scheduler in use, `current`, gets its predicted cost, or less where it was `measured` to cost less: each trial
+    /// starts with nothing learned, while the real scheduler has adapted. The others get one standard error more than their
+    /// mean, so that a change is made only for a gain beyond the noise.
+    pub(crate) fn update(
         &mut self,
         costs: &[f64],
         current: usize,
@@ -54,10 +55,10 @@ impl Steady {
         let mean = costs.iter().map(|cost| cost.ln()).sum::<f64>() / costs.len() as f64;
         let windows = f64::from(self.windows.min(WINDOWS));
         for ((score, variance), cost) in self.scores.iter_mut().zip(&mut self.variances).zip(costs) {
-            let off = cost.ln() - mean - *score;
-            *score += off / windows;
+            let deviation = cost.ln() - mean - *score;
+            *score += deviation / windows;
             if self.windows > 1 {
-                *variance += (off * off * (1.0 - 1.0 / windows) - *variance) / windows;
+                *variance += (deviation * deviation * (1.0 - 1.0 / windows) - *variance) / windows;
             }
         }
         if let Some(measured) = measured.filter(|&m| m > 0.0) {
@@ -86,28 +87,28 @@ mod tests {
     }
 
     #[test]
-    fn one_window_that_tells_otherwise_does_not_turn_it() {
-        let mut steady = Steady::default();
-        let first = steady.costs(&[1.0, 0.8], 0, None, &of(0..8));
+    fn one_different_window_does_not_change_the_order() {
+        let mut smoothed = SmoothedCosts::default();
+        let first = smoothed.update(&[1.0, 0.8], 0, None, &of(0..8));
         assert!((first[0] - 1.0).abs() < 1e-9 && (first[1] - 0.8 * 0.1f64.exp()).abs() < 1e-9, "{first:?}");
-        let second = steady.costs(&[1.0, 0.8], 0, None, &of(0..8));
-        assert!(second[1] > 0.8 && second[1] < first[1], "two windows tell more: {second:?}");
+        let second = smoothed.update(&[1.0, 0.8], 0, None, &of(0..8));
+        assert!(second[1] > 0.8 && second[1] < first[1], "two windows are surer: {second:?}");
         for _ in 0..5 {
-            steady.costs(&[1.0, 0.8], 0, None, &of(0..8));
+            smoothed.update(&[1.0, 0.8], 0, None, &of(0..8));
         }
-        let other = steady.costs(&[2.0, 2.4], 0, None, &of(0..8));
+        let other = smoothed.update(&[2.0, 2.4], 0, None, &of(0..8));
         assert!(other[1] < other[0], "{other:?}");
         assert!((other[0] - 2.0).abs() < 1e-9, "on the scale of this window");
-        let anew = steady.costs(&[2.0, 2.4], 0, None, &of(8..16));
-        assert!(anew[1] > 2.4, "other processes are another load: {anew:?}");
+        let fresh = smoothed.update(&[2.0, 2.4], 0, None, &of(8..16));
+        assert!(fresh[1] > 2.4, "other processes are another load: {fresh:?}");
     }
 
     #[test]
-    fn who_is_to_take_over_must_beat_what_was_measured() {
-        let mut steady = Steady::default();
-        let costs = steady.costs(&[5.0, 4.0], 0, Some(1.0), &of(0..8));
+    fn a_successor_must_beat_the_measured_cost() {
+        let mut smoothed = SmoothedCosts::default();
+        let costs = smoothed.update(&[5.0, 4.0], 0, Some(1.0), &of(0..8));
         assert!((costs[0] - 1.0).abs() < 1e-9 && costs[1] > costs[0], "{costs:?}");
-        let costs = steady.costs(&[5.0, 4.0], 1, Some(9.0), &of(0..8));
-        assert!((costs[1] - 4.0).abs() < 1e-9, "worse than the model has it may be the model's fault: {costs:?}");
+        let costs = smoothed.update(&[5.0, 4.0], 1, Some(9.0), &of(0..8));
+        assert!((costs[1] - 4.0).abs() < 1e-9, "a higher measured cost may be the model's fault: {costs:?}");
     }
 }
