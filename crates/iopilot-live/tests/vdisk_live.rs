@@ -11,6 +11,9 @@ use iopilot_testing::has;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::mpsc::channel;
+use std::thread::{sleep, spawn};
+use std::time::Duration;
 
 /// Not the model's.
 const DEPTH: u32 = 5;
@@ -41,6 +44,27 @@ fn dd(words: &[&str]) {
 #[test]
 fn a_disk_goes_with_its_server_and_its_data_stay() {
     a_disk_goes_and_its_data_stay(Via::Loop);
+}
+
+/// A container that starts while a disk is attached gets a copy of its mount.
+#[test]
+fn a_disk_detaches_though_another_mount_namespace_has_its_mount() {
+    let folder = tempfile::tempdir().unwrap();
+    if !has(&["unshare"]) {
+        return;
+    }
+    let Some(server) = serve(folder.path(), Via::Loop) else { return };
+    let mut container = Command::new("unshare").args(["--mount", "sleep", "60"]).spawn().unwrap();
+    let mounts = format!("/proc/{}/ns/mnt", container.id());
+    while fs::read_link(&mounts).unwrap() == fs::read_link("/proc/self/ns/mnt").unwrap() {
+        sleep(Duration::from_millis(5));
+    }
+    let (tell, detached) = channel();
+    spawn(move || tell.send(server.detach(false)));
+    let result = detached.recv_timeout(Duration::from_secs(20));
+    container.kill().unwrap();
+    container.wait().unwrap();
+    result.expect("it waits for the container").unwrap();
 }
 
 #[cfg(feature = "ublk")]
