@@ -5,13 +5,13 @@
 
 mod audit;
 mod autopilot;
-mod brain;
+mod candidate_set;
 mod control;
 mod daemon;
-mod in_order;
 mod journal;
-mod line_up;
 mod metrics;
+mod pilot_thread;
+mod reorder;
 mod status;
 mod window;
 
@@ -20,4 +20,4 @@ pub use autopilot::{BUDGET, FlightOptions, Model};
 pub use control::{SOCKET, ask};
 pub use daemon::{Daemon, DaemonOptions};
 pub use journal::{Journal, RUNTIME_FOLDER, Recovery, recover};
-pub use status::{DiskStatus, Past, Phase, Status};
+pub use status::{CheckSummary, DiskStatus, Phase, Status};

@@ -75,7 +75,7 @@ impl LearnedDisk {
     }
 
     /// Some requests were not captured: where the disk was before the next one is not known.
-    pub fn look_again(&mut self) {
+    pub fn captures_missed(&mut self) {
         self.order = ServiceOrder::default();
     }
 

@@ -1,21 +1,20 @@
 //! Virtual disks: real block devices whose requests take the time that a device model says, on data that is stored.
 //!
 //! A process ([`VdiskServer`]) serves a file over FUSE, and a loop device makes that file a disk. A request enters the
-//! model when the server reads it; its data are moved to or from the backing file meanwhile; and its answer leaves when
-//! the model has it done. See `docs/explanation/virtual-disks.md`.
+//! model when the server reads it. Its data are moved to or from the backing file meanwhile, and its answer leaves when
+//! the model has completed it. See `docs/explanation/virtual-disks.md`.
 
 mod answer;
 mod block_device;
 mod checks;
 mod clock;
 mod control;
-mod desk;
 mod engine;
 mod filesystem;
 mod fuse;
 mod image;
 mod loop_device;
-mod margin;
+mod model_queue;
 mod parts;
 mod queue_depth;
 mod request_log;
@@ -25,6 +24,7 @@ mod stats;
 mod sys;
 #[cfg(feature = "ublk")]
 mod ublk;
+mod wake_margin;
 
 pub use server::VdiskServer;
 pub use stats::{OpCounts, VdiskStats};
@@ -43,7 +43,7 @@ pub const VDISK_STATE: &str = "/run/iopilot/vdisk";
 /// The folder for the data of virtual disks where no file is asked for.
 pub const VDISK_DATA: &str = "/var/lib/iopilot/vdisk";
 
-/// What virtual disk is wanted.
+/// The settings of a new virtual disk.
 #[derive(Clone, Debug)]
 pub struct VdiskOptions {
     /// What the disk is called: a name of the catalogue, a file, `none`.
@@ -52,21 +52,21 @@ pub struct VdiskOptions {
     pub device: Option<AnyDevice>,
     /// Bytes: a multiple of 512, at most the model's. Default: as the backing file, else the model's.
     pub size: Option<u64>,
-    /// Whose block device it is.
+    /// The driver of its block device.
     pub via: Via,
     /// Requests that the kernel keeps in the device, 4 to 128, by ublk 1 to 4096. Default: the model's, as near as there can be.
     pub depth: Option<u32>,
-    /// Where the data are.
+    /// Where its data are stored.
     pub backing: Backing,
     /// Its name. Default: the first of vd0, vd1, ... that is free.
     pub name: Option<String>,
     /// The I/O scheduler. Default: as the kernel has it.
     pub scheduler: Option<String>,
-    /// Seconds of the model in a real one: above 1 is faster than life.
+    /// Seconds of the model per real second: above 1 is faster than real time.
     pub speed: f64,
-    /// A file for a line on every request.
+    /// A file that gets a line for each request.
     pub log: Option<PathBuf>,
-    /// The folder in which it is noted.
+    /// The folder with its state file.
     pub state: PathBuf,
 }
 
@@ -89,7 +89,7 @@ impl VdiskOptions {
     }
 }
 
-/// By which drivers of the kernel a process serves a block device.
+/// The kernel drivers by which a process serves a block device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Via {
     /// A loop device on a file of FUSE.
@@ -115,7 +115,7 @@ pub struct Attachment {
     pub device: PathBuf,
     /// Its name among virtual disks.
     pub name: String,
-    /// What it is a model of.
+    /// The disk that it models.
     pub disk: String,
     /// Bytes.
     pub size: u64,
@@ -125,15 +125,15 @@ pub struct Attachment {
     pub scheduler: String,
     /// The file that holds its data.
     pub backing: PathBuf,
-    /// Seconds of the model in a real one.
+    /// Seconds of the model per real second.
     pub time_scale: f64,
-    /// Whether the kernel lets its server be in time (`SCHED_FIFO`).
+    /// Whether its server has real-time priority (`SCHED_FIFO`).
     pub real_time: bool,
     /// The process that serves it.
     pub pid: u32,
 }
 
-/// What the clocks showed when a virtual disk was reset. Where the medium stands follows from that of the model.
+/// The clocks at the reset of a virtual disk. The rotational position follows from the model's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VdiskReset {
     /// `CLOCK_MONOTONIC`, ns.
@@ -150,7 +150,7 @@ pub fn list(state: &Path) -> Result<Vec<Attachment>, LiveError> {
     Ok(look(state)?.1.attached)
 }
 
-/// What the disk called `which`, by name or device, did so far.
+/// The statistics of the disk called `which`, by name or device.
 ///
 /// # Errors
 /// Where there is no such disk, or its server does not answer.
@@ -161,8 +161,8 @@ pub fn stats(state: &Path, which: &str) -> Result<(Attachment, VdiskStats), Live
     Ok((attachment, stats))
 }
 
-/// Puts the model of the disk called `which`, by name or device, back as it was when it was attached: its cache empty, its arm where it
-/// began. Its clock goes on, its data and what was counted stay.
+/// Resets the model of the disk called `which`, by name or device: its cache is empty and its arm is at the start. Its clock
+/// goes on; its data and statistics stay.
 ///
 /// # Errors
 /// Where there is no such disk, it has no model, requests are under way, or its server does not answer.
@@ -180,7 +180,7 @@ pub fn reset(state: &Path, which: &str) -> Result<(Attachment, VdiskReset), Live
 /// errors).
 pub fn detach(state: &Path, which: &str, force: bool) -> Result<Attachment, LiveError> {
     let (state, Found { attached, cleared }) = look(state)?;
-    // One whose server is dead has gone by now.
+    // A disk whose server is dead has just been cleared away.
     if let Some(attachment) = cleared.into_iter().find(|attachment| attachment.is_called(which)) {
         return Ok(attachment);
     }

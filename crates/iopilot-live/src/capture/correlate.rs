@@ -3,7 +3,7 @@
 //! A request covers exactly the bios that were merged into it, end to end. When `[a, b)` is issued, its bios are found by
 //! walking: the oldest not yet issued one of that operation that begins at `a`, then the oldest that begins where that
 //! one ends, until `b`. The same walk over the issued ones serves completions, and since it may stop inside a bio, also
-//! partial ones. Two bios of the same sectors in flight at once are thus taken in the order of their arrival. A bio that
+//! partial ones. Two bios of the same sectors in bio at once are thus taken in the order of their arrival. A bio that
 //! the kernel splits becomes two records, for the scheduler sees two; the later part arrives when it is split off. Flush
 //! requests carry no sectors: one serves all flushes that wait when it is issued.
 
@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A bio on its way; times are on the monotonic clock.
 #[derive(Debug)]
-struct Flight {
+struct Bio {
     record: TraceRecord,
     start: Nanos,
     /// The first sector that has not completed, and the first after the bio.
@@ -38,7 +38,7 @@ const MOST_WAITING: usize = 1 << 17;
 pub(super) struct Correlator {
     tasks: Tasks,
     /// All since the oldest that is incomplete, by number; `first` is the number of the front one.
-    flights: VecDeque<Flight>,
+    bios: VecDeque<Bio>,
     first: u64,
     queued: [BySector; 3],
     issued: [BySector; 3],
@@ -53,7 +53,7 @@ pub(super) struct Correlator {
     origin: Option<Nanos>,
     /// What arrives later is not recorded.
     closed: Option<Nanos>,
-    /// Of the flights, those that are done.
+    /// Of the bios, those that are done.
     finished: usize,
     delivery: Delivery,
     /// Those that are done and are to be told at once.
@@ -66,7 +66,7 @@ impl Correlator {
     pub(super) fn new(tasks: Tasks, flushes_after_fua: bool, patience: Nanos, delivery: Delivery) -> Self {
         Self {
             tasks,
-            flights: VecDeque::new(),
+            bios: VecDeque::new(),
             first: 0,
             queued: Default::default(),
             issued: Default::default(),
@@ -98,9 +98,9 @@ impl Correlator {
         self.names.iter().map(|(&pid, comm)| (pid, comm_text(comm))).filter(|(_, name)| !name.is_empty()).collect()
     }
 
-    /// How many are in flight.
+    /// How many are in bio.
     pub(super) fn pending(&self) -> usize {
-        self.flights.len() - self.finished
+        self.bios.len() - self.finished
     }
 
     /// When the first one arrived.
@@ -127,51 +127,51 @@ impl Correlator {
     pub(super) fn emit(&mut self, now: Nanos, mut sink: impl FnMut(TraceRecord)) {
         for n in 0..self.fresh.len() {
             let (number, origin) = (self.fresh[n], self.origin.unwrap_or_default());
-            let flight = self.flight(number);
-            if !std::mem::replace(&mut flight.silent, true) {
-                sink(told(&flight.record, flight.start, flight.done, origin));
+            let bio = self.bio(number);
+            if !std::mem::replace(&mut bio.silent, true) {
+                sink(relative_to_origin(&bio.record, bio.start, bio.done, origin));
             }
         }
         self.fresh.clear();
         let patience = self.patience;
-        let over = |f: &Flight| f.done || now.since(f.record.arrival) > patience;
-        while self.flights.front().is_some_and(over) || self.flights.len() > MOST_WAITING {
+        let over = |f: &Bio| f.done || now.since(f.record.arrival) > patience;
+        while self.bios.front().is_some_and(over) || self.bios.len() > MOST_WAITING {
             self.emit_front(&mut sink);
         }
     }
 
     /// Gives out the rest, complete or not.
     pub(super) fn finish(&mut self, mut sink: impl FnMut(TraceRecord)) {
-        while !self.flights.is_empty() {
+        while !self.bios.is_empty() {
             self.emit_front(&mut sink);
         }
     }
 
     fn emit_front(&mut self, sink: &mut impl FnMut(TraceRecord)) {
-        let (Some(flight), Some(origin)) = (self.flights.pop_front(), self.origin) else { return };
+        let (Some(bio), Some(origin)) = (self.bios.pop_front(), self.origin) else { return };
         let number = self.first;
         self.first += 1;
-        if !flight.done {
+        if !bio.done {
             for sets in [&mut self.queued, &mut self.issued] {
-                sets[class(flight.record.op)].remove(&(flight.next, number));
+                sets[class(bio.record.op)].remove(&(bio.next, number));
             }
             self.flushes.retain(|&n| n != number);
             self.flushing.retain(|&n| n != number);
         } else {
             self.finished -= 1;
         }
-        if !flight.silent {
-            sink(told(&flight.record, flight.start, flight.done, origin));
+        if !bio.silent {
+            sink(relative_to_origin(&bio.record, bio.start, bio.done, origin));
         }
     }
 
-    fn flight(&mut self, number: u64) -> &mut Flight {
-        &mut self.flights[(number - self.first) as usize]
+    fn bio(&mut self, number: u64) -> &mut Bio {
+        &mut self.bios[(number - self.first) as usize]
     }
 
-    fn push(&mut self, flight: Flight) -> u64 {
-        self.flights.push_back(flight);
-        self.first + self.flights.len() as u64 - 1
+    fn push(&mut self, bio: Bio) -> u64 {
+        self.bios.push_back(bio);
+        self.first + self.bios.len() as u64 - 1
     }
 
     fn queue(&mut self, event: &Event, io: &Io) {
@@ -192,7 +192,7 @@ impl Correlator {
         record.cpu = Some(event.cpu);
         record.priority = io.priority.unwrap_or_default();
         let end = lba.0 + u64::from(io.sectors.0);
-        let number = self.push(Flight { record, start, next: lba.0, end, done: false, silent: false });
+        let number = self.push(Bio { record, start, next: lba.0, end, done: false, silent: false });
         if flush {
             self.flushes.push(number);
         } else {
@@ -203,22 +203,22 @@ impl Correlator {
     fn split(&mut self, op: Op, lba: Lba, at: Lba, time: Nanos) {
         // The youngest that begins there: splitting follows queueing at once.
         let Some(&(_, number)) = self.queued[class(op)].range((lba.0, 0)..(lba.0 + 1, 0)).next_back() else { return };
-        let flight = self.flight(number);
+        let bio = self.bio(number);
         // The kernel's event has 32 bits of it only: what is missing is as where the bio begins, or one more.
-        let mut at = Lba(at.0 & 0xffff_ffff | flight.next & !0xffff_ffff);
-        if at.0 < flight.next {
+        let mut at = Lba(at.0 & 0xffff_ffff | bio.next & !0xffff_ffff);
+        if at.0 < bio.next {
             at.0 += 1 << 32;
         }
-        if at.0 <= flight.next || at.0 >= flight.end {
+        if at.0 <= bio.next || at.0 >= bio.end {
             return;
         }
-        let end = std::mem::replace(&mut flight.end, at.0);
-        flight.record.sectors = Sectors((at.0 - flight.next) as u32);
-        let (mut record, start) = (flight.record.clone(), flight.start);
+        let end = std::mem::replace(&mut bio.end, at.0);
+        bio.record.sectors = Sectors((at.0 - bio.next) as u32);
+        let (mut record, start) = (bio.record.clone(), bio.start);
         record.arrival = time;
         record.lba = at;
         record.sectors = Sectors((end - at.0) as u32);
-        let rest = self.push(Flight { record, start, next: at.0, end, done: false, silent: false });
+        let rest = self.push(Bio { record, start, next: at.0, end, done: false, silent: false });
         self.queued[class(op)].insert((at.0, rest));
     }
 
@@ -226,16 +226,16 @@ impl Correlator {
     fn merge(&mut self, io: &Io) {
         let found = self.queued[class(io.op)].range((io.lba.0, 0)..(io.lba.0 + 1, 0)).next_back().copied();
         if let Some((_, number)) = found {
-            self.flight(number).record.merged = Some(true);
+            self.bio(number).record.merged = Some(true);
         }
     }
 
     fn insert(&mut self, io: &Io, time: Nanos) {
         let (mut at, end) = (io.lba.0, io.lba.0 + u64::from(io.sectors.0));
         while let Some(&(_, number)) = self.queued[class(io.op)].range((at, 0)..(end, 0)).next() {
-            let flight = self.flight(number);
-            flight.record.inserted = Some(time);
-            at = flight.end;
+            let bio = self.bio(number);
+            bio.record.inserted = Some(time);
+            at = bio.end;
         }
     }
 
@@ -243,7 +243,7 @@ impl Correlator {
         if io.op == Op::Flush {
             for n in 0..self.flushes.len() {
                 let number = self.flushes[n];
-                self.flight(number).record.issue.get_or_insert(time);
+                self.bio(number).record.issue.get_or_insert(time);
             }
             return;
         }
@@ -252,11 +252,11 @@ impl Correlator {
         while let Some(&(next, number)) = self.queued[c].range((at, 0)..(end, 0)).next() {
             self.queued[c].remove(&(next, number));
             self.issued[c].insert((next, number));
-            let flight = self.flight(number);
-            flight.record.issue = Some(time);
-            flight.record.merged.get_or_insert(false);
-            flight.record.priority = io.priority.unwrap_or(flight.record.priority);
-            at = flight.end;
+            let bio = self.bio(number);
+            bio.record.issue = Some(time);
+            bio.record.merged.get_or_insert(false);
+            bio.record.priority = io.priority.unwrap_or(bio.record.priority);
+            at = bio.end;
         }
     }
 
@@ -264,7 +264,7 @@ impl Correlator {
         if io.op == Op::Flush {
             // Those that came after the issue wait for the next flush.
             for number in std::mem::take(&mut self.flushes) {
-                if self.flight(number).record.issue.is_some() {
+                if self.bio(number).record.issue.is_some() {
                     self.done(number, time);
                 } else {
                     self.flushes.push(number);
@@ -274,7 +274,7 @@ impl Correlator {
         }
         if io.sectors == Sectors(0) {
             for number in std::mem::take(&mut self.flushing) {
-                if self.flight(number).record.lba == io.lba {
+                if self.bio(number).record.lba == io.lba {
                     self.done(number, time);
                 } else {
                     self.flushing.push(number);
@@ -292,15 +292,15 @@ impl Correlator {
             };
             let Some(&(next, number)) = set.range((at, 0)..(end, 0)).next() else { return };
             set.remove(&(next, number));
-            let flight = &mut self.flights[(number - self.first) as usize];
-            if flight.end > end {
-                flight.next = end;
+            let bio = &mut self.bios[(number - self.first) as usize];
+            if bio.end > end {
+                bio.next = end;
                 set.insert((end, number));
                 return;
             }
-            at = flight.end;
-            flight.next = at;
-            if self.flushes_after_fua && flight.record.flags.contains(Flags::FUA) {
+            at = bio.end;
+            bio.next = at;
+            if self.flushes_after_fua && bio.record.flags.contains(Flags::FUA) {
                 self.flushing.push(number);
             } else {
                 self.done(number, time);
@@ -309,9 +309,9 @@ impl Correlator {
     }
 
     fn done(&mut self, number: u64, time: Nanos) {
-        let flight = self.flight(number);
-        flight.record.completion = Some(time);
-        flight.done = true;
+        let bio = self.bio(number);
+        bio.record.completion = Some(time);
+        bio.done = true;
         self.finished += 1;
         if self.delivery == Delivery::AtOnce {
             self.fresh.push(number);
@@ -322,7 +322,7 @@ impl Correlator {
     fn refuse(&mut self, io: &Io, time: Nanos) {
         let number = if io.sectors == Sectors(0) {
             let waiting =
-                self.flushes.iter().rposition(|&n| self.flights[(n - self.first) as usize].record.issue.is_none());
+                self.flushes.iter().rposition(|&n| self.bios[(n - self.first) as usize].record.issue.is_none());
             waiting.map(|at| self.flushes.remove(at))
         } else {
             let set = &mut self.queued[class(io.op)];
@@ -330,14 +330,14 @@ impl Correlator {
             found.filter(|key| set.remove(key)).map(|(_, number)| number)
         };
         if let Some(number) = number {
-            self.flight(number).silent = true;
+            self.bio(number).silent = true;
             self.done(number, time);
         }
     }
 }
 
 /// `record` as it is told: its times count from `origin`.
-fn told(record: &TraceRecord, start: Nanos, done: bool, origin: Nanos) -> TraceRecord {
+fn relative_to_origin(record: &TraceRecord, start: Nanos, done: bool, origin: Nanos) -> TraceRecord {
     let since = |t: Nanos| t.since(origin);
     TraceRecord {
         arrival: since(record.arrival),

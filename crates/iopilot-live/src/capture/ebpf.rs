@@ -3,9 +3,9 @@
 //! The kernel counts arrivals, and hands over a record when a request completes. Numbers without a record are what is
 //! still under way. The programs are bound to this process: when it ends, however it ends, they are gone.
 
+mod message;
 mod programs;
 mod sequence;
-mod told;
 
 use super::device::Device;
 use super::options::Delivery;
@@ -13,10 +13,10 @@ use super::tasks::{Tasks, comm_text};
 use crate::LiveError;
 use iopilot_block::{Nanos, ProcessId};
 use iopilot_trace::TraceRecord;
+use message::{BpfMessage, FlagBits, RequestMessage, TaskMessage};
 use programs::Programs;
 use sequence::Sequence;
 use std::collections::{BTreeMap, HashMap};
-use told::{FlagBits, Told, ToldRequest, ToldTask};
 
 /// Tasks that are remembered; those forgotten are asked for in `/proc`.
 const MOST_TASKS: usize = 1 << 16;
@@ -30,12 +30,12 @@ const MOST_WAITING: usize = 1 << 17;
 pub(super) struct Ebpf {
     programs: Programs,
     flags: FlagBits,
-    tasks: HashMap<u32, ToldTask>,
+    tasks: HashMap<u32, TaskMessage>,
     older: Tasks,
-    sequence: Sequence<ToldRequest>,
+    sequence: Sequence<RequestMessage>,
     delivery: Delivery,
     /// What is complete and is to be handed out at once.
-    fresh: Vec<ToldRequest>,
+    fresh: Vec<RequestMessage>,
     patience: Nanos,
     origin: Option<Nanos>,
     /// The latest arrival that was handed out.
@@ -147,9 +147,9 @@ impl Ebpf {
         }
         while let Some(told) = self.programs.next() {
             match told {
-                Some(Told::Request(request)) => self.take(request.number, Some(request)),
-                Some(Told::Refused(number)) => self.take(number, None),
-                Some(Told::Task(task)) => {
+                Some(BpfMessage::Request(request)) => self.take(request.number, Some(request)),
+                Some(BpfMessage::Refused(number)) => self.take(number, None),
+                Some(BpfMessage::Task(task)) => {
                     if self.tasks.len() >= MOST_TASKS {
                         self.tasks.clear();
                     }
@@ -160,7 +160,7 @@ impl Ebpf {
         }
     }
 
-    fn take(&mut self, number: u64, request: Option<ToldRequest>) {
+    fn take(&mut self, number: u64, request: Option<RequestMessage>) {
         match self.delivery {
             Delivery::AtOnce => self.fresh.extend(request),
             Delivery::InOrder => self.strange += u64::from(!self.sequence.put(number, request)),
@@ -176,7 +176,7 @@ impl Ebpf {
         }
     }
 
-    fn record(&mut self, request: &ToldRequest) -> Option<TraceRecord> {
+    fn record(&mut self, request: &RequestMessage) -> Option<TraceRecord> {
         // Numbers are given some nanoseconds after the time is taken: two CPUs may do it crosswise.
         let arrival = match self.delivery {
             Delivery::AtOnce => request.arrival,

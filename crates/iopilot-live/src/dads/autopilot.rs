@@ -1,18 +1,18 @@
 //! [`Flight`]: the autopilot of one disk.
 
-mod attention;
+mod capture_pauses;
 mod guard;
 mod watch;
 
 use super::audit::{Audit, Event};
-use super::brain::think;
-use super::in_order::InOrder;
+use super::candidate_set::CandidateSet;
 use super::journal::Journal;
-use super::line_up::LineUp;
+use super::pilot_thread::run_pilot;
+use super::reorder::ReorderBuffer;
 use super::status::{DiskStatus, Phase, Shared};
 use super::window::Window;
 use crate::{Backend, BlockQueue, Capture, CaptureOptions, Delivery, LearnedDisk, LiveError, QueueState, Traffic};
-use attention::Attention;
+use capture_pauses::CapturePauses;
 use guard::Guard;
 use iopilot_block::{InputError, Nanos};
 use iopilot_dads::{Objective, Pilot, PilotConfig, Rule};
@@ -94,7 +94,7 @@ pub struct FlightOptions {
 pub(super) struct Flight {
     options: FlightOptions,
     queue: BlockQueue,
-    line_up: LineUp,
+    candidate_set: CandidateSet,
     original: QueueState,
     capture: Capture,
     pilot: Pilot<AnyDevice>,
@@ -112,7 +112,7 @@ impl Flight {
         let queue = BlockQueue::open(&options.device)?;
         let diskseq = queue.diskseq();
         let original = queue.state()?;
-        let line_up = LineUp::of(&queue, &original, &options.candidates, options.default.as_ref())?;
+        let candidate_set = CandidateSet::of(&queue, &original, &options.candidates, options.default.as_ref())?;
         let sectors = queue.sectors()?;
         let learned = match &options.model {
             Model::Given { .. } => None,
@@ -131,15 +131,15 @@ impl Flight {
             return Err(InputError::new(field, format!("{capacity} sectors"), expected).into());
         }
         let config = PilotConfig {
-            candidates: line_up.candidates.clone(),
-            initial: line_up.initial,
-            default: line_up.default,
+            candidates: candidate_set.candidates.clone(),
+            initial: candidate_set.initial,
+            default: candidate_set.default,
             objective: options.objective,
             rule: options.rule,
             change_fixed: CHANGE,
             revert: options.revert,
             renew: options.renew,
-            budget: Some(BUDGET.min(TRIED * line_up.candidates.len() as u64)),
+            budget: Some(BUDGET.min(TRIED * candidate_set.candidates.len() as u64)),
             trial_requests: options.trial_requests,
         };
         let pilot = Pilot::new(config, device, &options.run)?;
@@ -159,7 +159,7 @@ impl Flight {
                 Some(Guard { queue: queue.clone(), state: original.clone(), journal: Some(journal) })
             }
         };
-        Ok(Self { options, queue, line_up, original, capture, pilot, learned, guard, capacity, diskseq })
+        Ok(Self { options, queue, candidate_set, original, capture, pilot, learned, guard, capacity, diskseq })
     }
 
     /// What there is to tell before the first check.
@@ -170,7 +170,7 @@ impl Flight {
             scheduler: self.original.scheduler.clone(),
             tunables: self.original.tunables.clone(),
             original: self.original.scheduler.clone(),
-            candidates: self.line_up.candidates.iter().map(ToString::to_string).collect(),
+            candidates: self.candidate_set.candidates.iter().map(ToString::to_string).collect(),
             objective: self.options.objective.to_string(),
             interval_s: self.options.interval.as_secs_f64(),
             model: match &self.options.model {
@@ -188,30 +188,30 @@ impl Flight {
     /// # Errors
     /// What went wrong; everything is put back also then, as far as it can be.
     pub(super) fn fly(self, shared: &Shared, audit: &Audit, stop: &Arc<AtomicBool>) -> Result<(), LiveError> {
-        let Self { options, queue, line_up, original, capture, pilot, learned, guard, capacity, diskseq } = self;
+        let Self { options, queue, candidate_set, original, capture, pilot, learned, guard, capacity, diskseq } = self;
         let name = queue.name().to_owned();
-        let (orders, taken) = channel();
+        let (commands, taken) = channel();
         let (given, answers) = channel();
         let (result, left) = thread::scope(|scope| {
             // A simulation that panics drops its end of the channels, which the watch sees.
-            scope.spawn(move || think(pilot, &taken, &given));
+            scope.spawn(move || run_pilot(pilot, &taken, &given));
             let log = Log { name: &name, shared, audit };
             let mut watch = Watch {
                 diskseq,
                 expected: original.clone(),
                 options: &options,
                 queue: &queue,
-                line_up,
+                candidate_set,
                 capture,
                 learned,
-                lessons: InOrder::default(),
+                lessons: ReorderBuffer::default(),
                 saved: Instant::now(),
-                orders,
+                commands,
                 answers,
                 log,
                 capacity,
                 window: Window::new(TRIED as usize),
-                attention: Attention::new(TRIED, Instant::now()),
+                pauses: CapturePauses::new(TRIED, Instant::now()),
                 left: (Instant::now(), Traffic::default()),
                 inside: 0,
                 fresh: Vec::new(),

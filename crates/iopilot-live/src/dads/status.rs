@@ -96,14 +96,14 @@ pub struct DiskStatus {
     /// The last change, and what the next check found of it.
     pub last_change: Option<Check>,
     /// Costs of the last checks, the newest last: what was measured, and what was predicted of the scheduler in use.
-    pub history: Vec<Past>,
+    pub history: Vec<CheckSummary>,
     /// The error that ended it.
     pub error: Option<String>,
 }
 
 /// A check of the past, in short.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Past {
+pub struct CheckSummary {
     /// When, in seconds.
     pub at_s: f64,
     /// The scheduler that the check found.
@@ -133,7 +133,7 @@ impl DiskStatus {
         self.checks += 1;
         self.skipped = None;
         let of = |name: &str| check.candidates.iter().find(|c| c.scheduler == name).map(|c| c.cost);
-        self.history.push(Past {
+        self.history.push(CheckSummary {
             at_s: check.at_s,
             scheduler: check.scheduler.clone(),
             measured: check.measured_cost,

@@ -1,9 +1,9 @@
-//! What is answered to whom: [`VdiskAnswer`], and [`Timing`], which says when.
+//! [`VdiskAnswer`]: an answer and its receiver; and [`Timing`]: when it is sent.
 
 use super::clock::monotonic;
-use super::desk::Order;
 use super::engine::{Answer, Engine};
 use super::filesystem::FuseAnswer;
+use super::model_queue::DiskRequest;
 use super::stats::{Counted, Tally};
 #[cfg(feature = "ublk")]
 use super::ublk::UblkAnswer;
@@ -11,14 +11,14 @@ use iopilot_block::{Nanos, RequestId};
 use iopilot_device::AnyDevice;
 use std::sync::{Arc, Mutex};
 
-/// What keeps the time of a model.
+/// The engine of a virtual disk.
 pub(super) type ModelEngine = Engine<AnyDevice, VdiskAnswer>;
 
 /// An answer that is ready to be sent.
 pub(super) enum VdiskAnswer {
-    /// To FUSE.
+    /// For FUSE.
     Fuse(FuseAnswer),
-    /// To the ublk driver.
+    /// For the ublk driver.
     #[cfg(feature = "ublk")]
     Ublk(UblkAnswer),
 }
@@ -33,42 +33,42 @@ impl Answer for VdiskAnswer {
     }
 }
 
-/// What the requests wait for.
+/// When requests are answered.
 #[derive(Clone)]
 pub(super) enum Timing {
-    /// A model.
+    /// When a model has completed them.
     Model(Arc<ModelEngine>),
-    /// Nothing: each is answered by the thread that moved its data.
+    /// At once, by the thread that moved the data.
     None(Arc<Mutex<Tally>>),
 }
 
-/// An order that is under way.
+/// A request under way.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Begun {
-    order: Order,
+pub(super) struct PendingRequest {
+    request: DiskRequest,
     stamp: u64,
-    /// What the model calls it.
+    /// Its identifier in the model.
     id: Option<RequestId>,
 }
 
 impl Timing {
-    /// An order has come now: the model begins with it.
-    pub(super) fn begin(&self, order: Order) -> Begun {
+    /// Submits a request that arrives now to the model.
+    pub(super) fn begin(&self, request: DiskRequest) -> PendingRequest {
         let stamp = monotonic();
         let id = match self {
-            Self::Model(engine) => Some(engine.enter(order, stamp)),
+            Self::Model(engine) => Some(engine.enter(request, stamp)),
             Self::None(_) => None,
         };
-        Begun { order, stamp, id }
+        PendingRequest { request, stamp, id }
     }
 
-    /// The data of an order have been moved: `answer` is sent when it is due.
-    pub(super) fn finish(&self, begun: Begun, answer: VdiskAnswer) {
-        match (self, begun) {
-            (Self::Model(engine), Begun { id: Some(id), .. }) => engine.deliver(id, answer),
-            // It waited for nothing.
+    /// Takes the answer of a request whose data have been moved; it is sent when it is due.
+    pub(super) fn finish(&self, pending: PendingRequest, answer: VdiskAnswer) {
+        match (self, pending) {
+            (Self::Model(engine), PendingRequest { id: Some(id), .. }) => engine.deliver(id, answer),
+            // No model had it.
             (Self::Model(_), _) => answer.send(),
-            (Self::None(tally), Begun { order: Order { op, sectors, .. }, stamp, .. }) => {
+            (Self::None(tally), PendingRequest { request: DiskRequest { op, sectors, .. }, stamp, .. }) => {
                 answer.send();
                 let took = monotonic().saturating_sub(stamp);
                 if let Ok(mut tally) = tally.lock() {

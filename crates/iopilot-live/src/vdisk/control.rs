@@ -1,4 +1,4 @@
-//! Talking to the process that serves a virtual disk: a line of JSON each way over a socket.
+//! The control socket of a virtual disk: one line of JSON each way.
 
 use crate::LiveError;
 use serde::de::DeserializeOwned;
@@ -8,27 +8,27 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A line that is longer than this is no request.
+/// The longest line of a command, bytes.
 const LONGEST: u64 = 4096;
 /// How long a client may take over its line.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What can be asked.
+/// A command to the server of a virtual disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Command {
-    /// What the disk did.
+    /// Asks for the statistics.
     Stats,
-    /// To have its model as it was when it was attached.
+    /// Resets the model.
     Reset,
-    /// To go.
+    /// Detaches the disk.
     Detach {
-        /// Even where somebody uses it.
+        /// Even if somebody uses it.
         force: bool,
     },
 }
 
-/// What is answered.
+/// The answer to a command.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Outcome<T> {

@@ -1,11 +1,11 @@
-//! [`Engine`]: real time for a [`Desk`].
+//! [`Engine`]: runs a [`ModelQueue`] in real time.
 
 use super::clock::{Clock, monotonic};
-use super::desk::{Departure, Desk, Order};
-use super::margin::Margin;
+use super::model_queue::{DiskRequest, DueAnswer, ModelQueue};
 use super::request_log::{LoggedRequest, RequestLog};
 use super::stats::{Counted, Tally};
 use super::sys;
+use super::wake_margin::WakeMargin;
 use iopilot_block::{Nanos, RequestId};
 use iopilot_device::Device;
 use std::io;
@@ -18,13 +18,13 @@ use std::time::Duration;
 /// The priority of the thread that keeps time: above those that move data.
 const PRIORITY: i32 = 20;
 
-/// What is sent when a request is done.
+/// The answer to a request.
 pub(super) trait Answer: Send + 'static {
     /// Sends it.
     fn send(self);
 }
 
-/// A [`Desk`] with a thread that sends each answer at its time.
+/// A [`ModelQueue`] with a thread that sends each answer when it is due.
 pub(super) struct Engine<D, A> {
     guarded: Mutex<Guarded<D, A>>,
     /// Wakes the thread that keeps time.
@@ -37,17 +37,17 @@ pub(super) struct Engine<D, A> {
 }
 
 struct Guarded<D, A> {
-    desk: Desk<D, A>,
+    queue: ModelQueue<D, A>,
     /// The real time until which the thread sleeps; 0 while it does not.
     asleep_until: u64,
-    /// Sleep ends so long before an event; the rest is spent looking at the clock.
-    margin: Margin,
+    /// How long before an event the thread wakes; it spins for the rest.
+    margin: WakeMargin,
     stop: bool,
 }
 
 impl<D: Device + Send + 'static, A: Answer> Engine<D, A> {
-    /// Starts the thread; `tally` counts what it sends and `log` records it. Should the model panic, `broken` is called,
-    /// and everything is answered at once. The flag tells whether the kernel lets the thread be in time.
+    /// Starts the thread; `tally` counts its answers and `log` records them. If the model panics, `broken` is called, and all
+    /// requests are answered at once. The returned flag says whether the thread has real-time priority.
     pub(super) fn start(
         device: D,
         speed: f64,
@@ -57,9 +57,9 @@ impl<D: Device + Send + 'static, A: Answer> Engine<D, A> {
     ) -> io::Result<(Arc<Self>, JoinHandle<()>, bool)> {
         let engine = Arc::new(Self {
             guarded: Mutex::new(Guarded {
-                desk: Desk::new(device),
+                queue: ModelQueue::new(device),
                 asleep_until: 0,
-                margin: Margin::new(),
+                margin: WakeMargin::new(),
                 stop: false,
             }),
             wake: Condvar::new(),
@@ -74,7 +74,7 @@ impl<D: Device + Send + 'static, A: Answer> Engine<D, A> {
             thread::Builder::new().name("vdisk-time".to_owned()).spawn(move || {
                 // The receiver waits for it.
                 let _ = tell.send(sys::become_real_time(PRIORITY));
-                // What a panic leaves locked is retired by whoever looks next: the second time no model is asked.
+                // A panic poisons the lock, and the next holder retires the queue: the second run does not use the model.
                 while catch_unwind(AssertUnwindSafe(|| engine.keep_time())).is_err() {
                     broken();
                 }
@@ -84,55 +84,55 @@ impl<D: Device + Send + 'static, A: Answer> Engine<D, A> {
         Ok((engine, thread, real_time))
     }
 
-    /// Takes an order that came at the real time `stamp`.
-    pub(super) fn enter(&self, order: Order, stamp: u64) -> RequestId {
+    /// Takes a request that arrived at the real time `stamp`.
+    pub(super) fn enter(&self, request: DiskRequest, stamp: u64) -> RequestId {
         let mut guarded = self.lock();
-        let id = guarded.desk.enter(order, self.clock.model(stamp));
+        let id = guarded.queue.enter(request, self.clock.model(stamp));
         self.changed(guarded);
         id
     }
 
-    /// The data of `id` have been moved: `answer` is sent when it is due.
+    /// Takes the answer of `id`, whose data have been moved; it is sent when it is due.
     pub(super) fn deliver(&self, id: RequestId, answer: A) {
-        let departure = self.lock().desk.deliver(id, answer);
+        let departure = self.lock().queue.deliver(id, answer);
         if let Some(departure) = departure {
             let counted = self.send(departure);
             lock(&self.tally).count(&counted);
         }
     }
 
-    /// Puts `device` in the place of the model, where nothing is under way; what real time and the model's time are then.
+    /// Replaces the model if no request is under way. Returns the real time and the model's time of that.
     pub(super) fn replace(&self, device: D) -> Option<(u64, Nanos)> {
         let mut guarded = self.lock();
         let real = monotonic();
         let model = self.clock.model(real);
-        guarded.desk.run(model);
-        let replaced = guarded.desk.replace(device);
+        guarded.queue.run(model);
+        let replaced = guarded.queue.replace(device);
         self.changed(guarded);
         replaced.then_some((real, model))
     }
 
-    /// Requests on their way.
+    /// Requests under way.
     pub(super) fn in_flight(&self) -> usize {
-        self.lock().desk.in_flight()
+        self.lock().queue.in_flight()
     }
 
-    /// From now on everything is answered at once.
-    pub(super) fn hurry(&self) {
+    /// Stops the model: from now on all requests are answered at once.
+    pub(super) fn answer_at_once(&self) {
         let mut guarded = self.lock();
-        guarded.desk.retire();
+        guarded.queue.retire();
         self.changed(guarded);
     }
 
-    /// Ends the thread, once everything that is ready is sent.
+    /// Ends the thread once all ready answers are sent.
     pub(super) fn stop(&self) {
         let mut guarded = self.lock();
         guarded.stop = true;
-        guarded.desk.retire();
+        guarded.queue.retire();
         self.changed(guarded);
     }
 
-    /// The model may have something to do earlier than it had.
+    /// Wakes the thread if the model's next event is now earlier.
     fn changed(&self, mut guarded: MutexGuard<'_, Guarded<D, A>>) {
         let alarm = self.next(&mut guarded);
         self.alarm.store(alarm, Ordering::Release);
@@ -145,18 +145,18 @@ impl<D: Device + Send + 'static, A: Answer> Engine<D, A> {
     }
 
     fn next(&self, guarded: &mut Guarded<D, A>) -> u64 {
-        if !guarded.desk.ready().is_empty() {
+        if !guarded.queue.ready().is_empty() {
             return 0;
         }
-        guarded.desk.next_event().map_or(u64::MAX, |at| self.clock.real(at))
+        guarded.queue.next_event().map_or(u64::MAX, |at| self.clock.real(at))
     }
 
     fn keep_time(&self) {
-        let mut ready: Vec<Departure<A>> = Vec::new();
+        let mut ready: Vec<DueAnswer<A>> = Vec::new();
         let mut counted: Vec<Counted> = Vec::new();
         while self.await_ready(&mut ready) {
             counted.extend(ready.drain(..).map(|departure| self.send(departure)));
-            // Whoever reads the statistics does not hold up time.
+            // A reader of the statistics must not delay answers.
             if let Ok(mut tally) = self.tally.try_lock() {
                 counted.drain(..).for_each(|one| tally.count(&one));
             }
@@ -164,14 +164,14 @@ impl<D: Device + Send + 'static, A: Answer> Engine<D, A> {
         counted.drain(..).for_each(|one| lock(&self.tally).count(&one));
     }
 
-    /// Waits until answers are to leave and takes them; false when it is over.
-    fn await_ready(&self, ready: &mut Vec<Departure<A>>) -> bool {
+    /// Waits until answers are due and takes them; returns false at the end.
+    fn await_ready(&self, ready: &mut Vec<DueAnswer<A>>) -> bool {
         let mut guarded = self.lock();
         loop {
             let now = monotonic();
-            guarded.desk.run(self.clock.model(now));
-            if !guarded.desk.ready().is_empty() {
-                std::mem::swap(ready, guarded.desk.ready());
+            guarded.queue.run(self.clock.model(now));
+            if !guarded.queue.ready().is_empty() {
+                std::mem::swap(ready, guarded.queue.ready());
                 return true;
             }
             if guarded.stop {
@@ -205,17 +205,17 @@ impl<D: Device + Send + 'static, A: Answer> Engine<D, A> {
         }
     }
 
-    /// Sends an answer; what to count of it.
-    fn send(&self, Departure { answer, order, arrived, due }: Departure<A>) -> Counted {
+    /// Sends an answer. Returns what to count of it.
+    fn send(&self, DueAnswer { answer, request, arrived, due }: DueAnswer<A>) -> Counted {
         let left = monotonic();
         answer.send();
         let (arrived_real, due_real) = (self.clock.real(arrived), self.clock.real(due));
         if let Some(log) = &self.log {
-            log.record(LoggedRequest { order, arrived: arrived_real, due: due_real, left, model: arrived });
+            log.record(LoggedRequest { request, arrived: arrived_real, due: due_real, left, model: arrived });
         }
         Counted {
-            op: order.op,
-            sectors: order.sectors,
+            op: request.op,
+            sectors: request.sectors,
             late: left.saturating_sub(due_real),
             took: left.saturating_sub(arrived_real),
             modelled: due.since(arrived),
@@ -227,9 +227,9 @@ impl<D: Device + Send + 'static, A: Answer> Engine<D, A> {
     }
 }
 
-/// A thread that panicked while it held the lock leaves a model that cannot be asked any more.
+/// The queue after a thread panicked while it held the lock: its model is not used any more.
 fn retired<D: Device, A>(mut guarded: MutexGuard<'_, Guarded<D, A>>) -> MutexGuard<'_, Guarded<D, A>> {
-    guarded.desk.retire();
+    guarded.queue.retire();
     guarded
 }
 
@@ -244,18 +244,18 @@ mod tests {
     use iopilot_device::{Completion, ConstantDevice, DeviceRequest};
     use std::sync::mpsc::{Receiver, Sender, channel};
 
-    /// Tells that it was sent.
-    struct Told(Sender<u32>, u32);
+    /// Reports that it was sent.
+    struct SentAnswer(Sender<u32>, u32);
 
-    impl Answer for Told {
+    impl Answer for SentAnswer {
         fn send(self) {
             self.0.send(self.1).unwrap();
         }
     }
 
-    const READ: Order = Order { op: Op::Read, lba: Lba(0), sectors: Sectors(8) };
+    const READ: DiskRequest = DiskRequest { op: Op::Read, lba: Lba(0), sectors: Sectors(8) };
 
-    type Started<D> = (Arc<Engine<D, Told>>, JoinHandle<()>, Receiver<()>);
+    type Started<D> = (Arc<Engine<D, SentAnswer>>, JoinHandle<()>, Receiver<()>);
 
     fn start<D: Device + Send + 'static>(device: D) -> (Started<D>, Arc<Mutex<Tally>>) {
         let tally = Arc::new(Mutex::new(Tally::new(1.0)));
@@ -272,7 +272,7 @@ mod tests {
         let (tell, told) = channel();
         for n in 0..20 {
             let id = engine.enter(READ, monotonic());
-            engine.deliver(id, Told(tell.clone(), n));
+            engine.deliver(id, SentAnswer(tell.clone(), n));
         }
         assert_eq!(told.iter().take(20).collect::<Vec<_>>(), (0..20).collect::<Vec<_>>());
         engine.stop();
@@ -284,15 +284,15 @@ mod tests {
     }
 
     #[test]
-    fn who_hurries_waits_for_nothing() {
+    fn answering_at_once_waits_for_nothing() {
         let hour = Nanos::from_secs(3600);
         let ((engine, thread, _broken), _tally) = start(ConstantDevice::simple(1 << 20, 2, hour, 0.0));
         let (tell, told) = channel();
         for n in 0..3 {
             let id = engine.enter(READ, monotonic());
-            engine.deliver(id, Told(tell.clone(), n));
+            engine.deliver(id, SentAnswer(tell.clone(), n));
         }
-        engine.hurry();
+        engine.answer_at_once();
         assert_eq!(told.iter().take(3).count(), 3);
         engine.stop();
         thread.join().unwrap();
@@ -308,7 +308,7 @@ mod tests {
         assert!((before..=monotonic()).contains(&real) && engine.clock.model(real) == model);
         let id = engine.enter(READ, monotonic());
         assert_eq!(engine.replace(disk(Nanos::ZERO)), None);
-        engine.deliver(id, Told(tell, 1));
+        engine.deliver(id, SentAnswer(tell, 1));
         assert!(told.try_recv().is_err(), "the slow one still has it");
         engine.stop();
         assert_eq!(told.recv(), Ok(1));
@@ -344,7 +344,7 @@ mod tests {
         broken.recv().unwrap();
         let (tell, told) = channel();
         let id = engine.enter(READ, monotonic());
-        engine.deliver(id, Told(tell, 7));
+        engine.deliver(id, SentAnswer(tell, 7));
         assert_eq!(told.recv().unwrap(), 7);
         engine.stop();
         thread.join().unwrap();

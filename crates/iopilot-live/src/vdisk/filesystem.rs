@@ -1,10 +1,10 @@
 //! [`ImageFileSystem`]: a FUSE file system of one file, whose requests are answered when the model says.
 
 use super::answer::{Timing, VdiskAnswer};
-use super::desk::Order;
 use super::engine::Answer;
 use super::fuse::{self, Attributes, Body, FileSystem, Kind, Reply};
 use super::image::Image;
+use super::model_queue::DiskRequest;
 use iopilot_block::{Lba, Op, SECTOR_BYTES, Sectors};
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -101,9 +101,9 @@ impl ImageFileSystem {
             Op::Flush => 0,
             _ => u32::try_from((offset + length).div_ceil(SECTOR_BYTES) - first).unwrap_or(u32::MAX),
         };
-        let begun = self.timing.begin(Order { op, lba: Lba(first), sectors: Sectors(sectors) });
+        let pending = self.timing.begin(DiskRequest { op, lba: Lba(first), sectors: Sectors(sectors) });
         let answer = FuseAnswer { reply, content: move_data(), buffers: Arc::clone(&self.buffers) };
-        self.timing.finish(begun, VdiskAnswer::Fuse(answer));
+        self.timing.finish(pending, VdiskAnswer::Fuse(answer));
     }
 
     fn read(&self, offset: u64, size: u32, reply: Reply) {

@@ -1,4 +1,4 @@
-//! [`Parts`]: what a virtual disk is made of while it is there, and how it goes.
+//! [`Parts`]: the parts of a running virtual disk, and how they are taken down.
 
 use super::VdiskReset;
 use super::answer::{ModelEngine, Timing};
@@ -24,7 +24,7 @@ use std::time::Duration;
 /// The priority of the threads that move data: below the one that keeps time.
 const PRIORITY: i32 = 10;
 
-/// What a virtual disk is made of. Whatever is there of it goes in order when it is dropped.
+/// The parts of a running virtual disk. Dropping it takes down those that exist, in order.
 pub(super) struct Parts {
     pub(super) claim: Claim,
     pub(super) image: Arc<Image>,
@@ -54,9 +54,9 @@ impl Parts {
         }
     }
 
-    /// What threads that serve a disk begin with.
+    /// What each thread that serves the disk does first.
     fn prepare(&self) -> impl Fn() + Copy + Send + use<> {
-        // Where requests wait for nothing, these threads could keep a CPU for themselves for good.
+        // Without a model, real-time threads could occupy a CPU for ever.
         let punctual = self.engine.is_some();
         move || {
             if punctual {
@@ -92,7 +92,7 @@ impl Parts {
         BlockQueue::open(self.device.insert(BlockDevice::Ublk(device)).path())
     }
 
-    /// Takes everything down. Where somebody uses the device nothing is done, unless `force`.
+    /// Takes everything down. If somebody uses the device, nothing is done, unless `force`.
     pub(super) fn take_down(&mut self, force: bool) -> Result<(), LiveError> {
         if self.gone {
             return Ok(());
@@ -104,14 +104,14 @@ impl Parts {
             }
         }
         self.gone = true;
-        // What is still to be written need not take the model's time.
+        // Remaining writes need not take the model's time.
         if let Some(engine) = &self.engine {
-            engine.hurry();
+            engine.answer_at_once();
         }
         if let Some(device) = &self.device {
             device.sync_file_systems();
         }
-        // Each step is tried, whatever became of those before it.
+        // Each step is tried, even if one before it failed.
         let mut results = Vec::new();
         if let Some(mut device) = self.device.take() {
             results.extend(device.detach());
@@ -131,7 +131,7 @@ impl Parts {
             engine.stop();
         }
         for thread in self.threads.drain(..) {
-            // It has told of its panic.
+            // A panic has been printed already.
             let _ = thread.join();
         }
         if let Some(Ok(result)) = self.log.take().map(JoinHandle::join) {
@@ -142,7 +142,7 @@ impl Parts {
         results.into_iter().collect()
     }
 
-    /// Puts the model back as it was at the beginning.
+    /// Replaces the model by a freshly reset one.
     pub(super) fn reset(&self) -> Result<VdiskReset, LiveError> {
         let refused = |reason: &str| {
             let path = self.device.as_ref().map_or_else(|| self.claim.mount_point(), |device| device.path().to_owned());
@@ -156,7 +156,7 @@ impl Parts {
         Ok(VdiskReset { monotonic_ns: real, model_ns: model.0 })
     }
 
-    /// Requests on their way.
+    /// Requests under way.
     pub(super) fn in_flight(&self) -> u64 {
         self.engine.as_ref().map_or(0, |engine| engine.in_flight() as u64)
     }
@@ -169,7 +169,7 @@ impl Parts {
 
 impl Drop for Parts {
     fn drop(&mut self) {
-        // Nobody is left to be told.
+        // Nobody is left to report to.
         let _ = self.take_down(true);
     }
 }

@@ -1,4 +1,4 @@
-//! How many requests a loop device takes at once.
+//! The queue depth of a loop device.
 
 use crate::{BlockQueue, LiveError};
 use iopilot_sched::NO_SCHEDULER;
@@ -18,7 +18,7 @@ pub(super) fn set(queue: &BlockQueue, depth: u32) -> Result<(), LiveError> {
     if scheduler != NO_SCHEDULER {
         queue.set_scheduler(NO_SCHEDULER)?;
     }
-    // Writing what is shown does nothing, and what is shown need not be what is so.
+    // Writing the value that is shown has no effect, but that value need not be the real one.
     let other = if depth == 64 { 65 } else { 64 };
     queue.write("nr_requests", &other.to_string())?;
     queue.write("nr_requests", &depth.to_string())?;

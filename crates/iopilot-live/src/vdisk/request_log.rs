@@ -1,6 +1,6 @@
 //! [`RequestLog`]: a line for every request, written aside.
 
-use super::desk::Order;
+use super::model_queue::DiskRequest;
 use crate::LiveError;
 use iopilot_block::Nanos;
 use std::fs::File;
@@ -12,7 +12,7 @@ use std::thread::{self, JoinHandle};
 /// A request that has been answered; times in ns of `CLOCK_MONOTONIC`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LoggedRequest {
-    pub(super) order: Order,
+    pub(super) request: DiskRequest,
     /// When it came.
     pub(super) arrived: u64,
     /// When the model had it done.
@@ -36,8 +36,8 @@ impl RequestLog {
         file.write_all(b"op,lba,sectors,arrived_ns,due_ns,left_ns,model_ns\n").map_err(failed)?;
         let (lines, receiver) = mpsc::channel::<LoggedRequest>();
         let thread = thread::Builder::new().name("vdisk-log".to_owned()).spawn(move || {
-            for LoggedRequest { order, arrived, due, left, model } in receiver {
-                let (op, lba, sectors) = (order.op, order.lba, order.sectors);
+            for LoggedRequest { request, arrived, due, left, model } in receiver {
+                let (op, lba, sectors) = (request.op, request.lba, request.sectors);
                 writeln!(file, "{op},{lba},{sectors},{arrived},{due},{left},{}", model.0)?;
             }
             file.flush()

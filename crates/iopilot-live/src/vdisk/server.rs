@@ -23,7 +23,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
-/// Threads that move data, and by FUSE read requests. While one waits for a flush to be durable, others go on.
+/// How many threads move data (and, with FUSE, read requests). While one waits for a flush, others go on.
 const THREADS: usize = 4;
 
 /// A virtual disk that this process serves until [`detach`](Self::detach), or until it is dropped.
@@ -32,9 +32,9 @@ const THREADS: usize = 4;
 pub struct VdiskServer {
     attachment: Attachment,
     parts: Arc<Mutex<Parts>>,
-    /// The thread that does what comes over the socket, until the other is closed.
+    /// The thread that serves the control socket, and the stream whose closing ends it.
     control: Option<(JoinHandle<()>, UnixStream)>,
-    /// A byte comes when the disk was detached from outside, its model is broken, or its device is gone.
+    /// Gets a byte when the disk was detached from outside, its model panicked, or its device is gone.
     detached: UnixStream,
 }
 
@@ -55,7 +55,7 @@ impl VdiskServer {
             check_name(name)?;
         }
         let state = StateFolder::open(&options.state)?;
-        // What dead ones left may hold the backing file.
+        // A dead server's leftovers may hold the backing file.
         state.look()?;
         let image = Arc::new(open_image(&options)?);
         Self::start_on(&image, &state, depth, options).inspect_err(|_| image.abandon())
@@ -122,7 +122,7 @@ impl VdiskServer {
         let parts = Arc::new(Mutex::new(parts));
         let thread = {
             let parts = Arc::clone(&parts);
-            let serve = move || obey(&listener, &stopped, tell, &parts);
+            let serve = move || serve_control(&listener, &stopped, tell, &parts);
             thread::Builder::new().name("vdisk-control".to_owned()).spawn(serve)
         };
         let control = Some((thread.map_err(|e| LiveError::io("a thread", e))?, stop));
@@ -139,12 +139,12 @@ impl VdiskServer {
         &self.attachment.device
     }
 
-    /// What it did so far.
+    /// Its statistics so far.
     pub fn stats(&self) -> VdiskStats {
         stats(&self.parts)
     }
 
-    /// Writes what the kernel still holds, and takes everything down.
+    /// Writes dirty data, and takes everything down.
     ///
     /// # Errors
     /// Where somebody uses the device (unless `force`: they then get I/O errors), or a step failed; the others are
@@ -190,7 +190,7 @@ impl VdiskServer {
         };
         if let Some((thread, stop)) = self.control.take_if(|_| gone) {
             drop(stop);
-            // It has told of its panic.
+            // A panic has been printed already.
             let _ = thread.join();
         }
         result
@@ -199,18 +199,18 @@ impl VdiskServer {
 
 impl Drop for VdiskServer {
     fn drop(&mut self) {
-        // Nobody is left to be told.
+        // Nobody is left to report to.
         let _ = self.take_down(true);
     }
 }
 
-/// Does what comes over the socket, until `stopped` is closed or the disk is detached, which is told to `tell`.
-fn obey(listener: &UnixListener, stopped: &UnixStream, mut tell: UnixStream, parts: &Mutex<Parts>) {
+/// Serves the control socket until `stopped` is closed or the disk is detached; then `tell` gets a byte.
+fn serve_control(listener: &UnixListener, stopped: &UnixStream, mut tell: UnixStream, parts: &Mutex<Parts>) {
     while matches!(wait_for_either(listener, stopped), Ok(Either::First)) {
         let Ok((stream, _)) = listener.accept() else { continue };
-        // A client that says nothing, or nothing that is understood, gets no answer.
+        // A client that sends nothing, or no valid command, gets no answer.
         let Ok(command) = control::receive(&stream) else { continue };
-        // Nor does one that does not wait for it.
+        // A client that has gone misses its answer.
         let _ = match command {
             Command::Stats => control::answer(&stream, Ok(stats(parts))),
             Command::Reset => control::answer(&stream, lock(parts).reset()),
@@ -250,7 +250,7 @@ enum Either {
     Second,
 }
 
-/// Waits until there is something to read, or the end of it. The second counts more.
+/// Waits until one of them is readable or closed. If both are, the second wins.
 fn wait_for_either(first: &impl AsFd, second: &impl AsFd) -> io::Result<Either> {
     let mut both = [PollFd::new(first, PollFlags::IN), PollFd::new(second, PollFlags::IN)];
     loop {

@@ -1,6 +1,6 @@
 //! [`Programs`]: the programs of `bpf/capture.bpf.c` in the kernel.
 
-use super::told::{FlagBits, Told, ToldRequest};
+use super::message::{BpfMessage, FlagBits, RequestMessage};
 use crate::LiveError;
 use crate::capture::device::Device;
 use aya::maps::{Array, MapData, RingBuf};
@@ -141,8 +141,8 @@ impl Programs {
     }
 
     /// The next record, if there is one; `Some(None)` for one that cannot be read.
-    pub(super) fn next(&mut self) -> Option<Option<Told>> {
-        self.ring.next().map(|data| Told::decode(&data))
+    pub(super) fn next(&mut self) -> Option<Option<BpfMessage>> {
+        self.ring.next().map(|data| BpfMessage::decode(&data))
     }
 
     /// Nothing arrives from now on; what has arrived is seen to its end.
@@ -151,7 +151,7 @@ impl Programs {
     }
 
     /// The requests that have not completed.
-    pub(super) fn under_way(&self) -> Result<Vec<ToldRequest>, LiveError> {
+    pub(super) fn under_way(&self) -> Result<Vec<RequestMessage>, LiveError> {
         let counts = self.counts();
         let mut found = Vec::new();
         for slot in 0..SLOTS {
@@ -159,7 +159,7 @@ impl Programs {
             if found.len() as u64 >= counts.arrived.saturating_sub(counts.over) {
                 break;
             }
-            found.extend(ToldRequest::in_slot(&self.slots.get(&slot, 0).map_err(|e| refused(&e))?));
+            found.extend(RequestMessage::in_slot(&self.slots.get(&slot, 0).map_err(|e| refused(&e))?));
         }
         Ok(found)
     }

@@ -1,11 +1,11 @@
 //! [`Watch`]: the thread that watches a disk and acts on it.
 
 use super::FlightOptions;
-use super::attention::Attention;
+use super::capture_pauses::CapturePauses;
 use crate::dads::audit::{Audit, Event};
-use crate::dads::brain::{Answer, Order};
-use crate::dads::in_order::InOrder;
-use crate::dads::line_up::LineUp;
+use crate::dads::candidate_set::CandidateSet;
+use crate::dads::pilot_thread::{CheckResult, PilotCommand};
+use crate::dads::reorder::ReorderBuffer;
 use crate::dads::status::{Phase, Shared};
 use crate::dads::window::Window;
 use crate::{BlockQueue, Capture, LearnedDisk, LiveError, QueueState, Traffic};
@@ -48,7 +48,7 @@ impl Log<'_> {
 pub(super) struct Watch<'a> {
     pub(super) options: &'a FlightOptions,
     pub(super) queue: &'a BlockQueue,
-    pub(super) line_up: LineUp,
+    pub(super) candidate_set: CandidateSet,
     /// The kernel's number of this very disk.
     pub(super) diskseq: Option<u64>,
     /// How the queue was left.
@@ -56,18 +56,18 @@ pub(super) struct Watch<'a> {
     pub(super) capture: Capture,
     pub(super) learned: Option<LearnedDisk>,
     /// What it is to learn from.
-    pub(super) lessons: InOrder,
+    pub(super) lessons: ReorderBuffer,
     /// When what was learned was last written down.
     pub(super) saved: Instant,
-    pub(super) orders: Sender<Order>,
-    pub(super) answers: Receiver<Answer>,
+    pub(super) commands: Sender<PilotCommand>,
+    pub(super) answers: Receiver<CheckResult>,
     pub(super) log: Log<'a>,
     /// Sectors of the model.
     pub(super) capacity: u64,
     /// What completed since the last check.
     pub(super) window: Window,
     /// When requests are looked at.
-    pub(super) attention: Attention,
+    pub(super) pauses: CapturePauses,
     /// When it was last looked away, and what the kernel had counted by then.
     pub(super) left: (Instant, Traffic),
     /// Requests inside when somebody last looked.
@@ -107,22 +107,22 @@ impl Watch<'_> {
                 }
             }
             let now = Instant::now();
-            if self.attention.returns(now) {
-                self.look_again()?;
-            } else if self.attention.has_enough() && self.attention.leaves(now, due) {
-                self.look_away(now)?;
+            if self.pauses.resume_due(now) {
+                self.resume_capture()?;
+            } else if self.pauses.has_enough() && self.pauses.pause_until_needed(now, due) {
+                self.pause_capture(now)?;
             }
-            if now >= due && !self.thinking && self.all_is_told(now)? {
-                self.look_around()?;
+            if now >= due && !self.thinking && self.window_is_complete(now)? {
+                self.check_for_others()?;
                 self.check(Nanos::from_millis_f64(began.elapsed().as_secs_f64() * 1e3));
                 // An interval counts from the check, as what it collects does.
                 due = now + self.options.interval;
-                if self.attention.away_until().is_none() {
-                    self.attention.begins_anew(now);
+                if self.pauses.paused_until().is_none() {
+                    self.pauses.restart(now);
                 }
             }
             let pause = if busy || self.thinking { BUSY } else { QUIET };
-            let next = self.attention.away_until().map_or(due, |until| until.min(due));
+            let next = self.pauses.paused_until().map_or(due, |until| until.min(due));
             thread::sleep(pause.min(next.saturating_duration_since(now)).max(Duration::from_millis(1)));
         }
         Ok(())
@@ -130,18 +130,18 @@ impl Watch<'_> {
 
     /// Whether a check at `now` has all that it is to have. Where more comes than it tries, the disk is looked away from first,
     /// and what is under way is waited for: a little while.
-    fn all_is_told(&mut self, now: Instant) -> Result<bool, LiveError> {
-        if self.attention.away_until().is_some() {
+    fn window_is_complete(&mut self, now: Instant) -> Result<bool, LiveError> {
+        if self.pauses.paused_until().is_some() {
             return Ok(self.capture.is_away());
         }
-        if !self.attention.leaves(now, now + self.options.interval) {
+        if !self.pauses.pause_until_needed(now, now + self.options.interval) {
             return Ok(true);
         }
-        self.look_away(now)?;
+        self.pause_capture(now)?;
         Ok(false)
     }
 
-    fn look_away(&mut self, now: Instant) -> Result<(), LiveError> {
+    fn pause_capture(&mut self, now: Instant) -> Result<(), LiveError> {
         self.left = (now, self.queue.traffic()?);
         self.capture.pause()
     }
@@ -162,12 +162,12 @@ impl Watch<'_> {
         Ok(())
     }
 
-    fn look_again(&mut self) -> Result<(), LiveError> {
+    fn resume_capture(&mut self) -> Result<(), LiveError> {
         self.count_unseen()?;
         // A trial is of requests that followed each other.
         self.window.forget();
         if let Some(learned) = &mut self.learned {
-            learned.look_again();
+            learned.captures_missed();
             self.lessons.clear();
         }
         self.capture.resume()
@@ -177,7 +177,7 @@ impl Watch<'_> {
     fn collect(&mut self) -> Result<bool, LiveError> {
         self.capture.poll(&mut self.fresh)?;
         let bytes: u64 = self.fresh.iter().map(|r| r.sectors.bytes()).sum();
-        let looks = self.attention.away_until().is_none();
+        let looks = self.pauses.paused_until().is_none();
         if looks {
             self.inside = self.capture.pending();
         }
@@ -195,12 +195,12 @@ impl Watch<'_> {
         let (not_before, capacity) = (self.not_before, self.capacity);
         let fitting = self.fresh.drain(..).filter(|r| r.arrival >= not_before).map(|r| fit(r, capacity));
         self.window.add(fitting);
-        self.attention.sees(count as u64);
+        self.pauses.count(count as u64);
         Ok(if looks { count > 0 || pending > 0 } else { !self.capture.is_away() })
     }
 
     /// Whether somebody else changed something.
-    fn look_around(&mut self) -> Result<(), LiveError> {
+    fn check_for_others(&mut self) -> Result<(), LiveError> {
         // The queue of a loop device or a drive for removable media outlives its disk: what comes next is another disk.
         if self.queue.diskseq() != self.diskseq {
             return Err(LiveError::Unplugged(self.queue.name().to_owned()));
@@ -209,13 +209,13 @@ impl Watch<'_> {
         if state.scheduler == self.expected.scheduler && state.tunables == self.expected.tunables {
             return Ok(());
         }
-        let candidate = self.line_up.position(&state);
+        let candidate = self.candidate_set.position(&state);
         let scheduler = state.scheduler.clone();
         self.log.tell(&Event::ChangedByOthers { scheduler, candidate: candidate.is_some() });
         self.standing_by = candidate.is_none();
         self.window.clear();
         if let Some(which) = candidate {
-            self.order(Order::Adopt(which));
+            self.send(PilotCommand::Adopt(which));
         }
         self.expect(state, if candidate.is_some() { Phase::Collecting } else { Phase::StandingBy });
         Ok(())
@@ -224,7 +224,7 @@ impl Watch<'_> {
     /// Gives the model that has learned since to the brain, and writes it down from time to time.
     fn learn(&mut self) {
         let Some(device) = self.learned.as_ref().and_then(LearnedDisk::device) else { return };
-        self.order(Order::Model(Box::new(device)));
+        self.send(PilotCommand::Model(Box::new(device)));
         if self.saved.elapsed() >= SAVED_EVERY {
             self.save();
         }
@@ -256,11 +256,11 @@ impl Watch<'_> {
         let (window, pending) = (self.window.take(), self.inside);
         self.thinking = true;
         self.log.shared.with(|s| s.phase = Phase::Simulating);
-        self.order(Order::Check { window, pending, at });
+        self.send(PilotCommand::Check { window, pending, at });
     }
 
     /// Carries out what was decided.
-    fn act(&mut self, answer: Answer) -> Result<(), LiveError> {
+    fn act(&mut self, answer: CheckResult) -> Result<(), LiveError> {
         self.thinking = false;
         if self.window.is_empty() {
             self.window = answer.window;
@@ -280,7 +280,7 @@ impl Watch<'_> {
         self.log.shared.with(|s| s.checked(&check));
         let change_s = match check.acts() {
             true if self.options.dry_run => {
-                self.order(Order::Declined);
+                self.send(PilotCommand::Declined);
                 None
             }
             true => self.change(&check)?,
@@ -295,13 +295,13 @@ impl Watch<'_> {
 
     /// Changes the scheduler, or puts it in place anew; how long that took, or nothing where the kernel refused.
     fn change(&mut self, check: &Check) -> Result<Option<f64>, LiveError> {
-        let to = self.line_up.candidates.iter().position(|c| c.to_string() == check.decision);
+        let to = self.candidate_set.candidates.iter().position(|c| c.to_string() == check.decision);
         let Some(to) = to else { return Ok(None) };
         // What somebody else did while the candidates were tried comes first.
         let state = self.queue.state()?;
         if state.scheduler != self.expected.scheduler || state.tunables != self.expected.tunables {
-            self.order(Order::Declined);
-            self.look_around()?;
+            self.send(PilotCommand::Declined);
+            self.check_for_others()?;
             return Ok(None);
         }
         self.log.shared.with(|s| s.phase = Phase::Changing);
@@ -309,8 +309,8 @@ impl Watch<'_> {
         let began = Instant::now();
         let renews = check.renews();
         let done = match renews {
-            true => self.line_up.renew(self.queue, to),
-            false => self.line_up.put_in_place(self.queue, to),
+            true => self.candidate_set.renew(self.queue, to),
+            false => self.candidate_set.put_in_place(self.queue, to),
         };
         let took = began.elapsed();
         match done {
@@ -319,20 +319,20 @@ impl Watch<'_> {
             Err(e) => {
                 self.log.tell(&Event::Failed { why: format!("changing to {}: {e}", check.decision) });
                 self.queue.restore(&self.expected)?;
-                self.order(Order::Declined);
+                self.send(PilotCommand::Declined);
                 if !renews {
-                    self.order(Order::Exclude(to));
+                    self.send(PilotCommand::Exclude(to));
                 }
                 self.log.shared.with(|s| s.phase = Phase::Collecting);
                 return Ok(None);
             }
         }
         if !renews {
-            self.order(Order::Changed { pending, took: Nanos(took.as_nanos() as u64) });
+            self.send(PilotCommand::Changed { pending, took: Nanos(took.as_nanos() as u64) });
         }
         // What was inside during the change says nothing of either scheduler.
         self.collect()?;
-        if self.attention.away_until().is_some() {
+        if self.pauses.paused_until().is_some() {
             self.count_unseen()?;
         }
         self.not_before = self.capture_clock();
@@ -376,8 +376,8 @@ impl Watch<'_> {
     }
 
     /// A brain that is gone is noticed where its answer is missed.
-    fn order(&self, order: Order) {
-        let _ = self.orders.send(order);
+    fn send(&self, command: PilotCommand) {
+        let _ = self.commands.send(command);
     }
 }
 

@@ -2,10 +2,10 @@
 
 use super::abi::{Descriptor, Request};
 use super::outbox::Ticket;
-use crate::vdisk::answer::{Begun, Timing, VdiskAnswer};
-use crate::vdisk::desk::Order;
+use crate::vdisk::answer::{PendingRequest, Timing, VdiskAnswer};
 use crate::vdisk::engine::Answer;
 use crate::vdisk::image::Image;
+use crate::vdisk::model_queue::DiskRequest;
 use iopilot_block::{Lba, Op, SECTOR_BYTES, Sectors};
 use std::io;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ impl Answer for UblkAnswer {
 pub(super) struct Job {
     request: Request,
     descriptor: Descriptor,
-    begun: Begun,
+    pending: PendingRequest,
     ticket: Ticket,
 }
 
@@ -43,22 +43,22 @@ impl Service {
     /// The model begins with a request; its data are to be moved meanwhile. `None` for one that is refused.
     pub(super) fn begin(&self, descriptor: Descriptor, ticket: Ticket) -> Option<Job> {
         let request = descriptor.request();
-        let Some(order) = order(&descriptor, request) else {
+        let Some(model_request) = model_request(&descriptor, request) else {
             ticket.answer(Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP)));
             return None;
         };
-        Some(Job { request, descriptor, begun: self.timing.begin(order), ticket })
+        Some(Job { request, descriptor, pending: self.timing.begin(model_request), ticket })
     }
 
     /// Moves the data of a request; it is answered when it is due.
-    pub(super) fn carry_out(&self, Job { request, descriptor, begun, mut ticket }: Job) {
+    pub(super) fn carry_out(&self, Job { request, descriptor, pending, mut ticket }: Job) {
         let result = move_data(&self.image, request, &descriptor, &mut ticket);
-        self.timing.finish(begun, VdiskAnswer::Ublk(UblkAnswer { ticket, result }));
+        self.timing.finish(pending, VdiskAnswer::Ublk(UblkAnswer { ticket, result }));
     }
 }
 
-/// What the model is asked.
-fn order(descriptor: &Descriptor, request: Request) -> Option<Order> {
+/// The request for the model; `None` for one that is not supported.
+fn model_request(descriptor: &Descriptor, request: Request) -> Option<DiskRequest> {
     let (op, lba, sectors) = match request {
         Request::Read => (Op::Read, descriptor.first, descriptor.sectors),
         Request::Write { .. } => (Op::Write, descriptor.first, descriptor.sectors),
@@ -66,7 +66,7 @@ fn order(descriptor: &Descriptor, request: Request) -> Option<Order> {
         Request::Flush => (Op::Flush, 0, 0),
         Request::Unknown => return None,
     };
-    Some(Order { op, lba: Lba(lba), sectors: Sectors(sectors) })
+    Some(DiskRequest { op, lba: Lba(lba), sectors: Sectors(sectors) })
 }
 
 /// Does what is asked for; how many bytes that were.

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
 /// What the brain is told.
-pub(super) enum Order {
+pub(super) enum PilotCommand {
     /// Check what was collected, with so many requests inside.
     Check { window: Window, pending: usize, at: Nanos },
     /// A model that knows more.
@@ -26,7 +26,7 @@ pub(super) enum Order {
 }
 
 /// What came of a check.
-pub(super) struct Answer {
+pub(super) struct CheckResult {
     pub(super) check: Result<Check, SimError>,
     /// The window, emptied, to be filled again.
     pub(super) window: Window,
@@ -46,12 +46,12 @@ fn simulators() -> Result<ThreadPool, ThreadPoolBuildError> {
     ThreadPoolBuilder::new().thread_name(|n| format!("simulate-{n}")).start_handler(give_way).build()
 }
 
-/// Follows orders until nobody is left to give them.
-pub(super) fn think(mut pilot: Pilot<AnyDevice>, orders: &Receiver<Order>, answers: &Sender<Answer>) {
+/// Follows commands until nobody is left to give them.
+pub(super) fn run_pilot(mut pilot: Pilot<AnyDevice>, commands: &Receiver<PilotCommand>, answers: &Sender<CheckResult>) {
     let simulators = simulators();
-    for order in orders {
+    for order in commands {
         match order {
-            Order::Check { mut window, pending, at } => {
+            PilotCommand::Check { mut window, pending, at } => {
                 let began = Instant::now();
                 let check = match &simulators {
                     Ok(pool) => pool.install(|| pilot.check(window.records(), pending, at)),
@@ -60,15 +60,15 @@ pub(super) fn think(mut pilot: Pilot<AnyDevice>, orders: &Receiver<Order>, answe
                 };
                 let check = check.map(|check| Check { requests: check.requests + window.left_out(), ..check });
                 window.clear();
-                if answers.send(Answer { check, window, took: began.elapsed() }).is_err() {
+                if answers.send(CheckResult { check, window, took: began.elapsed() }).is_err() {
                     return;
                 }
             }
-            Order::Model(device) => pilot.replace_model(*device),
-            Order::Changed { pending, took } => pilot.changed(pending, took),
-            Order::Declined => pilot.declined(),
-            Order::Exclude(which) => pilot.exclude(which),
-            Order::Adopt(which) => pilot.adopt(which),
+            PilotCommand::Model(device) => pilot.replace_model(*device),
+            PilotCommand::Changed { pending, took } => pilot.changed(pending, took),
+            PilotCommand::Declined => pilot.declined(),
+            PilotCommand::Exclude(which) => pilot.exclude(which),
+            PilotCommand::Adopt(which) => pilot.adopt(which),
         }
     }
 }

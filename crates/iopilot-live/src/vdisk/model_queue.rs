@@ -1,13 +1,13 @@
-//! [`Desk`]: which answer leaves when; the part of a virtual disk that knows no clock.
+//! [`ModelQueue`]: the requests in the device model of a virtual disk, and their answers. It knows no clock.
 
 use iopilot_block::{Flags, Lba, Nanos, Op, RequestId, Sectors};
 use iopilot_device::{Completion, Device, DeviceRequest};
 use std::collections::VecDeque;
 
-/// What a virtual disk is asked to do.
+/// A request to a virtual disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Order {
-    /// What.
+pub(super) struct DiskRequest {
+    /// The operation.
     pub(super) op: Op,
     /// First sector.
     pub(super) lba: Lba,
@@ -17,35 +17,35 @@ pub(super) struct Order {
 
 /// An answer that is to leave now.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Departure<A> {
+pub(super) struct DueAnswer<A> {
     /// The answer.
     pub(super) answer: A,
-    /// To what.
-    pub(super) order: Order,
-    /// When that came, in the model's time.
+    /// The request.
+    pub(super) request: DiskRequest,
+    /// When the request arrived, in the model's time.
     pub(super) arrived: Nanos,
-    /// When the model has it done.
+    /// When the model completed it.
     pub(super) due: Nanos,
 }
 
-/// A request on its way.
+/// A request under way.
 #[derive(Debug)]
 struct Slot<A> {
-    order: Order,
+    request: DiskRequest,
     arrived: Nanos,
-    /// Once the data have been moved.
+    /// The answer; `None` until the data have been moved.
     answer: Option<A>,
-    /// Once the model is through.
+    /// When it is due; `None` until the model has completed it.
     due: Option<Nanos>,
 }
 
-/// Pairs what the model says (when) with what the backing file gives (the answer).
+/// Pairs the completion times of a device model with the answers that hold the data.
 ///
-/// A request enters, its data are moved while the model works, and its answer leaves when both are through. The model
-/// is stepped from event to event at the times of the events, however late the caller is: what waits inside the device
-/// begins at the *modelled* end of what was before it, so that a late answer delays nothing that is queued.
+/// A request enters, its data are moved while the model works, and its answer leaves when both are done. The model advances
+/// from event to event at the times of the events, however late the caller is. A request that waits inside the device thus
+/// starts at the *modelled* end of the one before it, and a late answer delays no queued request.
 #[derive(Debug)]
-pub(super) struct Desk<D, A> {
+pub(super) struct ModelQueue<D, A> {
     device: D,
     depth: usize,
     /// Requests inside the device.
@@ -57,12 +57,12 @@ pub(super) struct Desk<D, A> {
     slots: Vec<Option<Slot<A>>>,
     free: Vec<RequestId>,
     completions: Vec<Completion>,
-    ready: Vec<Departure<A>>,
+    ready: Vec<DueAnswer<A>>,
     retired: bool,
 }
 
-impl<D: Device, A> Desk<D, A> {
-    /// A desk for an idle device.
+impl<D: Device, A> ModelQueue<D, A> {
+    /// A queue in front of an idle device.
     pub(super) fn new(device: D) -> Self {
         let depth = device.queue_depth().max(1) as usize;
         Self {
@@ -79,7 +79,7 @@ impl<D: Device, A> Desk<D, A> {
         }
     }
 
-    /// Puts `device` in the place of the one there is, where that has nothing to do for anybody. Whether it has not.
+    /// Replaces the device if no request is under way. Returns whether it did.
     pub(super) fn replace(&mut self, device: D) -> bool {
         let idle = self.in_flight() == 0 && !self.retired;
         if idle {
@@ -88,11 +88,11 @@ impl<D: Device, A> Desk<D, A> {
         idle
     }
 
-    /// Takes `order`, which came at `now`; the name to [`deliver`](Self::deliver) its answer under.
-    pub(super) fn enter(&mut self, order: Order, now: Nanos) -> RequestId {
+    /// Takes `request`, which arrived at `now`. Returns the identifier for [`deliver`](Self::deliver).
+    pub(super) fn enter(&mut self, request: DiskRequest, now: Nanos) -> RequestId {
         self.run(now);
         let now = self.time;
-        let slot = Slot { order, arrived: now, answer: None, due: self.retired.then_some(now) };
+        let slot = Slot { request, arrived: now, answer: None, due: self.retired.then_some(now) };
         let id = match self.free.pop() {
             Some(id) => {
                 self.slots[id.index()] = Some(slot);
@@ -110,14 +110,14 @@ impl<D: Device, A> Desk<D, A> {
         id
     }
 
-    /// The data of request `id` have been moved: its answer is kept until it is due. Given back where it is overdue.
-    pub(super) fn deliver(&mut self, id: RequestId, answer: A) -> Option<Departure<A>> {
+    /// Takes the answer of request `id`, whose data have been moved, and keeps it until it is due. Returns it if it is due now.
+    pub(super) fn deliver(&mut self, id: RequestId, answer: A) -> Option<DueAnswer<A>> {
         let slot = self.slots[id.index()].as_mut()?;
         slot.answer = Some(answer);
         self.depart(id)
     }
 
-    /// Runs the model to `now`; what is through and has its answer is then [`ready`](Self::ready).
+    /// Runs the model to `now`. Requests that are completed and have their answer are then [`ready`](Self::ready).
     pub(super) fn run(&mut self, now: Nanos) {
         while !self.retired {
             let Some(at) = self.device.next_event().filter(|&at| at <= now) else { break };
@@ -138,22 +138,22 @@ impl<D: Device, A> Desk<D, A> {
         self.time = self.time.max(now);
     }
 
-    /// When the model next has something to do.
+    /// The time of the model's next event.
     pub(super) fn next_event(&self) -> Option<Nanos> {
         if self.retired { None } else { self.device.next_event() }
     }
 
-    /// The answers that are to leave now, to be drained by the caller.
-    pub(super) fn ready(&mut self) -> &mut Vec<Departure<A>> {
+    /// The answers that are due now; the caller drains them.
+    pub(super) fn ready(&mut self) -> &mut Vec<DueAnswer<A>> {
         &mut self.ready
     }
 
-    /// Requests on their way.
+    /// Requests under way.
     pub(super) fn in_flight(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 
-    /// From now on the model is not asked any more, and everything is due as soon as it has its answer.
+    /// Stops the model: from now on every request is due as soon as it has its answer.
     pub(super) fn retire(&mut self) {
         self.retired = true;
         self.outside.clear();
@@ -165,24 +165,24 @@ impl<D: Device, A> Desk<D, A> {
         }
     }
 
-    /// Gives the device what waits outside, as far as it has room.
+    /// Submits waiting requests to the device, as far as it has room.
     fn admit(&mut self, now: Nanos) {
         while self.inside < self.depth {
             let Some(id) = self.outside.pop_front() else { return };
             let Some(slot) = &self.slots[id.index()] else { continue };
-            let Order { op, lba, sectors } = slot.order;
+            let DiskRequest { op, lba, sectors } = slot.request;
             self.inside += 1;
             self.device.submit(DeviceRequest { id, op, lba, sectors, flags: Flags::empty() }, now);
         }
     }
 
-    /// Frees the slot of `id` where it is due and has its answer.
-    fn depart(&mut self, id: RequestId) -> Option<Departure<A>> {
+    /// Frees the slot of `id` if it is due and has its answer.
+    fn depart(&mut self, id: RequestId) -> Option<DueAnswer<A>> {
         let place = &mut self.slots[id.index()];
         let slot = place.as_mut()?;
         let due = slot.due?;
         let answer = slot.answer.take()?;
-        let departure = Departure { answer, order: slot.order, arrived: slot.arrived, due };
+        let departure = DueAnswer { answer, request: slot.request, arrived: slot.arrived, due };
         *place = None;
         self.free.push(id);
         Some(departure)

@@ -1,4 +1,4 @@
-//! [`LineUp`]: the candidates for a live disk, and how each is put in place.
+//! [`CandidateSet`]: the candidates for a live disk, and how each is put in place.
 
 use crate::{BlockQueue, LiveError, QueueState};
 use iopilot_block::InputError;
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// The candidates for a live disk.
 #[derive(Clone, Debug)]
-pub(super) struct LineUp {
+pub(super) struct CandidateSet {
     /// All of them; each is one that the kernel offers for the disk.
     pub(super) candidates: Vec<SchedulerSpec>,
     /// What is in use at the start, with its tunables as they were found.
@@ -18,7 +18,7 @@ pub(super) struct LineUp {
     defaults: BTreeMap<String, BTreeMap<String, String>>,
 }
 
-impl LineUp {
+impl CandidateSet {
     /// The schedulers `wanted` — where none are, all that the kernel offers and that can be simulated — and the one in
     /// use. `default` is the one in use where not named.
     ///

@@ -1,4 +1,4 @@
-//! [`Told`]: what the programs write into the ring buffer, decoded. The layouts are those of `bpf/capture.bpf.c`, in the
+//! [`BpfMessage`]: what the programs write into the ring buffer, decoded. The layouts are those of `bpf/capture.bpf.c`, in the
 //! machine's byte order.
 
 use iopilot_block::{Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors};
@@ -12,18 +12,18 @@ const NUMBER: u64 = (1 << KIND) - 1;
 
 /// One record.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum BpfMessage {
     /// A request completed.
-    Request(ToldRequest),
+    Request(RequestMessage),
     /// The one of this number ended without ever becoming a request.
     Refused(u64),
     /// Who issues the requests that follow.
-    Task(ToldTask),
+    Task(TaskMessage),
 }
 
 /// A request; times are on the monotonic clock.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ToldRequest {
+pub(super) struct RequestMessage {
     pub(super) number: u64,
     pub(super) merged: bool,
     pub(super) arrival: Nanos,
@@ -41,7 +41,7 @@ pub(super) struct ToldRequest {
 
 /// A task.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ToldTask {
+pub(super) struct TaskMessage {
     pub(super) start: Nanos,
     pub(super) pid: u32,
     /// The process that it is a thread of.
@@ -52,13 +52,13 @@ pub(super) struct ToldTask {
     pub(super) issued: bool,
 }
 
-impl Told {
+impl BpfMessage {
     /// `None` for what no program writes.
     pub(super) fn decode(data: &[u8]) -> Option<Self> {
         let head = word(data, 0)?;
         let number = head & NUMBER;
         match head >> KIND & KINDS {
-            1 => Some(Self::Request(ToldRequest {
+            1 => Some(Self::Request(RequestMessage {
                 number,
                 merged: head & MERGED != 0,
                 arrival: Nanos(word(data, 8)?),
@@ -73,7 +73,7 @@ impl Told {
                 priority: quarter(data, 62)?,
             })),
             2 => Some(Self::Refused(number)),
-            3 => Some(Self::Task(ToldTask {
+            3 => Some(Self::Task(TaskMessage {
                 start: Nanos(word(data, 8)?),
                 pid: half(data, 16)?,
                 tgid: half(data, 20)?,
@@ -86,7 +86,7 @@ impl Told {
     }
 }
 
-impl ToldRequest {
+impl RequestMessage {
     /// What a slot of the programs' table holds, which is a request under way; `None` where it is empty.
     pub(super) fn in_slot(slot: &[u64; 8]) -> Option<Self> {
         let [bio, number, arrival, sector, sizes, task, ..] = *slot;
@@ -214,7 +214,9 @@ mod tests {
 
     #[test]
     fn a_request_is_read_as_the_program_wrote_it() {
-        let Some(Told::Request(r)) = Told::decode(&request(MERGED | 1 << KIND | 9, 1 << 19, 8192)) else { panic!() };
+        let Some(BpfMessage::Request(r)) = BpfMessage::decode(&request(MERGED | 1 << KIND | 9, 1 << 19, 8192)) else {
+            panic!()
+        };
         assert_eq!((r.number, r.merged, r.arrival, r.inserted), (9, true, Nanos(1000), None));
         assert_eq!((r.issued, r.completed), (Some(Nanos(1500)), Some(Nanos(2500))));
         let record = r.record(bits()).unwrap();
@@ -226,7 +228,7 @@ mod tests {
     #[test]
     fn operations_and_flags_are_the_kernels() {
         let of = |opf, bytes| {
-            let Some(Told::Request(r)) = Told::decode(&request(1 << KIND, opf, bytes)) else { panic!() };
+            let Some(BpfMessage::Request(r)) = BpfMessage::decode(&request(1 << KIND, opf, bytes)) else { panic!() };
             r.record(bits()).map(|r| (r.op, r.flags, r.lba.0))
         };
         let journal = Flags::SYNC | Flags::META | Flags::PREFLUSH | Flags::FUA | Flags::PRIO;
@@ -245,23 +247,23 @@ mod tests {
             data.extend(half.to_ne_bytes());
         }
         data.extend(*b"fio\0\0\0\0\0\0\0\0\0\0\0\0\0");
-        let Some(Told::Task(task)) = Told::decode(&data) else { panic!() };
+        let Some(BpfMessage::Task(task)) = BpfMessage::decode(&data) else { panic!() };
         assert_eq!(
             (task.pid, task.tgid, task.parent, task.start, &task.comm[..4]),
             (12, 11, 1, Nanos(5), &b"fio\0"[..])
         );
-        assert_eq!(Told::decode(&data[..40]), None);
-        assert_eq!(Told::decode(&(2u64 << KIND | 8).to_ne_bytes()), Some(Told::Refused(8)));
+        assert_eq!(BpfMessage::decode(&data[..40]), None);
+        assert_eq!(BpfMessage::decode(&(2u64 << KIND | 8).to_ne_bytes()), Some(BpfMessage::Refused(8)));
     }
 
     #[test]
     fn a_slot_holds_what_is_under_way() {
-        assert_eq!(ToldRequest::in_slot(&[0; 8]), None);
+        assert_eq!(RequestMessage::in_slot(&[0; 8]), None);
         let both = |low: u32, high: u32| {
             let (l, h) = (low.to_ne_bytes(), high.to_ne_bytes());
             u64::from_ne_bytes([l[0], l[1], l[2], l[3], h[0], h[1], h[2], h[3]])
         };
-        let r = ToldRequest::in_slot(&[1, 5, 100, 8, both(512, 1), both(77, 0), 0, 0]).unwrap();
+        let r = RequestMessage::in_slot(&[1, 5, 100, 8, both(512, 1), both(77, 0), 0, 0]).unwrap();
         assert_eq!((r.number, r.arrival, r.sector, r.bytes, r.opf, r.pid), (5, Nanos(100), 8, 512, 1, 77));
         assert_eq!(r.completed, None);
     }
@@ -273,7 +275,7 @@ mod tests {
             if let Some(first) = data.get_mut(..8) {
                 first.copy_from_slice(&(kind << KIND | 17).to_ne_bytes());
             }
-            if let Some(Told::Request(request)) = Told::decode(&data) {
+            if let Some(BpfMessage::Request(request)) = BpfMessage::decode(&data) {
                 let _ = request.record(bits());
             }
         }

@@ -1,4 +1,4 @@
-//! [`InOrder`]: what completes in any order, in order of arrival.
+//! [`ReorderBuffer`]: what completes in any order, in order of arrival.
 
 use iopilot_block::Nanos;
 use iopilot_trace::TraceRecord;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 /// Holds requests until all that arrived before them are there, or have had their time.
 #[derive(Debug, Default)]
-pub(super) struct InOrder {
+pub(super) struct ReorderBuffer {
     /// By arrival; and by number, of those that arrived at one time.
     held: BTreeMap<(Nanos, u64), TraceRecord>,
     next: u64,
@@ -14,7 +14,7 @@ pub(super) struct InOrder {
     told: Nanos,
 }
 
-impl InOrder {
+impl ReorderBuffer {
     /// Takes a request in. One that arrived before what has been told comes too late, and is left out. O(log n) in those held.
     pub(super) fn put(&mut self, record: &TraceRecord) {
         if record.arrival >= self.told {
@@ -45,8 +45,8 @@ mod tests {
     #[test]
     fn who_is_much_too_late_is_left_out() {
         let record = |arrival| TraceRecord::new(Nanos(arrival), Op::Read, Lba(arrival), Sectors(8));
-        let mut order = InOrder::default();
-        let tell = |order: &mut InOrder, until| {
+        let mut order = ReorderBuffer::default();
+        let tell = |order: &mut ReorderBuffer, until| {
             let mut told = Vec::new();
             order.tell(Nanos(until), |r| told.push(r.arrival.0));
             told

@@ -1,30 +1,31 @@
-//! [`Margin`]: how long before an event to wake.
+//! [`WakeMargin`]: how long before an event a thread wakes.
 
-/// Bounds, ns. No CPU wakes sooner than the one; for what comes after the other nobody spins.
+/// Bounds of the margin, ns. No CPU wakes faster than the lower one; above the upper one spinning would cost too much.
 const LEAST: u64 = 15_000;
 const MOST: u64 = 250_000;
-/// At the start, ns.
+/// The margin at the start, ns.
 const FIRST: u64 = 60_000;
-/// What it grows by where a sleep was too long, and shrinks by where it was not, ns: so that one sleep in a hundred is too long.
+/// How much the margin grows after a sleep that was too long, and shrinks after another, ns. One sleep in a hundred is then too
+/// long.
 const UP: u64 = 9_900;
 const DOWN: u64 = 100;
 
-/// How long before an event a thread is to wake, to spend the rest looking at the clock: what its sleeps take too long, all but
-/// one in a hundred. A CPU that was idle wakes late, the more so a virtual one; one that has been busy does not.
+/// How long before an event a thread wakes; it spins for the rest. This is the 99th percentile of how late its sleeps end. An
+/// idle CPU wakes late, a virtual one even more so; a busy CPU does not.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Margin(u64);
+pub(super) struct WakeMargin(u64);
 
-impl Margin {
+impl WakeMargin {
     pub(super) fn new() -> Self {
         Self(FIRST)
     }
 
-    /// In ns.
+    /// The margin in ns.
     pub(super) fn ns(self) -> u64 {
         self.0
     }
 
-    /// A sleep ended so long after its time, ns.
+    /// Notes that a sleep ended `ns` after its time.
     pub(super) fn overslept(&mut self, ns: u64) {
         self.0 = match ns > self.0 {
             true => (self.0 + UP).min(MOST),
@@ -39,7 +40,7 @@ mod tests {
 
     /// What is left of a thousand sleeps that were too long by one of these in turn.
     fn after(overslept: &[u64]) -> (u64, usize) {
-        let mut margin = Margin::new();
+        let mut margin = WakeMargin::new();
         let mut late = 0;
         for (n, &ns) in overslept.iter().cycle().take(10_000).enumerate() {
             late += usize::from(n >= 5000 && ns > margin.ns());
