@@ -27,21 +27,21 @@ use std::thread;
 use std::time::{Duration, Instant};
 use watch::{Log, Watch};
 
-/// What a check may simulate, over all candidates: the work of less than a second on one core.
+/// How many requests a check may simulate, over all candidates: less than a second on one core.
 pub const BUDGET: u64 = 400_000;
-/// And with one candidate: more tell no more, and take memory.
+/// How many requests a check tries with one candidate: more would add nothing but memory.
 const TRIED: u64 = 20_000;
-/// For each CPU, of the kernel's buffer of requests: 58,000 of them, and the daemon looks twice a second at an idle disk.
+/// The kernel's buffer for each CPU. It holds 58,000 requests; the daemon polls an idle disk twice a second.
 const BUFFER_KB: u32 = 4096;
-/// A request that takes longer is lost.
+/// A request without completion after this time is given up.
 const LONGEST: Nanos = Nanos::from_secs(120);
-/// What a change takes on an idle disk (measured on Linux 6.18).
+/// How long a change takes on an idle disk (measured on Linux 6.18).
 const CHANGE: Nanos = Nanos::from_millis(22);
 
-/// What is simulated in the place of the disk.
+/// The model of a disk.
 #[derive(Clone, Debug)]
 pub enum Model {
-    /// A model that somebody made.
+    /// A given model.
     Given {
         /// Its name.
         name: String,
@@ -50,7 +50,7 @@ pub enum Model {
     },
     /// One that learns from what the disk does (GF 3.2.1).
     Learned {
-        /// The file that keeps what was learned.
+        /// The file that holds the learned model.
         state: PathBuf,
     },
 }
@@ -60,7 +60,7 @@ pub enum Model {
 pub struct FlightOptions {
     /// The disk.
     pub device: PathBuf,
-    /// What is simulated in its place.
+    /// Its model.
     pub model: Model,
     /// The block layer above it, and the CPUs.
     pub run: RunConfig,
@@ -68,7 +68,7 @@ pub struct FlightOptions {
     pub wrap: bool,
     /// The schedulers to choose from; where none are named, all that the kernel offers.
     pub candidates: Vec<SchedulerSpec>,
-    /// The administrator's, where it is not the one in use.
+    /// The administrator's scheduler; `None` for the one in use.
     pub default: Option<SchedulerSpec>,
     /// From one check to the next.
     pub interval: Duration,
@@ -78,9 +78,9 @@ pub struct FlightOptions {
     pub rule: Rule,
     /// Whether a change that made things worse is taken back.
     pub revert: bool,
-    /// Whether a scheduler that has gone astray is put in place anew.
+    /// Whether a degraded scheduler is reinstalled.
     pub renew: bool,
-    /// A window with fewer requests is repeated in a trial; 0: never.
+    /// A window with fewer requests is repeated in an extended trial; 0 for never.
     pub trial_requests: u64,
     /// Whether only to say what would be done.
     pub dry_run: bool,
@@ -90,7 +90,7 @@ pub struct FlightOptions {
     pub runtime: PathBuf,
 }
 
-/// A disk ready to be flown: everything that can be wrong with what was asked for has been looked at.
+/// A disk ready to be flown: all options have been checked.
 pub(super) struct Flight {
     options: FlightOptions,
     queue: BlockQueue,
@@ -98,7 +98,7 @@ pub(super) struct Flight {
     original: QueueState,
     capture: Capture,
     pilot: Pilot<AnyDevice>,
-    /// What the disk teaches, where the model is to learn.
+    /// The learning model, if there is one.
     learned: Option<LearnedDisk>,
     /// Puts everything back when it is dropped; a dry run has nothing to put back.
     guard: Option<Guard>,
@@ -107,7 +107,7 @@ pub(super) struct Flight {
 }
 
 impl Flight {
-    /// Looks at everything, and begins to capture.
+    /// Checks all options and starts the capture.
     pub(super) fn prepare(options: FlightOptions) -> Result<Self, LiveError> {
         let queue = BlockQueue::open(&options.device)?;
         let diskseq = queue.diskseq();
@@ -122,7 +122,7 @@ impl Flight {
             (Model::Given { name, device }, _) => (name.as_str(), Some(device.clone())),
             (Model::Learned { .. }, learned) => ("learned", learned.as_ref().and_then(LearnedDisk::device)),
         };
-        // Until enough is known nothing is tried on this.
+        // A placeholder: nothing is tried until the model has learned enough.
         let device = device.unwrap_or_else(|| ConstantDevice::simple(sectors, 1, Nanos::from_millis(1), 1.0).into());
         let capacity = device.capacity();
         if capacity < sectors && !options.wrap {
@@ -162,7 +162,7 @@ impl Flight {
         Ok(Self { options, queue, candidate_set, original, capture, pilot, learned, guard, capacity, diskseq })
     }
 
-    /// What there is to tell before the first check.
+    /// The status before the first check.
     pub(super) fn status(&self) -> DiskStatus {
         DiskStatus {
             device: self.queue.name().to_owned(),
@@ -183,15 +183,15 @@ impl Flight {
         }
     }
 
-    /// Flies until `stop`, or until the disk is gone; then everything is as it was.
+    /// Flies until `stop`, or until the disk is gone; then restores the queue.
     ///
     /// # Errors
-    /// What went wrong; everything is put back also then, as far as it can be.
+    /// Any failure of the flight. The queue is restored then, too, as far as possible.
     pub(super) fn fly(self, shared: &Shared, audit: &Audit, stop: &Arc<AtomicBool>) -> Result<(), LiveError> {
         let Self { options, queue, candidate_set, original, capture, pilot, learned, guard, capacity, diskseq } = self;
         let name = queue.name().to_owned();
         let (commands, taken) = channel();
-        let (given, answers) = channel();
+        let (given, results) = channel();
         let (result, left) = thread::scope(|scope| {
             // A simulation that panics drops its end of the channels, which the watch sees.
             scope.spawn(move || run_pilot(pilot, &taken, &given));
@@ -207,7 +207,7 @@ impl Flight {
                 lessons: ReorderBuffer::default(),
                 saved: Instant::now(),
                 commands,
-                answers,
+                results,
                 log,
                 capacity,
                 window: Window::new(TRIED as usize),
@@ -226,7 +226,7 @@ impl Flight {
             (result, watch.expected)
         });
         let unplugged = matches!(result, Err(LiveError::Unplugged(_)));
-        // A queue that outlives its disk may be another's by now, unless it is as it was left.
+        // A queue that outlives its disk may belong to another disk by now, unless it is unchanged.
         let foreign =
             || queue.state().is_ok_and(|now| now.scheduler != left.scheduler || now.tunables != left.tunables);
         let restored = match guard {

@@ -1,4 +1,4 @@
-//! [`CandidateSet`]: the candidates for a live disk, and how each is put in place.
+//! [`CandidateSet`]: the candidates for a live disk, and how each is installed.
 
 use crate::{BlockQueue, LiveError, QueueState};
 use iopilot_block::InputError;
@@ -10,17 +10,17 @@ use std::collections::BTreeMap;
 pub(super) struct CandidateSet {
     /// All of them; each is one that the kernel offers for the disk.
     pub(super) candidates: Vec<SchedulerSpec>,
-    /// What is in use at the start, with its tunables as they were found.
+    /// The one in use at the start, with its tunables as found.
     pub(super) initial: usize,
-    /// What is returned to after too many changes in a row.
+    /// The one to return to after too many changes in a row.
     pub(super) default: usize,
-    /// The kernel's defaults of each scheduler's tunables, as far as they have been seen.
+    /// The kernel's default tunables of each scheduler that has been installed.
     defaults: BTreeMap<String, BTreeMap<String, String>>,
 }
 
 impl CandidateSet {
-    /// The schedulers `wanted` — where none are, all that the kernel offers and that can be simulated — and the one in
-    /// use. `default` is the one in use where not named.
+    /// The schedulers `wanted` and the one in use. If `wanted` is empty, all that the kernel offers and that can be simulated.
+    /// `None` as `default` means the one in use.
     ///
     /// # Errors
     /// Where the disk is gone, the kernel does not offer what was asked for, or the one in use cannot be simulated.
@@ -49,7 +49,7 @@ impl CandidateSet {
         }
         let initial = match candidates.iter().position(|c| *c == present) {
             Some(at) => at,
-            // What the administrator has tuned stands for what was not.
+            // The scheduler as the administrator tuned it replaces the untuned one.
             None => match candidates.iter().position(|c| wanted.is_empty() && c.name == present.name) {
                 Some(at) => {
                     candidates[at] = present;
@@ -71,28 +71,28 @@ impl CandidateSet {
         self.candidates.iter().position(|c| *c == present)
     }
 
-    /// Puts the candidate that is in use in place anew, with nothing learnt. The kernel does not change to what is in place, so it goes
-    /// by way of another scheduler.
+    /// Reinstalls the candidate in use, with nothing learned. The kernel ignores a change to the scheduler in use, so another one
+    /// is installed in between.
     ///
     /// # Errors
-    /// As [`Self::put_in_place`], and where there is no other scheduler.
+    /// As [`Self::install`], and where there is no other scheduler.
     pub(super) fn renew(&mut self, queue: &BlockQueue, which: usize) -> Result<(), LiveError> {
         let name = self.candidates[which].name;
         let offered = queue.schedulers()?;
-        // The one that keeps nothing is there and gone soonest.
+        // `none` is installed and removed fastest.
         let other = offered.iter().find(|o| *o == NO_SCHEDULER).or_else(|| offered.iter().find(|o| *o != name));
         let Some(other) = other.filter(|o| *o != name) else {
             return Err(LiveError::Failed(format!("{name} is all that the kernel offers")));
         };
         queue.set_scheduler(other)?;
-        self.put_in_place(queue, which)
+        self.install(queue, which)
     }
 
-    /// Puts a candidate in place.
+    /// Installs a candidate.
     ///
     /// # Errors
     /// Where the kernel refuses something; the queue may then be half changed.
-    pub(super) fn put_in_place(&mut self, queue: &BlockQueue, which: usize) -> Result<(), LiveError> {
+    pub(super) fn install(&mut self, queue: &BlockQueue, which: usize) -> Result<(), LiveError> {
         let spec = &self.candidates[which];
         if queue.scheduler()? != spec.name {
             queue.set_scheduler(spec.name)?;
@@ -110,7 +110,7 @@ impl CandidateSet {
             }
         }
         match spec.settings.iter().find(|(name, _)| !present.contains_key(name)) {
-            // Tells which file is missing.
+            // The error names the missing file.
             Some((name, value)) => queue.set_tunable(name, &value.to_string()),
             None => Ok(()),
         }
@@ -132,7 +132,7 @@ fn spec_of(state: &QueueState) -> Option<SchedulerSpec> {
     let info = SchedulerInfo::of(&state.scheduler).filter(|s| s.lineage == Lineage::Linux6)?;
     let set = |t: &iopilot_sched::Tunable| {
         let text = state.tunables.get(t.name)?;
-        // The kernel shows what it made of "as many as there are requests".
+        // By default the kernel shows the number of requests here.
         let usual = t.name == "async_depth" && state.attributes.get("nr_requests") == Some(text);
         let value: f64 = text.parse().ok()?;
         (!usual && value != t.default && (t.min..=t.max).contains(&value)).then(|| (t.name.to_owned(), value))

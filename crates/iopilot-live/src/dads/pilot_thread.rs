@@ -1,4 +1,4 @@
-//! The thread that simulates and decides, while another one watches the disk.
+//! The thread of the pilot: it simulates and decides while [`Watch`](super::autopilot) captures.
 
 use super::window::Window;
 use iopilot_block::Nanos;
@@ -9,23 +9,23 @@ use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
-/// What the brain is told.
+/// A command to the pilot's thread.
 pub(super) enum PilotCommand {
-    /// Check what was collected, with so many requests inside.
+    /// Check a window, with `pending` requests under way.
     Check { window: Window, pending: usize, at: Nanos },
-    /// A model that knows more.
+    /// Use this model from now on.
     Model(Box<AnyDevice>),
-    /// A change took so long, with so many requests inside.
+    /// A change with `pending` requests under way took `took`.
     Changed { pending: usize, took: Nanos },
-    /// The change was not carried out.
+    /// The last change was not carried out.
     Declined,
-    /// A candidate is not to be chosen again.
+    /// Never choose this candidate again.
     Exclude(usize),
-    /// Somebody else put a candidate in place.
+    /// Somebody else installed this candidate.
     Adopt(usize),
 }
 
-/// What came of a check.
+/// The result of a check.
 pub(super) struct CheckResult {
     pub(super) check: Result<Check, SimError>,
     /// The window, emptied, to be filled again.
@@ -33,34 +33,34 @@ pub(super) struct CheckResult {
     pub(super) took: Duration,
 }
 
-/// Of the threads that simulate: the least there is.
+/// The nice value of the simulating threads: the lowest priority.
 const NICE: i32 = 19;
 
-/// Threads that give way to those whose requests they simulate: a reader that waits for a CPU looks to `bfq` as if it thought,
-/// which then no longer waits for it.
+/// Threads with low priority, so that they do not slow down the processes whose requests they simulate. A reader that waits
+/// for a CPU looks to `bfq` as if it were thinking, and `bfq` stops idling for it.
 fn simulators() -> Result<ThreadPool, ThreadPoolBuildError> {
-    // Of a thread that may not be lowered nothing more can be asked.
+    // Without permission for that, the thread keeps its priority.
     let give_way = |_| {
         rustix::process::setpriority_process(None, NICE).ok();
     };
     ThreadPoolBuilder::new().thread_name(|n| format!("simulate-{n}")).start_handler(give_way).build()
 }
 
-/// Follows commands until nobody is left to give them.
-pub(super) fn run_pilot(mut pilot: Pilot<AnyDevice>, commands: &Receiver<PilotCommand>, answers: &Sender<CheckResult>) {
+/// Carries out commands until their sender is dropped.
+pub(super) fn run_pilot(mut pilot: Pilot<AnyDevice>, commands: &Receiver<PilotCommand>, results: &Sender<CheckResult>) {
     let simulators = simulators();
-    for order in commands {
-        match order {
+    for command in commands {
+        match command {
             PilotCommand::Check { mut window, pending, at } => {
                 let began = Instant::now();
                 let check = match &simulators {
                     Ok(pool) => pool.install(|| pilot.check(window.records(), pending, at)),
-                    // No more threads: then with those that there are.
+                    // No threads could be started: use rayon's own.
                     Err(_) => pilot.check(window.records(), pending, at),
                 };
                 let check = check.map(|check| Check { requests: check.requests + window.left_out(), ..check });
                 window.clear();
-                if answers.send(CheckResult { check, window, took: began.elapsed() }).is_err() {
+                if results.send(CheckResult { check, window, took: began.elapsed() }).is_err() {
                     return;
                 }
             }
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn those_who_simulate_give_way() {
+    fn simulating_threads_have_low_priority() {
         let nice = simulators().unwrap().install(|| rustix::process::getpriority_process(None).unwrap());
         assert_eq!(nice, NICE);
     }

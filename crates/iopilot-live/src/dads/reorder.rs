@@ -1,37 +1,37 @@
-//! [`ReorderBuffer`]: what completes in any order, in order of arrival.
+//! [`ReorderBuffer`]: puts completed requests into order of arrival.
 
 use iopilot_block::Nanos;
 use iopilot_trace::TraceRecord;
 use std::collections::BTreeMap;
 
-/// Holds requests until all that arrived before them are there, or have had their time.
+/// Holds requests back until earlier ones can no longer come.
 #[derive(Debug, Default)]
 pub(super) struct ReorderBuffer {
-    /// By arrival; and by number, of those that arrived at one time.
+    /// By arrival, then by number.
     held: BTreeMap<(Nanos, u64), TraceRecord>,
     next: u64,
-    /// What arrived before this has been told.
-    told: Nanos,
+    /// Requests that arrived before this have been released.
+    released: Nanos,
 }
 
 impl ReorderBuffer {
-    /// Takes a request in. One that arrived before what has been told comes too late, and is left out. O(log n) in those held.
-    pub(super) fn put(&mut self, record: &TraceRecord) {
-        if record.arrival >= self.told {
+    /// Takes a request. One that should have been released already is dropped. O(log n) in those held.
+    pub(super) fn insert(&mut self, record: &TraceRecord) {
+        if record.arrival >= self.released {
             self.held.insert((record.arrival, self.next), record.clone());
             self.next += 1;
         }
     }
 
-    /// Tells those that arrived before `until`.
-    pub(super) fn tell(&mut self, until: Nanos, mut sink: impl FnMut(&TraceRecord)) {
-        self.told = self.told.max(until);
+    /// Passes the requests that arrived before `until` to `sink`.
+    pub(super) fn release_before(&mut self, until: Nanos, mut sink: impl FnMut(&TraceRecord)) {
+        self.released = self.released.max(until);
         while let Some(first) = self.held.first_entry().filter(|first| first.key().0 < until) {
             sink(&first.remove());
         }
     }
 
-    /// Forgets all; what arrives from now on is told.
+    /// Drops all held requests.
     pub(super) fn clear(&mut self) {
         self.held.clear();
     }
@@ -43,20 +43,20 @@ mod tests {
     use iopilot_block::{Lba, Op, Sectors};
 
     #[test]
-    fn who_is_much_too_late_is_left_out() {
+    fn a_request_that_is_too_late_is_dropped() {
         let record = |arrival| TraceRecord::new(Nanos(arrival), Op::Read, Lba(arrival), Sectors(8));
         let mut order = ReorderBuffer::default();
-        let tell = |order: &mut ReorderBuffer, until| {
-            let mut told = Vec::new();
-            order.tell(Nanos(until), |r| told.push(r.arrival.0));
-            told
+        let release = |order: &mut ReorderBuffer, until| {
+            let mut released = Vec::new();
+            order.release_before(Nanos(until), |r| released.push(r.arrival.0));
+            released
         };
-        [5, 3, 3, 9].iter().for_each(|&at| order.put(&record(at)));
-        assert_eq!(tell(&mut order, 5), [3, 3]);
-        [4, 5, 7].iter().for_each(|&at| order.put(&record(at)));
-        assert_eq!(tell(&mut order, 100), [5, 5, 7, 9]);
-        order.put(&record(101));
+        [5, 3, 3, 9].iter().for_each(|&at| order.insert(&record(at)));
+        assert_eq!(release(&mut order, 5), [3, 3]);
+        [4, 5, 7].iter().for_each(|&at| order.insert(&record(at)));
+        assert_eq!(release(&mut order, 100), [5, 5, 7, 9]);
+        order.insert(&record(101));
         order.clear();
-        assert!(tell(&mut order, 200).is_empty());
+        assert!(release(&mut order, 200).is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! [`Watch`]: the thread that watches a disk and acts on it.
+//! [`Watch`]: the thread that captures the requests of a disk and changes its scheduler.
 
 use super::FlightOptions;
 use super::capture_pauses::CapturePauses;
@@ -18,16 +18,16 @@ use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Between two looks at what was captured, while there is something to see.
+/// The time between two polls of the capture while requests come.
 const BUSY: Duration = Duration::from_millis(20);
-/// The same, while nothing happens.
+/// The same for an idle disk.
 const QUIET: Duration = Duration::from_millis(500);
-/// A model learns from requests in order of arrival; one that holds up those behind it for longer is not waited for.
+/// How long the learning model waits for a request that has not completed; it learns in order of arrival.
 const PATIENCE: Nanos = Nanos::from_secs(2);
-/// How often what was learned is written down.
+/// How often the learned model is saved.
 const SAVED_EVERY: Duration = Duration::from_secs(300);
 
-/// Where events of a disk go.
+/// The receivers of a disk's events.
 #[derive(Clone, Copy)]
 pub(super) struct Log<'a> {
     pub(super) name: &'a str,
@@ -37,43 +37,43 @@ pub(super) struct Log<'a> {
 
 impl Log<'_> {
     pub(super) fn tell(&self, event: &Event) {
-        // A full disk must not end the flight; the status tells.
+        // A full disk must not end the flight; the status counts the failures.
         if self.audit.write(self.name, event).is_err() {
             self.shared.with(|s| s.audit_failures += 1);
         }
     }
 }
 
-/// The thread that watches a disk and acts on it.
+/// The thread that captures the requests of a disk and changes its scheduler.
 pub(super) struct Watch<'a> {
     pub(super) options: &'a FlightOptions,
     pub(super) queue: &'a BlockQueue,
     pub(super) candidate_set: CandidateSet,
-    /// The kernel's number of this very disk.
+    /// The kernel's sequence number of this disk.
     pub(super) diskseq: Option<u64>,
-    /// How the queue was left.
+    /// The state in which the pilot left the queue.
     pub(super) expected: QueueState,
     pub(super) capture: Capture,
     pub(super) learned: Option<LearnedDisk>,
-    /// What it is to learn from.
+    /// The requests that the model will learn from.
     pub(super) lessons: ReorderBuffer,
-    /// When what was learned was last written down.
+    /// When the learned model was last saved.
     pub(super) saved: Instant,
     pub(super) commands: Sender<PilotCommand>,
-    pub(super) answers: Receiver<CheckResult>,
+    pub(super) results: Receiver<CheckResult>,
     pub(super) log: Log<'a>,
     /// Sectors of the model.
     pub(super) capacity: u64,
     /// What completed since the last check.
     pub(super) window: Window,
-    /// When requests are looked at.
+    /// When the capture runs.
     pub(super) pauses: CapturePauses,
-    /// When it was last looked away, and what the kernel had counted by then.
+    /// When the capture was last paused, and the kernel's counters of that time.
     pub(super) left: (Instant, Traffic),
-    /// Requests inside when somebody last looked.
+    /// Requests under way at the last poll.
     pub(super) inside: usize,
     pub(super) fresh: Vec<TraceRecord>,
-    /// What arrived before is not of the scheduler in use.
+    /// Requests that arrived before were not served by the scheduler in use.
     pub(super) not_before: Nanos,
     pub(super) lost: u64,
     pub(super) thinking: bool,
@@ -99,8 +99,8 @@ impl Watch<'_> {
         let mut due = began + self.options.interval;
         while !stop.load(Ordering::Relaxed) {
             let busy = self.collect()?;
-            match self.answers.try_recv() {
-                Ok(answer) => self.act(answer)?,
+            match self.results.try_recv() {
+                Ok(result) => self.act(result)?,
                 Err(TryRecvError::Empty) => {}
                 Err(TryRecvError::Disconnected) => {
                     return Err(LiveError::Failed("the simulation ended unexpectedly".to_owned()));
@@ -115,7 +115,7 @@ impl Watch<'_> {
             if now >= due && !self.thinking && self.window_is_complete(now)? {
                 self.check_for_others()?;
                 self.check(Nanos::from_millis_f64(began.elapsed().as_secs_f64() * 1e3));
-                // An interval counts from the check, as what it collects does.
+                // The interval starts at the check, like the window.
                 due = now + self.options.interval;
                 if self.pauses.paused_until().is_none() {
                     self.pauses.restart(now);
@@ -128,8 +128,8 @@ impl Watch<'_> {
         Ok(())
     }
 
-    /// Whether a check at `now` has all that it is to have. Where more comes than it tries, the disk is looked away from first,
-    /// and what is under way is waited for: a little while.
+    /// Whether a check at `now` has its whole window. If more requests come than a check tries, the capture is paused first, and
+    /// the check waits shortly for requests under way.
     fn window_is_complete(&mut self, now: Instant) -> Result<bool, LiveError> {
         if self.pauses.paused_until().is_some() {
             return Ok(self.capture.is_away());
@@ -146,7 +146,7 @@ impl Watch<'_> {
         self.capture.pause()
     }
 
-    /// The kernel has counted what was not looked at.
+    /// Adds the kernel's counts of the requests that were not captured.
     fn count_unseen(&mut self) -> Result<(), LiveError> {
         let (since, before) = self.left;
         let (now, after) = (Instant::now(), self.queue.traffic()?);
@@ -164,7 +164,7 @@ impl Watch<'_> {
 
     fn resume_capture(&mut self) -> Result<(), LiveError> {
         self.count_unseen()?;
-        // A trial is of requests that followed each other.
+        // A window must be without gaps.
         self.window.forget();
         if let Some(learned) = &mut self.learned {
             learned.captures_missed();
@@ -173,12 +173,12 @@ impl Watch<'_> {
         self.capture.resume()
     }
 
-    /// Takes in what was captured; whether more is to come soon.
+    /// Takes in the captured requests. Returns whether more are expected soon.
     fn collect(&mut self) -> Result<bool, LiveError> {
         self.capture.poll(&mut self.fresh)?;
         let bytes: u64 = self.fresh.iter().map(|r| r.sectors.bytes()).sum();
-        let looks = self.pauses.paused_until().is_none();
-        if looks {
+        let captures = self.pauses.paused_until().is_none();
+        if captures {
             self.inside = self.capture.pending();
         }
         let (count, pending, lost) = (self.fresh.len(), self.inside, self.capture.lost_events());
@@ -189,19 +189,19 @@ impl Watch<'_> {
         });
         let now = self.capture_clock();
         if let Some(learned) = &mut self.learned {
-            self.fresh.iter().for_each(|record| self.lessons.put(record));
-            self.lessons.tell(now.since(PATIENCE), |record| learned.observe(record));
+            self.fresh.iter().for_each(|record| self.lessons.insert(record));
+            self.lessons.release_before(now.since(PATIENCE), |record| learned.observe(record));
         }
         let (not_before, capacity) = (self.not_before, self.capacity);
         let fitting = self.fresh.drain(..).filter(|r| r.arrival >= not_before).map(|r| fit(r, capacity));
         self.window.add(fitting);
         self.pauses.count(count as u64);
-        Ok(if looks { count > 0 || pending > 0 } else { !self.capture.is_away() })
+        Ok(if captures { count > 0 || pending > 0 } else { !self.capture.is_away() })
     }
 
-    /// Whether somebody else changed something.
+    /// Checks whether somebody else changed the scheduler or a tunable.
     fn check_for_others(&mut self) -> Result<(), LiveError> {
-        // The queue of a loop device or a drive for removable media outlives its disk: what comes next is another disk.
+        // The queue of a loop device or of a removable drive outlives its medium.
         if self.queue.diskseq() != self.diskseq {
             return Err(LiveError::Unplugged(self.queue.name().to_owned()));
         }
@@ -221,7 +221,7 @@ impl Watch<'_> {
         Ok(())
     }
 
-    /// Gives the model that has learned since to the brain, and writes it down from time to time.
+    /// Passes the model as learned so far to the pilot, and saves it from time to time.
     fn learn(&mut self) {
         let Some(device) = self.learned.as_ref().and_then(LearnedDisk::device) else { return };
         self.send(PilotCommand::Model(Box::new(device)));
@@ -230,7 +230,7 @@ impl Watch<'_> {
         }
     }
 
-    /// Writes down what was learned.
+    /// Saves the learned model.
     pub(super) fn save(&mut self) {
         self.saved = Instant::now();
         if let Some(Err(e)) = self.learned.as_ref().map(LearnedDisk::save) {
@@ -238,7 +238,7 @@ impl Watch<'_> {
         }
     }
 
-    /// Has the window checked, if it is worth it.
+    /// Has the window checked, unless there is a reason to skip it.
     fn check(&mut self, at: Nanos) {
         self.learn();
         let lost = self.capture.lost_events();
@@ -259,18 +259,18 @@ impl Watch<'_> {
         self.send(PilotCommand::Check { window, pending, at });
     }
 
-    /// Carries out what was decided.
-    fn act(&mut self, answer: CheckResult) -> Result<(), LiveError> {
+    /// Carries out a decision.
+    fn act(&mut self, result: CheckResult) -> Result<(), LiveError> {
         self.thinking = false;
         if self.window.is_empty() {
-            self.window = answer.window;
+            self.window = result.window;
         }
-        let took = answer.took.as_secs_f64();
+        let took = result.took.as_secs_f64();
         self.log.shared.with(|s| {
             s.simulating_s += took;
             s.phase = Phase::Collecting;
         });
-        let check = match answer.check {
+        let check = match result.check {
             Ok(check) => check,
             Err(e) => {
                 self.log.tell(&Event::Failed { why: format!("a check: {e}") });
@@ -286,18 +286,18 @@ impl Watch<'_> {
             true => self.change(&check)?,
             false => None,
         };
-        // An idle disk would fill the audit with nothing.
+        // Checks of an idle disk would only fill the audit file.
         if check.reason != Reason::Idle {
             self.log.tell(&Event::Check { carried_out: change_s.is_some(), check, simulated_in_s: took, change_s });
         }
         Ok(())
     }
 
-    /// Changes the scheduler, or puts it in place anew; how long that took, or nothing where the kernel refused.
+    /// Changes or reinstalls the scheduler. Returns how many seconds that took; `None` if the kernel refused.
     fn change(&mut self, check: &Check) -> Result<Option<f64>, LiveError> {
         let to = self.candidate_set.candidates.iter().position(|c| c.to_string() == check.decision);
         let Some(to) = to else { return Ok(None) };
-        // What somebody else did while the candidates were tried comes first.
+        // A change that somebody else made during the trials takes precedence.
         let state = self.queue.state()?;
         if state.scheduler != self.expected.scheduler || state.tunables != self.expected.tunables {
             self.send(PilotCommand::Declined);
@@ -310,7 +310,7 @@ impl Watch<'_> {
         let renews = check.renews();
         let done = match renews {
             true => self.candidate_set.renew(self.queue, to),
-            false => self.candidate_set.put_in_place(self.queue, to),
+            false => self.candidate_set.install(self.queue, to),
         };
         let took = began.elapsed();
         match done {
@@ -330,7 +330,7 @@ impl Watch<'_> {
         if !renews {
             self.send(PilotCommand::Changed { pending, took: Nanos(took.as_nanos() as u64) });
         }
-        // What was inside during the change says nothing of either scheduler.
+        // Requests under way during the change say nothing about either scheduler.
         self.collect()?;
         if self.pauses.paused_until().is_some() {
             self.count_unseen()?;
@@ -347,7 +347,7 @@ impl Watch<'_> {
             }
             s.changes += 1;
             s.taken_back += u64::from(matches!(check.reason, Reason::Undelivered { .. }));
-            // The check tells what came of the change before; of this one nothing is known yet.
+            // The check holds the outcome of the change before; that of this one is not known yet.
             let promised = match check.reason {
                 Reason::Better { gain } => Some(100.0 * gain),
                 _ => None,
@@ -358,7 +358,7 @@ impl Watch<'_> {
         Ok(Some(took.as_secs_f64()))
     }
 
-    /// From now on the queue is to be as `state` is.
+    /// Notes `state` as the state of the queue.
     fn expect(&mut self, state: QueueState, phase: Phase) {
         self.log.shared.with(|s| {
             s.scheduler.clone_from(&state.scheduler);
@@ -368,20 +368,20 @@ impl Watch<'_> {
         self.expected = state;
     }
 
-    /// Now, as requests' times count.
+    /// The present time on the clock of the requests.
     fn capture_clock(&self) -> Nanos {
         let t = clock_gettime(ClockId::Monotonic);
         let now = Nanos(t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64);
         self.capture.origin().map_or(Nanos::ZERO, |origin| now.since(origin))
     }
 
-    /// A brain that is gone is noticed where its answer is missed.
+    /// Sends a command to the pilot. If its thread has ended, [`Self::run`] notices when it polls for results.
     fn send(&self, command: PilotCommand) {
         let _ = self.commands.send(command);
     }
 }
 
-/// `record` within a model of `capacity` sectors.
+/// `record` with its address wrapped into a model of `capacity` sectors.
 fn fit(mut record: TraceRecord, capacity: u64) -> TraceRecord {
     let length = u64::from(record.sectors.0).min(capacity);
     if record.lba.0 + length > capacity {
