@@ -1,9 +1,9 @@
 //! [`Capture`]: the requests that reach a live block device.
 //!
-//! Two ways lead there. The *BPF* one counts in the kernel and hands over one record a request; the *tracefs* one reads
-//! the kernel's own trace events from a private instance, and works where programs may not be loaded. Both need root,
-//! neither needs anything installed, and both tell the same: a request is a bio, as it was before merging; it arrives
-//! with `block_bio_queue`, which is there under every scheduler.
+//! There are two backends. The *BPF* one counts in the kernel and reports one record for each request. The *tracefs* one
+//! reads the kernel's own trace events from a private instance, and works where BPF programs may not be loaded. Both need
+//! root, neither needs anything installed, and both report the same: a request is a bio, as it was before merging. It
+//! arrives with `block_bio_queue`, which exists under every scheduler.
 
 mod correlate;
 mod device;
@@ -26,33 +26,33 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use tracefs::Tracefs;
 
-/// A request that holds up those behind it for longer is no longer waited for.
+/// How long later requests wait for an earlier one that has not completed.
 const PATIENCE: Nanos = Nanos::from_secs(2);
-/// How long a paused capture waits for what is under way.
-const LAST_WORDS: Duration = Duration::from_millis(200);
+/// How long a pausing capture waits for requests under way.
+const PAUSE_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// What reaches a block device, as it happens.
+/// Captures the requests to a block device as they happen.
 ///
-/// Everything is removed from the kernel when it is dropped, also by a panic. What a killed process left of a tracefs
-/// instance is removed by the next capture; BPF programs end with their process.
+/// Dropping it, also by a panic, removes everything from the kernel. A tracefs instance that a killed process left is removed
+/// by the next capture; BPF programs end with their process.
 #[derive(Debug)]
 pub struct Capture {
     source: Source,
     device: Device,
     note: Option<String>,
-    /// Requests without a completion that [`Capture::poll`] kept back.
+    /// Requests without a completion that [`Capture::poll`] left out.
     given_up: u64,
     intake: Intake,
 }
 
-/// What a capture takes in.
+/// Which requests a capture takes in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Intake {
     /// All.
     Open,
-    /// What had arrived by then.
+    /// Those that had arrived by then.
     Closing(Instant),
-    /// Nothing: the kernel does nothing for it.
+    /// None: it costs nothing in the kernel.
     Closed,
 }
 
@@ -63,15 +63,15 @@ enum Source {
 }
 
 impl Capture {
-    /// Begins at once.
+    /// Starts to capture.
     ///
     /// # Errors
-    /// Without root, for what is no block device, where the kernel offers neither way, or not the one asked for.
+    /// Without root, for a path that is no block device, or if the kernel does not support the backend.
     pub fn start(options: &CaptureOptions) -> Result<Self, LiveError> {
         Self::with_patience(options, PATIENCE)
     }
 
-    /// The same, and waits `patience` for a request's completion before it gives it up.
+    /// As [`Capture::start`], but gives up a request without completion after `patience`.
     ///
     /// # Errors
     /// As [`Capture::start`].
@@ -88,7 +88,7 @@ impl Capture {
                 Err(e) if asked == Backend::Ebpf => return Err(e),
                 Err(LiveError::Bpf(why)) => match tracefs() {
                     Ok(source) => (source, Some(format!("no BPF: {why}; tracefs is used"))),
-                    // What root lacks here it lacks there.
+                    // Missing rights are the same error for both.
                     Err(e @ LiveError::NotPermitted(_)) => return Err(e),
                     Err(e) => return Err(LiveError::Bpf(format!("{why}; and {e}"))),
                 },
@@ -98,7 +98,7 @@ impl Capture {
         Ok(Self { source, device, note, given_up: 0, intake: Intake::Open })
     }
 
-    /// The way it went: never [`Backend::Auto`].
+    /// The backend in use: never [`Backend::Auto`].
     pub fn backend(&self) -> Backend {
         match &self.source {
             Source::Ebpf(_) => Backend::Ebpf,
@@ -106,7 +106,7 @@ impl Capture {
         }
     }
 
-    /// Why the better way could not be gone.
+    /// Why the BPF backend could not be used.
     pub fn note(&self) -> Option<&str> {
         self.note.as_deref()
     }
@@ -121,7 +121,7 @@ impl Capture {
         let (from, mut kept) = (out.len(), out.len());
         self.poll_all(out)?;
         let closes = match self.intake {
-            Intake::Closing(since) => self.pending() == 0 || since.elapsed() >= LAST_WORDS,
+            Intake::Closing(since) => self.pending() == 0 || since.elapsed() >= PAUSE_TIMEOUT,
             _ => false,
         };
         if closes {
@@ -142,7 +142,7 @@ impl Capture {
         if self.device.is_present() { Ok(()) } else { Err(LiveError::Unplugged(self.device.name.clone())) }
     }
 
-    /// The same, with those given up: they have no completion.
+    /// As [`Capture::poll`], with the requests given up; they have no completion.
     pub(crate) fn poll_all(&mut self, out: &mut Vec<TraceRecord>) -> Result<(), LiveError> {
         match &mut self.source {
             Source::Ebpf(ebpf) => {
@@ -153,11 +153,11 @@ impl Capture {
         }
     }
 
-    /// Takes in nothing that arrives from now on until [`Capture::resume`]. Polling still tells what had arrived, for up to 200 ms;
-    /// then [`Capture::is_away`], and costs those who use the device nothing.
+    /// Ignores requests that arrive from now on until [`Capture::resume`]. Polling still returns those that had arrived, for up to
+    /// 200 ms. After that it [is paused](Capture::is_paused), and costs the users of the device nothing.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// If the kernel does not detach a program.
     pub fn pause(&mut self) -> Result<(), LiveError> {
         if self.intake == Intake::Open {
             self.close()?;
@@ -166,15 +166,15 @@ impl Capture {
         Ok(())
     }
 
-    /// Whether it is paused, and has told all that it will.
-    pub fn is_away(&self) -> bool {
+    /// Whether it is paused, and has returned all requests from before.
+    pub fn is_paused(&self) -> bool {
         self.intake == Intake::Closed
     }
 
-    /// Takes in what arrives from now on.
+    /// Ends a pause: takes in requests that arrive from now on.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// If the kernel does not attach the programs or events again.
     pub fn resume(&mut self) -> Result<(), LiveError> {
         match &mut self.source {
             Source::Ebpf(ebpf) => ebpf.reopen()?,
@@ -184,7 +184,7 @@ impl Capture {
         Ok(())
     }
 
-    /// Takes in nothing that arrives from now on.
+    /// Ignores requests that arrive from now on.
     pub(crate) fn close(&mut self) -> Result<(), LiveError> {
         match &mut self.source {
             Source::Ebpf(ebpf) => ebpf.close(),
@@ -195,7 +195,7 @@ impl Capture {
         }
     }
 
-    /// Appends what is left, complete or not; nothing comes after that.
+    /// Appends all remaining requests, complete or not, and ends the capture.
     pub(crate) fn finish(&mut self, out: &mut Vec<TraceRecord>) -> Result<(), LiveError> {
         match &mut self.source {
             Source::Ebpf(ebpf) => ebpf.finish(out),
@@ -220,8 +220,8 @@ impl Capture {
         self.given_up + skipped
     }
 
-    /// Events that the kernel's buffers had no room for, so far. What was captured around them is not to be trusted:
-    /// requests are missing, or their completions.
+    /// Events so far for which the kernel's buffers had no room. Do not trust what was captured around them: requests or
+    /// completions are missing.
     pub fn lost_events(&self) -> u64 {
         match &self.source {
             Source::Ebpf(ebpf) => ebpf.lost_events(),
@@ -229,7 +229,7 @@ impl Capture {
         }
     }
 
-    /// The names of the tasks that issued something, by number, as they were at each one's last request.
+    /// The names of the tasks that issued requests, by pid, as of each one's last request.
     pub fn process_names(&self) -> BTreeMap<u32, String> {
         match &self.source {
             Source::Ebpf(ebpf) => ebpf.process_names(),
@@ -237,7 +237,7 @@ impl Capture {
         }
     }
 
-    /// When the first request arrived, on the monotonic clock: what all times count from.
+    /// When the first request arrived, on the monotonic clock; all times are relative to it.
     pub fn origin(&self) -> Option<Nanos> {
         match &self.source {
             Source::Ebpf(ebpf) => ebpf.origin(),

@@ -1,4 +1,4 @@
-//! [`LearnedDisk`]: a table-based disk that learns from what a live disk does (GF 3.2.1, "Dynamic behavior").
+//! [`LearnedDisk`]: a table-based disk that learns from the requests of a live disk (GF 3.2.1, "Dynamic behavior").
 
 mod service;
 
@@ -15,29 +15,29 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Samples that a cell keeps: what followed disks best (GF 3.5.1).
+/// Samples that a cell keeps: the number that was most accurate (GF 3.5.1).
 const SAMPLES: u32 = 64;
-/// What has to be known before there is a disk: so many samples, in so many cells.
+/// The least samples, and the least cells with samples, of a usable model.
 const ENOUGH: (u64, usize) = (256, 16);
 
-/// What a live disk has taught, kept in a file of its own, which `--disk` takes.
+/// A model learned from a live disk. It is kept in a file of its own, which `--disk` accepts.
 ///
 /// It learns from requests that had the disk for themselves: issued when none was at the device, and completed before the
-/// next was issued. Of requests that overlap it cannot be told what took how long. Two tables (GF 3.2.1): what the disk's
-/// cache does is in the times.
+/// next was issued. The times of overlapping requests cannot be separated. It has two tables (GF 3.2.1); the effect of the
+/// disk's cache is in their times.
 #[derive(Clone, Debug)]
 pub struct LearnedDisk {
     identity: DiskIdentity,
     path: PathBuf,
     tables: TimeTables,
     order: ServiceOrder,
-    /// Of this run, and one for each cell that was read from the file.
+    /// The samples of this run, and one for each cell that was read from the file.
     samples: u64,
 }
 
 impl LearnedDisk {
-    /// What is known of the disk of `queue`, from the file at `path`; nothing, where there is no such file. Commonly that
-    /// is [`DiskIdentity::state_file`].
+    /// The model of the disk of `queue`, from the file at `path`; an empty one if there is no such file. The usual path is
+    /// [`DiskIdentity::state_file`].
     ///
     /// # Errors
     /// Where the file cannot be read, is damaged, or of another disk; or the disk is gone, or larger than tables can be.
@@ -66,7 +66,7 @@ impl LearnedDisk {
         while let Some((served, previous_end)) = self.order.next_alone() {
             let Served { op: Op::Read | Op::Write, lba, sectors, issue, completion } = served else { continue };
             let lookup = TableLookup::new(served.op, lba, Sectors(sectors), previous_end);
-            // A clock that stands still measures nothing.
+            // A frozen clock measures nothing.
             if completion > issue {
                 self.tables.observe(&lookup, completion - issue);
                 self.samples += 1;
@@ -74,23 +74,22 @@ impl LearnedDisk {
         }
     }
 
-    /// Some requests were not captured: where the disk was before the next one is not known.
+    /// Notes that some requests were not captured, so the position of the disk before the next one is unknown.
     pub fn captures_missed(&mut self) {
         self.order = ServiceOrder::default();
     }
 
-    /// Requests learnt from; what was read from the file counts once a cell.
+    /// Requests learned from; each cell that was read from the file counts once.
     pub fn samples(&self) -> u64 {
         self.samples
     }
 
-    /// The disk as far as it is known; `None` until 256 samples in 16 cells are.
+    /// The model; `None` until it has 256 samples in 16 cells.
     pub fn device(&self) -> Option<AnyDevice> {
         self.lacks().is_none().then(|| TableDisk::new(self.model()).into())
     }
 
-    /// What it still has to learn before there is a [device](Self::device), in words for whoever waits for it; `None`
-    /// where it knows enough.
+    /// What the model still lacks for a [device](Self::device), as a sentence for the user; `None` if it lacks nothing.
     pub fn lacks(&self) -> Option<String> {
         let filled: usize = self.tables.named().map(|(_, table)| table.coverage().filled).sum();
         let (samples, cells) = ENOUGH;
@@ -104,8 +103,8 @@ impl LearnedDisk {
         })
     }
 
-    /// Writes the file, all of it or nothing; its directory is made where it is not there. Nothing is written as long as
-    /// nothing was learnt. Of each cell only the mean is kept (GF 3.2.5).
+    /// Writes the file atomically, and creates its directory if needed. Writes nothing as long as nothing was learned. Of each
+    /// cell only the mean is kept (GF 3.2.5).
     ///
     /// # Errors
     /// Where it cannot be written.

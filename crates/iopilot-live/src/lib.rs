@@ -1,5 +1,5 @@
-//! Live Linux block devices. What is decided, and what is simulated, is decided and simulated elsewhere: here are the
-//! hands and eyes.
+//! Live Linux block devices: capturing their requests, setting their schedulers, and serving virtual ones. Deciding and
+//! simulating is done by other crates.
 
 mod capture;
 pub mod dads;

@@ -19,7 +19,7 @@ pub struct BlockQueue {
     sysfs: PathBuf,
 }
 
-/// What a scheduler change may change: what to return to.
+/// The settings that a change of scheduler may affect, so that they can be restored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueState {
     /// The scheduler in use.
@@ -30,17 +30,17 @@ pub struct QueueState {
     pub attributes: BTreeMap<String, String>,
 }
 
-/// What the kernel itself counts of a disk's requests, since the disk appeared.
+/// The kernel's own counters of a disk's requests, since the disk appeared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Requests that completed, as they came: before they were merged.
+    /// Completed requests, counted before merging.
     pub requests: u64,
     /// Their bytes; flushes have none.
     pub bytes: u64,
 }
 
 impl Traffic {
-    /// What `/sys/block/*/stat` says; kernels before 4.18 count no discards, those before 5.5 no flushes.
+    /// Parses `/sys/block/*/stat`; kernels before 4.18 count no discards, those before 5.5 no flushes.
     fn parse(text: &str) -> Option<Self> {
         /// Where requests, merged ones and sectors of reads, writes and discards are counted, and requests of flushes.
         const REQUESTS: [usize; 7] = [0, 1, 4, 5, 11, 12, 15];
@@ -51,7 +51,7 @@ impl Traffic {
     }
 }
 
-/// What a change of scheduler sets to the new one's defaults.
+/// The attributes that a change of scheduler sets to the new one's defaults.
 const RESET: [&str; 2] = ["nr_requests", "wbt_lat_usec"];
 
 impl BlockQueue {
@@ -103,7 +103,7 @@ impl BlockQueue {
         Ok(major << 20 | minor)
     }
 
-    /// The kernel's serial number of this very disk, which no later one of the same name has; since Linux 5.15.
+    /// The kernel's sequence number of this disk, which no later disk of the same name has; since Linux 5.15.
     pub fn diskseq(&self) -> Option<u64> {
         fs::read_to_string(self.sysfs.join("diskseq")).ok()?.trim().parse().ok()
     }
@@ -118,7 +118,7 @@ impl BlockQueue {
         text.trim().parse().map_err(|_| LiveError::io(path, io::ErrorKind::InvalidData.into()))
     }
 
-    /// What the kernel has counted of its requests.
+    /// The kernel's counters of its requests.
     ///
     /// # Errors
     /// Where the disk is gone.
@@ -173,8 +173,7 @@ impl BlockQueue {
         Ok(chosen.unwrap_or(&text).to_owned())
     }
 
-    /// Puts `scheduler` in place; its tunables are then the kernel's defaults. Returns when all requests that were queued
-    /// are through.
+    /// Installs `scheduler`, with the kernel's default tunables. Returns when all requests that were queued have completed.
     ///
     /// # Errors
     /// Where the kernel does not offer it, the user may not, or the disk is gone.
@@ -213,15 +212,15 @@ impl BlockQueue {
     /// As [`write`](Self::write).
     pub fn set_tunable(&self, name: &str, value: &str) -> Result<(), LiveError> {
         match (name, value.trim()) {
-            // Under load bfq would take its queues for raised ones ever after, and wait for nobody (`bfq_end_wr`, Linux 6.18).
+            // Set under load, bfq would treat its queues as raised ever after, and idle for none (`bfq_end_wr`, Linux 6.18).
             ("low_latency", "0") => self.set_tunable_at_rest(name, value),
             _ => self.write(&format!("iosched/{name}"), value),
         }
     }
 
-    /// Sets a tunable when nothing is queued, as well as that can be had: the kernel drains the queue to set one of its limits (Linux 6.18),
-    /// here to what it is, and the tunable is set right behind that, before those who were kept out are back. Some may be quicker
-    /// all the same, mostly where they are many.
+    /// Sets a tunable while nothing is queued, as far as possible. The kernel drains the queue to set one of its limits (Linux
+    /// 6.18). This writes the limit's present value, and sets the tunable right after that, before the waiting tasks run again.
+    /// Some may still be faster, mostly if there are many.
     fn set_tunable_at_rest(&self, name: &str, value: &str) -> Result<(), LiveError> {
         const DRAINS: &str = "max_sectors_kb";
         let limit = self.read(DRAINS)?;
@@ -238,7 +237,7 @@ impl BlockQueue {
         emptied.map_err(|e| self.failed(drained, e))
     }
 
-    /// What is to be returned to later.
+    /// The state to restore later.
     ///
     /// # Errors
     /// Where the disk is gone.
@@ -247,7 +246,7 @@ impl BlockQueue {
         Ok(QueueState { scheduler: self.scheduler()?, tunables: self.tunables()?, attributes: attributes.collect() })
     }
 
-    /// Puts everything back as it was in `state`. What is so already is not touched.
+    /// Restores `state`. Settings that have their value already are not written.
     ///
     /// # Errors
     /// As [`set_scheduler`](Self::set_scheduler) and [`set_tunable`](Self::set_tunable).
@@ -262,7 +261,7 @@ impl BlockQueue {
         }
         let present = self.tunables()?;
         for (name, value) in &state.tunables {
-            // Statistics and the like, which another kernel may have, are not there to be set.
+            // Another kernel may lack some of them, or have statistics there.
             if present.get(name).is_some_and(|now| now != value) {
                 self.set_tunable(name, value)?;
             }

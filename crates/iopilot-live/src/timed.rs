@@ -14,13 +14,13 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// What buffers of direct I/O are aligned to: no device asks for more.
+/// The alignment of buffers for direct I/O; no device needs more.
 const ALIGNMENT: usize = 4096;
 /// Reads of 4 kB that a restart scatters, each of which takes a segment of the disk's cache; disks have fewer.
 const SCATTERED: u32 = 256;
 /// Sectors in a block of 4 kB.
 const BLOCK: u64 = 8;
-/// The end of a pause that is not slept.
+/// The last part of a pause, in which the thread spins.
 const SPUN: Duration = Duration::from_micros(200);
 /// The most that a restart reads in one piece, in sectors: 256 MiB.
 const MOST_DISPLACED: u64 = 1 << 19;
@@ -32,7 +32,7 @@ pub struct TimedDisk {
     name: String,
     file: File,
     capacity: u64,
-    /// What is read, and what is written.
+    /// The buffers for reads and for writes.
     buffers: [Buffer; 2],
     /// Sectors in the disk's own cache, as far as is known.
     cache: u64,
@@ -40,7 +40,7 @@ pub struct TimedDisk {
     /// Where its clock begins, and when the last call ended.
     origin: Instant,
     now: Nanos,
-    /// While it is open no CPU sleeps deeply.
+    /// While it is open, CPUs stay out of deep idle states.
     awake: Option<File>,
 }
 
@@ -88,15 +88,15 @@ impl TimedDisk {
         })
     }
 
-    /// Lets the calling thread run before ordinary ones, so that what it measures is the disk and not who else wants the CPU.
-    /// Whether the kernel allowed it.
+    /// Gives the calling thread real-time priority, so that it measures the disk and not the load of the CPU. Returns whether the
+    /// kernel allowed it.
     pub fn run_first(&self) -> bool {
-        // Behind whatever serves a virtual disk.
+        // Below the threads that serve a virtual disk.
         become_real_time(1)
     }
 
-    /// Keeps CPUs out of idle states that they leave slowly, for as long as this exists: what a request takes is then the same after
-    /// a long one and after a short one. Whether the kernel allowed it.
+    /// Keeps CPUs out of deep idle states for as long as this exists. A request then takes the same time after a long one as after
+    /// a short one. Returns whether the kernel allowed it.
     pub fn keep_awake(&mut self) -> bool {
         let hold = || -> io::Result<File> {
             let mut file = OpenOptions::new().write(true).open("/dev/cpu_dma_latency")?;
@@ -109,7 +109,7 @@ impl TimedDisk {
     }
 
     fn failed(&self, error: io::Error) -> LiveError {
-        // Of a disk that was unplugged nothing is left but the open file.
+        // An unplugged disk has no path any more, only this open file.
         if self.path.exists() { LiveError::io(&self.path, error) } else { LiveError::Unplugged(self.name.clone()) }
     }
 
@@ -166,7 +166,7 @@ impl TimedDevice for TimedDisk {
         Ok(())
     }
 
-    /// Ends when it is to: whoever waits for a sector to come by cannot wait for being woken.
+    /// Ends exactly on time, by spinning: waking up late could miss the sector.
     fn pause(&mut self, time: Nanos) -> Result<(), LiveError> {
         let until = Instant::now() + Duration::from_nanos(time.0);
         sleep(Duration::from_nanos(time.0).saturating_sub(SPUN));
@@ -186,7 +186,7 @@ fn nanos(time: Duration) -> Nanos {
     Nanos(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// Memory that direct I/O takes: it begins at a multiple of [`ALIGNMENT`], and at first holds what no disk compresses.
+/// Memory for direct I/O, aligned to [`ALIGNMENT`]. It starts with random content, which no disk can compress.
 #[derive(Debug, Default)]
 struct Buffer {
     memory: Vec<u8>,

@@ -3,7 +3,7 @@
 //! A request covers exactly the bios that were merged into it, end to end. When `[a, b)` is issued, its bios are found by
 //! walking: the oldest not yet issued one of that operation that begins at `a`, then the oldest that begins where that
 //! one ends, until `b`. The same walk over the issued ones serves completions, and since it may stop inside a bio, also
-//! partial ones. Two bios of the same sectors in bio at once are thus taken in the order of their arrival. A bio that
+//! partial ones. Two bios of the same sectors in flight at once are thus taken in the order of their arrival. A bio that
 //! the kernel splits becomes two records, for the scheduler sees two; the later part arrives when it is split off. Flush
 //! requests carry no sectors: one serves all flushes that wait when it is issued.
 
@@ -14,7 +14,7 @@ use iopilot_block::{Flags, Lba, Nanos, Op, ProcessId, Sectors};
 use iopilot_trace::TraceRecord;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// A bio on its way; times are on the monotonic clock.
+/// A bio under way; times are on the monotonic clock.
 #[derive(Debug)]
 struct Bio {
     record: TraceRecord,
@@ -23,42 +23,42 @@ struct Bio {
     next: u64,
     end: u64,
     done: bool,
-    /// It never became a request, or has been told: it is not to be told.
-    silent: bool,
+    /// It never became a request, or has been emitted already: it is not to be emitted.
+    hidden: bool,
 }
 
 /// Bios by (first sector not done, number).
 type BySector = BTreeSet<(u64, u64)>;
 
-/// Flights that are kept behind one that is not over: its completion was lost, and a fast disk would fill the memory.
-const MOST_WAITING: usize = 1 << 17;
+/// The most bios kept behind an incomplete one. Its completion may have been lost, and a fast disk would fill memory.
+const MAX_WAITING: usize = 1 << 17;
 
-/// Turns events in order of time into records in order of arrival, or of completion.
+/// Turns events, in order of time, into records, in order of arrival or of completion.
 #[derive(Debug)]
 pub(super) struct Correlator {
     tasks: Tasks,
-    /// All since the oldest that is incomplete, by number; `first` is the number of the front one.
+    /// All bios from the oldest incomplete one on; `first` is the number of the front one.
     bios: VecDeque<Bio>,
     first: u64,
     queued: [BySector; 3],
     issued: [BySector; 3],
     /// Incomplete flushes without sectors.
     flushes: Vec<u64>,
-    /// Writes that are on the medium once the flush after them is done.
+    /// Writes that complete with the flush after them.
     flushing: Vec<u64>,
     flushes_after_fua: bool,
-    /// A request still incomplete after this is given up: its completion was lost.
+    /// A request without completion after this time is given up: its completion was lost.
     patience: Nanos,
     /// The arrival of the first request.
     origin: Option<Nanos>,
-    /// What arrives later is not recorded.
+    /// Bios that arrive later are not recorded.
     closed: Option<Nanos>,
-    /// Of the bios, those that are done.
+    /// How many of the bios are done.
     finished: usize,
     delivery: Delivery,
-    /// Those that are done and are to be told at once.
+    /// Completed bios to emit at once.
     fresh: Vec<u64>,
-    /// The names of those who issued them.
+    /// The names of the tasks that issued them.
     names: BTreeMap<u32, [u8; 16]>,
 }
 
@@ -83,22 +83,22 @@ impl Correlator {
         }
     }
 
-    /// Takes in nothing that arrives after `time`.
+    /// Ignores bios that arrive after `time`.
     pub(super) fn close(&mut self, time: Nanos) {
         self.closed = Some(time);
     }
 
-    /// Takes in again what arrives.
+    /// Records arriving bios again.
     pub(super) fn reopen(&mut self) {
         self.closed = None;
     }
 
-    /// The names of the tasks that issued something.
+    /// The names of the tasks that issued bios.
     pub(super) fn names(&self) -> BTreeMap<u32, String> {
         self.names.iter().map(|(&pid, comm)| (pid, comm_text(comm))).filter(|(_, name)| !name.is_empty()).collect()
     }
 
-    /// How many are in bio.
+    /// How many bios are in flight.
     pub(super) fn pending(&self) -> usize {
         self.bios.len() - self.finished
     }
@@ -123,24 +123,24 @@ impl Correlator {
         }
     }
 
-    /// Gives out what has completed: at once, or as far as nothing that arrived earlier has not.
+    /// Emits completed bios: at once, or as soon as all that arrived before have completed.
     pub(super) fn emit(&mut self, now: Nanos, mut sink: impl FnMut(TraceRecord)) {
         for n in 0..self.fresh.len() {
             let (number, origin) = (self.fresh[n], self.origin.unwrap_or_default());
             let bio = self.bio(number);
-            if !std::mem::replace(&mut bio.silent, true) {
+            if !std::mem::replace(&mut bio.hidden, true) {
                 sink(relative_to_origin(&bio.record, bio.start, bio.done, origin));
             }
         }
         self.fresh.clear();
         let patience = self.patience;
         let over = |f: &Bio| f.done || now.since(f.record.arrival) > patience;
-        while self.bios.front().is_some_and(over) || self.bios.len() > MOST_WAITING {
+        while self.bios.front().is_some_and(over) || self.bios.len() > MAX_WAITING {
             self.emit_front(&mut sink);
         }
     }
 
-    /// Gives out the rest, complete or not.
+    /// Emits the rest, complete or not.
     pub(super) fn finish(&mut self, mut sink: impl FnMut(TraceRecord)) {
         while !self.bios.is_empty() {
             self.emit_front(&mut sink);
@@ -160,7 +160,7 @@ impl Correlator {
         } else {
             self.finished -= 1;
         }
-        if !bio.silent {
+        if !bio.hidden {
             sink(relative_to_origin(&bio.record, bio.start, bio.done, origin));
         }
     }
@@ -180,7 +180,7 @@ impl Correlator {
         }
         self.origin.get_or_insert(event.time);
         let Task { parent, start } = self.tasks.get(event.pid);
-        // The last one counts: a child first bears its parent's.
+        // The last one counts: a child first has its parent's name.
         self.names.insert(event.pid, event.comm);
         // A bio without sectors is a flush, whatever it is called.
         let flush = io.sectors == Sectors(0);
@@ -192,7 +192,7 @@ impl Correlator {
         record.cpu = Some(event.cpu);
         record.priority = io.priority.unwrap_or_default();
         let end = lba.0 + u64::from(io.sectors.0);
-        let number = self.push(Bio { record, start, next: lba.0, end, done: false, silent: false });
+        let number = self.push(Bio { record, start, next: lba.0, end, done: false, hidden: false });
         if flush {
             self.flushes.push(number);
         } else {
@@ -204,7 +204,7 @@ impl Correlator {
         // The youngest that begins there: splitting follows queueing at once.
         let Some(&(_, number)) = self.queued[class(op)].range((lba.0, 0)..(lba.0 + 1, 0)).next_back() else { return };
         let bio = self.bio(number);
-        // The kernel's event has 32 bits of it only: what is missing is as where the bio begins, or one more.
+        // The kernel's event holds only the low 32 bits. The high ones are those of the bio's start, or one more.
         let mut at = Lba(at.0 & 0xffff_ffff | bio.next & !0xffff_ffff);
         if at.0 < bio.next {
             at.0 += 1 << 32;
@@ -218,11 +218,11 @@ impl Correlator {
         record.arrival = time;
         record.lba = at;
         record.sectors = Sectors((end - at.0) as u32);
-        let rest = self.push(Bio { record, start, next: at.0, end, done: false, silent: false });
+        let rest = self.push(Bio { record, start, next: at.0, end, done: false, hidden: false });
         self.queued[class(op)].insert((at.0, rest));
     }
 
-    /// The youngest that waits there: a bio merges in the call that queued it.
+    /// Marks the youngest bio queued there: a bio merges in the call that queued it.
     fn merge(&mut self, io: &Io) {
         let found = self.queued[class(io.op)].range((io.lba.0, 0)..(io.lba.0 + 1, 0)).next_back().copied();
         if let Some((_, number)) = found {
@@ -262,7 +262,7 @@ impl Correlator {
 
     fn complete(&mut self, io: &Io, time: Nanos) {
         if io.op == Op::Flush {
-            // Those that came after the issue wait for the next flush.
+            // Flushes that came after the issue wait for the next one.
             for number in std::mem::take(&mut self.flushes) {
                 if self.bio(number).record.issue.is_some() {
                     self.done(number, time);
@@ -285,7 +285,7 @@ impl Correlator {
         let c = class(io.op);
         let (mut at, end) = (io.lba.0, io.lba.0 + u64::from(io.sectors.0));
         while at < end {
-            // Not issued: its issue event was lost, or the device has no requests.
+            // A bio is not issued if its issue event was lost, or the device has no requests.
             let set = match self.issued[c].range((at, 0)..(end, 0)).next() {
                 Some(_) => &mut self.issued[c],
                 None => &mut self.queued[c],
@@ -318,7 +318,7 @@ impl Correlator {
         }
     }
 
-    /// The youngest that waits there: it is refused in the call that queued it.
+    /// Ends the youngest bio queued there: a bio is refused in the call that queued it.
     fn refuse(&mut self, io: &Io, time: Nanos) {
         let number = if io.sectors == Sectors(0) {
             let waiting =
@@ -330,13 +330,13 @@ impl Correlator {
             found.filter(|key| set.remove(key)).map(|(_, number)| number)
         };
         if let Some(number) = number {
-            self.bio(number).silent = true;
+            self.bio(number).hidden = true;
             self.done(number, time);
         }
     }
 }
 
-/// `record` as it is told: its times count from `origin`.
+/// `record` with times relative to `origin`.
 fn relative_to_origin(record: &TraceRecord, start: Nanos, done: bool, origin: Nanos) -> TraceRecord {
     let since = |t: Nanos| t.since(origin);
     TraceRecord {

@@ -1,4 +1,4 @@
-//! [`Device`]: what must be known of a block device before it is traced.
+//! [`Device`]: the properties of a block device that a capture needs.
 
 use crate::LiveError;
 use rustix::fs::{major, minor};
@@ -11,18 +11,18 @@ use std::path::{Path, PathBuf};
 pub(super) struct Device {
     /// The kernel's name, such as `sda1`.
     pub(super) name: String,
-    /// Its directory in sysfs, which is there as long as it is.
+    /// Its directory in sysfs, which exists as long as the device does.
     sysfs: PathBuf,
     /// Devices whose bios are recorded, in the kernel's encoding. A bio keeps the number of the partition that it was
     /// sent to, though its sectors already count from the start of the disk.
     pub(super) bios: Vec<u32>,
-    /// The disk, which requests are counted for.
+    /// The disk, in the same encoding; requests carry its number.
     pub(super) disk: u32,
-    /// The number of the one partition that is meant; `None` for the whole disk.
+    /// The number of the partition; `None` for the whole disk.
     pub(super) partition: Option<u32>,
-    /// Whether there are requests at all: without, as on device-mapper volumes, a bio's own completion is what counts.
+    /// Whether its driver uses requests. If not, as for device-mapper volumes, bios complete themselves.
     pub(super) has_requests: bool,
-    /// Whether the disk has a volatile cache of writes, and whether it knows `FUA`.
+    /// Whether the disk has a volatile write cache, and whether it supports `FUA`.
     pub(super) write_back: bool,
     pub(super) knows_fua: bool,
     /// Whether a write with `FUA` is followed by a flush of the device's cache before it completes.

@@ -1,7 +1,7 @@
 //! [`Ebpf`]: a capture by programs in the kernel, which `bpf/capture.bpf.c` explains.
 //!
-//! The kernel counts arrivals, and hands over a record when a request completes. Numbers without a record are what is
-//! still under way. The programs are bound to this process: when it ends, however it ends, they are gone.
+//! The kernel numbers arrivals, and reports a record when a request completes. Numbers without a record are requests under
+//! way. The programs belong to this process: when it ends, in whatever way, they are gone.
 
 mod message;
 mod programs;
@@ -18,14 +18,14 @@ use programs::Programs;
 use sequence::Sequence;
 use std::collections::{BTreeMap, HashMap};
 
-/// Tasks that are remembered; those forgotten are asked for in `/proc`.
-const MOST_TASKS: usize = 1 << 16;
+/// The most tasks remembered; others are looked up in `/proc`.
+const MAX_TASKS: usize = 1 << 16;
 
-/// Requests that wait for one before them. A scheduler may let one wait for seconds; but that one's completion may have been lost, and
-/// a fast disk would fill the memory meanwhile.
-const MOST_WAITING: usize = 1 << 17;
+/// The most requests that wait for an earlier one. A scheduler may delay one for seconds. But its completion may have been lost,
+/// and a fast disk would fill memory meanwhile.
+const MAX_WAITING: usize = 1 << 17;
 
-/// From the kernel's ring buffer to requests.
+/// Reads requests from the kernel's ring buffer.
 #[derive(Debug)]
 pub(super) struct Ebpf {
     programs: Programs,
@@ -34,13 +34,13 @@ pub(super) struct Ebpf {
     older: Tasks,
     sequence: Sequence<RequestMessage>,
     delivery: Delivery,
-    /// What is complete and is to be handed out at once.
+    /// Completed requests to pass on at once.
     fresh: Vec<RequestMessage>,
     patience: Nanos,
     origin: Option<Nanos>,
-    /// The latest arrival that was handed out.
+    /// The latest arrival that was passed on.
     latest: Nanos,
-    /// What could not be read, or came after it had been given up.
+    /// Messages that could not be decoded, or came after their request was given up.
     strange: u64,
 }
 
@@ -51,7 +51,7 @@ impl Ebpf {
         patience: Nanos,
         delivery: Delivery,
     ) -> Result<Self, LiveError> {
-        // The first that is complete need not have been the first to arrive.
+        // The first request to complete need not be the first to arrive.
         let origin = (delivery == Delivery::AtOnce).then(super::now);
         Ok(Self {
             programs: Programs::start(device, buffer_kb)?,
@@ -72,20 +72,20 @@ impl Ebpf {
         self.drain();
         self.hand_out(out);
         let oldest = Nanos(super::now().0.saturating_sub(self.patience.0));
-        // Who arrived before that, and is not here yet, is not waited for; nor who was overtaken by so many.
-        while self.sequence.waiting() > MOST_WAITING && self.sequence.skip_where(|_| true)
+        // Gives up requests that arrived before that, and those that too many others have overtaken.
+        while self.sequence.waiting() > MAX_WAITING && self.sequence.skip_where(|_| true)
             || self.sequence.skip_where(|next| next.arrival < oldest)
         {
             self.hand_out(out);
         }
     }
 
-    /// Takes in nothing that arrives from now on.
+    /// Ignores requests that arrive from now on.
     pub(super) fn close(&mut self) -> Result<(), LiveError> {
         self.programs.close()
     }
 
-    /// Lets go of the kernel. What is still under way is not told.
+    /// Detaches all programs. Requests still under way are dropped.
     pub(super) fn rest(&mut self, out: &mut Vec<TraceRecord>) -> Result<(), LiveError> {
         self.programs.detach()?;
         self.drain();
@@ -100,7 +100,7 @@ impl Ebpf {
         Ok(())
     }
 
-    /// Takes in what arrives from now on.
+    /// Takes in requests that arrive from now on.
     pub(super) fn reopen(&mut self) -> Result<(), LiveError> {
         self.programs.attach()
     }
@@ -145,12 +145,12 @@ impl Ebpf {
         if !self.flags.known() {
             self.flags = self.programs.flag_bits();
         }
-        while let Some(told) = self.programs.next() {
-            match told {
+        while let Some(message) = self.programs.next() {
+            match message {
                 Some(BpfMessage::Request(request)) => self.take(request.number, Some(request)),
                 Some(BpfMessage::Refused(number)) => self.take(number, None),
                 Some(BpfMessage::Task(task)) => {
-                    if self.tasks.len() >= MOST_TASKS {
+                    if self.tasks.len() >= MAX_TASKS {
                         self.tasks.clear();
                     }
                     self.tasks.insert(task.pid, task);
@@ -177,7 +177,7 @@ impl Ebpf {
     }
 
     fn record(&mut self, request: &RequestMessage) -> Option<TraceRecord> {
-        // Numbers are given some nanoseconds after the time is taken: two CPUs may do it crosswise.
+        // The time is read some nanoseconds before the number, so two CPUs may do that in opposite order.
         let arrival = match self.delivery {
             Delivery::AtOnce => request.arrival,
             Delivery::InOrder => request.arrival.max(self.latest),

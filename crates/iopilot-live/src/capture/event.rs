@@ -1,4 +1,4 @@
-//! [`Event`]: what a trace event says, decoded.
+//! [`Event`]: a decoded trace event.
 
 use iopilot_block::{Flags, IoPriority, Lba, Nanos, Op, Sectors};
 
@@ -7,11 +7,11 @@ use iopilot_block::{Flags, IoPriority, Lba, Nanos, Op, Sectors};
 pub(super) struct Event {
     /// On the monotonic clock.
     pub(super) time: Nanos,
-    /// Where it happened.
+    /// The CPU it happened on.
     pub(super) cpu: u16,
     /// The current task.
     pub(super) pid: u32,
-    /// Its name, padded with zeros, where the event tells.
+    /// Its name, padded with zeros; all zeros if the event lacks it.
     pub(super) comm: [u8; 16],
     pub(super) what: What,
 }
@@ -21,7 +21,7 @@ pub(super) struct Event {
 pub(super) enum What {
     /// A bio reached the block layer.
     Queued(Io),
-    /// A bio was too large for the device: from `at` on it is another one.
+    /// A bio was too large for the device: the part from `at` on becomes another bio.
     Split { op: Op, lba: Lba, at: Lba },
     /// A bio, or all of a request's, joined another request.
     Merged(Io),
@@ -31,9 +31,9 @@ pub(super) enum What {
     Issued(Io),
     /// A request, or a part of one, completed.
     Completed(Io),
-    /// A bio ended without ever becoming a request: it may not wait and there was no room, or it was refused.
+    /// A bio ended without becoming a request: it must not wait and no tag was free, or it was refused.
     Refused(Io),
-    /// A task was born.
+    /// A task was created.
     Fork { parent: u32, child: u32 },
     /// A task ended.
     Exit { pid: u32 },
@@ -46,7 +46,7 @@ pub(super) struct Io {
     pub(super) flags: Flags,
     pub(super) lba: Lba,
     pub(super) sectors: Sectors,
-    /// Where the event tells.
+    /// `None` if the event lacks it.
     pub(super) priority: Option<IoPriority>,
 }
 

@@ -4,21 +4,21 @@ use iopilot_block::Nanos;
 use std::collections::HashMap;
 use std::fs;
 
-/// What is known of a task.
+/// A task's parent and start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Task {
-    /// The task that created it; for those older than the trace their parent process.
+    /// The task that created it; for tasks older than the trace, the parent process.
     pub(super) parent: Option<u32>,
-    /// On the monotonic clock; zero for those older than the trace.
+    /// On the monotonic clock; zero for tasks older than the trace.
     pub(super) start: Nanos,
 }
 
-/// The tasks alive, as far as anything is known of them.
+/// The known tasks.
 #[derive(Debug, Default)]
 pub(super) struct Tasks(HashMap<u32, Task>);
 
 impl Tasks {
-    /// Those alive now.
+    /// The tasks alive now.
     pub(super) fn snapshot() -> Self {
         let mut tasks = Self::default();
         for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
@@ -37,8 +37,8 @@ impl Tasks {
         self.0.remove(&pid);
     }
 
-    /// What is known of `pid`. One never seen before is older than the trace, and asked for in `/proc` (threads have
-    /// entries there, too, though unlisted).
+    /// The task `pid`. An unknown one is older than the trace, and looked up in `/proc` (threads have entries there, too, though
+    /// unlisted).
     pub(super) fn get(&mut self, pid: u32) -> Task {
         *self.0.entry(pid).or_insert_with(|| {
             let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();

@@ -32,19 +32,19 @@ use std::collections::BTreeMap;
 /// An event is in its buffer at most this long after its time stamp was taken.
 const SLACK: Nanos = Nanos::from_millis(1);
 
-/// From ring buffers to requests.
+/// Reads requests from ring buffers.
 #[derive(Debug)]
 pub(super) struct Tracefs {
     readers: Vec<Reader>,
     layouts: Layouts,
-    /// Of the block layer, those that are enabled; that of arrivals is the first.
+    /// The enabled events of the block layer; the arrival is the first.
     block_events: Vec<&'static str>,
-    /// Read, but perhaps not yet preceded by all that was earlier on other CPUs.
+    /// Events that were read; earlier ones of other CPUs may still be missing.
     events: Vec<Event>,
     correlator: Correlator,
-    /// As far as could be read.
+    /// Lost events, as of the last successful read.
     lost: Cell<u64>,
-    /// Cannot be removed while its files are open, and therefore stands behind the readers.
+    /// It cannot be removed while its files are open, so it is declared, and dropped, after the readers.
     instance: Instance,
 }
 
@@ -71,7 +71,7 @@ impl Tracefs {
     }
 
     pub(super) fn poll(&mut self, out: &mut Vec<TraceRecord>) -> Result<(), LiveError> {
-        // All that happened before now is read below, from whatever CPU.
+        // All events up to now are read below, from every CPU.
         self.read_until(Nanos(now().0.saturating_sub(SLACK.0)), out)
     }
 
@@ -79,7 +79,7 @@ impl Tracefs {
         self.correlator.close(time);
     }
 
-    /// Lets go of the kernel, but for the coming and going of tasks. What is still under way is not told.
+    /// Disables all events but those of tasks. Requests still under way are dropped.
     pub(super) fn rest(&mut self, out: &mut Vec<TraceRecord>) -> Result<(), LiveError> {
         self.instance.write("events/block/enable", "0")?;
         self.read_until(Nanos::MAX, out)?;
@@ -87,10 +87,10 @@ impl Tracefs {
         Ok(())
     }
 
-    /// Takes in what arrives from now on.
+    /// Takes in requests that arrive from now on.
     pub(super) fn reopen(&mut self) -> Result<(), LiveError> {
         self.correlator.reopen();
-        // What arrives then is seen to its end.
+        // In reverse, so that each arrival is followed to its end.
         for event in self.block_events.iter().rev() {
             self.instance.write(&format!("events/{event}/enable"), "1")?;
         }
@@ -138,7 +138,8 @@ impl Tracefs {
     }
 }
 
-/// Selects clock, buffers, events and filters; tracing stays off. What there is in an event, and those of the block layer.
+/// Sets clock, buffers, events and filters; tracing stays off. Returns the layouts of the events, and the events of the
+/// block layer.
 fn set_up(instance: &Instance, device: &Device, buffer_kb: u32) -> Result<(Layouts, Vec<&'static str>), LiveError> {
     instance.write("tracing_on", "0")?;
     instance.write("trace_clock", "mono")?;

@@ -1,4 +1,4 @@
-//! [`ServiceOrder`]: which requests had the disk for themselves, and where the disk was before.
+//! [`ServiceOrder`]: the requests that had the disk for themselves, and the disk's position before each.
 
 use iopilot_block::{Lba, Nanos, Op};
 use iopilot_trace::TraceRecord;
@@ -25,9 +25,9 @@ pub(super) struct ServiceOrder {
     /// have the same times, and must come in the order of their addresses.
     waiting: BinaryHeap<Reverse<Key>>,
     latest_arrival: Nanos,
-    /// In order; the last may still grow by what was merged into it.
+    /// The latest request in order; parts that were merged into it may still come.
     merging: Option<Served>,
-    /// The one before, whose successor is not known yet, and where the disk was before it, if it came alone.
+    /// The request before that, and the disk's position before it if it came alone. Its successor is not known yet.
     candidate: Option<(Served, Option<Lba>)>,
     /// When all before the candidate had completed, and where the last of them ended.
     idle_since: Nanos,
@@ -36,7 +36,7 @@ pub(super) struct ServiceOrder {
 }
 
 impl ServiceOrder {
-    /// Takes in a request; those without times tell nothing.
+    /// Takes a request; those without times are ignored.
     pub(super) fn take(&mut self, record: &TraceRecord) {
         if record.arrival < self.latest_arrival {
             // Another capture, with a clock of its own.
@@ -54,7 +54,7 @@ impl ServiceOrder {
         }
     }
 
-    /// The next that was alone, and where the one before it had ended.
+    /// The next request that was alone, and where the one before it ended.
     pub(super) fn next_alone(&mut self) -> Option<(Served, Lba)> {
         self.alone.pop_front()
     }

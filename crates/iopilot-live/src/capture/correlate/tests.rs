@@ -1,4 +1,4 @@
-//! The paths of bios through the block layer, as events tell them.
+//! The paths of bios through the block layer, as events show them.
 
 use super::*;
 
@@ -61,7 +61,7 @@ fn merged_bios_share_issue_and_completion() {
         .queue(3, "W", 8, 8)
         .issue(10, "R", 0, 24)
         .complete(50, "R", 0, 24);
-    assert_eq!(script.out.len(), 3, "given out as soon as nothing before them is in flight");
+    assert_eq!(script.out.len(), 3, "emitted as soon as nothing before them is in flight");
     let expected = [
         (0, Some(10), Some(50), 8, 8),
         (1, Some(10), Some(50), 16, 8),
@@ -72,7 +72,7 @@ fn merged_bios_share_issue_and_completion() {
 }
 
 #[test]
-fn what_joined_another_and_what_was_handed_to_the_scheduler_is_told() {
+fn merges_and_insertions_into_the_scheduler_are_recorded() {
     let mut script = Script::new()
         .queue(0, "R", 8, 8)
         .queue(1, "R", 16, 8)
@@ -82,8 +82,8 @@ fn what_joined_another_and_what_was_handed_to_the_scheduler_is_told() {
         .event(5, What::Merged(io("R", 24, 8)))
         .issue(10, "R", 8, 24)
         .complete(50, "R", 8, 24);
-    let told: Vec<_> = script.out.drain(..).map(|r| (r.lba.0, r.inserted.map(|t| t.0), r.merged)).collect();
-    assert_eq!(told, [(8, Some(4), Some(false)), (16, Some(4), Some(true)), (24, None, Some(true))]);
+    let seen: Vec<_> = script.out.drain(..).map(|r| (r.lba.0, r.inserted.map(|t| t.0), r.merged)).collect();
+    assert_eq!(seen, [(8, Some(4), Some(false)), (16, Some(4), Some(true)), (24, None, Some(true))]);
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn a_lost_completion_does_not_hold_up_the_rest_for_ever() {
 }
 
 #[test]
-fn what_is_told_at_once_waits_for_nothing_and_is_told_once() {
+fn an_order_of_completion_waits_for_nothing_and_emits_each_once() {
     let script = Script::delivering(Delivery::AtOnce)
         .queue(0, "R", 0, 8)
         .queue(1, "R", 8, 8)
@@ -195,7 +195,7 @@ fn times_count_from_the_first_request_and_tasks_have_parents() {
 }
 
 #[test]
-fn what_never_became_a_request_is_not_told() {
+fn a_bio_that_never_became_a_request_is_not_recorded() {
     let mut script = Script::new().queue(0, "R", 0, 8).queue(1, "R", 0, 8).queue(2, "FWS", u64::MAX, 0);
     script = script.event(3, What::Refused(io("R", 0, 8))).event(4, What::Refused(io("FF", 0, 0)));
     assert_eq!(script.correlator.pending(), 1);
@@ -204,7 +204,7 @@ fn what_never_became_a_request_is_not_told() {
 }
 
 #[test]
-fn a_split_beyond_2_tib_is_told_by_its_low_half() {
+fn a_split_beyond_2_tib_is_found_by_its_low_half() {
     let far = (5 << 32) - 10;
     let split = What::Split { op: Op::Write, lba: Lba(far), at: Lba(6) };
     let script = Script::new().queue(0, "W", far, 40).event(1, split).issue(2, "W", far, 16);

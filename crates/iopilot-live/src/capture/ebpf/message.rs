@@ -4,20 +4,20 @@
 use iopilot_block::{Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors};
 use iopilot_trace::TraceRecord;
 
-/// The first word's top byte tells the kind; its top bit, that a bio was merged into a request that was there.
+/// The first word's top byte holds the kind of message. Its top bit is set if a bio was merged into an existing request.
 const KIND: u32 = 56;
 const KINDS: u64 = 0x7f;
 const MERGED: u64 = 1 << 63;
 const NUMBER: u64 = (1 << KIND) - 1;
 
-/// One record.
+/// A message of the programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum BpfMessage {
     /// A request completed.
     Request(RequestMessage),
-    /// The one of this number ended without ever becoming a request.
+    /// The bio of this number ended without becoming a request.
     Refused(u64),
-    /// Who issues the requests that follow.
+    /// The task that issues the requests that follow.
     Task(TaskMessage),
 }
 
@@ -53,7 +53,7 @@ pub(super) struct TaskMessage {
 }
 
 impl BpfMessage {
-    /// `None` for what no program writes.
+    /// Decodes a message; `None` for bytes that no program writes.
     pub(super) fn decode(data: &[u8]) -> Option<Self> {
         let head = word(data, 0)?;
         let number = head & NUMBER;
@@ -87,7 +87,7 @@ impl BpfMessage {
 }
 
 impl RequestMessage {
-    /// What a slot of the programs' table holds, which is a request under way; `None` where it is empty.
+    /// The request under way in a slot of the programs' table; `None` for an empty slot.
     pub(super) fn in_slot(slot: &[u64; 8]) -> Option<Self> {
         let [bio, number, arrival, sector, sizes, task, ..] = *slot;
         // Two fields of 32 bits, or two of 16 behind one of 32, in the machine's byte order.
@@ -124,7 +124,7 @@ impl RequestMessage {
     }
 }
 
-/// Which bit each of [`Flags`] is in the running kernel, in the order of its bits; zeros where it is not known yet.
+/// The bit of each of [`Flags`] in the running kernel, in the order of [`Flags`]; zeros while unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct FlagBits([u8; 9]);
 

@@ -9,10 +9,10 @@ use aya::programs::tp_btf::BtfTracePointLinkId;
 use aya::{Btf, Ebpf, EbpfLoader};
 use std::fmt;
 
-/// As `make bpf` builds it.
+/// The object file that `make bpf` builds.
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../../../bpf/capture.bpf.o");
 
-/// The programs and their trace points. That of arrivals is the last: what follows it is then already there.
+/// The programs and their trace points. That of arrivals is attached last, after all that follow an arrival.
 const PROGRAMS: [(&str, &str); 9] = [
     ("on_complete", "block_rq_complete"),
     ("on_bio_complete", "block_bio_complete"),
@@ -25,30 +25,30 @@ const PROGRAMS: [(&str, &str); 9] = [
     ("on_bio", "block_bio_queue"),
 ];
 const ARRIVALS: usize = PROGRAMS.len() - 1;
-/// In the programs' table of requests under way.
+/// Slots in the programs' table of requests under way.
 const SLOTS: u32 = 65536;
 
 /// Words in the programs' `struct state`.
 const STATE: usize = 40;
-/// The buffer grows with the CPUs that fill it, up to so many.
-const MOST_CPUS: u32 = 8;
+/// The buffer grows with the number of CPUs, up to this many.
+const MAX_CPUS: u32 = 8;
 
-/// What the programs have counted.
+/// The programs' counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
-    /// Requests that arrived, and those of them that are over.
+    /// Requests that arrived, and those of them that have ended.
     pub(super) arrived: u64,
     pub(super) over: u64,
-    /// What there was no room for.
+    /// Messages for which there was no room.
     pub(super) lost: u64,
 }
 
-/// The programs; they go with this.
+/// The loaded programs; dropping this unloads them.
 pub(super) struct Programs {
     ring: RingBuf<MapData>,
     state: Array<MapData, [u64; STATE]>,
     slots: Array<MapData, [u64; 8]>,
-    /// Of [`PROGRAMS`], those that are attached.
+    /// The links of those of [`PROGRAMS`] that are attached.
     links: [Option<BtfTracePointLinkId>; PROGRAMS.len()],
     programs: Ebpf,
 }
@@ -59,7 +59,7 @@ impl fmt::Debug for Programs {
     }
 }
 
-/// What the kernel says, in one line: its verifier can say a lot, and says what counts at the end.
+/// The error as one line: the verifier's output can be long.
 fn refused(error: &(dyn std::error::Error + 'static)) -> LiveError {
     let mut causes = Vec::new();
     let mut next = Some(error);
@@ -89,7 +89,7 @@ impl Programs {
         let flag = u8::from;
         let (requests, write_back, fua) = (flag(device.has_requests), flag(device.write_back), flag(device.knows_fua));
         let page = rustix::param::page_size() as u32;
-        let cpus = std::thread::available_parallelism().map_or(1, |n| n.get() as u32).min(MOST_CPUS);
+        let cpus = std::thread::available_parallelism().map_or(1, |n| n.get() as u32).min(MAX_CPUS);
         let ring = buffer_kb.min(1 << 17).saturating_mul(cpus).saturating_mul(1024).next_power_of_two().max(page);
         let mut programs = EbpfLoader::new()
             .btf(Some(&btf))
@@ -120,7 +120,7 @@ impl Programs {
         Ok(programs)
     }
 
-    /// Attaches those that are not.
+    /// Attaches the programs that are detached.
     pub(super) fn attach(&mut self) -> Result<(), LiveError> {
         for ((name, _), link) in PROGRAMS.iter().zip(&mut self.links) {
             if link.is_none() {
@@ -130,7 +130,7 @@ impl Programs {
         Ok(())
     }
 
-    /// Detaches all: what they cost those who use the disk is nothing then.
+    /// Detaches all programs, so that they cost the users of the disk nothing.
     pub(super) fn detach(&mut self) -> Result<(), LiveError> {
         (0..PROGRAMS.len()).try_for_each(|which| self.detach_one(which))
     }
@@ -140,12 +140,12 @@ impl Programs {
         program(&mut self.programs, PROGRAMS[which].0)?.detach(link).map_err(|e| refused(&e))
     }
 
-    /// The next record, if there is one; `Some(None)` for one that cannot be read.
+    /// The next message, if there is one; `Some(None)` for one that cannot be decoded.
     pub(super) fn next(&mut self) -> Option<Option<BpfMessage>> {
         self.ring.next().map(|data| BpfMessage::decode(&data))
     }
 
-    /// Nothing arrives from now on; what has arrived is seen to its end.
+    /// Ignores new arrivals; requests that have arrived are followed to their end.
     pub(super) fn close(&mut self) -> Result<(), LiveError> {
         self.detach_one(ARRIVALS)
     }
@@ -155,7 +155,7 @@ impl Programs {
         let counts = self.counts();
         let mut found = Vec::new();
         for slot in 0..SLOTS {
-            // The table is large, and there are few or none.
+            // The table is large, and mostly empty.
             if found.len() as u64 >= counts.arrived.saturating_sub(counts.over) {
                 break;
             }
@@ -164,7 +164,7 @@ impl Programs {
         Ok(found)
     }
 
-    /// A map of ours can always be read.
+    /// The counters; a process can always read its own maps.
     pub(super) fn counts(&self) -> Counts {
         let words = self.words();
         Counts { arrived: words[22], over: words[39], lost: words[5] }

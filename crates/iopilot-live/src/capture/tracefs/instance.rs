@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 const PREFIX: &str = "iopilot-";
 
-/// Removes what captures of processes that are gone left behind. Where tracefs cannot be used, there is nothing.
+/// Removes the instances of dead processes. Does nothing if tracefs is not usable.
 pub(in crate::capture) fn tidy() {
     if let Ok(tracefs) = TracefsMount::open() {
         remove_leftovers(&tracefs.instances());
@@ -25,7 +25,7 @@ pub(super) struct Instance {
 }
 
 impl Instance {
-    /// Makes one, named after this process, and removes those of processes that are gone.
+    /// Creates an instance named after this process, and removes those of dead processes.
     pub(super) fn create() -> Result<Self, LiveError> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let tracefs = TracefsMount::open()?;
@@ -85,7 +85,7 @@ impl Drop for Instance {
     }
 }
 
-/// Some of these files give all they have to the first `read(2)` and nothing to a second one.
+/// Some of these files return everything to the first `read(2)` and nothing to a second one.
 fn read_whole(path: &Path) -> io::Result<String> {
     let mut file = fs::File::open(path)?;
     let (mut buffer, mut length) = (vec![0; 64 << 10], 0);
@@ -98,7 +98,7 @@ fn read_whole(path: &Path) -> io::Result<String> {
     }
 }
 
-/// Nothing more can be done where this fails; the next recorder tries again.
+/// Ignores errors: the next capture tries again.
 fn remove(instance: &Path) {
     let _ = fs::write(instance.join("tracing_on"), "0");
     let _ = fs::write(instance.join("events/enable"), "0");

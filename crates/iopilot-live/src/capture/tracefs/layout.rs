@@ -1,4 +1,4 @@
-//! [`Layouts`]: where in its events the running kernel keeps what, from its own `format` files.
+//! [`Layouts`]: the field offsets of the running kernel's events, from its `format` files.
 
 use super::instance::Instance;
 use crate::LiveError;
@@ -36,7 +36,7 @@ struct Layout {
 pub(super) struct Layouts(Vec<Layout>);
 
 impl Layouts {
-    /// Learns the event `system/name`.
+    /// Adds the event `system/name`.
     pub(super) fn add(&mut self, instance: &Instance, event: &str, kind: Kind) -> Result<(), LiveError> {
         let format = instance.read(&format!("events/{event}/format"))?;
         let layout = Layout::parse(&format, kind)

@@ -1,4 +1,4 @@
-//! [`TracefsMount`]: where the kernel's tracing is, mounted or not.
+//! [`TracefsMount`]: the tracefs file system, mounted already or for this process alone.
 
 use crate::LiveError;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
@@ -9,17 +9,17 @@ use std::path::{Path, PathBuf};
 
 /// Where distributions mount it.
 const MOUNTS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
-/// Is there wherever tracefs is.
+/// A folder that every tracefs has.
 const INSTANCES: &str = "instances";
 
 /// The file system of the kernel's tracing, as it can be used by this process.
 ///
-/// Where nobody has mounted it, it is a mount of this value's own: it stands in no mount table and no folder, no other process sees it, and
-/// it ends with the value. Needs Linux 5.2 and CAP_SYS_ADMIN then.
+/// If it is not mounted, this value holds a detached mount. It is in no mount table and no folder, no other process sees it,
+/// and it ends with the value. That needs Linux 5.2 and CAP_SYS_ADMIN.
 #[derive(Debug)]
 pub struct TracefsMount {
     path: PathBuf,
-    /// Keeps the own mount.
+    /// Keeps the detached mount.
     _own: Option<OwnedFd>,
 }
 
@@ -27,7 +27,7 @@ impl TracefsMount {
     /// Finds it, or mounts it.
     ///
     /// # Errors
-    /// [`LiveError::NotPermitted`] where it is mounted, but shut; [`LiveError::NoTracefs`] where it is not mounted and cannot be.
+    /// [`LiveError::NotPermitted`] if it is mounted, but not accessible; [`LiveError::NoTracefs`] if it cannot be mounted.
     pub fn open() -> Result<Self, LiveError> {
         for mount in MOUNTS {
             let instances = Path::new(mount).join(INSTANCES);
@@ -57,7 +57,7 @@ impl TracefsMount {
         Ok(Self { path: format!("/proc/self/fd/{}", own.as_raw_fd()).into(), _own: Some(own) })
     }
 
-    /// The topmost folder. For this process alone, and as long as the value lives.
+    /// The top folder. Valid for this process, as long as the value lives.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path

@@ -1,7 +1,7 @@
 //! [`each_event`]: the events of one page of the kernel's ring buffer.
 //!
 //! A page begins with the time of its first event (8 bytes) and the length of what follows (a machine word, whose top
-//! bits tell of lost events). Each event begins with 32 bits: 5 of type, 27 of time since the one before. Types 1 to 28
+//! bits report lost events). Each event begins with 32 bits: 5 of type, 27 of time since the one before. Types 1 to 28
 //! are the data's length in words, 0 says that the length follows, 29 pads, 30 extends the time, 31 sets it.
 
 use iopilot_block::Nanos;

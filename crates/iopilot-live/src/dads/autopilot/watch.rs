@@ -132,7 +132,7 @@ impl Watch<'_> {
     /// the check waits shortly for requests under way.
     fn window_is_complete(&mut self, now: Instant) -> Result<bool, LiveError> {
         if self.pauses.paused_until().is_some() {
-            return Ok(self.capture.is_away());
+            return Ok(self.capture.is_paused());
         }
         if !self.pauses.pause_until_needed(now, now + self.options.interval) {
             return Ok(true);
@@ -196,7 +196,7 @@ impl Watch<'_> {
         let fitting = self.fresh.drain(..).filter(|r| r.arrival >= not_before).map(|r| fit(r, capacity));
         self.window.add(fitting);
         self.pauses.count(count as u64);
-        Ok(if captures { count > 0 || pending > 0 } else { !self.capture.is_away() })
+        Ok(if captures { count > 0 || pending > 0 } else { !self.capture.is_paused() })
     }
 
     /// Checks whether somebody else changed the scheduler or a tunable.
