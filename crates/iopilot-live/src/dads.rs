@@ -1,7 +1,8 @@
 //! The autopilot on live disks: captures what reaches them, lets [`iopilot_dads`] decide, and changes their schedulers.
 //!
-//! A thread a disk watches and acts; a second one simulates, so that watching goes on meanwhile. Whatever was changed is
-//! put back at the end, also after an error, a panic or a signal; after `kill -9` by the next start, from a [`Journal`].
+//! Each disk has two threads. One captures requests and changes the scheduler; the other simulates, so that capturing goes on
+//! meanwhile. All changes are undone at the end, also after an error, a panic or a signal. After `kill -9` the next start
+//! undoes them, from a [`Journal`].
 
 mod audit;
 mod autopilot;

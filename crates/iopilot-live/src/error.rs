@@ -1,18 +1,18 @@
-//! [`LiveError`]: why something could not be done to a live device.
+//! [`LiveError`]: why an operation on a live device failed.
 
 use iopilot_block::InputError;
 use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// Why something could not be done to a live device.
+/// Why an operation on a live device failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LiveError {
-    /// This user may not.
+    /// The user lacks the permission.
     #[error("{}: permission denied; this needs root", .0.display())]
     NotPermitted(PathBuf),
-    /// The device is not there, or not of the kind that is needed.
+    /// The device is missing, or of the wrong kind.
     #[error("{}: {reason}", path.display())]
     Device {
         /// The device.
@@ -20,37 +20,37 @@ pub enum LiveError {
         /// What is wrong with it.
         reason: String,
     },
-    /// What was asked for is wrong.
+    /// An input is wrong.
     #[error(transparent)]
     Input(#[from] InputError),
-    /// A server does not do what it was asked.
+    /// A server refuses a command.
     #[error("{message}")]
     Refused {
         /// Why.
         message: String,
-        /// Whether what was asked for cannot be, rather than something having failed.
+        /// Whether the command was wrong, rather than something having failed.
         bad_input: bool,
     },
     /// The device is gone.
     #[error("{0} was unplugged")]
     Unplugged(String),
-    /// The kernel does not offer it.
+    /// The kernel does not offer the scheduler.
     #[error("{device}: scheduler {scheduler} is not offered, expected one of {}", offered.join(", "))]
     Scheduler {
         /// The device.
         device: String,
-        /// What was asked for.
+        /// The requested scheduler.
         scheduler: String,
-        /// What there is.
+        /// The schedulers that it offers.
         offered: Vec<String>,
     },
     /// tracefs is not mounted, and this process cannot mount it for itself.
     #[error("tracefs is not mounted: {0}")]
     NoTracefs(String),
-    /// The kernel does not take the BPF programs.
+    /// The kernel does not accept the BPF programs.
     #[error("BPF: {0}")]
     Bpf(String),
-    /// The kernel lacks, or describes unexpectedly, a trace event.
+    /// The kernel lacks a trace event, or describes it in an unknown way.
     #[error("trace event {event}: {reason}")]
     Event {
         /// Its name.
@@ -58,7 +58,7 @@ pub enum LiveError {
         /// What is wrong with it.
         reason: String,
     },
-    /// The ring buffer holds what its documented format does not allow.
+    /// The ring buffer violates its documented format.
     #[error("ring buffer of CPU {cpu}: {reason}")]
     Page {
         /// The CPU.
@@ -77,7 +77,7 @@ pub enum LiveError {
     /// A saved file is damaged.
     #[error("{0}")]
     State(String),
-    /// Something failed that is nobody's file.
+    /// Another failure.
     #[error("{0}")]
     Failed(String),
     /// A file could not be read or written.
@@ -91,7 +91,7 @@ pub enum LiveError {
 }
 
 impl LiveError {
-    /// `source` happened to `path`.
+    /// The error for `source` at `path`.
     pub fn io(path: impl Into<PathBuf>, source: io::Error) -> Self {
         let path = path.into();
         match source.kind() {
@@ -100,13 +100,13 @@ impl LiveError {
         }
     }
 
-    /// Whether the user asked for what cannot be, rather than something failing.
+    /// Whether the input was wrong, rather than something having failed.
     pub fn is_bad_input(&self) -> bool {
         match self {
             Self::Device { .. } | Self::Scheduler { .. } | Self::Command { .. } | Self::Input(_) | Self::State(_) => {
                 true
             }
-            // Nothing has been done yet: it takes another user, or another kernel.
+            // Nothing has been done yet: another user or another kernel is needed.
             Self::NotPermitted(_) | Self::NoTracefs(_) | Self::Bpf(_) => true,
             Self::Refused { bad_input, .. } => *bad_input,
             _ => false,

@@ -1,20 +1,20 @@
-//! [`DiskIdentity`]: which disk it is, wherever it is plugged in.
+//! [`DiskIdentity`]: identifies a disk, wherever it is plugged in.
 
 use crate::{BlockQueue, LiveError};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Which disk it is.
+/// The identity of a disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiskIdentity {
-    /// What tells it from all others and stays the same: its World Wide Name, else its serial number, else (there is
-    /// nothing better) the file behind a loop device, or the kernel's name for it.
+    /// A unique, permanent identifier: the World Wide Name, else the serial number, else (as the next best) the file behind a
+    /// loop device, or the kernel's name.
     pub id: String,
-    /// What its maker calls it; the kernel's name where that is not known.
+    /// The maker's model name; the kernel's name if that is unknown.
     pub model: String,
     /// Size in 512-byte sectors.
     pub sectors: u64,
-    /// Whether it turns.
+    /// Whether it is rotational.
     pub rotational: bool,
 }
 
@@ -33,7 +33,7 @@ impl DiskIdentity {
         let sectors = sectors.ok_or_else(|| LiveError::Unplugged(queue.name().to_owned()))?;
         let id = ["wwid", "device/wwid", "device/serial", "serial", "loop/backing_file"].into_iter().find_map(read);
         let model = read("device/model").map(|model| match read("device/vendor") {
-            // Of SATA disks that is all that stands there; of virtual ones it is a number.
+            // SATA disks have "ATA" there, virtual ones a number.
             Some(vendor) if vendor != "ATA" && !vendor.starts_with("0x") => format!("{vendor} {model}"),
             _ => model,
         });
@@ -41,7 +41,7 @@ impl DiskIdentity {
         Ok(Self { id: id.unwrap_or_else(name), model: model.unwrap_or_else(name), sectors, rotational })
     }
 
-    /// A name for files and lists: letters, digits, `.`, `-` and `_`, no longer than names of files may be.
+    /// A name for files and lists: letters, digits, `.`, `-` and `_`, no longer than a file name may be.
     pub fn file_name(&self) -> String {
         let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
         let id: String = self.id.trim_matches('/').chars().map(plain).collect();
@@ -50,7 +50,7 @@ impl DiskIdentity {
         format!("{}-{}", id.trim_start_matches(['.', '-']), self.sectors)
     }
 
-    /// Where what was learnt of it is kept: in `/var/lib/iopilot`.
+    /// The file of its learned model, in `/var/lib/iopilot`.
     pub fn state_file(&self) -> PathBuf {
         Path::new("/var/lib/iopilot").join(format!("{}.toml", self.file_name()))
     }

@@ -1,6 +1,6 @@
 //! [`record`]: a recording of a live device from start to end.
 //!
-//! What was put into the kernel is removed at the end, also after an error, a panic, SIGINT or SIGTERM.
+//! Its programs and trace instances are removed at the end, also after an error, a panic, SIGINT or SIGTERM.
 
 mod command;
 
@@ -16,22 +16,22 @@ use std::process::ExitStatus;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Between two looks at the kernel's buffers; twice as long each time that there is nothing, up to the second.
+/// The shortest and the longest time between two polls of the capture; it doubles while no request comes.
 const PERIOD: Duration = Duration::from_millis(10);
 const IDLE_PERIOD: Duration = Duration::from_millis(80);
-/// How long the end of a recording waits for what is in flight.
+/// How long the end of a recording waits for requests in flight.
 const SETTLE: Duration = Duration::from_secs(2);
-/// A request still incomplete after this is given up: its completion was lost.
+/// A request without completion after this time is given up: its completion was lost.
 const PATIENCE: Nanos = Nanos::from_secs(120);
 
 /// What to record.
 #[derive(Clone, Debug)]
 pub struct RecordOptions {
-    /// The device, and how it is watched.
+    /// The device, and how it is captured.
     pub capture: CaptureOptions,
     /// A program with its arguments: the recording begins before it starts and ends when it exits. It inherits standard
-    /// input, output and error. What it leaves in the page cache is written back later, and not recorded; let the command
-    /// end with `sync` where that matters.
+    /// input, output and error. Dirty pages that it leaves are written back later, and not recorded; let the command end with
+    /// `sync` if that matters.
     pub command: Option<Vec<OsString>>,
     /// The recording ends after this at the latest; the command is then sent SIGTERM. Without command and duration it
     /// ends at SIGINT or SIGTERM.
@@ -39,22 +39,22 @@ pub struct RecordOptions {
 }
 
 impl RecordOptions {
-    /// All of what happens on `device`, until a signal.
+    /// Records all requests of `device`, until a signal.
     pub fn new(device: impl Into<PathBuf>) -> Self {
         Self { capture: CaptureOptions::new(device), command: None, duration: None }
     }
 }
 
-/// How a recording went.
+/// The summary of a recording.
 #[derive(Clone, Debug)]
 pub struct RecordSummary {
-    /// How the device was watched: never [`Backend::Auto`].
+    /// The backend that was used: never [`Backend::Auto`].
     pub backend: Backend,
-    /// Why not in the better way.
+    /// Why the BPF backend was not used.
     pub note: Option<String>,
     /// Requests recorded.
     pub requests: u64,
-    /// Those of them whose completion was not seen.
+    /// Recorded requests whose completion was not seen.
     pub incomplete: u64,
     /// The names of the tasks that issued them, as the kernel knew them at each one's last request.
     pub process_names: BTreeMap<u32, String>,
@@ -125,7 +125,7 @@ pub fn record(
     })
 }
 
-/// From the capture to the sink.
+/// Passes records from the capture to the sink.
 struct Drain<'a> {
     records: Vec<TraceRecord>,
     sink: &'a mut dyn FnMut(TraceRecord) -> ControlFlow<()>,

@@ -1,4 +1,4 @@
-//! [`Signals`]: lets what must be put back end in order.
+//! [`Signals`]: catches signals, so that a program can restore what it changed.
 
 use crate::LiveError;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -6,22 +6,22 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// What the handlers share, which are installed once and for all.
+/// The shared state of the handlers, which are installed once.
 #[derive(Debug)]
 struct Handlers {
     /// The signal that came.
     caught: Arc<AtomicUsize>,
-    /// Whether nobody looks: then signals do what they always do.
+    /// Whether no [`Signals`] exists: then signals have their default effect.
     idle: Arc<AtomicBool>,
     watchers: AtomicUsize,
 }
 
-/// SIGINT and SIGTERM, noted instead of deadly while one of these lives.
+/// While one of these exists, SIGINT and SIGTERM are noted instead of ending the process.
 #[derive(Debug)]
 pub struct Signals(&'static Handlers);
 
 impl Signals {
-    /// From now on.
+    /// Catches signals from now on.
     ///
     /// # Errors
     /// Where the handlers cannot be installed.

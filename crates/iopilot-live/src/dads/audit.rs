@@ -1,4 +1,4 @@
-//! [`Audit`]: what the autopilot saw, did and why, a line of JSON each.
+//! [`Audit`]: a file with one line of JSON for each event of the autopilot.
 
 use iopilot_dads::Check;
 use serde::Serialize;
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Something to remember.
+/// An event of the autopilot.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Event {
@@ -19,15 +19,15 @@ pub enum Event {
         scheduler: String,
         /// Its tunables.
         tunables: BTreeMap<String, String>,
-        /// What it chooses from.
+        /// The candidates.
         candidates: Vec<String>,
-        /// What it simulates.
+        /// The model.
         model: String,
-        /// How it sees requests.
+        /// The backend of the capture.
         capture: String,
-        /// Whether it only says what it would do.
+        /// Whether it is a dry run.
         dry_run: bool,
-        /// What else is to be known.
+        /// Further notes for the user.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         notes: Vec<String>,
     },
@@ -38,13 +38,13 @@ pub enum Event {
         check: Check,
         /// Seconds that the simulations took.
         simulated_in_s: f64,
-        /// Whether a change was carried out: not in a dry run, and not where the kernel refused it.
+        /// Whether a change was carried out: not in a dry run, and not if the kernel refused it.
         carried_out: bool,
         /// Seconds that the change took, draining included.
         #[serde(skip_serializing_if = "Option::is_none")]
         change_s: Option<f64>,
     },
-    /// Nothing was decided.
+    /// An interval without a check.
     Skipped {
         /// Why.
         why: String,
@@ -53,7 +53,7 @@ pub enum Event {
     ChangedByOthers {
         /// What is in use now.
         scheduler: String,
-        /// Whether it is one of the candidates: without, the autopilot stands by.
+        /// Whether it is a candidate. If not, the autopilot stands by.
         candidate: bool,
     },
     /// Something failed.
@@ -61,11 +61,11 @@ pub enum Event {
         /// What, and why.
         why: String,
     },
-    /// The autopilot gives up control.
+    /// The autopilot ends.
     Stop {
         /// Why.
         why: String,
-        /// The scheduler that is in use from here on, where the disk is still there.
+        /// The scheduler in use from here on; `None` if the disk is gone.
         scheduler: Option<String>,
     },
 }
@@ -79,14 +79,14 @@ struct Line<'a> {
     event: &'a Event,
 }
 
-/// Where events go.
+/// The audit file, if there is one.
 #[derive(Debug, Default)]
 pub struct Audit {
     file: Option<Mutex<File>>,
 }
 
 impl Audit {
-    /// Adds to the file at `path`; without one, events go nowhere.
+    /// Appends to the file at `path`; without one, events are dropped.
     ///
     /// # Errors
     /// Where the file cannot be opened for writing.
@@ -95,10 +95,10 @@ impl Audit {
         Ok(Self { file: path.map(open).transpose()? })
     }
 
-    /// Writes a line, whole or, on a full disk, not at all as far as that can be told.
+    /// Writes a line. On a full disk it removes the partial line.
     ///
     /// # Errors
-    /// Where it cannot be written. That is no reason to stop flying.
+    /// If it cannot be written. The flight should go on nevertheless.
     pub fn write(&self, device: &str, event: &Event) -> io::Result<()> {
         let Some(file) = &self.file else { return Ok(()) };
         let time_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_told() {
+    fn a_full_disk_is_an_error() {
         if let Ok(audit) = Audit::open(Some(Path::new("/dev/full"))) {
             assert!(audit.write("sda", &Event::Skipped { why: String::new() }).is_err());
         }

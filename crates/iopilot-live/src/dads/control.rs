@@ -1,4 +1,4 @@
-//! The socket on which a daemon tells its status: a line in (`status`), a line of JSON out.
+//! The control socket of a daemon: a client sends the line `status`, and gets a line of JSON.
 
 use super::status::Status;
 use crate::LiveError;
@@ -14,19 +14,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// Where a daemon listens, below the runtime folder.
+/// The name of the socket in the runtime folder.
 pub const SOCKET: &str = "control.sock";
 
-/// The longest line that is listened to.
+/// The longest line of a client, bytes.
 const LONGEST: u64 = 256;
-/// How long a client may take to say something, or to listen.
+/// How long a client may take to send its line, or to read the answer.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// After a client that could not be listened to.
+/// The pause after a client could not be accepted.
 const AGAIN: Duration = Duration::from_millis(250);
-/// So many clients are served at once; more are turned away.
+/// The most clients served at once; others are refused.
 const CLIENTS: usize = 8;
 
-/// A socket that is listened on until it is dropped.
+/// The listening socket; removed when it is dropped.
 pub(super) struct Control {
     path: PathBuf,
     listener: UnixListener,
@@ -34,7 +34,7 @@ pub(super) struct Control {
 }
 
 impl Control {
-    /// Listens in `folder`; what a dead daemon left is replaced.
+    /// Listens in `folder`, and replaces the socket of a dead daemon.
     ///
     /// # Errors
     /// Where another daemon listens, or the folder cannot be written to.
@@ -59,16 +59,16 @@ impl Control {
         Ok(Self { path, listener, clients: Arc::default() })
     }
 
-    /// Serves whoever is waiting; waits for somebody for `period` at most, or until a signal. To be called again and again.
+    /// Serves waiting clients; waits for one for `period` at most, or until a signal. Call it again and again.
     pub(super) fn serve(&self, period: Duration, status: &dyn Fn() -> Status) {
         let timeout = Timespec { tv_sec: period.as_secs() as i64, tv_nsec: i64::from(period.subsec_nanos()) };
-        // A signal ends the wait, and is seen by who called.
+        // A signal ends the wait; the caller handles it.
         let _ = poll(&mut [PollFd::new(&self.listener, PollFlags::IN)], Some(&timeout));
         loop {
             let stream = match self.listener.accept() {
                 Ok((stream, _)) => stream,
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return,
-                // Whoever waits goes on waiting where there is no room for one more open file: not to be asked again at once.
+                // Without room for another open file, the client stays in the backlog: try again later.
                 Err(_) => return thread::sleep(period.min(AGAIN)),
             };
             if self.clients.fetch_add(1, Ordering::SeqCst) >= CLIENTS {
@@ -77,7 +77,7 @@ impl Control {
             }
             let (clients, status) = (Arc::clone(&self.clients), status());
             thread::spawn(move || {
-                // Who does not listen gets nothing.
+                // A client that has gone misses its answer.
                 let _ = answer(&stream, &status);
                 clients.fetch_sub(1, Ordering::SeqCst);
             });

@@ -1,4 +1,4 @@
-//! [`Daemon`]: the autopilots of several disks, and what they tell.
+//! [`Daemon`]: the autopilots of several disks, their status and metrics.
 
 use super::audit::Audit;
 use super::autopilot::{Flight, FlightOptions};
@@ -13,22 +13,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Between two looks at who reads metrics.
+/// The time between two polls for readers of metrics.
 const METRICS: Duration = Duration::from_millis(250);
 
 /// The thread of an autopilot.
 type Autopilot = JoinHandle<Result<(), LiveError>>;
 
-/// What a daemon is told once.
+/// The settings of a daemon.
 #[derive(Clone, Debug)]
 pub struct DaemonOptions {
-    /// The disks, and how each is flown.
+    /// The disks with their settings.
     pub flights: Vec<FlightOptions>,
     /// Where journals and the control socket are.
     pub runtime: PathBuf,
-    /// The file to which events are added.
+    /// The audit file.
     pub audit: Option<PathBuf>,
-    /// Where metrics are served.
+    /// The address of the metrics.
     pub metrics: Option<String>,
 }
 
@@ -43,11 +43,11 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// Puts back what a killed daemon changed, looks at everything that was asked for, and takes off. Where something is
-    /// wrong, nothing has been changed.
+    /// Restores what a killed daemon changed, checks all options, and starts the autopilots. On an error nothing has been
+    /// changed.
     ///
     /// # Errors
-    /// What is wrong.
+    /// If an option is wrong, or a disk cannot be captured.
     pub fn start(options: DaemonOptions) -> Result<Self, LiveError> {
         let recovered = recover(&options.runtime)?;
         let control = Control::listen(&options.runtime)?;
@@ -59,18 +59,18 @@ impl Daemon {
         let mut disks = Vec::new();
         for flight in flights {
             let shared = Arc::new(Shared::new(flight.status()));
-            let (told, audit, stop) = (Arc::clone(&shared), Arc::clone(&audit), Arc::clone(&stop));
-            disks.push((shared, thread::spawn(move || flight.fly(&told, &audit, &stop))));
+            let (status, audit, stop) = (Arc::clone(&shared), Arc::clone(&audit), Arc::clone(&stop));
+            disks.push((shared, thread::spawn(move || flight.fly(&status, &audit, &stop))));
         }
         Ok(Self { began: Instant::now(), stop, disks, control, metrics, recovered })
     }
 
-    /// What a killed daemon had left, and was put back at the start.
+    /// What was restored at the start, after a killed daemon.
     pub fn recovered(&self) -> &[Recovery] {
         &self.recovered
     }
 
-    /// How it goes.
+    /// The status.
     pub fn status(&self) -> Status {
         Status {
             pid: std::process::id(),
@@ -79,8 +79,7 @@ impl Daemon {
         }
     }
 
-    /// Answers whoever asks, at once, or waits for somebody for `period` or until a signal: an idle daemon is to cost nothing
-    /// that is seen. Whether any disk is still flown.
+    /// Answers waiting clients, or waits for one for `period` or until a signal. Returns whether any disk is still flown.
     pub fn tick(&self, period: Duration) -> bool {
         let status = || self.status();
         let period = if self.metrics.is_some() { period.min(METRICS) } else { period };
@@ -91,17 +90,16 @@ impl Daemon {
         self.disks.iter().any(|(_, thread)| !thread.is_finished())
     }
 
-    /// Lands: every disk is put back as it was. That a disk was unplugged is its user's business and no failure; the status and
-    /// the audit tell.
+    /// Ends all autopilots and restores every disk. An unplugged disk is no failure; status and audit file report it.
     ///
     /// # Errors
-    /// The first thing that went wrong during the flight of a disk or at its end; all are landed.
+    /// The first failure during the flight of a disk or at its end; all flights are ended nevertheless.
     pub fn stop(self) -> Result<(), LiveError> {
         self.stop.store(true, Ordering::Relaxed);
         let mut first = Ok(());
         for (_, thread) in self.disks {
             let ended = thread.join().unwrap_or_else(|_| {
-                // Unwinding has put everything back.
+                // Unwinding has restored the disk.
                 Err(LiveError::Failed("an autopilot ended unexpectedly; its disk was put back".to_owned()))
             });
             first = first.and(match ended {

@@ -1,5 +1,4 @@
-//! [`Journal`]: what a disk was like before it was touched, on disk, so that whoever comes after a killed daemon can put
-//! it back.
+//! [`Journal`]: a file with the settings of a disk before the flight, so that they can be restored after a killed daemon.
 
 use crate::{BlockQueue, LiveError, QueueState};
 use serde::{Deserialize, Serialize};
@@ -7,39 +6,39 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Where journals and the control socket are: cleared by a reboot, as are the settings that they speak of.
+/// The folder of journals and the control socket. A reboot clears it, and the settings of disks as well.
 pub const RUNTIME_FOLDER: &str = "/run/iopilot/dads";
 
-/// What is to be put back, and who changed it.
+/// The state to restore, and the process that changed it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
     pid: u32,
-    /// When that process started, in the kernel's clock ticks: a process identifier alone may have come to another.
+    /// When that process started, in the kernel's clock ticks, since process identifiers are reused.
     started: u64,
     device: PathBuf,
-    /// The kernel's number of this very disk: a name may have come to another.
+    /// The kernel's sequence number of the disk, since names are reused.
     diskseq: Option<u64>,
     state: QueueState,
 }
 
-/// A disk that is being flown. As long as the file is there, its state is to be put back.
+/// The journal of a disk in flight. As long as the file exists, the state is to be restored.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
 }
 
-/// What was done about a journal that a dead process left.
+/// A disk restored from the journal of a dead process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recovery {
     /// The disk.
     pub device: PathBuf,
-    /// The scheduler that was put back; `None` where the disk is gone.
+    /// The scheduler that was restored; `None` if the disk is gone.
     pub scheduler: Option<String>,
 }
 
 impl Journal {
-    /// Notes the state of `queue`, the disk at `device`, before it is touched. The note is on disk when this returns.
+    /// Writes the state of `queue`, the disk at `device`, before it is changed. The file is durable on return.
     ///
     /// # Errors
     /// Where another process flies the disk, or the folder cannot be written to.
@@ -56,7 +55,7 @@ impl Journal {
         };
         let text = serde_json::to_string_pretty(&entry).map_err(|e| LiveError::io(&path, e.into()))?;
         let write = || -> io::Result<()> {
-            // Made whole under another name; the link fails where there is a journal already.
+            // Written under another name first; the link fails if there is a journal already.
             let mut file = tempfile::NamedTempFile::new_in(folder)?;
             file.write_all(text.as_bytes())?;
             file.as_file().sync_all()?;
@@ -76,7 +75,7 @@ impl Journal {
         }
     }
 
-    /// The state has been put back.
+    /// Removes the journal, after the state has been restored.
     ///
     /// # Errors
     /// Where the file cannot be removed.
@@ -85,10 +84,10 @@ impl Journal {
     }
 }
 
-/// Puts back what processes that were killed had changed.
+/// Restores what killed processes had changed.
 ///
 /// # Errors
-/// The first thing that could not be put back; everything is tried.
+/// The first disk that could not be restored; all are tried.
 pub fn recover(folder: &Path) -> Result<Vec<Recovery>, LiveError> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -165,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_journal_is_told_and_does_not_stop_the_others() {
+    fn a_broken_journal_is_reported_and_does_not_stop_the_others() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("a.json"), "{").unwrap();
         let dead = Entry { pid: 1, started: 0, device: "/dev/no-such-disk".into(), diskseq: None, state: state() };

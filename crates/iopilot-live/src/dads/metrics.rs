@@ -14,13 +14,13 @@ impl Metrics {
     /// Listens at `address`, such as `127.0.0.1:9419`.
     ///
     /// # Errors
-    /// Where it cannot.
+    /// If the address cannot be bound.
     pub(super) fn listen(address: &str) -> Result<Self, LiveError> {
         let server = Server::http(address).map_err(|e| LiveError::Failed(format!("--metrics {address}: {e}")))?;
         Ok(Self { server })
     }
 
-    /// Serves whoever is waiting; to be called now and then. Does not wait.
+    /// Serves waiting clients, without waiting. Call it regularly.
     pub(super) fn serve(&self, status: &dyn Fn() -> Status) {
         while let Ok(Some(request)) = self.server.try_recv() {
             reply(request, status);
@@ -30,7 +30,7 @@ impl Metrics {
 
 fn reply(request: Request, status: &dyn Fn() -> Status) {
     let path = request.url().split('?').next().unwrap_or_default();
-    // Who went away needs no answer.
+    // A client that has gone misses its answer.
     let _ = match path {
         "/metrics" => {
             let kind = Header::from_bytes(&b"Content-Type"[..], &b"text/plain; version=0.0.4; charset=utf-8"[..]);
@@ -43,7 +43,7 @@ fn reply(request: Request, status: &dyn Fn() -> Status) {
 
 type Value = fn(&DiskStatus) -> Option<f64>;
 
-/// Name, type, what it is, and its value for a disk.
+/// Name, type, help text, and value for a disk.
 const FAMILIES: [(&str, &str, &str, Value); 19] = [
     ("flying", "gauge", "1 while the autopilot is at work, 0 while it stands by or has ended.", |d| {
         Some(f64::from(u8::from(!matches!(d.phase, Phase::StandingBy | Phase::Ended))))
@@ -86,7 +86,7 @@ const FAMILIES: [(&str, &str, &str, Value); 19] = [
     }),
 ];
 
-/// `status` as Prometheus reads it.
+/// `status` in the text format of Prometheus.
 fn text(status: &Status) -> String {
     let mut out = String::new();
     for (name, kind, help, value) in FAMILIES {

@@ -1,14 +1,14 @@
-//! [`Status`]: what a daemon tells of itself.
+//! [`Status`]: the status of a daemon and its disks.
 
 use iopilot_dads::Check;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-/// What a daemon tells of itself.
+/// The status of a daemon.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Status {
-    /// Its process.
+    /// Its process identifier.
     pub pid: u32,
     /// Seconds since it started.
     pub up_s: f64,
@@ -27,98 +27,98 @@ pub enum Phase {
     Simulating,
     /// The scheduler is being changed.
     Changing,
-    /// Somebody put a scheduler in place that is no candidate.
+    /// Somebody else installed a scheduler that is no candidate.
     StandingBy,
     /// The disk is gone, or flying it failed.
     Ended,
 }
 
-/// How the autopilot of one disk is doing.
+/// The status of the autopilot of one disk.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct DiskStatus {
     /// The disk.
     pub device: String,
-    /// What is being done.
+    /// What it is doing.
     pub phase: Phase,
-    /// Whether it only says what it would do.
+    /// Whether it is a dry run.
     pub dry_run: bool,
     /// The scheduler in use.
     pub scheduler: String,
     /// Its tunables.
     pub tunables: BTreeMap<String, String>,
-    /// The scheduler that is put back at the end.
+    /// The scheduler to restore at the end.
     pub original: String,
-    /// What it chooses from.
+    /// The candidates.
     pub candidates: Vec<String>,
-    /// What makes one better.
+    /// The objective.
     pub objective: String,
-    /// From check to check, in seconds.
+    /// The time from check to check, in seconds.
     pub interval_s: f64,
-    /// What is simulated.
+    /// The model.
     pub model: String,
-    /// How requests are seen.
+    /// The backend of the capture.
     pub capture: String,
-    /// What else is to be known.
+    /// Further notes for the user.
     pub notes: Vec<String>,
     /// Requests that completed so far.
     pub requests: u64,
-    /// And their bytes.
+    /// The bytes of these requests.
     pub bytes: u64,
-    /// Requests inside at the last look.
+    /// Requests under way at the last poll.
     pub pending: usize,
-    /// Events that the kernel's buffers had no room for.
+    /// Events for which the kernel's buffers had no room.
     pub lost_events: u64,
     /// Checks so far.
     pub checks: u64,
-    /// Intervals so far that no check was made after.
+    /// Intervals so far without a check.
     #[serde(default)]
     pub skips: u64,
-    /// Why none was made after the last; `None` where one was.
+    /// Why the last interval had no check; `None` if it had one.
     #[serde(default)]
     pub skipped: Option<String>,
     /// Changes of scheduler so far.
     pub changes: u64,
-    /// Those of them that took back one that did not deliver.
+    /// Changes that took back the one before.
     pub taken_back: u64,
-    /// How often the scheduler in use was put in place anew.
+    /// How often the scheduler in use was reinstalled.
     pub renewals: u64,
-    /// Seconds that changes and renewals took in all, draining included.
+    /// The total time of changes and reinstallations, draining included, in seconds.
     pub changing_s: f64,
-    /// Seconds that simulating took in all.
+    /// The total time of simulating, in seconds.
     pub simulating_s: f64,
-    /// Seconds in which requests were counted only, as more came than are tried.
+    /// The total time of capture pauses, in which requests were only counted, in seconds.
     #[serde(default)]
     pub away_s: f64,
-    /// Lines that the audit file had no room for.
+    /// Lines that could not be written to the audit file.
     pub audit_failures: u64,
     /// The last check.
     pub last: Option<Check>,
-    /// The last change, and what the next check found of it.
+    /// The last change, with the gain that the next check measured.
     pub last_change: Option<Check>,
-    /// Costs of the last checks, the newest last: what was measured, and what was predicted of the scheduler in use.
+    /// The last checks in short, the newest last.
     pub history: Vec<CheckSummary>,
     /// The error that ended it.
     pub error: Option<String>,
 }
 
-/// A check of the past, in short.
+/// A check in short.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CheckSummary {
     /// When, in seconds.
     pub at_s: f64,
-    /// The scheduler that the check found.
+    /// The scheduler in use before the check.
     pub scheduler: String,
-    /// What was measured.
+    /// The measured cost.
     pub measured: Option<f64>,
-    /// What was predicted of it.
+    /// The predicted cost of the scheduler in use.
     pub predicted: Option<f64>,
-    /// What was predicted of the best.
+    /// The lowest predicted cost.
     pub best: Option<f64>,
     /// Requests collected.
     pub requests: u64,
 }
 
-/// So many checks are remembered.
+/// How many checks are remembered.
 const REMEMBERED: usize = 240;
 
 impl DiskStatus {
@@ -152,7 +152,7 @@ impl DiskStatus {
     }
 }
 
-/// The status of a disk, which its threads write and others read.
+/// The status of a disk, shared between threads.
 #[derive(Debug, Default)]
 pub(super) struct Shared(Mutex<DiskStatus>);
 
@@ -161,7 +161,7 @@ impl Shared {
         Self(Mutex::new(status))
     }
 
-    /// A panic while writing leaves a status that is good enough to be read.
+    /// Calls `f` with the status. One that a panic interrupted is still good enough to read.
     pub(super) fn with<T>(&self, f: impl FnOnce(&mut DiskStatus) -> T) -> T {
         f(&mut self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
     }

@@ -1,13 +1,13 @@
-//! [`Window`]: what completed since the last check.
+//! [`Window`]: the requests that completed since the last check.
 
 use iopilot_trace::TraceRecord;
 
-/// The latest requests that completed since the last check, and how many there were. A check tries candidates on the
-/// latest, so that the others would only take memory.
+/// The latest requests that completed since the last check, and how many completed in all. A check tries candidates on the
+/// latest only, so older ones are dropped.
 #[derive(Debug)]
 pub(super) struct Window {
     records: Vec<TraceRecord>,
-    /// How many are kept at least, where there were so many; at most twice as many.
+    /// How many are kept at least; up to twice as many are.
     kept: usize,
     left_out: u64,
 }
@@ -28,24 +28,24 @@ impl Window {
         }
     }
 
-    /// In order of arrival.
+    /// The kept requests, in order of arrival.
     pub(super) fn records(&mut self) -> &[TraceRecord] {
         self.records.sort_by_key(|record| record.arrival);
         &self.records
     }
 
-    /// How many completed that are no longer kept.
+    /// How many are not kept.
     pub(super) fn left_out(&self) -> u64 {
         self.left_out
     }
 
-    /// Keeps none of those that it has; they count.
+    /// Drops the kept requests, but still counts them.
     pub(super) fn forget(&mut self) {
         self.left_out += self.records.len() as u64;
         self.records.clear();
     }
 
-    /// So many completed that were not looked at.
+    /// Counts `count` requests that were not captured.
     pub(super) fn leave_out(&mut self, count: u64) {
         self.left_out += count;
     }
@@ -59,13 +59,13 @@ impl Window {
         self.count() == 0
     }
 
-    /// Forgets all; the memory stays, for the next.
+    /// Empties it; its memory is kept.
     pub(super) fn clear(&mut self) {
         self.records.clear();
         self.left_out = 0;
     }
 
-    /// All of it, with an empty one in its place.
+    /// Takes the whole window, and leaves an empty one.
     pub(super) fn take(&mut self) -> Self {
         let kept = self.kept;
         std::mem::replace(self, Self::new(kept))
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_completes_in_any_order_is_told_in_order_of_arrival() {
+    fn requests_are_sorted_by_arrival() {
         let mut window = Window::new(10);
         window.add(records(3..5).chain(records(0..2)));
         assert_eq!(window.records().iter().map(|r| r.arrival.0).collect::<Vec<_>>(), [0, 1, 3, 4]);

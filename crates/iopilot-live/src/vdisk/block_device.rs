@@ -1,4 +1,4 @@
-//! [`BlockDevice`]: a virtual disk's block device, whatever driver it is of.
+//! [`BlockDevice`]: the block device of a virtual disk, of any driver.
 
 use super::loop_device::LoopDevice;
 use super::queue_depth;
@@ -12,14 +12,14 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::Duration;
 
-/// How long others may hold the device open before it is left to go when they close it.
+/// How long to wait for others to close the device; after that it is detached when they do.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The block device of a virtual disk.
 pub(super) enum BlockDevice {
     /// On a file that FUSE serves.
     Loop(LoopDevice),
-    /// Of the driver that hands requests over.
+    /// Of the ublk driver.
     #[cfg(feature = "ublk")]
     Ublk(Box<UblkDevice>),
 }
@@ -34,7 +34,7 @@ impl BlockDevice {
         }
     }
 
-    /// Takes it down: each step is tried, whatever became of those before it.
+    /// Takes it down. Each step is tried, even if one before it failed.
     pub(super) fn detach(&mut self) -> Vec<Result<(), LiveError>> {
         let flushed = self.flush().map_err(|e| LiveError::io(self.path(), e));
         match self {
@@ -54,7 +54,7 @@ impl BlockDevice {
         claim.is_err_and(|e| e.raw_os_error() == Some(libc::EBUSY))
     }
 
-    /// Writes what file systems on it still hold, as far as this process sees where they are mounted.
+    /// Syncs the file systems on it whose mounts this process can see.
     pub(super) fn sync_file_systems(&self) {
         let Ok(number) = fs::metadata(self.path()).map(|m| m.rdev()) else { return };
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
@@ -62,14 +62,14 @@ impl BlockDevice {
         for line in mounts.lines() {
             let mut fields = line.split(' ').skip(2);
             if fields.next() == Some(&number) {
-                // Blanks stand as octal numbers; a file system that is not found is one whose user was warned.
+                // Blanks are written as octal numbers. A mount that is not found was forced by a warned user.
                 let mount_point = fields.nth(1).unwrap_or_default().replace("\\040", " ");
                 let _ = File::open(mount_point).map(syncfs);
             }
         }
     }
 
-    /// Writes what the kernel still holds of it.
+    /// Writes the kernel's dirty pages of it.
     fn flush(&self) -> io::Result<()> {
         File::open(self.path())?.sync_all()
     }

@@ -1,4 +1,4 @@
-//! What can be asked of a virtual disk.
+//! Checks of the options of a virtual disk.
 
 use super::image::Image;
 #[cfg(feature = "ublk")]
@@ -11,7 +11,7 @@ use rustix::process::geteuid;
 use std::fs;
 use std::path::Path;
 
-/// Whether this user may have to do with virtual disks.
+/// Checks that the user may use virtual disks.
 pub(super) fn check_user() -> Result<(), LiveError> {
     match geteuid().is_root() {
         true => Ok(()),
@@ -21,7 +21,7 @@ pub(super) fn check_user() -> Result<(), LiveError> {
     }
 }
 
-/// Whether there can be virtual disks at all.
+/// Checks that the kernel supports virtual disks.
 pub(super) fn check_system(via: Via) -> Result<(), LiveError> {
     check_user()?;
     match via {
@@ -45,7 +45,7 @@ fn check_loop() -> Result<(), LiveError> {
     Ok(())
 }
 
-/// The depth that is asked for, else the nearest that there can be to the model's.
+/// The requested depth, else the possible one that is nearest to the model's.
 pub(super) fn depth(options: &VdiskOptions) -> Result<u32, LiveError> {
     let (possible, whose) = match options.via {
         Via::Loop => (queue_depth::LEAST..=queue_depth::MOST, "loop"),
@@ -107,7 +107,7 @@ pub(super) fn open_image(options: &VdiskOptions) -> Result<Image, LiveError> {
     }
 }
 
-/// A name becomes that of a folder.
+/// Checks that a name can be that of a folder.
 pub(super) fn check_name(name: &str) -> Result<(), InputError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     match !name.is_empty() && name.len() <= 64 && name.chars().all(plain) && !name.starts_with('.') && name != "lock" {
@@ -116,7 +116,7 @@ pub(super) fn check_name(name: &str) -> Result<(), InputError> {
     }
 }
 
-/// Whether the kernel is to treat it as a disk with an arm.
+/// Whether the kernel should treat it as a rotational disk.
 pub(super) fn is_rotational(device: &AnyDevice) -> bool {
     !matches!(device, AnyDevice::Constant(_) | AnyDevice::Flash(_))
 }

@@ -1,18 +1,18 @@
-//! [`Clock`]: what time it is for the model.
+//! [`Clock`]: the clock of the model.
 
 use iopilot_block::Nanos;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Turns real time, in nanoseconds of `CLOCK_MONOTONIC`, to the model's and back.
+/// Converts between real time, in nanoseconds of `CLOCK_MONOTONIC`, and the model's time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
     origin: u64,
-    /// Seconds of the model in a real one.
+    /// Seconds of the model per real second.
     speed: f64,
 }
 
 impl Clock {
-    /// A clock of the model that stands at zero at the real time `origin`.
+    /// A clock whose model time is zero at the real time `origin`.
     pub(super) fn new(origin: u64, speed: f64) -> Self {
         Self { origin, speed }
     }
@@ -23,7 +23,7 @@ impl Clock {
         Nanos(if self.speed == 1.0 { passed } else { (passed as f64 * self.speed) as u64 })
     }
 
-    /// The first real time at which it is `model` for the model.
+    /// The first real time at which the model's time is `model`.
     pub(super) fn real(&self, model: Nanos) -> u64 {
         if self.speed == 1.0 {
             return self.origin.saturating_add(model.0);

@@ -1,6 +1,6 @@
-//! [`Fuse`]: a file system that this process serves to the kernel, as `/dev/fuse` has it.
+//! [`Fuse`]: a file system that this process serves over `/dev/fuse`.
 //!
-//! Of the protocol only what a file system of one file needs is here. `include/uapi/linux/fuse.h` is its definition.
+//! It implements the part of the protocol that a file system of one file needs. `include/uapi/linux/fuse.h` defines it.
 
 mod wire;
 
@@ -17,10 +17,10 @@ use std::thread::{self, JoinHandle};
 use wire::{Init, Request};
 
 const DEVICE: &str = "/dev/fuse";
-/// Requests that the kernel may have under way.
+/// The most requests that the kernel may have under way.
 const MAX_BACKGROUND: u16 = 512;
 
-/// What answers the kernel's requests, from several threads.
+/// Answers the kernel's requests, from several threads.
 pub(super) trait FileSystem: Send + Sync + 'static {
     /// Takes a request. `reply` may be used at once or later, by any thread.
     fn request(&self, node: u64, body: Body<'_>, reply: Reply);
@@ -48,7 +48,7 @@ impl Fuse {
         mount("iopilot-vdisk", mount_point, "fuse", flags, options)
             .map_err(|e| LiveError::io(mount_point, e.into()))?;
         Self::serve(file_system, device, threads, prepare).map_err(|e| {
-            // Where that fails too there is nothing more to be done about it here.
+            // The first error is the one to report.
             let _ = unmount(mount_point, UnmountFlags::DETACH);
             failed(e)
         })
@@ -81,7 +81,7 @@ impl Fuse {
             Ok(result) => result,
             Err(_) => Err(io::Error::other("a thread that serves the file system panicked")),
         };
-        // All of them, whatever became of the first.
+        // All of them, even if the first one failed.
         self.threads.into_iter().map(end).collect::<Vec<_>>().into_iter().collect()
     }
 }
@@ -107,7 +107,7 @@ impl Reply {
     fn send(&mut self, errno: i32, data: &[u8]) {
         let Some(device) = self.device.take() else { return };
         let header = wire::reply_header(self.unique, errno, data.len());
-        // A request that is gone, as all are when the file system is unmounted, has no use for its answer.
+        // A request that the kernel has dropped, as at the end of the connection, needs no answer.
         let _ = (&*device).write_vectored(&[IoSlice::new(&header), IoSlice::new(data)]);
     }
 }
@@ -151,7 +151,7 @@ fn serve(device: &Arc<File>, file_system: &impl FileSystem) -> io::Result<()> {
         let length = match (&**device).read(&mut buffer) {
             Ok(length) => length,
             Err(e) => match e.raw_os_error() {
-                // A request was taken back, or a signal came.
+                // The kernel took a request back, or a signal came.
                 Some(libc::ENOENT | libc::EINTR | libc::EAGAIN) => continue,
                 Some(libc::ENODEV) => return Ok(()),
                 _ => return Err(e),

@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// The file that holds the data of a virtual disk; no other one uses it meanwhile.
+/// The file that holds the data of a virtual disk, locked against use by another one.
 #[derive(Debug)]
 pub(super) struct Image {
     file: File,
@@ -80,15 +80,15 @@ impl Image {
         self.size
     }
 
-    /// Removes the file if it was not there before: what it was for has failed.
+    /// Removes the file if this created it, after the start of the disk has failed.
     pub(super) fn abandon(&self) {
         if self.made {
-            // It is empty: where it stays nothing is lost.
+            // It is empty, so an error does no harm.
             let _ = fs::remove_file(&self.path);
         }
     }
 
-    /// Reads up to the end; what was read of `data`.
+    /// Reads up to the end of the file. Returns the part of `data` that was read.
     pub(super) fn read<'a>(&self, data: &'a mut [u8], offset: u64) -> io::Result<&'a [u8]> {
         let length = self.within(offset, data.len());
         self.file.read_exact_at(&mut data[..length], offset)?;
@@ -108,7 +108,7 @@ impl Image {
         self.file.sync_data()
     }
 
-    /// Makes `length` bytes zero, and gives back their room.
+    /// Zeroes `length` bytes, and frees their space.
     pub(super) fn discard(&self, offset: u64, length: u64) -> io::Result<()> {
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         Ok(fallocate(&self.file, flags, offset, length)?)

@@ -57,8 +57,7 @@ impl LoopDevice {
         Self { path: path.to_owned() }
     }
 
-    /// Makes `file` a block device: the first free one. Requests pass by the page cache, so that all of them are in
-    /// flight at once.
+    /// Attaches `file` to the first free loop device. It uses direct I/O, so that all requests are in flight at once.
     pub(super) fn attach(file: &Path) -> Result<Self, LiveError> {
         let control = open(Path::new(CONTROL))?;
         let backing = OpenOptions::new().read(true).write(true).open(file).map_err(|e| LiveError::io(file, e))?;
@@ -95,7 +94,7 @@ impl LoopDevice {
                 return Ok(Self { path });
             }
             match io::Error::last_os_error() {
-                // Somebody else took it in between.
+                // Another process has just taken it.
                 e if e.raw_os_error() == Some(libc::EBUSY) => {}
                 e => return Err(LiveError::io(path, e)),
             }
@@ -116,15 +115,15 @@ impl LoopDevice {
         Some(PathBuf::from(text.strip_suffix(" (deleted)").unwrap_or(text)))
     }
 
-    /// Lets go of the file. Returns when that is done, or after `patience` while somebody has the device open: it is
-    /// then done when they close it. Whether it is done.
+    /// Detaches the file. Returns true when that is done. Returns false after `patience` if somebody has the device open; it is
+    /// then detached when they close it.
     pub(super) fn detach(&self, patience: Duration) -> Result<bool, LiveError> {
         {
             let device = open(&self.path)?;
             // SAFETY: takes no argument.
             if unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CLR_FD as _) } != 0 {
                 match io::Error::last_os_error() {
-                    // It is attached to nothing.
+                    // It is not attached.
                     e if e.raw_os_error() == Some(libc::ENXIO) => return Ok(true),
                     e => return Err(LiveError::io(&self.path, e)),
                 }

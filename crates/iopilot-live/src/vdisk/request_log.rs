@@ -1,4 +1,4 @@
-//! [`RequestLog`]: a line for every request, written aside.
+//! [`RequestLog`]: a line of CSV for every request, written by a thread of its own.
 
 use super::model_queue::DiskRequest;
 use crate::LiveError;
@@ -13,13 +13,13 @@ use std::thread::{self, JoinHandle};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LoggedRequest {
     pub(super) request: DiskRequest,
-    /// When it came.
+    /// When it arrived.
     pub(super) arrived: u64,
-    /// When the model had it done.
+    /// When the model completed it.
     pub(super) due: u64,
     /// When its answer left.
     pub(super) left: u64,
-    /// What the model's clock showed when it came.
+    /// When it arrived, on the model's clock.
     pub(super) model: Nanos,
 }
 
@@ -47,7 +47,7 @@ impl RequestLog {
 
     /// Writes a line, soon.
     pub(super) fn record(&self, request: LoggedRequest) {
-        // A log that cannot be written does not stop the disk; its thread tells at the end.
+        // A log that cannot be written does not stop the disk; its thread reports the error at the end.
         let _ = self.lines.send(request);
     }
 }

@@ -1,4 +1,4 @@
-//! Where virtual disks are noted, so that every process finds them, and what dead ones left.
+//! The state files of virtual disks, by which every process finds them and clears away those of dead servers.
 
 use super::Attachment;
 use super::filesystem::FILE;
@@ -27,28 +27,28 @@ pub(super) struct StateFolder {
     path: PathBuf,
 }
 
-/// The folder of one virtual disk, noted as this process'.
+/// The folder of one virtual disk, claimed by this process.
 #[derive(Debug)]
 pub(super) struct Claim {
     folder: PathBuf,
     note: Note,
 }
 
-/// Which virtual disks there are, and were.
+/// The virtual disks that were found.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     /// Those that are served, by name.
     pub(super) attached: Vec<Attachment>,
-    /// Those whose servers were dead, and of which nothing is left now.
+    /// Those whose servers were dead; they are cleared away.
     pub(super) cleared: Vec<Attachment>,
 }
 
-/// What stands in `state.json`.
+/// The content of `state.json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Note {
     /// The process that serves the disk.
     pid: u32,
-    /// When that started, in the kernel's ticks since boot: a number is given to another process one day.
+    /// When that process started, in ticks since boot, since process identifiers are reused.
     started: u64,
     /// Once it is served.
     attachment: Option<Attachment>,
@@ -58,12 +58,12 @@ impl StateFolder {
     /// The folder at `path`, made where it does not exist.
     pub(super) fn open(path: &Path) -> Result<Self, LiveError> {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
-        // Mounts are told by their real paths.
+        // The kernel lists mounts by their real paths.
         let real = made.and_then(|()| fs::canonicalize(path));
         Ok(Self { path: real.map_err(|e| LiveError::io(path, e))? })
     }
 
-    /// The virtual disks that are there. What dead ones left is cleared away.
+    /// Finds the virtual disks, and clears away those of dead servers.
     pub(super) fn look(&self) -> Result<Found, LiveError> {
         let _lock = self.lock()?;
         let mut found = Found::default();
@@ -201,13 +201,13 @@ fn start_of(pid: u32) -> Option<u64> {
     fields.nth(18)?.parse().ok().filter(|_| state != "Z" && state != "X")
 }
 
-/// Clears away what a disk left whose process is dead.
+/// Clears away a disk whose server is dead.
 fn clear(folder: &Path) -> Result<(), LiveError> {
     let mount_point = folder.join("mnt");
     for device in loop_devices_on(&mount_point.join(FILE)) {
-        // Its requests fail at once: nothing is waited for.
+        // Its requests fail at once, so nothing blocks here.
         if let Ok(queue) = BlockQueue::open(device.path()) {
-            // A device that is going away may refuse; it is then none that another disk would get.
+            // A device that is going away may refuse; another disk will then not get it.
             let _ = queue_depth::set(&queue, queue_depth::MOST);
         }
         device.detach(PATIENCE)?;
@@ -217,7 +217,7 @@ fn clear(folder: &Path) -> Result<(), LiveError> {
     remove(folder)
 }
 
-/// Removes the folder of a disk. Not what is mounted there, should that be so still.
+/// Removes the folder of a disk, but nothing that is still mounted there.
 fn remove(folder: &Path) -> Result<(), LiveError> {
     let gone = |result: io::Result<()>| match result {
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(LiveError::io(folder, e)),

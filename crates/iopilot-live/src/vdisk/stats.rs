@@ -1,25 +1,25 @@
-//! [`VdiskStats`]: what a virtual disk did, and how well it kept time.
+//! [`VdiskStats`]: the statistics of a virtual disk, and how punctual it was.
 
 use iopilot_block::{Distribution, Histogram, Nanos, Op, Sectors};
 use serde::{Deserialize, Serialize};
 
-/// An answer that left later after its time than this is counted as late, ns.
+/// An answer that leaves later than this after its due time counts as late, ns.
 const LATE: u64 = 100_000;
 
-/// What a virtual disk did since it was attached, and how well it kept time.
+/// The statistics of a virtual disk since it was attached, and how punctual it was.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct VdiskStats {
     /// Requests answered, of each kind.
     pub requests: OpCounts,
     /// Bytes of them.
     pub bytes: OpCounts,
-    /// Requests on their way.
+    /// Requests under way.
     pub in_flight: u64,
     /// Answers that left more than 100 µs after the time that the model gave.
     pub late: u64,
     /// How long after the time that the model gave answers left, µs.
     pub lateness_us: Distribution,
-    /// From arrival to the time that the model gave, in milliseconds of the clock on the wall.
+    /// From arrival to the time that the model gave, in real milliseconds.
     pub modelled_ms: Distribution,
     /// From arrival to departure, ms.
     pub real_ms: Distribution,
@@ -59,15 +59,15 @@ impl OpCounts {
 pub(super) struct Counted {
     pub(super) op: Op,
     pub(super) sectors: Sectors,
-    /// How long after its time it left, ns.
+    /// How long after its due time it left, ns.
     pub(super) late: u64,
-    /// How long after its request came it left, ns.
+    /// The time from the arrival of its request to its departure, ns.
     pub(super) took: u64,
-    /// How long after its request came it was due, in the model's time.
+    /// The time from the arrival of its request to its due time, in the model's time.
     pub(super) modelled: Nanos,
 }
 
-/// What has been counted.
+/// The counters behind [`VdiskStats`].
 #[derive(Clone, Debug)]
 pub(super) struct Tally {
     requests: OpCounts,
@@ -76,12 +76,12 @@ pub(super) struct Tally {
     lateness: Histogram,
     modelled: Histogram,
     real: Histogram,
-    /// Seconds of the model in a real one.
+    /// Seconds of the model per real second.
     speed: f64,
 }
 
 impl Tally {
-    /// Nothing yet; the model runs at `speed`.
+    /// Empty counters for a model that runs at `speed`.
     pub(super) fn new(speed: f64) -> Self {
         Self {
             requests: OpCounts::default(),
@@ -104,7 +104,7 @@ impl Tally {
         self.modelled.record(Nanos((one.modelled.0 as f64 / self.speed) as u64));
     }
 
-    /// What is told of it, with `in_flight` on their way.
+    /// The statistics, with `in_flight` requests under way.
     pub(super) fn stats(&self, in_flight: u64) -> VdiskStats {
         VdiskStats {
             requests: self.requests,
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_those_of_the_clock_on_the_wall() {
+    fn times_are_real_ones() {
         let mut tally = Tally::new(10.0);
         let modelled = Nanos(10_000_000);
         tally.count(&Counted { op: Op::Read, sectors: Sectors(8), late: 500, took: 1_000_500, modelled });

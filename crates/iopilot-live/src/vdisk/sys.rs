@@ -1,4 +1,4 @@
-//! What Linux lets a thread and a process be.
+//! Real-time priority and other properties of threads and processes on Linux.
 
 use rustix::process::{chdir, setsid};
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
@@ -6,15 +6,14 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// Lets the calling thread, and those it starts, run before all ordinary ones as soon as they can. Whether the kernel
-/// allowed it.
+/// Gives the calling thread, and those it starts, real-time priority (`SCHED_FIFO`). Returns whether the kernel allowed it.
 pub(crate) fn become_real_time(priority: i32) -> bool {
     let parameters = libc::sched_param { sched_priority: priority };
     // SAFETY: the kernel reads the structure, which outlives the call; 0 is the calling thread.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) == 0 }
 }
 
-/// Does `what` before all ordinary threads, where the kernel allows it.
+/// Runs `what` with real-time priority, if the kernel allows it.
 pub(crate) fn before_all_others<T>(what: impl FnOnce() -> T) -> T {
     /// In the middle.
     const PRIORITY: i32 = 50;
@@ -30,8 +29,8 @@ pub(crate) fn before_all_others<T>(what: impl FnOnce() -> T) -> T {
     done
 }
 
-/// Tells the kernel that the calling thread, and those it starts, serve a disk: memory that they ask for is not made
-/// free by writing to that very disk, for which they would wait. Whether the kernel allowed it.
+/// Tells the kernel that the calling thread, and those it starts, serve a disk. The kernel then does not free memory for them
+/// by writing to that disk, which would deadlock. Returns whether the kernel allowed it.
 pub(super) fn become_io_flusher() -> bool {
     // From include/uapi/linux/prctl.h.
     const PR_SET_IO_FLUSHER: libc::c_int = 57;
@@ -41,12 +40,11 @@ pub(super) fn become_io_flusher() -> bool {
     unsafe { libc::prctl(PR_SET_IO_FLUSHER, ON, UNUSED, UNUSED, UNUSED) == 0 }
 }
 
-/// Lets go of the terminal, of the standard streams and of the folder that this process was started from. What goes to
-/// standard error is then in the file `log`.
+/// Detaches from the terminal, the standard streams and the working folder. Standard error then goes to the file `log`.
 pub(super) fn leave_terminal(log: &Path) -> io::Result<()> {
     let log = File::create(log)?;
     let nothing = File::options().read(true).write(true).open("/dev/null")?;
-    // The leader of a group has none to leave.
+    // It fails for the leader of a process group.
     let _ = setsid();
     chdir("/")?;
     dup2_stdin(&nothing)?;

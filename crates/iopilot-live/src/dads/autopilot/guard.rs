@@ -1,22 +1,22 @@
-//! [`Guard`]: puts a queue back, whatever happens.
+//! [`Guard`]: restores a queue, whatever happens.
 
 use crate::dads::journal::Journal;
 use crate::{BlockQueue, LiveError, QueueState};
 
-/// Puts the queue back as it was, whatever happens.
+/// Restores the queue when it is dropped.
 pub(super) struct Guard {
     pub(super) queue: BlockQueue,
     pub(super) state: QueueState,
-    /// Gone when everything is as it was.
+    /// `None` once the queue is restored.
     pub(super) journal: Option<Journal>,
 }
 
 impl Guard {
-    /// Puts it back, once.
+    /// Restores it, once.
     pub(super) fn restore(&mut self) -> Result<(), LiveError> {
         let Some(journal) = self.journal.take() else { return Ok(()) };
         match self.queue.restore(&self.state) {
-            // Nothing is left to be put back.
+            // An unplugged disk has nothing to restore.
             Err(LiveError::Unplugged(_)) | Ok(()) => journal.end(),
             // The journal stays, for the next start to try again.
             Err(e) => Err(e),
@@ -25,7 +25,7 @@ impl Guard {
 }
 
 impl Guard {
-    /// Leaves it as it is.
+    /// Leaves it as it is, and removes the journal.
     pub(super) fn leave(mut self) -> Result<(), LiveError> {
         self.journal.take().map_or(Ok(()), Journal::end)
     }
