@@ -75,10 +75,10 @@ fn finds_the_scheduler_that_is_best_and_comes_near_to_it() {
         assert_eq!(flight.report.bytes, alone.runs[0].bytes);
         // It loses the first interval at most, and what changes take.
         assert!(time <= best + 1.5 && time < worst, "{candidates}: {time} of {times:?}");
-        let (foreseen, choices) = oracle(&machine, &load, &plan.pilot.candidates, plan.interval, 0).unwrap();
-        assert!(foreseen.elapsed_s <= best + 0.1, "{} of {times:?}", foreseen.elapsed_s);
+        let (best_choice, choices) = oracle(&machine, &load, &plan.pilot.candidates, plan.interval, 0).unwrap();
+        assert!(best_choice.elapsed_s <= best + 0.1, "{} of {times:?}", best_choice.elapsed_s);
         assert_eq!(choices[0], "bfq:low_latency=0");
-        assert_eq!(foreseen.bytes, alone.runs[0].bytes);
+        assert_eq!(best_choice.bytes, alone.runs[0].bytes);
     }
 }
 
@@ -205,11 +205,11 @@ fn the_same_on_any_number_of_threads() {
     let plan = plan("none,mq-deadline,bfq:low_latency=0", Objective::BlockedTime, Rule::GUARDED);
     let on = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let (flight, foreseen) = pool.install(|| {
-            let foreseen = oracle(&machine, &load, &plan.pilot.candidates, plan.interval, plan.seed).unwrap();
-            (flight(&machine, &load, &plan), foreseen)
+        let (flight, best_choice) = pool.install(|| {
+            let best_choice = oracle(&machine, &load, &plan.pilot.candidates, plan.interval, plan.seed).unwrap();
+            (flight(&machine, &load, &plan), best_choice)
         });
-        (flight.checks, flight.report.elapsed_s, foreseen.0.elapsed_s, foreseen.1)
+        (flight.checks, flight.report.elapsed_s, best_choice.0.elapsed_s, best_choice.1)
     };
     assert_eq!(on(1), on(4));
 }

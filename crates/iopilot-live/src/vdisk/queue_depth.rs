@@ -11,7 +11,7 @@ pub(super) const LEAST: u32 = 4;
 /// Makes the device of `queue` take `depth` requests at once, whatever scheduler it then has.
 ///
 /// Under `none` the attribute `nr_requests` is the number of the driver's tags, and what is set there stays when a
-/// scheduler is put in place, and beyond the device's being detached. Under a scheduler it is another number: the
+/// scheduler is installed, and after the device is detached. Under a scheduler it is another number: the
 /// requests that the scheduler may hold.
 pub(super) fn set(queue: &BlockQueue, depth: u32) -> Result<(), LiveError> {
     let scheduler = queue.scheduler()?;

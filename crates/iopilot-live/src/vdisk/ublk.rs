@@ -1,9 +1,8 @@
 //! [`UblkDevice`]: a block device that this process serves by the kernel's ublk driver.
 //!
-//! The driver hands over requests and takes answers by commands of io_uring, all from one thread, which owns the ring
-//! ([`queue`]). It gives each request to the model, and its data to threads that move them between the image and the
-//! buffer of the request's tag ([`service`]). What is answered, by the thread that keeps time, goes to the owner of the
-//! ring by way of an [`outbox`].
+//! The driver passes requests and takes answers by io_uring commands, all from one thread, which owns the ring ([`queue`]).
+//! That thread submits each request to the model. Other threads move the data between the image and the buffer of the
+//! request's tag ([`service`]). The engine's answers reach the owner of the ring through an [`outbox`].
 
 mod abi;
 mod control;
@@ -32,20 +31,20 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-/// The most requests that a device takes at once.
+/// The largest queue depth of a device.
 pub(super) const MOST: u32 = DeviceInfo::MAX_DEPTH;
 
-/// What device is wanted.
+/// The settings of a new device.
 pub(super) struct Wanted {
-    /// What is stored.
+    /// Its data.
     pub(super) image: Arc<Image>,
-    /// What requests wait for.
+    /// When requests are answered.
     pub(super) timing: Timing,
-    /// Requests at once.
+    /// Its queue depth.
     pub(super) depth: u32,
-    /// Whether it has an arm.
+    /// Whether it is rotational.
     pub(super) rotational: bool,
-    /// Whose it is: by that the next one knows what a dead one left.
+    /// Identifies its process, so that the leftovers of a dead one are recognised.
     pub(super) token: u64,
 }
 
@@ -68,7 +67,7 @@ pub(super) fn clear(token: u64) -> Result<(), LiveError> {
     }
     let mut control = Control::open().map_err(failed)?;
     for number in numbers {
-        // One that went in between is gone, and one that is another's is left alone.
+        // A device may have gone meanwhile; those of others are left alone.
         if control.info(number).is_ok_and(|info| info.token == token) {
             control.stop(number).and_then(|()| control.delete(number)).map_err(failed)?;
         }
@@ -76,7 +75,7 @@ pub(super) fn clear(token: u64) -> Result<(), LiveError> {
     Ok(())
 }
 
-/// A device, which goes when this is dropped.
+/// A device; dropping this removes it.
 pub(super) struct UblkDevice {
     number: u32,
     path: PathBuf,
@@ -121,7 +120,7 @@ impl UblkDevice {
         Ok(device)
     }
 
-    /// Starts the threads that move data; they end when nobody can give them more.
+    /// Starts the threads that move data; they end when the sender of jobs is dropped.
     fn start_movers(
         &mut self,
         service: &Service,
@@ -143,7 +142,7 @@ impl UblkDevice {
         Ok(give)
     }
 
-    /// Starts the thread that has to do with the driver; requests can come on return.
+    /// Starts the thread that serves the driver; on return, requests can come.
     fn start_queue(
         &mut self,
         service: Service,
@@ -167,12 +166,12 @@ impl UblkDevice {
             let _ = tell.send(Ok(()));
             let ended = queue.run(|descriptor, ticket| {
                 if let Some(job) = service.begin(descriptor, ticket) {
-                    // Where nobody is left to take it, its ticket is dropped, which is an I/O error.
+                    // If no thread is left to take it, its ticket is dropped, which answers an I/O error.
                     let _ = jobs.send(job);
                 }
             });
             if let Err(e) = ended {
-                // The driver ends the device of one that goes.
+                // The driver removes the device of a server that ends.
                 eprintln!("{}: {e}", path.display());
                 broken();
             }
@@ -187,7 +186,7 @@ impl UblkDevice {
         &self.path
     }
 
-    /// Removes it, once what is under way has been answered. Who still has it open gets I/O errors.
+    /// Removes it, once requests under way have been answered. Processes that still have it open get I/O errors.
     pub(super) fn detach(&mut self) -> Result<(), LiveError> {
         if self.gone {
             return Ok(());
@@ -197,7 +196,7 @@ impl UblkDevice {
         let stopped = self.control.stop(self.number);
         self.outbox.end();
         for thread in self.threads.drain(..) {
-            // It has told of its panic.
+            // A panic has been printed already.
             let _ = thread.join();
         }
         // Only now: the driver waits for whoever has its character device open.
@@ -208,7 +207,7 @@ impl UblkDevice {
 
 impl Drop for UblkDevice {
     fn drop(&mut self) {
-        // Nobody is left to be told.
+        // Nobody is left to report to.
         let _ = self.detach();
     }
 }

@@ -4,9 +4,9 @@ use std::io;
 
 /// The protocol's version.
 pub(super) const MAJOR: u32 = 7;
-/// The oldest that has what is asked for here (Linux 4.20).
+/// The oldest minor version with all that is needed here (Linux 4.20).
 pub(super) const LEAST_MINOR: u32 = 28;
-/// The newest whose answers are laid out as here.
+/// The newest minor version whose answers have this layout.
 const MINOR: u32 = 40;
 
 /// `FUSE_ASYNC_DIO`: direct requests do not wait for each other.
@@ -23,40 +23,40 @@ const IN_HEADER: usize = 40;
 /// A request of the kernel.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Request<'a> {
-    /// Its name, which the answer carries.
+    /// Its identifier, which the answer repeats.
     pub(super) unique: u64,
     /// The file it is about.
     pub(super) node: u64,
-    /// What it asks.
+    /// Its operation and arguments.
     pub(super) body: Body<'a>,
 }
 
-/// What a request asks.
+/// The operation of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Body<'a> {
-    /// Which node a name is.
+    /// Look up a name.
     Lookup(&'a [u8]),
-    /// Attributes, or to change them.
+    /// Get or set attributes.
     Attributes,
-    /// To open a file.
+    /// Open a file.
     Open,
-    /// Sizes of the file system.
+    /// Get the sizes of the file system.
     Statfs,
-    /// Data.
+    /// Read data.
     Read { offset: u64, size: u32 },
-    /// To store data.
+    /// Write data.
     Write { offset: u64, data: &'a [u8] },
-    /// To make data durable.
+    /// Make data durable.
     Fsync,
-    /// To allot or give back room.
+    /// Allocate or free space.
     Fallocate { offset: u64, length: u64, mode: i32 },
-    /// That a file was closed, or is closed for good; or that the file system is to end.
+    /// A file was closed, or the file system ends.
     Closed,
-    /// To begin.
+    /// Start the connection.
     Init(Init),
-    /// Nothing that is answered.
+    /// A message without an answer.
     Unanswered,
-    /// Something else.
+    /// Any other operation.
     Other,
 }
 
@@ -65,7 +65,7 @@ pub(crate) enum Body<'a> {
 pub(crate) struct Init {
     pub(super) major: u32,
     pub(super) minor: u32,
-    /// What the kernel can do.
+    /// The features of the kernel.
     pub(super) flags: u32,
 }
 
@@ -122,14 +122,14 @@ pub(super) fn buffer() -> Vec<u8> {
     vec![0; (MAX_TRANSFER + PAGE) as usize]
 }
 
-/// What a file is.
+/// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Folder,
     File,
 }
 
-/// What is told of a file. It belongs to root, who alone may see it, and never changes.
+/// The attributes of a file. It belongs to root, is accessible only to root, and never changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Attributes {
     pub(crate) node: u64,
@@ -138,7 +138,7 @@ pub(crate) struct Attributes {
     pub(crate) size: u64,
 }
 
-/// How long what is told holds, seconds: for ever.
+/// How long attributes and names stay valid, seconds: for ever.
 const EVER: u64 = 1 << 30;
 
 impl Attributes {

@@ -1,6 +1,6 @@
-//! What the ublk driver and its servers say to each other, as `include/uapi/linux/ublk_cmd.h` defines it.
+//! The protocol between the ublk driver and its servers, as `include/uapi/linux/ublk_cmd.h` defines it.
 
-/// What control commands are given to.
+/// The device that takes control commands.
 pub(super) const CONTROL: &str = "/dev/ublk-control";
 /// Bytes that are moved at once, at most.
 pub(super) const MAX_BYTES: u32 = 1 << 20;
@@ -16,7 +16,7 @@ const fn number(direction: u32, number: u32, size: usize) -> u32 {
     (direction << 30) | ((size as u32) << 16) | ((b'u' as u32) << 8) | number
 }
 
-/// Tells what a device is.
+/// Gets the properties of a device.
 pub(super) const GET_DEV_INFO: u32 = number(READ, 0x02, ControlCommand::SIZE);
 /// Makes a device, without a disk yet.
 pub(super) const ADD_DEV: u32 = number(READ | WRITE, 0x04, ControlCommand::SIZE);
@@ -59,7 +59,7 @@ impl ControlCommand {
     /// It is about no queue.
     const NO_QUEUE: u16 = u16::MAX;
 
-    /// As the driver reads it.
+    /// The bytes that the driver reads.
     pub(super) fn bytes(&self) -> [u8; COMMAND_ROOM] {
         let mut bytes = [0; COMMAND_ROOM];
         bytes[0..4].copy_from_slice(&self.device.to_ne_bytes());
@@ -76,9 +76,9 @@ impl ControlCommand {
 pub(super) struct DeviceInfo {
     /// Its number.
     pub(super) device: u32,
-    /// Requests at once.
+    /// The queue depth.
     pub(super) depth: u16,
-    /// What the driver keeps for the server, and does not look at.
+    /// A number that the driver keeps for the server, unread.
     pub(super) token: u64,
 }
 
@@ -88,7 +88,7 @@ impl DeviceInfo {
     /// Tags are numbers of 12 bits.
     pub(super) const MAX_DEPTH: u32 = 4096;
 
-    /// As the driver reads it.
+    /// The bytes that the driver reads.
     pub(super) fn bytes(&self) -> [u8; Self::SIZE] {
         let mut bytes = [0; Self::SIZE];
         let queues = 1u16;
@@ -101,7 +101,7 @@ impl DeviceInfo {
         bytes
     }
 
-    /// As the driver wrote it.
+    /// Parses the bytes that the driver wrote.
     pub(super) fn parse(bytes: &[u8; Self::SIZE]) -> Self {
         Self {
             device: u32::from_ne_bytes(part(bytes, 12)),
@@ -123,7 +123,7 @@ fn part<const N: usize>(bytes: &[u8; DeviceInfo::SIZE], at: usize) -> [u8; N] {
 pub(super) struct Parameters {
     /// Its size.
     pub(super) sectors: u64,
-    /// Whether it has an arm.
+    /// Whether it is rotational.
     pub(super) rotational: bool,
     /// The unit of discards, bytes.
     pub(super) discard_unit: u32,
@@ -138,8 +138,8 @@ impl Parameters {
     const ATTR_VOLATILE_CACHE: u32 = 1 << 2;
     const BLOCK_SHIFT: u8 = 9;
 
-    /// As the driver reads it. Of the device's cache it is told that it is volatile, not that a write can pass by it:
-    /// `fua` then comes as a flush after the write.
+    /// The bytes that the driver reads. They declare a volatile cache without `FUA`, so a `FUA` write comes as a write and a
+    /// flush.
     pub(super) fn bytes(&self) -> [u8; Self::SIZE] {
         let mut bytes = [0; Self::SIZE];
         let rotational = if self.rotational { Self::ATTR_ROTATIONAL } else { 0 };
@@ -165,7 +165,7 @@ impl Parameters {
 pub(super) struct IoCommand {
     /// Which request.
     pub(super) tag: u16,
-    /// What became of it: bytes, or an error below zero.
+    /// Its result: bytes, or a negative error.
     pub(super) result: i32,
     /// Where the data of the tag's next request are moved.
     pub(super) address: u64,
@@ -174,7 +174,7 @@ pub(super) struct IoCommand {
 impl IoCommand {
     const SIZE: usize = 16;
 
-    /// As the driver reads it.
+    /// The bytes that the driver reads.
     pub(super) fn bytes(&self) -> [u8; COMMAND_ROOM] {
         let mut bytes = [0; COMMAND_ROOM];
         bytes[2..4].copy_from_slice(&self.tag.to_ne_bytes());
@@ -208,7 +208,7 @@ pub(super) enum Request {
     Flush,
     /// To discard, or to make zero.
     Discard,
-    /// What no disk of ours can.
+    /// Any other operation.
     Unknown,
 }
 

@@ -33,7 +33,7 @@ impl Drop for Mapping {
     }
 }
 
-/// What is asked for under each tag, as the driver writes it.
+/// The descriptors of requests, by tag, as the driver writes them.
 #[derive(Debug)]
 pub(super) struct Descriptors {
     mapping: Mapping,
@@ -49,7 +49,7 @@ impl Descriptors {
         Ok(Self { mapping: Mapping::new(start, length)?, depth })
     }
 
-    /// What is asked for under `tag`, whose fetch has just come back.
+    /// The descriptor of `tag`, whose fetch has just come back.
     pub(super) fn get(&self, tag: u16) -> Option<Descriptor> {
         let place = (tag < self.depth).then(|| self.mapping.start.cast::<Descriptor>())?;
         // SAFETY: the mapping has `depth` of them, of plain numbers; the driver wrote this one before it let the fetch

@@ -1,4 +1,4 @@
-//! [`Outbox`]: what other threads have for the thread that owns the ring.
+//! [`Outbox`]: passes results from other threads to the thread that owns the ring.
 
 use super::memory::Buffers;
 use rustix::event::{EventfdFlags, eventfd};
@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Requests that are done, for the one thread that may tell the driver.
+/// Completed requests, for the one thread that may answer the driver.
 #[derive(Debug)]
 pub(super) struct Outbox {
     held: Mutex<Held>,
@@ -17,9 +17,9 @@ pub(super) struct Outbox {
 /// What an [`Outbox`] holds.
 #[derive(Debug, Default)]
 pub(super) struct Held {
-    /// Tags, and what became of their requests.
+    /// Tags, and the results of their requests.
     pub(super) finished: Vec<(u16, i32)>,
-    /// The device is about to go, as its owner wants.
+    /// The owner removes the device.
     pub(super) leaving: bool,
     /// No more requests are to be served.
     pub(super) over: bool,
@@ -32,26 +32,26 @@ impl Outbox {
         Ok(Self { held: Mutex::default(), bell })
     }
 
-    /// What to wait for.
+    /// The event to wait for.
     pub(super) fn bell(&self) -> &OwnedFd {
         &self.bell
     }
 
-    /// Takes what there is; what comes later rings again.
+    /// Takes all results; later ones ring the bell again. Returns whether the thread should end.
     pub(super) fn take(&self, finished: &mut Vec<(u16, i32)>) -> bool {
-        // The bell first: what comes in between rings for nothing, once.
+        // The bell is reset first. A result in between then rings once too often, which does no harm.
         let _ = rustix::io::read(&self.bell, &mut [0; 8]);
         let mut held = self.lock();
         finished.append(&mut held.finished);
         held.over
     }
 
-    /// From now on fetches come back with errors because the owner wants it.
+    /// Notes that the owner removes the device, so that fetches come back with errors.
     pub(super) fn leave(&self) {
         self.lock().leaving = true;
     }
 
-    /// Whether they do.
+    /// Whether the owner removes the device.
     pub(super) fn is_leaving(&self) -> bool {
         self.lock().leaving
     }
@@ -74,7 +74,7 @@ impl Outbox {
     }
 
     fn ring(&self) {
-        // It fails only where it has been rung four milliards of milliards of times.
+        // It fails only if the counter of 64 bits overflows.
         let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
     }
 
@@ -83,7 +83,7 @@ impl Outbox {
     }
 }
 
-/// A request that is to be answered, whose data are its holder's. Dropped without an answer it is an I/O error.
+/// A request to be answered; the holder owns its data. Dropping it without an answer is an I/O error.
 #[derive(Debug)]
 pub(super) struct Ticket {
     tag: u16,
@@ -93,7 +93,7 @@ pub(super) struct Ticket {
 }
 
 impl Ticket {
-    /// That of `tag`, whose request has just come.
+    /// The ticket of `tag`, whose request has just come.
     pub(super) fn new(tag: u16, buffers: Arc<Buffers>, outbox: Arc<Outbox>) -> Self {
         Self { tag, result: -libc::EIO, buffers, outbox }
     }

@@ -1,4 +1,4 @@
-//! [`Queue`]: the driver's requests, from the one thread that may fetch and answer them.
+//! [`Queue`]: fetches and answers the driver's requests, in the one thread that may.
 
 use super::abi::{self, Descriptor, IoCommand};
 use super::control::Ring;
@@ -11,7 +11,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
-/// Names the bell among what is waited for; tags are smaller.
+/// The identifier of the bell in the ring; tags are smaller.
 const BELL: u64 = 1 << 32;
 
 /// The one queue of a device. It belongs to the thread that made it: the driver takes answers from nobody else.
@@ -21,11 +21,11 @@ pub(super) struct Queue {
     descriptors: Descriptors,
     buffers: Arc<Buffers>,
     outbox: Arc<Outbox>,
-    /// Tags that can have requests still.
+    /// How many tags can still get requests.
     left: u16,
-    /// What has come back.
+    /// Commands that have come back.
     returned: Vec<(u64, i32)>,
-    /// What is to be answered.
+    /// Requests to be answered.
     finished: Vec<(u16, i32)>,
 }
 
@@ -42,7 +42,7 @@ impl Queue {
         }
         queue.push_bell()?;
         queue.ring.submit()?;
-        // What the driver refuses it refuses at once.
+        // The driver refuses a command at once, or not at all.
         queue.collect();
         match queue.returned.iter().find(|&&(_, result)| result < 0) {
             Some((_, error)) => Err(io::Error::from_raw_os_error(-error)),
@@ -53,7 +53,7 @@ impl Queue {
     /// Hands each request that comes to `serve`, until the outbox says that it is over.
     ///
     /// # Errors
-    /// Where the driver does not go on with it, or somebody else has removed the device.
+    /// If a command fails, or somebody else has removed the device.
     pub(super) fn run(&mut self, mut serve: impl FnMut(Descriptor, Ticket)) -> io::Result<()> {
         loop {
             match self.ring.submit_and_wait(1) {
@@ -67,7 +67,7 @@ impl Queue {
                     rung = true;
                     continue;
                 }
-                // One that comes back with an error is not fetched for again: its device is going.
+                // An error means that the device is being removed: the tag is not fetched again.
                 let Ok(tag) = u16::try_from(name) else { continue };
                 match self.descriptors.get(tag).filter(|_| result == 0) {
                     Some(descriptor) => {

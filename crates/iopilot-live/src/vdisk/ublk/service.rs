@@ -1,4 +1,4 @@
-//! [`Service`]: what a request means to the image and to the model.
+//! [`Service`]: carries out a request on the image and in the model.
 
 use super::abi::{Descriptor, Request};
 use super::outbox::Ticket;
@@ -30,17 +30,17 @@ pub(super) struct Job {
     ticket: Ticket,
 }
 
-/// What the requests are about.
+/// The data and the timing of a device.
 #[derive(Clone)]
 pub(super) struct Service {
-    /// What is stored.
+    /// The data.
     pub(super) image: Arc<Image>,
-    /// What they wait for.
+    /// When requests are answered.
     pub(super) timing: Timing,
 }
 
 impl Service {
-    /// The model begins with a request; its data are to be moved meanwhile. `None` for one that is refused.
+    /// Submits a request to the model. Returns the job of moving its data; `None` if the request is refused.
     pub(super) fn begin(&self, descriptor: Descriptor, ticket: Ticket) -> Option<Job> {
         let request = descriptor.request();
         let Some(model_request) = model_request(&descriptor, request) else {
@@ -69,9 +69,9 @@ fn model_request(descriptor: &Descriptor, request: Request) -> Option<DiskReques
     Some(DiskRequest { op, lba: Lba(lba), sectors: Sectors(sectors) })
 }
 
-/// Does what is asked for; how many bytes that were.
+/// Moves the data of a request. Returns the number of bytes.
 fn move_data(image: &Image, request: Request, descriptor: &Descriptor, ticket: &mut Ticket) -> io::Result<i32> {
-    // Before its place is looked at: a flush has none.
+    // Before the address is checked, since a flush has none.
     if request == Request::Flush {
         return image.sync().map(|()| 0);
     }
