@@ -75,7 +75,7 @@ read_ahead_random_sectors = 32
 read_ahead_on_hit = true
 "#;
 
-/// What is found exactly hangs on how busy the machine is, with other tests if nothing else: with `IOPILOT_TEST_QUIET` set, on
+/// What is found exactly depends on how busy the machine is, with other tests if nothing else: with `IOPILOT_TEST_QUIET` set, on
 /// a machine that does nothing else, all of it must be right. Elsewhere what is found must be no nonsense, or be refused.
 #[cfg(target_os = "linux")]
 #[test]
