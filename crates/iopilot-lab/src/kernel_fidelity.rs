@@ -13,7 +13,7 @@
 //! - **(c) Predictions** ([`predict`]). What `iopilot compare` does with a recording, under all four schedulers. Nothing is
 //!   given that a user does not have: the trace, the disk's name and what the kernel shows of the queue.
 //!
-//! Only (c) tells what a user can expect. See `docs/kernel-fidelity.md`.
+//! Only (c) tells what a user can expect. See `docs/lab/kernel-fidelity.md`.
 
 mod choices;
 mod delayed_device;
