@@ -5,6 +5,27 @@
 //! holds here, and if not, why. It is a pure function: the number of threads changes nothing. Each has a file of its
 //! own, and a line in [`ALL`].
 
+/// What a wrapper of a device does not change: how large it is, how many requests it takes, where its arm is.
+macro_rules! as_wrapped {
+    ($field:ident) => {
+        fn capacity(&self) -> u64 {
+            self.$field.capacity()
+        }
+
+        fn queue_depth(&self) -> u32 {
+            self.$field.queue_depth()
+        }
+
+        fn positions(&self) -> Option<&dyn iopilot_block::Positions> {
+            self.$field.positions()
+        }
+
+        fn report(&self) -> Option<iopilot_device::DeviceReport> {
+            self.$field.report()
+        }
+    };
+}
+
 mod carroll;
 mod dads_cost;
 mod dads_live;

@@ -1,8 +1,8 @@
 //! [`DelayedDevice`]: a device at the end of a way that takes time.
 
 use super::service_path::median;
-use iopilot_block::{Lba, Nanos, Positions, RequestId};
-use iopilot_device::{Completion, Device, DeviceReport, DeviceRequest};
+use iopilot_block::{Lba, Nanos, RequestId};
+use iopilot_device::{Completion, Device, DeviceRequest};
 use std::collections::{HashMap, VecDeque};
 
 /// A device that requests take a while to reach, and whose answers take a while to come back. A request takes the times that
@@ -89,21 +89,7 @@ impl<D: Device> Device for DelayedDevice<D> {
         out.extend(self.answers.drain(..seen));
     }
 
-    fn capacity(&self) -> u64 {
-        self.device.capacity()
-    }
-
-    fn queue_depth(&self) -> u32 {
-        self.device.queue_depth()
-    }
-
-    fn positions(&self) -> Option<&dyn Positions> {
-        self.device.positions()
-    }
-
-    fn report(&self) -> Option<DeviceReport> {
-        self.device.report()
-    }
+    as_wrapped!(device);
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! [`ShiftedClock`]: a device whose clock is ahead of its user's.
 
-use iopilot_block::{Nanos, Positions};
-use iopilot_device::{Completion, Device, DeviceReport, DeviceRequest};
+use iopilot_block::Nanos;
+use iopilot_device::{Completion, Device, DeviceRequest};
 
 /// A device whose clock is ahead of its user's by a constant. The angle of a medium follows from the device's clock: two disks
 /// that are asked the same at the same time serve alike only where their clocks agree.
@@ -33,21 +33,7 @@ impl<D: Device> Device for ShiftedClock<D> {
         out[before..].iter_mut().for_each(|completion| completion.at = completion.at.since(self.ahead));
     }
 
-    fn capacity(&self) -> u64 {
-        self.device.capacity()
-    }
-
-    fn queue_depth(&self) -> u32 {
-        self.device.queue_depth()
-    }
-
-    fn positions(&self) -> Option<&dyn Positions> {
-        self.device.positions()
-    }
-
-    fn report(&self) -> Option<DeviceReport> {
-        self.device.report()
-    }
+    as_wrapped!(device);
 }
 
 #[cfg(test)]
