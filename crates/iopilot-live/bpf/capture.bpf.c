@@ -231,8 +231,10 @@ static __always_inline struct slot *claim(struct state *st, u64 bio, u64 now)
 			continue;
 		if (__sync_val_compare_and_swap(&s->bio, found, bio) != found)
 			continue;
-		if (found)
+		if (found) {
 			__sync_fetch_and_add(&st->over, 1);
+			__sync_fetch_and_add(&st->lost, 1);
+		}
 		s->merged = 0;
 		return s;
 	}

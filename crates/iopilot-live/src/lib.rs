@@ -3,6 +3,7 @@
 
 mod capture;
 pub mod dads;
+mod describe;
 mod error;
 mod identity;
 mod learned;
@@ -13,6 +14,7 @@ mod timed;
 pub mod vdisk;
 
 pub use capture::{Backend, Capture, CaptureOptions, Delivery, TracefsMount};
+pub use describe::describe;
 pub use error::LiveError;
 pub use identity::DiskIdentity;
 pub use learned::LearnedDisk;

@@ -54,6 +54,27 @@ impl Traffic {
 /// The attributes that a change of scheduler sets to the new one's defaults.
 const RESET: [&str; 2] = ["nr_requests", "wbt_lat_usec"];
 
+/// The directory in sysfs of the block device at `path`: a disk or a partition.
+fn sysfs_of(path: &Path) -> Result<PathBuf, LiveError> {
+    let wrong = |reason: &str| LiveError::Device { path: path.to_owned(), reason: reason.to_owned() };
+    let metadata = fs::metadata(path).map_err(|e| wrong(&e.to_string()))?;
+    if !metadata.file_type().is_block_device() {
+        return Err(wrong("not a block device, expected a disk such as /dev/sda"));
+    }
+    let link = PathBuf::from(format!("/sys/dev/block/{}:{}", major(metadata.rdev()), minor(metadata.rdev())));
+    fs::canonicalize(&link).map_err(|e| LiveError::io(&link, e))
+}
+
+/// The directory in sysfs of the disk at `path`, or of the disk that the partition at `path` is on.
+///
+/// # Errors
+/// Where `path` is no block device.
+pub(crate) fn disk_of(path: &Path) -> Result<PathBuf, LiveError> {
+    let sysfs = sysfs_of(path)?;
+    let disk = if sysfs.join("partition").exists() { sysfs.parent().map(Path::to_owned) } else { None };
+    Ok(disk.unwrap_or(sysfs))
+}
+
 impl BlockQueue {
     /// The queue of the disk at `path`, such as `/dev/sda`.
     ///
@@ -61,12 +82,7 @@ impl BlockQueue {
     /// Where there is no such disk, or it is a partition or has no requests to schedule.
     pub fn open(path: &Path) -> Result<Self, LiveError> {
         let wrong = |reason: &str| LiveError::Device { path: path.to_owned(), reason: reason.to_owned() };
-        let metadata = fs::metadata(path).map_err(|e| wrong(&e.to_string()))?;
-        if !metadata.file_type().is_block_device() {
-            return Err(wrong("not a block device, expected a disk such as /dev/sda"));
-        }
-        let link = PathBuf::from(format!("/sys/dev/block/{}:{}", major(metadata.rdev()), minor(metadata.rdev())));
-        let sysfs = fs::canonicalize(&link).map_err(|e| LiveError::io(&link, e))?;
+        let sysfs = sysfs_of(path)?;
         let name = |path: &Path| path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
         if sysfs.join("partition").exists() {
             let disk = sysfs.parent().map(name).unwrap_or_default();
@@ -168,9 +184,12 @@ impl BlockQueue {
     /// # Errors
     /// Where the disk is gone.
     pub fn scheduler(&self) -> Result<String, LiveError> {
-        let text = self.read("scheduler")?;
-        let chosen = text.split_whitespace().find_map(|word| word.strip_prefix('[')?.strip_suffix(']'));
-        Ok(chosen.unwrap_or(&text).to_owned())
+        Ok(Self::chosen(&self.read("scheduler")?).to_owned())
+    }
+
+    /// Of the schedulers that `line` of `queue/scheduler` lists, the one in use.
+    pub(crate) fn chosen(line: &str) -> &str {
+        line.split_whitespace().find_map(|word| word.strip_prefix('[')?.strip_suffix(']')).unwrap_or(line)
     }
 
     /// Installs `scheduler`, with the kernel's default tunables. Returns when all requests that were queued have completed.

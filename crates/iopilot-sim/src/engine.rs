@@ -116,6 +116,7 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
         let count = self.block.recorder.count();
         tick(count - ticked, &mut self.block.recorder)?;
         self.block.recorder.device = self.device.report();
+        self.block.recorder.waiting = self.source.waiting();
         match self.block.outstanding() {
             0 => Ok(self.block.recorder),
             outstanding => Err(Stuck { at: self.now, outstanding }.into()),

@@ -28,6 +28,8 @@ pub struct Machine {
     pub block: BlockConfig,
     /// The CPUs.
     pub host: CpuOverheads,
+    /// Whether its description has a `[host]`.
+    pub(crate) sets_host: bool,
 }
 
 /// A machine as described in TOML.
@@ -39,8 +41,7 @@ struct Description {
     array: Option<ArraySpec>,
     #[serde(default)]
     block: BlockConfig,
-    #[serde(default)]
-    host: CpuOverheads,
+    host: Option<CpuOverheads>,
 }
 
 impl Machine {
@@ -65,6 +66,7 @@ impl Machine {
             array: None,
             block: BlockConfig::default(),
             host: CpuOverheads::default(),
+            sets_host: false,
         })
     }
 
@@ -134,7 +136,8 @@ impl Machine {
         let machine = Self {
             name: description.name.unwrap_or_else(|| shown.clone()),
             block: description.block,
-            host: description.host,
+            sets_host: description.host.is_some(),
+            host: description.host.unwrap_or_default(),
             ..on_disk
         };
         machine.check().map_err(at)?;

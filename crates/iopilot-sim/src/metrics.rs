@@ -42,6 +42,8 @@ pub(crate) struct Recorder {
     outcomes: Option<Vec<RequestOutcome>>,
     /// The device's own report at the end of the run.
     pub(crate) device: Option<DeviceReport>,
+    /// How long each process waited, where the source knows ([`iopilot_workload::Source::waiting`]).
+    pub(crate) waiting: Option<Vec<(ProcessId, Nanos)>>,
 }
 
 #[derive(Clone, Debug)]
@@ -143,6 +145,7 @@ impl Recorder {
             births: ProcessMap::default(),
             outcomes: outcomes.then(Vec::new),
             device: None,
+            waiting: None,
         }
     }
 
@@ -294,6 +297,14 @@ impl Recorder {
         response.merge(&self.response[1]);
         let requests = self.count();
         self.processes.sort_by_key(|p| p.id);
+        let mut waited: ProcessMap<Nanos> = ProcessMap::default();
+        for &(process, time) in self.waiting.iter().flatten() {
+            *waited.entry(process).or_default() += time;
+        }
+        let waiting_s = match &self.waiting {
+            Some(all) => all.iter().map(|(_, time)| time.as_secs_f64()).sum(),
+            None => self.critical.total().as_secs_f64(),
+        };
         let processes: Vec<_> = self
             .processes
             .iter()
@@ -303,6 +314,7 @@ impl Recorder {
                 bytes: p.bytes,
                 active_s: p.last.since(p.first).as_secs_f64(),
                 response_mean_ms: p.response as f64 / p.requests as f64 / 1e6,
+                waiting_s: self.waiting.as_ref().map(|_| waited.get(&p.id).copied().unwrap_or_default().as_secs_f64()),
             })
             .collect();
         let rates = processes.iter().filter(|p| p.active_s > 0.0).map(|p| p.bytes as f64 / p.active_s);
@@ -322,6 +334,15 @@ impl Recorder {
             write_response_ms: self.response[1].distribution(),
             critical_requests: self.critical.count(),
             critical_response_ms: self.critical.distribution(),
+            waiting_s,
+            process_wait_ms: geometric_mean(processes.iter().map(|p| match p.waiting_s {
+                Some(waited) => 1e3 * waited / p.requests as f64,
+                None => p.response_mean_ms,
+            })),
+            wait_ms_mean: match self.critical.count() {
+                0 => 0.0,
+                n => 1e3 * waiting_s / n as f64,
+            },
             service_ms: self.service.distribution(),
             merged: self.merged,
             dispatched: self.dispatched,
@@ -335,6 +356,7 @@ impl Recorder {
             cache_hit_share: share(self.cache_hits),
             jain: jain_index(rates),
             processes,
+            spread: None,
             device: self.device,
             series: Series {
                 response,
@@ -347,6 +369,12 @@ impl Recorder {
             outcomes: self.outcomes,
         }
     }
+}
+
+/// The geometric mean of times in milliseconds; those below a microsecond count as one. 0 where there is none.
+fn geometric_mean(times: impl Iterator<Item = f64>) -> f64 {
+    let (sum, count) = times.fold((0.0, 0.0), |(sum, count), ms| (sum + ms.max(1e-3).ln(), count + 1.0));
+    if count > 0.0 { f64::exp(sum / count) } else { 0.0 }
 }
 
 #[cfg(test)]

@@ -6,6 +6,8 @@ use iopilot_block::{Criticality, Distribution, Histogram, Nanos};
 use iopilot_device::DeviceReport;
 use iopilot_trace::TraceRecord;
 use iopilot_workload::WorkloadSummary;
+use crate::self_replay::SelfReplay;
+use crate::spread::Spread;
 use serde::Serialize;
 
 /// Several schedulers on one workload and machine.
@@ -15,6 +17,9 @@ pub struct Comparison {
     pub machine: MachineSummary,
     /// The workload they served.
     pub workload: WorkloadSummary,
+    /// What the model makes of the recordings under their own schedulers; empty where they do not carry them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub self_replays: Vec<SelfReplay>,
     /// One report a scheduler, in the order asked for.
     pub runs: Vec<RunReport>,
     /// Which is best, and by how much.
@@ -39,15 +44,17 @@ pub struct MachineSummary {
 /// The best scheduler, and how much better it is than the others.
 #[derive(Clone, Debug, Serialize)]
 pub struct Verdict {
-    /// The best by the measure below.
+    /// The best by the measure below; of those that are equal by it, the one under which each process waits least.
     pub best: String,
     /// What was compared: `throughput_mb_s` for workloads that issue as fast as they are served,
-    /// `critical_response_ms.mean` where processes wait and think, `response_ms.mean` for open arrivals.
+    /// `wait_ms_mean` where processes wait and think, `response_ms.mean` for open arrivals.
     pub measure: String,
     /// By how much it is better than the second, in percent of the second's value.
     pub better_than_second_percent: f64,
     /// By how much it is better than the worst, in percent of the worst's value.
     pub better_than_worst_percent: f64,
+    /// The best by the measure and those that are equal to it, within 1 % or within the spread of the replays; in order.
+    pub equals: Vec<String>,
     /// The same in a sentence.
     pub text: String,
 }
@@ -81,8 +88,17 @@ pub struct RunReport {
     pub write_response_ms: Distribution,
     /// Time-critical requests: those that a process waits for (Ganger 3.1).
     pub critical_requests: u64,
-    /// Their response time. Times their number, it is the time that processes spent waiting.
+    /// Their response time.
     pub critical_response_ms: Distribution,
+    /// How long processes waited, summed over processes: for their own requests, or within a submission for a tag. One that
+    /// keeps several requests in flight waits once for all of them, and only while it could not go on. Where the workload
+    /// does not say when its processes wait, the sum of the response times of time-critical requests.
+    pub waiting_s: f64,
+    /// The same for each time-critical request, on average.
+    pub wait_ms_mean: f64,
+    /// How long a process waits for one of its requests: the geometric mean over processes, in milliseconds. A process with few
+    /// requests counts as much as one with many.
+    pub process_wait_ms: f64,
     /// From issue to the device to completion; over dispatched requests, after merging.
     pub service_ms: Distribution,
     /// Requests that joined another.
@@ -101,6 +117,9 @@ pub struct RunReport {
     pub jain: f64,
     /// Each process, in order of its id.
     pub processes: Vec<ProcessReport>,
+    /// How far several replays under this scheduler differ, where there were several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spread: Option<Spread>,
     /// The device's own report, for arrays and solid-state drives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<DeviceReport>,
@@ -142,6 +161,9 @@ pub struct ProcessReport {
     pub active_s: f64,
     /// Its mean response time.
     pub response_mean_ms: f64,
+    /// How long it waited for its own requests or for tags, where the workload says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waiting_s: Option<f64>,
 }
 
 /// Data for plots.

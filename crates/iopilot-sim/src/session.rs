@@ -128,6 +128,7 @@ impl<S: Source, D: Device> Session<S, D> {
     /// Ends the run now. Returns its report, and the device in its present state.
     pub fn finish(mut self) -> (RunReport, D) {
         self.engine.block.recorder.device = self.engine.device.report();
+        self.engine.block.recorder.waiting = self.engine.source.waiting();
         let scheduler = self.scheduler.to_string();
         (self.engine.block.recorder.finish(scheduler), self.engine.device)
     }

@@ -1,11 +1,14 @@
 //! Which of several runs is best.
 
 use crate::report::{RunReport, Verdict};
+use crate::spread::Range;
 use iopilot_workload::Workload;
 use iopilot_workload::replay::ReplayMode;
 
 /// Differences below this share are no difference.
 const TIE: f64 = 0.01;
+/// Runs that are equal by the measure differ in waiting where it is so many times as long.
+const WAITS_LONGER: f64 = 1.1;
 
 /// What makes a run better than another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +40,7 @@ impl Measure {
     fn key(self) -> &'static str {
         match self {
             Self::Throughput => "throughput_mb_s",
-            Self::Waiting => "critical_response_ms.mean",
+            Self::Waiting => "wait_ms_mean",
             Self::MeanResponse => "response_ms.mean",
         }
     }
@@ -50,12 +53,30 @@ impl Measure {
         }
     }
 
-    fn value(self, run: &RunReport) -> f64 {
+    /// The measure of `run`.
+    pub(crate) fn value(self, run: &RunReport) -> f64 {
         match self {
             Self::Throughput => run.throughput_mb_s,
-            Self::Waiting => run.critical_response_ms.mean,
+            Self::Waiting => run.wait_ms_mean,
             Self::MeanResponse => run.response_ms.mean,
         }
+    }
+
+    /// What the measure can be in `run`: the spread of its replays.
+    pub(crate) fn range(self, run: &RunReport) -> Range {
+        let value = self.value(run);
+        let only = Range { min: value, max: value };
+        run.spread.map_or(only, |spread| match self {
+            Self::Throughput => spread.throughput_mb_s,
+            Self::Waiting => spread.wait_ms_mean,
+            Self::MeanResponse => spread.response_ms_mean,
+        })
+    }
+
+    /// Whether `a` and `b` are equal: they differ by less than a tie, or their replays overlap.
+    fn is_tie(self, a: &RunReport, b: &RunReport) -> bool {
+        let (x, y) = (self.range(a), self.range(b));
+        self.gain(a, b).abs() <= 100.0 * TIE || (x.min <= y.max && y.min <= x.max)
     }
 
     /// By how many percent of `b`'s value `a` is better.
@@ -70,56 +91,93 @@ impl Measure {
 }
 
 impl Verdict {
-    /// Judges `runs` by `measure`.
+    /// Judges `runs` by `measure`. Those that it cannot tell apart are judged by how long each process waits
+    /// ([`RunReport::process_wait_ms`]).
     pub(crate) fn of(runs: &[RunReport], measure: Measure) -> Self {
         let mut ranked: Vec<&RunReport> = runs.iter().collect();
         // Stable: of equals the first asked for is best.
         ranked.sort_by(|a, b| measure.gain(b, a).total_cmp(&measure.gain(a, b)));
-        let (best, others) = match ranked.split_first() {
-            Some((&best, others)) => (Some(best), others),
-            None => (None, &ranked[..]),
+        let Some((&first, others)) = ranked.split_first() else {
+            return Self::of_nothing(measure);
         };
-        let gain = |other: Option<&&RunReport>| match (best, other) {
-            (Some(best), Some(other)) => measure.gain(best, other),
-            _ => 0.0,
-        };
+        let equals: Vec<&RunReport> =
+            std::iter::once(first).chain(others.iter().copied().filter(|run| measure.is_tie(first, run))).collect();
+        let least_waiting = least_waiting(&equals);
+        let best = least_waiting.map_or(first, |(least, _)| least);
+        let mut text = sentence(&equals, others, measure, least_waiting.is_some());
+        if let Some((least, most)) = least_waiting {
+            text += &format!(
+                " Under {} each process waits least: {} ms for a request, {} ms under {} (geometric mean over processes).",
+                least.scheduler,
+                plain(least.process_wait_ms),
+                plain(most.process_wait_ms),
+                most.scheduler
+            );
+        } else {
+            text += &soonest(best, others, measure);
+        }
+        let gain = |other: Option<&&RunReport>| other.map_or(0.0, |other| measure.gain(first, other));
         Self {
-            best: best.map(|b| b.scheduler.clone()).unwrap_or_default(),
+            best: best.scheduler.clone(),
             measure: measure.key().to_owned(),
             better_than_second_percent: gain(others.first()),
             better_than_worst_percent: gain(others.last()),
-            text: match best {
-                Some(best) => sentence(best, others, measure) + &soonest(best, others, measure),
-                None => "Nothing was run.".to_owned(),
-            },
+            equals: equals.iter().map(|run| run.scheduler.clone()).collect(),
+            text,
+        }
+    }
+
+    fn of_nothing(measure: Measure) -> Self {
+        Self {
+            best: String::new(),
+            measure: measure.key().to_owned(),
+            better_than_second_percent: 0.0,
+            better_than_worst_percent: 0.0,
+            equals: Vec::new(),
+            text: "Nothing was run.".to_owned(),
         }
     }
 }
 
-fn sentence(best: &RunReport, others: &[&RunReport], measure: Measure) -> String {
+/// Of runs that are equal by the measure, the one under which each process waits least, and the one under which it waits most;
+/// `None` where they are equal in that as well.
+fn least_waiting<'a>(equals: &[&'a RunReport]) -> Option<(&'a RunReport, &'a RunReport)> {
+    let order = |a: &&&RunReport, b: &&&RunReport| a.process_wait_ms.total_cmp(&b.process_wait_ms);
+    let (least, most) = (equals.iter().min_by(order)?, equals.iter().max_by(order)?);
+    (most.process_wait_ms > WAITS_LONGER * least.process_wait_ms).then_some((*least, *most))
+}
+
+/// `value` with three digits.
+fn plain(value: f64) -> String {
+    let decimals = if value >= 100.0 { 0 } else if value >= 10.0 { 1 } else { 2 };
+    format!("{value:.decimals$}")
+}
+
+/// What the measure says. `equals` begins with the best.
+fn sentence(equals: &[&RunReport], others: &[&RunReport], measure: Measure, decided_by_waiting: bool) -> String {
     let (noun, than) = measure.words();
+    let best = equals[0];
     let Some(worst) = others.last() else {
         return format!("Only {} was run.", best.scheduler);
     };
-    let close = |run: &&&RunReport| measure.gain(best, run) <= 100.0 * TIE;
-    let ties: Vec<&str> = others.iter().filter(close).map(|r| r.scheduler.as_str()).collect();
-    if ties.len() == others.len() {
-        return format!(
-            "All are within {:.0} % of each other by {noun}: the scheduler does not matter here.",
-            100.0 * TIE
-        );
+    let farthest = equals.iter().map(|run| measure.gain(best, run)).fold(0.0, f64::max);
+    let within_spread = farthest > 100.0 * TIE;
+    if equals.len() > others.len() {
+        let end = if decided_by_waiting { "." } else { ": the scheduler does not matter here." };
+        return match within_spread {
+            true => format!("By {noun} none is better beyond the spread of the replays{end}"),
+            false => format!("All are within {:.0} % of each other by {noun}{end}", 100.0 * TIE),
+        };
     }
-    let lead = match ties.len() {
-        0 => format!("{} is best by {noun}", best.scheduler),
-        1..=3 => {
-            let (last, before) = ties.split_last().map_or(("", &[][..]), |(last, before)| (*last, before));
-            let first: Vec<&str> = std::iter::once(best.scheduler.as_str()).chain(before.iter().copied()).collect();
-            format!("{} and {last} are best by {noun}", first.join(", "))
-        }
-        n => format!("{} and {n} others are best by {noun}", best.scheduler),
+    let names: Vec<&str> = equals.iter().map(|run| run.scheduler.as_str()).collect();
+    let lead = match names.split_last() {
+        Some((only, [])) => format!("{only} is best by {noun}"),
+        Some((last, before)) if before.len() <= 3 => format!("{} and {last} are best by {noun}", before.join(", ")),
+        _ => format!("{} and {} others are best by {noun}", best.scheduler, equals.len() - 1),
     };
+    let lead = if within_spread { lead + ", equal within the spread of the replays" } else { lead };
     let compared = |other: &RunReport| format!("{:.1} % {than} than {}", measure.gain(best, other), other.scheduler);
-    match others.iter().find(|r| !close(r)) {
+    match others.iter().find(|run| !measure.is_tie(best, run)) {
         Some(next) if next.scheduler != worst.scheduler => format!("{lead}: {}, {}.", compared(next), compared(worst)),
         _ => format!("{lead}: {}.", compared(worst)),
     }
@@ -142,6 +200,7 @@ fn soonest(best: &RunReport, others: &[&RunReport], measure: Measure) -> String 
 mod tests {
     use super::*;
     use crate::metrics::Recorder;
+    use crate::spread::Spread;
 
     fn run(name: &str, throughput_mb_s: f64, response: f64) -> RunReport {
         let mut run = Recorder::new(false, false).finish(name.to_owned());
@@ -167,7 +226,7 @@ mod tests {
     fn says_who_ends_soonest_where_that_is_another() {
         let run = |name: &str, wait: f64, elapsed_s: f64| {
             let mut run = run(name, 1.0, wait);
-            run.critical_response_ms.mean = wait;
+            run.wait_ms_mean = wait;
             run.elapsed_s = elapsed_s;
             run
         };
@@ -177,6 +236,45 @@ mod tests {
             verdict.text,
             "cscan is best by the time that processes wait: 20.0 % less than cfq. cfq ends soonest, after 15.0 s against 20.0 s."
         );
+    }
+
+    #[test]
+    fn equal_throughput_does_not_hide_that_a_process_waits() {
+        let run = |name: &str, wait: f64| RunReport { process_wait_ms: wait, ..run(name, 10.0, 5.0) };
+        let verdict = Verdict::of(&[run("none", 10.5), run("bfq", 0.38), run("kyber", 9.0)], Measure::Throughput);
+        assert_eq!((verdict.best.as_str(), verdict.equals.len()), ("bfq", 3));
+        assert_eq!(
+            verdict.text,
+            "All are within 1 % of each other by throughput. Under bfq each process waits least: 0.38 ms for a request, \
+             10.5 ms under none (geometric mean over processes)."
+        );
+    }
+
+    #[test]
+    fn nothing_is_said_within_the_spread() {
+        let run = |name: &str, value: f64, min: f64, max: f64| {
+            let range = Range { min, max };
+            let zero = Range::default();
+            let spread = Spread {
+                replays: 5,
+                percent: 0.0,
+                elapsed_s: zero,
+                throughput_mb_s: range,
+                wait_ms_mean: zero,
+                response_ms_mean: zero,
+            };
+            RunReport { spread: Some(spread), ..run(name, value, 1.0) }
+        };
+        let runs = [run("none", 10.0, 9.0, 11.0), run("bfq", 12.0, 10.5, 13.0)];
+        let verdict = Verdict::of(&runs, Measure::Throughput);
+        assert!(verdict.text.starts_with("By throughput none is better beyond the spread"), "{}", verdict.text);
+        let runs = [runs[0].clone(), runs[1].clone(), run("kyber", 5.0, 4.9, 5.1)];
+        let verdict = Verdict::of(&runs, Measure::Throughput);
+        assert_eq!(
+            verdict.text,
+            "bfq and none are best by throughput, equal within the spread of the replays: 140.0 % more than kyber."
+        );
+        assert_eq!(verdict.equals, ["bfq", "none"]);
     }
 
     #[test]

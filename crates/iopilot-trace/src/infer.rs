@@ -30,10 +30,12 @@ mod processes;
 mod simulator;
 #[cfg(test)]
 mod tests;
+mod think_times;
 
 pub use blocking::ReadAhead;
 pub use dependencies::Dependencies;
 pub use simulator::ArrivalSimulator;
+pub use think_times::Stall;
 
 use crate::TraceRecord;
 use dependencies::Marks;
@@ -162,6 +164,8 @@ fn infer_process(
     // When its earlier submissions returned.
     let mut submitted = Nanos::ZERO;
     let mut submitted_on_completion = 0;
+    let mut before = None;
+    let mut waited = Nanos::ZERO;
     for at in range.clone() {
         let i = deps.order[at];
         let arrival = records[i as usize].arrival;
@@ -178,6 +182,12 @@ fn infer_process(
         if submitted <= arrival {
             anchor = anchor.max(submitted);
         }
+        if let Some(before) = before.replace(arrival) {
+            waited += anchor.since(before);
+            if anchor > before {
+                deps.marks[i as usize] |= Marks::WOKEN;
+            }
+        }
         let record = &records[i as usize];
         let issued = record.issue.filter(|_| has_insertions && record.merged != Some(true));
         submitted = submitted.max(record.inserted.or(issued).unwrap_or(arrival));
@@ -193,6 +203,10 @@ fn infer_process(
         }
         anchor = arrival;
     }
+    if let Some(before) = before {
+        waited += outstanding.drain().map(|Reverse(completion)| completion.since(before)).max().unwrap_or_default();
+    }
+    deps.waited[p] = waited;
     // One large synchronous read arrives as several requests too, but then the next one waits for all of them.
     if let Some(in_flight) = options.in_flight {
         if submitted_on_completion * 8 >= range.len() && submitted_on_completion > 0 {

@@ -1,5 +1,6 @@
 //! What a trace says besides its requests: names of processes and devices, and what was left out.
 
+use crate::RecordedSystem;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 
@@ -20,13 +21,15 @@ pub struct ReadNotes {
     pub unmatched_completions: u64,
 }
 
-/// Names that a trace carries along.
+/// What a trace carries along besides its requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Names {
     /// Commands by process id.
     pub(crate) processes: BTreeMap<u32, String>,
     /// Devices by number.
     pub(crate) devices: Vec<String>,
+    /// Where it was recorded.
+    pub(crate) system: Option<RecordedSystem>,
 }
 
 /// What a trace says besides its requests.
@@ -37,6 +40,8 @@ pub(crate) struct TraceMetadata {
     /// The process whose name was stored last, with the bytes of that name: usually the one of the next event.
     last_process: Option<(u32, Vec<u8>)>,
     pub(crate) devices: Vec<String>,
+    /// Where it was recorded.
+    pub(crate) system: Option<RecordedSystem>,
     device_numbers: HashMap<Vec<u8>, u32>,
 }
 
@@ -67,6 +72,7 @@ impl TraceMetadata {
     pub(crate) fn set_names(&mut self, names: Names) {
         self.processes = names.processes;
         self.devices = names.devices;
+        self.system = names.system;
     }
 
     /// The number of the device called `name`: in order of appearance, from 0.

@@ -6,7 +6,7 @@ use crate::format::{self, Format};
 use crate::metadata::{ReadNotes, TraceMetadata};
 use crate::reorder::Reorder;
 use crate::source::{Progress, Source};
-use crate::{TraceError, TraceRecord};
+use crate::{RecordedSystem, TraceError, TraceRecord};
 use iopilot_block::{InputError, Nanos};
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -160,6 +160,11 @@ impl TraceReader {
     /// The names of the devices, by device number; empty where the format has only numbers.
     pub fn device_names(&self) -> &[String] {
         &self.metadata.devices
+    }
+
+    /// The machine and the settings under which it was recorded, where the trace carries them.
+    pub fn recorded_system(&self) -> Option<&RecordedSystem> {
+        self.metadata.system.as_ref()
     }
 
     /// What was left out or moved so far.

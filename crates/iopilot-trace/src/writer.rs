@@ -3,7 +3,7 @@
 use crate::format::Format;
 use crate::format::spec::Writing;
 use crate::metadata::Names;
-use crate::{Destination, TraceError, TraceRecord};
+use crate::{Destination, RecordedSystem, TraceError, TraceRecord};
 use iopilot_block::{InputError, Nanos};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -56,6 +56,11 @@ impl TraceWriter {
     /// the first record: fio's log names a file where it first appears.
     pub fn set_device_names(&mut self, names: &[String]) {
         self.names.devices = names.to_vec();
+    }
+
+    /// The machine and the settings to carry along ([`crate::TraceReader::recorded_system`]); only Parquet keeps them.
+    pub fn set_recorded_system(&mut self, system: &RecordedSystem) {
+        self.names.system = Some(system.clone());
     }
 
     /// Appends `record`, which must not arrive before the one ahead of it.

@@ -66,4 +66,8 @@ impl Source for AnySource<'_> {
     fn thinks_from_block_layer(&self) -> bool {
         each!(self, s => s.thinks_from_block_layer())
     }
+
+    fn waiting(&self) -> Option<Vec<(ProcessId, Nanos)>> {
+        each!(self, s => s.waiting())
+    }
 }

@@ -21,5 +21,5 @@ pub use error::WorkloadError;
 pub use fio::{FioJobs, FioSource};
 pub use ganger::{GangerSource, GangerSpec};
 pub use source::{Arrival, Source, SourceHandle, Step};
-pub use trace::{Fit, TraceOptions, TraceWorkload};
+pub use trace::{Fit, Observed, Recording, TraceOptions, TraceWorkload};
 pub use workload::{Workload, WorkloadOptions, WorkloadSummary};

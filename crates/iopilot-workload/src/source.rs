@@ -80,6 +80,12 @@ pub trait Source {
     fn thinks_from_block_layer(&self) -> bool {
         false
     }
+
+    /// How long each process has waited, for its own requests or within a submission; `None` where the source does not know
+    /// when its processes wait.
+    fn waiting(&self) -> Option<Vec<(ProcessId, Nanos)>> {
+        None
+    }
 }
 
 /// A source that is inspected after its run.
@@ -110,5 +116,9 @@ impl<S: Source> Source for &mut S {
 
     fn thinks_from_block_layer(&self) -> bool {
         (**self).thinks_from_block_layer()
+    }
+
+    fn waiting(&self) -> Option<Vec<(ProcessId, Nanos)>> {
+        (**self).waiting()
     }
 }

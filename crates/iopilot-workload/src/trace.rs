@@ -1,10 +1,14 @@
 //! [`TraceWorkload`]: a recorded trace, read for replay.
 
+mod recording;
+
+pub use recording::{Observed, Recording};
+
 use super::AnySource;
 use super::replay::{Closed, Dependent, Open, ReplayMode, ReplayRecord};
 use crate::WorkloadError;
 use iopilot_block::{Criticality, InputError, Lba, Nanos, Sectors, suggest};
-use iopilot_trace::{Dependencies, Format, InferOptions, ReadOptions, TraceReader, TraceRecord, infer};
+use iopilot_trace::{Dependencies, Format, InferOptions, ReadOptions, Stall, TraceReader, TraceRecord, infer};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::str::FromStr;
@@ -82,6 +86,7 @@ pub struct TraceWorkload {
     /// No slice: making one would copy them.
     records: Arc<Vec<ReplayRecord>>,
     dependencies: Option<Arc<Dependencies>>,
+    recording: Recording,
     notes: Vec<String>,
 }
 
@@ -142,8 +147,24 @@ impl TraceWorkload {
             notes.push(format!("{late} records stood late in the trace and were put in order"));
         }
         let mut dependencies = None;
+        let mut recording = Recording { system: reader.recorded_system().cloned(), observed: None };
         if keep_full {
+            let lost = recording::complete(&mut full);
+            if lost > 0 {
+                notes.push(format!(
+                    "the completion of {lost} of the requests that processes wait for is not in the trace: a likely one was taken"
+                ));
+            }
             let inferred = infer(&full, &InferOptions { in_flight: options.window, ..InferOptions::default() });
+            let inferred = inferred.map(|mut found| {
+                let stalls = found.remove_stalls(&full);
+                recording.observed = Observed::of(&full, Some(&found), &stalls);
+                notes.extend(stalls_note(&stalls));
+                found
+            });
+            if inferred.is_err() {
+                recording.observed = Observed::of(&full, None, &[]);
+            }
             // In place: the two lists of a long trace are never held at once.
             records = full.into_iter().map(|r| ReplayRecord::from(&r)).collect();
             match inferred {
@@ -185,8 +206,22 @@ impl TraceWorkload {
             time_scale: options.time_scale,
             records: Arc::new(records),
             dependencies: dependencies.filter(|_| mode == ReplayMode::Dependent),
+            recording,
             notes,
         })
+    }
+
+    /// The same trace with think times drawn anew ([`Dependencies::redrawn`]); a pure function of `seed`. `None` where it is
+    /// not replayed by its dependencies, so that there is nothing to draw.
+    #[must_use]
+    pub fn redrawn(&self, seed: u64) -> Option<Self> {
+        let dependencies = self.dependencies.as_ref()?.redrawn(seed);
+        Some(Self { dependencies: Some(Arc::new(dependencies)), ..self.clone() })
+    }
+
+    /// What it shows of its own recording.
+    pub fn recording(&self) -> &Recording {
+        &self.recording
     }
 
     /// How many requests it has.
@@ -234,6 +269,18 @@ impl TraceWorkload {
             _ => AnySource::Open(Open::new(&self.records[..])),
         }
     }
+}
+
+/// What a user should know of the stalls that were taken out of think times.
+fn stalls_note(stalls: &[Stall]) -> Option<String> {
+    let longest = stalls.iter().max_by_key(|stall| stall.duration)?;
+    let (ms, at) = (longest.duration.as_secs_f64() * 1e3, longest.end.as_secs_f64());
+    let many = if stalls.len() == 1 { "a stall".to_owned() } else { format!("{} stalls", stalls.len()) };
+    Some(format!(
+        "{many} of the machine left out of think times: the longest, of {ms:.0} ms, ends at {at:.2} s, where {} processes go on \
+         together",
+        longest.processes
+    ))
 }
 
 /// Whether most of `records` have completion times and processes.

@@ -2,7 +2,7 @@
 
 use crate::fio::{FioJobs, FioSource};
 use crate::ganger::{GangerSource, GangerSpec};
-use crate::trace::{TraceOptions, TraceWorkload};
+use crate::trace::{Recording, TraceOptions, TraceWorkload};
 use crate::{AnySource, WorkloadError};
 use iopilot_block::InputError;
 use iopilot_trace::Format;
@@ -120,6 +120,24 @@ impl Workload {
             Self::Trace(trace) => trace.notes(),
             Self::Fio { jobs, .. } => jobs.notes(),
             Self::Ganger { .. } => &[],
+        }
+    }
+
+    /// Whether this and `other` can be recordings of one load: both are traces replayed in the same mode, or synthetic loads of
+    /// the same kind.
+    pub fn is_like(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Trace(a), Self::Trace(b)) => a.mode() == b.mode(),
+            (Self::Fio { .. }, Self::Fio { .. }) | (Self::Ganger { .. }, Self::Ganger { .. }) => true,
+            _ => false,
+        }
+    }
+
+    /// What it shows of its own recording, where it is a recorded trace.
+    pub fn recording(&self) -> Option<&Recording> {
+        match self {
+            Self::Trace(trace) => Some(trace.recording()),
+            _ => None,
         }
     }
 

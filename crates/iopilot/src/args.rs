@@ -98,6 +98,7 @@ pub(crate) enum Command {
 const COMPARE_EXAMPLES: &str = "Examples:
   iopilot compare trace.parquet --disk hd-250-32
   iopilot compare load.fio --disk wd1200bb --scheduler deadline,bfq:low_latency=0,mq-deadline:fifo_batch=4
+  iopilot compare monday.parquet tuesday.parquet --disk hd-250-32 --scheduler none,mq-deadline,kyber,bfq
   iopilot compare trace.blkparse --disk hd-500-16 --report report.html --json > report.json";
 
 const SIMULATE_EXAMPLES: &str = "Examples:
@@ -118,9 +119,10 @@ pub(crate) struct Demo {
 /// `iopilot compare`
 #[derive(Debug, Args)]
 pub(crate) struct Compare {
-    /// A trace in any known format, a fio job file (.fio) or a description of synthetic load (.toml).
-    #[arg(value_hint = ValueHint::FilePath)]
-    pub(crate) workload: PathBuf,
+    /// A trace in any known format, a fio job file (.fio) or a description of synthetic load (.toml). Several recordings of
+    /// one load are one comparison: their results are put together, and their differences are part of the spread.
+    #[arg(required = true, value_hint = ValueHint::FilePath)]
+    pub(crate) workload: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) machine: MachineArgs,
     /// Schedulers, separated by commas, each with the tunables to set: `bfq:low_latency=0:slice_idle=4`. `all` is every
@@ -129,6 +131,10 @@ pub(crate) struct Compare {
     pub(crate) scheduler: Vec<String>,
     #[command(flatten)]
     pub(crate) replay: Replay,
+    /// How often each scheduler is run, each time with other think times or another seed: the spread of the runs says how sure
+    /// the result is. Default: 5 for a trace with processes, 3 for synthetic load, 1 for others.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) replays: Option<u32>,
     /// The order of the table; JSON is always in the order asked for.
     #[arg(long, value_enum, default_value_t = Sort::Best)]
     pub(crate) sort: Sort,
@@ -197,6 +203,10 @@ pub(crate) struct Replay {
     /// Stretch arrival times (open) or think times (dependent) by this factor; below 1 is a heavier load.
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, allow_negative_numbers = true)]
     pub(crate) time_scale: f64,
+    /// Where the block layer's settings come from that the machine file does not set: a recording of `iopilot trace record`
+    /// carries those of its machine.
+    #[arg(long, value_enum, default_value_t = Settings::Recorded)]
+    pub(crate) settings: Settings,
     /// The random seed of synthetic workloads and of the host.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
@@ -240,6 +250,15 @@ pub(crate) enum Mode {
     Closed,
     /// Processes wait for their requests and think, as the trace shows they did.
     Dependent,
+}
+
+/// Where the block layer's settings come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Settings {
+    /// From the recording, where it carries them; else the kernel's defaults.
+    Recorded,
+    /// The kernel's defaults.
+    Default,
 }
 
 /// Requests past the end of the disk.

@@ -48,8 +48,10 @@ pub(crate) fn sample_comparison(count: usize) -> Comparison {
             measure: "response_ms.mean".into(),
             better_than_second_percent: 6.3,
             better_than_worst_percent: 71.0,
+            equals: vec![best.scheduler.clone()],
             text: format!("{} is best: mean response 71 % below the worst.", best.scheduler),
         },
+        self_replays: Vec::new(),
         runs,
     }
 }
@@ -96,6 +98,9 @@ fn run(index: usize) -> RunReport {
         write_response_ms: distribution,
         critical_requests: 3000,
         critical_response_ms: distribution,
+        waiting_s: 3.0 * distribution.mean,
+        wait_ms_mean: distribution.mean,
+        process_wait_ms: distribution.mean,
         service_ms: distribution,
         merged: 100 * index as u64,
         dispatched: 4000 - 100 * index as u64,
@@ -111,8 +116,10 @@ fn run(index: usize) -> RunReport {
                 bytes: 65_536_000,
                 active_s: elapsed_s,
                 response_mean_ms: distribution.mean,
+                waiting_s: None,
             })
             .collect(),
+        spread: None,
         series: Series { response, interval_s: 0.5, bytes, queue_length, seeks },
         device: None,
         log: None,

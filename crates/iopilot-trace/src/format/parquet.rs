@@ -21,6 +21,7 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
 const VERSION_KEY: &str = "iopilot.trace.version";
 const PROCESSES_KEY: &str = "iopilot.trace.processes";
 const DEVICES_KEY: &str = "iopilot.trace.devices";
+const SYSTEM_KEY: &str = "iopilot.trace.system";
 
 /// The only version so far. Columns may be added without a new one.
 const VERSION: &str = "1";

@@ -15,6 +15,8 @@ bitflags! {
         const WAITS = 1 << 1;
         /// Requests of other processes wait for it.
         const AWAITED = 1 << 2;
+        /// Its process had waited since its request before it.
+        const WOKEN = 1 << 3;
     }
 }
 
@@ -30,6 +32,8 @@ pub struct Dependencies {
     pub(super) outstanding_limit: Vec<u32>,
     pub(super) think: Vec<Nanos>,
     pub(super) marks: Vec<Marks>,
+    /// How long each process waited in the recording.
+    pub(super) waited: Vec<Nanos>,
     /// (request, what it waits for), sorted.
     waits: Vec<(u32, u32)>,
     /// (request, what waits for it), sorted.
@@ -45,6 +49,7 @@ impl Dependencies {
         let mut awaited: Vec<(u32, u32)> = cross_process.iter().map(|&(request, on)| (on, request)).collect();
         awaited.sort_unstable();
         Self {
+            waited: vec![Nanos::ZERO; processes.list.len()],
             ids: processes.list.iter().map(|p| p.id.unwrap_or_default()).collect(),
             of_request: processes.of_request,
             order: processes.order,
@@ -95,6 +100,11 @@ impl Dependencies {
     /// The time from `request`'s eligibility to its arrival.
     pub fn think(&self, request: u32) -> Nanos {
         self.think[request as usize]
+    }
+
+    /// How long the process numbered `process` waited in the recording: for its own requests, and for tags.
+    pub fn recorded_waiting(&self, process: u32) -> Nanos {
+        self.waited[process as usize]
     }
 
     /// Whether the issuing process waits for `request` (and was seen to: its completion is in the trace).

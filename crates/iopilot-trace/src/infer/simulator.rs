@@ -15,6 +15,21 @@ struct Process {
     outstanding_blocking: u32,
     /// Its requests that were refused admission.
     refused: u32,
+    /// When its last request arrived; `None` before its first.
+    arrived: Option<Nanos>,
+    /// Whether it waits since then: for its own requests, or to be admitted.
+    waits: bool,
+    /// How long it has waited before.
+    waited: Nanos,
+}
+
+impl Process {
+    /// It can go on, as far as its own requests are concerned.
+    fn go_on(&mut self, now: Nanos) {
+        if std::mem::take(&mut self.waits) {
+            self.waited += self.arrived.map_or(Nanos::ZERO, |since| now.since(since));
+        }
+    }
 }
 
 /// The request arrival simulator (GF 4.3.3, 4.3.4): says when each request of a trace arrives, given when the ones before
@@ -49,7 +64,15 @@ impl<D: Borrow<Dependencies>> ArrivalSimulator<D> {
     pub fn with_think_scale(deps: D, scale: f64) -> Self {
         let d: &Dependencies = deps.borrow();
         let processes = (0..d.processes())
-            .map(|p| Process { next: d.begin[p], outstanding: 0, outstanding_blocking: 0, refused: 0 })
+            .map(|p| Process {
+                next: d.begin[p],
+                outstanding: 0,
+                outstanding_blocking: 0,
+                refused: 0,
+                arrived: None,
+                waits: false,
+                waited: Nanos::ZERO,
+            })
             .collect::<Vec<_>>();
         let mut unmet = vec![0; d.cross_process_count()];
         for request in (0..d.len() as u32).filter(|&r| d.marks[r as usize].contains(Marks::WAITS)) {
@@ -80,6 +103,7 @@ impl<D: Borrow<Dependencies>> ArrivalSimulator<D> {
         process.next += 1;
         process.outstanding += 1;
         process.outstanding_blocking += u32::from(blocking);
+        (process.arrived, process.waits) = (Some(now), true);
         self.consider(p, now);
         Some(request)
     }
@@ -121,6 +145,7 @@ impl<D: Borrow<Dependencies>> ArrivalSimulator<D> {
     pub fn blocked(&mut self, request: u32) {
         let p = self.deps.borrow().process_index(request);
         self.processes[p as usize].refused += 1;
+        self.processes[p as usize].waits = true;
         self.due.remove(p);
     }
 
@@ -137,6 +162,12 @@ impl<D: Borrow<Dependencies>> ArrivalSimulator<D> {
         self.not_completed == 0
     }
 
+    /// How long the process numbered `process` has waited so far: for its own requests, and to be admitted. What it waits for
+    /// others is not counted, as they are. Where it waits now, the time since its last request is not counted yet.
+    pub fn waited(&self, process: u32) -> Nanos {
+        self.processes[process as usize].waited
+    }
+
     /// The dependencies that are played back.
     pub fn dependencies(&self) -> &Dependencies {
         self.deps.borrow()
@@ -145,15 +176,23 @@ impl<D: Borrow<Dependencies>> ArrivalSimulator<D> {
     /// Starts the think time of `p`'s next request if it has become eligible now.
     fn consider(&mut self, p: u32, now: Nanos) {
         let d: &Dependencies = self.deps.borrow();
-        let process = &self.processes[p as usize];
-        if process.refused > 0 || process.next == d.begin[p as usize + 1] || self.due.contains(p) {
+        let process = &mut self.processes[p as usize];
+        if process.refused > 0 || self.due.contains(p) {
             return;
         }
-        let request = d.order[process.next as usize];
+        let Some(&request) = d.order[..d.begin[p as usize + 1] as usize].get(process.next as usize) else {
+            // Its end: it waits until all that it waits for is complete.
+            if process.outstanding_blocking == 0 {
+                process.go_on(now);
+            }
+            return;
+        };
+        if process.outstanding_blocking > d.outstanding_limit(request) {
+            return;
+        }
+        process.go_on(now);
         let waits = d.marks[request as usize].contains(Marks::WAITS);
-        if process.outstanding_blocking > d.outstanding_limit(request)
-            || (waits && self.unmet[d.wait_index(request)] > 0)
-        {
+        if waits && self.unmet[d.wait_index(request)] > 0 {
             return;
         }
         let think = d.think(request);

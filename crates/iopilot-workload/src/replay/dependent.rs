@@ -90,4 +90,10 @@ impl<R: Borrow<[ReplayRecord]>, D: Borrow<Dependencies>> Source for Dependent<R,
     fn thinks_from_block_layer(&self) -> bool {
         true
     }
+
+    fn waiting(&self) -> Option<Vec<(ProcessId, Nanos)>> {
+        let deps = self.simulator.dependencies();
+        let of = |p: u32| (deps.process(deps.requests_of(p)[0]), self.simulator.waited(p));
+        Some((0..deps.processes() as u32).map(of).collect())
+    }
 }

@@ -79,7 +79,8 @@ pub(crate) struct Record {
     /// Stop after so many seconds; a command still running is then sent SIGTERM.
     #[arg(long, short = 't', value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) duration: Option<u64>,
-    /// How: with programs in the kernel (ebpf), with its trace events (tracefs), or whichever of them is possible.
+    /// How: with the kernel's trace events (tracefs), with programs in the kernel (ebpf), or with the first of the two that is
+    /// possible. Programs cost less, and may miss completions.
     #[arg(long, value_name = "BACKEND", default_value = "auto", value_parser = ["auto", "ebpf", "tracefs"])]
     pub(crate) backend: String,
     /// The kernel's buffer for each CPU, in KiB: more loses fewer events under heavy load.

@@ -61,7 +61,7 @@ fn of_current_kernel(comparison: &Comparison) -> String {
         ranked.filter(|run| SchedulerInfo::of(&run.scheduler).is_some_and(|s| s.lineage == Lineage::Linux6));
     match (current.next(), current.next()) {
         (Some(best), Some(next)) => {
-            let wait = |run: &RunReport| run.critical_response_ms.mean;
+            let wait = |run: &RunReport| run.wait_ms_mean;
             let (name, second) = (&best.scheduler, &next.scheduler);
             format!(
                 "Of those in a current kernel {name} is best: processes wait {:.1} ms, {:.1} ms under {second}.\n",

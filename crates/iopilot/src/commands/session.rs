@@ -5,9 +5,9 @@ use crate::args::{self, MachineArgs, Mode, Replay};
 use crate::progress::with_progress_bar;
 use crate::report;
 use iopilot_block::InputError;
-use iopilot_device::{Device, DeviceError, DiskSpec};
+use iopilot_device::{DeviceError, DiskSpec};
 use iopilot_sched::SchedulerSpec;
-use iopilot_sim::{Comparison, LogSink, Machine, Progress, RunOptions, SimError, compare, simulate_logged};
+use iopilot_sim::{Comparison, LogSink, Machine, Progress, RunOptions, SimError, compare, replays_of, simulate_logged};
 use iopilot_trace::Destination;
 use iopilot_workload::replay::ReplayMode;
 use iopilot_workload::{Fit, TraceOptions, Workload, WorkloadOptions};
@@ -50,7 +50,13 @@ pub(super) fn schedulers(lists: &[String]) -> Result<Vec<SchedulerSpec>, InputEr
 
 /// The workload in `path`, read as the options say, for the machine's disk.
 pub(super) fn workload(path: &Path, args: &Replay, machine: &Machine) -> Result<Workload, SimError> {
-    Ok(Workload::load(path, &options(args), machine.device().capacity())?)
+    Ok(Workload::load(path, &options(args), machine.capacity())?)
+}
+
+/// Takes the block layer's settings from the first of `workloads`, unless the options say otherwise. What was taken.
+pub(super) fn take_settings(machine: &mut Machine, workloads: &[Workload], args: &Replay) -> Option<String> {
+    let recording = workloads.first()?.recording().filter(|_| args.settings == args::Settings::Recorded)?;
+    machine.take_settings(recording)
 }
 
 fn options(args: &Replay) -> WorkloadOptions {
@@ -74,6 +80,23 @@ fn options(args: &Replay) -> WorkloadOptions {
         time_scale: args.time_scale,
     };
     WorkloadOptions { format: args.format.clone(), trace }
+}
+
+/// Runs the workloads, recordings of one load, under each scheduler, each `replays` times, with a progress bar.
+pub(super) fn predict(
+    machine: &Machine,
+    workloads: &[Workload],
+    schedulers: &[SchedulerSpec],
+    replays: Option<u32>,
+    options: &RunOptions,
+    context: &Context,
+) -> Result<Comparison, SimError> {
+    let requests = workloads.iter().map(Workload::requests).sum::<Option<u64>>();
+    let runs = replays_of(workloads, replays) / workloads.len() as u64 * schedulers.len() as u64;
+    let total = requests.map(|n| n * (runs + 1));
+    with_progress_bar(context.quiet, total, |progress| {
+        iopilot_sim::predict(machine, workloads, schedulers, replays, options, progress)
+    })
 }
 
 /// Runs the workload under each scheduler, with a progress bar.

@@ -20,10 +20,11 @@ pub(crate) fn run(args: &Simulate, context: &Context) -> anyhow::Result<String> 
         Some(path) => Some((path, super::trace::format_to_write(path, None)?)),
         None => None,
     };
-    let machine = session::machine(&args.machine, context)?;
+    let mut machine = session::machine(&args.machine, context)?;
     let workload = session::workload(&args.workload, &args.replay, &machine)?;
+    let settings = session::take_settings(&mut machine, std::slice::from_ref(&workload), &args.replay);
     let options = RunOptions { seed: args.replay.seed, log: false };
-    let comparison = match out {
+    let mut comparison = match out {
         Some((path, format)) => {
             let mut writer = TraceWriter::create(path, format)?;
             let mut write = |request: &TraceRecord| writer.write(request);
@@ -34,6 +35,7 @@ pub(crate) fn run(args: &Simulate, context: &Context) -> anyhow::Result<String> 
         }
         None => session::run(&machine, &workload, &schedulers, &options, context)?,
     };
+    comparison.workload.notes.extend(settings);
     session::write_report(args.output.report.as_ref(), &comparison, context)?;
     if args.output.json {
         return render::json(&comparison);

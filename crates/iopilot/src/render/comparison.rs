@@ -1,6 +1,6 @@
 //! The table of a comparison.
 
-use super::{COLUMNS, Column, measure, notes, ranking};
+use super::{COLUMNS, Column, columns, measure, notes, ranking, self_replays};
 use iopilot_render::{Alignment, Terminal, fit, pad, wrap};
 use iopilot_sim::Comparison;
 use std::fmt::Write;
@@ -15,8 +15,7 @@ pub(crate) fn comparison(comparison: &Comparison, best_first: bool, terminal: Te
         |i: usize| format!("{} {}", if several && Some(i) == best { '*' } else { ' ' }, comparison.runs[i].scheduler);
     let longest = order.iter().map(|&i| name(i).chars().count()).max().unwrap_or(0).max("  scheduler".len());
 
-    let columns: Vec<(&Column, Vec<String>, usize)> = COLUMNS
-        .iter()
+    let columns: Vec<(&Column, Vec<String>, usize)> = columns(comparison)
         .map(|c| {
             let cells: Vec<String> = order.iter().map(|&i| (c.format)((c.value)(&comparison.runs[i]))).collect();
             let alone = !c.group.is_empty() && COLUMNS.iter().filter(|d| d.group == c.group).count() == 1;
@@ -29,7 +28,7 @@ pub(crate) fn comparison(comparison: &Comparison, best_first: bool, terminal: Te
     let taken: usize = shown.iter().map(|c| c.2 + 2).sum();
     let name_width = longest.min(terminal.width.saturating_sub(taken).max(12));
 
-    let mut out = String::new();
+    let mut out = self_replays(comparison, terminal);
     let _ = writeln!(out, "{}", terminal.faint(&groups(&shown, name_width)));
     let titles: String = shown.iter().map(|(c, _, w)| format!("  {}", pad(c.title, *w, Alignment::Right))).collect();
     let _ = writeln!(out, "{}", terminal.bold(&format!("{}{titles}", pad("  scheduler", name_width, Alignment::Left))));
@@ -99,7 +98,7 @@ mod tests {
     fn everything_fits_in_120_columns() {
         let lines = lines(120, true);
         assert!(lines.iter().all(|l| l.chars().count() <= 120), "{lines:#?}");
-        for c in COLUMNS {
+        for c in columns(&sample_comparison(17)) {
             assert!(lines[1].split_whitespace().any(|w| w == c.title), "{} is missing: {}", c.title, lines[1]);
         }
         assert!(lines[0].contains("response ms"));

@@ -4,12 +4,14 @@ mod columns;
 mod comparison;
 mod details;
 mod json;
+mod self_replay;
 
 pub(crate) use columns::{Better, COLUMNS, Column};
 pub(crate) use comparison::comparison;
 pub(crate) use details::details;
 pub(crate) use iopilot_render::{Alignment, Table, Terminal, number, wrap};
 pub(crate) use json::json;
+pub(crate) use self_replay::self_replays;
 
 use iopilot_sim::Comparison;
 
@@ -19,7 +21,12 @@ pub(crate) fn measure(comparison: &Comparison) -> &'static Column {
     column(&comparison.verdict.measure).unwrap_or(column("response_ms.mean").expect("it is a column"))
 }
 
-/// The runs from best to worst by the verdict's measure; equal ones in the order asked for, as the verdict does.
+/// The columns that have a value in some run.
+pub(crate) fn columns(comparison: &Comparison) -> impl Iterator<Item = &'static Column> {
+    COLUMNS.iter().filter(|column| comparison.runs.iter().any(|run| !(column.value)(run).is_nan()))
+}
+
+/// The verdict's best, then the others from best to worst by the verdict's measure; equal ones in the order asked for.
 pub(crate) fn ranking(comparison: &Comparison) -> Vec<usize> {
     let column = measure(comparison);
     let value = |i: usize| (column.value)(&comparison.runs[i]);
@@ -28,6 +35,10 @@ pub(crate) fn ranking(comparison: &Comparison) -> Vec<usize> {
         Better::More => value(b).total_cmp(&value(a)),
         _ => value(a).total_cmp(&value(b)),
     });
+    // It may be another one of those that are equal by the measure.
+    if let Some(at) = order.iter().position(|&i| comparison.runs[i].scheduler == comparison.verdict.best) {
+        order[..=at].rotate_right(1);
+    }
     order
 }
 

@@ -2,7 +2,8 @@
 
 use super::emphasis::{self, Emphasis};
 use super::{lines, seeks};
-use crate::render::{Better, COLUMNS, Column, ranking};
+use crate::render::{Better, Column, columns, ranking};
+use iopilot_render::Terminal;
 use iopilot_render::number::{bytes, percent, plain};
 use iopilot_render::svg::escape;
 use iopilot_sim::{Comparison, RunReport};
@@ -36,7 +37,7 @@ pub(super) fn page_of(kind: &str, comparison: &Comparison, first: &str, command:
     if comparison.runs.len() > 1 {
         let _ = write!(out, "<p class=\"verdict\">{}</p>", escape(&comparison.verdict.text));
     }
-    let _ = writeln!(out, "</header>\n{}{}", facts(comparison), notes(comparison));
+    let _ = writeln!(out, "</header>\n{}{}{}", self_replays(comparison), facts(comparison), notes(comparison));
     out.push_str(first);
     let _ = writeln!(out, "<section><h2>All numbers</h2>{}</section>", table(comparison, &emphasis));
     let _ = writeln!(out, "{}", chips(comparison, &emphasis));
@@ -103,6 +104,14 @@ fn facts(comparison: &Comparison) -> String {
     out + "</dl>"
 }
 
+/// What the model makes of the recordings under their own schedulers.
+fn self_replays(comparison: &Comparison) -> String {
+    let terminal = Terminal { width: usize::MAX, colour: false };
+    let text = crate::render::self_replays(comparison, terminal);
+    let lines = text.lines().filter(|line| !line.is_empty());
+    lines.map(|line| format!("<p class=\"self-replay\">{}</p>", escape(line))).collect()
+}
+
 fn notes(comparison: &Comparison) -> String {
     if comparison.workload.notes.is_empty() {
         return String::new();
@@ -131,7 +140,7 @@ fn chips(comparison: &Comparison, emphasis: &[Emphasis]) -> String {
 fn table(comparison: &Comparison, emphasis: &[Emphasis]) -> String {
     let mut out =
         String::from("<div class=\"scroll\"><table class=\"sortable\"><thead><tr><th scope=\"col\">scheduler</th>");
-    for c in COLUMNS {
+    for c in columns(comparison) {
         let title =
             if c.group.is_empty() { c.title.to_owned() } else { format!("<small>{}</small> {}", c.group, c.title) };
         let _ = write!(out, "<th scope=\"col\" title=\"{}\">{title}</th>", escape(c.help));
@@ -142,7 +151,7 @@ fn table(comparison: &Comparison, emphasis: &[Emphasis]) -> String {
         let role = emphasis[i].role.map_or(String::new(), |r| format!(" <em>{r}</em>"));
         let name = escape(&run.scheduler);
         let _ = write!(out, "<tr {}><th scope=\"row\">{name}{role}</th>", lines::identity("row", i, &emphasis[i]));
-        for c in COLUMNS {
+        for c in columns(comparison) {
             let value = (c.value)(run);
             let class = if is_best(comparison, c, value) { " class=\"best\"" } else { "" };
             let _ = write!(out, "<td{class} data-v=\"{value}\">{}</td>", (c.format)(value));

@@ -56,7 +56,7 @@ fn value(comparison: &Comparison, run: &RunReport) -> String {
     let column = measure(comparison);
     let unit = match column.key {
         "response_ms.mean" => "ms mean",
-        "critical_response_ms.mean" => "ms waited",
+        "wait_ms_mean" => "ms waited",
         _ => column.title,
     };
     format!("{} {unit}", (column.format)((column.value)(run)))

@@ -118,7 +118,7 @@ fn records_what_a_command_does_and_leaves_nothing() {
         let out = without_bpf("auto");
         let told = String::from_utf8(out.stderr).unwrap();
         assert_eq!(out.status.code(), Some(0), "{told}");
-        assert!(told.contains("no BPF: ") && told.contains("; tracefs is used"), "{told}");
+        assert!(!told.contains("BPF"), "trace events need none: {told}");
         let stat: Value = serde_json::from_str(&s.ok("trace stat denied.parquet --json")).unwrap();
         assert!(stat["reads"].as_u64().unwrap() >= 5, "{stat}");
         fs::remove_file(s.path().join("denied.parquet")).unwrap();

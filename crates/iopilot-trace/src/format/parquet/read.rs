@@ -2,7 +2,7 @@
 //! optional may be missing, others may be added, and integers may have 32 or 64 bits, so that files which another tool
 //! has rewritten can be read.
 
-use super::{DEVICES_KEY, PROCESSES_KEY, VERSION, VERSION_KEY};
+use super::{DEVICES_KEY, PROCESSES_KEY, SYSTEM_KEY, VERSION, VERSION_KEY};
 use crate::fields::extent;
 use crate::format::spec::Input;
 use crate::metadata::{Names, TraceMetadata};
@@ -348,6 +348,10 @@ fn names(name: &str, file: &dyn FileReader) -> Result<Names, TraceError> {
                     serde_json::from_str(value).map_err(|_| bad("a JSON object of names by process id"))?;
             }
             DEVICES_KEY => names.devices = serde_json::from_str(value).map_err(|_| bad("a JSON array of names"))?,
+            SYSTEM_KEY => {
+                let system = serde_json::from_str(value).map_err(|_| bad("a JSON object that describes a system"))?;
+                names.system = Some(system);
+            }
             _ => {}
         }
     }

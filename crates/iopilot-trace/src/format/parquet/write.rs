@@ -1,6 +1,6 @@
 //! Writing Parquet through the column API, one row group at a time.
 
-use super::{DEVICES_KEY, PROCESSES_KEY, VERSION, VERSION_KEY};
+use super::{DEVICES_KEY, PROCESSES_KEY, SYSTEM_KEY, VERSION, VERSION_KEY};
 use crate::metadata::Names;
 use crate::writer::RecordWriter;
 use crate::{TraceError, TraceRecord};
@@ -72,11 +72,14 @@ impl Writer {
     fn close(mut self, names: &Names) -> Result<BufWriter<File>> {
         self.flush()?;
         let json = |value: serde_json::Result<String>| value.map_err(|e| ParquetError::General(e.to_string()));
-        let entries = [
+        let mut entries = vec![
             (VERSION_KEY, VERSION.to_owned()),
             (PROCESSES_KEY, json(serde_json::to_string(&names.processes))?),
             (DEVICES_KEY, json(serde_json::to_string(&names.devices))?),
         ];
+        if let Some(system) = &names.system {
+            entries.push((SYSTEM_KEY, json(serde_json::to_string(system))?));
+        }
         for (key, value) in entries {
             self.file.append_key_value_metadata(KeyValue::new(key.to_owned(), value));
         }

@@ -22,6 +22,9 @@ pub(super) fn run(args: &Convert, context: &Context) -> anyhow::Result<String> {
         writer.set_device_names(reader.device_names());
     }
     writer.set_process_names(reader.process_names());
+    if let Some(system) = reader.recorded_system() {
+        writer.set_recorded_system(system);
+    }
     let (written, skipped) = (writer.written(), writer.skipped());
     writer.finish()?;
     tell_notes(&reader, written + skipped, context);

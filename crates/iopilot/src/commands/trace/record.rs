@@ -37,6 +37,7 @@ pub(super) fn run(args: &Record, context: &Context) -> anyhow::Result<String> {
         context.note(note);
     }
     writer.set_process_names(&summary.process_names);
+    writer.set_recorded_system(&summary.system);
     writer.finish()?;
     let seconds = summary.elapsed.as_secs_f64();
     context.note(format_args!("{} requests in {seconds:.1} s written to {}", summary.requests, args.output.display()));

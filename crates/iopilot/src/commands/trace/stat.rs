@@ -6,7 +6,8 @@ use crate::commands::Context;
 use crate::render::{self, Alignment, Table};
 use iopilot_render::Terminal;
 use iopilot_render::number::{bytes, percent, plain, short_count};
-use iopilot_trace::{Counts, Format, Spread, TraceReader, TraceStats, TraceSummary};
+use iopilot_trace::{Counts, Format, RecordedSystem, Spread, TraceReader, TraceStats, TraceSummary};
+use serde::Serialize;
 use std::fmt::Write;
 
 /// Rows of the tables of processes and devices; `--json` has all.
@@ -23,17 +24,42 @@ pub(super) fn run(args: &Stat, context: &Context) -> anyhow::Result<String> {
     let summary = stats.summary(reader.process_names(), reader.device_names());
     tell_notes(&reader, summary.counts.requests, context);
     if args.json {
-        return render::json(&summary);
+        return render::json(&Described { summary: &summary, recorded_system: reader.recorded_system() });
     }
-    Ok(text(&summary, reader.format(), context.terminal))
+    Ok(text(&summary, reader.format(), reader.recorded_system(), context.terminal))
 }
 
-fn text(s: &TraceSummary, format: Format, terminal: Terminal) -> String {
+/// A trace's statistics and where it was recorded.
+#[derive(Serialize)]
+struct Described<'a> {
+    #[serde(flatten)]
+    summary: &'a TraceSummary,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recorded_system: Option<&'a RecordedSystem>,
+}
+
+/// Where a trace was recorded, in a line.
+fn recorded_on(system: &RecordedSystem) -> String {
+    let model = system.model.as_ref().map_or(String::new(), |model| format!(" ({model})"));
+    let mut facts = vec![format!("Linux {}", system.kernel), system.scheduler.clone()];
+    facts.extend(system.queue.get("nr_requests").map(|n| format!("nr_requests {n}")));
+    facts.extend(system.queue_depth.map(|depth| format!("queue depth {depth}")));
+    facts.push(format!("{} CPUs", system.cpus));
+    facts.extend(system.file_systems.iter().cloned());
+    facts.extend((system.lost_events > 0).then(|| format!("{} events lost", system.lost_events)));
+    facts.extend((system.incomplete > 0).then(|| format!("{} requests without a completion", system.incomplete)));
+    format!("{}{model}: {}", system.device, facts.join(", "))
+}
+
+fn text(s: &TraceSummary, format: Format, system: Option<&RecordedSystem>, terminal: Terminal) -> String {
     let mut out = String::new();
     let mut fact = |name: &str, value: String| {
         let _ = writeln!(out, "{name:<14}{value}");
     };
     fact("format", format.to_string());
+    if let Some(system) = system {
+        fact("recorded on", recorded_on(system));
+    }
     let c = &s.counts;
     let others = format!("{} flushes, {} discards", c.flushes, c.discards);
     fact("requests", format!("{} ({} reads, {} writes, {others})", c.requests, c.reads, c.writes));

@@ -1,0 +1,107 @@
+//! [`predict`]: a load under several schedulers, each replayed several times, so that it is known how sure the result is.
+
+use crate::compare::{RunOptions, simulate};
+use crate::error::SimError;
+use crate::machine::Machine;
+use crate::report::{Comparison, RunReport, Verdict};
+use crate::run::Progress;
+use crate::self_replay::SelfReplay;
+use crate::spread::Spread;
+use crate::verdict::Measure;
+use iopilot_sched::SchedulerSpec;
+use iopilot_workload::Workload;
+use rayon::prelude::*;
+
+/// Replays of a trace by its dependencies, where the user does not say how many: as recorded, and with think times drawn four
+/// times.
+const TRACE_REPLAYS: u32 = 5;
+/// Runs of a synthetic load, each with a seed of its own.
+const SYNTHETIC_RUNS: u32 = 3;
+
+/// One replay of a load.
+#[derive(Clone, Debug)]
+struct Replay {
+    workload: Workload,
+    options: RunOptions,
+}
+
+/// The replays of `workloads`: recordings of one load. `replays` is how many of each; by default five of a trace that is
+/// replayed by its dependencies, and three of synthetic load. What has nothing to draw is run once.
+fn replays(workloads: &[Workload], replays: Option<u32>, options: &RunOptions) -> Vec<Replay> {
+    let mut all = Vec::new();
+    for workload in workloads {
+        let usual = if matches!(workload, Workload::Trace(_)) { TRACE_REPLAYS } else { SYNTHETIC_RUNS };
+        for n in 0..replays.unwrap_or(usual).max(1) {
+            let seed = options.seed.wrapping_add(u64::from(n));
+            let drawn = match workload {
+                _ if n == 0 => Some(workload.clone()),
+                Workload::Trace(trace) => trace.redrawn(seed).map(Workload::Trace),
+                Workload::Fio { .. } | Workload::Ganger { .. } => Some(workload.clone()),
+            };
+            let options = RunOptions { seed, ..options.clone() };
+            all.extend(drawn.map(|workload| Replay { workload, options }));
+        }
+    }
+    all
+}
+
+/// How many runs [`predict`] makes of each scheduler, for progress.
+pub fn replays_of(workloads: &[Workload], of_each: Option<u32>) -> u64 {
+    replays(workloads, of_each, &RunOptions::default()).len() as u64
+}
+
+/// Runs `workloads`, one load recorded one or more times, on `machine` under each of `schedulers`, and each of them `of_each`
+/// times with think times or seeds drawn anew. Of each scheduler the middle run by the verdict's measure is reported, with the
+/// spread of all. In parallel on rayon's threads; the result does not depend on their number.
+///
+/// # Errors
+/// As [`simulate`]; the first of them in the order of `schedulers`.
+///
+/// # Panics
+/// Without a workload.
+pub fn predict(
+    machine: &Machine,
+    workloads: &[Workload],
+    schedulers: &[SchedulerSpec],
+    of_each: Option<u32>,
+    options: &RunOptions,
+    progress: &Progress,
+) -> Result<Comparison, SimError> {
+    let first = workloads.first().expect("at least one workload");
+    let measure = Measure::of(first);
+    let replays = replays(workloads, of_each, options);
+    let all: Vec<(&SchedulerSpec, &Replay)> =
+        schedulers.iter().flat_map(|scheduler| replays.iter().map(move |replay| (scheduler, replay))).collect();
+    let runs: Vec<Result<RunReport, SimError>> = all
+        .into_par_iter()
+        .map(|(scheduler, replay)| simulate(machine, &replay.workload, scheduler, &replay.options, progress))
+        .collect();
+    let mut runs = runs.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter();
+    let middle_of = |_: &SchedulerSpec| middle(runs.by_ref().take(replays.len()).collect(), measure);
+    let runs: Vec<RunReport> = schedulers.iter().filter_map(middle_of).collect();
+    let self_replays: Vec<Option<Result<SelfReplay, SimError>>> =
+        workloads.par_iter().map(|workload| SelfReplay::of(machine, workload, options, progress)).collect();
+    let self_replays = self_replays.into_iter().flatten().collect::<Result<Vec<_>, _>>()?;
+    let verdict = Verdict::of(&runs, measure);
+    let mut workload = first.summary(options.seed);
+    for (other, number) in workloads.iter().zip(1..).skip(1) {
+        let more = other.summary(options.seed);
+        workload.name += &format!(", {}", more.name);
+        workload.notes.extend(more.notes.into_iter().map(|note| format!("recording {number}: {note}")));
+    }
+    Ok(Comparison { machine: machine.summary(), workload, self_replays, runs, verdict })
+}
+
+/// The middle one of `runs` by `measure`, with their spread.
+fn middle(mut runs: Vec<RunReport>, measure: Measure) -> Option<RunReport> {
+    let spread = Spread::of(&runs);
+    // Stable: of equals the first, which is the recorded one.
+    runs.sort_by(|a, b| measure.value(a).total_cmp(&measure.value(b)));
+    let at = runs.len().checked_sub(1)? / 2;
+    let mut run = RunReport { spread, ..runs.swap_remove(at) };
+    let (range, value) = (measure.range(&run), measure.value(&run));
+    if let Some(spread) = &mut run.spread {
+        spread.percent = range.percent_of(value);
+    }
+    Some(run)
+}

@@ -1,0 +1,141 @@
+//! The block layer of a recording, for the machine that replays it.
+
+use crate::machine::Machine;
+use iopilot_trace::RecordedSystem;
+use iopilot_workload::Recording;
+
+/// `BLKDEV_DEFAULT_RQ`: a scheduler gets tags for twice as many requests as the hardware, up to this.
+const DEFAULT_REQUESTS: u32 = 128;
+
+impl Machine {
+    /// Takes the block layer's settings and the number of CPUs from `recording`, where this machine's description does not set
+    /// them. What was taken, in a sentence for the user; `None` where the recording does not carry its machine.
+    ///
+    /// A recording on a solid-state drive says nothing of the queue of a hard disk, nor the reverse: then nothing is taken.
+    pub fn take_settings(&mut self, recording: &Recording) -> Option<String> {
+        let system = recording.system.as_ref()?;
+        let place = format!("{} (Linux {}, {})", system.device, system.kernel, system.scheduler);
+        if system.attribute("rotational").is_some_and(|rotational| (rotational == 1) != self.is_rotational()) {
+            let (recorded, here) = if self.is_rotational() { ("has no", "has") } else { ("has", "has no") };
+            return Some(format!(
+                "recorded on {place}, which {recorded} moving parts; this disk {here}: the block layer is that of the kernel's defaults"
+            ));
+        }
+        let mut taken = Vec::new();
+        let mut take = |name: &str, setting: &mut Option<u32>, recorded: Option<u32>| {
+            if let (None, Some(value)) = (&setting, recorded.filter(|value| *value > 0)) {
+                *setting = Some(value);
+                taken.push(format!("{name} {value}"));
+            }
+        };
+        let depth = system.queue_depth.or(recording.observed.and_then(|observed| observed.queue_depth));
+        let block = &mut self.block;
+        take("nr_requests", &mut block.nr_requests, scheduler_requests(system));
+        take("host_tags", &mut block.host_tags, host_tags(system, depth));
+        take("queue_depth", &mut block.queue_depth, depth);
+        take("max_sectors_kb", &mut block.max_sectors_kb, system.attribute("max_sectors_kb"));
+        if let (0, Some(nomerges @ 1..=2)) = (block.nomerges, system.attribute("nomerges")) {
+            block.nomerges = nomerges as u8;
+            taken.push(format!("nomerges {nomerges}"));
+        }
+        if system.dispatch_budget && block.lookahead.is_none() {
+            block.lookahead = Some(false);
+            taken.push("no lookahead".to_owned());
+        }
+        if !self.sets_host && system.cpus > 0 {
+            self.host.cpus = system.cpus;
+            taken.push(format!("{} CPUs", system.cpus));
+        }
+        Some(match taken.is_empty() {
+            true => format!("recorded on {place}; all settings are this machine's own"),
+            false => format!("block layer as recorded on {place}: {}", taken.join(", ")),
+        })
+    }
+}
+
+/// The scheduler's tags. Under `none` the queue shows the hardware's instead, and a scheduler would get the kernel's default.
+fn scheduler_requests(system: &RecordedSystem) -> Option<u32> {
+    if system.scheduler == iopilot_sched::NO_SCHEDULER {
+        system.hardware_tags.map(|tags| 2 * tags.min(DEFAULT_REQUESTS))
+    } else {
+        system.attribute("nr_requests")
+    }
+}
+
+/// The tags of the hardware. A driver that asks the disk for room has its own number; of any other, the disk's depth is the
+/// number of its tags.
+fn host_tags(system: &RecordedSystem, depth: Option<u32>) -> Option<u32> {
+    let shown = if system.scheduler == iopilot_sched::NO_SCHEDULER { system.attribute("nr_requests") } else { None };
+    match system.dispatch_budget {
+        true => system.hardware_tags,
+        false => depth.or(shown).or(system.hardware_tags),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iopilot_workload::Observed;
+
+    fn system(scheduler: &str, nr_requests: &str) -> RecordedSystem {
+        let queue = [("nr_requests", nr_requests), ("rotational", "1"), ("max_sectors_kb", "1280")];
+        RecordedSystem {
+            scheduler: scheduler.into(),
+            queue: queue.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+            hardware_tags: Some(128),
+            cpus: 4,
+            ..RecordedSystem::default()
+        }
+    }
+
+    fn machine(recording: &Recording) -> (Machine, String) {
+        let mut machine = Machine::for_disk("hd-500-16").unwrap();
+        let note = machine.take_settings(recording).unwrap();
+        (machine, note)
+    }
+
+    #[test]
+    fn a_shallow_disk_behind_many_tags_keeps_the_scheduler_s_own() {
+        let observed = Some(Observed { queue_depth: Some(4), ..Observed::default() });
+        let (machine, note) = machine(&Recording { system: Some(system("mq-deadline", "256")), observed });
+        let block = &machine.block;
+        assert_eq!((block.queue_depth, block.host_tags, block.nr_requests), (Some(4), Some(4), Some(256)), "{note}");
+        assert_eq!(machine.host.cpus, 4);
+        assert!(note.contains("nr_requests 256, host_tags 4, queue_depth 4"), "{note}");
+    }
+
+    #[test]
+    fn under_none_the_queue_shows_the_hardware_s_tags() {
+        let (machine, note) = machine(&Recording { system: Some(system("none", "4")), observed: None });
+        assert_eq!((machine.block.host_tags, machine.block.nr_requests), (Some(4), Some(256)), "{note}");
+    }
+
+    #[test]
+    fn a_scsi_adapter_has_more_tags_than_its_disk() {
+        let scsi = RecordedSystem {
+            queue_depth: Some(32),
+            dispatch_budget: true,
+            hardware_tags: Some(254),
+            ..system("bfq", "508")
+        };
+        let (machine, _) = machine(&Recording { system: Some(scsi), observed: None });
+        let block = &machine.block;
+        assert_eq!((block.queue_depth, block.host_tags, block.lookahead), (Some(32), Some(254), Some(false)));
+    }
+
+    #[test]
+    fn what_the_description_sets_stays() {
+        let text = "disk = \"hd-500-16\"\n[block]\nqueue_depth = 8\n[host]\ncpus = 16\n";
+        let mut machine = Machine::from_toml(text, std::path::Path::new("m.toml")).unwrap();
+        machine.take_settings(&Recording { system: Some(system("none", "4")), observed: None });
+        assert_eq!((machine.block.queue_depth, machine.host.cpus), (Some(8), 16));
+    }
+
+    #[test]
+    fn a_disk_of_another_kind_says_nothing() {
+        let mut ssd = system("none", "1023");
+        ssd.queue.insert("rotational".into(), "0".into());
+        let (machine, note) = machine(&Recording { system: Some(ssd), observed: None });
+        assert!(machine.block.host_tags.is_none() && note.contains("kernel's defaults"), "{note}");
+    }
+}

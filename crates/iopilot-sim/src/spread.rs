@@ -1,0 +1,70 @@
+//! [`Spread`]: how far several replays of one load differ.
+
+use crate::report::RunReport;
+use serde::Serialize;
+
+/// The least and the greatest of several replays.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Range {
+    /// The least.
+    pub min: f64,
+    /// The greatest.
+    pub max: f64,
+}
+
+impl Range {
+    fn of(values: impl Iterator<Item = f64>) -> Self {
+        let start = Self { min: f64::INFINITY, max: f64::NEG_INFINITY };
+        values.fold(start, |range, value| Self { min: range.min.min(value), max: range.max.max(value) })
+    }
+
+    /// Half of its width, in percent of `value`.
+    pub fn percent_of(&self, value: f64) -> f64 {
+        if value > 0.0 { 50.0 * (self.max - self.min) / value } else { 0.0 }
+    }
+}
+
+/// How far the replays of one load under one scheduler differ: other recordings of the load, think times drawn anew, or
+/// other seeds. The run that is reported is the middle one by the verdict's measure.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Spread {
+    /// How many replays there were.
+    pub replays: u32,
+    /// Half of the spread of the verdict's measure, in percent of the value that is reported.
+    pub percent: f64,
+    /// Seconds from the first arrival to the last completion.
+    pub elapsed_s: Range,
+    /// Throughput, 10^6 bytes a second.
+    pub throughput_mb_s: Range,
+    /// How long processes wait for each request that they wait for, ms.
+    pub wait_ms_mean: Range,
+    /// Mean response time, ms.
+    pub response_ms_mean: Range,
+}
+
+impl Spread {
+    /// That of `runs`; `None` for fewer than two, which have none.
+    pub(crate) fn of(runs: &[RunReport]) -> Option<Self> {
+        let range = |value: fn(&RunReport) -> f64| Range::of(runs.iter().map(value));
+        (runs.len() > 1).then(|| Self {
+            replays: runs.len() as u32,
+            percent: 0.0,
+            elapsed_s: range(|r| r.elapsed_s),
+            throughput_mb_s: range(|r| r.throughput_mb_s),
+            wait_ms_mean: range(|r| r.wait_ms_mean),
+            response_ms_mean: range(|r| r.response_ms.mean),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_is_from_the_least_to_the_greatest() {
+        let range = Range::of([3.0, 1.0, 2.0].into_iter());
+        assert_eq!((range, range.percent_of(2.0)), (Range { min: 1.0, max: 3.0 }, 50.0));
+        assert_eq!(range.percent_of(0.0), 0.0);
+    }
+}

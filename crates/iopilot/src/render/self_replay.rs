@@ -1,0 +1,79 @@
+//! The lines on self-replays, which come before a comparison's table.
+
+use iopilot_render::number::plain;
+use iopilot_render::{Terminal, wrap};
+use iopilot_sim::{Comparison, LARGEST_ERROR_PERCENT, SelfReplay};
+use std::fmt::Write;
+
+/// What the model makes of the recordings under their own schedulers, a line each, with a warning where it is far off. Empty
+/// where the recordings do not carry their schedulers.
+pub(crate) fn self_replays(comparison: &Comparison, terminal: Terminal) -> String {
+    let mut out = String::new();
+    for replay in &comparison.self_replays {
+        out += &wrap(&line(replay), terminal.width);
+        if !replay.is_near() {
+            let warning = format!(
+                "warning: the model is more than {LARGEST_ERROR_PERCENT:.0} % off on the recording itself. Do not trust the sizes of \
+                 differences below: the disk's model, its queue depth or the settings are not those of the recording."
+            );
+            out += &terminal.bold(&wrap(&warning, terminal.width));
+        }
+    }
+    if !out.is_empty() {
+        out.push('\n');
+    }
+    out
+}
+
+fn line(replay: &SelfReplay) -> String {
+    let (recorded, replayed) = (&replay.recorded, &replay.replayed);
+    let mut line = format!(
+        "self-replay under {}, as recorded: {} s, recorded {} s ({:+.1} %)",
+        replay.scheduler,
+        plain(replayed.elapsed_s),
+        plain(recorded.elapsed_s),
+        replay.elapsed_error_percent
+    );
+    let (what, ours, real) = match recorded.wait_ms_mean > 0.0 {
+        true => ("wait", replayed.wait_ms_mean, recorded.wait_ms_mean),
+        false => ("response", replayed.response_ms_mean, recorded.response_ms_mean),
+    };
+    let _ = write!(
+        line,
+        "; {what} {} ms, recorded {} ms ({:+.1} %)",
+        plain(ours),
+        plain(real),
+        replay.wait_error_percent
+    );
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample_comparison::sample_comparison;
+    use iopilot_sim::Measured;
+
+    #[test]
+    fn a_model_that_is_far_off_is_warned_of() {
+        let of = |elapsed: f64| SelfReplay {
+            workload: "a.parquet".into(),
+            scheduler: "bfq".into(),
+            recorded: Measured { elapsed_s: 10.0, response_ms_mean: 5.0, wait_ms_mean: 4.0 },
+            replayed: Measured { elapsed_s: elapsed, response_ms_mean: 5.0, wait_ms_mean: 4.2 },
+            elapsed_error_percent: 10.0 * elapsed - 100.0,
+            wait_error_percent: 5.0,
+        };
+        let mut comparison = sample_comparison(2);
+        let terminal = Terminal { width: 200, colour: false };
+        assert_eq!(self_replays(&comparison, terminal), "");
+        comparison.self_replays = vec![of(10.3)];
+        assert_eq!(
+            self_replays(&comparison, terminal),
+            "self-replay under bfq, as recorded: 10.3 s, recorded 10.0 s (+3.0 %); wait 4.20 ms, recorded 4.00 ms (+5.0 %)\n\n"
+        );
+        comparison.self_replays.push(of(13.0));
+        let text = self_replays(&comparison, terminal);
+        assert_eq!(text.matches("warning:").count(), 1, "{text}");
+    }
+}
