@@ -36,6 +36,7 @@ mod gf_table_accuracy;
 mod kernel_fidelity;
 mod outcome;
 pub mod postmark;
+mod prediction;
 mod text;
 mod threads;
 mod virtual_disk;
@@ -85,6 +86,7 @@ pub const ALL: &[Experiment] = &[
     gf_dads::EXPERIMENT,
     gf_table_accuracy::EXPERIMENT,
     kernel_fidelity::EXPERIMENT,
+    prediction::EXPERIMENT,
 ];
 
 /// The experiment called `name`.

@@ -39,6 +39,11 @@ impl VirtualDisk {
         self.folder.path()
     }
 
+    /// The file that holds its data.
+    pub(super) fn backing(&self) -> &Path {
+        &self.attachment.backing
+    }
+
     /// Its block device.
     pub(super) fn device(&self) -> &Path {
         &self.attachment.device

@@ -65,7 +65,9 @@ fn file_systems(sysfs: &Path) -> Vec<String> {
     let number = |path: &Path| read(&path.join("dev"));
     let partitions = fs::read_dir(sysfs).map(|entries| entries.flatten().map(|e| e.path()).collect::<Vec<_>>());
     let mut numbers: Vec<String> = number(sysfs).into_iter().collect();
-    numbers.extend(partitions.unwrap_or_default().iter().filter(|p| p.join("partition").exists()).filter_map(|p| number(p)));
+    numbers.extend(
+        partitions.unwrap_or_default().iter().filter(|p| p.join("partition").exists()).filter_map(|p| number(p)),
+    );
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     mounted(&mounts, &numbers)
 }
@@ -77,7 +79,10 @@ fn mounted(mounts: &str, numbers: &[String]) -> Vec<String> {
         let mut fields = place.split(' ').skip(2);
         let number = fields.next()?;
         let point = fields.nth(1)?;
-        numbers.iter().any(|n| n == number).then(|| format!("{} on {point}", kind.split(' ').next().unwrap_or_default()))
+        numbers
+            .iter()
+            .any(|n| n == number)
+            .then(|| format!("{} on {point}", kind.split(' ').next().unwrap_or_default()))
     };
     mounts.lines().filter_map(of).collect()
 }

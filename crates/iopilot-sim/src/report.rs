@@ -2,12 +2,12 @@
 //!
 //! The serialised form is documented in `docs/reference/report.md` and stable: fields are added, never renamed.
 
+use crate::self_replay::SelfReplay;
+use crate::spread::Spread;
 use iopilot_block::{Criticality, Distribution, Histogram, Nanos};
 use iopilot_device::DeviceReport;
 use iopilot_trace::TraceRecord;
 use iopilot_workload::WorkloadSummary;
-use crate::self_replay::SelfReplay;
-use crate::spread::Spread;
 use serde::Serialize;
 
 /// Several schedulers on one workload and machine.

@@ -149,7 +149,13 @@ fn least_waiting<'a>(equals: &[&'a RunReport]) -> Option<(&'a RunReport, &'a Run
 
 /// `value` with three digits.
 fn plain(value: f64) -> String {
-    let decimals = if value >= 100.0 { 0 } else if value >= 10.0 { 1 } else { 2 };
+    let decimals = if value >= 100.0 {
+        0
+    } else if value >= 10.0 {
+        1
+    } else {
+        2
+    };
     format!("{value:.decimals$}")
 }
 

@@ -73,7 +73,8 @@ mod tests {
             tunables: tunables.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
             ..RecordedSystem::default()
         };
-        let defaults = [("fifo_batch", "16".to_owned()), ("writes_starved", "2".to_owned()), ("front_merges", "1".into())];
+        let defaults =
+            [("fifo_batch", "16".to_owned()), ("writes_starved", "2".to_owned()), ("front_merges", "1".into())];
         assert_eq!(system.scheduler_spec(defaults), "mq-deadline:fifo_batch=4");
     }
 

@@ -38,13 +38,8 @@ fn line(replay: &SelfReplay) -> String {
         true => ("wait", replayed.wait_ms_mean, recorded.wait_ms_mean),
         false => ("response", replayed.response_ms_mean, recorded.response_ms_mean),
     };
-    let _ = write!(
-        line,
-        "; {what} {} ms, recorded {} ms ({:+.1} %)",
-        plain(ours),
-        plain(real),
-        replay.wait_error_percent
-    );
+    let _ =
+        write!(line, "; {what} {} ms, recorded {} ms ({:+.1} %)", plain(ours), plain(real), replay.wait_error_percent);
     line
 }
 

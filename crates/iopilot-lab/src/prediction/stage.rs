@@ -1,0 +1,226 @@
+//! [`Stage`]: a file system on a virtual disk that is as new before each run.
+
+use super::figures::Figures;
+use super::load::{Load, Needs};
+use super::{Cell, Part, Plan, Row};
+use crate::virtual_disk::{VirtualDisk, program};
+use anyhow::{Context as _, bail};
+use iopilot_live::{BlockQueue, Signals};
+use iopilot_sched::SchedulerSpec;
+use iopilot_workload::{Workload, WorkloadOptions};
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use serde_json::Value;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+/// Bytes of the disk.
+const SIZE: u64 = 1 << 30;
+/// Directories of a tree, and files in each.
+const DIRECTORIES: u32 = 24;
+const FILES: u32 = 14;
+/// Of a large file, in bytes.
+const LARGE: usize = 24 << 20;
+/// No run takes longer.
+const LONGEST: Duration = Duration::from_secs(120);
+
+/// The file system of a stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FileSystemKind {
+    Ext4,
+    Xfs,
+}
+
+impl FileSystemKind {
+    fn make(self, image: &Path) -> anyhow::Result<()> {
+        // The kernel writes the rest of a lazily made ext4 later, while something is measured.
+        let (program, options) = match self {
+            Self::Ext4 => ("mkfs.ext4", ["-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0"].as_slice()),
+            Self::Xfs => ("mkfs.xfs", ["-q", "-f"].as_slice()),
+        };
+        tool(Command::new(program).args(options).arg(image))
+    }
+}
+
+/// A file system on a virtual disk.
+pub(super) struct Stage {
+    disk: VirtualDisk,
+    part_disk: &'static str,
+    /// The image that each run begins with.
+    pristine: PathBuf,
+    mount_point: PathBuf,
+}
+
+impl Stage {
+    /// Makes the file system with all that `loads` need, and attaches the disk.
+    pub(super) fn set(part: &Part, loads: &[&Load], seed: u64) -> anyhow::Result<Self> {
+        let disk = VirtualDisk::attach(part.disk, SIZE, part.depth)?;
+        let pristine = disk.folder().join("pristine.img");
+        File::create(&pristine).and_then(|file| file.set_len(SIZE)).context("making an image")?;
+        part.file_system.make(&pristine)?;
+        let mount_point = disk.folder().join("mnt");
+        fs::create_dir(&mount_point).context("making a mount point")?;
+        {
+            let mounted = mount(&pristine, &mount_point)?;
+            let needs = |what| loads.iter().any(|load| load.needs == what);
+            fill(mounted.0, &needs, seed).context("filling the file system")?;
+        }
+        Ok(Self { disk, part_disk: part.disk, pristine, mount_point })
+    }
+
+    /// Records, predicts and runs `load`.
+    pub(super) fn cell(
+        &self,
+        load: &Load,
+        under: &'static str,
+        plan: &Plan,
+        signals: &Signals,
+    ) -> anyhow::Result<Cell> {
+        let recording = self.record(load, under)?;
+        let mut command = program()?;
+        command.args(["--quiet", "compare", "--json", "--disk", self.part_disk]).arg(&recording);
+        command.arg("--scheduler").arg(plan.schedulers.join(","));
+        let out = command.stdin(Stdio::null()).output().context("predicting")?;
+        if !out.status.success() {
+            bail!("compare: {}", String::from_utf8_lossy(&out.stderr).trim_end());
+        }
+        let predicted: Value = serde_json::from_slice(&out.stdout).context("reading what was predicted")?;
+        let missing = || anyhow::anyhow!("{}: a figure is missing in what was predicted", load.name);
+        let mut rows = Vec::new();
+        for (&scheduler, run) in plan.schedulers.iter().zip(predicted["runs"].as_array().into_iter().flatten()) {
+            let figures = Figures::of(run).ok_or_else(missing)?;
+            let spread = &run["spread"]["elapsed_s"];
+            let spread = spread["min"].as_f64().zip(spread["max"].as_f64());
+            let spread = spread.unwrap_or((figures.elapsed_s, figures.elapsed_s));
+            rows.push(Row { scheduler, predicted: figures, spread, real: Vec::new() });
+        }
+        for _ in 0..plan.runs {
+            for row in &mut rows {
+                let run = self.record(load, row.scheduler)?;
+                let workload = Workload::load(&run, &WorkloadOptions::default(), SIZE / 512)?;
+                let observed = workload.recording().and_then(|recording| recording.observed);
+                let observed = observed.with_context(|| format!("{}: nothing reached the disk", load.name))?;
+                row.real.push(Figures { elapsed_s: observed.elapsed_s, wait_ms: observed.wait_ms_mean });
+                if let Some(signal) = signals.caught() {
+                    bail!("ended by signal {signal}");
+                }
+            }
+        }
+        let verdict = &predicted["verdict"];
+        let equals = verdict["equals"].as_array().into_iter().flatten();
+        Ok(Cell {
+            disk: self.part_disk,
+            load: load.name,
+            recorded_under: under.to_owned(),
+            self_replay_percent: predicted["self_replays"][0]["elapsed_error_percent"].as_f64(),
+            verdict: verdict["best"].as_str().unwrap_or_default().to_owned(),
+            equals: equals.filter_map(|name| Some(name.as_str()?.to_owned())).collect(),
+            rows,
+        })
+    }
+
+    /// Runs `load` under `scheduler` from the beginning, and records it; the recording.
+    fn record(&self, load: &Load, scheduler: &str) -> anyhow::Result<PathBuf> {
+        self.restore()?;
+        let queue = BlockQueue::open(self.disk.device())?;
+        let spec = SchedulerSpec::parse(scheduler)?;
+        // A scheduler that is in place already would go on with what it has learnt.
+        queue.set_scheduler("none")?;
+        queue.set_scheduler(spec.name)?;
+        for (name, value) in &spec.settings {
+            queue.set_tunable(name, &value.to_string())?;
+        }
+        let mounted = mount(self.disk.device(), &self.mount_point)?;
+        self.disk.reset()?;
+        let recording = self.disk.folder().join("recording.parquet");
+        let mut command = program()?;
+        command.args(["--quiet", "trace", "record"]).arg(self.disk.device()).arg("-o").arg(&recording);
+        command.args(["--duration", &LONGEST.as_secs().to_string(), "--", "sh", "-c"]).arg(load.script);
+        command.current_dir(mounted.0).stdin(Stdio::null()).stdout(Stdio::null());
+        let out = command.stderr(Stdio::piped()).spawn().and_then(std::process::Child::wait_with_output);
+        let out = out.context("recording")?;
+        if !out.status.success() {
+            bail!("{}: {}", load.name, String::from_utf8_lossy(&out.stderr).trim_end());
+        }
+        Ok(recording)
+    }
+
+    /// Writes the first image over the disk's data, which nothing has mounted.
+    fn restore(&self) -> anyhow::Result<()> {
+        let mut from = File::open(&self.pristine).context("opening an image")?;
+        let mut to = OpenOptions::new().write(true).open(self.disk.backing()).context("opening the disk's data")?;
+        io::copy(&mut from, &mut to).context("writing the disk's data")?;
+        Ok(())
+    }
+}
+
+/// A mounted file system; unmounted when dropped.
+struct Mounted<'a>(&'a Path);
+
+impl Drop for Mounted<'_> {
+    fn drop(&mut self) {
+        // Whoever looks at it for a moment, such as a disk manager, goes away again.
+        for _ in 0..50 {
+            if Command::new("umount").arg(self.0).stderr(Stdio::null()).status().is_ok_and(|status| status.success()) {
+                return;
+            }
+            sleep(Duration::from_millis(100));
+        }
+    }
+}
+
+fn mount<'a>(what: &Path, place: &'a Path) -> anyhow::Result<Mounted<'a>> {
+    tool(Command::new("mount").args(["-o", "noatime"]).arg(what).arg(place))?;
+    Ok(Mounted(place))
+}
+
+/// Makes what loads need; what is in the files does not matter.
+fn fill(folder: &Path, needs: &dyn Fn(Needs) -> bool, seed: u64) -> io::Result<()> {
+    let mut random = Pcg64Mcg::seed_from_u64(seed);
+    if needs(Needs::Trees) {
+        for tree in ["tree", "other"] {
+            for d in 0..DIRECTORIES {
+                let directory = folder.join(tree).join(format!("d{d:02}"));
+                fs::create_dir_all(&directory)?;
+                for f in 0..FILES {
+                    // Half are a block or less, a quarter two: most of a source tree is small.
+                    let blocks = (1 + random.random::<u16>().leading_zeros()).min(16);
+                    let bytes = 4096 * blocks as usize - random.random_range(0..4096);
+                    write(&directory.join(format!("f{f:02}")), bytes)?;
+                }
+            }
+        }
+    }
+    if needs(Needs::Large) {
+        (0..12).try_for_each(|n| write(&folder.join(format!("large{n}")), LARGE))?;
+    }
+    if needs(Needs::Data) {
+        write(&folder.join("data"), SIZE as usize / 3)?;
+    }
+    Ok(())
+}
+
+fn write(path: &Path, bytes: usize) -> io::Result<()> {
+    let mut file = File::create(path)?;
+    let block = vec![1; 1 << 20];
+    let mut left = bytes;
+    while left > 0 {
+        let now = left.min(block.len());
+        file.write_all(&block[..now])?;
+        left -= now;
+    }
+    file.sync_all()
+}
+
+fn tool(command: &mut Command) -> anyhow::Result<()> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let out = command.stdin(Stdio::null()).output().with_context(|| format!("running {name}"))?;
+    if !out.status.success() {
+        bail!("{name}: {}", String::from_utf8_lossy(&out.stderr).trim_end());
+    }
+    Ok(())
+}
