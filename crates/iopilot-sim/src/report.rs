@@ -44,7 +44,7 @@ pub struct MachineSummary {
 /// The best scheduler, and how much better it is than the others.
 #[derive(Clone, Debug, Serialize)]
 pub struct Verdict {
-    /// The best by the measure below; of those that are equal by it, the one under which each process waits least.
+    /// The best by the measure below; of those that are equal by it, the one under which processes wait least.
     pub best: String,
     /// What was compared: `throughput_mb_s` for workloads that issue as fast as they are served,
     /// `wait_ms_mean` where processes wait and think, `response_ms.mean` for open arrivals.

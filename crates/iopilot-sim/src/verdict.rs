@@ -91,8 +91,7 @@ impl Measure {
 }
 
 impl Verdict {
-    /// Judges `runs` by `measure`. Those that it cannot tell apart are judged by how long each process waits
-    /// ([`RunReport::process_wait_ms`]).
+    /// Judges `runs` by `measure`. Those that it cannot tell apart are judged by how long processes wait.
     pub(crate) fn of(runs: &[RunReport], measure: Measure) -> Self {
         let mut ranked: Vec<&RunReport> = runs.iter().collect();
         // Stable: of equals the first asked for is best.
@@ -102,16 +101,18 @@ impl Verdict {
         };
         let equals: Vec<&RunReport> =
             std::iter::once(first).chain(others.iter().copied().filter(|run| measure.is_tie(first, run))).collect();
-        let least_waiting = least_waiting(&equals);
+        let waiting = Waiting::beside(measure, runs);
+        let least_waiting = least_waiting(&equals, waiting);
         let best = least_waiting.map_or(first, |(least, _)| least);
         let mut text = sentence(&equals, others, measure, least_waiting.is_some());
         if let Some((least, most)) = least_waiting {
             text += &format!(
-                " Under {} each process waits least: {} ms for a request, {} ms under {} (geometric mean over processes).",
+                " Processes wait least under {}: {} ms for a request, {} ms under {}{}.",
                 least.scheduler,
-                plain(least.process_wait_ms),
-                plain(most.process_wait_ms),
-                most.scheduler
+                plain(waiting.of(least)),
+                plain(waiting.of(most)),
+                most.scheduler,
+                if waiting == Waiting::EachProcess { " (geometric mean over processes)" } else { "" }
             );
         } else {
             text += &soonest(best, others, measure);
@@ -139,12 +140,36 @@ impl Verdict {
     }
 }
 
-/// Of runs that are equal by the measure, the one under which each process waits least, and the one under which it waits most;
+/// The waiting that decides between runs that are equal by the measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Waiting {
+    /// For each request that a process waits for.
+    EachRequest,
+    /// For each process, whether it has few requests or many.
+    EachProcess,
+}
+
+impl Waiting {
+    /// What `measure` does not show of `runs`.
+    fn beside(measure: Measure, runs: &[RunReport]) -> Self {
+        let waited_for = runs.iter().any(|run| run.critical_requests > 0);
+        if measure != Measure::Waiting && waited_for { Self::EachRequest } else { Self::EachProcess }
+    }
+
+    fn of(self, run: &RunReport) -> f64 {
+        match self {
+            Self::EachRequest => run.wait_ms_mean,
+            Self::EachProcess => run.process_wait_ms,
+        }
+    }
+}
+
+/// Of runs that are equal by the measure, the one under which processes wait least, and the one under which they wait most;
 /// `None` where they are equal in that as well.
-fn least_waiting<'a>(equals: &[&'a RunReport]) -> Option<(&'a RunReport, &'a RunReport)> {
-    let order = |a: &&&RunReport, b: &&&RunReport| a.process_wait_ms.total_cmp(&b.process_wait_ms);
+fn least_waiting<'a>(equals: &[&'a RunReport], waiting: Waiting) -> Option<(&'a RunReport, &'a RunReport)> {
+    let order = |a: &&&RunReport, b: &&&RunReport| waiting.of(a).total_cmp(&waiting.of(b));
     let (least, most) = (equals.iter().min_by(order)?, equals.iter().max_by(order)?);
-    (most.process_wait_ms > WAITS_LONGER * least.process_wait_ms).then_some((*least, *most))
+    (waiting.of(most) > WAITS_LONGER * waiting.of(least)).then_some((*least, *most))
 }
 
 /// `value` with three digits.
@@ -246,13 +271,14 @@ mod tests {
 
     #[test]
     fn equal_throughput_does_not_hide_that_a_process_waits() {
-        let run = |name: &str, wait: f64| RunReport { process_wait_ms: wait, ..run(name, 10.0, 5.0) };
+        let run =
+            |name: &str, wait: f64| RunReport { critical_requests: 9, wait_ms_mean: wait, ..run(name, 10.0, 5.0) };
         let verdict = Verdict::of(&[run("none", 10.5), run("bfq", 0.38), run("kyber", 9.0)], Measure::Throughput);
         assert_eq!((verdict.best.as_str(), verdict.equals.len()), ("bfq", 3));
         assert_eq!(
             verdict.text,
-            "All are within 1 % of each other by throughput. Under bfq each process waits least: 0.38 ms for a request, \
-             10.5 ms under none (geometric mean over processes)."
+            "All are within 1 % of each other by throughput. Processes wait least under bfq: 0.38 ms for a request, \
+             10.5 ms under none."
         );
     }
 

@@ -10,6 +10,8 @@ use iopilot_sched::SchedulerSpec;
 use iopilot_workload::{Workload, WorkloadOptions};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
+use rustix::mount::{MountPropagationFlags, mount_change};
+use rustix::thread::{UnshareFlags, unshare_unsafe};
 use serde_json::Value;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -58,6 +60,7 @@ pub(super) struct Stage {
 impl Stage {
     /// Makes the file system with all that `loads` need, and attaches the disk.
     pub(super) fn set(part: &Part, loads: &[&Load], seed: u64) -> anyhow::Result<Self> {
+        keep_mounts_private()?;
         let disk = VirtualDisk::attach(part.disk, SIZE, part.depth)?;
         let pristine = disk.folder().join("pristine.img");
         File::create(&pristine).and_then(|file| file.set_len(SIZE)).context("making an image")?;
@@ -86,7 +89,7 @@ impl Stage {
         command.arg("--scheduler").arg(plan.schedulers.join(","));
         let out = command.stdin(Stdio::null()).output().context("predicting")?;
         if !out.status.success() {
-            bail!("compare: {}", String::from_utf8_lossy(&out.stderr).trim_end());
+            bail!("{}: compare: {}", load.name, String::from_utf8_lossy(&out.stderr).trim_end());
         }
         let predicted: Value = serde_json::from_slice(&out.stdout).context("reading what was predicted")?;
         let missing = || anyhow::anyhow!("{}: a figure is missing in what was predicted", load.name);
@@ -101,7 +104,8 @@ impl Stage {
         for _ in 0..plan.runs {
             for row in &mut rows {
                 let run = self.record(load, row.scheduler)?;
-                let workload = Workload::load(&run, &WorkloadOptions::default(), SIZE / 512)?;
+                let workload = Workload::load(&run, &WorkloadOptions::default(), SIZE / 512)
+                    .with_context(|| format!("reading {} under {}", load.name, row.scheduler))?;
                 let observed = workload.recording().and_then(|recording| recording.observed);
                 let observed = observed.with_context(|| format!("{}: nothing reached the disk", load.name))?;
                 row.real.push(Figures { elapsed_s: observed.elapsed_s, wait_ms: observed.wait_ms_mean });
@@ -156,6 +160,14 @@ impl Stage {
         io::copy(&mut from, &mut to).context("writing the disk's data")?;
         Ok(())
     }
+}
+
+/// Gives this thread, and what it starts, mounts of their own. A process that makes a mount namespace while a file system is
+/// mounted here would hold a copy of the mount, and the file system would not be gone, nor its cache, when it is unmounted here.
+fn keep_mounts_private() -> anyhow::Result<()> {
+    // SAFETY: mounts are no memory; only a change of the table of files would be unsafe.
+    unsafe { unshare_unsafe(UnshareFlags::NEWNS) }.context("making a mount namespace")?;
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).context("making mounts private")
 }
 
 /// A mounted file system; unmounted when dropped.

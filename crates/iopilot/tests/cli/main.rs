@@ -20,6 +20,7 @@ mod loop_device;
 mod perils;
 mod pipes;
 mod plot;
+mod predictions;
 mod probing;
 mod recording;
 mod report;

@@ -1,0 +1,181 @@
+//! `compare`: how sure it is, and what it takes from a recording.
+
+use crate::Sandbox;
+use iopilot_block::{Nanos, ProcessId};
+use iopilot_trace::{Format, ReadOptions, RecordedSystem, TraceReader, TraceRecord, TraceWriter};
+use serde_json::Value;
+use std::cell::RefCell;
+use std::collections::HashSet;
+
+/// Eight processes that read at random, and one that keeps eight requests in flight.
+const JOBS: &str = "[global]\nfilename=/dev/x\nsize=4g\nbs=4k\nrw=randread\ndirect=1\nthinktime=2000\n\
+                    [readers]\nioengine=psync\nnumjobs=8\nnumber_ios=60\n\
+                    [deep]\nioengine=libaio\niodepth=8\nthinktime=0\nnumber_ios=300\n";
+
+const SHALLOW: &str = "disk = \"hd-500-16\"\n[block]\nqueue_depth = 4\nhost_tags = 4\nnr_requests = 256\n";
+
+/// What happened in a simulation of `jobs` under `scheduler`, as a recording of that machine.
+fn recorded(s: &Sandbox, scheduler: &str, name: &str) {
+    s.write("jobs.fio", JOBS);
+    s.write("shallow.toml", SHALLOW);
+    s.ok(&format!("simulate -w jobs.fio --machine shallow.toml -s {scheduler} --requests-out plain.parquet"));
+    let nr_requests = if scheduler == "none" { "4" } else { "256" };
+    let queue = [("rotational", "1"), ("nr_requests", nr_requests), ("max_sectors_kb", "1280")];
+    let system = RecordedSystem {
+        kernel: "6.12".into(),
+        cpus: 2,
+        device: "sdx".into(),
+        scheduler: scheduler.into(),
+        queue: queue.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+        queue_depth: Some(4),
+        hardware_tags: Some(128),
+        ..RecordedSystem::default()
+    };
+    rewrite(s, "plain.parquet", name, Some(&system), |_| {});
+}
+
+/// Copies a trace with `system`, each record changed by `change`.
+fn rewrite(s: &Sandbox, from: &str, to: &str, system: Option<&RecordedSystem>, change: impl Fn(&mut TraceRecord)) {
+    let reader = TraceReader::open(&s.path().join(from), &ReadOptions::default()).unwrap();
+    let system = system.cloned().or(reader.recorded_system().cloned());
+    let mut records: Vec<TraceRecord> = reader.map(Result::unwrap).collect();
+    records.iter_mut().for_each(change);
+    records.sort_by_key(|r| r.arrival);
+    let mut writer = TraceWriter::create(&s.path().join(to), Format::Parquet).unwrap();
+    if let Some(system) = &system {
+        writer.set_recorded_system(system);
+    }
+    records.iter().for_each(|record| writer.write(record).unwrap());
+    writer.finish().unwrap();
+}
+
+fn json(s: &Sandbox, line: &str) -> Value {
+    serde_json::from_str(&s.ok(line)).unwrap()
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("no number: {value}"))
+}
+
+#[test]
+fn the_self_replay_comes_first_and_the_settings_are_the_recording_s() {
+    let s = Sandbox::new();
+    recorded(&s, "mq-deadline", "a.parquet");
+    let text = s.ok("compare a.parquet --disk hd-500-16 -s none,mq-deadline");
+    assert!(text.starts_with("self-replay under mq-deadline"), "{text}");
+    assert!(!text.contains("warning:"), "{text}");
+    let told: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(told.contains(
+        "block layer as recorded on sdx (Linux 6.12, mq-deadline): nr_requests 256, host_tags 4, queue_depth 4"
+    ));
+    let replay = &json(&s, "compare a.parquet --disk hd-500-16 -s none --json")["self_replays"][0];
+    for error in ["elapsed_error_percent", "wait_error_percent"] {
+        assert!(number(&replay[error]).abs() < 3.0, "{replay}");
+    }
+    // The same on another disk is far off, and warned of.
+    let text = s.ok("compare a.parquet --disk savvio-10k4-600g -s none,mq-deadline");
+    assert!(text.contains("warning: the model is more than 10 % off"), "{text}");
+    let text = s.ok("compare a.parquet --disk hd-500-16 -s none,mq-deadline --settings default");
+    assert!(!text.contains("block layer as recorded"), "{text}");
+}
+
+#[test]
+fn several_recordings_are_one_comparison_with_a_spread() {
+    let s = Sandbox::new();
+    recorded(&s, "mq-deadline", "a.parquet");
+    recorded(&s, "bfq", "b.parquet");
+    let both = json(&s, "compare a.parquet b.parquet --disk hd-500-16 -s none,bfq --json");
+    assert_eq!(both["self_replays"].as_array().unwrap().len(), 2);
+    for run in both["runs"].as_array().unwrap() {
+        let spread = &run["spread"];
+        assert_eq!(number(&spread["replays"]), 10.0);
+        let range = &spread["wait_ms_mean"];
+        let value = number(&run["wait_ms_mean"]);
+        assert!(number(&range["min"]) <= value && value <= number(&range["max"]), "{run}");
+    }
+    let once = json(&s, "compare a.parquet --disk hd-500-16 -s none --replays 1 --json");
+    assert!(once["runs"][0]["spread"].is_null());
+    let line = s.refused("compare a.parquet jobs.fio --disk hd-500-16");
+    assert!(line.contains("jobs.fio") && line.contains("another recording of the same load"), "{line}");
+}
+
+#[test]
+fn a_process_that_sleeps_for_a_tag_waits() {
+    // One process keeps eight in flight on a disk of depth 4: under `none` it sleeps for tags instead, and gains nothing.
+    let s = Sandbox::new();
+    s.write("shallow.toml", SHALLOW);
+    let job =
+        "[a]\nfilename=/dev/x\nsize=4g\nbs=4k\nrw=randread\ndirect=1\nioengine=libaio\niodepth=8\nnumber_ios=600\n";
+    s.write("deep.fio", job);
+    s.ok("simulate -w deep.fio --machine shallow.toml -s mq-deadline --requests-out deep.parquet");
+    let compared = json(&s, "compare deep.parquet --machine shallow.toml -s none,mq-deadline --json");
+    let of = |n: usize, key: &str| number(&compared["runs"][n][key]);
+    let elapsed = of(0, "elapsed_s") / of(1, "elapsed_s");
+    let waits = of(0, "wait_ms_mean") / of(1, "wait_ms_mean");
+    assert!((waits / elapsed - 1.0).abs() < 0.03, "waits {waits}, takes {elapsed} times as long");
+}
+
+#[test]
+fn a_stall_of_the_machine_is_named_and_left_out() {
+    let s = Sandbox::new();
+    recorded(&s, "mq-deadline", "a.parquet");
+    // It lasts from 0.4 s to 2.4 s. What is in flight completes meanwhile, and all processes go on at its end.
+    let (begin, length) = (Nanos::from_millis(400), Nanos::from_secs(2));
+    let gone_on = RefCell::new(HashSet::new());
+    rewrite(&s, "a.parquet", "stalled.parquet", None, |r| {
+        if r.arrival <= begin {
+            return;
+        }
+        for time in [&mut r.inserted, &mut r.issue, &mut r.completion] {
+            *time = time.map(|t| t + length);
+        }
+        r.arrival = r.arrival + length;
+        let mut gone_on = gone_on.borrow_mut();
+        if gone_on.insert(r.process) {
+            r.arrival = begin + length + Nanos::from_micros(20 * gone_on.len() as u64);
+        }
+    });
+    let text = s.ok("compare stalled.parquet --disk hd-500-16 -s mq-deadline,bfq");
+    let told: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(told.contains("a stall of the machine left out of think times"), "{told}");
+    let elapsed = |trace: &str| {
+        number(&json(&s, &format!("compare {trace} --disk hd-500-16 -s mq-deadline --json"))["runs"][0]["elapsed_s"])
+    };
+    let (with, without) = (elapsed("stalled.parquet"), elapsed("a.parquet"));
+    assert!((with / without - 1.0).abs() < 0.15, "{with} s, {without} s without the stall");
+}
+
+#[test]
+fn a_completion_that_was_lost_is_told_of_and_its_process_waits_all_the_same() {
+    let s = Sandbox::new();
+    recorded(&s, "mq-deadline", "a.parquet");
+    let process = |r: &TraceRecord| r.process.unwrap_or(ProcessId(0)).0;
+    rewrite(&s, "a.parquet", "lost.parquet", None, |r| {
+        if r.lba.0 / 8 % 40 == 7 && process(r) > 0 {
+            r.completion = None;
+        }
+    });
+    let text = s.ok("compare lost.parquet --disk hd-500-16 -s mq-deadline");
+    assert!(text.contains("is not in the trace"), "{text}");
+    let elapsed = |trace: &str| {
+        number(&json(&s, &format!("compare {trace} --disk hd-500-16 -s mq-deadline --json"))["runs"][0]["elapsed_s"])
+    };
+    let (lost, whole) = (elapsed("lost.parquet"), elapsed("a.parquet"));
+    assert!((lost / whole - 1.0).abs() < 0.1, "{lost} s, {whole} s with all completions");
+}
+
+#[test]
+fn equal_throughput_does_not_hide_who_waits() {
+    // Ten streams, and a reader that comes now and then.
+    let s = Sandbox::new();
+    s.write(
+        "interactive.fio",
+        "[global]\nioengine=libaio\ndirect=1\ntime_based\nfilename=/dev/x\n\
+         [background]\nruntime=6\nrw=read\nbs=128k\niodepth=2\nnumjobs=10\noffset_increment=5%\nsize=4%\n\
+         [app]\nruntime=2\nstartdelay=3\nrw=randread\nbs=16k\niodepth=1\noffset=60%\nsize=5%\nnumber_ios=100\n",
+    );
+    let compared = json(&s, "compare interactive.fio --disk ssd-160 -s none,mq-deadline,bfq,kyber --replays 1 --json");
+    let verdict = &compared["verdict"];
+    assert_eq!(verdict["best"], "bfq", "{verdict}");
+    assert!(verdict["text"].as_str().unwrap().contains("Processes wait least under bfq: 0."), "{verdict}");
+}
