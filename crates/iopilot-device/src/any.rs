@@ -102,6 +102,10 @@ impl Device for AnyDevice {
         each!(self, device => device.queue_depth())
     }
 
+    fn hardware_queues(&self) -> u16 {
+        each!(self, device => device.hardware_queues())
+    }
+
     fn positions(&self) -> Option<&dyn Positions> {
         each!(self, device => device.positions())
     }

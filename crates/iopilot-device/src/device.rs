@@ -50,7 +50,7 @@ pub struct Completion {
 
 /// A storage device: requests go in, completions come out.
 ///
-/// The caller keeps at most [`Device::queue_depth`] requests in the device, asks [`Device::next_event`] after each
+/// The caller keeps at most [`Device::queue_depth`] requests of each of its [`Device::hardware_queues`] in the device, asks [`Device::next_event`] after each
 /// call, and calls [`Device::advance`] at that time. Time never goes back. Nothing is allocated per request in the
 /// steady state.
 pub trait Device {
@@ -67,8 +67,13 @@ pub trait Device {
     /// The device's size in sectors.
     fn capacity(&self) -> u64;
 
-    /// How many requests it takes at once.
+    /// How many requests it takes at once, from each of its queues.
     fn queue_depth(&self) -> u32;
+
+    /// How many queues the host can have in it: 1 for SATA and SAS, the I/O queues of an NVMe drive.
+    fn hardware_queues(&self) -> u16 {
+        1
+    }
 
     /// Where its data and its arm are, for schedulers that order by that; `None` where it has no such thing.
     fn positions(&self) -> Option<&dyn Positions> {

@@ -16,6 +16,10 @@ macro_rules! as_wrapped {
             self.$field.queue_depth()
         }
 
+        fn hardware_queues(&self) -> u16 {
+            self.$field.hardware_queues()
+        }
+
         fn positions(&self) -> Option<&dyn iopilot_block::Positions> {
             self.$field.positions()
         }

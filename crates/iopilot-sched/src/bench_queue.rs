@@ -83,4 +83,16 @@ impl<S: Scheduler> Bench<S> {
         }
         order
     }
+
+    /// As [`Bench::take`], from one hardware queue.
+    pub(crate) fn take_from(&mut self, queue: usize, n: usize) -> Vec<u64> {
+        let mut order = Vec::new();
+        while order.len() < n {
+            let Dispatch::Request(id) = self.scheduler.dispatch_queue(&mut self.rqs, queue, self.now) else { break };
+            self.rqs[id].issued = self.now;
+            order.push(self.rqs[id].lba.0);
+            self.complete(id);
+        }
+        order
+    }
 }

@@ -2,8 +2,9 @@
 //! the latencies they see.
 //!
 //! Each CPU has a FIFO a domain (read, write, discard, other), where new requests may merge with the last eight. A
-//! domain is served for a batch, then the next in turn; running dry or out of tokens ends a batch early. When a
-//! domain's own list is empty, those of all CPUs are moved to it in the order of the CPUs. A tenth of a second after
+//! hardware queue serves a domain for a batch, then the next in turn; running dry or out of tokens ends a batch early. When
+//! a domain's own list is empty, those of the queue's CPUs are moved to it in their order. Tokens are for all queues
+//! together. A tenth of a second after
 //! a completion, latencies are judged: if the device is congested (the 90th percentile of its own latency beyond
 //! target in any domain), domains whose total latency is good lose tokens; a domain whose 99th percentile is beyond
 //! target gains. The timer runs when the scheduler is next called, which is before anything can see the difference.
@@ -13,7 +14,7 @@ mod latency;
 use crate::jiffies::{Jiffies, ms_to_ticks};
 use crate::software_queue::merge_recent;
 use crate::tunables::{plain_tunables, tunables};
-use crate::{Dispatch, Environment, MergeLimits, Merged, Scheduler};
+use crate::{Dispatch, Environment, MergeLimits, Merged, QueueMap, Scheduler};
 use iopilot_block::{Links, List, Nanos, Op, Request, RequestId, Requests};
 use latency::{GOOD_BUCKETS, Latencies};
 
@@ -46,14 +47,10 @@ pub struct Kyber {
     links: Links,
     /// The software queues of each CPU, not yet moved.
     cpus: Vec<[List; DOMAINS]>,
-    /// How many requests are in software queues.
-    waiting: [usize; DOMAINS],
-    /// What is next to be sent.
-    ready: [List; DOMAINS],
+    hardware: Vec<HardwareQueue>,
+    map: QueueMap,
     depth: [u32; DOMAINS],
     in_flight: [u32; DOMAINS],
-    domain: usize,
-    batching: u32,
     /// When each request was inserted, then when it was dispatched, by its index.
     times: Vec<(Nanos, Nanos)>,
     latencies: [Latencies; WATCHED],
@@ -61,6 +58,18 @@ pub struct Kyber {
     timer: Option<Jiffies>,
     queued: usize,
     tunables: KyberTunables,
+}
+
+/// What a hardware queue has of its own (`struct kyber_hctx_data`).
+#[derive(Clone, Debug, Default)]
+struct HardwareQueue {
+    /// How many requests are in the software queues of its CPUs.
+    waiting: [usize; DOMAINS],
+    /// What is next to be sent.
+    ready: [List; DOMAINS],
+    domain: usize,
+    batching: u32,
+    queued: usize,
 }
 
 fn domain_of(rq: &Request) -> usize {
@@ -75,15 +84,14 @@ fn domain_of(rq: &Request) -> usize {
 impl Kyber {
     /// Empty queues for the CPUs of `env`.
     pub fn new(env: &Environment) -> Self {
+        let map = env.queue_map();
         Self {
             links: Links::default(),
             cpus: vec![Default::default(); usize::from(env.cpus)],
-            waiting: [0; DOMAINS],
-            ready: Default::default(),
+            hardware: vec![HardwareQueue::default(); map.queues()],
+            map,
             depth: MAX_DEPTH,
             in_flight: [0; DOMAINS],
-            domain: 0,
-            batching: 0,
             times: Vec::new(),
             latencies: Default::default(),
             timer: None,
@@ -100,21 +108,22 @@ impl Kyber {
     /// Makes `id`, which is queued, the next. What was ready before it must have missed the moment when the software
     /// queues were emptied, and goes back there.
     fn make_next(&mut self, rqs: &Requests, id: RequestId) {
-        let (cpu, domain) = (usize::from(rqs[id].cpu), domain_of(&rqs[id]));
-        if self.ready[domain].iter(&self.links).any(|ready| ready == id) {
-            let late: Vec<RequestId> = self.ready[domain].iter(&self.links).take_while(|&ready| ready != id).collect();
+        let (cpu, domain) = (self.map.cpu(rqs[id].cpu), domain_of(&rqs[id]));
+        let queue = &mut self.hardware[self.map.queue_of(rqs[id].cpu)];
+        if queue.ready[domain].iter(&self.links).any(|ready| ready == id) {
+            let late: Vec<RequestId> = queue.ready[domain].iter(&self.links).take_while(|&ready| ready != id).collect();
             for other in late.into_iter().rev() {
-                self.ready[domain].remove(&mut self.links, other);
-                self.cpus[usize::from(rqs[other].cpu)][domain].push_front(&mut self.links, other);
-                self.waiting[domain] += 1;
+                queue.ready[domain].remove(&mut self.links, other);
+                self.cpus[self.map.cpu(rqs[other].cpu)][domain].push_front(&mut self.links, other);
+                queue.waiting[domain] += 1;
             }
         } else {
             self.cpus[cpu][domain].remove(&mut self.links, id);
-            self.waiting[domain] -= 1;
-            self.ready[domain].push_front(&mut self.links, id);
+            queue.waiting[domain] -= 1;
+            queue.ready[domain].push_front(&mut self.links, id);
         }
-        if self.domain != domain || self.batching >= BATCH[domain] {
-            (self.domain, self.batching) = (domain, 0);
+        if queue.domain != domain || queue.batching >= BATCH[domain] {
+            (queue.domain, queue.batching) = (domain, 0);
         }
     }
 
@@ -122,19 +131,20 @@ impl Kyber {
         [self.tunables.read_lat_nsec, self.tunables.write_lat_nsec, DISCARD_LATENCY][domain]
     }
 
-    fn next_of_domain(&mut self) -> Option<RequestId> {
-        let domain = self.domain;
+    fn next_of_domain(&mut self, queue: usize) -> Option<RequestId> {
+        let hardware = &mut self.hardware[queue];
+        let domain = hardware.domain;
         if self.in_flight[domain] >= self.depth[domain] {
             return None; // without a token, leave requests where they can merge
         }
-        if self.ready[domain].is_empty() && self.waiting[domain] > 0 {
-            for cpu in &mut self.cpus {
-                self.ready[domain].append(&mut self.links, &mut cpu[domain]);
+        if hardware.ready[domain].is_empty() && hardware.waiting[domain] > 0 {
+            for cpu in &mut self.cpus[self.map.cpus_of(queue)] {
+                hardware.ready[domain].append(&mut self.links, &mut cpu[domain]);
             }
-            self.waiting[domain] = 0;
+            hardware.waiting[domain] = 0;
         }
-        let id = self.ready[domain].pop_front(&mut self.links)?;
-        self.batching += 1;
+        let id = hardware.ready[domain].pop_front(&mut self.links)?;
+        hardware.batching += 1;
         self.in_flight[domain] += 1;
         Some(id)
     }
@@ -172,45 +182,49 @@ impl Kyber {
 
 impl Scheduler for Kyber {
     fn try_merge(&mut self, rqs: &mut Requests, id: RequestId, limits: &MergeLimits, _: Nanos) -> Option<Merged> {
-        let cpu = self.cpus.get(usize::from(rqs[id].cpu))?;
+        let cpu = &self.cpus[self.map.cpu(rqs[id].cpu)];
         merge_recent(&cpu[domain_of(&rqs[id])], &self.links, rqs, id, limits)
     }
 
     fn insert(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
         self.run_timer(now);
-        let (cpu, domain) = (usize::from(rqs[id].cpu), domain_of(&rqs[id]));
-        if cpu >= self.cpus.len() {
-            self.cpus.resize(cpu + 1, Default::default());
-        }
+        let (cpu, domain) = (self.map.cpu(rqs[id].cpu), domain_of(&rqs[id]));
         if id.index() >= self.times.len() {
             self.times.resize(id.index() + 1, Default::default());
         }
         self.times[id.index()].0 = now;
         self.cpus[cpu][domain].push_back(&mut self.links, id);
-        self.waiting[domain] += 1;
+        let queue = &mut self.hardware[self.map.queue_of(rqs[id].cpu)];
+        queue.waiting[domain] += 1;
+        queue.queued += 1;
         self.queued += 1;
     }
 
-    fn dispatch(&mut self, _: &mut Requests, now: Nanos) -> Dispatch {
+    fn dispatch(&mut self, rqs: &mut Requests, now: Nanos) -> Dispatch {
+        self.dispatch_queue(rqs, 0, now)
+    }
+
+    fn dispatch_queue(&mut self, _: &mut Requests, queue: usize, now: Nanos) -> Dispatch {
         self.run_timer(now);
-        if self.queued == 0 {
+        if self.hardware[queue].queued == 0 {
             return Dispatch::Empty;
         }
         let mut next = None;
-        if self.batching < BATCH[self.domain] {
-            next = self.next_of_domain();
+        if self.hardware[queue].batching < BATCH[self.hardware[queue].domain] {
+            next = self.next_of_domain(queue);
         }
         if next.is_none() {
-            self.batching = 0;
+            self.hardware[queue].batching = 0;
             for _ in 0..DOMAINS {
-                self.domain = (self.domain + 1) % DOMAINS;
-                next = self.next_of_domain();
+                self.hardware[queue].domain = (self.hardware[queue].domain + 1) % DOMAINS;
+                next = self.next_of_domain(queue);
                 if next.is_some() {
                     break;
                 }
             }
         }
         let Some(id) = next else { return Dispatch::Empty };
+        self.hardware[queue].queued -= 1;
         self.queued -= 1;
         self.times[id.index()].1 = now;
         Dispatch::Request(id)
@@ -218,7 +232,7 @@ impl Scheduler for Kyber {
 
     fn follow(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) -> bool {
         self.make_next(rqs, id);
-        self.dispatch(rqs, now) == Dispatch::Request(id)
+        self.dispatch_queue(rqs, self.map.queue_of(rqs[id].cpu), now) == Dispatch::Request(id)
     }
 
     fn completed(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {

@@ -30,6 +30,7 @@ mod mq_deadline;
 mod none;
 mod noop;
 mod processes;
+mod queue_map;
 mod queue_scheduler;
 mod registry;
 mod scan;
@@ -57,6 +58,7 @@ pub use merge::{MergeIndex, MergeLimits, MergeTarget, Merged, compatible, try_me
 pub use mq_deadline::{MqDeadline, MqDeadlineTunables};
 pub use none::NoScheduler;
 pub use noop::Noop;
+pub use queue_map::QueueMap;
 pub use queue_scheduler::{
     AgedTunables, CylinderTunables, IoQueueTunables, PositionTunables, QueueScheduler, QueueTunables, SlackTunables,
     VscanCylTunables, WeightedTunables,

@@ -3,57 +3,68 @@
 //! Without a scheduler a request needs one of the device's own tags before it exists, so nearly all are sent at once
 //! and who waits for a tag is what decides; that race is the block layer's, not this file's. What is here is what
 //! blk-mq does with requests that have their tag and wait for the queue to run: each CPU appends to its own software
-//! queue, where a new request may merge with the last eight; running the queue moves all software queues, in the order
-//! of the CPUs, to one list (`hctx->dispatch`) that is sent first and merges no more. No tunables.
+//! queue, where a new request may merge with the last eight; running a hardware queue moves the software queues of its CPUs,
+//! in their order, to one list (`hctx->dispatch`) that is sent first and merges no more. No tunables.
 
 use crate::software_queue::merge_recent;
 use crate::tunables::no_tunables;
-use crate::{Dispatch, Environment, MergeLimits, Merged, Scheduler};
+use crate::{Dispatch, Environment, MergeLimits, Merged, QueueMap, Scheduler};
 use iopilot_block::{Links, List, Nanos, RequestId, Requests};
 
 /// No scheduler.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct NoScheduler {
     links: Links,
     /// The software queue of each CPU.
     cpus: Vec<List>,
-    dispatch: List,
+    /// Of each hardware queue, what has left the software queues.
+    dispatch: Vec<List>,
+    map: QueueMap,
     queued: usize,
 }
 
 impl NoScheduler {
     /// Empty software queues.
     pub fn new(env: &Environment) -> Self {
-        Self { cpus: vec![List::new(); usize::from(env.cpus)], ..Self::default() }
+        let map = env.queue_map();
+        Self {
+            links: Links::default(),
+            cpus: vec![List::new(); usize::from(env.cpus)],
+            dispatch: vec![List::new(); map.queues()],
+            map,
+            queued: 0,
+        }
     }
 }
 
 impl Scheduler for NoScheduler {
     fn try_merge(&mut self, rqs: &mut Requests, id: RequestId, limits: &MergeLimits, _: Nanos) -> Option<Merged> {
-        let queue = self.cpus.get(usize::from(rqs[id].cpu))?;
-        merge_recent(queue, &self.links, rqs, id, limits)
+        merge_recent(&self.cpus[self.map.cpu(rqs[id].cpu)], &self.links, rqs, id, limits)
     }
 
     fn insert(&mut self, rqs: &mut Requests, id: RequestId, _: Nanos) {
-        let cpu = usize::from(rqs[id].cpu);
-        if cpu >= self.cpus.len() {
-            self.cpus.resize(cpu + 1, List::new());
-        }
+        let cpu = self.map.cpu(rqs[id].cpu);
         self.cpus[cpu].push_back(&mut self.links, id);
         self.queued += 1;
     }
 
-    fn dispatch(&mut self, _: &mut Requests, _: Nanos) -> Dispatch {
+    fn dispatch(&mut self, rqs: &mut Requests, now: Nanos) -> Dispatch {
+        self.dispatch_queue(rqs, 0, now)
+    }
+
+    fn dispatch_queue(&mut self, _: &mut Requests, queue: usize, _: Nanos) -> Dispatch {
         if self.queued == 0 {
             return Dispatch::Empty;
         }
-        if self.dispatch.is_empty() {
-            for queue in &mut self.cpus {
-                self.dispatch.append(&mut self.links, queue);
+        let dispatch = &mut self.dispatch[queue];
+        if dispatch.is_empty() {
+            for cpu in &mut self.cpus[self.map.cpus_of(queue)] {
+                dispatch.append(&mut self.links, cpu);
             }
         }
+        let Some(id) = dispatch.pop_front(&mut self.links) else { return Dispatch::Empty };
         self.queued -= 1;
-        self.dispatch.pop_front(&mut self.links).map_or(Dispatch::Empty, Dispatch::Request)
+        Dispatch::Request(id)
     }
 
     fn queued(&self) -> usize {
@@ -85,8 +96,20 @@ mod tests {
     }
 
     #[test]
+    fn a_hardware_queue_gives_what_its_own_cpus_submitted() {
+        let env = Environment { cpus: 4, hardware_queues: 2, ..Environment::default() };
+        let mut b = Bench::new(NoScheduler::new(&env));
+        for (cpu, lba) in [(3, 10), (0, 50), (2, 30), (1, 20)] {
+            let mut rq = b.request(Op::Read, lba, 1);
+            rq.cpu = cpu;
+            b.put(rq);
+        }
+        assert_eq!([b.take_from(0, 9), b.take_from(1, 9)], [vec![50, 20], vec![30, 10]]);
+    }
+
+    #[test]
     fn merges_with_the_last_eight_of_the_same_cpu_at_either_end() {
-        let mut b = Bench::new(NoScheduler::default());
+        let mut b = Bench::new(NoScheduler::new(&Environment { cpus: 2, ..Environment::default() }));
         for i in 0..9 {
             assert!(!b.submit_sectors(Op::Read, 1000 * i, 8));
         }

@@ -129,6 +129,10 @@ macro_rules! schedulers {
             fn dispatch_at(&mut self, rqs: &mut Requests, now: Nanos, positions: Option<&dyn Positions>) -> Dispatch {
                 match self { $(Self::$variant(s) => s.dispatch_at(rqs, now, positions),)* }
             }
+            #[inline]
+            fn dispatch_queue(&mut self, rqs: &mut Requests, queue: usize, now: Nanos) -> Dispatch {
+                match self { $(Self::$variant(s) => s.dispatch_queue(rqs, queue, now),)* }
+            }
             fn joins_at_dispatch(&self) -> bool {
                 match self { $(Self::$variant(s) => s.joins_at_dispatch(),)* }
             }

@@ -1,6 +1,6 @@
 //! The [`Scheduler`] trait.
 
-use crate::{MergeLimits, Merged, TunableError, Tunables};
+use crate::{MergeLimits, Merged, QueueMap, TunableError, Tunables};
 use iopilot_block::{Nanos, Positions, ProcessId, Request, RequestId, Requests};
 
 /// What a scheduler answers when the device could take a request.
@@ -20,19 +20,28 @@ pub enum Dispatch {
 pub struct Environment {
     /// CPUs that submit requests; at least 1.
     pub cpus: u16,
+    /// `nr_hw_queues`: hardware queues that the CPUs are divided among ([`QueueMap`]); at least 1.
+    pub hardware_queues: u16,
     /// `queue/rotational`: whether seeks cost time.
     pub rotational: bool,
     /// The device's size in sectors.
     pub capacity: u64,
-    /// How many requests the device takes at once.
+    /// How many requests the device takes at once, from each hardware queue.
     pub queue_depth: u32,
-    /// `queue/nr_requests`: how many requests the scheduler may hold (per direction for Linux 2.6).
+    /// `queue/nr_requests`: how many requests the scheduler may hold for each hardware queue (per direction for Linux 2.6).
     pub nr_requests: u32,
 }
 
 impl Default for Environment {
     fn default() -> Self {
-        Self { cpus: 1, rotational: true, capacity: 1 << 30, queue_depth: 1, nr_requests: 128 }
+        Self { cpus: 1, hardware_queues: 1, rotational: true, capacity: 1 << 30, queue_depth: 1, nr_requests: 128 }
+    }
+}
+
+impl Environment {
+    /// Which hardware queue serves which CPU.
+    pub fn queue_map(&self) -> QueueMap {
+        QueueMap::new(self.cpus, self.hardware_queues)
     }
 }
 
@@ -58,6 +67,13 @@ pub trait Scheduler {
     /// As [`Scheduler::dispatch`], for a scheduler that asks the device where things are. The default does not.
     fn dispatch_at(&mut self, rqs: &mut Requests, now: Nanos, positions: Option<&dyn Positions>) -> Dispatch {
         let _ = positions;
+        self.dispatch(rqs, now)
+    }
+
+    /// As [`Scheduler::dispatch`], when hardware queue `queue` is run, of several. The default is that of one elevator for all:
+    /// it gives any request. `none` and kyber give only those of the queue's CPUs.
+    fn dispatch_queue(&mut self, rqs: &mut Requests, queue: usize, now: Nanos) -> Dispatch {
+        let _ = queue;
         self.dispatch(rqs, now)
     }
 

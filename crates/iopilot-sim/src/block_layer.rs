@@ -3,6 +3,7 @@
 //! It follows Linux 2.6.24 or 6.x, depending on the scheduler's lineage: see [`crate::BlockConfig`].
 
 mod dispatch;
+mod hardware_queue;
 mod tagging;
 
 use crate::block_config::Queue;
@@ -10,8 +11,8 @@ use crate::cpu_timing::{CpuTiming, QueueRun};
 use crate::ios::Ios;
 use crate::metrics::Recorder;
 use crate::plug::Plug;
-use crate::tags::Tags;
-use iopilot_block::{Nanos, Op, ProcessId, ProcessMap, Request, RequestId, Requests, Sectors};
+use hardware_queue::HardwareQueue;
+use iopilot_block::{EventQueue, Nanos, Op, ProcessId, ProcessMap, Request, RequestId, Requests, Sectors};
 use iopilot_device::{Completion, Device};
 use iopilot_sched::{AnyScheduler, MergeLimits, Merged, Scheduler};
 use iopilot_workload::{Arrival, SourceHandle};
@@ -57,21 +58,21 @@ pub(crate) struct BlockLayer {
     scheduler: AnyScheduler,
     rqs: Requests,
     ios: Ios,
-    tags: Tags,
+    hardware: Vec<HardwareQueue>,
+    /// Where there are several: those that the present batch has inserted requests for.
+    touched: Vec<usize>,
     plug: Plug,
-    /// Flushes, which no scheduler sees.
-    bypass: VecDeque<RequestId>,
     /// Sleepers that were given a tag and have not woken yet.
     tag_reserved: Vec<RequestId>,
     /// Tasks asleep for a tag, with what they will submit when awake.
     asleep: ProcessMap<VecDeque<RequestId>>,
     /// Whether tasks submit one request after the other.
     serial: bool,
-    /// The request that has left the scheduler and waits for the device (one request of lookahead).
-    pulled: Option<RequestId>,
-    /// The request on its way to the device, and when it gets there.
-    issuing: Option<(Nanos, RequestId)>,
+    /// The requests on their way to the device, at most one from each hardware queue, and when they get there.
+    issues: EventQueue<(usize, RequestId)>,
     in_flight: u32,
+    /// Whether a hardware queue was left without a request because others hold the device's room, or the scheduler's tokens.
+    starved: bool,
     /// When the scheduler wants the queue to be run again.
     timer: Option<Nanos>,
     /// When the kernel runs the queue again by itself.
@@ -97,15 +98,15 @@ impl BlockLayer {
             scheduler,
             rqs: Requests::new(),
             ios: Ios::default(),
-            tags: Tags::new(queue.tag_rule, queue.nr_requests),
+            hardware: HardwareQueue::all(&queue),
+            touched: Vec::new(),
             plug: Plug::new(queue.plugging),
-            bypass: VecDeque::new(),
             tag_reserved: Vec::new(),
             asleep: ProcessMap::default(),
             serial,
-            pulled: None,
-            issuing: None,
+            issues: EventQueue::new(),
             in_flight: 0,
+            starved: false,
             timer: None,
             retry: None,
             change: None,
@@ -122,9 +123,9 @@ impl BlockLayer {
         self.ios.len()
     }
 
-    /// When the request on its way reaches the device.
+    /// When the next request on its way reaches the device.
     pub(crate) fn next_issue(&self) -> Option<Nanos> {
-        self.issuing.map(|(at, _)| at)
+        self.issues.next_time()
     }
 
     /// When to call [`BlockLayer::timer`].
@@ -157,7 +158,7 @@ impl BlockLayer {
     /// Sets the time of the change once the queue is drained.
     fn drained(&mut self, now: Nanos) {
         if let Some(change) = self.change.as_mut().filter(|change| change.at.is_none()) {
-            if self.tags.all_free() && self.in_flight == 0 {
+            if self.in_flight == 0 && self.hardware.iter().all(|queue| queue.tags.all_free()) {
                 change.at = Some(now + change.latency);
             }
         }
@@ -168,8 +169,10 @@ impl BlockLayer {
         let Some(change) = self.change.take() else { return };
         let Change { queue, scheduler, began, .. } = *change;
         self.changed = Some(now.since(began));
-        let tags = std::mem::replace(&mut self.tags, Tags::new(queue.tag_rule, 0));
-        self.tags = tags.resized(queue.nr_requests, &mut self.woken);
+        debug_assert_eq!(queue.map, self.queue.map, "schedulers of one device");
+        for hardware in &mut self.hardware {
+            hardware.tags.resize(queue.nr_requests, &mut self.woken);
+        }
         self.wake_all();
         self.limits = MergeLimits { max_sectors: queue.max_sectors, nomerges: queue.nomerges };
         self.plug = Plug::new(queue.plugging);
@@ -208,7 +211,15 @@ impl BlockLayer {
         self.flush_plug(now);
         self.plug.end_batch();
         let run = QueueRun::Inserted(self.inserted.take());
-        self.run_queue(run, now, device, cpus);
+        if self.hardware.len() == 1 {
+            return self.run_queue(0, run, now, device, cpus);
+        }
+        let mut touched = std::mem::take(&mut self.touched);
+        for queue in touched.drain(..) {
+            self.hardware[queue].inserted = false;
+            self.run_queue(queue, run, now, device, cpus);
+        }
+        self.touched = touched;
     }
 
     /// The device finished a request: its parts complete, its tag is freed, and the next request may be dispatched.
@@ -220,6 +231,8 @@ impl BlockLayer {
         cpus: &mut impl CpuTiming,
     ) {
         let id = done.id;
+        let queue = self.queue_of(id);
+        cpus.completed(self.rqs[id].cpu, now);
         let handle = self.ios.handle(self.rqs[id].io);
         self.recorder.served(&self.rqs[id], handle, &done.service, now);
         let issued = self.rqs[id].issued;
@@ -233,6 +246,7 @@ impl BlockLayer {
             }
         }
         self.in_flight -= 1;
+        self.hardware[queue].in_flight -= 1;
         if self.rqs[id].op != Op::Flush {
             self.scheduler.completed(&mut self.rqs, id, now);
         }
@@ -243,7 +257,7 @@ impl BlockLayer {
             next = self.rqs.next_part(part);
             self.rqs.remove(part);
         }
-        self.run_after_completion(handle, now, device, cpus);
+        self.run_after_completion(queue, handle, now, device, cpus);
         self.drained(now);
     }
 
@@ -260,7 +274,7 @@ impl BlockLayer {
         if self.change.as_ref().and_then(|change| change.at).is_some_and(|at| at <= now) {
             self.finish_change(now);
         }
-        self.run_queue(QueueRun::Other, now, device, cpus);
+        self.run_queues(QueueRun::Other, now, device, cpus);
     }
 
     /// A task has exited.
@@ -273,7 +287,7 @@ impl BlockLayer {
     ) {
         self.scheduler.process_exited(process, now);
         self.recorder.exited(process);
-        self.run_queue(QueueRun::Other, now, device, cpus);
+        self.run_queues(QueueRun::Other, now, device, cpus);
     }
 
     fn submit_part(&mut self, id: RequestId, now: Nanos) {
@@ -320,8 +334,9 @@ impl BlockLayer {
             }
         }
         self.flush_plug(now);
+        let queue = self.queue_of(id);
         let rq = &self.rqs[id];
-        self.tags.sleep(id, rq);
+        self.hardware[queue].tags.sleep(id, rq);
         if self.serial {
             self.asleep.insert(rq.process, VecDeque::new());
             self.effects.push(Effect::Blocked(rq.process));
@@ -364,9 +379,12 @@ impl BlockLayer {
     fn insert(&mut self, id: RequestId, now: Nanos) {
         self.rqs[id].inserted = now;
         self.inserted = Some(self.ios.handle(self.rqs[id].io));
-        let idle = self.scheduler.queued() == 0 && self.pulled.is_none() && self.bypass.is_empty();
+        let queue = self.queue_of(id);
+        self.touch(queue);
+        let hardware = &mut self.hardware[queue];
+        let idle = self.scheduler.queued() == 0 && hardware.waiting.is_empty() && hardware.bypass.is_empty();
         if self.rqs[id].op == Op::Flush {
-            self.bypass.push_back(id);
+            hardware.bypass.push_back(id);
         } else {
             self.scheduler.insert(&mut self.rqs, id, now);
         }

@@ -3,20 +3,29 @@
 use iopilot_block::{InputError, Nanos};
 use serde::Deserialize;
 
-/// What the machine's CPUs add to each request. The defaults were measured on a virtual disk under Linux 6.18.
+/// What the machine's CPUs add to each request.
+///
+/// Without a value, four costs depend on the device. For one with one queue they were measured on a virtual disk under
+/// Linux 6.18. A drive with queues of its own (NVMe) has a driver without locks and interrupts on the submitting CPU: there a
+/// core does 608,000 random reads a second with libaio, as Axboe measured ("Efficient IO with io_uring", 2019). Others have
+/// 279,000 (fio with libaio) to 433,000 (io_uring) on slower cores (PhotonLibOS, "File IO Performance").
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CpuOverheads {
     /// CPUs that submit requests.
     pub cpus: u16,
-    /// From the scheduler's choice to the device, in microseconds.
-    pub issue_us: f64,
+    /// From the scheduler's choice to the device, in microseconds; the CPU is busy so long. 10, or 0.9 for a drive with queues
+    /// of its own.
+    pub issue_us: Option<f64>,
+    /// How long a completion keeps its CPU from submitting, in microseconds. 0, as `issue_us` contains it, or 0.745 for a drive
+    /// with queues of its own.
+    pub complete_us: Option<f64>,
     /// From a completion to the device for a request that waited for room in it, in microseconds: a worker of the kernel sends
-    /// it. Linux 6 with a scheduler only; elsewhere it takes `issue_us`.
-    pub restart_us: f64,
+    /// it. Linux 6 with a scheduler only; elsewhere it takes `issue_us`. 20, or 5 for a drive with queues of its own.
+    pub restart_us: Option<f64>,
     /// From a completion to its task's next instruction, in microseconds; for synthetic workloads only, as the think
-    /// times of a trace contain it.
-    pub resume_us: f64,
+    /// times of a trace contain it. 50, or 5 for a drive with queues of its own.
+    pub resume_us: Option<f64>,
     /// From a freed tag to the sleeper that looks for it, in microseconds.
     pub wake_us: f64,
     /// The probability that the completing task's own next request takes the freed tag before a sleeper does, under
@@ -27,13 +36,35 @@ pub struct CpuOverheads {
     pub switch_us: f64,
 }
 
+/// `issue_us`, `complete_us`, `restart_us` and `resume_us` where a device has one queue.
+const ONE_QUEUE: [f64; 4] = [10.0, 0.0, 20.0, 50.0];
+/// The same for a drive with queues of its own. The first two make a ceiling of 608,000 requests a second on each core; an
+/// interrupt and a change of task take some 5 microseconds (Yang, Minturn and Hady, FAST 2012, figure 3).
+const QUEUES_OF_ITS_OWN: [f64; 4] = [0.9, 0.745, 5.0, 5.0];
+
+/// The costs in force.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CpuCosts {
+    pub(crate) issue: Nanos,
+    pub(crate) complete: Nanos,
+    pub(crate) restart: Nanos,
+    pub(crate) resume: Nanos,
+    pub(crate) wake: Nanos,
+    pub(crate) lost_wake: Nanos,
+}
+
+fn nanos(us: f64) -> Nanos {
+    Nanos::from_millis_f64(us / 1e3)
+}
+
 impl Default for CpuOverheads {
     fn default() -> Self {
         Self {
             cpus: 2,
-            issue_us: 10.0,
-            restart_us: 20.0,
-            resume_us: 50.0,
+            issue_us: None,
+            complete_us: None,
+            restart_us: None,
+            resume_us: None,
             wake_us: 5.0,
             tag_steal_probability: 0.5,
             switch_us: 22_000.0,
@@ -52,12 +83,13 @@ impl CpuOverheads {
         }
         let times = [
             ("issue_us", self.issue_us),
+            ("complete_us", self.complete_us),
             ("restart_us", self.restart_us),
             ("resume_us", self.resume_us),
-            ("wake_us", self.wake_us),
-            ("switch_us", self.switch_us),
+            ("wake_us", Some(self.wake_us)),
+            ("switch_us", Some(self.switch_us)),
         ];
-        for (key, us) in times {
+        for (key, us) in times.into_iter().filter_map(|(key, us)| Some((key, us?))) {
             if !(0.0..=1e6).contains(&us) {
                 return Err(InputError::new(format!("host.{key}"), us.to_string(), "0 to 1000000 microseconds"));
             }
@@ -68,6 +100,20 @@ impl CpuOverheads {
             return Err(InputError::new("host.tag_steal_probability", steal.to_string(), expected));
         }
         Ok(())
+    }
+
+    /// The costs for a device of which the host has one queue, or where `own_queues` is set, several.
+    pub(crate) fn costs(&self, own_queues: bool) -> CpuCosts {
+        let default = if own_queues { QUEUES_OF_ITS_OWN } else { ONE_QUEUE };
+        let of = |us: Option<f64>, default: f64| nanos(us.unwrap_or(default));
+        CpuCosts {
+            issue: of(self.issue_us, default[0]),
+            complete: of(self.complete_us, default[1]),
+            restart: of(self.restart_us, default[2]),
+            resume: of(self.resume_us, default[3]),
+            wake: nanos(self.wake_us),
+            lost_wake: nanos(self.wake_us + 5.0 * self.resume_us.unwrap_or(default[3]).max(10.0)),
+        }
     }
 
     /// What a change of scheduler takes beside the draining of the queue.

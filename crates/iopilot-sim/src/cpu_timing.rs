@@ -1,6 +1,6 @@
 //! [`CpuTiming`]: what the CPUs add to a request.
 
-use crate::cpu_overheads::CpuOverheads;
+use crate::cpu_overheads::{CpuCosts, CpuOverheads};
 use iopilot_block::{Nanos, ProcessId};
 use iopilot_workload::SourceHandle;
 use rand::{Rng, SeedableRng};
@@ -31,8 +31,13 @@ pub enum QueueRun {
 /// simulations; a model of CPUs, or times that were recorded, can take its place. It must be deterministic: randomness
 /// comes from a seed of its own.
 pub trait CpuTiming {
-    /// From the run of the queue at `now` until the request that the scheduler chose first reaches the device.
-    fn issue(&mut self, run: QueueRun, now: Nanos) -> Nanos;
+    /// From the run of the queue at `now` on `cpu` until the request that the scheduler chose first reaches the device.
+    fn issue(&mut self, cpu: u16, run: QueueRun, now: Nanos) -> Nanos;
+
+    /// A request that `cpu` submitted is complete at `now`: it handles the interrupt. The default takes no time.
+    fn completed(&mut self, cpu: u16, now: Nanos) {
+        let _ = (cpu, now);
+    }
 
     /// From the completion of the request `handle` until its task's next instruction. Not called where a source's think
     /// times count from the block layer's completion.
@@ -53,29 +58,29 @@ pub trait CpuTiming {
 }
 
 /// The same costs each time, as [`CpuOverheads`] gives them; tags are kept with the same probability each time.
+///
+/// Each CPU does one thing at a time: it sends a request when it has sent those before and handled the completions until
+/// then. A completion goes first, as an interrupt does, and delays what the CPU sends after it.
 #[derive(Clone, Debug)]
 pub struct FixedCosts {
-    issue: Nanos,
-    /// The delay of a request that waited for room in the device.
-    restart: Nanos,
-    resume: Nanos,
-    wake: Nanos,
-    lost_wake: Nanos,
+    costs: CpuCosts,
     switch: Nanos,
     keeps_tag: f64,
     random: Pcg64Mcg,
+    /// Until when each CPU is busy. Empty where completions cost nothing: then a hardware queue, which sends one request at a
+    /// time, is enough to keep them apart.
+    busy: Vec<Nanos>,
 }
 
 impl FixedCosts {
-    /// The costs of `overheads`; `seed` is for the contention for freed tags.
-    pub fn new(overheads: &CpuOverheads, seed: u64) -> Self {
-        let of = |us: f64| Nanos::from_millis_f64(us / 1e3);
+    /// The costs of `overheads` for a device of which the host can have so many hardware queues; `seed` is for the contention
+    /// for freed tags.
+    pub fn new(overheads: &CpuOverheads, hardware_queues: u16, seed: u64) -> Self {
+        let costs = overheads.costs(hardware_queues > 1);
+        let busy = if costs.complete == Nanos::ZERO { 0 } else { usize::from(overheads.cpus) };
         Self {
-            issue: of(overheads.issue_us),
-            restart: of(overheads.restart_us),
-            resume: of(overheads.resume_us),
-            wake: of(overheads.wake_us),
-            lost_wake: of(overheads.wake_us + 5.0 * overheads.resume_us.max(10.0)),
+            costs,
+            busy: vec![Nanos::ZERO; busy],
             switch: overheads.switch(),
             keeps_tag: overheads.tag_steal_probability,
             random: Pcg64Mcg::seed_from_u64(seed),
@@ -85,20 +90,35 @@ impl FixedCosts {
 
 impl CpuTiming for FixedCosts {
     #[inline]
-    fn issue(&mut self, run: QueueRun, _: Nanos) -> Nanos {
-        match run {
-            QueueRun::Completed { waiting: true, .. } => self.restart,
-            _ => self.issue,
+    fn issue(&mut self, cpu: u16, run: QueueRun, now: Nanos) -> Nanos {
+        let takes = match run {
+            QueueRun::Completed { waiting: true, .. } => self.costs.restart,
+            _ => self.costs.issue,
+        };
+        match self.busy.get_mut(usize::from(cpu)) {
+            Some(busy) => {
+                // A request that a worker restarts comes later; the CPU does other things meanwhile.
+                *busy = now.max(*busy) + self.costs.issue;
+                (*busy).max(now + takes).since(now)
+            }
+            None => takes,
+        }
+    }
+
+    #[inline]
+    fn completed(&mut self, cpu: u16, now: Nanos) {
+        if let Some(busy) = self.busy.get_mut(usize::from(cpu)) {
+            *busy = now.max(*busy) + self.costs.complete;
         }
     }
 
     #[inline]
     fn resume(&mut self, _: SourceHandle, _: ProcessId, _: Nanos) -> Nanos {
-        self.resume
+        self.costs.resume
     }
 
     fn wake(&mut self, _: ProcessId, _: Nanos) -> Nanos {
-        self.wake
+        self.costs.wake
     }
 
     fn completer_keeps_tag(&mut self, _: SourceHandle) -> bool {
@@ -106,10 +126,34 @@ impl CpuTiming for FixedCosts {
     }
 
     fn lost_wake(&mut self, _: ProcessId, _: Nanos) -> Nanos {
-        self.lost_wake
+        self.costs.lost_wake
     }
 
     fn switch(&mut self) -> Nanos {
         self.switch
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cpu_does_one_thing_at_a_time_and_two_cpus_two() {
+        let us = Nanos::from_micros;
+        let overheads = CpuOverheads { issue_us: Some(3.0), complete_us: Some(2.0), ..CpuOverheads::default() };
+        let mut cpus = FixedCosts::new(&overheads, 1, 1);
+        let sent = QueueRun::Inserted(None);
+        assert_eq!([0, 0, 1].map(|cpu| cpus.issue(cpu, sent, us(10))), [us(3), us(6), us(3)]);
+        cpus.completed(1, us(11));
+        assert_eq!(cpus.issue(1, sent, us(12)), us(6), "until 13 it sends, until 15 it completes");
+        assert_eq!(cpus.issue(0, sent, us(100)), us(3));
+    }
+
+    #[test]
+    fn a_core_drives_600_000_requests_a_second_through_queues_of_its_own() {
+        let costs = CpuOverheads::default().costs(true);
+        let each = (costs.issue + costs.complete).as_secs_f64();
+        assert!((600e3..620e3).contains(&(1.0 / each)), "{each}");
     }
 }

@@ -86,7 +86,7 @@ pub fn run_logged<S: Source, D: Device>(
     progress: &Progress,
     log: Option<LogSink<'_>>,
 ) -> Result<RunReport, SimError> {
-    let cpus = FixedCosts::new(&config.host, config.seed);
+    let cpus = FixedCosts::new(&config.host, device.hardware_queues(), config.seed);
     run_timed(source, device, cpus, scheduler, config, progress, log)
 }
 
@@ -127,9 +127,10 @@ pub(crate) fn built<D: Device>(
     scheduler: &SchedulerSpec,
     config: &RunConfig,
 ) -> Result<(Queue, AnyScheduler), SimError> {
-    let queue = config.block.resolve(scheduler.info(), device.queue_depth(), &config.host);
+    let queue = config.block.resolve(scheduler.info(), (device.hardware_queues(), device.queue_depth()), &config.host);
     let environment = Environment {
         cpus: queue.cpus,
+        hardware_queues: queue.map.queues() as u16,
         rotational: config.rotational,
         capacity: device.capacity(),
         queue_depth: queue.queue_depth,

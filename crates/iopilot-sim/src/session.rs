@@ -28,7 +28,7 @@ impl<S: Source, D: Device> Session<S, D> {
     /// Where a setting is not accepted.
     pub fn new(source: S, device: D, scheduler: &SchedulerSpec, config: &RunConfig) -> Result<Self, SimError> {
         let (queue, scheduler_built) = built(&device, scheduler, config)?;
-        let cpus = FixedCosts::new(&config.host, config.seed);
+        let cpus = FixedCosts::new(&config.host, device.hardware_queues(), config.seed);
         let recorder = Recorder::new(config.log, config.outcomes);
         let engine = Engine::new(source, queue, scheduler_built, device, cpus, recorder);
         Ok(Self { engine, config: config.clone(), scheduler: scheduler.clone() })

@@ -63,10 +63,10 @@ impl Tags {
     }
 
     /// Replaces the tags by another number of free ones. The sleepers stay, and all are woken.
-    pub(crate) fn resized(self, nr_requests: u32, woken: &mut Vec<RequestId>) -> Self {
+    pub(crate) fn resize(&mut self, nr_requests: u32, woken: &mut Vec<RequestId>) {
         debug_assert_eq!(self.used, [0; 2], "tags change hands when none is in use");
-        woken.extend(self.waiting.into_iter().flatten());
-        Self { sleepers: self.sleepers, ..Self::new(self.rule, nr_requests) }
+        woken.extend(self.waiting.iter_mut().flat_map(|queue| queue.drain(..)));
+        *self = Self { sleepers: self.sleepers, ..Self::new(self.rule, nr_requests) };
     }
 
     /// Whether no tag is taken.
@@ -273,7 +273,7 @@ mod tests {
             tags.sleep(RequestId::from_index(i), &request(Op::Read));
         }
         let mut woken = Vec::new();
-        let tags = tags.resized(8, &mut woken);
+        tags.resize(8, &mut woken);
         assert_eq!((woken.len(), tags.sleepers), (3, 3));
     }
 

@@ -141,7 +141,7 @@ type Order = Vec<(u64, u64)>;
 fn serve<S: Source>(source: S, scheduler: &str) -> (Order, RunReport) {
     let config = RunConfig {
         block: BlockConfig { plug: Some(false), lookahead: Some(false), ..BlockConfig::default() },
-        host: CpuOverheads { issue_us: 0.0, ..CpuOverheads::default() },
+        host: CpuOverheads { issue_us: Some(0.0), ..CpuOverheads::default() },
         rotational: true,
         log: true,
         ..RunConfig::default()

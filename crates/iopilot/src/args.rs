@@ -4,6 +4,7 @@ mod dads;
 mod disk;
 mod disksim;
 mod experiment;
+mod machine;
 mod trace;
 mod vdisk;
 
@@ -11,6 +12,7 @@ pub(crate) use dads::{Dads, DadsExplain, DadsReplay, DadsRestore, DadsRun, DadsS
 pub(crate) use disk::{Calibrate, Disk, DiskProbe, DiskTrain, DiskValidate, ThinkPlace, ValidateClock, ValidatePart};
 pub(crate) use disksim::{Disksim, DisksimRun};
 pub(crate) use experiment::{Experiment, ExperimentRun};
+pub(crate) use machine::{Machine, MachineProbe};
 pub(crate) use trace::{Convert, Record, Stat, Trace};
 pub(crate) use vdisk::{Vdisk, VdiskAttach};
 
@@ -23,7 +25,7 @@ use std::path::PathBuf;
 ///
 /// iopilot replays a recorded trace, a fio job file or a synthetic workload on a modelled disk, under any of the
 /// kernel's I/O schedulers, and compares them. Only what touches live disks needs root:
-/// `iopilot trace record`, `vdisk`, `dads run`, and `disk train` of a device.
+/// `iopilot trace record`, `vdisk`, `dads run`, `machine probe`, and `disk train` of a device.
 #[derive(Debug, Parser)]
 #[command(name = "iopilot", version, max_term_width = 100, arg_required_else_help = true, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
@@ -70,6 +72,9 @@ pub(crate) enum Command {
     /// DiskSim configurations, as they are.
     #[command(subcommand)]
     Disksim(Disksim),
+    /// This machine as a machine file: what its CPUs add to a request, and how the queue of a disk is set.
+    #[command(subcommand)]
+    Machine(Machine),
     /// The I/O schedulers and their tunables.
     #[command(subcommand)]
     Scheduler(Scheduler),

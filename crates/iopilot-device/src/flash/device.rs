@@ -51,6 +51,7 @@ pub struct FlashDrive {
     // The model's constants, as they are needed.
     pub(super) capacity_sectors: u64,
     queue_depth: u32,
+    queues: u16,
     pub(super) lanes_per_die: u32,
     pub(super) multi_plane: bool,
     pub(super) codeword: u32,
@@ -104,6 +105,7 @@ impl FlashDrive {
             row_entries: Vec::with_capacity(ftl.shape.units_per_row as usize),
             capacity_sectors: model.capacity,
             queue_depth: model.host.queue_depth,
+            queues: model.host.queues,
             lanes_per_die,
             multi_plane: n.multi_plane,
             codeword: n.codeword_sectors,
@@ -175,6 +177,10 @@ impl Device for FlashDrive {
 
     fn queue_depth(&self) -> u32 {
         self.queue_depth
+    }
+
+    fn hardware_queues(&self) -> u16 {
+        self.queues
     }
 
     fn report(&self) -> Option<DeviceReport> {

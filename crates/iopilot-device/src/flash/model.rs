@@ -96,7 +96,9 @@ pub struct HostModel {
     pub write_ns_per_byte: f64,
     /// Whether both directions move at once.
     pub full_duplex: bool,
-    /// Requests the drive takes at once.
+    /// Queues that the host can have in the drive.
+    pub queues: u16,
+    /// Requests the drive takes at once, from each queue.
     pub queue_depth: u32,
     /// From the start of one command to that of the next, at least: what bounds requests per second.
     pub command: Nanos,

@@ -38,6 +38,7 @@ fn model(dies: u32, planes: u32, blocks: u32, pages: u32, units: u32, preconditi
             read_ns_per_byte: 2.0,
             write_ns_per_byte: 2.0,
             full_duplex: false,
+            queues: 1,
             queue_depth: 32,
             command: Nanos(1_000),
             read_latency: Nanos(5_000),

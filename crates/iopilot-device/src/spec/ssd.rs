@@ -130,7 +130,10 @@ pub struct SsdHostSpec {
     /// Whether both directions move at once.
     #[serde(default, skip_serializing_if = "is_false")]
     pub full_duplex: bool,
-    /// Requests the drive takes at once.
+    /// Queues that the host can have in the drive: 1 for SATA and SAS, the I/O queues of an NVMe drive.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub queues: u16,
+    /// Requests the drive takes at once, from each queue.
     pub queue_depth: u32,
     /// From the start of one command to that of the next, at least.
     pub command_us: f64,
@@ -187,4 +190,12 @@ fn is_zero_u64(value: &u64) -> bool {
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
+}
+
+fn one() -> u16 {
+    1
+}
+
+fn is_one(value: &u16) -> bool {
+    *value == 1
 }

@@ -58,6 +58,7 @@ pub(super) fn choices(
     let depth = machine.summary().queue_depth;
     let environment = Environment {
         cpus: machine.host.cpus.max(records.iter().filter_map(|r| r.cpu).max().map_or(1, |cpu| cpu + 1)),
+        hardware_queues: 1,
         rotational: machine.is_rotational(),
         capacity: machine.capacity(),
         queue_depth: machine.block.queue_depth.unwrap_or(depth),

@@ -161,7 +161,7 @@ fn freed_tags(records: &[TraceRecord]) -> Vec<Option<Freed>> {
 }
 
 impl CpuTiming for RecordedTiming {
-    fn issue(&mut self, run: QueueRun, _: Nanos) -> Nanos {
+    fn issue(&mut self, _: u16, run: QueueRun, _: Nanos) -> Nanos {
         match run {
             QueueRun::Inserted(Some(handle)) => self.inserted.get(handle),
             QueueRun::Issued(handle) => self.issued.get(handle),
@@ -235,7 +235,7 @@ mod tests {
         let mut timing = RecordedTiming::new(&records);
         let completed = |n| QueueRun::Completed { handle: handle(n), waiting: true };
         let inserted = |n| QueueRun::Inserted(Some(handle(n)));
-        let mut takes = |run| timing.issue(run, Nanos::ZERO);
+        let mut takes = |run| timing.issue(0, run, Nanos::ZERO);
         assert_eq!([inserted(0), inserted(3)].map(&mut takes), [us(6), us(7)]);
         assert_eq!([completed(0), QueueRun::Issued(handle(1))].map(&mut takes), [us(9), us(4)]);
         // What is not known is as usual: the fourth was not there at the second's completion.
@@ -264,6 +264,6 @@ mod tests {
         assert!(!timing.completer_keeps_tag(handle(2)));
         // 30 us, of which the usual 4 to 6 us after a tag is had.
         assert_eq!(timing.wake(process, Nanos::ZERO), us(30) - us(4));
-        assert_eq!(timing.issue(QueueRun::Inserted(Some(handle(1))), Nanos::ZERO), us(4));
+        assert_eq!(timing.issue(0, QueueRun::Inserted(Some(handle(1))), Nanos::ZERO), us(4));
     }
 }

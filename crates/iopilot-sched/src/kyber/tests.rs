@@ -116,3 +116,23 @@ fn it_can_be_told_what_was_chosen() {
     assert!(b.scheduler.follow(&mut b.rqs, RequestId::from_index(4), b.now));
     assert_eq!(b.take(9), [500, 300], "nothing is lost");
 }
+
+#[test]
+fn hardware_queues_take_their_own_turns_and_share_the_tokens() {
+    let env = Environment { cpus: 2, hardware_queues: 2, ..Environment::default() };
+    let mut b = Bench::new(Kyber::new(&env));
+    for i in 0..400 {
+        let mut rq = b.request(Op::Read, 10 * i, 1);
+        rq.cpu = (i % 2) as u16;
+        b.put(rq);
+    }
+    // Without a completion, tokens are never given back.
+    let mut taken = [0, 0];
+    for queue in [0, 1] {
+        while let Dispatch::Request(id) = b.scheduler.dispatch_queue(&mut b.rqs, queue, b.now) {
+            assert_eq!(usize::from(b.rqs[id].cpu), queue);
+            taken[queue] += 1;
+        }
+    }
+    assert_eq!(taken, [200, 56], "256 tokens for reads");
+}

@@ -8,80 +8,109 @@ use iopilot_sched::{Dispatch, Scheduler, retry_at};
 use iopilot_workload::SourceHandle;
 
 impl BlockLayer {
-    /// Sends the request that waits for the device. Without one, runs the queue where the scheduler says so.
+    /// A request of hardware queue `queue` is complete. Sends the request that waits for the device there. Without one, runs
+    /// the queue where the scheduler says so. Then has the others try whom this one left nothing.
     pub(super) fn run_after_completion<D: Device>(
         &mut self,
+        queue: usize,
         handle: SourceHandle,
         now: Nanos,
         device: &mut D,
         cpus: &mut impl CpuTiming,
     ) {
-        let waiting = self.pulled.is_some() || !self.bypass.is_empty() || !self.queue.retries;
+        let hardware = &self.hardware[queue];
+        let held = !hardware.waiting.is_empty();
+        let waiting = held || !hardware.bypass.is_empty() || !self.queue.retries;
         match self.scheduler.runs_after_completion() {
             Some(at) if !waiting && at > now => self.timer = Some(at).filter(|_| self.scheduler.queued() > 0),
             None if !waiting => self.timer = None,
             _ => {
                 self.retry = None;
-                let waiting = self.pulled.is_some() && self.queue.retries;
-                self.run_queue(QueueRun::Completed { handle, waiting }, now, device, cpus);
+                let waiting = held && self.queue.retries;
+                self.run_queue(queue, QueueRun::Completed { handle, waiting }, now, device, cpus);
+            }
+        }
+        if std::mem::take(&mut self.starved) {
+            for other in (queue + 1..self.hardware.len()).chain(0..queue) {
+                self.run_queue(other, QueueRun::Other, now, device, cpus);
             }
         }
     }
 
-    /// The request on its way has reached the device.
-    pub(crate) fn issue<D: Device>(&mut self, now: Nanos, device: &mut D, cpus: &mut impl CpuTiming) {
-        let mut run = QueueRun::Other;
-        if let Some((_, id)) = self.issuing.take() {
-            run = QueueRun::Issued(self.ios.handle(self.rqs[id].io));
-            self.send(id, now, device);
+    /// Runs all hardware queues.
+    pub(super) fn run_queues<D: Device>(
+        &mut self,
+        run: QueueRun,
+        now: Nanos,
+        device: &mut D,
+        cpus: &mut impl CpuTiming,
+    ) {
+        for queue in 0..self.hardware.len() {
+            self.run_queue(queue, run, now, device, cpus);
         }
-        self.run_queue(run, now, device, cpus);
     }
 
-    /// Moves requests from the scheduler to the device while the scheduler has one and the device has room. The CPU timing
-    /// gives each its delay.
+    /// A request on its way has reached the device.
+    pub(crate) fn issue<D: Device>(&mut self, now: Nanos, device: &mut D, cpus: &mut impl CpuTiming) {
+        let Some(issue) = self.issues.pop() else { return };
+        let (queue, id) = issue.event;
+        self.hardware[queue].sending = false;
+        self.send(id, now, device);
+        let run = QueueRun::Issued(self.ios.handle(self.rqs[id].io));
+        self.run_queue(queue, run, now, device, cpus);
+    }
+
+    /// Moves requests of hardware queue `queue` from the scheduler to the device while the scheduler has one and the device has
+    /// room. The CPU timing gives each its delay. An elevator may give a request of another hardware queue, whose tag and room
+    /// it takes.
     pub(super) fn run_queue<D: Device>(
         &mut self,
+        queue: usize,
         mut run: QueueRun,
         now: Nanos,
         device: &mut D,
         cpus: &mut impl CpuTiming,
     ) {
-        while !self.plug.is_plugged() && self.issuing.is_none() {
-            let room = self.in_flight < self.queue.queue_depth;
-            if self.pulled.is_none() {
-                if !room && !self.queue.lookahead {
+        while !self.plug.is_plugged() && !self.hardware[queue].sending {
+            let mut of = queue;
+            if self.hardware[queue].waiting.is_empty() {
+                if !self.queue.lookahead && !self.has_room(queue) {
+                    self.starved = true;
                     return;
                 }
-                if !self.look_ahead(now, device) {
-                    return;
-                }
+                let Some(chosen) = self.look_ahead(queue, now, device) else { return };
+                of = chosen;
             }
-            if !room {
+            if !self.has_room(of) {
+                self.starved = true;
                 return;
             }
-            let Some(id) = self.pulled.take() else { return };
+            let Some(id) = self.hardware[of].waiting.pop_front() else { return };
             self.in_flight += 1;
-            let takes = cpus.issue(run, now);
+            self.hardware[of].in_flight += 1;
+            let takes = cpus.issue(self.rqs[id].cpu, run, now);
             run = QueueRun::Issued(self.ios.handle(self.rqs[id].io));
             if takes == Nanos::ZERO {
                 self.send(id, now, device);
             } else {
-                self.issuing = Some((now + takes, id));
+                self.hardware[queue].sending = true;
+                self.issues.push(now + takes, (queue, id));
             }
         }
     }
 
-    /// Has the scheduler choose the next request; false where it gives none.
-    fn look_ahead<D: Device>(&mut self, now: Nanos, device: &D) -> bool {
+    /// Has the scheduler choose the next request, and gives the hardware queue where it then waits; `None` where the scheduler
+    /// gives none.
+    fn look_ahead<D: Device>(&mut self, queue: usize, now: Nanos, device: &D) -> Option<usize> {
         self.timer = None;
-        match self.pull(now, device) {
+        match self.pull(queue, now, device) {
             Dispatch::Request(id) => {
-                self.pulled = Some(id);
+                let of = self.queue_of(id);
+                self.hardware[of].waiting.push_back(id);
                 if self.rqs.next_part(id).is_some() && self.scheduler.joins_at_dispatch() {
                     self.joined(id);
                 }
-                return true;
+                return Some(of);
             }
             Dispatch::WaitUntil(at) => {
                 debug_assert!(at > now, "a scheduler waits for the past");
@@ -89,8 +118,9 @@ impl BlockLayer {
             }
             Dispatch::Empty => {}
         }
+        self.starved |= self.queue.retries && self.scheduler.queued() > 0;
         self.retry_later(now);
-        false
+        None
     }
 
     /// The scheduler gave no request. While it holds requests, the queue is run again later.
@@ -111,9 +141,10 @@ impl BlockLayer {
         }
     }
 
-    fn pull<D: Device>(&mut self, now: Nanos, device: &D) -> Dispatch {
-        match self.bypass.pop_front() {
+    fn pull<D: Device>(&mut self, queue: usize, now: Nanos, device: &D) -> Dispatch {
+        match self.hardware[queue].bypass.pop_front() {
             Some(id) => Dispatch::Request(id),
+            None if self.hardware.len() > 1 => self.scheduler.dispatch_queue(&mut self.rqs, queue, now),
             None => self.scheduler.dispatch_at(&mut self.rqs, now, device.positions()),
         }
     }

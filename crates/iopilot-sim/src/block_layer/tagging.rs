@@ -13,37 +13,39 @@ use iopilot_workload::SourceHandle;
 impl BlockLayer {
     /// Takes a tag for `id`. False where none is free.
     pub(super) fn take_tag(&mut self, id: RequestId) -> bool {
-        let rq = &self.rqs[id];
-        let limit = self.scheduler.depth_limit(rq, self.tags.nr_requests());
-        self.tags.take(rq, limit)
+        let queue = self.queue_of(id);
+        let (rq, tags) = (&self.rqs[id], &mut self.hardware[queue].tags);
+        let limit = self.scheduler.depth_limit(rq, tags.nr_requests());
+        tags.take(rq, limit)
     }
 
     /// The submitter of `id` was woken and looks for a tag; it may find that another task was faster.
     pub(crate) fn wake<D: Device>(&mut self, id: RequestId, now: Nanos, device: &mut D, cpus: &mut impl CpuTiming) {
         // A task asleep does not look for a merge again, but what it submits next does. Where requests sleep one by
         // one, each stands for such a next one.
+        let queue = self.queue_of(id);
         let merged = !self.is_switching() && !self.serial && self.try_merge(id, now);
         let reserved = self.tag_reserved.iter().position(|of| *of == id).map(|at| self.tag_reserved.swap_remove(at));
         if reserved.is_some() {
             if merged || self.is_switching() {
-                self.tags.give_back(&self.rqs[id]);
+                self.hardware[queue].tags.give_back(&self.rqs[id]);
             }
             if self.is_switching() {
-                self.tags.sleep(id, &self.rqs[id]);
+                self.hardware[queue].tags.sleep(id, &self.rqs[id]);
                 self.drained(now);
                 return;
             }
         } else {
             if !merged && (self.is_switching() || !self.take_tag(id)) {
-                self.tags.asleep_again(id, &self.rqs[id]);
+                self.hardware[queue].tags.asleep_again(id, &self.rqs[id]);
                 return;
             }
-            self.tags.awake();
+            self.hardware[queue].tags.awake();
         }
         let process = self.rqs[id].process;
         if merged {
             // The request was merged and needs no tag; the next sleeper gets it.
-            self.tags.pass_on(&self.rqs[id], &mut self.woken);
+            self.hardware[queue].tags.pass_on(&self.rqs[id], &mut self.woken);
             self.wake_all();
         } else {
             self.admit(id, now);
@@ -56,7 +58,8 @@ impl BlockLayer {
 
     /// Gives the tag of `id` back, and wakes those who slept for it.
     pub(super) fn give_tag(&mut self, id: RequestId) {
-        self.tags.give(&self.rqs[id], &mut self.woken);
+        let queue = self.queue_of(id);
+        self.hardware[queue].tags.give(&self.rqs[id], &mut self.woken);
         self.wake_all();
     }
 
@@ -67,7 +70,8 @@ impl BlockLayer {
 
     /// The request `id` is complete: those who slept for its tag contend for it with its task.
     pub(super) fn free_tag(&mut self, id: RequestId, completed: SourceHandle) {
-        self.tags.give(&self.rqs[id], &mut self.woken);
+        let queue = self.queue_of(id);
+        self.hardware[queue].tags.give(&self.rqs[id], &mut self.woken);
         let completer = self.rqs[id].process;
         let contend = |sleeper| Effect::Contend { sleeper, completed, completer };
         self.effects.extend(self.woken.drain(..).map(contend));
@@ -75,8 +79,8 @@ impl BlockLayer {
 
     /// Gives the request `sleeper` its tag at once. Its task goes on when it has woken.
     pub(crate) fn reserve_tag(&mut self, sleeper: RequestId) {
-        if self.tags.are_shared() && !self.is_switching() && self.take_tag(sleeper) {
-            self.tags.awake();
+        if self.tags_of(sleeper).are_shared() && !self.is_switching() && self.take_tag(sleeper) {
+            self.tags_of(sleeper).awake();
             self.tag_reserved.push(sleeper);
         }
     }

@@ -97,14 +97,14 @@ fn engine_on<S: Source>(
 
 fn engine_of<S: Source>(config: &RunConfig, source: S, scheduler: &str, device: Fixed) -> Engine<S, Fixed, FixedCosts> {
     let spec = SchedulerSpec::parse(scheduler).unwrap();
-    let queue = config.block.resolve(spec.info(), device.depth, &config.host);
+    let queue = config.block.resolve(spec.info(), (1, device.depth), &config.host);
     let built = spec.build(&Environment { nr_requests: queue.nr_requests, ..Environment::default() }).unwrap();
     Engine::new(
         source,
         queue,
         built,
         device,
-        FixedCosts::new(&config.host, 1),
+        FixedCosts::new(&config.host, 1, 1),
         Recorder::new(config.log, config.outcomes),
     )
 }
@@ -124,7 +124,7 @@ impl Irregular {
 }
 
 impl CpuTiming for Irregular {
-    fn issue(&mut self, _: QueueRun, _: Nanos) -> Nanos {
+    fn issue(&mut self, _: u16, _: QueueRun, _: Nanos) -> Nanos {
         self.next()
     }
 
@@ -157,7 +157,7 @@ fn irregular_engine<S: Source>(
     config: &BlockConfig,
 ) -> Engine<S, Fixed, Irregular> {
     let spec = SchedulerSpec::parse(scheduler).unwrap();
-    let queue = config.resolve(spec.info(), device.depth, &CpuOverheads::default());
+    let queue = config.resolve(spec.info(), (1, device.depth), &CpuOverheads::default());
     let built = spec.build(&Environment { nr_requests: queue.nr_requests, ..Environment::default() }).unwrap();
     let cpus = Irregular { times: times.to_vec(), asked: 0 };
     Engine::new(source, queue, built, device, cpus, Recorder::new(false, false))
@@ -318,7 +318,7 @@ fn go_round(turns: &[u64]) -> bool {
 fn who_never_wins_the_race_waits_for_all_others() {
     assert!(go_round(&turns(0.0, 190)));
     // However soon it is back.
-    let at_once = CpuOverheads { tag_steal_probability: 0.0, resume_us: 0.0, ..CpuOverheads::default() };
+    let at_once = CpuOverheads { tag_steal_probability: 0.0, resume_us: Some(0.0), ..CpuOverheads::default() };
     assert!(go_round(&turns_on(&at_once, 190)));
 }
 
@@ -354,6 +354,7 @@ proptest! {
         records.sort_by_key(|r| r.arrival);
         let bytes: u64 = records.iter().map(|r| r.sectors.bytes()).sum();
         let config = BlockConfig {
+            nr_hw_queues: None,
             nr_requests: Some(nr_requests),
             host_tags: None,
             max_sectors_kb: Some(max_sectors_kb),

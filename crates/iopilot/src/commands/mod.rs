@@ -9,6 +9,7 @@ mod disk;
 mod disk_validate;
 mod disksim;
 mod experiment;
+mod machine;
 mod man;
 mod scheduler;
 mod session;
@@ -51,6 +52,7 @@ pub(crate) fn run(command: &Command, context: &Context) -> anyhow::Result<String
         Command::Disk(args) => disk::run(args, context),
         Command::Disksim(args) => disksim::run(args, context),
         Command::Experiment(args) => experiment::run(args, context),
+        Command::Machine(args) => machine::run(args, context),
         Command::Scheduler(args) => scheduler::run(args, context),
         Command::Trace(args) => trace::run(args, context),
         Command::Vdisk(args) => vdisk::run(args, context),

@@ -61,6 +61,7 @@ impl SsdSpec {
                 read_ns_per_byte: 1e3 / h.read_rate_mb_s,
                 write_ns_per_byte: 1e3 / h.write_rate_mb_s,
                 full_duplex: h.full_duplex,
+                queues: h.queues,
                 queue_depth: h.queue_depth,
                 command: us(h.command_us),
                 read_latency: us(h.read_latency_us),

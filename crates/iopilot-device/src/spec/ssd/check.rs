@@ -135,6 +135,7 @@ impl SsdHostSpec {
     fn check(&self) -> Check {
         rate("host.read_rate_mb_s", self.read_rate_mb_s)?;
         rate("host.write_rate_mb_s", self.write_rate_mb_s)?;
+        count("host.queues", self.queues.into(), 65_535, "queues")?;
         count("host.queue_depth", self.queue_depth, 65_536, "requests")?;
         us("host.command_us", self.command_us)?;
         us("host.read_latency_us", self.read_latency_us)?;

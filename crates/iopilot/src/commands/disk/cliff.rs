@@ -13,6 +13,8 @@ const UNITS: u64 = 400_000;
 const SECTORS: u32 = 8;
 /// The number of capacities that are written.
 const OVERWRITES: u64 = 3;
+/// Requests in the drive: the depth at which Micron's sheets state random rates, or the drive's.
+const DEPTH: u32 = 256;
 /// Points of the curve.
 const POINTS: u64 = 120;
 
@@ -31,7 +33,7 @@ pub(super) fn write_cliff(disk: &DiskSpec, ssd: &SsdSpec, seed: u64) -> anyhow::
         let request = DeviceRequest { id, op: Op::Write, lba, sectors: Sectors(SECTORS), flags: Flags::empty() };
         device.submit(request, now);
     };
-    for id in 0..device.queue_depth() as usize {
+    for id in 0..device.queue_depth().min(DEPTH) as usize {
         submit(&mut device, RequestId::from_index(id), Nanos::ZERO);
     }
     let window = (places * OVERWRITES / POINTS).max(1);

@@ -1,0 +1,65 @@
+//! [`HardwareQueue`]: what a hardware queue (`struct blk_mq_hw_ctx`) has of its own.
+
+use super::BlockLayer;
+use crate::block_config::Queue;
+use crate::tags::Tags;
+use iopilot_block::RequestId;
+use std::collections::VecDeque;
+
+/// One hardware queue. It sends one request at a time.
+#[derive(Clone, Debug)]
+pub(super) struct HardwareQueue {
+    pub(super) tags: Tags,
+    /// Flushes, which no scheduler sees.
+    pub(super) bypass: VecDeque<RequestId>,
+    /// Requests that have left the scheduler and wait for room in the device (`hctx->dispatch`): one request of lookahead, and
+    /// those that an elevator gave while it was asked for another queue.
+    pub(super) waiting: VecDeque<RequestId>,
+    /// Whether a request is on its way to the device.
+    pub(super) sending: bool,
+    /// Requests of its CPUs that the device has, or that are on their way there.
+    pub(super) in_flight: u32,
+    /// Whether the present batch has inserted a request for it.
+    pub(super) inserted: bool,
+}
+
+impl HardwareQueue {
+    /// The idle queues of `queue`.
+    pub(super) fn all(queue: &Queue) -> Vec<Self> {
+        let one = || Self {
+            tags: Tags::new(queue.tag_rule, queue.nr_requests),
+            bypass: VecDeque::new(),
+            waiting: VecDeque::new(),
+            sending: false,
+            in_flight: 0,
+            inserted: false,
+        };
+        std::iter::repeat_with(one).take(queue.map.queues()).collect()
+    }
+}
+
+impl BlockLayer {
+    /// The hardware queue of the CPU that submitted `id`.
+    #[inline]
+    pub(super) fn queue_of(&self, id: RequestId) -> usize {
+        self.queue.map.queue_of(self.rqs[id].cpu)
+    }
+
+    /// The tags of that queue.
+    pub(super) fn tags_of(&mut self, id: RequestId) -> &mut Tags {
+        let queue = self.queue_of(id);
+        &mut self.hardware[queue].tags
+    }
+
+    /// Whether the device takes another request of hardware queue `queue`.
+    pub(super) fn has_room(&self, queue: usize) -> bool {
+        self.hardware[queue].in_flight < self.queue.queue_depth && self.in_flight < self.queue.device_depth
+    }
+
+    /// The request `id` has been inserted, so that its hardware queue is to be run at the end of the batch.
+    pub(super) fn touch(&mut self, queue: usize) {
+        if self.hardware.len() > 1 && !std::mem::replace(&mut self.hardware[queue].inserted, true) {
+            self.touched.push(queue);
+        }
+    }
+}
