@@ -4,11 +4,12 @@ use crate::objective::Objective;
 use crate::pattern::{KnownRequests, WindowPattern};
 use crate::pattern_source::PatternSource;
 use crate::rig::{Trial, Tried};
+use crate::tag_waits::ready_times;
 use iopilot_block::{InputError, Nanos, ProcessId};
 use iopilot_device::Device;
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::{RequestOutcome, RunConfig, Session};
-use iopilot_trace::{InferOptions, TraceRecord, infer};
+use iopilot_trace::{Dependencies, InferOptions, TraceRecord, infer};
 use std::collections::BTreeMap;
 
 /// The most times that a window is repeated.
@@ -36,6 +37,8 @@ pub(crate) struct ExtendedTrial<'a> {
     pattern: WindowPattern,
     /// For each record, whether nobody waits for it.
     background: Vec<bool>,
+    /// For each record, when it would have arrived, had its process not slept for tags.
+    ready: Vec<Nanos>,
     /// How many requests make a trial.
     requests: u64,
 }
@@ -44,7 +47,8 @@ impl<'a> ExtendedTrial<'a> {
     /// A trial of `window`, in order of arrival, for at least `least` requests on a disk of `capacity` sectors.
     ///
     /// The window began at `since`, and `pending` requests are under way at its end. `before` are the requests served before
-    /// it, which show what its first requests waited for. O(n log n).
+    /// it, which show what its first requests waited for. `correct` corrects the dependencies of all of them together, and
+    /// says which slept for a tag. O(n log n).
     ///
     /// Returns `None` where the window has `least` requests already, where processes started in it, or where a record lacks
     /// its process or completion. The caller then replays the window once.
@@ -57,6 +61,7 @@ impl<'a> ExtendedTrial<'a> {
         (since, pending): (Nanos, usize),
         least: u64,
         capacity: u64,
+        correct: impl FnOnce(&[TraceRecord], &mut Dependencies) -> Option<Vec<bool>>,
     ) -> Result<Option<Self>, InputError> {
         let is_usable = |r: &TraceRecord| {
             r.process.is_some() && r.completion.is_some() && r.process_start.is_none_or(|start| start <= since)
@@ -69,14 +74,29 @@ impl<'a> ExtendedTrial<'a> {
             earlier.chain(window.iter().enumerate().map(|(n, r)| (Some(n), r))).collect();
         all.sort_by_key(|(_, r)| r.arrival);
         let (place, records): (Vec<_>, Vec<TraceRecord>) = all.into_iter().map(|(n, r)| (n, r.clone())).unzip();
-        let dependencies = infer(&records, &InferOptions { families: false, ..InferOptions::default() })
+        let mut dependencies = infer(&records, &InferOptions { families: false, ..InferOptions::default() })
             .map_err(|e| InputError::new("requests", e.to_string(), "requests that tell what they waited for"))?;
+        let slept = correct(&records, &mut dependencies);
+        let mut ready: Vec<Nanos> = window.iter().map(|r| r.arrival).collect();
+        if let Some(slept) = slept {
+            let of = |i: u32| &records[i as usize];
+            let times = ready_times(&dependencies, |i| slept[i as usize], |i| of(i).arrival, |i| of(i).completion);
+            place.iter().zip(times).for_each(|(place, time)| {
+                // What was ready before the window waits in it from its start.
+                place.map(|n| ready[n] = time.max(since.min(window[n].arrival)));
+            });
+        }
         let known = KnownRequests { records: &records, dependencies: &dependencies, place: &place, since, pending };
         let requests = least.min(MAX_ROUNDS * window.len() as u64);
         let pattern = WindowPattern::new(&known, capacity);
         let mut background = vec![false; window.len()];
         pattern.in_background().for_each(|n| background[n] = true);
-        Ok(Some(Self { window, pattern, background, requests }))
+        Ok(Some(Self { window, pattern, background, ready, requests }))
+    }
+
+    /// For each record, when it would have arrived, had its process not slept for tags.
+    pub(crate) fn ready(&self) -> &[Nanos] {
+        &self.ready
     }
 
     /// Tries `candidate` on `device` from `start` on. Returns the device and the time at the end, too.
@@ -173,9 +193,9 @@ impl SecondHalf<'_> {
         match objective {
             Objective::ServiceTime | Objective::BlockedTime => {
                 let background = self.in_background(objective);
-                let took: f64 = (window.iter().zip(&self.trial.background))
+                let took: f64 = (window.iter().zip(&self.trial.ready).zip(&self.trial.background))
                     .filter(|(_, background)| !**background)
-                    .filter_map(|(r, _)| self.share(objective, r, r.completion?.since(r.arrival)))
+                    .filter_map(|((r, ready), _)| self.share(objective, r, r.completion?.since(*ready)))
                     .sum();
                 let was = self.trial.pattern.waited.as_secs_f64();
                 let longer = if was > 0.0 { self.waited.as_secs_f64() / was } else { 0.0 };

@@ -20,8 +20,10 @@ mod oracle;
 mod pattern;
 mod pattern_source;
 mod pilot;
+mod replay_trial;
 mod rig;
 mod smoothed_costs;
+mod tag_waits;
 
 pub use candidates::parse_candidates;
 pub use change_cost::ChangeCost;

@@ -13,7 +13,8 @@ use std::str::FromStr;
 #[serde(rename_all = "kebab-case")]
 pub enum Objective {
     /// The thesis' total service time (GF 4.2): the sum of the times from insertion into the scheduler's queue to completion.
-    /// Waiting is part of it, so idling of a scheduler shows.
+    /// Waiting is part of it, so idling of a scheduler shows. A request that its process would have inserted, had it not slept
+    /// for a tag, counts from then: the thesis' kernel has no tags of the device, for which `none` lets processes sleep.
     #[default]
     ServiceTime,
     /// The time the disk is busy with the requests.
@@ -32,6 +33,27 @@ pub enum Objective {
 impl Objective {
     /// All of them, by name.
     pub const NAMES: [&'static str; 6] = ["service-time", "busy-time", "p99", "throughput", "fairness", "blocked-time"];
+
+    /// Whether the cost follows from the response times alone. Waiting for a tag is then part of it.
+    pub(crate) fn is_of_responses(self) -> bool {
+        matches!(self, Self::ServiceTime | Self::P99 | Self::BlockedTime)
+    }
+
+    /// The cost of these responses, each with the criticality of its request; `None` where more is needed to tell.
+    pub(crate) fn of_responses(self, responses: impl Iterator<Item = (Nanos, Criticality)>) -> Option<f64> {
+        match self {
+            Self::ServiceTime => Some(responses.map(|(response, _)| response.as_secs_f64()).sum()),
+            Self::BlockedTime => {
+                Some(responses.map(|(response, criticality)| weight(criticality) * response.as_secs_f64()).sum())
+            }
+            Self::P99 => {
+                let mut histogram = Histogram::new();
+                responses.for_each(|(response, _)| histogram.record(response));
+                Some(histogram.distribution().p99 / 1e3)
+            }
+            Self::BusyTime | Self::Throughput | Self::Fairness => None,
+        }
+    }
 
     /// The cost of `report` by this objective; less is better.
     pub fn cost(self, report: &RunReport) -> f64 {
@@ -65,11 +87,8 @@ impl Objective {
                 }
                 Some(busy.as_secs_f64())
             }
-            Self::ServiceTime => Some(spans().map(|(r, end)| end.since(r.arrival).as_secs_f64()).sum()),
-            Self::P99 => {
-                let mut responses = Histogram::new();
-                spans().for_each(|(r, end)| responses.record(end.since(r.arrival)));
-                Some(responses.distribution().p99 / 1e3)
+            Self::ServiceTime | Self::P99 | Self::BlockedTime => {
+                self.of_responses(spans().map(|(r, end)| (end.since(r.arrival), r.criticality())))
             }
             Self::Throughput => spans().map(|(_, end)| end.since(start).as_secs_f64()).max_by(f64::total_cmp),
             Self::Fairness => {
@@ -80,9 +99,6 @@ impl Objective {
                 }
                 let rates = processes.values().map(|&(bytes, from, to)| bytes as f64 / to.since(from).as_secs_f64());
                 Some(1.0 / jain_index(rates.filter(|rate| rate.is_finite())).max(1e-9))
-            }
-            Self::BlockedTime => {
-                Some(spans().map(|(r, end)| weight(r.criticality()) * end.since(r.arrival).as_secs_f64()).sum())
             }
         }
     }

@@ -9,11 +9,12 @@ use crate::judge::{Decision, Judge, Reason, Rule, Situation};
 use crate::objective::Objective;
 use crate::rig::{Rig, Trial, TrialMode};
 use crate::smoothed_costs::SmoothedCosts;
-use iopilot_block::{InputError, Nanos};
+use iopilot_block::{InputError, Nanos, ProcessId};
 use iopilot_device::Device;
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::{RunConfig, SimError};
 use iopilot_trace::TraceRecord;
+use std::collections::BTreeMap;
 
 /// The settings of a pilot.
 #[derive(Clone, Debug)]
@@ -152,6 +153,11 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
     /// behavior").
     pub fn model_mut(&mut self) -> &mut D {
         self.rig.device_mut()
+    }
+
+    /// Notes how many requests processes keep in flight, as an observer of them says ([`Rig::tell_in_flight`]).
+    pub fn tell_in_flight(&mut self, in_flight: BTreeMap<ProcessId, u32>) {
+        self.rig.tell_in_flight(in_flight);
     }
 
     /// Notes that somebody else installed candidate `to`. The pilot no longer waits for the outcome of its own last change.

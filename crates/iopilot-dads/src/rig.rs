@@ -2,16 +2,16 @@
 
 use crate::extended::ExtendedTrial;
 use crate::objective::Objective;
-use iopilot_block::{InputError, Nanos, ProcessId};
+use crate::replay_trial::{ReplayTrial, from_zero};
+use crate::tag_waits::{InFlight, inserted_when_issued, slept};
+use iopilot_block::{Nanos, ProcessId};
 use iopilot_device::Device;
-use iopilot_sched::SchedulerSpec;
-use iopilot_sim::{RunConfig, RunReport, Session, SimError};
-use iopilot_trace::{InferOptions, TraceRecord, infer};
-use iopilot_workload::replay::{Dependent, ReplayRecord};
-use iopilot_workload::{Source, SourceHandle, Step};
+use iopilot_sched::{Lineage, SchedulerSpec};
+use iopilot_sim::{RunConfig, RunReport, SimError};
+use iopilot_trace::{Dependencies, TraceRecord};
 use rayon::prelude::*;
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The virtual disk. Every candidate starts on it as the scheduler in use left it at the last check: with the same cache
 /// content and the same arm position.
@@ -37,6 +37,10 @@ pub struct Rig<D> {
     /// When the part of the last window that was tried began, and how many of its requests are older and were left out.
     since: Nanos,
     left_out: usize,
+    /// What processes keep in flight.
+    in_flight: InFlight,
+    /// For each request that was tried, when it would have arrived, had its process not slept for tags.
+    ready: Vec<Nanos>,
 }
 
 /// How a window is tried.
@@ -80,6 +84,8 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
             mode: TrialMode::Replay,
             since: Nanos::ZERO,
             left_out: 0,
+            in_flight: InFlight::default(),
+            ready: Vec::new(),
         }
     }
 
@@ -96,11 +102,25 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
         self.mode
     }
 
+    /// Notes how many requests processes keep in flight, as an observer of them says. That counts where the scheduler in use
+    /// lets them sleep for the device's tags.
+    pub fn tell_in_flight(&mut self, in_flight: BTreeMap<ProcessId, u32>) {
+        self.in_flight.tell(in_flight);
+    }
+
     /// The measured cost of `records`, the last window, to be compared with the cost of its trials. If the window was replayed
     /// once, a request that arrived before it counts from the start of the window.
     pub(crate) fn measured(&self, records: &[TraceRecord], objective: Objective) -> Option<f64> {
+        let tried = &records[self.left_out.min(records.len())..];
+        if objective.is_of_responses() {
+            let spans = tried.iter().zip(&self.ready).filter_map(|(r, ready)| Some((r, *ready, r.completion?)));
+            let since = if self.mode == TrialMode::Extended { Nanos::ZERO } else { self.since };
+            return (!tried.is_empty())
+                .then(|| spans.map(|(r, ready, end)| (end.since(ready.max(since).min(end)), r.criticality())))
+                .and_then(|responses| objective.of_responses(responses));
+        }
         match self.mode {
-            TrialMode::Extended => objective.measured(&records[self.left_out.min(records.len())..]),
+            TrialMode::Extended => objective.measured(tried),
             TrialMode::Replay | TrialMode::ShortReplay => objective.measured(&from_zero(records, self.since)),
         }
     }
@@ -130,9 +150,22 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
         current: usize,
         objective: Objective,
     ) -> Result<Vec<Trial>, SimError> {
+        self.ready.clear();
         let Some(first) = records.first() else {
             self.mode = TrialMode::Replay;
             return Ok(Vec::new());
+        };
+        // Under a scheduler without tags of its own, processes sleep for those of the device.
+        let sleeps = candidates
+            .get(current)
+            .is_some_and(|c| c.lineage() == Lineage::Linux6 && !c.info().features.scheduler_tags);
+        let inserted = sleeps.then(|| inserted_when_issued(records));
+        let records = inserted.as_deref().unwrap_or(records);
+        let mut in_flight = self.in_flight.clone();
+        let mut correct = |records: &[TraceRecord], dependencies: &mut Dependencies| {
+            let slept = sleeps.then(|| slept(records));
+            in_flight.correct(dependencies, slept.as_deref());
+            slept
         };
         let gone = ended(records);
         // If the real disk was idle between two windows, so is the virtual one.
@@ -149,7 +182,14 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
             false => Cow::from([&self.before, left_out].concat()),
         };
         let extended = match ended(rest).is_empty() {
-            true => ExtendedTrial::new(&before, rest, (self.since, pending), self.least, self.device.capacity())?,
+            true => ExtendedTrial::new(
+                &before,
+                rest,
+                (self.since, pending),
+                self.least,
+                self.device.capacity(),
+                &mut correct,
+            )?,
             false => None,
         };
         if extended.is_none() {
@@ -160,13 +200,20 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
             None if self.least <= records.len() as u64 => TrialMode::Replay,
             None => TrialMode::ShortReplay,
         };
-        let runs: Vec<Tried<D>> = match extended {
+        let runs: Vec<Tried<D>> = match &extended {
             Some(extended) => {
+                self.ready.extend_from_slice(extended.ready());
                 let trial = |c| extended.trial(self.device.clone(), c, &self.config, start, objective);
                 candidates.par_iter().map(trial).collect()
             }
-            None => self.replay(records, since, candidates, &gone, start, objective)?,
+            None => {
+                let replayed = ReplayTrial::new(records, since, gone, &mut correct)?;
+                self.ready.extend_from_slice(replayed.ready());
+                let trial = |c| replayed.trial(self.device.clone(), c, &self.config, start, objective);
+                candidates.par_iter().map(trial).collect()
+            }
         };
+        self.in_flight = in_flight;
         let runs = runs.into_iter().collect::<Result<Vec<_>, _>>()?;
         let mut trials = Vec::with_capacity(runs.len());
         for (i, (trial, device, clock)) in runs.into_iter().enumerate() {
@@ -180,37 +227,6 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
             self.before = records[records.len().saturating_sub(least)..].to_vec();
         }
         Ok(trials)
-    }
-
-    /// Replays `records`, a window that began at `since`, once for each candidate.
-    fn replay(
-        &self,
-        records: &[TraceRecord],
-        since: Nanos,
-        candidates: &[SchedulerSpec],
-        ended: &HashSet<ProcessId>,
-        start: Nanos,
-        objective: Objective,
-    ) -> Result<Vec<Tried<D>>, SimError> {
-        // Requests that were queued when the window began are queued at the start of the trial.
-        let records = from_zero(records, since);
-        let dependencies = infer(&records, &InferOptions::default())
-            .map_err(|e| InputError::new("requests", e.to_string(), "requests that tell what they waited for"))?;
-        let requests: Vec<ReplayRecord> = records.iter().map(ReplayRecord::from).collect();
-        let trial = |candidate: &SchedulerSpec| {
-            let source = Dependent::new(&requests[..], &dependencies, 1.0).lasting(ended.clone());
-            let source = Delayed { source, by: start };
-            let mut session = Session::new(source, self.device.clone(), candidate, &self.config)?;
-            session.run_until(Nanos::MAX)?;
-            let clock = session.now();
-            let (mut report, device) = session.finish();
-            let cost = objective.cost(&report);
-            let outcomes = report.outcomes.take().unwrap_or_default();
-            let shares = outcomes.iter().map(|outcome| objective.share(outcome)).collect();
-            let window_s = report.elapsed_s;
-            Ok((Trial { report, cost, shares, window_s }, device, clock))
-        };
-        Ok(candidates.par_iter().map(trial).collect())
     }
 }
 
@@ -249,57 +265,6 @@ fn ended(records: &[TraceRecord]) -> HashSet<ProcessId> {
     }
     let over = |(_, (parent, end)): &(&ProcessId, &(ProcessId, Nanos))| went_on.get(parent).is_some_and(|at| at >= end);
     last.iter().filter(over).map(|(process, _)| *process).collect()
-}
-
-/// `records` with times relative to `start`; earlier times become zero.
-fn from_zero(records: &[TraceRecord], start: Nanos) -> Vec<TraceRecord> {
-    let at = |time: Nanos| Nanos(time.0.saturating_sub(start.0));
-    let moved = |r: &TraceRecord| TraceRecord {
-        arrival: at(r.arrival),
-        inserted: r.inserted.map(at),
-        issue: r.issue.map(at),
-        completion: r.completion.map(at),
-        // How much older a process is does not matter.
-        process_start: r.process_start.map(at),
-        ..r.clone()
-    };
-    records.iter().map(moved).collect()
-}
-
-/// A source that starts later.
-struct Delayed<S> {
-    source: S,
-    by: Nanos,
-}
-
-impl<S: Source> Source for Delayed<S> {
-    fn next_event(&self) -> Option<Nanos> {
-        self.source.next_event().map(|at| at + self.by)
-    }
-
-    fn advance(&mut self, now: Nanos, out: &mut Vec<Step>) {
-        self.source.advance(now - self.by, out);
-    }
-
-    fn completed(&mut self, handle: SourceHandle, now: Nanos) {
-        self.source.completed(handle, now - self.by);
-    }
-
-    fn blocked(&mut self, process: ProcessId, now: Nanos) {
-        self.source.blocked(process, now - self.by);
-    }
-
-    fn unblocked(&mut self, process: ProcessId, now: Nanos) {
-        self.source.unblocked(process, now - self.by);
-    }
-
-    fn is_serial(&self) -> bool {
-        self.source.is_serial()
-    }
-
-    fn thinks_from_block_layer(&self) -> bool {
-        self.source.thinks_from_block_layer()
-    }
 }
 
 #[cfg(test)]

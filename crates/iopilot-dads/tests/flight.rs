@@ -157,6 +157,33 @@ fn one_request_that_waits_hides_no_others() {
     assert!(errors[errors.len() / 2] < 25.0, "what it costs can be told: {errors:?}");
 }
 
+/// One process keeps 64 reads in flight.
+const SATURATING: &str = "[random]\ndirect=1\nioengine=libaio\nrw=randread\nbs=4k\niodepth=64\nsize=40g\n\
+                          number_ios=6000\n";
+
+#[test]
+fn from_none_under_a_saturating_load_it_changes_to_the_best() {
+    // Under `none` the block layer sees five requests: four in the disk, and one whose process sleeps for a tag.
+    let mut machine = Machine::for_disk("hd-500-16").unwrap();
+    machine.block =
+        BlockConfig { queue_depth: Some(4), host_tags: Some(4), nr_requests: Some(256), ..BlockConfig::default() };
+    let load = workload(&machine, SATURATING);
+    let candidates = parse_candidates(&["none,mq-deadline,kyber,bfq"]).unwrap();
+    let alone = compare(&machine, &load, &candidates, &RunOptions::default(), &Progress::default()).unwrap();
+    let times: Vec<f64> = alone.runs.iter().map(|r| r.elapsed_s).collect();
+    let best = times.iter().copied().fold(f64::MAX, f64::min);
+    assert!(best < 0.85 * times[0], "there is something to gain: {times:?}");
+    for trial_requests in [0, 8000] {
+        let mut plan = plan("none,mq-deadline,kyber,bfq", Objective::ServiceTime, Rule::THESIS);
+        (plan.interval, plan.pilot.trial_requests) = (Nanos::from_secs(5), trial_requests);
+        let flight = flight(&machine, &load, &plan);
+        let first = flight.checks.iter().find(|check| check.changes()).unwrap();
+        assert!(first.at_s <= 10.0, "{first:?}");
+        let time = flight.report.elapsed_s;
+        assert!(time < 1.05 * best + 5.0 * (1.0 - best / times[0]), "{trial_requests}: {time} of {times:?}");
+    }
+}
+
 #[test]
 fn what_it_predicts_is_what_is_measured_where_the_model_is_the_disk() {
     let machine = Machine::for_disk("hd-500-16").unwrap();

@@ -4,15 +4,16 @@
 //! meanwhile. All changes are undone at the end, also after an error, a panic or a signal. After `kill -9` the next start
 //! undoes them, from a [`Journal`].
 
+mod aio_rings;
 mod audit;
 mod autopilot;
 mod candidate_set;
 mod control;
 mod daemon;
+mod device_lock;
 mod journal;
 mod metrics;
 mod pilot_thread;
-mod reorder;
 mod status;
 mod window;
 

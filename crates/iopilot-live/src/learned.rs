@@ -1,38 +1,49 @@
-//! [`LearnedDisk`]: a table-based disk that learns from the requests of a live disk (GF 3.2.1, "Dynamic behavior").
+//! [`LearnedDisk`]: a table-based disk that learns from the requests of a live disk (GF 4.3.1, "Dynamic behavior").
 
+mod cache_fit;
+mod file;
 mod service;
 
 use crate::{BlockQueue, DiskIdentity, LiveError};
-use iopilot_block::{InputError, Op, Sectors};
-use iopilot_device::{
-    AnyDevice, DeviceSpec, DiskSpec, SimulatedCacheModel, TableDisk, TableForm, TableLookup, TableModel, TableShape,
-    TableSpec, TimeTables,
-};
-use iopilot_trace::{Destination, TraceRecord};
+use cache_fit::CacheFit;
+use iopilot_block::{InputError, Nanos, Op, Sectors};
+use iopilot_device::{AnyDevice, HitLimit, TableDisk, TableForm, TableLookup, TableModel, TableShape, TimeTables};
+use iopilot_trace::TraceRecord;
+pub(crate) use service::most_at_disk;
 use service::{Served, ServiceOrder};
-use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Samples that a cell keeps: the number that was most accurate (GF 3.5.1).
 const SAMPLES: u32 = 64;
 /// The least samples, and the least cells with samples, of a usable model.
-const ENOUGH: (u64, usize) = (256, 16);
+const ENOUGH: (u64, usize) = (256, 4);
+/// A read of 4 kB that takes longer misses the disk's cache (GF 4.3.1); and what each further sector may take, at 100 MB/s.
+const HIT: HitLimit = HitLimit { base: Nanos::from_millis(1), per_sector: Nanos(5_120) };
+/// On a disk that does not rotate, every read misses (GF 4.3.1).
+const NEVER_HIT: HitLimit = HitLimit { base: Nanos::ZERO, per_sector: Nanos::ZERO };
 
-/// A model learned from a live disk. It is kept in a file of its own, which `--disk` accepts.
+/// A model learned from a live disk, busy or not.
 ///
-/// It learns from requests that had the disk for themselves: issued when none was at the device, and completed before the
-/// next was issued. The times of overlapping requests cannot be separated. It has two tables (GF 3.2.1); the effect of the
-/// disk's cache is in their times.
+/// The disk serves one request at a time, in the order in which it completes them. A request's time is counted from when
+/// it was issued, or from when the one before it was complete. It has three tables (GF 4.3.1); a simulated cache, which
+/// is chosen by how well it predicts hits, says which of two a read asks. It is kept in a file of its own, which `--disk`
+/// accepts.
 #[derive(Clone, Debug)]
 pub struct LearnedDisk {
     identity: DiskIdentity,
-    path: PathBuf,
+    /// `None` for a given model, which learns on, but is not changed on disk.
+    path: Option<PathBuf>,
     tables: TimeTables,
+    cache: CacheFit,
     order: ServiceOrder,
-    /// The samples of this run, and one for each cell that was read from the file.
+    /// The most requests that were seen at the disk at once.
+    depth: u32,
+    /// The samples of this run, and those that were read from the file.
     samples: u64,
+    /// Whether something was learned since the file was written.
+    changed: bool,
 }
 
 impl LearnedDisk {
@@ -45,122 +56,132 @@ impl LearnedDisk {
         Self::of(DiskIdentity::of(queue)?, path)
     }
 
+    /// A given model of the disk of `queue`, which goes on learning. It is not saved.
+    ///
+    /// # Errors
+    /// Where the disk is gone.
+    pub fn given(queue: &BlockQueue, disk: &TableDisk) -> Result<Self, LiveError> {
+        Ok(Self::with(DiskIdentity::of(queue)?, None, Some(disk.model())))
+    }
+
     fn of(identity: DiskIdentity, path: &Path) -> Result<Self, LiveError> {
         if identity.sectors == 0 || identity.sectors > TableShape::LARGEST {
             let expected = format!("a disk of 1 to {} sectors", TableShape::LARGEST);
             return Err(InputError::new("disk", format!("{} sectors", identity.sectors), expected).into());
         }
-        let tables = match fs::read_to_string(path) {
-            Ok(text) => read(&text, &identity, path)?,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => TimeTables::new(TableForm::Two, identity.sectors, SAMPLES),
+        let known = match fs::read_to_string(path) {
+            Ok(text) => Some(file::read(&text, &identity, path)?),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => None,
             Err(e) => return Err(LiveError::io(path, e)),
         };
-        let samples = tables.named().map(|(_, table)| table.coverage().samples).sum();
-        Ok(Self { identity, path: path.to_owned(), tables, order: ServiceOrder::default(), samples })
+        Ok(Self::with(identity, Some(path.to_owned()), known))
     }
 
-    /// Learns from a completed request of a capture; they come in order of arrival. O(log n) in those that are not yet
-    /// known to be next at the disk.
+    fn with(identity: DiskIdentity, path: Option<PathBuf>, known: Option<TableModel>) -> Self {
+        let limit = if identity.rotational { HIT } else { NEVER_HIT };
+        let (rotational, capacity) = (identity.rotational, identity.sectors);
+        let cache = CacheFit::new(rotational, known.as_ref().map(|model| model.cache));
+        let depth = known.as_ref().map_or(1, |model| model.queue_depth);
+        let new = || TimeTables::new(TableForm::Three(limit), capacity, SAMPLES);
+        let tables = known.map_or_else(new, |model| model.tables);
+        let samples = tables.named().map(|(_, table)| table.coverage().samples).sum();
+        Self { identity, path, tables, cache, order: ServiceOrder::default(), depth, samples, changed: false }
+    }
+
+    /// Learns from a completed request of a capture; they come about in order of completion. O(log n) in those that completed
+    /// in the last 50 ms.
     pub fn observe(&mut self, record: &TraceRecord) {
-        self.order.take(record);
-        while let Some((served, previous_end)) = self.order.next_alone() {
-            let Served { op: Op::Read | Op::Write, lba, sectors, issue, completion } = served else { continue };
-            let lookup = TableLookup::new(served.op, lba, Sectors(sectors), previous_end);
-            // A frozen clock measures nothing.
-            if completion > issue {
-                self.tables.observe(&lookup, completion - issue);
-                self.samples += 1;
-            }
-        }
+        let Self { order, tables, cache, samples, changed, .. } = self;
+        order.take(record, |served| *changed |= learn(tables, cache, samples, served));
+    }
+
+    /// Learns from the requests that were still held back, as others could have completed before them.
+    pub fn settle(&mut self) {
+        let Self { order, tables, cache, samples, changed, .. } = self;
+        order.rest(|served| *changed |= learn(tables, cache, samples, served));
+    }
+
+    /// Notes how many of `records`, a window, were at the disk at once.
+    pub fn observe_depth(&mut self, records: &[TraceRecord]) {
+        self.depth = self.depth.max(most_at_disk(records));
     }
 
     /// Notes that some requests were not captured, so the position of the disk before the next one is unknown.
     pub fn captures_missed(&mut self) {
+        self.settle();
         self.order = ServiceOrder::default();
     }
 
-    /// Requests learned from; each cell that was read from the file counts once.
+    /// Requests learned from.
     pub fn samples(&self) -> u64 {
         self.samples
     }
 
-    /// The model; `None` until it has 256 samples in 16 cells.
-    pub fn device(&self) -> Option<AnyDevice> {
+    /// The model; `None` until it has 256 samples in 4 cells.
+    pub fn device(&mut self) -> Option<AnyDevice> {
         self.lacks().is_none().then(|| TableDisk::new(self.model()).into())
     }
 
-    /// What the model still lacks for a [device](Self::device), as a sentence for the user; `None` if it lacks nothing.
+    /// What the model still lacks for a [device](Self::device), as a sentence for the user; `None` if it lacks nothing, as one
+    /// that was given.
     pub fn lacks(&self) -> Option<String> {
         let filled: usize = self.tables.named().map(|(_, table)| table.coverage().filled).sum();
         let (samples, cells) = ENOUGH;
-        (self.samples < samples || filled < cells).then(|| {
+        let lacks = self.path.is_some() && (self.samples < samples || filled < cells);
+        lacks.then(|| {
             format!(
-                "the model has learned from {} requests that had the disk for themselves, in {filled} cells of its tables, \
-                 and needs {samples} in {cells}; where the disk is never without others, `iopilot disk train` or `disk \
-                 probe` makes a model for --disk",
+                "the model has learned from {} requests, in {filled} cells of its tables, and needs {samples} in {cells}; \
+                 until then, a model for --disk comes from `iopilot disk train` or `disk probe`",
                 self.samples
             )
         })
     }
 
-    /// Writes the file atomically, and creates its directory if needed. Writes nothing as long as nothing was learned. Of each
-    /// cell only the mean is kept (GF 3.2.5).
+    /// Writes the file atomically, and creates its directory if needed. Writes nothing where nothing was learned. Of each cell
+    /// the mean is kept (GF 3.2.5), and the number of its samples, so that a restart weighs them as before.
     ///
     /// # Errors
     /// Where it cannot be written.
-    pub fn save(&self) -> Result<(), LiveError> {
-        if self.samples == 0 {
-            return Ok(());
+    pub fn save(&mut self) -> Result<(), LiveError> {
+        self.settle();
+        if let Some(path) = self.path.clone().filter(|_| self.changed) {
+            let model = self.model();
+            file::write(&path, &self.identity, &model)?;
+            self.changed = false;
         }
-        let table = TableSpec::new(&self.model(), self.identity.rotational, SAMPLES);
-        let spec = DiskSpec {
-            name: self.identity.file_name(),
-            model: self.identity.model.clone(),
-            sources: vec![format!("learnt on line from {}", self.identity.id)],
-            device: DeviceSpec::Table(Box::new(table)),
-            provenance: BTreeMap::new(),
-        };
-        let written = || -> io::Result<()> {
-            if let Some(folder) = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-                fs::create_dir_all(folder)?;
-            }
-            let (destination, mut file) = Destination::create(&self.path)?;
-            file.write_all(spec.to_toml().as_bytes())?;
-            destination.commit(&file)
-        };
-        written().map_err(|e| LiveError::io(&self.path, e))
+        Ok(())
     }
 
-    fn model(&self) -> TableModel {
-        TableModel { tables: self.tables.clone(), cache: SimulatedCacheModel::NONE, queue_depth: 1 }
+    fn model(&mut self) -> TableModel {
+        TableModel { tables: self.tables.clone(), cache: self.cache.best(), queue_depth: self.depth.max(1) }
     }
 }
 
-/// The tables in a saved file.
-fn read(text: &str, identity: &DiskIdentity, path: &Path) -> Result<TimeTables, LiveError> {
-    let name = path.display().to_string();
-    let wrong = |field: &str, got: String, expected: String| InputError::new(field, got, expected).in_file(&name);
-    let spec = DiskSpec::from_toml(text, &name).map_err(|e| LiveError::State(e.to_string()))?;
-    let expected = identity.file_name();
-    if spec.name != expected {
-        return Err(wrong("name", spec.name, format!("{expected}, which is the disk at hand")).into());
-    }
-    let DeviceSpec::Table(table) = &spec.device else {
-        return Err(wrong("type", "another kind of disk".to_owned(), "table".to_owned()).into());
+/// Learns from a request that the disk served. Returns whether it did.
+fn learn(tables: &mut TimeTables, cache: &mut CacheFit, samples: &mut u64, served: &Served) -> bool {
+    let Served { op: op @ (Op::Read | Op::Write), lba, sectors, start, completion, previous_end } = *served else {
+        return false;
     };
-    let model = table.model().map_err(|e| e.in_file(&name))?;
-    if model.tables.form() != TableForm::Two || model.tables.shape().capacity() != identity.sectors {
-        let got = format!("{} sectors", model.tables.shape().capacity());
-        return Err(wrong("table", got, format!("two tables of {} sectors", identity.sectors)).into());
+    // A frozen clock measures nothing, and several requests may be told of at once.
+    if completion <= start {
+        return false;
     }
-    Ok(model.tables)
+    let measured = completion - start;
+    tables.observe(&TableLookup::new(op, lba, Sectors(sectors), previous_end), measured);
+    let hit = match tables.form() {
+        TableForm::Three(limit) => limit.is_hit(sectors, measured),
+        TableForm::Two => false,
+    };
+    cache.take(served, hit);
+    *samples += 1;
+    true
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use iopilot_block::{Lba, Nanos, RequestId};
-    use iopilot_device::{Device, DeviceRequest};
+    use iopilot_device::{Device, DeviceRequest, DiskSpec};
 
     fn identity() -> DiskIdentity {
         DiskIdentity { id: "naa.1".to_owned(), model: "Disk".to_owned(), sectors: 1 << 24, rotational: true }
@@ -188,17 +209,19 @@ mod tests {
         teach(&mut disk, 10);
         assert!(disk.device().is_none(), "too little");
         let lacks = disk.lacks().unwrap();
-        assert!(lacks.contains(&format!("from {} requests", disk.samples())) && lacks.contains("256 in 16"), "{lacks}");
+        assert!(lacks.contains(&format!("from {} requests", disk.samples())) && lacks.contains("256 in 4"), "{lacks}");
         teach(&mut disk, 1000);
         assert_eq!(disk.lacks(), None);
         disk.save().unwrap();
-        let again = LearnedDisk::of(identity(), &path).unwrap();
+        let (mut again, samples) = (LearnedDisk::of(identity(), &path).unwrap(), disk.samples());
+        let kept: u64 = disk.tables.named().map(|(_, table)| table.coverage().samples).sum();
+        assert!(again.samples() == kept && kept <= samples && again.lacks().is_none(), "a restart does not forget");
+        assert!(again.device().is_some());
         let mut device = disk.device().unwrap();
         let id = RequestId::from_index(0);
         let flags = iopilot_block::Flags::empty();
         device.submit(DeviceRequest { id, op: Op::Read, lba: Lba(4096), sectors: Sectors(8), flags }, Nanos(0));
         assert_eq!(device.next_event(), Some(Nanos::from_micros(200)));
-        assert!(again.samples() > 0);
         // Any command takes it.
         let spec = DiskSpec::from_toml(&fs::read_to_string(&path).unwrap(), "t").unwrap();
         assert_eq!((spec.name.as_str(), spec.capacity().unwrap()), ("naa.1-16777216", 1 << 24));

@@ -25,7 +25,7 @@ fn window() -> Vec<TraceRecord> {
 }
 
 fn extended<'a>(before: &[TraceRecord], window: &'a [TraceRecord], since: Nanos) -> ExtendedTrial<'a> {
-    ExtendedTrial::new(before, window, (since, 0), 400, SECTORS).unwrap().unwrap()
+    ExtendedTrial::new(before, window, (since, 0), 400, SECTORS, |_, _| None).unwrap().unwrap()
 }
 
 /// The first `count` requests of `process`: when it issued them and where, each complete after `service`.
@@ -118,12 +118,12 @@ fn who_was_away_is_away_each_time() {
     window.push(read(2, us(10), us(900), 1 << 20));
     window.push(read(2, us(1000), us(1900), 1 << 21));
     window.sort_by_key(|r| r.arrival);
-    let extended = ExtendedTrial::new(&[], &window, (Nanos::ZERO, 0), 400, SECTORS).unwrap().unwrap();
+    let extended = ExtendedTrial::new(&[], &window, (Nanos::ZERO, 0), 400, SECTORS, |_, _| None).unwrap().unwrap();
     let times = issued(&extended, 2, 4, us(900));
     assert!(times[2].0 > us(95_000) && times[2].0 < us(105_000), "{times:?}");
     assert!(times[3].0 < times[2].0 + us(2_000));
     // Unless its third was under way at the end.
-    let waits = ExtendedTrial::new(&[], &window, (Nanos::ZERO, 1), 400, SECTORS).unwrap().unwrap();
+    let waits = ExtendedTrial::new(&[], &window, (Nanos::ZERO, 1), 400, SECTORS, |_, _| None).unwrap().unwrap();
     assert!(issued(&waits, 2, 4, us(900))[2].0 < us(3_000));
     assert!(waits.pattern.waited > extended.pattern.waited + us(90_000));
 }
@@ -178,7 +178,7 @@ fn background_writes_cost_their_own_time() {
 #[test]
 fn some_windows_are_tried_once() {
     let tried = |window: &[TraceRecord], least| {
-        ExtendedTrial::new(&[], window, (Nanos::ZERO, 0), least, SECTORS).unwrap().is_some()
+        ExtendedTrial::new(&[], window, (Nanos::ZERO, 0), least, SECTORS, |_, _| None).unwrap().is_some()
     };
     assert!(tried(&window(), 400));
     assert!(!tried(&window(), 20), "it is long enough");
@@ -193,7 +193,7 @@ fn some_windows_are_tried_once() {
 #[test]
 fn nothing_leaves_the_disk() {
     let window = window();
-    let extended = ExtendedTrial::new(&[], &window, (Nanos::ZERO, 0), 400, 900_100).unwrap().unwrap();
+    let extended = ExtendedTrial::new(&[], &window, (Nanos::ZERO, 0), 400, 900_100, |_, _| None).unwrap().unwrap();
     assert!(issued(&extended, 1, 400, us(950)).iter().all(|&(_, lba)| lba + 8 <= 900_100));
     assert!(issued(&extended, 2, 400, us(950)).iter().all(|&(_, lba)| lba + 8 <= 900_100));
 }

@@ -71,7 +71,19 @@ pub struct TableRowSpec {
     /// Writes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub write_us: Vec<f64>,
+    /// How many samples each of `read_us` is the mean of. Left out, each counts as one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub read_count: Vec<u32>,
+    /// The same of `read_hit_us`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub read_hit_count: Vec<u32>,
+    /// The same of `write_us`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub write_count: Vec<u32>,
 }
+
+/// The most samples that a cell keeps.
+const LARGEST_COUNT: u32 = 4096;
 
 fn one() -> u32 {
     1
@@ -99,6 +111,7 @@ impl TableSpec {
             read_us: times(tables.reads(), row),
             read_hit_us: tables.hits().map_or_else(Vec::new, |hits| times(hits, row)),
             write_us: times(tables.writes(), row),
+            ..TableRowSpec::default()
         };
         Self {
             capacity_sectors: tables.shape().capacity(),
@@ -120,6 +133,18 @@ impl TableSpec {
         }
     }
 
+    /// The same with the number of samples behind each mean of `tables`, so that what learns from it goes on where it was.
+    #[must_use]
+    pub fn counted(mut self, tables: &TimeTables) -> Self {
+        for (row, spec) in self.row.iter_mut().enumerate() {
+            let counts = |table: &TimeTable, times: &[f64]| (0..times.len()).map(|c| table.count(row, c)).collect();
+            spec.read_count = counts(tables.reads(), &spec.read_us);
+            spec.read_hit_count = tables.hits().map_or_else(Vec::new, |hits| counts(hits, &spec.read_hit_us));
+            spec.write_count = counts(tables.writes(), &spec.write_us);
+        }
+        self
+    }
+
     /// The tables and the cache.
     ///
     /// # Errors
@@ -127,7 +152,7 @@ impl TableSpec {
     pub fn model(&self) -> Result<TableModel, InputError> {
         within("capacity_sectors", self.capacity_sectors as f64, 1.0, TableShape::LARGEST as f64)?;
         within("queue_depth", self.queue_depth.into(), 1.0, 65_536.0)?;
-        within("samples", self.samples.into(), 1.0, 4096.0)?;
+        within("samples", self.samples.into(), 1.0, LARGEST_COUNT.into())?;
         let form = self.form()?;
         let mut tables = TimeTables::new(form, self.capacity_sectors, self.samples);
         let shape = tables.shape();
@@ -141,10 +166,10 @@ impl TableSpec {
                 return Err(InputError::new(field, spec.size_kib.to_string(), size.to_string()));
             }
             let (reads, hits, writes) = tables.tables_mut();
-            let load = |name: &str, times: &[f64], table| load(row, name, times, table);
-            load("read_us", &spec.read_us, Some(reads))?;
-            load("read_hit_us", &spec.read_hit_us, hits)?;
-            load("write_us", &spec.write_us, Some(writes))?;
+            let load = |name: &str, times: &[f64], counts: &[u32], table| load((row, name), times, counts, table);
+            load("read", &spec.read_us, &spec.read_count, Some(reads))?;
+            load("read_hit", &spec.read_hit_us, &spec.read_hit_count, hits)?;
+            load("write", &spec.write_us, &spec.write_count, Some(writes))?;
         }
         // Where one direction was not measured, the other answers.
         if tables.named().all(|(_, table)| table.coverage().filled == 0) {
@@ -209,24 +234,37 @@ fn times(table: &TimeTable, row: usize) -> Vec<f64> {
     times
 }
 
-fn load(row: usize, name: &str, times: &[f64], table: Option<&mut TimeTable>) -> Result<(), InputError> {
-    let field = || format!("table.row[{row}].{name}");
+/// Fills row and table `name` with `times`, the means of so many samples.
+fn load(
+    (row, name): (usize, &str),
+    times: &[f64],
+    counts: &[u32],
+    table: Option<&mut TimeTable>,
+) -> Result<(), InputError> {
+    let field = |what: &str| format!("table.row[{row}].{name}_{what}");
     let Some(table) = table else {
-        let fits = times.is_empty();
-        return if fits { Ok(()) } else { Err(InputError::new(field(), "times", "none without hit_limit_us")) };
+        let fits = times.is_empty() && counts.is_empty();
+        return if fits { Ok(()) } else { Err(InputError::new(field("us"), "times", "none without hit_limit_us")) };
     };
     let columns = table.shape().columns();
     if times.len() > columns {
         let want = format!("at most {columns}, the columns of a disk of this capacity");
-        return Err(InputError::new(field(), format!("{} times", times.len()), want));
+        return Err(InputError::new(field("us"), format!("{} times", times.len()), want));
+    }
+    if !counts.is_empty() && counts.len() != times.len() {
+        let want = format!("{}, one for each time, or none", times.len());
+        return Err(InputError::new(field("count"), format!("{} counts", counts.len()), want));
     }
     for (column, &us) in times.iter().enumerate() {
         if !(0.0..=1e9).contains(&us) {
-            return Err(InputError::new(field(), us.to_string(), "microseconds, 0 to 1000000000"));
+            return Err(InputError::new(field("us"), us.to_string(), "microseconds, 0 to 1000000000"));
         }
-        if us > 0.0 {
-            table.add(row, column, nanos(us));
+        let count = counts.get(column).copied().unwrap_or(u32::from(us > 0.0));
+        if (us > 0.0) != (1..=LARGEST_COUNT).contains(&count) {
+            let want = format!("1 to {LARGEST_COUNT} where there is a time, else 0");
+            return Err(InputError::new(field("count"), count.to_string(), want));
         }
+        (0..count).for_each(|_| table.add(row, column, nanos(us)));
     }
     Ok(())
 }
@@ -276,6 +314,32 @@ mod tests {
             assert_eq!(TableSpec::new(&model, true, 64), **table);
             assert_eq!(model.tables.form(), form);
             spec.build().unwrap();
+        }
+    }
+
+    #[test]
+    fn counts_are_kept() {
+        let mut tables = TimeTables::new(THREE, 1 << 24, 64);
+        let at = crate::TableLookup::new(
+            iopilot_block::Op::Read,
+            iopilot_block::Lba(8),
+            iopilot_block::Sectors(8),
+            iopilot_block::Lba(8),
+        );
+        (0..40).for_each(|_| tables.observe(&at, Nanos::from_millis(8)));
+        let cache = SimulatedCacheModel::NONE;
+        let spec =
+            TableSpec::new(&TableModel { tables: tables.clone(), cache, queue_depth: 4 }, true, 64).counted(&tables);
+        assert_eq!((&spec.row[0].read_count[..], &spec.row[0].write_count[..]), (&[40][..], &[][..]));
+        let mut again = spec.model().unwrap().tables;
+        assert_eq!(again.reads().count(0, 0), 40);
+        (0..40).for_each(|_| again.observe(&at, Nanos::from_millis(4)));
+        assert_eq!(again.reads().cell(0, 0), Some(Nanos(5_500_000)), "24 of the old ones, and 40 new ones");
+        for (counts, got) in [(vec![1, 2], "read_count: got 2 counts"), (vec![0], "read_count: got 0")] {
+            let mut wrong = spec.clone();
+            wrong.row[0].read_count = counts;
+            let error = wrong.model().unwrap_err().to_string();
+            assert!(error.contains(got), "{error}");
         }
     }
 

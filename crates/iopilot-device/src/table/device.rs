@@ -53,6 +53,11 @@ impl TableDisk {
         &self.tables
     }
 
+    /// What it is made of.
+    pub fn model(&self) -> TableModel {
+        TableModel { tables: (*self.tables).clone(), cache: self.cache.model(), queue_depth: self.queue_depth }
+    }
+
     /// Learns on line: the device that this one stands for served such a request, after one that ended before
     /// `previous_end`, in `measured` (GF 3.2.1, "Dynamic behavior").
     pub fn observe(&mut self, request: &DeviceRequest, previous_end: Lba, measured: Nanos) {

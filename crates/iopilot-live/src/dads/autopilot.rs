@@ -4,11 +4,12 @@ mod capture_pauses;
 mod guard;
 mod watch;
 
+use super::aio_rings::AioRings;
 use super::audit::{Audit, Event};
 use super::candidate_set::CandidateSet;
+use super::device_lock::DeviceLock;
 use super::journal::Journal;
 use super::pilot_thread::run_pilot;
-use super::reorder::ReorderBuffer;
 use super::status::{DiskStatus, Phase, Shared};
 use super::window::Window;
 use crate::{Backend, BlockQueue, Capture, CaptureOptions, Delivery, LearnedDisk, LiveError, QueueState, Traffic};
@@ -48,7 +49,7 @@ pub enum Model {
         /// The disk before its first request.
         device: AnyDevice,
     },
-    /// One that learns from what the disk does (GF 3.2.1).
+    /// One that learns from what the disk does (GF 4.3.1).
     Learned {
         /// The file that holds the learned model.
         state: PathBuf,
@@ -102,6 +103,8 @@ pub(super) struct Flight {
     learned: Option<LearnedDisk>,
     /// Puts everything back when it is dropped; a dry run has nothing to put back.
     guard: Option<Guard>,
+    /// Given up after the guard.
+    lock: DeviceLock,
     capacity: u64,
     diskseq: Option<u64>,
 }
@@ -110,17 +113,20 @@ impl Flight {
     /// Checks all options and starts the capture.
     pub(super) fn prepare(options: FlightOptions) -> Result<Self, LiveError> {
         let queue = BlockQueue::open(&options.device)?;
+        let lock = DeviceLock::take(&options.device, queue.device_number()?)?;
         let diskseq = queue.diskseq();
         let original = queue.state()?;
         let candidate_set = CandidateSet::of(&queue, &original, &options.candidates, options.default.as_ref())?;
         let sectors = queue.sectors()?;
-        let learned = match &options.model {
+        let mut learned = match &options.model {
+            // A trained table goes on learning (GF 4.3.1, "Dynamic behavior").
+            Model::Given { device: AnyDevice::Table(disk), .. } => Some(LearnedDisk::given(&queue, disk)?),
             Model::Given { .. } => None,
             Model::Learned { state } => Some(LearnedDisk::open(&queue, state)?),
         };
-        let (name, device) = match (&options.model, &learned) {
+        let (name, device) = match (&options.model, &mut learned) {
             (Model::Given { name, device }, _) => (name.as_str(), Some(device.clone())),
-            (Model::Learned { .. }, learned) => ("learned", learned.as_ref().and_then(LearnedDisk::device)),
+            (Model::Learned { .. }, learned) => ("learned", learned.as_mut().and_then(LearnedDisk::device)),
         };
         // A placeholder: nothing is tried until the model has learned enough.
         let device = device.unwrap_or_else(|| ConstantDevice::simple(sectors, 1, Nanos::from_millis(1), 1.0).into());
@@ -159,7 +165,7 @@ impl Flight {
                 Some(Guard { queue: queue.clone(), state: original.clone(), journal: Some(journal) })
             }
         };
-        Ok(Self { options, queue, candidate_set, original, capture, pilot, learned, guard, capacity, diskseq })
+        Ok(Self { options, queue, candidate_set, original, capture, pilot, learned, guard, lock, capacity, diskseq })
     }
 
     /// The status before the first check.
@@ -188,7 +194,8 @@ impl Flight {
     /// # Errors
     /// Any failure of the flight. The queue is restored then, too, as far as possible.
     pub(super) fn fly(self, shared: &Shared, audit: &Audit, stop: &Arc<AtomicBool>) -> Result<(), LiveError> {
-        let Self { options, queue, candidate_set, original, capture, pilot, learned, guard, capacity, diskseq } = self;
+        let Self { options, queue, candidate_set, original, capture, pilot, learned, guard, lock, capacity, diskseq } =
+            self;
         let name = queue.name().to_owned();
         let (commands, taken) = channel();
         let (given, results) = channel();
@@ -204,7 +211,7 @@ impl Flight {
                 candidate_set,
                 capture,
                 learned,
-                lessons: ReorderBuffer::default(),
+                rings: AioRings::default(),
                 saved: Instant::now(),
                 commands,
                 results,
@@ -247,6 +254,7 @@ impl Flight {
             shared.with(|s| s.scheduler.clone_from(scheduler));
         }
         Log { name: &name, shared, audit }.tell(&Event::Stop { why, scheduler });
+        drop(lock);
         restored?;
         result
     }

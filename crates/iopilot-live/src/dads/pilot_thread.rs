@@ -1,18 +1,19 @@
 //! The thread of the pilot: it simulates and decides while [`Watch`](super::autopilot) captures.
 
 use super::window::Window;
-use iopilot_block::Nanos;
+use iopilot_block::{Nanos, ProcessId};
 use iopilot_dads::{Check, Pilot};
 use iopilot_device::AnyDevice;
 use iopilot_sim::SimError;
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
+use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
 /// A command to the pilot's thread.
 pub(super) enum PilotCommand {
-    /// Check a window, with `pending` requests under way.
-    Check { window: Window, pending: usize, at: Nanos },
+    /// Check a window, with `pending` requests under way, and what processes were seen to keep in flight.
+    Check { window: Window, pending: usize, in_flight: BTreeMap<ProcessId, u32>, at: Nanos },
     /// Use this model from now on.
     Model(Box<AnyDevice>),
     /// A change with `pending` requests under way took `took`.
@@ -51,8 +52,9 @@ pub(super) fn run_pilot(mut pilot: Pilot<AnyDevice>, commands: &Receiver<PilotCo
     let simulators = simulators();
     for command in commands {
         match command {
-            PilotCommand::Check { mut window, pending, at } => {
+            PilotCommand::Check { mut window, pending, in_flight, at } => {
                 let began = Instant::now();
+                pilot.tell_in_flight(in_flight);
                 let check = match &simulators {
                     Ok(pool) => pool.install(|| pilot.check(window.records(), pending, at)),
                     // No threads could be started: use rayon's own.

@@ -1,91 +1,104 @@
-//! [`ServiceOrder`]: the requests that had the disk for themselves, and the disk's position before each.
+//! [`ServiceOrder`]: how long the disk took for each request, and where it was before.
 
 use iopilot_block::{Lba, Nanos, Op};
 use iopilot_trace::TraceRecord;
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::BinaryHeap;
 
-/// A request at the disk, with all that was merged into it.
+/// A request that the disk served, with all that was merged into it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Served {
-    pub(super) issue: Nanos,
-    pub(super) completion: Nanos,
     pub(super) op: Op,
     pub(super) lba: Lba,
     pub(super) sectors: u32,
+    /// When the disk began with it: when it was issued, or when the request before it was complete.
+    pub(super) start: Nanos,
+    pub(super) completion: Nanos,
+    /// Where the request before it ended.
+    pub(super) previous_end: Lba,
 }
 
-/// Order at the disk: issue, completion, first sector; then length and operation.
+impl Served {
+    /// The sector behind it.
+    pub(super) fn end(&self) -> Lba {
+        Lba(self.lba.0 + u64::from(self.sectors))
+    }
+}
+
+/// Order at the disk: completion, issue, first sector; then length and operation.
 type Key = (Nanos, Nanos, u64, u32, u8);
 
-/// Puts requests, which come in order of arrival, in the order in which they were issued.
+/// Requests come nearly in order of completion. After one that completed so much later, nothing comes before.
+const SLACK: Nanos = Nanos::from_millis(50);
+
+/// Puts requests in the order in which the disk completed them, and separates their times.
+///
+/// A disk serves one request at a time, in an order of its own. A request's service begins when it is issued, or, if the
+/// disk was busy then, when the disk completes the one before it. So nothing need be known of the order but what the
+/// completions show.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ServiceOrder {
-    /// Requests before which an earlier issue may still come. A sort, not a queue of events: parts of one merged request
-    /// have the same times, and must come in the order of their addresses.
+    /// A sort, not a queue of events: parts of one merged request have the same times, and must come in the order of their
+    /// addresses.
     waiting: BinaryHeap<Reverse<Key>>,
-    latest_arrival: Nanos,
-    /// The latest request in order; parts that were merged into it may still come.
+    latest: Nanos,
+    /// The next in order; parts that were merged into it may still come. Its times are those of issue and completion.
     merging: Option<Served>,
-    /// The request before that, and the disk's position before it if it came alone. Its successor is not known yet.
-    candidate: Option<(Served, Option<Lba>)>,
-    /// When all before the candidate had completed, and where the last of them ended.
-    idle_since: Nanos,
-    last_end: Option<Lba>,
-    alone: VecDeque<(Served, Lba)>,
+    /// When the disk completed the one before that, and where that one ended.
+    before: Option<(Nanos, Option<Lba>)>,
 }
 
 impl ServiceOrder {
-    /// Takes a request; those without times are ignored.
-    pub(super) fn take(&mut self, record: &TraceRecord) {
-        if record.arrival < self.latest_arrival {
-            // Another capture, with a clock of its own.
+    /// Takes a request; those without times are ignored. Passes those whose service is known by now to `sink`.
+    pub(super) fn take(&mut self, record: &TraceRecord, mut sink: impl FnMut(&Served)) {
+        let (Some(issue), Some(completion)) = (record.issue, record.completion) else { return };
+        if completion + SLACK < self.latest {
+            // Another capture, with a clock of its own, or one that comes far too late: what is before it is unknown.
             *self = Self::default();
         }
-        self.latest_arrival = record.arrival;
-        if let (Some(issue), Some(completion)) = (record.issue, record.completion) {
-            self.waiting.push(Reverse((issue, completion, record.lba.0, record.sectors.0, number(record.op))));
-        }
-        // What arrives from now on is issued later.
-        while self.waiting.peek().is_some_and(|Reverse(key)| key.0 < self.latest_arrival) {
-            if let Some(Reverse((issue, completion, lba, sectors, op))) = self.waiting.pop() {
-                self.issued(Served { issue, completion, op: OPS[usize::from(op)], lba: Lba(lba), sectors });
-            }
+        self.latest = self.latest.max(completion);
+        self.waiting.push(Reverse((completion, issue, record.lba.0, record.sectors.0, number(record.op))));
+        while self.waiting.peek().is_some_and(|Reverse(key)| key.0 + SLACK <= self.latest) {
+            self.next(&mut sink);
         }
     }
 
-    /// The next request that was alone, and where the one before it ended.
-    pub(super) fn next_alone(&mut self) -> Option<(Served, Lba)> {
-        self.alone.pop_front()
+    /// Passes on the rest: no more requests come for now.
+    pub(super) fn rest(&mut self, mut sink: impl FnMut(&Served)) {
+        while !self.waiting.is_empty() {
+            self.next(&mut sink);
+        }
+        self.complete(None, &mut sink);
     }
 
-    fn issued(&mut self, next: Served) {
+    fn next(&mut self, sink: &mut impl FnMut(&Served)) {
+        let Some(Reverse((completion, issue, lba, sectors, op))) = self.waiting.pop() else { return };
+        let op = OPS[usize::from(op)];
         if let Some(whole) = &mut self.merging {
-            let same = (whole.issue, whole.completion, whole.op) == (next.issue, next.completion, next.op);
-            if same && whole.lba.0 + u64::from(whole.sectors) == next.lba.0 {
-                whole.sectors = whole.sectors.saturating_add(next.sectors);
+            let same = (whole.start, whole.completion, whole.op) == (issue, completion, op);
+            if same && whole.end().0 == lba {
+                whole.sectors = whole.sectors.saturating_add(sectors);
                 return;
             }
         }
-        if let Some(whole) = self.merging.replace(next) {
-            self.at_disk(whole);
-        }
+        let next = Served { op, lba: Lba(lba), sectors, start: issue, completion, previous_end: Lba(0) };
+        self.complete(Some(next), sink);
     }
 
-    fn at_disk(&mut self, next: Served) {
-        if let Some((served, previous_end)) = self.candidate.take() {
-            if let (Some(end), true) = (previous_end, next.issue >= served.completion) {
-                self.alone.push_back((served, end));
-            }
-            if served.completion >= self.idle_since {
-                self.idle_since = served.completion;
-                if served.op.transfers() {
-                    self.last_end = Some(Lba(served.lba.0 + u64::from(served.sectors)));
+    /// All parts of the present request have come.
+    fn complete(&mut self, next: Option<Served>, sink: &mut impl FnMut(&Served)) {
+        let Some(whole) = std::mem::replace(&mut self.merging, next) else { return };
+        let end = match self.before {
+            Some((free, position)) => {
+                if let Some(previous_end) = position {
+                    sink(&Served { start: whole.start.max(free), previous_end, ..whole });
                 }
+                // A flush does not move the arm.
+                if whole.op.transfers() { Some(whole.end()) } else { position }
             }
-        }
-        let alone_so_far = next.issue >= self.idle_since;
-        self.candidate = Some((next, self.last_end.filter(|_| alone_so_far)));
+            None => whole.op.transfers().then(|| whole.end()),
+        };
+        self.before = Some((whole.completion, end));
     }
 }
 
@@ -100,60 +113,87 @@ fn number(op: Op) -> u8 {
     }
 }
 
+/// The most of `records` that were at the disk at the same time; 0 where their times are unknown. O(n log n).
+pub(crate) fn most_at_disk(records: &[TraceRecord]) -> u32 {
+    let at_disk = records.iter().filter(|r| r.merged != Some(true) && r.op.transfers());
+    let (mut issues, mut completions): (Vec<Nanos>, Vec<Nanos>) =
+        at_disk.filter_map(|r| Some((r.issue?, r.completion?))).unzip();
+    issues.sort_unstable();
+    completions.sort_unstable();
+    let (mut over, mut most) = (0, 0);
+    for (n, issue) in issues.iter().enumerate() {
+        over += completions[over..].partition_point(|completion| completion <= issue);
+        most = most.max((n + 1).saturating_sub(over));
+    }
+    u32::try_from(most).unwrap_or(u32::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use iopilot_block::Sectors;
 
-    /// Arrival, issue, completion, lba.
-    fn alone(requests: &[(u64, u64, u64, u64)]) -> Vec<(u64, u32, u64)> {
-        let mut order = ServiceOrder::default();
-        let mut out = Vec::new();
-        let end = requests.iter().map(|r| r.2).max().unwrap_or_default() + 1000;
-        // Three more, each alone, so that all before are judged.
-        let more = [(end, end + 1, end + 2, 0), (end + 10, end + 11, end + 12, 0), (end + 20, end + 21, end + 22, 0)];
-        for &(arrival, issue, completion, lba) in requests.iter().chain(&more) {
-            let mut r = TraceRecord::new(Nanos(arrival), Op::Read, Lba(lba), Sectors(8));
-            (r.issue, r.completion) = (Some(Nanos(issue)), Some(Nanos(completion)));
-            order.take(&r);
-            out.extend(std::iter::from_fn(|| order.next_alone()));
+    fn record(issue: u64, completion: u64, lba: u64) -> TraceRecord {
+        let mut r = TraceRecord::new(Nanos(issue), Op::Read, Lba(lba), Sectors(8));
+        (r.issue, r.completion) = (Some(Nanos(issue)), Some(Nanos(completion)));
+        r
+    }
+
+    /// First sector, length, where the disk was, and how long it took; of requests by issue, completion, first sector.
+    fn served(requests: &[(u64, u64, u64)]) -> Vec<(u64, u32, u64, u64)> {
+        let (mut order, mut out) = (ServiceOrder::default(), Vec::new());
+        let of = |s: &Served| (s.lba.0, s.sectors, s.previous_end.0, s.completion.since(s.start).0);
+        for &(issue, completion, lba) in requests {
+            order.take(&record(issue, completion, lba), |s| out.push(of(s)));
         }
-        let of = |(s, end): &(Served, Lba)| (s.lba.0, s.sectors, end.0);
-        out.iter().filter(|(s, _)| s.issue.0 < end).map(of).collect()
+        order.rest(|s| out.push(of(s)));
+        out
     }
 
     #[test]
     fn one_after_the_other_each_is_a_sample_but_the_first() {
-        assert_eq!(alone(&[(0, 1, 10, 100), (11, 12, 20, 200), (21, 22, 30, 300)]), [(200, 8, 108), (300, 8, 208)]);
+        assert_eq!(served(&[(1, 10, 100), (12, 20, 200), (22, 30, 300)]), [(200, 8, 108, 8), (300, 8, 208, 8)]);
     }
 
     #[test]
-    fn those_that_overlap_are_not() {
-        let overlapping = [(0, 1, 10, 100), (11, 12, 30, 200), (13, 14, 20, 300), (40, 41, 50, 400)];
-        assert_eq!(alone(&overlapping), [(400, 8, 208)], "the disk was last where the last one to complete ended");
+    fn on_a_busy_disk_service_begins_when_the_one_before_is_complete() {
+        // Four in the disk, which serves the third before the second.
+        let busy = [(1, 10, 100), (2, 30, 200), (3, 18, 300), (4, 50, 400)];
+        assert_eq!(served(&busy), [(300, 8, 108, 8), (200, 8, 308, 12), (400, 8, 208, 20)]);
+        assert_eq!(most_at_disk(&busy.map(|(issue, completion, lba)| record(issue, completion, lba))), 4);
     }
 
     #[test]
-    fn the_order_at_the_disk_counts_not_that_of_arrival() {
-        let reordered = [(0, 1, 10, 100), (2, 22, 30, 300), (3, 11, 20, 200), (40, 41, 50, 400)];
-        assert_eq!(alone(&reordered), [(200, 8, 108), (300, 8, 208), (400, 8, 308)]);
+    fn the_order_of_completion_counts_not_that_in_which_they_come() {
+        assert_eq!(served(&[(22, 30, 300), (1, 10, 100), (11, 20, 200)]), [(200, 8, 108, 9), (300, 8, 208, 8)]);
     }
 
     #[test]
     fn what_was_merged_is_one_request() {
-        let merged = [(0, 1, 10, 100), (11, 20, 30, 208), (12, 20, 30, 200), (40, 41, 50, 400)];
-        assert_eq!(alone(&merged), [(200, 16, 108), (400, 8, 216)]);
+        let merged = [(1, 10, 100), (20, 30, 208), (20, 30, 200), (41, 50, 400)];
+        assert_eq!(served(&merged), [(200, 16, 108, 10), (400, 8, 216, 9)]);
+    }
+
+    #[test]
+    fn a_flush_keeps_the_disk_busy_and_the_arm_where_it_is() {
+        let (mut order, mut out) = (ServiceOrder::default(), Vec::new());
+        let flush = TraceRecord { op: Op::Flush, sectors: Sectors(0), ..record(2, 40, 0) };
+        for r in [record(1, 10, 100), flush, record(3, 50, 300)] {
+            order.take(&r, |s| out.push(*s));
+        }
+        order.rest(|s| out.push(*s));
+        let last = out.last().unwrap();
+        assert_eq!((last.lba, last.previous_end, last.completion.since(last.start)), (Lba(300), Lba(108), Nanos(10)));
     }
 
     #[test]
     fn another_capture_begins_anew() {
-        let mut order = ServiceOrder::default();
-        for (arrival, lba) in [(1000, 0), (2000, 8), (0, 16), (100, 24), (200, 32), (300, 40), (400, 48)] {
-            let mut r = TraceRecord::new(Nanos(arrival), Op::Read, Lba(lba), Sectors(8));
-            (r.issue, r.completion) = (Some(Nanos(arrival + 1)), Some(Nanos(arrival + 2)));
-            order.take(&r);
+        let (mut order, mut out) = (ServiceOrder::default(), Vec::new());
+        let late = 1_000_000_000;
+        for (at, lba) in [(late, 0), (late + 10, 8), (0, 16), (100, 24), (200, 32)] {
+            order.take(&record(at + 1, at + 2, lba), |s| out.push(s.lba.0));
         }
-        let seen: Vec<_> = std::iter::from_fn(|| order.next_alone()).map(|(s, _)| s.lba.0).collect();
-        assert_eq!(seen, [24], "the one after the first, whose own successor is known");
+        order.rest(|s| out.push(s.lba.0));
+        assert_eq!(out, [24, 32], "the one after the first");
     }
 }

@@ -112,6 +112,15 @@ impl Dependencies {
         self.marks[request as usize].contains(Marks::BLOCKING)
     }
 
+    /// Lets the process numbered `process` keep `in_flight` blocking requests outstanding, where it was seen to keep fewer: it
+    /// slept for tags when the trace was made.
+    pub fn keep_in_flight(&mut self, process: u32, in_flight: u32) {
+        for at in self.range(process as usize) {
+            let limit = &mut self.outstanding_limit[self.order[at] as usize];
+            *limit = (*limit).max(in_flight.saturating_sub(1));
+        }
+    }
+
     /// The requests of other processes that must have completed before `request` is issued.
     pub fn cross_process(&self, request: u32) -> impl Iterator<Item = u32> + '_ {
         let waits: &[(u32, u32)] = if self.marks[request as usize].contains(Marks::WAITS) {

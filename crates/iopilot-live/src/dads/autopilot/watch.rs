@@ -2,15 +2,17 @@
 
 use super::FlightOptions;
 use super::capture_pauses::CapturePauses;
+use crate::dads::aio_rings::AioRings;
 use crate::dads::audit::{Audit, Event};
 use crate::dads::candidate_set::CandidateSet;
 use crate::dads::pilot_thread::{CheckResult, PilotCommand};
-use crate::dads::reorder::ReorderBuffer;
 use crate::dads::status::{Phase, Shared};
 use crate::dads::window::Window;
+use crate::learned::most_at_disk;
 use crate::{BlockQueue, Capture, LearnedDisk, LiveError, QueueState, Traffic};
 use iopilot_block::{Lba, Nanos};
 use iopilot_dads::{Check, Reason};
+use iopilot_sched::NO_SCHEDULER;
 use iopilot_trace::TraceRecord;
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,8 +24,6 @@ use std::time::{Duration, Instant};
 const BUSY: Duration = Duration::from_millis(20);
 /// The same for an idle disk.
 const QUIET: Duration = Duration::from_millis(500);
-/// How long the learning model waits for a request that has not completed; it learns in order of arrival.
-const PATIENCE: Nanos = Nanos::from_secs(2);
 /// How often the learned model is saved.
 const SAVED_EVERY: Duration = Duration::from_secs(300);
 
@@ -55,8 +55,8 @@ pub(super) struct Watch<'a> {
     pub(super) expected: QueueState,
     pub(super) capture: Capture,
     pub(super) learned: Option<LearnedDisk>,
-    /// The requests that the model will learn from.
-    pub(super) lessons: ReorderBuffer,
+    /// What processes keep in flight, where the scheduler in use hides that.
+    pub(super) rings: AioRings,
     /// When the learned model was last saved.
     pub(super) saved: Instant,
     pub(super) commands: Sender<PilotCommand>,
@@ -168,7 +168,6 @@ impl Watch<'_> {
         self.window.forget();
         if let Some(learned) = &mut self.learned {
             learned.captures_missed();
-            self.lessons.clear();
         }
         self.capture.resume()
     }
@@ -187,10 +186,11 @@ impl Watch<'_> {
             s.bytes += bytes;
             (s.pending, s.lost_events) = (pending, lost);
         });
-        let now = self.capture_clock();
         if let Some(learned) = &mut self.learned {
-            self.fresh.iter().for_each(|record| self.lessons.insert(record));
-            self.lessons.release_before(now.since(PATIENCE), |record| learned.observe(record));
+            self.fresh.iter().for_each(|record| learned.observe(record));
+        }
+        if self.expected.scheduler == NO_SCHEDULER {
+            self.rings.look(&self.fresh, Instant::now());
         }
         let (not_before, capacity) = (self.not_before, self.capacity);
         let fitting = self.fresh.drain(..).filter(|r| r.arrival >= not_before).map(|r| fit(r, capacity));
@@ -223,7 +223,9 @@ impl Watch<'_> {
 
     /// Passes the model as learned so far to the pilot, and saves it from time to time.
     fn learn(&mut self) {
-        let Some(device) = self.learned.as_ref().and_then(LearnedDisk::device) else { return };
+        let Some(learned) = &mut self.learned else { return };
+        learned.observe_depth(self.window.records());
+        let Some(device) = learned.device() else { return };
         self.send(PilotCommand::Model(Box::new(device)));
         if self.saved.elapsed() >= SAVED_EVERY {
             self.save();
@@ -233,7 +235,7 @@ impl Watch<'_> {
     /// Saves the learned model.
     pub(super) fn save(&mut self) {
         self.saved = Instant::now();
-        if let Some(Err(e)) = self.learned.as_ref().map(LearnedDisk::save) {
+        if let Some(Err(e)) = self.learned.as_mut().map(LearnedDisk::save) {
             self.log.tell(&Event::Failed { why: format!("writing down what was learned: {e}") });
         }
     }
@@ -253,10 +255,12 @@ impl Watch<'_> {
             self.log.shared.with(|s| s.skipped(&why));
             return self.log.tell(&Event::Skipped { why });
         }
-        let (window, pending) = (self.window.take(), self.inside);
+        let pending = self.inside;
         self.thinking = true;
         self.log.shared.with(|s| s.phase = Phase::Simulating);
-        self.send(PilotCommand::Check { window, pending, at });
+        let in_flight = self.rings.take(most_at_disk(self.window.records()));
+        let window = self.window.take();
+        self.send(PilotCommand::Check { window, pending, in_flight, at });
     }
 
     /// Carries out a decision.

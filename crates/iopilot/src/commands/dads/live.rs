@@ -6,8 +6,8 @@ use crate::args::{DadsRun, Fit, MachineArgs};
 use iopilot_dads::parse_candidates;
 use iopilot_live::dads::{Daemon, DaemonOptions, DiskStatus, FlightOptions, Model, Phase};
 use iopilot_live::{BlockQueue, DiskIdentity};
-use iopilot_sched::SchedulerSpec;
-use iopilot_sim::{RunConfig, RunOptions};
+use iopilot_sched::{NO_SCHEDULER, SchedulerSpec};
+use iopilot_sim::{BlockConfig, RunConfig, RunOptions};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -97,13 +97,34 @@ fn model(queue: &BlockQueue, flown: &Flown, context: &Context) -> anyhow::Result
             (Model::Given { name, device: machine.device() }, machine.run_config(&RunOptions::default()))
         }
     };
-    let block = &mut run.block;
-    let kernel = |attribute: &str| queue.read(attribute).ok().and_then(|text| text.parse::<u32>().ok());
-    block.max_sectors_kb = block.max_sectors_kb.or_else(|| kernel("max_sectors_kb"));
-    block.queue_depth = flown.depth.or(block.queue_depth).or_else(|| kernel("../device/queue_depth"));
+    settings_of_kernel(queue, &mut run.block, flown.depth)?;
     run.rotational = queue.read("rotational").map_or(run.rotational, |text| text == "1");
     Ok((model, run))
 }
+
+/// Completes `block` with the kernel's settings for the disk of `queue`; `depth` is what the user says of it.
+fn settings_of_kernel(queue: &BlockQueue, block: &mut BlockConfig, depth: Option<u32>) -> anyhow::Result<()> {
+    let kernel = |attribute: &str| queue.read(attribute).ok().and_then(|text| text.parse::<u32>().ok());
+    block.max_sectors_kb = block.max_sectors_kb.or_else(|| kernel("max_sectors_kb"));
+    let requests = kernel("nr_requests");
+    let set_tags = kernel("../mq/0/nr_tags");
+    // Under `none` the queue has the driver's tags. They may be fewer than those of the tag set, which stay what they were.
+    let tags = match queue.scheduler()? == NO_SCHEDULER {
+        true => requests,
+        false => None,
+    };
+    // Else twice the tags of the set, up to a limit: what the kernel gives a scheduler (`blk_mq_init_sched`).
+    let by_scheduler = if tags.is_some() { set_tags.map(|set| 2 * set.min(KERNEL_TAGS)) } else { requests };
+    block.nr_requests = block.nr_requests.or(by_scheduler);
+    block.queue_depth = depth.or(block.queue_depth).or_else(|| kernel("../device/queue_depth")).or(tags);
+    // A SCSI adapter may have more tags than the disk takes; other drivers have as many.
+    let adapter = kernel("../device/queue_depth").is_some();
+    block.host_tags = block.host_tags.or(tags).or_else(|| block.queue_depth.filter(|_| !adapter)).or(set_tags);
+    Ok(())
+}
+
+/// `BLKDEV_DEFAULT_RQ`
+const KERNEL_TAGS: u32 = 128;
 
 /// Prints what is new of each disk. Remembers the number of checks and the phase printed last.
 #[derive(Default)]
