@@ -1,8 +1,8 @@
 //! [`AnyDevice`]: one of the models, dispatched without a table.
 
 use crate::{
-    Array, Completion, ConstantDevice, Device, DeviceReport, DeviceRequest, FlashDrive, HybridDisk, MechanicalDisk,
-    SingleDrive, TableDisk,
+    Array, CacheControl, Completion, ConstantDevice, Device, DeviceReport, DeviceRequest, FlashDrive, HybridDisk,
+    MechanicalDisk, SingleDrive, TableDisk,
 };
 use iopilot_block::{Nanos, Positions};
 
@@ -104,6 +104,10 @@ impl Device for AnyDevice {
 
     fn hardware_queues(&self) -> u16 {
         each!(self, device => device.hardware_queues())
+    }
+
+    fn cache_control(&self) -> CacheControl {
+        each!(self, device => device.cache_control())
     }
 
     fn positions(&self) -> Option<&dyn Positions> {

@@ -32,7 +32,7 @@ pub use array::{
 };
 pub use catalogue::{Catalogue, load_disk};
 pub use constant::{ConstantDevice, ConstantModel};
-pub use device::{Completion, Device, DeviceRequest, ServiceBreakdown};
+pub use device::{CacheControl, Completion, Device, DeviceRequest, ServiceBreakdown};
 pub use disk::{
     Arm, CacheModel, DiskModel, G1Layout, G1Zone, G2Extent, G2Layout, G2Zone, G4Child, G4Entry, G4Layout, G4Remap,
     Geometry, HeadOrder, InterfaceModel, Layout, MechanicalDisk, Mechanics, Place, QueuePolicy, SeekCurve, SeekFloor,

@@ -23,6 +23,7 @@ use iopilot_block::Nanos;
 use iopilot_trace::TraceRecord;
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::{Duration, Instant};
 use tracefs::Tracefs;
 
@@ -86,11 +87,9 @@ impl Capture {
             asked => match Ebpf::start(&device, kb, patience, delivery) {
                 Ok(ebpf) => (Source::Ebpf(Box::new(ebpf)), None),
                 Err(e) if asked == Backend::Ebpf => return Err(e),
-                Err(LiveError::Bpf(why)) => match tracefs() {
-                    Ok(source) => (source, Some(format!("no BPF: {why}; tracefs is used"))),
-                    // Missing rights are the same error for both.
-                    Err(e @ LiveError::NotPermitted(_)) => return Err(e),
-                    Err(e) => return Err(LiveError::Bpf(format!("{why}; and {e}"))),
+                Err(e @ (LiveError::Bpf(_) | LiveError::NotPermitted(_))) => match tracefs() {
+                    Ok(source) => (source, Some(format!("no {e}; tracefs is used"))),
+                    Err(other) => return Err(neither(e, other, &options.device)),
                 },
                 Err(e) => return Err(e),
             },
@@ -246,8 +245,34 @@ impl Capture {
     }
 }
 
+/// Why neither BPF nor tracefs can be used for `device`. Missing rights are all that there is to say of both.
+fn neither(bpf: LiveError, tracefs: LiveError, device: &Path) -> LiveError {
+    match (bpf, tracefs) {
+        (LiveError::NotPermitted(_), LiveError::NotPermitted(_) | LiveError::NoTracefs(_))
+        | (_, LiveError::NotPermitted(_)) => LiveError::NotPermitted(device.to_owned()),
+        (LiveError::NotPermitted(_), tracefs) => tracefs,
+        (bpf, tracefs) => LiveError::Bpf(format!("{}; and {tracefs}", bpf.to_string().trim_start_matches("BPF: "))),
+    }
+}
+
 /// The clock that events are stamped with.
 fn now() -> Nanos {
     let t = clock_gettime(ClockId::Monotonic);
     Nanos(t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_right_is_one_line() {
+        let denied = || LiveError::NotPermitted("BPF".into());
+        let line = |bpf, tracefs| neither(bpf, tracefs, Path::new("/dev/sdx")).to_string();
+        let needs_root = "/dev/sdx: permission denied; this needs root";
+        assert_eq!(line(denied(), LiveError::NoTracefs("mounting it needs root".to_owned())), needs_root);
+        assert_eq!(line(LiveError::Bpf("no BTF".to_owned()), denied()), needs_root);
+        let both = line(LiveError::Bpf("no BTF".to_owned()), LiveError::NoTracefs("why".to_owned()));
+        assert_eq!(both, "BPF: no BTF; and tracefs is not mounted: why");
+    }
 }

@@ -12,6 +12,7 @@ mod control;
 mod daemon;
 mod device_lock;
 mod journal;
+mod load;
 mod metrics;
 mod pilot_thread;
 mod status;

@@ -131,6 +131,16 @@ pub struct Attachment {
     pub real_time: bool,
     /// The process that serves it.
     pub pid: u32,
+    /// Whether it is served. If not, its server is dead, but its device is still in use, and all its requests fail.
+    #[serde(default = "yes")]
+    pub served: bool,
+    /// What its user should know.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// The clocks at the reset of a virtual disk. The rotational position follows from the model's.
@@ -142,7 +152,8 @@ pub struct VdiskReset {
     pub model_ns: u64,
 }
 
-/// The virtual disks noted in `state`, by name. What dead servers left is cleared away.
+/// The virtual disks noted in `state`, by name. What dead servers left is cleared away, unless somebody still uses the device:
+/// such a disk is listed as not [served](Attachment::served).
 ///
 /// # Errors
 /// Where the folder cannot be made or read, or what a dead server left cannot be cleared away.
@@ -156,7 +167,7 @@ pub fn list(state: &Path) -> Result<Vec<Attachment>, LiveError> {
 /// Where there is no such disk, or its server does not answer.
 pub fn stats(state: &Path, which: &str) -> Result<(Attachment, VdiskStats), LiveError> {
     let (state, found) = look(state)?;
-    let attachment = pick(found.attached, which)?;
+    let attachment = pick_served(found.attached, which)?;
     let stats = control::ask(&state.folder(&attachment.name), Command::Stats)?;
     Ok((attachment, stats))
 }
@@ -168,7 +179,7 @@ pub fn stats(state: &Path, which: &str) -> Result<(Attachment, VdiskStats), Live
 /// Where there is no such disk, it has no model, requests are under way, or its server does not answer.
 pub fn reset(state: &Path, which: &str) -> Result<(Attachment, VdiskReset), LiveError> {
     let (state, found) = look(state)?;
-    let attachment = pick(found.attached, which)?;
+    let attachment = pick_served(found.attached, which)?;
     let clocks = control::ask(&state.folder(&attachment.name), Command::Reset)?;
     Ok((attachment, clocks))
 }
@@ -185,6 +196,13 @@ pub fn detach(state: &Path, which: &str, force: bool) -> Result<Attachment, Live
         return Ok(attachment);
     }
     let attachment = pick(attached, which)?;
+    if !attachment.served {
+        if !force {
+            return Err(dead(&attachment).into());
+        }
+        state.clear_away(&attachment.name)?;
+        return Ok(attachment);
+    }
     control::ask::<()>(&state.folder(&attachment.name), Command::Detach { force })?;
     Ok(attachment)
 }
@@ -200,6 +218,25 @@ fn look(state: &Path) -> Result<(StateFolder, Found), LiveError> {
     let state = StateFolder::open(state)?;
     let found = state.look()?;
     Ok((state, found))
+}
+
+/// A disk whose server can be asked.
+fn pick_served(attached: Vec<Attachment>, which: &str) -> Result<Attachment, LiveError> {
+    let attachment = pick(attached, which)?;
+    if attachment.served { Ok(attachment) } else { Err(dead(&attachment)) }
+}
+
+/// The server of `attachment` is dead, and its device still in use.
+fn dead(attachment: &Attachment) -> LiveError {
+    let path = attachment.device.clone();
+    let mounts = block_device::mount_points(&path);
+    let reason = match mounts.first() {
+        Some(place) => format!("its server is dead, and it is still mounted: umount {place}"),
+        None => {
+            "its server is dead, and it is still in use: end those that use it, or detach it with --force".to_owned()
+        }
+    };
+    LiveError::Device { path, reason }
 }
 
 fn pick(attached: Vec<Attachment>, which: &str) -> Result<Attachment, InputError> {

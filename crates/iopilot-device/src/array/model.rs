@@ -119,8 +119,8 @@ impl ArrayModel {
             if self.layout.check_units() == 0 && self.layout.copies() == 1 {
                 return wrong("rebuild", "a rebuild".into(), "none: this array has no redundancy".into());
             }
-            if rebuild.rate.is_some_and(|rate| rate.is_nan() || rate <= 0.0) {
-                return wrong("rebuild.rate", format!("{:?}", rebuild.rate), "above 0".into());
+            if let Some(rate) = rebuild.rate.filter(|rate| rate.is_nan() || *rate <= 0.0) {
+                return wrong("rebuild.rate", rate.to_string(), "above 0".into());
             }
         }
         if let Some(queue) = &self.member_queue {

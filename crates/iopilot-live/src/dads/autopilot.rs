@@ -9,6 +9,7 @@ use super::audit::{Audit, Event};
 use super::candidate_set::CandidateSet;
 use super::device_lock::DeviceLock;
 use super::journal::Journal;
+use super::load::LoadMeter;
 use super::pilot_thread::run_pilot;
 use super::status::{DiskStatus, Phase, Shared};
 use super::window::Window;
@@ -212,6 +213,8 @@ impl Flight {
                 capture,
                 learned,
                 rings: AioRings::default(),
+                second: LoadMeter::new(Instant::now()),
+                interval: LoadMeter::new(Instant::now()),
                 saved: Instant::now(),
                 commands,
                 results,

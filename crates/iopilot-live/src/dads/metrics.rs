@@ -44,13 +44,17 @@ fn reply(request: Request, status: &dyn Fn() -> Status) {
 type Value = fn(&DiskStatus) -> Option<f64>;
 
 /// Name, type, help text, and value for a disk.
-const FAMILIES: [(&str, &str, &str, Value); 19] = [
+const FAMILIES: [(&str, &str, &str, Value); 21] = [
     ("flying", "gauge", "1 while the autopilot is at work, 0 while it stands by or has ended.", |d| {
         Some(f64::from(u8::from(!matches!(d.phase, Phase::StandingBy | Phase::Ended))))
     }),
     ("dry_run", "gauge", "1 where it only says what it would do.", |d| Some(f64::from(u8::from(d.dry_run)))),
     ("requests_total", "counter", "Requests that completed.", |d| Some(d.requests as f64)),
     ("bytes_total", "counter", "Bytes of these requests.", |d| Some(d.bytes as f64)),
+    ("requests_per_second", "gauge", "Requests that completed per second, of late.", |d| Some(d.iops)),
+    ("latency_seconds", "gauge", "Mean time of these requests from arrival to completion.", |d| {
+        Some(d.latency_ms / 1e3)
+    }),
     ("pending_requests", "gauge", "Requests inside the block layer and the disk.", |d| Some(d.pending as f64)),
     ("lost_events_total", "counter", "Events that the kernel's buffers had no room for.", |d| {
         Some(d.lost_events as f64)

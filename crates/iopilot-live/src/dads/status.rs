@@ -1,5 +1,6 @@
 //! [`Status`]: the status of a daemon and its disks.
 
+use super::load::Load;
 use iopilot_dads::Check;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -64,6 +65,12 @@ pub struct DiskStatus {
     pub requests: u64,
     /// The bytes of these requests.
     pub bytes: u64,
+    /// Completed requests per second, over the last second or the last pause of the capture.
+    #[serde(default)]
+    pub iops: f64,
+    /// The mean time from arrival to completion of the captured ones of them, in milliseconds.
+    #[serde(default)]
+    pub latency_ms: f64,
     /// Requests under way at the last poll.
     pub pending: usize,
     /// Events for which the kernel's buffers had no room.
@@ -116,6 +123,12 @@ pub struct CheckSummary {
     pub best: Option<f64>,
     /// Requests collected.
     pub requests: u64,
+    /// Requests per second since the check before.
+    #[serde(default)]
+    pub iops: f64,
+    /// Their mean time from arrival to completion, in milliseconds.
+    #[serde(default)]
+    pub latency_ms: f64,
 }
 
 /// How many checks are remembered.
@@ -129,7 +142,7 @@ impl DiskStatus {
     }
 
     /// Notes a check.
-    pub(super) fn checked(&mut self, check: &Check) {
+    pub(super) fn checked(&mut self, check: &Check, load: Load) {
         self.checks += 1;
         self.skipped = None;
         let of = |name: &str| check.candidates.iter().find(|c| c.scheduler == name).map(|c| c.cost);
@@ -140,6 +153,8 @@ impl DiskStatus {
             predicted: of(&check.scheduler),
             best: check.candidates.iter().map(|c| c.cost).min_by(f64::total_cmp),
             requests: check.requests,
+            iops: load.iops,
+            latency_ms: load.latency_ms,
         });
         if self.history.len() > REMEMBERED {
             self.history.remove(0);

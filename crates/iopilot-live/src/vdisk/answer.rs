@@ -31,6 +31,14 @@ impl Answer for VdiskAnswer {
             Self::Ublk(answer) => answer.send(),
         }
     }
+
+    fn is_error(&self) -> bool {
+        match self {
+            Self::Fuse(answer) => answer.is_error(),
+            #[cfg(feature = "ublk")]
+            Self::Ublk(answer) => answer.is_error(),
+        }
+    }
 }
 
 /// When requests are answered.
@@ -69,10 +77,11 @@ impl Timing {
             // No model had it.
             (Self::Model(_), _) => answer.send(),
             (Self::None(tally), PendingRequest { request: DiskRequest { op, sectors, .. }, stamp, .. }) => {
+                let failed = answer.is_error();
                 answer.send();
                 let took = monotonic().saturating_sub(stamp);
                 if let Ok(mut tally) = tally.lock() {
-                    tally.count(&Counted { op, sectors, late: 0, took, modelled: Nanos::ZERO });
+                    tally.count(&Counted { op, sectors, late: 0, took, modelled: Nanos::ZERO, failed });
                 }
             }
         }

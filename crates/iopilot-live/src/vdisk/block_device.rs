@@ -50,22 +50,14 @@ impl BlockDevice {
 
     /// Whether somebody uses it: a file system, a partition, a mapping.
     pub(super) fn in_use(&self) -> bool {
-        let claim = OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(self.path());
-        claim.is_err_and(|e| e.raw_os_error() == Some(libc::EBUSY))
+        is_in_use(self.path())
     }
 
     /// Syncs the file systems on it whose mounts this process can see.
     pub(super) fn sync_file_systems(&self) {
-        let Ok(number) = fs::metadata(self.path()).map(|m| m.rdev()) else { return };
-        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-        let number = format!("{}:{}", major(number), minor(number));
-        for line in mounts.lines() {
-            let mut fields = line.split(' ').skip(2);
-            if fields.next() == Some(&number) {
-                // Blanks are written as octal numbers. A mount that is not found was forced by a warned user.
-                let mount_point = fields.nth(1).unwrap_or_default().replace("\\040", " ");
-                let _ = File::open(mount_point).map(syncfs);
-            }
+        for mount_point in mount_points(self.path()) {
+            // A mount that is not found was forced by a warned user.
+            let _ = File::open(mount_point).map(syncfs);
         }
     }
 
@@ -73,4 +65,23 @@ impl BlockDevice {
     fn flush(&self) -> io::Result<()> {
         File::open(self.path())?.sync_all()
     }
+}
+
+/// Whether somebody uses the block device at `path`: a file system, a partition, a mapping.
+pub(super) fn is_in_use(path: &Path) -> bool {
+    let claim = OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(path);
+    claim.is_err_and(|e| e.raw_os_error() == Some(libc::EBUSY))
+}
+
+/// Where the file systems on the block device at `path` are mounted, as far as this process can see.
+pub(super) fn mount_points(path: &Path) -> Vec<String> {
+    let Ok(number) = fs::metadata(path).map(|m| m.rdev()) else { return Vec::new() };
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let number = format!("{}:{}", major(number), minor(number));
+    let of_device = |line: &str| {
+        let mut fields = line.split(' ').skip(2);
+        // Blanks are written as octal numbers.
+        (fields.next() == Some(&number)).then(|| fields.nth(1).unwrap_or_default().replace("\\040", " "))
+    };
+    mounts.lines().filter_map(of_device).collect()
 }

@@ -22,6 +22,11 @@ const PRIORITY: i32 = 20;
 pub(super) trait Answer: Send + 'static {
     /// Sends it.
     fn send(self);
+
+    /// Whether it tells of an error.
+    fn is_error(&self) -> bool {
+        false
+    }
 }
 
 /// A [`ModelQueue`] with a thread that sends each answer when it is due.
@@ -208,6 +213,7 @@ impl<D: Device + Send + 'static, A: Answer> Engine<D, A> {
     /// Sends an answer. Returns what to count of it.
     fn send(&self, DueAnswer { answer, request, arrived, due }: DueAnswer<A>) -> Counted {
         let left = monotonic();
+        let failed = answer.is_error();
         answer.send();
         let (arrived_real, due_real) = (self.clock.real(arrived), self.clock.real(due));
         if let Some(log) = &self.log {
@@ -219,6 +225,7 @@ impl<D: Device + Send + 'static, A: Answer> Engine<D, A> {
             late: left.saturating_sub(due_real),
             took: left.saturating_sub(arrived_real),
             modelled: due.since(arrived),
+            failed,
         }
     }
 

@@ -48,6 +48,10 @@ impl Answer for FuseAnswer {
             Err(e) => reply.error(e.raw_os_error().unwrap_or(libc::EIO)),
         }
     }
+
+    fn is_error(&self) -> bool {
+        self.content.is_err()
+    }
 }
 
 /// Buffers of reads, to be used again.

@@ -2,10 +2,10 @@
 
 use crate::LiveError;
 use iopilot_block::InputError;
-use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock};
+use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock, fstatvfs};
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// The file that holds the data of a virtual disk, locked against use by another one.
@@ -80,6 +80,26 @@ impl Image {
         self.size
     }
 
+    /// Bytes that it takes on its own disk: a sparse file takes what was written.
+    pub(super) fn stored(&self) -> io::Result<u64> {
+        /// The unit of `st_blocks`, whatever the file system's is.
+        const BLOCK: u64 = 512;
+        Ok(self.file.metadata()?.blocks() * BLOCK)
+    }
+
+    /// A warning if the disk that holds it has no room for all that may still be written.
+    pub(super) fn warn_of_room(&self) -> io::Result<Option<String>> {
+        let at = fstatvfs(&self.file)?;
+        let (free, needed) = (at.f_bavail * at.f_frsize, self.size.saturating_sub(self.stored()?));
+        Ok((free < needed).then(|| {
+            format!(
+                "{} may grow by {needed} bytes, but its file system has room for {free}: once it is full, writes are I/O \
+                 errors, which `vdisk stats` counts",
+                self.path.display()
+            )
+        }))
+    }
+
     /// Removes the file if this created it, after the start of the disk has failed.
     pub(super) fn abandon(&self) {
         if self.made {
@@ -122,6 +142,20 @@ impl Image {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sparse_file_takes_what_was_written_and_may_not_fit() {
+        let folder = tempfile::tempdir().unwrap();
+        let small = Image::open(&folder.path().join("small.img"), Some(1 << 20)).unwrap();
+        assert_eq!((small.stored().unwrap(), small.warn_of_room().unwrap()), (0, None));
+        small.write(&[1; 65536], 4096).unwrap();
+        small.sync().unwrap();
+        assert!((65536..1 << 20).contains(&small.stored().unwrap()), "{:?}", small.stored());
+        // No test machine has this much room.
+        let large = Image::open(&folder.path().join("large.img"), Some(1 << 42)).unwrap();
+        let warning = large.warn_of_room().unwrap().unwrap();
+        assert!(warning.contains("large.img may grow by 4398046511104 bytes"), "{warning}");
+    }
 
     #[test]
     fn what_is_written_is_read_after_it_was_closed() {

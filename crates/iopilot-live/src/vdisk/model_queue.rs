@@ -48,6 +48,12 @@ struct Slot<A> {
 pub(super) struct ModelQueue<D, A> {
     device: D,
     depth: usize,
+    /// Whether a flush is alone in the device, as on SATA: [`CacheControl::flush_drains`].
+    ///
+    /// [`CacheControl::flush_drains`]: iopilot_device::CacheControl::flush_drains
+    flush_drains: bool,
+    /// Whether a flush is alone in the device now.
+    flushing: bool,
     /// Requests inside the device.
     inside: usize,
     /// Requests for which the device has no room.
@@ -66,6 +72,8 @@ impl<D: Device, A> ModelQueue<D, A> {
     pub(super) fn new(device: D) -> Self {
         let depth = device.queue_depth().max(1) as usize;
         Self {
+            flush_drains: device.cache_control().flush_drains,
+            flushing: false,
             device,
             depth,
             inside: 0,
@@ -126,6 +134,8 @@ impl<D: Device, A> ModelQueue<D, A> {
             self.device.advance(self.time, &mut completions);
             for completion in completions.drain(..) {
                 self.inside -= 1;
+                // One that was alone is over.
+                self.flushing = false;
                 if let Some(slot) = &mut self.slots[completion.id.index()] {
                     slot.due = Some(completion.at);
                 }
@@ -165,12 +175,22 @@ impl<D: Device, A> ModelQueue<D, A> {
         }
     }
 
-    /// Submits waiting requests to the device, as far as it has room.
+    /// Submits waiting requests to the device, as far as it has room. A flush that is to be alone waits until the device is
+    /// empty, and all behind it wait with it.
     fn admit(&mut self, now: Nanos) {
-        while self.inside < self.depth {
-            let Some(id) = self.outside.pop_front() else { return };
-            let Some(slot) = &self.slots[id.index()] else { continue };
+        while self.inside < self.depth && !self.flushing {
+            let Some(&id) = self.outside.front() else { return };
+            let Some(slot) = &self.slots[id.index()] else {
+                self.outside.pop_front();
+                continue;
+            };
             let DiskRequest { op, lba, sectors } = slot.request;
+            let alone = self.flush_drains && op == Op::Flush;
+            if alone && self.inside > 0 {
+                return;
+            }
+            self.outside.pop_front();
+            self.flushing = alone;
             self.inside += 1;
             self.device.submit(DeviceRequest { id, op, lba, sectors, flags: Flags::empty() }, now);
         }

@@ -116,6 +116,8 @@ impl VdiskServer {
             time_scale: options.speed,
             real_time,
             pid: std::process::id(),
+            served: true,
+            warnings: image.warn_of_room().map_err(|e| LiveError::io(image.path(), e))?.into_iter().collect(),
         };
         let listener = control::listen(parts.claim.folder())?;
         parts.claim.served(attachment.clone())?;
@@ -232,11 +234,12 @@ fn serve_control(listener: &UnixListener, stopped: &UnixStream, mut tell: UnixSt
 }
 
 fn stats(parts: &Mutex<Parts>) -> VdiskStats {
-    let (tally, in_flight) = {
+    let (tally, in_flight, stored) = {
         let parts = lock(parts);
-        (parts.tally(), parts.in_flight())
+        // A file that cannot be asked takes nothing that could be told of.
+        (parts.tally(), parts.in_flight(), parts.image.stored().unwrap_or(0))
     };
-    tally.stats(in_flight)
+    tally.stats(in_flight, stored)
 }
 
 fn lock(parts: &Mutex<Parts>) -> MutexGuard<'_, Parts> {

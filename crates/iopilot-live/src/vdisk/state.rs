@@ -1,6 +1,7 @@
 //! The state files of virtual disks, by which every process finds them and clears away those of dead servers.
 
 use super::Attachment;
+use super::block_device::is_in_use;
 use super::filesystem::FILE;
 use super::loop_device::LoopDevice;
 use super::queue_depth;
@@ -37,7 +38,7 @@ pub(super) struct Claim {
 /// The virtual disks that were found.
 #[derive(Debug, Default)]
 pub(super) struct Found {
-    /// Those that are served, by name.
+    /// Those that are served, and those whose servers are dead, but whose devices are still in use; by name.
     pub(super) attached: Vec<Attachment>,
     /// Those whose servers were dead; they are cleared away.
     pub(super) cleared: Vec<Attachment>,
@@ -63,13 +64,16 @@ impl StateFolder {
         Ok(Self { path: real.map_err(|e| LiveError::io(path, e))? })
     }
 
-    /// Finds the virtual disks, and clears away those of dead servers.
+    /// Finds the virtual disks, and clears away those of dead servers that nobody uses.
     pub(super) fn look(&self) -> Result<Found, LiveError> {
         let _lock = self.lock()?;
         let mut found = Found::default();
         for folder in self.folders()? {
             match note(&folder) {
                 Some(note) if note.is_alive() => found.attached.extend(note.attachment),
+                Some(Note { attachment: Some(attachment), .. }) if is_left_in_use(&folder, &attachment.device) => {
+                    found.attached.push(Attachment { served: false, ..attachment });
+                }
                 dead => {
                     #[cfg(feature = "ublk")]
                     dead.as_ref().map_or(Ok(()), |note| ublk::clear(note.token()))?;
@@ -80,6 +84,12 @@ impl StateFolder {
         }
         found.attached.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(found)
+    }
+
+    /// Clears away the disk `name`, whose server is dead, though somebody uses it.
+    pub(super) fn clear_away(&self, name: &str) -> Result<(), LiveError> {
+        let _lock = self.lock()?;
+        clear(&self.folder(name))
     }
 
     /// Notes this process as the one that serves the disk `name`; where that is `None`, the first of vd0, vd1, ... that
@@ -225,6 +235,12 @@ fn remove(folder: &Path) -> Result<(), LiveError> {
     };
     gone(fs::remove_dir(folder.join("mnt")))?;
     gone(fs::remove_dir_all(folder))
+}
+
+/// Whether `device`, the loop device of the dead disk in `folder`, is still used by somebody.
+fn is_left_in_use(folder: &Path, device: &Path) -> bool {
+    let still_its = || loop_devices_on(&folder.join("mnt").join(FILE)).iter().any(|found| found.path() == device);
+    is_in_use(device) && still_its()
 }
 
 /// The loop devices that are attached to `file`.

@@ -13,6 +13,10 @@ pub struct VdiskStats {
     pub requests: OpCounts,
     /// Bytes of them.
     pub bytes: OpCounts,
+    /// Those of them that were answered with an I/O error, as data could not be moved: the backing file's disk is full, say.
+    pub errors: OpCounts,
+    /// Bytes that its backing file really takes on its own disk.
+    pub stored: u64,
     /// Requests under way.
     pub in_flight: u64,
     /// Answers that left more than 100 µs after the time that the model gave.
@@ -65,6 +69,8 @@ pub(super) struct Counted {
     pub(super) took: u64,
     /// The time from the arrival of its request to its due time, in the model's time.
     pub(super) modelled: Nanos,
+    /// Whether it was an I/O error.
+    pub(super) failed: bool,
 }
 
 /// The counters behind [`VdiskStats`].
@@ -72,6 +78,7 @@ pub(super) struct Counted {
 pub(super) struct Tally {
     requests: OpCounts,
     bytes: OpCounts,
+    errors: OpCounts,
     late: u64,
     lateness: Histogram,
     modelled: Histogram,
@@ -86,6 +93,7 @@ impl Tally {
         Self {
             requests: OpCounts::default(),
             bytes: OpCounts::default(),
+            errors: OpCounts::default(),
             late: 0,
             lateness: Histogram::new(),
             modelled: Histogram::new(),
@@ -98,17 +106,20 @@ impl Tally {
     pub(super) fn count(&mut self, one: &Counted) {
         *self.requests.of(one.op) += 1;
         *self.bytes.of(one.op) += one.sectors.bytes();
+        *self.errors.of(one.op) += u64::from(one.failed);
         self.late += u64::from(one.late > LATE);
         self.lateness.record(Nanos(one.late));
         self.real.record(Nanos(one.took));
         self.modelled.record(Nanos((one.modelled.0 as f64 / self.speed) as u64));
     }
 
-    /// The statistics, with `in_flight` requests under way.
-    pub(super) fn stats(&self, in_flight: u64) -> VdiskStats {
+    /// The statistics, with `in_flight` requests under way and `stored` bytes in the backing file.
+    pub(super) fn stats(&self, in_flight: u64, stored: u64) -> VdiskStats {
         VdiskStats {
             requests: self.requests,
             bytes: self.bytes,
+            errors: self.errors,
+            stored,
             in_flight,
             late: self.late,
             lateness_us: micros(&self.lateness),
@@ -131,11 +142,26 @@ mod tests {
     fn times_are_real_ones() {
         let mut tally = Tally::new(10.0);
         let modelled = Nanos(10_000_000);
-        tally.count(&Counted { op: Op::Read, sectors: Sectors(8), late: 500, took: 1_000_500, modelled });
-        tally.count(&Counted { op: Op::Flush, sectors: Sectors(0), late: 100_001, took: 1_100_001, modelled });
-        let stats = tally.stats(3);
+        tally.count(&Counted {
+            op: Op::Read,
+            sectors: Sectors(8),
+            late: 500,
+            took: 1_000_500,
+            modelled,
+            failed: false,
+        });
+        tally.count(&Counted {
+            op: Op::Flush,
+            sectors: Sectors(0),
+            late: 100_001,
+            took: 1_100_001,
+            modelled,
+            failed: true,
+        });
+        let stats = tally.stats(3, 8192);
         assert_eq!((stats.requests.read, stats.requests.flush, stats.requests.total()), (1, 1, 2));
         assert_eq!((stats.bytes.read, stats.bytes.total()), (4096, 4096));
+        assert_eq!((stats.errors.flush, stats.errors.total(), stats.stored), (1, 1, 8192));
         assert_eq!((stats.late, stats.in_flight), (1, 3));
         assert_eq!((stats.lateness_us.max, stats.modelled_ms.mean), (100.001, 1.0));
     }

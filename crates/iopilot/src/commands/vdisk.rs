@@ -80,6 +80,7 @@ fn announce(attachment: &Attachment, args: &VdiskAttach, context: &Context) -> a
     if !attachment.real_time && args.disk != NO_MODEL {
         context.note("no real-time scheduling: answers may be late, which `vdisk stats` counts");
     }
+    attachment.warnings.iter().for_each(|warning| context.note(warning));
     if args.json {
         return render::json(attachment);
     }
@@ -145,6 +146,7 @@ fn list(attached: &[Attachment], context: &Context) -> String {
     let columns = [
         left("name"),
         left("device"),
+        left("state"),
         left("disk"),
         right("size"),
         right("depth"),
@@ -156,6 +158,7 @@ fn list(attached: &[Attachment], context: &Context) -> String {
         table.row(vec![
             a.name.clone(),
             a.device.display().to_string(),
+            if a.served { "served".to_owned() } else { "dead, in use".to_owned() },
             a.disk.clone(),
             bytes(a.size),
             a.depth.to_string(),
@@ -176,7 +179,8 @@ struct StatsReport<'a> {
 }
 
 fn stats_text(attachment: &Attachment, stats: &VdiskStats) -> String {
-    let VdiskStats { requests: r, bytes: b, in_flight, late, lateness_us: l, modelled_ms, real_ms } = stats;
+    let VdiskStats { requests: r, bytes: b, errors: e, stored, in_flight, late, lateness_us: l, modelled_ms, real_ms } =
+        stats;
     let device = attachment.device.display();
     let mut lines = vec![
         format!("{} ({device}), {}", attachment.name, attachment.disk),
@@ -185,6 +189,8 @@ fn stats_text(attachment: &Attachment, stats: &VdiskStats) -> String {
             r.read, r.write, r.flush, r.discard
         ),
         format!("bytes      {} read, {} written, {} discarded", bytes(b.read), bytes(b.write), bytes(b.discard)),
+        format!("stored     {} of {} in {}", bytes(*stored), bytes(attachment.size), attachment.backing.display()),
+        format!("errors     {} read, {} written, {} flushes, {} discards", e.read, e.write, e.flush, e.discard),
     ];
     if attachment.disk != NO_MODEL {
         lines.push(format!(

@@ -216,9 +216,11 @@ fn without_a_model_it_learns_one_that_other_commands_take() {
     let flight = Flight::start(&s, &disk.0, "--learned t.toml --dry-run");
     wait("it is told why there is no check", || status(&s)["skips"].as_u64() > Some(0));
     let told = s.ok("dads explain --runtime-dir run").replace('\n', " ");
-    assert!(told.contains("the model has learned from 0 requests") && told.contains("needs 256 in 16"), "{told}");
+    assert!(told.contains("the model has learned from 0 requests") && told.contains("needs 256 in 4"), "{told}");
     let told = s.ok("dads status --runtime-dir run");
     assert!(told.contains("none: the model"), "{told}");
+    let noted = || fs::read_to_string(s.path().join("stderr")).unwrap();
+    wait("it is told without being asked", || noted().contains("no check is made: the model has learned from 0"));
     let readers = Readers::wander(&disk.0);
     wait("enough was learned for a check", || status(&s)["checks"].as_u64() > Some(0));
     drop(readers);

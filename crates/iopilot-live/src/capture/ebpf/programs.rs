@@ -59,12 +59,16 @@ impl fmt::Debug for Programs {
     }
 }
 
-/// The error as one line: the verifier's output can be long.
+/// The error as one line: the verifier's output can be long. A missing right is all that there is to say.
 fn refused(error: &(dyn std::error::Error + 'static)) -> LiveError {
     let mut causes = Vec::new();
     let mut next = Some(error);
     while let Some(cause) = next {
         let text = cause.to_string();
+        let code = cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::raw_os_error);
+        if code.is_some_and(|code| [libc::EPERM, libc::EACCES].contains(&code)) {
+            return LiveError::NotPermitted("BPF".into());
+        }
         let text: String = text.lines().next().unwrap_or_default().chars().take(200).collect();
         if causes.last() != Some(&text) {
             causes.push(text);
@@ -211,5 +215,7 @@ mod tests {
     fn what_bpf_refuses_is_told_in_a_line() {
         let verifier = std::io::Error::other("invalid access\n12: (85) call\nprocessed 12 insns");
         assert_eq!(refused(&verifier).to_string(), "BPF: invalid access");
+        let denied = std::io::Error::from_raw_os_error(libc::EPERM);
+        assert_eq!(refused(&denied).to_string(), "BPF: permission denied; this needs root");
     }
 }

@@ -5,6 +5,7 @@ use super::capture_pauses::CapturePauses;
 use crate::dads::aio_rings::AioRings;
 use crate::dads::audit::{Audit, Event};
 use crate::dads::candidate_set::CandidateSet;
+use crate::dads::load::LoadMeter;
 use crate::dads::pilot_thread::{CheckResult, PilotCommand};
 use crate::dads::status::{Phase, Shared};
 use crate::dads::window::Window;
@@ -24,6 +25,8 @@ use std::time::{Duration, Instant};
 const BUSY: Duration = Duration::from_millis(20);
 /// The same for an idle disk.
 const QUIET: Duration = Duration::from_millis(500);
+/// How often the load is shown.
+const SECOND: Duration = Duration::from_secs(1);
 /// How often the learned model is saved.
 const SAVED_EVERY: Duration = Duration::from_secs(300);
 
@@ -64,6 +67,9 @@ pub(super) struct Watch<'a> {
     pub(super) log: Log<'a>,
     /// Sectors of the model.
     pub(super) capacity: u64,
+    /// The load of the last second, and that since the last check.
+    pub(super) second: LoadMeter,
+    pub(super) interval: LoadMeter,
     /// What completed since the last check.
     pub(super) window: Window,
     /// When the capture runs.
@@ -158,6 +164,8 @@ impl Watch<'_> {
             s.away_s += (now - since).as_secs_f64();
         });
         self.window.leave_out(requests);
+        self.second.add_unseen(requests);
+        self.interval.add_unseen(requests);
         self.left = (now, after);
         Ok(())
     }
@@ -181,16 +189,24 @@ impl Watch<'_> {
             self.inside = self.capture.pending();
         }
         let (count, pending, lost) = (self.fresh.len(), self.inside, self.capture.lost_events());
+        self.second.add(&self.fresh);
+        self.interval.add(&self.fresh);
+        let now = Instant::now();
+        // While the capture is paused, requests are counted at its end.
+        let load = (captures && self.second.elapsed(now) >= SECOND).then(|| self.second.read(now));
         self.log.shared.with(|s| {
             s.requests += count as u64;
             s.bytes += bytes;
             (s.pending, s.lost_events) = (pending, lost);
+            if let Some(load) = load {
+                (s.iops, s.latency_ms) = (load.iops, load.latency_ms);
+            }
         });
         if let Some(learned) = &mut self.learned {
             self.fresh.iter().for_each(|record| learned.observe(record));
         }
         if self.expected.scheduler == NO_SCHEDULER {
-            self.rings.look(&self.fresh, Instant::now());
+            self.rings.look(&self.fresh, now);
         }
         let (not_before, capacity) = (self.not_before, self.capacity);
         let fitting = self.fresh.drain(..).filter(|r| r.arrival >= not_before).map(|r| fit(r, capacity));
@@ -281,7 +297,8 @@ impl Watch<'_> {
                 return Ok(());
             }
         };
-        self.log.shared.with(|s| s.checked(&check));
+        let load = self.interval.read(Instant::now());
+        self.log.shared.with(|s| s.checked(&check, load));
         let change_s = match check.acts() {
             true if self.options.dry_run => {
                 self.send(PilotCommand::Declined);

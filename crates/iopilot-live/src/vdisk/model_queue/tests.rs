@@ -1,5 +1,5 @@
 use super::*;
-use iopilot_device::ConstantDevice;
+use iopilot_device::{CacheControl, ConstantDevice};
 use proptest::prelude::*;
 
 type ModelQueue = super::ModelQueue<ConstantDevice, u32>;
@@ -151,4 +151,57 @@ fn an_idle_device_is_replaced_and_time_goes_on() {
     assert_eq!(dues(&mut queue), [(2, 11_000)], "not before what has been");
     queue.retire();
     assert!(!queue.replace(slow()), "nobody would ask it");
+}
+
+/// Serves everything in 1000 ns, each by itself.
+#[derive(Clone)]
+struct Parallel {
+    drains: bool,
+    under_way: Vec<(Nanos, RequestId)>,
+}
+
+impl Device for Parallel {
+    fn submit(&mut self, request: DeviceRequest, now: Nanos) {
+        self.under_way.push((now + Nanos(1000), request.id));
+    }
+
+    fn next_event(&self) -> Option<Nanos> {
+        self.under_way.iter().map(|(at, _)| *at).min()
+    }
+
+    fn advance(&mut self, now: Nanos, out: &mut Vec<Completion>) {
+        self.under_way.sort_unstable_by_key(|(at, id)| (*at, id.index()));
+        while let Some(&(at, id)) = self.under_way.first().filter(|(at, _)| *at <= now) {
+            self.under_way.remove(0);
+            out.push(Completion { id, at, service: Default::default() });
+        }
+    }
+
+    fn capacity(&self) -> u64 {
+        1 << 20
+    }
+
+    fn queue_depth(&self) -> u32 {
+        32
+    }
+
+    fn cache_control(&self) -> CacheControl {
+        CacheControl { flush_drains: self.drains, ..CacheControl::default() }
+    }
+}
+
+#[test]
+fn a_flush_is_alone_on_sata_and_beside_others_elsewhere() {
+    let flush = DiskRequest { op: Op::Flush, lba: Lba(0), sectors: Sectors(0) };
+    for (drains, dues) in [(true, [(0, 1000), (1, 2000), (2, 3000)]), (false, [(0, 1000), (1, 1100), (2, 1200)])] {
+        let mut queue = super::ModelQueue::new(Parallel { drains, under_way: Vec::new() });
+        for (n, request) in [read(0), flush, read(8)].into_iter().enumerate() {
+            let id = queue.enter(request, Nanos(100 * n as u64));
+            assert_eq!(queue.deliver(id, n), None);
+        }
+        queue.run(Nanos(1_000_000));
+        let due: Vec<(usize, u64)> = queue.ready().drain(..).map(|d| (d.answer, d.due.0)).collect();
+        assert_eq!(due, dues, "{drains}");
+        assert_eq!(queue.in_flight(), 0);
+    }
 }

@@ -20,6 +20,10 @@ impl Answer for UblkAnswer {
     fn send(self) {
         self.ticket.answer(self.result);
     }
+
+    fn is_error(&self) -> bool {
+        self.result.is_err()
+    }
 }
 
 /// A request whose data are to be moved.
@@ -149,7 +153,8 @@ mod tests {
         assert_eq!((ask(FLUSH, 0, u64::MAX), ask(DISCARD, 16, 0)), (0, 0));
         assert_eq!((ask(READ, 2, 3), first_byte()), (1024, 0));
         assert_eq!((ask(WRITE, 2, 15), ask(WRITE_SAME, 1, 0)), (-libc::ENOSPC, -libc::EOPNOTSUPP));
-        let stats = tally.lock().unwrap().stats(0);
+        let stats = tally.lock().unwrap().stats(0, 0);
         assert_eq!((stats.requests.read, stats.requests.flush, stats.requests.discard), (2, 1, 1));
+        assert_eq!((stats.errors.write, stats.errors.total()), (1, 1), "what lies beyond the end");
     }
 }

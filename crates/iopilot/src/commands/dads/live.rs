@@ -3,7 +3,7 @@
 use super::settings::{Flown, Settings, interval};
 use super::{Context, session, tui};
 use crate::args::{DadsRun, Fit, MachineArgs};
-use iopilot_dads::parse_candidates;
+use iopilot_dads::{Reason, parse_candidates};
 use iopilot_live::dads::{Daemon, DaemonOptions, DiskStatus, FlightOptions, Model, Phase};
 use iopilot_live::{BlockQueue, DiskIdentity};
 use iopilot_sched::{NO_SCHEDULER, SchedulerSpec};
@@ -126,14 +126,30 @@ fn settings_of_kernel(queue: &BlockQueue, block: &mut BlockConfig, depth: Option
 /// `BLKDEV_DEFAULT_RQ`
 const KERNEL_TAGS: u32 = 128;
 
-/// Prints what is new of each disk. Remembers the number of checks and the phase printed last.
+/// At so many checks in a row a model that is off keeps the autopilot from acting before its user is told.
+const MODEL_OFF: u32 = 3;
+
+/// Prints what is new of each disk.
 #[derive(Default)]
 struct FlightLog {
-    disks: BTreeMap<String, (u64, Phase)>,
+    disks: BTreeMap<String, Printed>,
+}
+
+/// What was printed of a disk.
+#[derive(Default)]
+struct Printed {
+    checks: u64,
+    skips: u64,
+    phase: Phase,
+    /// Whether the last interval had no check, and its reason was printed.
+    skipping: bool,
+    /// At how many checks in a row the model was off.
+    model_off: u32,
 }
 
 impl FlightLog {
-    /// Prints the disk's start, each check that acts, and the changes of phase that a user should know.
+    /// Prints the disk's start, each check that acts, why the autopilot cannot act, and the changes of phase that a user
+    /// should know.
     fn update(&mut self, disk: &DiskStatus, context: &Context) {
         let name = &disk.device;
         let known = self.disks.entry(name.clone()).or_insert_with(|| {
@@ -146,16 +162,31 @@ impl FlightLog {
                 disk.capture
             ));
             disk.notes.iter().for_each(|note| context.note(format_args!("{name}: {note}")));
-            (0, Phase::Collecting)
+            Printed::default()
         });
-        if let Some(check) = disk.last.as_ref().filter(|c| disk.checks > known.0 && c.acts()) {
-            let would = if disk.dry_run { "(dry run) " } else { "" };
-            context.note(format_args!("{name}: {would}{}", check.why));
+        if let Some(why) = disk.skipped.as_ref().filter(|_| disk.skips > known.skips && !known.skipping) {
+            context.note(format_args!("{name}: no check is made: {why}"));
         }
-        if disk.phase != known.1 {
+        known.skipping = disk.skipped.is_some();
+        known.skips = disk.skips;
+        if let Some(check) = disk.last.as_ref().filter(|_| disk.checks > known.checks) {
+            if check.acts() {
+                let would = if disk.dry_run { "(dry run) " } else { "" };
+                context.note(format_args!("{name}: {would}{}", check.why));
+            }
+            known.model_off = if matches!(check.reason, Reason::ModelOff { .. }) { known.model_off + 1 } else { 0 };
+            if known.model_off == MODEL_OFF {
+                context.note(format_args!(
+                    "{name}: nothing is changed, as the model is not like the disk ({} %): name another with --disk, leave \
+                     --disk out so that one is learned, or allow more with --max-error",
+                    check.model_error_percent.map_or("?".to_owned(), |off| format!("{off:.0}"))
+                ));
+            }
+        }
+        if disk.phase != known.phase {
             match disk.phase {
                 Phase::StandingBy => context.note(format_args!(
-                    "{name}: somebody put {} in place, which is no candidate: standing by",
+                    "{name}: somebody put {} in place, which is no candidate: standing by until a candidate is back",
                     disk.scheduler
                 )),
                 Phase::Ended => match &disk.error {
@@ -165,6 +196,6 @@ impl FlightLog {
                 _ => {}
             }
         }
-        *known = (disk.checks, disk.phase);
+        (known.checks, known.phase) = (disk.checks, disk.phase);
     }
 }

@@ -2,9 +2,11 @@
 
 use super::Context;
 use crate::args::{DadsExplain, DadsRestore, DadsStatus};
-use crate::render::{self, Alignment, Table, wrap};
+use crate::render::{self, wrap};
 use iopilot_block::InputError;
-use iopilot_live::dads::{DiskStatus, Phase, Recovery, ask, recover};
+use iopilot_live::dads::{CheckSummary, DiskStatus, Phase, Recovery, ask, recover};
+use iopilot_render::number::plain;
+use iopilot_render::{Terminal, fit};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -14,40 +16,63 @@ pub(super) fn run(args: &DadsStatus, context: &Context) -> anyhow::Result<String
     if args.json {
         return render::json(&status);
     }
-    let right = |title| (title, Alignment::Right);
-    let mut table = Table::new(&[
-        ("disk", Alignment::Left),
-        ("scheduler", Alignment::Left),
-        ("doing", Alignment::Left),
-        right("requests"),
-        right("checks"),
-        right("changes"),
-        right("taken back"),
-        right("model off"),
-        right("lost"),
-        ("last decision", Alignment::Left),
-    ]);
-    for disk in &status.disks {
-        let last = disk.last.as_ref();
-        let off = last.and_then(|check| check.model_error_percent);
-        table.row(vec![
-            disk.device.clone(),
-            disk.scheduler.clone(),
-            doing(disk).to_owned(),
-            disk.requests.to_string(),
-            disk.checks.to_string(),
-            disk.changes.to_string(),
-            disk.taken_back.to_string(),
-            off.map_or("-".to_owned(), |percent| format!("{percent:.1} %")),
-            disk.lost_events.to_string(),
-            last_decision(disk),
-        ]);
+    Ok(status.disks.iter().map(|disk| text(disk, context.terminal)).collect::<Vec<_>>().join("\n"))
+}
+
+/// The status of one disk: what it does, the last checks over time, and the last decision.
+fn text(disk: &DiskStatus, terminal: Terminal) -> String {
+    let off = disk.last.as_ref().and_then(|check| check.model_error_percent);
+    let mut facts = vec![
+        format!("{:.0} IOPS", disk.iops),
+        format!("{} ms each", plain(disk.latency_ms)),
+        format!("{} inside", disk.pending),
+        format!("{} requests", disk.requests),
+        format!("{} checks", disk.checks),
+        format!("{} changes", disk.changes),
+        format!("{} taken back", disk.taken_back),
+        off.map_or("model not compared yet".to_owned(), |percent| format!("model {percent:.1} % off")),
+    ];
+    if disk.lost_events > 0 {
+        facts.push(format!("{} events lost", disk.lost_events));
     }
-    Ok(table.render(context.terminal))
+    let head = format!("{}: {}, {}", disk.device, disk.scheduler, doing(disk));
+    let mut out = format!("{}\n", terminal.bold(&fit(&head, terminal.width)));
+    let _ = writeln!(out, "{}", wrap(&facts.join(", "), terminal.width).trim_end());
+    out += &over_time(&disk.history, terminal.width);
+    let _ = writeln!(out, "{}", wrap(&format!("Last decision: {}", last_decision(disk)), terminal.width).trim_end());
+    out
+}
+
+/// Requests per second and their time at the last checks, above an axis of time.
+fn over_time(history: &[CheckSummary], width: usize) -> String {
+    const LABEL: usize = 6;
+    let room = width.saturating_sub(LABEL).min(120);
+    let shown = &history[history.len().saturating_sub(room)..];
+    let (Some(first), Some(last)) = (shown.first(), shown.last()) else { return String::new() };
+    if shown.len() < 2 {
+        return String::new();
+    }
+    let bars = |value: &dyn Fn(&CheckSummary) -> f64| -> (String, f64) {
+        let most = shown.iter().map(value).fold(0.0, f64::max);
+        let bar = |check: &CheckSummary| {
+            let height = if most > 0.0 { (value(check) / most * 7.0).round() as usize } else { 0 };
+            ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'][height.min(7)]
+        };
+        (shown.iter().map(bar).collect(), most)
+    };
+    let (iops, most) = bars(&|check| check.iops);
+    let (latency, longest) = bars(&|check| check.latency_ms);
+    let began = format!("-{:.0} s", last.at_s - first.at_s);
+    let gap = shown.len().saturating_sub(began.chars().count() + "now".len());
+    // A short past has no room for both ends of the axis.
+    let axis = if gap > 0 { format!("{began}{}now", " ".repeat(gap)) } else { format!("{began} to now") };
+    let line = |label: &str, text: &str| fit(format!("{label:<LABEL$}{text}").trim_end(), width) + "\n";
+    let scale = format!("{:.0} IOPS and {} ms at most", most, plain(longest));
+    line("IOPS", &iops) + &line("ms", &latency) + &line("", &axis) + &line("", &scale)
 }
 
 /// The result of the last check.
-fn last_decision(disk: &DiskStatus) -> String {
+pub(super) fn last_decision(disk: &DiskStatus) -> String {
     let skipped = || disk.skipped.as_ref().map(|why| format!("none: {why}"));
     let decided = || disk.last.as_ref().map(|check| check.why.clone());
     disk.error.clone().or_else(skipped).or_else(decided).unwrap_or_else(|| "none yet".to_owned())
@@ -153,5 +178,44 @@ pub(super) fn recovered(recovery: &Recovery) -> String {
     match &recovery.scheduler {
         Some(scheduler) => format!("{device}: a daemon that was killed had left its scheduler; {scheduler} is back"),
         None => format!("{device}: a daemon that was killed had left its scheduler; the disk is gone"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_fits_narrow_terminals() {
+        let check = |n: u32| CheckSummary {
+            at_s: f64::from(5 * n),
+            scheduler: "bfq".to_owned(),
+            measured: None,
+            predicted: None,
+            best: None,
+            requests: 100,
+            iops: f64::from(n),
+            latency_ms: 7.25,
+        };
+        let disk = DiskStatus {
+            device: "loop0".into(),
+            scheduler: "bfq:low_latency=0".into(),
+            history: (0..60).map(check).collect(),
+            skipped: Some(
+                "the model has learned from 17 requests, and needs more than that, which takes a while".into(),
+            ),
+            iops: 158.4,
+            latency_ms: 405.12,
+            ..DiskStatus::default()
+        };
+        for width in [80, 50, 20] {
+            let told = text(&disk, Terminal { width, ..Terminal::detect(true) });
+            assert!(told.lines().all(|line| line.chars().count() <= width), "{width}: {told}");
+            if width >= 50 {
+                for part in ["158 IOPS", "405 ms each", "-", "now", "▁", "█", "59 IOPS and 7.25 ms at most"] {
+                    assert!(told.contains(part), "{part} is not in {told}");
+                }
+            }
+        }
     }
 }
