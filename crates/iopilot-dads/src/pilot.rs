@@ -292,7 +292,8 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
     fn judged_costs(&mut self, seen: &Evaluation, records: &[TraceRecord]) -> Vec<f64> {
         match &mut self.smoothed {
             Some(smoothed) if self.rig.mode() == TrialMode::Extended && !seen.costs.is_empty() => {
-                smoothed.update(&seen.costs, self.current, seen.measured, records)
+                let learns = self.config.candidates[self.current].info().features.learns;
+                smoothed.update(&seen.costs, (self.current, learns), seen.measured, records)
             }
             _ => seen.costs.clone(),
         }

@@ -4,7 +4,6 @@
 //! meanwhile. All changes are undone at the end, also after an error, a panic or a signal. After `kill -9` the next start
 //! undoes them, from a [`Journal`].
 
-mod aio_rings;
 mod audit;
 mod autopilot;
 mod candidate_set;
@@ -15,6 +14,7 @@ mod journal;
 mod load;
 mod metrics;
 mod pilot_thread;
+mod process_queues;
 mod status;
 mod window;
 

@@ -2,15 +2,16 @@
 
 mod capture_pauses;
 mod guard;
+mod newcomers;
 mod watch;
 
-use super::aio_rings::AioRings;
 use super::audit::{Audit, Event};
 use super::candidate_set::CandidateSet;
 use super::device_lock::DeviceLock;
 use super::journal::Journal;
 use super::load::LoadMeter;
 use super::pilot_thread::run_pilot;
+use super::process_queues::ProcessQueues;
 use super::status::{DiskStatus, Phase, Shared};
 use super::window::Window;
 use crate::{Backend, BlockQueue, Capture, CaptureOptions, Delivery, LearnedDisk, LiveError, QueueState, Traffic};
@@ -21,6 +22,7 @@ use iopilot_dads::{Objective, Pilot, PilotConfig, Rule};
 use iopilot_device::{AnyDevice, ConstantDevice, Device};
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::RunConfig;
+use newcomers::Newcomers;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -212,7 +214,8 @@ impl Flight {
                 candidate_set,
                 capture,
                 learned,
-                rings: AioRings::default(),
+                queues: ProcessQueues::default(),
+                newcomers: Newcomers::default(),
                 second: LoadMeter::new(Instant::now()),
                 interval: LoadMeter::new(Instant::now()),
                 saved: Instant::now(),

@@ -66,7 +66,7 @@ mod tests {
     fn all_requests_count_and_those_that_were_captured_are_timed() {
         let began = Instant::now();
         let mut meter = LoadMeter::new(began);
-        let took = |ms| TraceRecord {
+        let took = |ms: u64| TraceRecord {
             completion: Some(Nanos::from_millis(10 + ms)),
             ..TraceRecord::new(Nanos::from_millis(10), Op::Read, Lba(0), Sectors(8))
         };

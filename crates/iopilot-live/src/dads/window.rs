@@ -1,5 +1,6 @@
 //! [`Window`]: the requests that completed since the last check.
 
+use iopilot_block::Nanos;
 use iopilot_trace::TraceRecord;
 
 /// The latest requests that completed since the last check, and how many completed in all. A check tries candidates on the
@@ -45,6 +46,13 @@ impl Window {
         self.records.clear();
     }
 
+    /// Drops the requests that arrived before `time`, but still counts them.
+    pub(super) fn forget_before(&mut self, time: Nanos) {
+        let kept = self.records.len();
+        self.records.retain(|record| record.arrival >= time);
+        self.left_out += (kept - self.records.len()) as u64;
+    }
+
     /// Counts `count` requests that were not captured.
     pub(super) fn leave_out(&mut self, count: u64) {
         self.left_out += count;
@@ -75,7 +83,7 @@ impl Window {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iopilot_block::{Lba, Nanos, Op, Sectors};
+    use iopilot_block::{Lba, Op, Sectors};
 
     fn records(numbers: std::ops::Range<u64>) -> impl Iterator<Item = TraceRecord> {
         numbers.map(|n| TraceRecord::new(Nanos(n), Op::Read, Lba(n), Sectors(8)))
@@ -93,6 +101,8 @@ mod tests {
         }
         window.leave_out(1000);
         assert_eq!((window.count(), window.left_out(), window.records().len()), (2005, 1990, 15));
+        window.forget_before(Nanos(1000));
+        assert_eq!((window.count(), window.records().len()), (2005, 5));
         window.forget();
         assert_eq!((window.count(), window.records().len()), (2005, 0));
     }

@@ -284,7 +284,7 @@ mod tests {
         assert_eq!(told.iter().take(20).collect::<Vec<_>>(), (0..20).collect::<Vec<_>>());
         engine.stop();
         thread.join().unwrap();
-        let stats = tally.lock().unwrap().stats(engine.in_flight() as u64);
+        let stats = tally.lock().unwrap().stats(engine.in_flight() as u64, 0);
         assert_eq!((stats.requests.read, stats.in_flight), (20, 0));
         // One after another, whatever became of the thread in between.
         assert!(stats.modelled_ms.mean >= 0.3 && stats.real_ms.mean >= stats.modelled_ms.mean, "{stats:?}");

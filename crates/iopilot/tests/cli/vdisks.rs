@@ -249,6 +249,41 @@ fn what_a_killed_server_leaves_is_cleared_away() {
 }
 
 #[test]
+fn a_dead_disk_that_is_mounted_is_listed_until_it_is_unmounted() {
+    let Some(disks) = Disks::new().filter(|_| has(&["mkfs.ext4", "mount"])) else { return };
+    let killed = disks.attach("--disk none --size 16M");
+    disks.tool(&format!("mkfs.ext4 -q {}", device(&killed)));
+    fs::create_dir(disks.sandbox.path().join("mounted")).unwrap();
+    disks.tool(&format!("mount {} mounted", device(&killed)));
+    disks.tool(&format!("kill -KILL {}", killed["pid"]));
+    wait_until("it is listed as dead", || disks.list().iter().any(|disk| disk["served"] == false));
+    assert!(disks.ok("list").contains("dead, in use"));
+    for command in ["stats", "reset", "detach"] {
+        let line = disks.refused(&format!("{command} {}", device(&killed)));
+        assert!(line.contains("its server is dead, and it is still mounted: umount /"), "{line}");
+    }
+    disks.unmount();
+    disks.are_gone();
+}
+
+#[test]
+fn what_does_not_fit_is_told_before_and_counted_after() {
+    let Some(disks) = Disks::new().filter(|_| has(&["mount", "dd"])) else { return };
+    fs::create_dir(disks.sandbox.path().join("mounted")).unwrap();
+    disks.tool("mount -t tmpfs -o size=2m none mounted");
+    let done =
+        disks.sandbox.run("vdisk attach --disk none --size 16M --name small --backing mounted/d.img --state-dir state");
+    assert!(done.code == 0 && done.stderr.contains("may grow by 16777216 bytes, but its file system has room for 2"));
+    let dd = format!("if=/dev/urandom of={} bs=1M count=4 oflag=direct", done.stdout.trim());
+    assert!(!Command::new("dd").args(dd.split_whitespace()).output().unwrap().status.success());
+    let stats: Value = serde_json::from_str(&disks.ok("stats small --json")).unwrap();
+    assert!(stats["errors"]["write"].as_u64() > Some(0) && stats["stored"].as_u64() <= Some(2 << 20), "{stats}");
+    disks.ok("detach small --force");
+    disks.unmount();
+    disks.are_gone();
+}
+
+#[test]
 fn a_disk_without_a_model_stores_and_discards() {
     let Some(disks) = Disks::new() else { return };
     if !has(&["dd", "cmp", "blkdiscard"]) {

@@ -2,11 +2,12 @@
 
 use super::FlightOptions;
 use super::capture_pauses::CapturePauses;
-use crate::dads::aio_rings::AioRings;
+use super::newcomers::Newcomers;
 use crate::dads::audit::{Audit, Event};
 use crate::dads::candidate_set::CandidateSet;
 use crate::dads::load::LoadMeter;
 use crate::dads::pilot_thread::{CheckResult, PilotCommand};
+use crate::dads::process_queues::ProcessQueues;
 use crate::dads::status::{Phase, Shared};
 use crate::dads::window::Window;
 use crate::learned::most_at_disk;
@@ -59,7 +60,9 @@ pub(super) struct Watch<'a> {
     pub(super) capture: Capture,
     pub(super) learned: Option<LearnedDisk>,
     /// What processes keep in flight, where the scheduler in use hides that.
-    pub(super) rings: AioRings,
+    pub(super) queues: ProcessQueues,
+    /// Whether other processes are at work than at the last check.
+    pub(super) newcomers: Newcomers,
     /// When the learned model was last saved.
     pub(super) saved: Instant,
     pub(super) commands: Sender<PilotCommand>,
@@ -118,7 +121,13 @@ impl Watch<'_> {
             } else if self.pauses.has_enough() && self.pauses.pause_until_needed(now, due) {
                 self.pause_capture(now)?;
             }
-            if now >= due && !self.thinking && self.window_is_complete(now)? {
+            // Another load need not wait for its turn: it is tried once all its processes are at work.
+            let changed = self.newcomers.settled(now).filter(|_| now < due && self.pauses.paused_until().is_none());
+            if !self.thinking && (changed.is_some() || now >= due && self.window_is_complete(now)?) {
+                if let Some(began) = changed {
+                    self.window.forget_before(began);
+                }
+                self.newcomers.checked(self.window.records());
                 self.check_for_others()?;
                 self.check(Nanos::from_millis_f64(began.elapsed().as_secs_f64() * 1e3));
                 // The interval starts at the check, like the window.
@@ -183,12 +192,14 @@ impl Watch<'_> {
     /// Takes in the captured requests. Returns whether more are expected soon.
     fn collect(&mut self) -> Result<bool, LiveError> {
         self.capture.poll(&mut self.fresh)?;
+        self.queues.name_issuers(&mut self.fresh);
         let bytes: u64 = self.fresh.iter().map(|r| r.sectors.bytes()).sum();
         let captures = self.pauses.paused_until().is_none();
         if captures {
             self.inside = self.capture.pending();
         }
         let (count, pending, lost) = (self.fresh.len(), self.inside, self.capture.lost_events());
+        self.newcomers.look(&self.fresh, Instant::now());
         self.second.add(&self.fresh);
         self.interval.add(&self.fresh);
         let now = Instant::now();
@@ -206,7 +217,7 @@ impl Watch<'_> {
             self.fresh.iter().for_each(|record| learned.observe(record));
         }
         if self.expected.scheduler == NO_SCHEDULER {
-            self.rings.look(&self.fresh, now);
+            self.queues.look(&self.fresh, now);
         }
         let (not_before, capacity) = (self.not_before, self.capacity);
         let fitting = self.fresh.drain(..).filter(|r| r.arrival >= not_before).map(|r| fit(r, capacity));
@@ -274,7 +285,7 @@ impl Watch<'_> {
         let pending = self.inside;
         self.thinking = true;
         self.log.shared.with(|s| s.phase = Phase::Simulating);
-        let in_flight = self.rings.take(most_at_disk(self.window.records()));
+        let in_flight = self.queues.take(most_at_disk(self.window.records()));
         let window = self.window.take();
         self.send(PilotCommand::Check { window, pending, in_flight, at });
     }

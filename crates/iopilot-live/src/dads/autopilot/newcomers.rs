@@ -1,0 +1,85 @@
+//! [`Newcomers`]: notices that the load has changed, as other processes are at work.
+
+use iopilot_block::{Nanos, ProcessId};
+use iopilot_trace::TraceRecord;
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+/// So long after the last process has come, the load is what it will be.
+const SETTLED: Duration = Duration::from_secs(1);
+/// The least requests that show it.
+const ENOUGH: u64 = 64;
+/// The most processes that are remembered.
+const MOST: usize = 1 << 16;
+
+/// The processes at work. When others come, the next check need not wait for its time: what the load was before tells
+/// nothing of what it is.
+#[derive(Debug, Default)]
+pub(super) struct Newcomers {
+    known: HashSet<ProcessId>,
+    /// When the last one came, by this clock; and its first request, or its start, by that of the requests.
+    last: Option<(Instant, Nanos)>,
+    /// The requests that completed since.
+    requests: u64,
+}
+
+impl Newcomers {
+    /// Looks at `records`, which have just completed.
+    pub(super) fn look(&mut self, records: &[TraceRecord], now: Instant) {
+        for record in records {
+            self.requests += 1;
+            let Some(process) = record.process else { continue };
+            if self.known.len() < MOST && self.known.insert(process) {
+                let came = record.process_start.unwrap_or_default().max(record.arrival);
+                let latest = self.last.map_or(came, |(_, before)| before.max(came));
+                (self.last, self.requests) = (Some((now, latest)), 0);
+            }
+        }
+    }
+
+    /// When the load that is now began, on the clock of the requests, if others have come and enough is known of it.
+    pub(super) fn settled(&self, now: Instant) -> Option<Nanos> {
+        let (at, came) = self.last?;
+        (now.saturating_duration_since(at) >= SETTLED && self.requests >= ENOUGH).then_some(came)
+    }
+
+    /// A check has been made on `records`: only their processes are known from now on.
+    pub(super) fn checked(&mut self, records: &[TraceRecord]) {
+        self.known = records.iter().filter_map(|r| r.process).collect();
+        self.last = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iopilot_block::{Lba, Op, Sectors};
+
+    #[test]
+    fn a_load_of_others_is_noticed_once_all_have_come() {
+        let began = Instant::now();
+        let at = |ms| began + Duration::from_millis(ms);
+        let of = |process: u32, ms: u64| {
+            vec![
+                TraceRecord {
+                    process: Some(ProcessId(process)),
+                    ..TraceRecord::new(Nanos::from_millis(ms), Op::Read, Lba(0), Sectors(8))
+                };
+                40
+            ]
+        };
+        let mut newcomers = Newcomers::default();
+        newcomers.look(&of(1, 0), at(0));
+        newcomers.look(&of(1, 900), at(900));
+        assert_eq!(newcomers.settled(at(999)), None);
+        assert_eq!(newcomers.settled(at(1000)), Some(Nanos::ZERO), "all are new at first");
+        newcomers.checked(&of(1, 0));
+        newcomers.look(&of(1, 2000), at(2000));
+        assert_eq!(newcomers.settled(at(9000)), None, "nobody has come");
+        newcomers.look(&of(2, 3000), at(3000));
+        newcomers.look(&of(3, 3500), at(3500));
+        assert_eq!(newcomers.settled(at(4600)), None, "too few requests");
+        newcomers.look(&of(1, 4600), at(4600));
+        assert_eq!(newcomers.settled(at(4600)), Some(Nanos::from_millis(3500)));
+    }
+}
