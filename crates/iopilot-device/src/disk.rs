@@ -109,7 +109,7 @@ impl MechanicalDisk {
                 Pick::Nothing => return self.plan_destage(t),
                 Pick::Destage(extent) => self.start_destage(extent, t),
                 Pick::Waiting(i) => {
-                    let Some(w) = self.waiting.remove(i) else { return };
+                    let Some(w) = self.dequeue(i) else { return };
                     match w.work {
                         Work::Read => self.start_read(&w, t),
                         Work::Write => self.start_write(&w, t),
@@ -214,7 +214,7 @@ impl Device for MechanicalDisk {
                 let ready = t + self.model.interface.write_overhead;
                 let (track, seal) = (geometry.track_of(0), Some(self.buffer.seal()));
                 let work = Work::Flush;
-                self.waiting.push_back(Waiting { request, work, arrived: t, ready, track, angle: 0.0, seal });
+                self.enqueue(Waiting { request, work, arrived: t, ready, track, angle: 0.0, seal, follows: false });
             }
             // Magnetic media have nothing to discard.
             Op::Discard | Op::Read | Op::Write => {

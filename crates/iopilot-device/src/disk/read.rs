@@ -22,7 +22,8 @@ impl MechanicalDisk {
         }
         let track = self.model.mechanics.geometry.track_of(first);
         let angle = track.angle_of(first);
-        self.waiting.push_back(Waiting { request, work: Work::Read, arrived, ready, track, angle, seal: None });
+        let work = Work::Read;
+        self.enqueue(Waiting { request, work, arrived, ready, track, angle, seal: None, follows: false });
     }
 
     /// Serves a read from the write buffer or a segment, if either holds all of it.

@@ -32,6 +32,8 @@ pub(super) struct Waiting {
     pub(super) angle: f64,
     /// The seal of the write buffer that must be on the medium before it begins (flushes).
     pub(super) seal: Option<u64>,
+    /// It goes on where another one that waits ends, and is served behind that.
+    pub(super) follows: bool,
 }
 
 impl Waiting {
@@ -45,6 +47,11 @@ impl Waiting {
 
     pub(super) fn sectors(&self) -> u64 {
         u64::from(self.request.sectors.0)
+    }
+
+    /// Whether `next` needs the arm for the same, at the block where this one ends.
+    pub(super) fn is_before(&self, next: &Self) -> bool {
+        self.work == next.work && matches!(self.work, Work::Read | Work::Write) && self.end() == next.first()
     }
 }
 

@@ -25,6 +25,7 @@ impl MechanicalDisk {
             track,
             angle: track.angle_of(first),
             seal,
+            follows: false,
         };
         // Earlier writes that wait for room go first.
         let in_order = !self.waiting.iter().any(|w| w.work == Work::Buffer);
@@ -34,7 +35,7 @@ impl MechanicalDisk {
                 self.plan_destage(now);
             }
         } else {
-            self.waiting.push_back(waiting);
+            self.enqueue(waiting);
         }
     }
 

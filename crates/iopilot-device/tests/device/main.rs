@@ -9,5 +9,6 @@ mod positions;
 mod probe;
 mod properties;
 mod provenance;
+mod queue;
 mod rig;
 mod table;
