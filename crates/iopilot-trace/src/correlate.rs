@@ -6,7 +6,8 @@
 //! filtered), they match the requests within the sectors they name. `G`, `I`, `P`, `U` and `A` are ignored.
 //!
 //! An issue without a match begins a record whose arrival is that issue, so traces of `D` and `C` alone work. A
-//! completion without a match is counted and left out.
+//! completion without a match is counted and left out, unless the trace has nothing but completions: then each is a
+//! request that arrives when it completes.
 //!
 //! Memory is bounded: a request that has not completed [`MOST_PENDING`] arrivals later is returned without a completion.
 
@@ -70,6 +71,12 @@ pub(crate) struct Correlator {
     /// Requests by age, to drop those that never complete.
     by_age: VecDeque<(u32, u64)>,
     pub(crate) unmatched_completions: u64,
+    /// Completions without a match, until the first other event.
+    alone: Option<VecDeque<TraceRecord>>,
+    /// Whether those are what the trace consists of.
+    only_completions: bool,
+    /// Requests given out of which only the completion is known.
+    pub(crate) unknown_arrivals: u64,
 }
 
 /// The sectors an event names.
@@ -89,11 +96,19 @@ impl Extent {
 
 impl Correlator {
     pub(crate) fn new() -> Self {
-        Self { free_parts: NONE, ..Self::default() }
+        Self { free_parts: NONE, alone: Some(VecDeque::new()), ..Self::default() }
+    }
+
+    /// An event other than a completion: completions without a match began before the trace.
+    fn began(&mut self) {
+        if let Some(alone) = self.alone.take() {
+            self.unmatched_completions += alone.len() as u64;
+        }
     }
 
     /// A bio is submitted (`Q`).
     pub(crate) fn queue(&mut self, record: TraceRecord) {
+        self.began();
         let bio = self.first_bio + self.bios.len() as u64;
         if record.op == Op::Flush {
             let waiting = self.flushes.entry(record.device).or_default();
@@ -107,6 +122,12 @@ impl Correlator {
             self.new_request(record.device, record.op, start, end, (part, part));
         }
         self.bios.push_back(Bio { remaining: record.sectors.0, record });
+    }
+
+    /// Whether a request holds the first of these sectors, and was not issued.
+    pub(crate) fn is_waiting(&self, what: Extent) -> bool {
+        self.find_exact(what, false, false).is_some()
+            || self.holding(what).is_some_and(|r| !self.requests[r as usize].issued)
     }
 
     /// A bio is merged behind (`M`) or before (`F`) the request that it touches.
@@ -167,6 +188,7 @@ impl Correlator {
 
     /// A request is sent to the device (`D`). `unseen` makes its record where no earlier event named it.
     pub(crate) fn issue(&mut self, what: Extent, now: Nanos, unseen: impl FnOnce() -> TraceRecord) {
+        self.began();
         if what.sectors == 0 {
             if let Some(&bio) = self.flushes.get(&what.device).and_then(VecDeque::front) {
                 self.set_issue(bio, now);
@@ -203,13 +225,14 @@ impl Correlator {
         }
     }
 
-    /// Sectors have been transferred (`C`), of one request or a part of one.
-    pub(crate) fn complete(&mut self, what: Extent, now: Nanos) {
+    /// Sectors have been transferred (`C`), of one request or a part of one. `unseen` makes its record where no earlier
+    /// event named it.
+    pub(crate) fn complete(&mut self, what: Extent, now: Nanos, unseen: impl FnOnce() -> Option<TraceRecord>) {
         if what.sectors == 0 {
             let oldest = self.flushes.get_mut(&what.device).and_then(VecDeque::pop_front);
             match oldest.and_then(|bio| self.bio(bio)) {
                 Some(bio) => bio.record.completion = Some(now),
-                None => self.unmatched_completions += 1,
+                None => self.unmatched(unseen),
             }
             return;
         }
@@ -235,13 +258,29 @@ impl Correlator {
             }
         }
         if !any {
-            self.unmatched_completions += 1;
+            self.unmatched(unseen);
+        }
+    }
+
+    fn unmatched(&mut self, unseen: impl FnOnce() -> Option<TraceRecord>) {
+        match &mut self.alone {
+            Some(alone) => {
+                alone.extend(unseen());
+                self.only_completions |= alone.len() > MOST_PENDING;
+            }
+            None => self.unmatched_completions += 1,
         }
     }
 
     /// The next record, once its completion is known or too many have arrived since; with `flush` (at the end of the
     /// trace) always.
     pub(crate) fn pop(&mut self, flush: bool) -> Option<TraceRecord> {
+        if flush || self.only_completions {
+            if let Some(record) = self.alone.as_mut().and_then(VecDeque::pop_front) {
+                self.unknown_arrivals += 1;
+                return Some(record);
+            }
+        }
         let front = self.bios.front()?;
         if !flush && front.record.completion.is_none() && self.bios.len() <= MOST_PENDING {
             return None;

@@ -5,23 +5,32 @@
 //! missing.
 
 mod alibaba;
+mod biosnoop;
 mod blkparse;
 mod blktrace;
+mod block_trace;
 mod cloudphysics;
 mod columns;
 pub(crate) mod detect;
 mod disksim;
 pub(crate) mod disksim_validate;
 mod fio_iolog;
+mod fiu;
+mod five_numbers;
 mod hp_srt;
 mod mqsim;
 mod msr;
 mod msr_ms;
+pub(crate) mod named_columns;
+mod oracle_general;
 mod parquet;
 mod scsi;
 mod spc;
 pub(crate) mod spec;
+mod systor17;
+mod tencent;
 mod vscsi;
+mod vscsi2;
 
 use iopilot_block::{InputError, suggest};
 use spec::FormatSpec;
@@ -79,6 +88,22 @@ formats! {
     Mqsim = mqsim;
     /// Alibaba Cloud's block traces of 2020.
     Alibaba = alibaba;
+    /// VMware's vscsi trace, version 2.
+    Vscsi2 = vscsi2;
+    /// Florida International University's I/O Deduplication and SRCMap traces.
+    Fiu = fiu;
+    /// Tencent's cloud block storage of 2018.
+    Tencent = tencent;
+    /// The virtual desktops of SYSTOR '17.
+    Systor17 = systor17;
+    /// libCacheSim's oracleGeneral.
+    OracleGeneral = oracle_general;
+    /// The kernel's block events as text: `perf script`, `trace-cmd report`, ftrace.
+    BlockEvents = block_trace;
+    /// The text of biosnoop.
+    Biosnoop = biosnoop;
+    /// Any text whose columns the user names.
+    Columns = named_columns;
     /// iopilot's own stored format.
     Parquet = parquet;
 }

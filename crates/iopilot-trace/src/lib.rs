@@ -1,5 +1,6 @@
 //! I/O traces: formats in and out, and what a trace says of dependencies and think times.
 
+mod block_events;
 mod correlate;
 mod destination;
 mod error;
@@ -22,10 +23,11 @@ pub use destination::Destination;
 pub use error::TraceError;
 pub use format::Format;
 pub use format::disksim_validate::{CacheOutcome, ThinkTime, ValidateReader, ValidateRecord, read_validate};
+pub use format::named_columns::ColumnLayout;
 pub use format::spec::{Columns, FormatSpec, Writing};
 pub use infer::{ArrivalSimulator, Dependencies, InferOptions, NotInferable, ReadAhead, Stall, can_infer, infer};
 pub use metadata::ReadNotes;
-pub use reader::{ReadOptions, TraceReader, detect, read_all};
+pub use reader::{ReadOptions, STANDARD_INPUT, TraceReader, detect, read_all};
 pub use record::TraceRecord;
 pub use recorded_system::RecordedSystem;
 pub use stats::{Bin, Counts, DeviceSummary, ProcessSummary, Spread, TraceStats, TraceSummary};

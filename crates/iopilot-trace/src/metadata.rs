@@ -19,6 +19,31 @@ pub struct ReadNotes {
     pub reordered: u64,
     /// Completions whose request began before the trace (or was too long ago): left out.
     pub unmatched_completions: u64,
+    /// Requests of which only the completion was recorded: their arrival is that completion.
+    pub unknown_arrivals: u64,
+    /// Lines of events that say nothing of block requests: left out.
+    pub other_events: u64,
+    /// What was assumed of the whole trace, in a sentence each.
+    pub remarks: Vec<String>,
+}
+
+impl ReadNotes {
+    /// What a user should know of how the trace was read, in a line each.
+    pub fn lines(&self) -> Vec<String> {
+        let counts = [
+            (self.reordered, "stood late", "put in order"),
+            (self.empty, "of no length", "left out"),
+            (self.other_commands, "of a command that is no block I/O", "left out"),
+            (self.unmatched_completions, "of a completion whose request began before the trace", "left out"),
+            (self.other_events, "of an event that is no block I/O", "left out"),
+            (self.unknown_arrivals, "of a completion alone", "it arrives when it completes, as its arrival is unknown"),
+        ];
+        let counted = counts.into_iter().filter(|(count, ..)| *count > 0).map(|(count, which, done)| {
+            let records = if count == 1 { "record" } else { "records" };
+            format!("{count} {records} {which}: {done}")
+        });
+        self.remarks.iter().cloned().chain(counted).collect()
+    }
 }
 
 /// What a trace carries along besides its requests.

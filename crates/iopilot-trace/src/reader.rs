@@ -1,6 +1,8 @@
 //! [`TraceReader`]: the records of a trace, whatever its format.
 
+use crate::format::detect::Recognised;
 use crate::format::disksim_validate::ThinkTime;
+use crate::format::named_columns::ColumnLayout;
 use crate::format::spec::{FileSet, Input};
 use crate::format::{self, Format};
 use crate::metadata::{ReadNotes, TraceMetadata};
@@ -17,6 +19,8 @@ use std::path::{Path, PathBuf};
 pub struct ReadOptions {
     /// The format; recognised by the content where it is `None`.
     pub format: Option<Format>,
+    /// The columns of a text that no other format fits; where it is set, the format is [`Format::Columns`].
+    pub columns: Option<ColumnLayout>,
     /// Only the requests of this device ([`TraceRecord::device`]). Times still count from the first request of all
     /// devices.
     pub device: Option<u32>,
@@ -28,6 +32,9 @@ pub struct ReadOptions {
     /// except between the CPUs of a recording ([`TraceReader::CPU_REORDER`]).
     pub reorder: Option<usize>,
 }
+
+/// The path that stands for standard input.
+pub const STANDARD_INPUT: &str = "-";
 
 /// One format's parser: records with the times of the file.
 pub(crate) trait Records: Send {
@@ -73,8 +80,11 @@ impl TraceReader {
     pub const CPU_REORDER: usize = 8192;
 
     /// Opens the trace at `path`: a file, plain or packed with gzip, zstd or xz; for blktrace also any one of its
-    /// per-CPU files `NAME.blktrace.N`, their stem `NAME`, or the directory that holds them.
+    /// per-CPU files `NAME.blktrace.N`, their stem `NAME`, or the directory that holds them. `-` is standard input.
     pub fn open(path: &Path, options: &ReadOptions) -> Result<Self, TraceError> {
+        if path == Path::new(STANDARD_INPUT) {
+            return Self::from_reader("standard input", std::io::stdin(), options);
+        }
         let mut progress = Progress::default();
         if let Some((format, file_set, files)) = file_set(path, options.format)? {
             if options.format.is_some_and(|asked| asked != format) {
@@ -108,9 +118,10 @@ impl TraceReader {
         mut progress: Progress,
         options: &ReadOptions,
     ) -> Result<Self, TraceError> {
-        let (head, source) = source.peek()?;
-        let format = choose(&source.name, &head, options)?;
+        let (head, source) = source.peek_text()?;
+        let Recognised { format, remark } = choose(&source.name, &head, options)?;
         let mut metadata = TraceMetadata::default();
+        metadata.notes.remarks.extend(remark);
         let input = Input { source, path, progress: &mut progress, metadata: &mut metadata, options };
         let records = (format.spec().open)(input)?;
         Ok(Self::with(format, records, progress, metadata, options))
@@ -221,9 +232,16 @@ fn since(mut record: TraceRecord, base: Nanos) -> TraceRecord {
     record
 }
 
-fn choose(name: &str, head: &[u8], options: &ReadOptions) -> Result<Format, TraceError> {
-    match options.format {
-        Some(format) if !head.is_empty() => Ok(format),
+fn choose(name: &str, head: &[u8], options: &ReadOptions) -> Result<Recognised, TraceError> {
+    let columns = options.columns.as_ref().map(|_| Format::Columns);
+    if let (Some(format), Some(columns)) = (options.format, columns) {
+        if format != columns {
+            let expected = format!("{columns}, or no --columns");
+            return Err(InputError::new("--format", format.name(), expected).in_file(name).into());
+        }
+    }
+    match options.format.or(columns) {
+        Some(format) if !head.is_empty() => Ok(format.into()),
         _ => format::detect::from_head(head).map_err(|e| e.in_file(name).into()),
     }
 }
@@ -273,6 +291,6 @@ pub fn detect(path: &Path) -> Result<Format, TraceError> {
     if let Some((format, ..)) = file_set(path, None)? {
         return Ok(format);
     }
-    let (head, source) = Source::open(path, &mut Progress::default())?.peek()?;
-    choose(&source.name, &head, &ReadOptions::default())
+    let (head, source) = Source::open(path, &mut Progress::default())?.peek_text()?;
+    choose(&source.name, &head, &ReadOptions::default()).map(|found| found.format)
 }

@@ -1,6 +1,7 @@
 //! Opening a trace: decompression by magic bytes, progress, and a look at its beginning.
 
 use crate::TraceError;
+use crate::format::detect::byte_order_mark;
 use iopilot_block::InputError;
 use std::fs::File;
 use std::io::{self, Cursor, Read};
@@ -76,6 +77,17 @@ impl Source {
         let head = read_up_to(&mut self.bytes, HEAD_BYTES).map_err(|e| TraceError::io(&self.name, e))?;
         let bytes = Box::new(Cursor::new(head.clone()).chain(self.bytes));
         Ok((head, Self { name: self.name, bytes }))
+    }
+
+    /// The same, without the byte-order mark that a text may begin with.
+    pub(crate) fn peek_text(self) -> Result<(Vec<u8>, Self), TraceError> {
+        let (mut head, mut source) = self.peek()?;
+        let mark = byte_order_mark(&head);
+        if mark > 0 {
+            head.drain(..mark);
+            read_up_to(&mut source.bytes, mark).map_err(|e| TraceError::io(&source.name, e))?;
+        }
+        Ok((head, source))
     }
 }
 

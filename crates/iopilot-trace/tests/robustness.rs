@@ -179,6 +179,23 @@ fn bad_input_is_named_in_one_line() {
             },
             "t.trace: parquet: got ",
         ),
+        (Format::Fiu, b"1 2 sh 8 16 R 6".to_vec(), "t.trace:1: lba: got sh, expected a whole number"),
+        (Format::Tencent, b"1538323199,75784,8,1".to_vec(), "t.trace:1: volume: got the end of the line"),
+        (Format::Systor17, b"1456135200.5,0.1,W,4,4096".to_vec(), "t.trace:1: size: got the end of the line"),
+        (Format::Vscsi2, vec![0; 39], "t.trace:1: record: got 39 bytes and the end of the file, expected 40"),
+        (Format::OracleGeneral, vec![0; 23], "t.trace:1: record: got 23 bytes and the end of the file, expected 24"),
+        (
+            Format::BlockEvents,
+            b" a-1 [0] 1.0: block_rq_issue: 8,0 R 4096 () 8 +".to_vec(),
+            "t.trace:1: sectors: got the end of the line",
+        ),
+        (Format::Biosnoop, b"0.1 sh 7 sda R 8 4096 0.5".to_vec(), "t.trace:1: header: got 0.1 sh 7"),
+        (Format::Columns, b"1,2,3".to_vec(), "t.trace:1: columns: got a text without names of its columns, expected"),
+        (
+            Format::Columns,
+            b"# columns: time_s lba sectors op\n1 8 8 R\n1 8 8".to_vec(),
+            "t.trace:3: op: got the end of the line",
+        ),
         // Negative sizes.
         (Format::Blkparse, b"8,0 1 1 0.1 300 Q R 64 + -8 [a]".to_vec(), "t.trace:1: sectors: got -8, expected a whole"),
         (Format::FioIolog, b"fio version 2 iolog\nx read 0 -1".to_vec(), "t.trace:2: length: got -1, expected"),
@@ -192,7 +209,17 @@ fn bad_input_is_named_in_one_line() {
         (Format::Cloudphysics, b"1,100,2a,-1,8".to_vec(), "t.trace:1: size: got -1, expected"),
         (Format::Mqsim, b"1 0 8 -1 1".to_vec(), "t.trace:1: blocks: got -1, expected"),
         (Format::Alibaba, b"1,R,0,-1,5".to_vec(), "t.trace:1: length: got -1, expected"),
+        (Format::Fiu, b"1 2 sh 8 -16 R 6 0".to_vec(), "t.trace:1: blocks: got -16, expected"),
+        (Format::Tencent, b"1538323199,75784,-8,1,1".to_vec(), "t.trace:1: size: got -8, expected"),
+        (Format::Systor17, b"1456135200.5,0.1,W,4,4096,-1".to_vec(), "t.trace:1: size: got -1, expected"),
         // Addresses beyond any device.
+        (Format::Fiu, b"1 2 sh 9223372036854775808 16 R 6 0".to_vec(), "t.trace:1: lba: got 9223372036854775808"),
+        (Format::Tencent, b"1538323199,9223372036854775808,8,1,1".to_vec(), "t.trace:1: lba: got 9223372036854775808"),
+        (
+            Format::OracleGeneral,
+            [&[0; 4][..], &[0xff; 8], &[1, 0, 0, 0], &[0xff; 8]].concat(),
+            "t.trace:1: object: got 18446744073709551615, expected the address of a block",
+        ),
         (
             Format::Blkparse,
             b"8,0 1 1 0.1 3 Q R 9223372036854775808 + 8 [a]".to_vec(),
@@ -239,7 +266,7 @@ fn bad_input_is_named_in_one_line() {
         ),
         (Format::MsrMs, b"1.0 0 0 512 1\n0.5 0 0 512 1".to_vec(), "t.trace:2: time: got 500.000 us before"),
         (Format::Vscsi, times(100), "t.trace:2: time: got 100.000 us before"),
-        (Format::Cloudphysics, b"1,100,2a,512,8\n1,99,2a,512,8".to_vec(), "t.trace:2: time: got 1.000 us before"),
+        (Format::Cloudphysics, b"1,100,2a,512,8\n1,99,2a,512,8".to_vec(), "t.trace:2: time: got 1.000 s before"),
         (Format::Mqsim, b"5 0 8 1 1\n4 0 8 1 1".to_vec(), "t.trace:2: time: got 1 ns before"),
         (Format::HpSrt, srt(&[srt_record(1), srt_record(0)]), "t.trace:2: time: got 1.000 s before"),
         (
@@ -340,7 +367,7 @@ fn empty_transfers_are_left_out_and_counted() {
 #[test]
 fn one_device_can_be_picked() {
     let options = ReadOptions { device: Some(1), ..ReadOptions::default() };
-    let text = b"100 0 8 16 0\n200 1 16 8 1\n".to_vec();
+    let text = b"0100 0 8 16 0\n0200 1 16 8 1\n".to_vec();
     let all: Vec<_> = TraceReader::from_reader("t", Cursor::new(text), &options).unwrap().map(Result::unwrap).collect();
     assert_eq!((all.len(), all[0].lba, all[0].arrival), (1, Lba(16), Nanos(100)));
 }
@@ -479,8 +506,8 @@ proptest! {
             prop_assert_eq!((writer.written() + writer.skipped()) as usize, all.len());
             prop_assert_eq!(writer.written() as usize, expected.len());
             writer.finish().unwrap();
-            let options = ReadOptions { format: Some(format), ..ReadOptions::default() };
-            let found = read_all(&path, &options);
+            // Without a hint of the format: what is written tells what it is.
+            let found = read_all(&path, &ReadOptions::default());
             if std::fs::metadata(&path).unwrap().len() == 0 {
                 // Nothing but flushes, in a format that knows none.
                 prop_assert!(expected.is_empty() && found.is_err(), "{}", name);
@@ -519,4 +546,39 @@ proptest! {
             let _ = read(&bytes, None);
         }
     }
+}
+
+#[test]
+fn a_byte_order_mark_is_no_part_of_a_trace() {
+    for (format, name, bytes) in samples() {
+        let marked = [&b"\xef\xbb\xbf"[..], &bytes].concat();
+        if std::str::from_utf8(&bytes).is_ok_and(|text| !text.contains('\0')) {
+            assert_eq!(read(&marked, None), read(&bytes, Some(format)), "{name}");
+        }
+    }
+}
+
+#[test]
+fn what_several_formats_could_be_is_asked_for() {
+    let lines: String = (0..40).map(|i| format!("{} 0 {} 4096 {}\n", i * 10, 512_000 + i * 4096, i % 2)).collect();
+    let e = read(lines.as_bytes(), None).unwrap_err();
+    assert!(e.starts_with("t.trace: trace format: got lines of five numbers that fit several formats"), "{e}");
+    let bytes =
+        |format| -> u64 { read(lines.as_bytes(), Some(format)).unwrap().iter().map(|r| r.sectors.bytes()).sum() };
+    assert_eq!((bytes(Format::MsrMs), bytes(Format::Disksim)), (40 * 4096, 40 * 2_097_152));
+}
+
+#[test]
+fn completions_alone_are_told_of() {
+    let line = |us: u64| format!("8,0 0 1 0.{us:06} 0 C R {} + 8 [0]\n", us * 8);
+    let text: String = [100, 200, 300].map(line).concat();
+    let mut reader = TraceReader::from_reader("t", Cursor::new(text), &ReadOptions::default()).unwrap();
+    let times: Vec<_> = reader.by_ref().map(|r| r.unwrap().arrival.0).collect();
+    assert_eq!((times, reader.notes().unknown_arrivals), (vec![0, 100_000, 200_000], 3));
+    let lines = reader.notes().lines();
+    assert!(lines[0].starts_with("3 records of a completion alone: "), "{lines:?}");
+    // The same in binary.
+    let events = [(100, 8, 4096, COMPLETE), (200, 64, 4096, COMPLETE)];
+    let all = read(&blktrace(&events, false), None).unwrap();
+    assert_eq!(all.iter().map(|r| (r.arrival.0, r.completion)).collect::<Vec<_>>(), [(0, None), (100, None)]);
 }

@@ -1,20 +1,24 @@
 //! The text that `blkparse(1)` prints by default, one event a line:
 //! `major,minor cpu sequence seconds.nanoseconds pid action rwbs sector + sectors [command]`.
 //!
-//! Events become requests in [`crate::correlate`]. The summary that `blkparse` prints behind the events ends the trace.
+//! Events become requests in [`crate::correlate`]. The summary that `blkparse` prints behind the events is passed over;
+//! events of another device, from another run, may follow. Lines of other layouts (`blkparse -f`) are read by the names
+//! of their columns, see `named_columns.rs`.
+
+mod summary;
 
 use super::columns::columns;
 use super::detect::Detect;
 use super::spec::FormatSpec;
-use crate::correlate::{Correlator, Extent};
+use crate::block_events::{BlockEvents, Head, Payload, Rwbs};
 use crate::fields::{decimal, extent, integer, invalid};
 use crate::lines::Lines;
 use crate::metadata::TraceMetadata;
 use crate::reader::{Records, TraceReader};
-use crate::reorder::CpuOrder;
 use crate::source::Source;
 use crate::{TraceError, TraceRecord};
-use iopilot_block::{Flags, InputError, Lba, Nanos, Op, ProcessId, Sectors};
+use iopilot_block::{InputError, Lba, Nanos, Sectors};
+pub(super) use summary::Summary;
 
 pub(super) const SPEC: FormatSpec = FormatSpec {
     name: "blkparse",
@@ -45,15 +49,14 @@ struct Reader {
 impl Reader {
     /// A reader of `source`; records may be late by what `reorder` says, CPUs must keep order where it says nothing.
     fn new(source: Source, reorder: Option<usize>) -> Self {
-        let order = reorder.is_none().then(CpuOrder::default);
-        Self { lines: Lines::new(source), events: Events::new(order), at_end: false }
+        Self { lines: Lines::new(source), events: Events::new(reorder), at_end: false }
     }
 }
 
 impl Records for Reader {
     fn next(&mut self, metadata: &mut TraceMetadata) -> Result<Option<TraceRecord>, TraceError> {
         loop {
-            if let Some(record) = self.events.correlator.pop(self.at_end) {
+            if let Some(record) = self.events.events.pop(self.at_end, metadata) {
                 return Ok(Some(record));
             }
             if self.at_end {
@@ -62,11 +65,10 @@ impl Records for Reader {
             match self.lines.next()? {
                 None => self.at_end = true,
                 Some(line) => match self.events.line(line, metadata) {
-                    Ok(more) => self.at_end = !more,
+                    Ok(()) => {}
                     Err(e) => return Err(self.lines.locate(e)),
                 },
             }
-            metadata.notes.unmatched_completions = self.events.correlator.unmatched_completions;
         }
     }
 
@@ -80,11 +82,11 @@ impl Records for Reader {
 }
 
 struct Events {
-    correlator: Correlator,
-    /// Where each CPU must keep order.
-    order: Option<CpuOrder>,
+    events: BlockEvents,
     /// The device of the last event: nearly always that of the next.
     device: (Vec<u8>, u32),
+    /// What is known of the summary where the last line was one of it.
+    summary: Option<Summary>,
 }
 
 /// The tokens of a line, which blanks separate. Faster than `Fields`, which splits at any white space.
@@ -116,62 +118,63 @@ impl<'a> Tokens<'a> {
     }
 }
 
-/// What the head of a line says.
-#[derive(Clone, Copy)]
-struct Head {
-    device: u32,
-    cpu: u16,
-    time: Nanos,
-    pid: u32,
-}
-
-/// What follows the head.
-#[derive(Clone, Copy)]
-enum Payload {
-    /// Sectors, perhaps none.
-    Extent(Lba, Sectors),
-    /// A command that is no block I/O.
-    Command,
-}
-
 impl Events {
-    fn new(order: Option<CpuOrder>) -> Self {
-        Self { correlator: Correlator::new(), order, device: (Vec::new(), 0) }
+    fn new(reorder: Option<usize>) -> Self {
+        Self { events: BlockEvents::new(reorder), device: (Vec::new(), 0), summary: None }
     }
 
-    /// Takes one line in; `false` where the events are over.
-    fn line(&mut self, line: &[u8], metadata: &mut TraceMetadata) -> Result<bool, InputError> {
+    /// Takes one line in.
+    fn line(&mut self, line: &[u8], metadata: &mut TraceMetadata) -> Result<(), InputError> {
         let mut tokens = Tokens(line);
-        let Some(first) = tokens.next() else { return Ok(true) };
-        if first.starts_with(b"CPU") || first == b"Total" {
-            return Ok(false);
-        }
+        let Some(first) = tokens.next() else { return Ok(()) };
         if first == b"Input" {
-            return Ok(true); // "Input file sda.blktrace.0 added"
+            return Ok(()); // "Input file sda.blktrace.0 added"
         }
+        if self.summary.is_some() || memchr::memchr(b',', first).is_none() {
+            if self.summary.is_some() && is_event(line) {
+                self.summary = None;
+            } else if Summary::is_line(self.summary, line) {
+                self.summary = Some(Summary);
+                return Ok(());
+            }
+        }
+        self.event(first, tokens, metadata)
+    }
+
+    fn event(&mut self, first: &[u8], mut tokens: Tokens, metadata: &mut TraceMetadata) -> Result<(), InputError> {
         let device = self.device(first, metadata)?;
         let cpu = tokens.number("cpu")?;
         let cpu = u16::try_from(cpu).map_err(|_| InputError::new("cpu", cpu.to_string(), "a number below 65536"))?;
         tokens.number("sequence")?;
         let field = tokens.expect("time", "seconds.nanoseconds")?;
         let time = decimal(field, 9).map(Nanos).ok_or_else(|| invalid("time", field, "seconds.nanoseconds"))?;
-        if let Some(order) = &mut self.order {
-            order.check(device, cpu.into(), time)?;
-        }
+        self.events.check_order(device, cpu, time)?;
         let pid = tokens.number("pid")?;
         let pid = u32::try_from(pid).map_err(|_| InputError::new("pid", pid.to_string(), "a number below 2^32"))?;
-        let head = Head { device, cpu, time, pid };
+        let head = Head { device, cpu: Some(cpu), time, pid: Some(pid) };
         match tokens.expect("action", "a letter")? {
-            b"Q" => self.queue(head, &mut tokens, metadata)?,
-            b"D" => self.issue(head, &mut tokens, metadata)?,
+            b"Q" => {
+                let (rwbs, payload) = (rwbs(&mut tokens)?, payload(&mut tokens)?);
+                self.events.queue(head, rwbs, payload, command(tokens.0), metadata);
+            }
+            b"D" => {
+                let (rwbs, payload) = (rwbs(&mut tokens)?, payload(&mut tokens)?);
+                self.events.issue(head, rwbs, payload, command(tokens.0), metadata);
+            }
             b"C" => self.complete(head, &mut tokens, metadata)?,
-            action @ (b"M" | b"F") => self.merge(head, &mut tokens, action == b"M")?,
-            b"R" => self.requeue(head, &mut tokens)?,
+            action @ (b"M" | b"F") => {
+                let (rwbs, payload) = (rwbs(&mut tokens)?, payload(&mut tokens)?);
+                self.events.merge(head, rwbs, payload, action == b"M");
+            }
+            b"R" => {
+                let (rwbs, payload) = (rwbs(&mut tokens)?, payload(&mut tokens)?);
+                self.events.requeue(head, rwbs, payload);
+            }
             b"X" => self.split(head, &mut tokens)?,
             b"A" | b"B" | b"G" | b"I" | b"P" | b"S" | b"T" | b"U" | b"UT" | b"W" | b"m" => {}
             other => return Err(invalid("action", other, "one of A B C D F G I M P Q R S T U UT W X m")),
         }
-        Ok(true)
+        Ok(())
     }
 
     fn device(&mut self, name: &[u8], metadata: &mut TraceMetadata) -> Result<u32, InputError> {
@@ -186,30 +189,6 @@ impl Events {
         Ok(self.device.1)
     }
 
-    fn queue(&mut self, head: Head, tokens: &mut Tokens<'_>, metadata: &mut TraceMetadata) -> Result<(), InputError> {
-        let rwbs = rwbs(tokens)?;
-        if let Some(record) = record(head, rwbs, payload(tokens)?, metadata) {
-            metadata.name_process(head.pid, command(tokens.0));
-            self.correlator.queue(record);
-        }
-        Ok(())
-    }
-
-    fn issue(&mut self, head: Head, tokens: &mut Tokens<'_>, metadata: &mut TraceMetadata) -> Result<(), InputError> {
-        let rwbs = rwbs(tokens)?;
-        let Payload::Extent(lba, sectors) = payload(tokens)? else { return Ok(()) };
-        let Some(op) = rwbs.op else { return Ok(()) };
-        let what = Extent { device: head.device, op, start: lba.0, sectors: sectors.0 };
-        let name = command(tokens.0);
-        self.correlator.issue(what, head.time, || {
-            metadata.name_process(head.pid, name);
-            let mut record = TraceRecord::new(head.time, op, lba, sectors);
-            set(&mut record, head, rwbs.flags);
-            record
-        });
-        Ok(())
-    }
-
     fn complete(
         &mut self,
         head: Head,
@@ -217,33 +196,15 @@ impl Events {
         metadata: &mut TraceMetadata,
     ) -> Result<(), InputError> {
         let rwbs = rwbs(tokens)?;
-        // The zero-length completion of a flush machinery's own request says "FN"; that of its submitter "FW".
-        let Some(op) = rwbs.op else { return Ok(()) };
+        if rwbs.op.is_none() {
+            return Ok(());
+        }
         if tokens.0.trim_ascii_start().first() == Some(&b'(') {
             metadata.notes.other_commands += 1;
             return Ok(());
         }
-        if let Payload::Extent(lba, sectors) = payload(tokens)? {
-            let what = Extent { device: head.device, op, start: lba.0, sectors: sectors.0 };
-            self.correlator.complete(what, head.time);
-        }
-        Ok(())
-    }
-
-    fn merge(&mut self, head: Head, tokens: &mut Tokens<'_>, behind: bool) -> Result<(), InputError> {
-        let rwbs = rwbs(tokens)?;
-        if let (Some(op), Payload::Extent(lba, sectors)) = (rwbs.op, payload(tokens)?) {
-            let what = Extent { device: head.device, op, start: lba.0, sectors: sectors.0 };
-            self.correlator.merge(what, behind);
-        }
-        Ok(())
-    }
-
-    fn requeue(&mut self, head: Head, tokens: &mut Tokens<'_>) -> Result<(), InputError> {
-        let rwbs = rwbs(tokens)?;
-        if let (Some(op), Payload::Extent(lba, sectors)) = (rwbs.op, payload(tokens)?) {
-            self.correlator.requeue(Extent { device: head.device, op, start: lba.0, sectors: sectors.0 });
-        }
+        let payload = payload(tokens)?;
+        self.events.complete(head, rwbs, payload);
         Ok(())
     }
 
@@ -255,60 +216,14 @@ impl Events {
             other => return Err(invalid("split", other, "/")),
         }
         let at = tokens.number("new sector")?;
-        self.correlator.split(head.device, start, split_sector(start, at));
+        self.events.split(head.device, start, at);
         Ok(())
     }
 }
 
-/// Where a split cuts: `blkparse` prints only the lower 32 bits.
-pub(crate) fn split_sector(start: u64, printed: u64) -> u64 {
-    if printed > start {
-        return printed;
-    }
-    let at = (start & !0xffff_ffff) | (printed & 0xffff_ffff);
-    if at > start { at } else { at.saturating_add(1 << 32) }
-}
-
-/// Operation and hints of an event; no operation for what moves no data (`N`).
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Rwbs {
-    pub(crate) op: Option<Op>,
-    pub(crate) flags: Flags,
-}
-
 fn rwbs(tokens: &mut Tokens<'_>) -> Result<Rwbs, InputError> {
     let word = tokens.expect("rwbs", "letters such as R, WS or FWFS")?;
-    parse_rwbs(word).ok_or_else(|| invalid("rwbs", word, "letters such as R, WS or FWFS"))
-}
-
-/// `[F](R|W|D|DE|F|N)[F][A][S][M][B]`: flush before, operation, FUA, read-ahead, synchronous, metadata, (old) barrier.
-fn parse_rwbs(word: &[u8]) -> Option<Rwbs> {
-    let mut flags = Flags::empty();
-    let mut rest = word;
-    if rest.len() > 1 && rest[0] == b'F' && matches!(rest[1], b'R' | b'W' | b'D' | b'F' | b'N') {
-        flags |= Flags::PREFLUSH;
-        rest = &rest[1..];
-    }
-    let (first, rest) = rest.split_first()?;
-    let op = match first {
-        b'R' => Some(Op::Read),
-        b'W' => Some(Op::Write),
-        b'D' => Some(Op::Discard),
-        b'F' | b'N' => None,
-        _ => return None,
-    };
-    for c in rest {
-        flags |= match c {
-            b'F' => Flags::FUA,
-            b'A' => Flags::READ_AHEAD,
-            b'S' => Flags::SYNC,
-            b'M' => Flags::META,
-            b'B' => Flags::PREFLUSH | Flags::FUA,
-            b'E' | b'U' => Flags::empty(),
-            _ => return None,
-        };
-    }
-    Some(Rwbs { op, flags })
+    Rwbs::parse(word).ok_or_else(|| invalid("rwbs", word, "letters such as R, WS or FWFS"))
 }
 
 /// `sector + sectors`, `sector`, or nothing before the brackets; a SCSI command is `bytes (hex ...)`.
@@ -339,47 +254,15 @@ fn command(rest: &[u8]) -> &[u8] {
     }
 }
 
-fn set(record: &mut TraceRecord, head: Head, flags: Flags) {
-    record.flags = flags;
-    record.device = head.device;
-    record.cpu = Some(head.cpu);
-    record.process = Some(ProcessId(head.pid));
-}
-
-fn record(head: Head, rwbs: Rwbs, payload: Payload, metadata: &mut TraceMetadata) -> Option<TraceRecord> {
-    let Payload::Extent(lba, sectors) = payload else {
-        metadata.notes.other_commands += 1;
-        return None;
-    };
-    let op = match rwbs.op {
-        _ if sectors.0 == 0 && rwbs.flags.contains(Flags::PREFLUSH) => Op::Flush,
-        Some(_) if sectors.0 == 0 => {
-            metadata.notes.empty += 1;
-            return None;
-        }
-        Some(op) => op,
-        None => {
-            metadata.notes.other_commands += 1;
-            return None;
-        }
-    };
-    let mut record = TraceRecord::new(head.time, op, lba, sectors);
-    set(&mut record, head, rwbs.flags);
-    Some(record)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use iopilot_block::{Flags, Op, ProcessId};
 
     fn read(text: &str) -> Result<Vec<TraceRecord>, InputError> {
-        let (mut events, mut metadata) = (Events::new(Some(CpuOrder::default())), TraceMetadata::default());
-        for line in text.lines() {
-            if !events.line(line.as_bytes(), &mut metadata)? {
-                break;
-            }
-        }
-        Ok(std::iter::from_fn(|| events.correlator.pop(true)).collect())
+        let (mut events, mut metadata) = (Events::new(None), TraceMetadata::default());
+        text.lines().try_for_each(|line| events.line(line.as_bytes(), &mut metadata))?;
+        Ok(std::iter::from_fn(|| events.events.pop(true, &mut metadata)).collect())
     }
 
     #[test]
@@ -424,22 +307,54 @@ CPU5 (8,16):
         assert_eq!((all[1].op, all[1].flags, all[1].completion), (Op::Write, Flags::SYNC, None));
     }
 
+    /// One request of a device, as two events.
+    fn run(device: &str) -> String {
+        format!(
+            "  {device}  0  1  0.000000000   700  Q   R 1000 + 8 [app]\n  {device}  0  2  0.000100000  0  C   R 1000 + 8 [0]\n"
+        )
+    }
+
+    const SUMMARY: &str = "CPU0 (sda):
+ Reads Queued:           1,        4KiB\t Writes Queued:           0,        0KiB
+ Read depth:             1        \t Write depth:             0
+
+Throughput (R/W): 40KiB/s / 0KiB/s
+Events (sda): 4 entries
+Skips: 0 forward (0 -   0.0%)
+";
+
     #[test]
-    fn letters_of_the_rwbs_column() {
-        let p = |s: &str| parse_rwbs(s.as_bytes());
-        assert_eq!(p("FWFSM").unwrap().flags, Flags::PREFLUSH | Flags::FUA | Flags::SYNC | Flags::META);
-        assert_eq!(p("DS").unwrap(), Rwbs { op: Some(Op::Discard), flags: Flags::SYNC });
-        assert_eq!(p("WBS").unwrap().flags, Flags::PREFLUSH | Flags::FUA | Flags::SYNC);
-        assert_eq!(p("N").unwrap().op, None);
-        assert_eq!(p("FN").unwrap(), Rwbs { op: None, flags: Flags::PREFLUSH });
-        assert!(p("Q").is_none() && p("").is_none());
+    fn events_of_another_run_may_follow_the_summary() {
+        let all = read(&[&run("8,0"), SUMMARY, &run("8,16")].concat()).unwrap();
+        assert_eq!(all.iter().map(|r| r.device).collect::<Vec<_>>(), [0, 1]);
+        let mut e = [&run("8,0"), SUMMARY, "hello world\n"].concat();
+        assert_eq!(read(&e).unwrap_err().to_string(), "device: got hello, expected major,minor");
+        e = [&run("8,0"), SUMMARY, "8,0 0 1 0.1\n"].concat();
+        assert_eq!(read(&e).unwrap_err().to_string(), "pid: got the end of the line, expected a whole number");
     }
 
     #[test]
-    fn splits_beyond_32_bits() {
-        assert_eq!(split_sector(100, 200), 200);
-        assert_eq!(split_sector((1 << 32) + 100, 200), (1 << 32) + 200);
-        assert_eq!(split_sector((1 << 32) - 8, 8), (1 << 32) + 8);
+    fn the_summary_may_begin_with_processes() {
+        let processes = "app (700)\n Reads Queued:           1,        4KiB\n\nWeb Content (18615)\n IO unplugs: 1\n\n";
+        assert_eq!(read(&[&run("8,0"), processes, SUMMARY].concat()).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn completions_alone_are_requests() {
+        let text = "\
+  8,0  0        1    0.000000000     0  C   R 1000 + 8 [0]
+  8,0  0        2    0.000500000     0  C   W 3000 + 16 [0]
+  8,0  1        1    0.001500000     0  C  WS 5000 + 8 [0]
+";
+        let (mut events, mut metadata) = (Events::new(None), TraceMetadata::default());
+        text.lines().for_each(|line| events.line(line.as_bytes(), &mut metadata).unwrap());
+        let all: Vec<_> = std::iter::from_fn(|| events.events.pop(true, &mut metadata)).collect();
+        assert_eq!(
+            all.iter().map(|r| (r.arrival.0, r.lba.0)).collect::<Vec<_>>(),
+            [(0, 1000), (500_000, 3000), (1_500_000, 5000)]
+        );
+        assert!(all.iter().all(|r| r.completion.is_none() && r.process.is_none()), "{all:?}");
+        assert_eq!((all[2].flags, metadata.notes.unknown_arrivals), (Flags::SYNC, 3));
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod files;
 
 use super::detect::Detect;
 use super::spec::{FileSet, FormatSpec};
+use crate::block_events::without_submitter;
 use crate::correlate::{Correlator, Extent};
 use crate::fields::extent;
 use crate::format::detect::empty;
@@ -202,7 +203,10 @@ impl Reader {
             action::REQUEUE => self.correlator.requeue(what),
             action::ISSUE => self.correlator.issue(what, now, || record(op)),
             // Without the write bit it is the flush machinery's own request, not the submitter's.
-            action::COMPLETE if sectors.0 > 0 || category & WRITE != 0 => self.correlator.complete(what, now),
+            action::COMPLETE if sectors.0 > 0 || category & WRITE != 0 => {
+                let alone = || if sectors.0 > 0 { Some(record(op)) } else { None };
+                self.correlator.complete(what, now, || alone().map(without_submitter));
+            }
             action::SPLIT => self.correlator.split(device, e.sector, e.payload),
             _ => {}
         }
@@ -291,6 +295,7 @@ impl Records for Reader {
     fn next(&mut self, metadata: &mut TraceMetadata) -> Result<Option<TraceRecord>, TraceError> {
         loop {
             if let Some(record) = self.correlator.pop(self.at_end) {
+                metadata.notes.unknown_arrivals = self.correlator.unknown_arrivals;
                 return Ok(Some(record));
             }
             if self.at_end {

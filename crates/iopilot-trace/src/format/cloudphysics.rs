@@ -1,11 +1,15 @@
-//! CloudPhysics CSV: a header `version,time,op,size,lbn`, then time in microseconds, the SCSI operation code in
-//! hexadecimal, the size in bytes, the block of 512 bytes.
+//! CloudPhysics CSV: a header `version,time,op,size,lbn`, then the time, the SCSI operation code in hexadecimal, the size
+//! in bytes, the block of 512 bytes.
+//!
+//! The one public file with this header (`trace.csv` of PyMimircache and libCacheSim, whose FAQ says "the time unit is in
+//! sec") counts whole seconds. Times from 10^10 on are microseconds, as in the vscsi trace that it was made from: as
+//! seconds they would be centuries. What is written here has seconds with six decimals.
 
 use super::columns::CsvRow;
 use super::detect::Detect;
 use super::scsi;
 use super::spec::{Columns, FormatSpec, Input, Writing, in_units};
-use crate::fields::{Fields, extent, hexadecimal, invalid};
+use crate::fields::{Fields, decimal, extent, hexadecimal, integer, invalid};
 use crate::line_records::{LineRecords, Parsed, transfer};
 use crate::line_writer::LineWriter;
 use crate::metadata::TraceMetadata;
@@ -17,8 +21,15 @@ use std::io::{self, Write};
 /// The header.
 const HEADER: &str = "version,time,op,size,lbn";
 
-/// Times are microseconds.
+/// Times are written to the microsecond.
 const UNIT: Nanos = Nanos(1000);
+
+/// Whole times from here on are microseconds.
+const MICROSECONDS: u64 = 10_000_000_000;
+
+/// What a user should know of whole seconds.
+const WHOLE_SECONDS: &str = "times are taken for whole seconds, so that requests of one second arrive together; where \
+                             they are microseconds: --columns -,time_us,opcode,bytes,lba";
 
 pub(super) const SPEC: FormatSpec = FormatSpec {
     name: "cloudphysics",
@@ -29,7 +40,8 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
         Detect::Text(|head| {
             CsvRow::first(head).is_some_and(|row| {
                 let code = row.0.get(2).is_some_and(|f| f.len() <= 4 && hexadecimal(f).is_some());
-                row.0.len() == 5 && row.word(0, &[b"1"]) && code && row.numbers(&[1, 3, 4])
+                let time = row.0.get(1).is_some_and(|f| decimal(f, 0).is_some());
+                row.0.len() == 5 && row.word(0, &[b"1"]) && code && time && row.numbers(&[3, 4])
             })
         }),
     ],
@@ -43,20 +55,33 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
 };
 
 fn open(input: Input<'_>) -> Result<Box<dyn Records>, TraceError> {
-    let mut first = true;
+    let (mut first, mut exponent) = (true, None);
     LineRecords::open(input, move |line, metadata| {
         let header = std::mem::take(&mut first) && line.trim_ascii() == HEADER.as_bytes();
-        if header { Ok(None) } else { parse(line, metadata) }
+        if header { Ok(None) } else { parse(line, &mut exponent, metadata) }
     })
 }
 
-fn parse(line: &[u8], metadata: &mut TraceMetadata) -> Parsed {
+/// The unit of the times of a file whose first time is `time`, as a power of ten of nanoseconds.
+fn unit(time: &[u8], metadata: &mut TraceMetadata) -> u32 {
+    match integer(time) {
+        Some(n) if n >= MICROSECONDS => 3,
+        Some(_) => {
+            metadata.notes.remarks.push(WHOLE_SECONDS.to_owned());
+            9
+        }
+        None => 9,
+    }
+}
+
+fn parse(line: &[u8], exponent: &mut Option<u32>, metadata: &mut TraceMetadata) -> Parsed {
     let mut f = Fields::separated(line, b',');
     match f.text("version", "1")? {
         b"1" => {}
         other => return Err(invalid("version", other, "1")),
     }
-    let arrival = f.time("time", 3)?;
+    let exponent = *exponent.get_or_insert_with(|| unit(f.clone().optional().unwrap_or_default(), metadata));
+    let arrival = f.time("time", exponent)?;
     let field = f.text("op", "a SCSI operation code in hexadecimal")?;
     let opcode = hexadecimal(field).and_then(|code| u8::try_from(code).ok());
     let opcode = opcode.ok_or_else(|| invalid("op", field, "a SCSI operation code in hexadecimal"))?;
@@ -78,5 +103,30 @@ fn write(record: &TraceRecord, out: &mut dyn Write) -> io::Result<()> {
         Op::Flush => "35",
         Op::Discard => "42",
     };
-    writeln!(out, "1,{},{opcode},{},{}", in_units(record.arrival, UNIT), record.sectors.bytes(), record.lba)
+    let us = in_units(record.arrival, UNIT);
+    let (s, us) = (us / 1_000_000, us % 1_000_000);
+    writeln!(out, "1,{s}.{us:06},{opcode},{},{}", record.sectors.bytes(), record.lba)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn times(rows: &[&str]) -> (Vec<u64>, Vec<String>) {
+        let (mut metadata, mut exponent) = (TraceMetadata::default(), None);
+        let times =
+            rows.iter().map(|row| parse(row.as_bytes(), &mut exponent, &mut metadata).unwrap().unwrap().arrival.0);
+        (times.collect(), metadata.notes.remarks)
+    }
+
+    #[test]
+    fn whole_times_are_seconds_unless_they_would_be_centuries() {
+        let (seconds, remarks) = times(&["1,5000000,2a,4096,1000", "1,5007200,28,4096,9000"]);
+        assert_eq!(seconds[1] - seconds[0], 7200 * 1_000_000_000);
+        assert!(remarks[0].contains("taken for whole seconds"), "{remarks:?}");
+        let (micros, remarks) = times(&["1,5633898368802,2a,512,42932745", "1,5633898611441,2a,512,8"]);
+        assert_eq!((micros[1] - micros[0], remarks.len()), (242_639_000, 0));
+        let (decimals, remarks) = times(&["1,0.000000,2a,512,8", "1,0.000250,2a,512,8"]);
+        assert_eq!((decimals, remarks.len()), (vec![0, 250_000], 0));
+    }
 }

@@ -3,8 +3,9 @@
 //! Of the flags, bit 0 is a read (`READ`), 0x2 a request that somebody waits for (`TIME_CRITICAL`), 0x4 one that
 //! somebody will wait for (`TIME_LIMITED`), 0x80 a synchronous one (DiskSim 4.0 reference manual, 6.1).
 
-use super::columns::FiveNumbers;
+use super::Format;
 use super::detect::Detect;
+use super::five_numbers::FiveNumbers;
 use super::spec::{Columns, FormatSpec, Writing};
 use crate::TraceRecord;
 use crate::fields::{Fields, extent, hexadecimal, invalid};
@@ -23,7 +24,7 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
     name: "disksim",
     summary: "DiskSim's default input",
     endings: &[],
-    detect: &[Detect::Text(|head| FiveNumbers::of(head) == Some(FiveNumbers::Sectors))],
+    detect: &[Detect::Text(|head| FiveNumbers::of(head).is_some_and(|of| of.fits(Format::Disksim)))],
     open: |input| LineRecords::open(input, parse),
     file_set: None,
     writing: Some(Writing {
@@ -50,6 +51,7 @@ fn parse(line: &[u8], metadata: &mut TraceMetadata) -> Parsed {
     Ok(Some(record))
 }
 
+/// The flags have two digits, by which it is told from the other formats of five numbers.
 fn write(record: &TraceRecord, out: &mut dyn Write) -> io::Result<()> {
     let mut flags = 0;
     if record.op == Op::Read {
@@ -62,5 +64,5 @@ fn write(record: &TraceRecord, out: &mut dyn Write) -> io::Result<()> {
         flags |= TIME_CRITICAL | SYNCHRONOUS;
     }
     let (ms, ns) = (record.arrival.0 / 1_000_000, record.arrival.0 % 1_000_000);
-    writeln!(out, "{ms}.{ns:06} {} {} {} {flags:x}", record.device, record.lba, record.sectors)
+    writeln!(out, "{ms}.{ns:06} {} {} {} {flags:02x}", record.device, record.lba, record.sectors)
 }

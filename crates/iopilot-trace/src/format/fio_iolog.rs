@@ -3,8 +3,9 @@
 //! After a line `fio version N iolog` come file actions (`FILE add|open|close`) and I/O actions
 //! (`FILE read|write|trim|sync|datasync OFFSET LENGTH`, in bytes). Version 3 puts a timestamp before both, in
 //! microseconds since the beginning (as fio 3.33 writes and replays them; its manual does not say). Version 2 has
-//! `FILE wait TIME` instead: microseconds since the wait before it, as the manual says. Files are devices here, numbered
-//! as they appear; their offsets are taken for addresses.
+//! `FILE wait TIME` instead: microseconds since the wait before it, as the manual says; a note tells of them, as fio 3.33
+//! itself replays milliseconds since its start. Files are devices here, numbered as they appear; their offsets are taken
+//! for addresses.
 
 use super::detect::Detect;
 use super::spec::{Columns, FormatSpec, Writing, in_units};
@@ -25,6 +26,10 @@ const VERSION_2: &[u8] = b"fio version 2 iolog";
 const VERSION_3: &[u8] = b"fio version 3 iolog";
 
 const ACTIONS: &str = "add, open, close, read, write, trim, sync, datasync or (version 2) wait";
+
+/// What a user should know of a log with waits.
+const WAITS: &str = "the waits of this log (version 2) are taken for microseconds since the wait before, as fio's manual \
+                     says; fio 3.33 itself replays them as milliseconds since its start";
 
 /// Times are microseconds.
 const UNIT: Nanos = Nanos(1000);
@@ -50,6 +55,8 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
 struct Parser {
     version: Option<u32>,
     now: Nanos,
+    /// Whether there was a wait.
+    waits: bool,
 }
 
 impl Parser {
@@ -76,6 +83,9 @@ impl Parser {
             }
             b"wait" if version == 2 => {
                 let pause = f.time("wait", 3)?;
+                if !std::mem::replace(&mut self.waits, true) {
+                    metadata.notes.remarks.push(WAITS.to_owned());
+                }
                 self.now = self.now.saturating_add(pause);
                 return Ok(None);
             }
@@ -173,6 +183,11 @@ mod tests {
 
     #[test]
     fn version_2_waits() {
+        let (mut parser, mut metadata) = (Parser::default(), TraceMetadata::default());
+        for line in ["fio version 2 iolog", "x wait 1000 0", "x wait 3000 0"] {
+            parser.line(line.as_bytes(), &mut metadata).unwrap();
+        }
+        assert_eq!(metadata.notes.remarks, [WAITS]);
         let text = "fio version 2 iolog\n/dev/sda add\n/dev/sda open\n/dev/sda read 4096 8192\n/dev/sda wait 1500\n\
                     /dev/sdb write 0 512\n/dev/sda wait 500 0\n/dev/sda sync 0 0\n/dev/sda close\n";
         let all = parse(text).unwrap();

@@ -1,7 +1,8 @@
 //! MQSim's ASCII input: `time(ns) device block blocks type`, blocks of 512 bytes, type 0 for a write and 1 for a read.
 
-use super::columns::FiveNumbers;
+use super::Format;
 use super::detect::Detect;
+use super::five_numbers::FiveNumbers;
 use super::spec::{Columns, FormatSpec, Writing};
 use crate::TraceRecord;
 use crate::fields::{Fields, extent, invalid};
@@ -15,7 +16,7 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
     name: "mqsim",
     summary: "MQSim's ASCII input",
     endings: &[],
-    detect: &[Detect::Text(|head| FiveNumbers::of(head) == Some(FiveNumbers::WholeTimes))],
+    detect: &[Detect::Text(|head| FiveNumbers::of(head).is_some_and(|of| of.fits(Format::Mqsim)))],
     open: |input| LineRecords::open(input, parse),
     file_set: None,
     writing: Some(Writing {
@@ -42,7 +43,8 @@ fn parse(line: &[u8], metadata: &mut TraceMetadata) -> Parsed {
     Ok(Some(record))
 }
 
+/// The zero before the time tells it from the other formats of five numbers.
 fn write(record: &TraceRecord, out: &mut dyn Write) -> io::Result<()> {
     let (arrival, read) = (record.arrival.0, u8::from(record.op == Op::Read));
-    writeln!(out, "{arrival} {} {} {} {read}", record.device, record.lba, record.sectors)
+    writeln!(out, "0{arrival} {} {} {} {read}", record.device, record.lba, record.sectors)
 }

@@ -1,8 +1,9 @@
 //! The cut of MSR Cambridge volumes with times in milliseconds: `time(ms) device offset size type`, offset and size in
 //! bytes, type 1 for a read and 0 for a write.
 
-use super::columns::FiveNumbers;
+use super::Format;
 use super::detect::Detect;
+use super::five_numbers::FiveNumbers;
 use super::spec::{Columns, FormatSpec, Writing};
 use crate::TraceRecord;
 use crate::fields::{Fields, byte_extent, invalid};
@@ -16,7 +17,7 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
     name: "msr-ms",
     summary: "a cut of MSR Cambridge volumes",
     endings: &[],
-    detect: &[Detect::Text(|head| FiveNumbers::of(head) == Some(FiveNumbers::Bytes))],
+    detect: &[Detect::Text(|head| FiveNumbers::of(head).is_some_and(|of| of.fits(Format::MsrMs)))],
     open: |input| LineRecords::open(input, parse),
     file_set: None,
     writing: Some(Writing {
@@ -43,8 +44,9 @@ fn parse(line: &[u8], metadata: &mut TraceMetadata) -> Parsed {
     Ok(Some(record))
 }
 
+/// The zero before the time tells it from the other formats of five numbers.
 fn write(record: &TraceRecord, out: &mut dyn Write) -> io::Result<()> {
     let (ms, ns) = (record.arrival.0 / 1_000_000, record.arrival.0 % 1_000_000);
     let (offset, size) = (record.lba.0 * 512, record.sectors.bytes());
-    writeln!(out, "{ms}.{ns:06} {} {offset} {size} {}", record.device, u8::from(record.op == Op::Read))
+    writeln!(out, "0{ms}.{ns:06} {} {offset} {size} {}", record.device, u8::from(record.op == Op::Read))
 }

@@ -1,0 +1,25 @@
+//! [`Summary`]: the lines that `blkparse(1)` prints behind the events.
+
+/// Marks that the summary has begun. It ends with the file, or with the next event.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::format) struct Summary;
+
+/// How the lines begin that stand on their own (`show_process_stats`, `show_device_and_cpu_stats`, `show_stats`).
+const BEGINNINGS: [&[u8]; 5] = [b"CPU", b"Total (", b"Throughput (", b"Events (", b"Skips: "];
+
+impl Summary {
+    /// Whether `line`, which is not blank, is one of a summary: in it, or the first.
+    pub(in crate::format) fn is_line(begun: Option<Self>, line: &[u8]) -> bool {
+        if line.first().is_some_and(u8::is_ascii_whitespace) {
+            return begun.is_some() && line.contains(&b':');
+        }
+        BEGINNINGS.iter().any(|b| line.starts_with(b)) || is_process(line)
+    }
+}
+
+/// Whether `line` is `NAME (PID)`, with which `blkparse -s` begins the counts of a process.
+fn is_process(line: &[u8]) -> bool {
+    let line = line.trim_ascii_end();
+    let Some(pid) = line.strip_suffix(b")").and_then(|l| l.rsplit(|&b| b == b'(').next()) else { return false };
+    !pid.is_empty() && pid.iter().all(u8::is_ascii_digit) && line.len() > pid.len() + 2
+}
