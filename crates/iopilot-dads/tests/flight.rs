@@ -12,12 +12,12 @@ use iopilot_workload::{Workload, WorkloadOptions};
 use std::io::Write;
 
 /// Two readers of 40 MB each in pieces of 64 KiB, then random reads: bfq without `low_latency` is best at first.
-const JOBS: &str = "[global]\ndirect=1\n\n[streams]\nioengine=sync\nrw=read\nbs=64k\nnumjobs=2\noffset_increment=20g\n\
+const JOBS: &str = "[global]\nfilename=/dev/sdX\ndirect=1\n\n[streams]\nioengine=sync\nrw=read\nbs=64k\nnumjobs=2\noffset_increment=20g\n\
                     size=10g\nio_size=40m\n\n[lookups]\nstonewall\nioengine=libaio\nrw=randread\nbs=4k\niodepth=16\n\
                     number_ios=600\n";
 
 /// Two readers of 8 MB each in pieces of 64 KiB.
-const STREAMS: &str = "[streams]\ndirect=1\nioengine=sync\nrw=read\nbs=64k\nnumjobs=2\noffset_increment=20g\nsize=10g\n\
+const STREAMS: &str = "[streams]\nfilename=/dev/sdX\ndirect=1\nioengine=sync\nrw=read\nbs=64k\nnumjobs=2\noffset_increment=20g\nsize=10g\n\
                        io_size=8m\n";
 
 fn workload(machine: &Machine, jobs: &str) -> Workload {
@@ -112,7 +112,7 @@ fn trials_that_last_see_what_a_scheduler_becomes() {
 }
 
 /// 32 readers of 6 MB each, and 32 more when they are done.
-const MANY_STREAMS: &str = "[global]\ndirect=1\nioengine=psync\nrw=read\nbs=64k\nnumjobs=32\noffset_increment=1g\nsize=6m\n\n\
+const MANY_STREAMS: &str = "[global]\nfilename=/dev/sdX\ndirect=1\nioengine=psync\nrw=read\nbs=64k\nnumjobs=32\noffset_increment=1g\nsize=6m\n\n\
                             [first]\n\n[second]\nstonewall\noffset=40m\n\n[third]\nstonewall\noffset=80m\n";
 
 #[test]

@@ -21,11 +21,11 @@ mod value;
 pub use source::FioSource;
 
 use super::WorkloadError;
+use crate::workload::read_text;
 use ini::{Environment, Section, Setting};
 use iopilot_block::{InputError, SECTOR_BYTES};
 use job::{Engine, Job, TRIM};
 use options::Fate;
-use std::fs;
 use std::path::Path;
 
 /// The jobs of a job file.
@@ -42,11 +42,7 @@ impl FioJobs {
     /// Where a file cannot be read, and as [`FioJobs::parse`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self, WorkloadError> {
         let path = path.as_ref();
-        let text = fs::read(path).map_err(|source| WorkloadError::Io { path: path.to_owned(), source })?;
-        let name = path.to_string_lossy();
-        let text = String::from_utf8(text)
-            .map_err(|_| InputError::new("job file", "bytes that are no text", "UTF-8 text").in_file(&name))?;
-        Self::parse(&text, &name)
+        Self::parse(&read_text(path)?, &path.to_string_lossy())
     }
 
     /// Reads the job file `text`, called `source_name` in messages; included files are looked for from the working

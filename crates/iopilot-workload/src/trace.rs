@@ -8,7 +8,9 @@ use super::AnySource;
 use super::replay::{Closed, Dependent, Open, ReplayMode, ReplayRecord};
 use crate::WorkloadError;
 use iopilot_block::{Criticality, InputError, Lba, Nanos, Sectors, suggest};
-use iopilot_trace::{Dependencies, Format, InferOptions, ReadOptions, Stall, TraceReader, TraceRecord, infer};
+use iopilot_trace::{
+    ColumnLayout, Dependencies, Format, InferOptions, ReadOptions, Stall, TraceReader, TraceRecord, infer,
+};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::str::FromStr;
@@ -48,6 +50,8 @@ pub struct TraceOptions {
     pub population: u32,
     /// Only this device of a trace of several.
     pub device: Option<u32>,
+    /// The columns of a text that is in no known format ([`ReadOptions::columns`]).
+    pub columns: Option<ColumnLayout>,
     /// How late a record may stand and still be put in its place ([`ReadOptions::reorder`]).
     pub reorder: Option<usize>,
     /// Only the first so many requests.
@@ -66,6 +70,7 @@ impl Default for TraceOptions {
             mode: None,
             population: 32,
             device: None,
+            columns: None,
             reorder: None,
             limit: None,
             fit: Fit::default(),
@@ -115,6 +120,7 @@ impl TraceWorkload {
         let read = ReadOptions {
             format,
             device: options.device,
+            columns: options.columns.clone(),
             capacity: capacity_if_strict,
             reorder: options.reorder,
             ..ReadOptions::default()
@@ -142,10 +148,7 @@ impl TraceWorkload {
             }
         }
         let mut notes = load.notes();
-        let late = reader.notes().reordered;
-        if late > 0 {
-            notes.push(format!("{late} records stood late in the trace and were put in order"));
-        }
+        notes.extend(reader.notes().lines());
         let mut dependencies = None;
         let mut recording = Recording { system: reader.recorded_system().cloned(), observed: None };
         if keep_full {

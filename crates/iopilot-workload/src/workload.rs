@@ -5,8 +5,9 @@ use crate::ganger::{GangerSource, GangerSpec};
 use crate::trace::{Recording, TraceOptions, TraceWorkload};
 use crate::{AnySource, WorkloadError};
 use iopilot_block::InputError;
-use iopilot_trace::Format;
+use iopilot_trace::{Format, STANDARD_INPUT};
 use serde::Serialize;
+use std::io::Read;
 use std::path::Path;
 
 /// How to read a workload.
@@ -71,7 +72,7 @@ const KINDS: &[(&str, Kind, &[&str])] = &[(FIO, Kind::Fio, &["fio", "job"]), (GA
 
 impl Workload {
     /// Reads the workload in `path` for a disk of `capacity` sectors: a fio job file (`*.fio`), a generator's description
-    /// (`*.toml`), or a trace.
+    /// (`*.toml`), or a trace. `-` is standard input: a trace, unless the options name another kind.
     ///
     /// # Errors
     /// Names the file, line and field that is wrong, or does not fit the disk.
@@ -84,8 +85,7 @@ impl Workload {
                 Ok(Self::Fio { name, jobs })
             }
             Kind::Ganger => {
-                let text = std::fs::read_to_string(path)
-                    .map_err(|source| WorkloadError::Io { path: path.to_owned(), source })?;
+                let text = read_text(path)?;
                 let spec = GangerSpec::from_toml(&text, &name)?;
                 GangerSource::new(&spec, capacity, 0)?;
                 Ok(Self::Ganger { name, spec })
@@ -150,6 +150,25 @@ impl Workload {
         };
         WorkloadSummary { name: name.to_owned(), kind, mode, seed, notes: self.notes().to_vec() }
     }
+}
+
+/// The text of the file `path`, or of standard input where that is `-`.
+///
+/// # Errors
+/// Where it cannot be read, or is no text.
+pub(crate) fn read_text(path: &Path) -> Result<String, WorkloadError> {
+    let io = |source| WorkloadError::Io { path: path.to_owned(), source };
+    let bytes = if path == Path::new(STANDARD_INPUT) {
+        let mut bytes = Vec::new();
+        std::io::stdin().read_to_end(&mut bytes).map_err(io)?;
+        bytes
+    } else {
+        std::fs::read(path).map_err(io)?
+    };
+    // Some editors put a mark of the byte order before a text.
+    let text = String::from_utf8(bytes);
+    let text = text.map(|text| text.strip_prefix('\u{feff}').map_or(text.clone(), str::to_owned));
+    Ok(text.map_err(|_| InputError::new("file", "bytes that are no text", "UTF-8 text").in_file(path.display()))?)
 }
 
 /// What the file `path` is: of the kind called `format`, or else what its ending says. Without either it is a trace.

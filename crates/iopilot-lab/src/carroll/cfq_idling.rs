@@ -66,7 +66,7 @@ impl Load {
                 format!("{}ioengine=libaio\niodepth=8\n", random_readers(processes, "16k", seconds))
             }
             Self::Streams => format!(
-                "[streams]\ndirect=1\nrw=read\nbs=16k\nnumjobs={processes}\noffset_increment=4g\nsize=4g\n\
+                "[streams]\nfilename=/dev/sdX\ndirect=1\nrw=read\nbs=16k\nnumjobs={processes}\noffset_increment=4g\nsize=4g\n\
                  runtime={}ms\ntime_based\n",
                 (seconds * 1e3).round()
             ),

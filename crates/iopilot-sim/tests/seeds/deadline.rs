@@ -8,7 +8,7 @@ fn read_over_written(scheduler: &str, chunk: &str, outstanding: u32, max_sectors
     let mut machine = machine(CARROLLS_DISK, 1);
     machine.block.max_sectors_kb = Some(max_sectors_kb);
     let load = fio(&format!(
-        "[global]\nioengine=libaio\ndirect=1\nbs={chunk}\niodepth={outstanding}\nsize=20g\nruntime=20\ntime_based\n\
+        "[global]\nfilename=/dev/sdX\nioengine=libaio\ndirect=1\nbs={chunk}\niodepth={outstanding}\nsize=20g\nruntime=20\ntime_based\n\
          [reader]\nrw=read\n[writer]\nrw=write\noffset=30g\n"
     ));
     let rates = rates(&serve(&machine, &load, scheduler));
@@ -78,6 +78,7 @@ fn in_2_6_23_reads_out_of_step_with_batches_fall_below_writes() {
 fn in_2_6_23_readers_of_low_sectors_are_served_most() {
     let load = fio("
         [global]
+        filename=/dev/sdX
         ioengine=sync
         direct=1
         bs=16k

@@ -33,7 +33,7 @@ fn anticipation_gains_while_the_sequential_reader_thinks_for_less_than_antic_exp
 
 /// MB/s of 16 readers, of places apart or anywhere.
 fn readers(scheduler: &str, rw: &str) -> f64 {
-    let place = if rw == "read" { "offset_increment=4g\nsize=4g" } else { "" };
+    let place = if rw == "read" { "filename=/dev/sdX\noffset_increment=4g\nsize=4g" } else { "" };
     let load = fio(&format!(
         "[readers]\nioengine=sync\ndirect=1\nbs=16k\nrw={rw}\nnumjobs=16\n{place}\nruntime=30\ntime_based\n"
     ));

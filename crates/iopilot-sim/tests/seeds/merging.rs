@@ -5,7 +5,7 @@ use iopilot_sim::RunReport;
 
 fn run(scheduler: &str, rw: &str, jobs: u32) -> RunReport {
     let load = fio(&format!(
-        "[readers]\nioengine=libaio\niodepth=16\ndirect=1\nbs=16k\nrw={rw}\nnumjobs={jobs}\nsize=2g\n\
+        "[readers]\nfilename=/dev/sdX\nioengine=libaio\niodepth=16\ndirect=1\nbs=16k\nrw={rw}\nnumjobs={jobs}\nsize=2g\n\
          offset_increment=7g\nruntime=20\ntime_based\n"
     ));
     let report = serve(&machine(CARROLLS_DISK, 1), &load, scheduler);

@@ -5,6 +5,7 @@ mod setting;
 
 use super::ini::Setting;
 use super::job::{Engine, ExitWhat, FileService, Job};
+use super::options;
 use super::value;
 use iopilot_block::{InputError, Nanos, PriorityClass};
 
@@ -55,7 +56,10 @@ fn run(job: &mut Job, key: &str, s: &Setting) -> Result<bool, InputError> {
         "new_group" => job.new_group = s.flag()?,
         "wait_for" => job.wait_for = Some(s.text("the name of a job above")?.to_owned()),
         "exitall" => job.exitall = s.flag()?,
-        "exit_what" => job.exit_what = s.choice(&[("group", ExitWhat::Group), ("all", ExitWhat::All)])?,
+        "exit_what" => {
+            let known = [("group", ExitWhat::Group), ("stonewall", ExitWhat::Stonewall), ("all", ExitWhat::All)];
+            job.exit_what = s.choice(&known)?;
+        }
         _ => return Ok(false),
     }
     Ok(true)
@@ -65,6 +69,7 @@ fn run(job: &mut Job, key: &str, s: &Setting) -> Result<bool, InputError> {
 fn files(job: &mut Job, key: &str, s: &Setting) -> Result<bool, InputError> {
     match key {
         "filename" => job.filename = Some(s.text("a file or device")?.to_owned()),
+        "filename_format" => job.filename_format = Some(s.text("a name such as $jobname.$jobnum.$filenum")?.to_owned()),
         "directory" => job.directory = Some(s.text("a folder")?.to_owned()),
         "filesize" => {
             let size = value::integer(s.text("a size")?, job.kb_base).filter(|&b| b > 0);
@@ -76,8 +81,8 @@ fn files(job: &mut Job, key: &str, s: &Setting) -> Result<bool, InputError> {
         "size" => job.size = Some(s.amount(job.kb_base)?),
         "io_size" => job.io_size = Some(s.amount(job.kb_base)?),
         "number_ios" => job.number_ios = Some(s.size(job.kb_base)?).filter(|&n| n > 0),
-        "offset" => job.offset = s.amount(job.kb_base)?,
-        "offset_increment" => job.offset_increment = s.amount(job.kb_base)?,
+        "offset" => job.offset = s.place(job.kb_base)?,
+        "offset_increment" => job.offset_increment = s.place(job.kb_base)?,
         "offset_align" => job.offset_align = s.size(job.kb_base)?,
         _ => return Ok(false),
     }
@@ -104,8 +109,14 @@ fn file_service(job: &mut Job, s: &Setting) -> Result<(), InputError> {
 fn engine(job: &mut Job, key: &str, s: &Setting) -> Result<bool, InputError> {
     match key {
         "ioengine" => {
+            let name = s.text("an engine")?;
+            // An external engine names its file behind a colon.
+            if let Some(why) = options::engine_refused(name.split_once(':').map_or(name, |(name, _)| name)) {
+                let known: Vec<&str> = ENGINES.iter().map(|(name, _)| *name).collect();
+                return Err(s.error(format!("one of {}: {why}", known.join(", "))));
+            }
             job.engine = s.choice(ENGINES)?;
-            s.text("an engine")?.clone_into(&mut job.engine_name);
+            name.clone_into(&mut job.engine_name);
         }
         "iodepth" => job.iodepth = s.number(1..=MAX_DEPTH)?,
         "iodepth_batch" => job.batch = s.number(0..=MAX_DEPTH)?,

@@ -102,6 +102,8 @@ pub(super) enum Engine {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum ExitWhat {
     Group,
+    /// Those that run; the next behind a stonewall goes on.
+    Stonewall,
     All,
 }
 
@@ -123,6 +125,8 @@ pub(super) struct Job {
     pub(super) align: [Option<u64>; 3],
     pub(super) read_percent: u64,
     pub(super) spread: Spread,
+    /// `random_distribution=` as it was written.
+    pub(super) spread_text: String,
     pub(super) random_map: bool,
     pub(super) lfsr: bool,
     pub(super) random_percent: [u64; 3],
@@ -130,6 +134,7 @@ pub(super) struct Job {
     pub(super) randseed: u64,
 
     pub(super) filename: Option<String>,
+    pub(super) filename_format: Option<String>,
     pub(super) directory: Option<String>,
     pub(super) filesize: Option<u64>,
     pub(super) nrfiles: u64,
@@ -203,12 +208,14 @@ impl Job {
             align: [None; 3],
             read_percent: 50,
             spread: Spread::Uniform,
+            spread_text: "random".to_owned(),
             random_map: true,
             lfsr: false,
             random_percent: [100; 3],
             randrepeat: true,
             randseed: 0,
             filename: None,
+            filename_format: None,
             directory: None,
             filesize: None,
             nrfiles: 1,

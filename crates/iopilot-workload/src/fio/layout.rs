@@ -1,7 +1,7 @@
 //! [`lay_out`]: which part of the device each process works on.
 //!
-//! A job without files has the whole device, and so has one that names a device. Other files are laid out one behind
-//! the other from the start of the device, in the order in which the jobs name them and aligned to 1 MiB, as a fresh
+//! A job that names a device has all of it, and so has one that names nothing and has no size. Other files are laid out one
+//! behind the other from the start of the device, in the order in which the jobs name them and aligned to 1 MiB, as a fresh
 //! file system would. Each is as long as the largest size that a job gives it.
 
 use super::ini::Origin;
@@ -56,33 +56,63 @@ pub(super) fn clones(jobs: &[Job]) -> impl Iterator<Item = (&Job, u64)> {
 }
 
 /// The files of each process; none for the device.
-fn names_of(jobs: &[Job]) -> Result<Vec<Vec<String>>, InputError> {
+pub(super) fn names_of(jobs: &[Job]) -> Result<Vec<Vec<String>>, InputError> {
     let mut device: Option<String> = None;
     let mut out = Vec::new();
     for (job, clone) in clones(jobs) {
-        let folder = job.directory.as_ref().map_or(String::new(), |d| format!("{}/", d.trim_end_matches('/')));
-        out.push(match &job.filename {
-            Some(text) => {
-                let names = split_names(text);
-                let devices = names.iter().filter(|n| n.starts_with("/dev/")).count();
-                if devices == 0 {
-                    names.into_iter().map(|name| format!("{folder}{name}")).collect()
-                } else {
-                    for name in names {
-                        let known = device.get_or_insert_with(|| name.clone());
-                        if *known != name || devices > 1 {
-                            let got = format!("{known} and {name} (job {})", job.name);
-                            return Err(job.origin.error("filename", got, "one device: the simulated machine has one"));
-                        }
-                    }
-                    Vec::new()
-                }
+        let Some(text) = &job.filename else {
+            out.push(if has_own_files(job) { own_files(job, clone) } else { Vec::new() });
+            continue;
+        };
+        let names = split_names(text);
+        if !names.iter().any(|n| n.starts_with("/dev/")) {
+            out.push(names.into_iter().map(|name| in_folder(job, 0, &name)).collect());
+            continue;
+        }
+        let known = device.get_or_insert_with(|| names[0].clone());
+        if names != [known.as_str()] {
+            let mut all = vec![known.clone()];
+            all.extend(names.into_iter().filter(|name| name != known));
+            if all.len() == 1 {
+                all.push(known.clone());
             }
-            None if job.directory.is_none() && job.nrfiles == 1 && job.filesize.is_none() => Vec::new(),
-            None => (0..job.nrfiles).map(|i| format!("{folder}{}.{clone}.{i}", job.name)).collect(),
-        });
+            let got = format!("{} (job {})", all.join(" and "), job.name);
+            return Err(job.origin.error("filename", got, "one device: the simulated machine has one"));
+        }
+        out.push(Vec::new());
     }
     Ok(out)
+}
+
+/// Whether a job without `filename=` has files of its own, as in fio. Without a size in bytes fio would not run it; here
+/// it has the whole device, which its percentages are of.
+fn has_own_files(job: &Job) -> bool {
+    job.directory.is_some()
+        || job.filename_format.is_some()
+        || job.nrfiles > 1
+        || job.filesize.is_some()
+        || matches!(job.size, Some(Amount::Bytes(_)))
+}
+
+/// The names that fio makes up.
+fn own_files(job: &Job, clone: u64) -> Vec<String> {
+    let format = job.filename_format.as_deref().unwrap_or("$jobname.$jobnum.$filenum");
+    let name = |file: u64| {
+        let name = format.replace("$jobname", &job.name).replace("$clientuid", "localhost");
+        name.replace("$jobnum", &clone.to_string()).replace("$filenum", &file.to_string())
+    };
+    let mut names: Vec<String> = (0..job.nrfiles).map(|file| in_folder(job, clone, &name(file))).collect();
+    names.dedup();
+    names
+}
+
+/// `name` in one of the job's folders: clones take turns, named files are in the first.
+fn in_folder(job: &Job, clone: u64, name: &str) -> String {
+    let folders = job.directory.as_deref().map_or(Vec::new(), split_names);
+    match folders.get((clone % folders.len().max(1) as u64) as usize) {
+        Some(folder) => format!("{}/{name}", folder.trim_end_matches('/')),
+        None => name.to_owned(),
+    }
 }
 
 /// Names are separated by colons, unless a backslash says otherwise.
@@ -173,8 +203,8 @@ fn region(job: &Job, clone: u64, files: u64, base: u64, real_size: u64, is_file:
     let offset = offset as u64;
     let rest = real_size - offset;
     let io_size = match job.size {
-        // fio lets `filesize` set the region, `size` only the amount.
-        _ if job.filesize.is_some() && is_file => rest,
+        // With `filesize`, fio takes a `size` in bytes for the amount alone, and a percentage for the region.
+        Some(Amount::Bytes(_)) if job.filesize.is_some() && is_file => rest,
         None => rest,
         Some(Amount::Percent(p)) => percent(p).min(rest) / unit * unit,
         Some(Amount::Bytes(size)) if size / files <= rest => size / files,

@@ -1,6 +1,9 @@
 //! Which options of fio there are, and what becomes of each: supported, ignored with a note, or refused.
 //!
-//! The list is that of fio 3.33 (`fio --cmdhelp=all`) with the options of the engines that are simulated.
+//! The list is that of fio 3.33 (`options.c`, `engines/*.c`), and what its later versions added. Options of engines that
+//! are not simulated are in [`engines`].
+
+mod engines;
 
 use iopilot_block::suggest;
 
@@ -28,6 +31,17 @@ const ALIASES: &[(&str, &str)] = &[
     ("wait_for_previous", "stonewall"),
     ("fill_fs", "fill_device"),
     ("iomem", "mem"),
+    ("mem_align", "iomem_align"),
+    ("timeout", "runtime"),
+    ("fileoffset", "offset"),
+    ("nr_files", "nrfiles"),
+    ("ratemin", "rate_min"),
+    ("ratecycle", "rate_cycle"),
+    ("disable_bw", "disable_bw_measurement"),
+    ("ss", "steadystate"),
+    ("ss_dur", "steadystate_duration"),
+    ("ss_ramp", "steadystate_ramp_time"),
+    ("ss_interval", "steadystate_check_interval"),
 ];
 
 pub(super) const SUPPORTED: &[&str] = &[
@@ -52,6 +66,7 @@ pub(super) const SUPPORTED: &[&str] = &[
     "fdatasync",
     "file_service_type",
     "filename",
+    "filename_format",
     "filesize",
     "fsync",
     "fsync_on_close",
@@ -135,6 +150,7 @@ const HARMLESS: &[&str] = &[
     "fadvise_hint",
     "fallocate",
     "fixedbufs",
+    "flow_watermark",
     "force_async",
     "gid",
     "group_reporting",
@@ -159,13 +175,14 @@ const HARMLESS: &[&str] = &[
     "log_entries",
     "log_hist_coarseness",
     "log_hist_msec",
+    "log_issue_time",
     "log_max_value",
     "log_offset",
     "log_prio",
     "log_store_compressed",
     "log_unix_epoch",
+    "log_window_value",
     "mem",
-    "mem_align",
     "nonvectored",
     "numa_cpu_nodes",
     "numa_mem_policy",
@@ -210,15 +227,23 @@ const REFUSED: &[(&str, &[&str], &str)] = &[
     ("cgroup_nodelete", OFF, "control groups are not simulated"),
     ("cgroup_weight", &[], "control groups are not simulated"),
     ("cmdprio_bssplit", &[], "use cmdprio_percentage"),
+    ("cmdprio_hint", OFF, "limits of a command's duration are not simulated"),
     ("create_only", OFF, "files are not created"),
+    ("dataplacement", OFF, "placement by the host is not simulated"),
     ("do_verify", &["0", "1"], "verification is not simulated"),
+    ("dp_scheme", &[], "placement by the host is not simulated"),
+    ("dp_type", &["none"], "placement by the host is not simulated"),
     ("experimental_verify", OFF, "verification is not simulated"),
+    ("fdp", OFF, "placement by the host is not simulated"),
+    ("fdp_pli", &[], "placement by the host is not simulated"),
+    ("fdp_pli_select", &[], "placement by the host is not simulated"),
+    ("fdp_scheme", &[], "placement by the host is not simulated"),
     ("file_append", OFF, "files do not grow"),
-    ("filename_format", &[], "name the files with filename="),
     ("fill_device", OFF, "give a size"),
     ("flow", OFF, "flow control between jobs is not simulated; use rate_iops"),
     ("flow_id", &[], "flow control between jobs is not simulated; use rate_iops"),
     ("flow_sleep", OFF, "flow control between jobs is not simulated; use rate_iops"),
+    ("initial_zone_reset", OFF, "zoned devices are not simulated"),
     ("io_submit_mode", &["inline"], "offloaded submission is not simulated"),
     ("job_max_open_zones", OFF, "zoned devices are not simulated"),
     ("latency_percentile", &["100", "100.0"], "iodepth is not searched for; give it"),
@@ -232,25 +257,39 @@ const REFUSED: &[(&str, &[&str], &str)] = &[
     ("merge_blktrace_iters", &[], "replay the trace itself"),
     ("merge_blktrace_scalars", &[], "replay the trace itself"),
     ("nowait", OFF, "requests that would sleep are not turned away"),
+    ("num_range", &["1"], "a trim of several ranges is not simulated"),
     ("opendir", &[], "name the files with filename="),
+    ("percentage_sequential", &[], "fio itself no longer takes it; use percentage_random"),
+    ("plid_select", &[], "placement by the host is not simulated"),
+    ("plids", &[], "placement by the host is not simulated"),
     ("pre_read", OFF, "there is no page cache to read into"),
+    ("priohint", OFF, "limits of a command's duration are not simulated"),
     ("profile", &[], "write the jobs out"),
+    ("ramp_size", OFF, "use ramp_time"),
     ("rate_iops_min", OFF, "jobs do not give up when they are slow"),
     ("rate_min", OFF, "jobs do not give up when they are slow"),
     ("read_beyond_wp", OFF, "zoned devices are not simulated"),
     ("read_iolog", &[], "give the log itself as the workload: it is a trace format"),
     ("read_iolog_chunked", OFF, "give the log itself as the workload: it is a trace format"),
+    ("recover_zbd_write_error", OFF, "zoned devices are not simulated"),
     ("replay_align", OFF, "give the log itself as the workload: it is a trace format"),
     ("replay_no_stall", OFF, "give the log itself as the workload: it is a trace format"),
     ("replay_redirect", &[], "give the log itself as the workload: it is a trace format"),
     ("replay_scale", OFF, "give the log itself as the workload: it is a trace format"),
     ("replay_skip", &[], "give the log itself as the workload: it is a trace format"),
     ("replay_time_scale", &["100"], "give the log itself as the workload: it is a trace format"),
+    ("rwmixcycle", &[], "fio itself no longer takes it"),
     ("serialize_overlap", OFF, "overlapping requests are not held back"),
+    ("spr_cs", &[], "preconditioning is not simulated"),
+    ("spr_num_regions", &[], "preconditioning is not simulated"),
+    ("spr_op", &[], "preconditioning is not simulated"),
+    ("sprandom", OFF, "preconditioning is not simulated"),
     ("steadystate", &[], "give a runtime"),
+    ("steadystate_check_interval", &[], "give a runtime"),
     ("steadystate_duration", &[], "give a runtime"),
     ("steadystate_ramp_time", &[], "give a runtime"),
     ("sync_file_range", &[], "there is no page cache to write back"),
+    ("thinkcycles", OFF, "use thinktime_spin"),
     ("trim_backlog", OFF, "verification is not simulated"),
     ("trim_backlog_batch", OFF, "verification is not simulated"),
     ("trim_percentage", OFF, "verification is not simulated"),
@@ -258,16 +297,22 @@ const REFUSED: &[(&str, &[&str], &str)] = &[
     ("uncached", OFF, "there is no page cache"),
     ("verify", &["0", "none", "null"], "verification would read back what was written, which is not simulated"),
     ("verify_async", OFF, "verification is not simulated"),
+    ("verify_async_cpus", &[], "verification is not simulated"),
     ("verify_backlog", OFF, "verification is not simulated"),
     ("verify_backlog_batch", OFF, "verification is not simulated"),
     ("verify_dump", &["0", "1"], "verification is not simulated"),
     ("verify_fatal", &["0", "1"], "verification is not simulated"),
+    ("verify_header_seed", &["0", "1"], "verification is not simulated"),
     ("verify_interval", &[], "verification is not simulated"),
     ("verify_offset", &[], "verification is not simulated"),
     ("verify_only", OFF, "verification is not simulated"),
     ("verify_pattern", &[], "verification is not simulated"),
+    ("verify_pattern_interval", OFF, "verification is not simulated"),
     ("verify_state_load", OFF, "verification is not simulated"),
     ("verify_state_save", &["0", "1"], "verification is not simulated"),
+    ("verify_write_sequence", &["0", "1"], "verification is not simulated"),
+    ("verifysort", &["0", "1"], "verification is not simulated"),
+    ("verifysort_nr", &[], "verification is not simulated"),
     ("write_barrier", OFF, "barriers are not simulated; use fsync"),
     ("zone_reset_frequency", &[], "zoned devices are not simulated"),
     ("zone_reset_threshold", &[], "zoned devices are not simulated"),
@@ -291,7 +336,15 @@ pub(super) fn fate(key: &str) -> Option<Fate> {
     if HARMLESS.contains(&key) {
         return Some(Fate::Harmless);
     }
-    REFUSED.iter().find(|(name, ..)| *name == key).map(|&(_, unless, why)| Fate::Refused { unless, why })
+    if let Some(&(_, unless, why)) = REFUSED.iter().find(|(name, ..)| *name == key) {
+        return Some(Fate::Refused { unless, why });
+    }
+    engines::OPTIONS.contains(&key).then_some(Fate::Refused { unless: &[], why: "its engine is not simulated" })
+}
+
+/// Why the engine called `name` is not simulated; `None` for what is no engine of fio.
+pub(super) fn engine_refused(name: &str) -> Option<&'static str> {
+    engines::REFUSED.iter().find(|(names, _)| names.contains(&name)).map(|(_, why)| *why)
 }
 
 /// What was probably meant by `key`.
@@ -315,6 +368,8 @@ mod tests {
         for (alias, name) in ALIASES {
             assert!(fate(name).is_some() && fate(alias).is_none(), "{alias}");
         }
+        assert!(engines::OPTIONS.iter().all(|o| !SUPPORTED.contains(o) && !HARMLESS.contains(o)));
+        assert!(engines::OPTIONS.iter().all(|o| REFUSED.iter().all(|r| r.0 != *o)));
         assert_eq!(nearest("block_size"), Some("blocksize"));
         assert_eq!(nearest("quux_frobnicate"), None);
     }

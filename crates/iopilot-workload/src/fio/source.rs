@@ -1,8 +1,8 @@
 //! [`FioSource`]: the jobs of a job file, running.
 
 use super::FioJobs;
-use super::job::{ExitWhat, Job};
-use super::layout::{clones, lay_out};
+use super::job::{ExitWhat, Job, Spread};
+use super::layout::{Place, clones, lay_out};
 use super::task::{Task, Wait};
 use crate::WorkloadError;
 use crate::agenda::Agenda;
@@ -76,8 +76,8 @@ impl FioSource {
         for (index, (job, clone)) in numbers.enumerate() {
             group += u32::from(clone == 0 && index > 0 && (job.stonewall || job.new_group));
             let mut task = Task::new(job, index, clone, &places[index], seed).ok_or_else(|| {
-                let got = format!("{:?} (job {})", job.spread, job.name);
-                job.origin.error("random_distribution", got, "zones that lie within the region of the job")
+                let got = format!("{} (job {})", job.spread_text, job.name);
+                job.origin.error("random_distribution", got, impossible(job, &places[index]))
             })?;
             slots.push(Slot {
                 delay: task.start_delay(),
@@ -132,6 +132,9 @@ impl FioSource {
                 if what == ExitWhat::Group && slot.group != group {
                     continue;
                 }
+                if what == ExitWhat::Stonewall && slot.state == State::Waiting {
+                    continue;
+                }
                 match slot.state {
                     State::Waiting => slot.state = State::Exited,
                     State::Running => {
@@ -160,6 +163,15 @@ impl FioSource {
     fn index(&self, process: ProcessId) -> Option<usize> {
         let index = process.0.checked_sub(FIRST_PROCESS)? as usize;
         (index < self.slots.len()).then_some(index)
+    }
+}
+
+/// What a job needs that has no block to work on in one of its `places`.
+fn impossible(job: &Job, places: &[Place]) -> String {
+    let least = places.iter().map(|place| place.io_size).min().unwrap_or(0);
+    match &job.spread {
+        Spread::Zoned(_) => format!("zones that lie within the {least} bytes that the job works on"),
+        _ => format!("at least one block in the {least} bytes that the job works on"),
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::Sandbox;
 use serde_json::Value;
 
-const JOBS: &str = "[global]\ndirect=1\n\n[streams]\nioengine=sync\nrw=read\nbs=64k\nnumjobs=2\noffset_increment=20g\n\
+const JOBS: &str = "[global]\nfilename=/dev/sdX\ndirect=1\n\n[streams]\nioengine=sync\nrw=read\nbs=64k\nnumjobs=2\noffset_increment=20g\n\
                     size=10g\nio_size=30m\n\n[lookups]\nstonewall\nioengine=libaio\nrw=randread\nbs=4k\niodepth=16\n\
                     number_ios=300\n";
 const REPLAY: &str =

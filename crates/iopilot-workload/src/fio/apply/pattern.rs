@@ -37,7 +37,10 @@ pub(super) fn pattern(job: &mut Job, key: &str, s: &Setting) -> Result<bool, Inp
         "ba" => s.directions(&mut job.align, |t| value::integer(t, job.kb_base).filter(|&a| a > 0).map(Some))?,
         "rwmixread" => job.read_percent = s.number(0..=100)?,
         "rwmixwrite" => job.read_percent = 100 - s.number(0..=100)?,
-        "random_distribution" => job.spread = spread(job, s)?,
+        "random_distribution" => {
+            job.spread = spread(job, s)?;
+            s.text("a distribution")?.clone_into(&mut job.spread_text);
+        }
         "norandommap" => job.random_map = !s.flag()?,
         "random_generator" => {
             job.lfsr = s.choice(&[("tausworthe", false), ("tausworthe64", false), ("lfsr", true)])?;
@@ -94,17 +97,15 @@ fn block_range(job: &mut Job, s: &Setting) -> Result<(), InputError> {
 /// `bssplit=4k/10:64k/50:32k/40[,WRITES]`; blank percentages share what is left.
 fn block_split(job: &mut Job, s: &Setting) -> Result<(), InputError> {
     let kb_base = job.kb_base;
-    s.directions(&mut job.blocks, |t| shares(t, |size| value::integer(size, kb_base), false).map(BlockSizes::Split))
+    s.directions(&mut job.blocks, |t| shares(t, |size| value::integer(size, kb_base)).map(BlockSizes::Split))
         .map_err(|_| s.error("SIZE/PERCENT:SIZE/PERCENT..., adding up to 100, such as 4k/60:64k/40"))
 }
 
-/// A list of `LEFT/RIGHT` pairs as (left, percent), percents adding up to 100 and blank ones sharing what is left. In
-/// block splits the percent is on the right, in zones (`percent_first`) on the left.
-fn shares<T>(text: &str, parse: impl Fn(&str) -> Option<T>, percent_first: bool) -> Option<Vec<(T, f64)>> {
+/// A list of `SIZE/PERCENT` pairs as (size, percent), percents adding up to 100 and blank ones sharing what is left.
+fn shares<T>(text: &str, parse: impl Fn(&str) -> Option<T>) -> Option<Vec<(T, f64)>> {
     let mut parts = Vec::new();
     for pair in text.split(':') {
-        let (a, b) = pair.split_once('/').unwrap_or((pair, ""));
-        let (thing, percent) = if percent_first { (b, a) } else { (a, b) };
+        let (thing, percent) = pair.split_once('/').unwrap_or((pair, ""));
         let percent = match percent.trim() {
             "" => None,
             p => Some(p.parse::<f64>().ok().filter(|p| (0.0..=100.0).contains(p))?),
@@ -153,20 +154,35 @@ fn spread(job: &Job, s: &Setting) -> Result<Spread, InputError> {
     }
 }
 
-/// `zoned:60/10:30/20:10/70`: percent of accesses / percent of the range, or with `zoned_abs` its size.
+/// `zoned:60/10:30/20:10/70`: percent of accesses / percent of the range, or with `zoned_abs` its size. Zones of blank
+/// percentages share what the others leave of the range, in whole percents as in fio.
 fn zones(job: &Job, s: &Setting, kind: &str, rest: &str) -> Result<Spread, InputError> {
-    let parse = |t: &str| match kind {
-        "zoned" => t.trim().parse().ok().filter(|p| (1..=100).contains(p)).map(Amount::Percent),
-        _ => value::integer(t, job.kb_base).filter(|&b| b > 0).map(Amount::Bytes),
+    let percents = kind == "zoned";
+    let size = |t: &str| match (percents, t.trim()) {
+        (true, "") => Some(None),
+        (true, t) => t.parse().ok().filter(|p| (1..=100).contains(p)).map(|p| Some(Amount::Percent(p))),
+        (false, t) => value::integer(t, job.kb_base).filter(|&b| b > 0).map(|bytes| Some(Amount::Bytes(bytes))),
+    };
+    let split = |t: &str| -> Option<Vec<(f64, Amount)>> {
+        let mut parts = Vec::new();
+        for pair in t.split(':') {
+            let (share, of) = pair.split_once('/')?;
+            parts.push((share.trim().parse::<f64>().ok().filter(|p| (0.0..=100.0).contains(p))?, size(of)?));
+        }
+        let accesses: f64 = parts.iter().map(|(share, _)| share).sum();
+        let given: u64 = parts.iter().map(|(_, size)| if let Some(Amount::Percent(p)) = size { *p } else { 0 }).sum();
+        let blanks = parts.iter().filter(|(_, size)| size.is_none()).count() as u64;
+        let left = 100u64.checked_sub(given)?;
+        if (accesses - 100.0).abs() > 1e-9 || (blanks > 0 && left < blanks) {
+            return None;
+        }
+        let blank = Amount::Percent(left / blanks.max(1));
+        Some(parts.into_iter().map(|(share, size)| (share, size.unwrap_or(blank))).collect())
     };
     let mut zones = [Vec::new(), Vec::new(), Vec::new()];
-    let split = |t: &str| -> Option<Vec<(f64, Amount)>> {
-        let parts = shares(t, parse, true)?;
-        let sizes: u64 = parts.iter().map(|(size, _)| if let Amount::Percent(p) = size { *p } else { 0 }).sum();
-        (kind != "zoned" || sizes <= 100).then(|| parts.into_iter().map(|(size, p)| (p, size)).collect())
-    };
+    let expected = if percents { "zoned:60/10:40/90 or zoned:60/10:40/" } else { "zoned_abs:60/1g:40/8g" };
     value::directions(rest, &mut zones, split)
         .filter(|()| zones.iter().all(|z| !z.is_empty()))
-        .ok_or_else(|| s.error(format!("{kind}:PERCENT/SIZE:PERCENT/SIZE..., such as zoned:60/10:40/90")))?;
+        .ok_or_else(|| s.error(format!("{kind}:PERCENT/SIZE:PERCENT/SIZE..., such as {expected}")))?;
     Ok(Spread::Zoned(zones))
 }

@@ -35,6 +35,14 @@ impl Setting {
         value::amount(self.text("a size")?, kb_base).ok_or_else(|| self.error("a size such as 64m, or 1% to 100%"))
     }
 
+    /// A size from 0, or a percentage from 0.
+    pub(super) fn place(&self, kb_base: u64) -> Result<Amount, InputError> {
+        if self.value.as_deref().is_some_and(|v| v.trim() == "0%") {
+            return Ok(Amount::Bytes(0));
+        }
+        self.amount(kb_base).map_err(|_| self.error("a size such as 64m, or 0% to 100%"))
+    }
+
     pub(super) fn number(&self, range: std::ops::RangeInclusive<u64>) -> Result<u64, InputError> {
         let n = value::integer(self.text("a number")?, 1024).filter(|n| range.contains(n));
         n.ok_or_else(|| self.error(format!("a whole number from {} to {}", range.start(), range.end())))

@@ -63,6 +63,50 @@ fn files_need_a_size_unless_one_is_all_there_is() {
 
 #[test]
 fn offset_increment_spreads_the_clones() {
-    let log = run("[a]\nnumjobs=4\noffset_increment=25%\nsize=4k\n");
+    let log = run("[a]\nfilename=/dev/sdb\nnumjobs=4\noffset_increment=25%\nsize=4k\n");
     assert_eq!(offsets(&log), [0, 256 << 20, 512 << 20, 768 << 20]);
+}
+
+/// What fio 3.33 does: each clone of a job without `filename=` has a file of its own.
+#[test]
+fn a_job_without_a_file_has_one_for_each_clone() {
+    let log = run("[readers]\nrw=read\nbs=64k\nsize=4m\nnumjobs=4\n");
+    let mut all = offsets(&log);
+    assert_eq!(all.len(), 256);
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!((all.len(), all[255]), (256, (16 << 20) - 65536));
+    let same = run("[readers]\nrw=read\nbs=64k\nsize=4m\nnumjobs=4\ndirectory=/mnt/d\n");
+    assert_eq!(log.requests, same.requests);
+}
+
+#[test]
+fn filename_format_names_the_files_and_so_says_which_are_shared() {
+    let regions = |format: &str| {
+        let log = run(&format!("[a]\nfilename_format={format}\nsize=1m\nbs=1m\nnumjobs=2\n"));
+        let mut all = offsets(&log);
+        all.sort_unstable();
+        all
+    };
+    assert_eq!(regions("$jobname.$filenum"), [0, 0]);
+    assert_eq!(regions("$jobname.$jobnum"), [0, 1 << 20]);
+    let shared = run("[global]\nfilename_format=x.$jobnum\nsize=1m\nbs=1m\n[a]\n[b]\n");
+    assert_eq!(offsets(&shared), [0, 0]);
+}
+
+/// What fio 3.33 does.
+#[test]
+fn a_share_of_a_file_is_a_region_and_bytes_an_amount() {
+    let region = |options: &str| {
+        let log = run(&format!("[a]\nfilename=data\nfilesize=16m\nbs=64k\n{options}\n"));
+        let all = offsets(&log);
+        (all.len(), all.iter().min().copied().unwrap(), all.iter().max().copied().unwrap() + 65536)
+    };
+    let mb = 1 << 20;
+    assert_eq!(region("rw=read\nsize=50%"), (128, 0, 8 * mb));
+    assert_eq!(region("rw=randread\nsize=50%"), (128, 0, 8 * mb));
+    assert_eq!(region("rw=read\nsize=50%\noffset=4m"), (128, 4 * mb, 12 * mb));
+    assert_eq!(region("rw=read\nsize=50%\noffset=12m"), (64, 12 * mb, 16 * mb));
+    assert_eq!(region("rw=read\nsize=8m"), (128, 0, 8 * mb));
+    assert!(region("rw=randread\nsize=8m").2 > 8 * mb);
 }

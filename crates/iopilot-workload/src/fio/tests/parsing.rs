@@ -1,8 +1,10 @@
 use super::super::ini::{Origin, Setting};
-use super::super::job::Job;
+use super::super::job::{Job, Spread};
+use super::super::value::Amount;
 use super::super::{FioJobs, FioSource, apply, options};
 use super::{complaint, parse, run};
 use crate::testing::TestDevice;
+use iopilot_block::Nanos;
 use proptest::prelude::*;
 
 #[test]
@@ -46,6 +48,24 @@ fn a_harmless_option_is_ignored_with_a_note() {
     );
 }
 
+/// What fio 3.33 takes: other names of options, and shares that are left out.
+#[test]
+fn options_go_by_all_their_names() {
+    let jobs = parse("[a]\ntimeout=2\nfileoffset=1m\nnr_files=4\nsize=8m\n");
+    let job = &jobs.jobs[0];
+    assert_eq!((job.runtime, job.nrfiles), (Some(Nanos::from_secs(2)), 4));
+    assert_eq!((job.offset, parse("[a]\noffset=0%\n").jobs[0].offset), (Amount::Bytes(1 << 20), Amount::Bytes(0)));
+    let zones = |text: &str| match &parse(&format!("[a]\nrandom_distribution={text}\n")).jobs[0].spread {
+        Spread::Zoned(zones) => zones[0].clone(),
+        other => panic!("{other:?}"),
+    };
+    let percent = Amount::Percent;
+    assert_eq!(zones("zoned:50/5:30/15:20/"), [(50.0, percent(5)), (30.0, percent(15)), (20.0, percent(80))]);
+    assert_eq!(zones("zoned:50/5:30/:20/"), [(50.0, percent(5)), (30.0, percent(47)), (20.0, percent(47))]);
+    let notes = parse("[a]\nlog_window_value=both\nlog_issue_time=1\ndisable_bw=1\nratecycle=5\nsize=1m\n").notes;
+    assert!(notes.iter().any(|n| n.ends_with("log_window_value, log_issue_time, disable_bw, ratecycle")), "{notes:?}");
+}
+
 #[test]
 fn bad_values_name_file_line_option_and_what_was_expected() {
     for (line, expected) in [
@@ -59,13 +79,26 @@ fn bad_values_name_file_line_option_and_what_was_expected() {
         ("iodepth=0", "iodepth: got 0, expected a whole number from 1 to 65536"),
         ("numjobs=-1", "numjobs: got -1, expected"),
         ("size=200%", "size: got 200%, expected a size such as 64m, or 1% to 100%"),
-        ("size=2g", "size: got 2147483648 from offset 0 (job a), expected at most the 1073741824 bytes"),
+        (
+            "filename=/dev/sdb\nsize=2g",
+            "size: got 2147483648 from offset 0 (job a), expected at most the 1073741824 bytes",
+        ),
         ("offset=2g", "offset: got 2147483648 (job a), expected less than the disk's 1073741824 bytes"),
         ("size=1k", "size: got 1024 (job a), expected at least one block of 4096 bytes"),
         ("rwmixread=101", "rwmixread: got 101, expected a whole number from 0 to 100"),
         ("bssplit=4k/50:8k/60", "bssplit: got 4k/50:8k/60, expected SIZE/PERCENT"),
         ("random_distribution=zipf:1", "zipf:THETA"),
         ("random_distribution=zoned:50/50:50/60", "zoned:PERCENT/SIZE"),
+        ("random_distribution=zoned:50/10:/40", "zoned:PERCENT/SIZE"),
+        ("random_distribution=zoned:50/10:20/40", "zoned:PERCENT/SIZE"),
+        (
+            "rw=randread\nrandom_distribution=zoned_abs:60/1g:40/8g",
+            "random_distribution: got zoned_abs:60/1g:40/8g (job a), expected zones that lie within the 1073741824 bytes",
+        ),
+        ("filename=/dev/sda:/dev/sdb", "filename: got /dev/sda and /dev/sdb (job a), expected one device"),
+        ("ioengine=null", "ioengine: got null, expected one of sync, psync"),
+        ("hostname=x", "hostname: got x, expected nothing: its engine is not simulated"),
+        ("ratemin=1m", "ratemin: got 1m, expected nothing or 0: jobs do not give up when they are slow"),
         ("runtime=soon", "runtime: got soon, expected a time"),
         ("prio=9", "prio: got 9, expected a whole number from 0 to 7"),
         ("wait_for=b", "wait_for: got b (job a), expected the name of exactly one job above"),

@@ -22,7 +22,7 @@ fn a_negative_skip_reads_backward_from_the_end() {
 
 #[test]
 fn a_skip_makes_strides() {
-    let log = run("[a]\nrw=read:8k\nbs=4k\nsize=48k\n");
+    let log = run("[a]\nfilename=/dev/sdb\nrw=read:8k\nbs=4k\nsize=48k\n");
     assert_eq!(offsets(&log), [0, 12288, 24576, 36864]);
     // A file that ends wraps around, as long as `size` is not reached: fio reads the first blocks again.
     let log = run("[a]\nfilename=x\nrw=read:4k\nbs=4k\nsize=32k\n");
@@ -203,7 +203,7 @@ proptest! {
     ) {
         let (size, step) = (blocks * 4096, (step * 4) << 20);
         let text = format!(
-            "[a]\nrw={pattern}\nbs=4k\nsize={size}\noffset=1m\noffset_increment={step}\nioengine={engine}\niodepth={depth}\n\
+            "[a]\nfilename=/dev/sdb\nrw={pattern}\nbs=4k\nsize={size}\noffset=1m\noffset_increment={step}\nioengine={engine}\niodepth={depth}\n\
              iodepth_batch={batch}\niodepth_batch_complete={complete}\niodepth_low={low}\nnumjobs={jobs}\n{think}\n"
         );
         let device = TestDevice { seed, blocking, ..TestDevice::default() };

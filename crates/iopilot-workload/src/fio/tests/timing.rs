@@ -155,11 +155,22 @@ fn stonewall_and_wait_for_keep_the_order() {
 
 #[test]
 fn exitall_ends_the_group() {
-    let text = "[long]\nsize=1g\n[short]\nsize=64k\nexitall\n[after]\nsize=64k\nstonewall\n";
+    let text =
+        "[global]\nfilename=/dev/sdb\n[long]\nsize=1g\n[short]\nsize=64k\nexitall\n[after]\nsize=64k\nstonewall\n";
     let log = TestDevice::fixed(1).run(&mut source(text));
     let count = |process| log.requests.iter().filter(|s| s.arrival.process.0 == process).count();
     assert_eq!((count(1001), count(1002)), (16, 16));
     assert!((16..=17).contains(&count(1000)), "{}", count(1000));
+}
+
+#[test]
+fn exit_what_stonewall_ends_what_runs_and_goes_on_behind_the_stonewall() {
+    let text = "[global]\nfilename=/dev/sdb\nexitall\n[slow]\nrw=randread\nnumber_ios=5\nexit_what=stonewall\n\
+                [fast]\nrw=randread\nsize=64m\n[after]\nstonewall\nrw=read\nsize=1m\n";
+    let log = TestDevice::fixed(1).run(&mut source(text));
+    let count = |process| log.requests.iter().filter(|s| s.arrival.process.0 == process).count();
+    assert_eq!((count(1000), count(1002)), (5, 256));
+    assert!((5..=6).contains(&count(1001)), "{}", count(1001));
 }
 
 #[test]
