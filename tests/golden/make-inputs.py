@@ -129,7 +129,7 @@ def main():
     text("load.spc", (f"0,{r.lba},{r.sectors * 512},{direction(r, 'R', 'W')},{r.at / 1e9:.6f}" for r in whole))
     (OUT / "load.vscsi").write_bytes(vscsi(whole))
     text("load.cloudphysics.xz", ["version,time,op,size,lbn"] + [
-        f"1,{r.at // 1000},{direction(r, '28', '2a')},{r.sectors * 512},{r.lba}" for r in whole])
+        f"1,{r.at // 10**9}.{r.at // 1000 % 10**6:06},{direction(r, '28', '2a')},{r.sectors * 512},{r.lba}" for r in whole])
     text("load.mqsim", (f"{r.at} 0 {r.lba} {r.sectors} {direction(r, 1, 0)}" for r in whole))
     text("load.alibaba", (f"0,{direction(r, 'R', 'W')},{r.lba * 512},{r.sectors * 512},{r.at // 1000}" for r in whole))
     text("load.iolog-3", ["fio version 3 iolog", "0 disk add"] + [

@@ -36,7 +36,11 @@ impl ReadNotes {
             (self.other_commands, "of a command that is no block I/O", "left out"),
             (self.unmatched_completions, "of a completion whose request began before the trace", "left out"),
             (self.other_events, "of an event that is no block I/O", "left out"),
-            (self.unknown_arrivals, "of a completion alone", "it arrives when it completes, as its arrival is unknown"),
+            (
+                self.unknown_arrivals,
+                "of a completion alone",
+                "each arrives when it completes, as its arrival is unknown",
+            ),
         ];
         let counted = counts.into_iter().filter(|(count, ..)| *count > 0).map(|(count, which, done)| {
             let records = if count == 1 { "record" } else { "records" };

@@ -32,6 +32,8 @@ const ALIASES: &[(&str, &str)] = &[
     ("fill_fs", "fill_device"),
     ("iomem", "mem"),
     ("mem_align", "iomem_align"),
+    // In no manual, but fio takes it.
+    ("threads", "thread"),
     ("timeout", "runtime"),
     ("fileoffset", "offset"),
     ("nr_files", "nrfiles"),

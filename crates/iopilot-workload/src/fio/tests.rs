@@ -3,6 +3,7 @@
 mod files;
 mod parsing;
 mod patterns;
+mod real_fio;
 mod shipped;
 mod timing;
 
