@@ -5,6 +5,7 @@ mod disk;
 mod disksim;
 mod experiment;
 mod machine;
+mod quantity;
 mod trace;
 mod vdisk;
 
@@ -17,7 +18,9 @@ pub(crate) use trace::{Convert, Record, Stat, Trace};
 pub(crate) use vdisk::{Vdisk, VdiskAttach};
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
+use iopilot_block::InputError;
 use iopilot_sched::KERNEL_DEFAULT;
+use iopilot_trace::ColumnLayout;
 use serde::Deserialize;
 use std::path::PathBuf;
 
@@ -124,7 +127,8 @@ pub(crate) struct Demo {
 /// `iopilot compare`
 #[derive(Debug, Args)]
 pub(crate) struct Compare {
-    /// A trace in any known format, a fio job file (.fio) or a description of synthetic load (.toml). Several recordings of
+    /// A trace in any known format, a fio job file (.fio) or a description of synthetic load (.toml); `-` is standard
+    /// input. Several recordings of
     /// one load are one comparison: their results are put together, and their differences are part of the spread.
     #[arg(required = true, value_hint = ValueHint::FilePath)]
     pub(crate) workload: Vec<PathBuf>,
@@ -150,7 +154,8 @@ pub(crate) struct Compare {
 /// `iopilot simulate`
 #[derive(Debug, Args)]
 pub(crate) struct Simulate {
-    /// A trace in any known format, a fio job file (.fio) or a description of synthetic load (.toml).
+    /// A trace in any known format, a fio job file (.fio) or a description of synthetic load (.toml); `-` is standard
+    /// input.
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) workload: PathBuf,
     #[command(flatten)]
@@ -191,6 +196,8 @@ pub(crate) struct Replay {
     /// What the file is, where name and content do not show it: fio, ganger, or one of `iopilot trace formats`.
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<String>,
+    #[command(flatten)]
+    pub(crate) columns: Columns,
     /// The device to take from a trace of several.
     #[arg(long, value_name = "N")]
     pub(crate) device: Option<u32>,
@@ -215,6 +222,22 @@ pub(crate) struct Replay {
     /// The random seed of synthetic workloads and of the host.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
+}
+
+/// The columns of a trace in no known format.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Columns {
+    /// The columns of a text that is in no known format: names between commas or blanks, as in the text
+    /// (`time_us,op,lba,sectors`), or a format of `blkparse -f`. docs/reference/trace-formats.md has the names.
+    #[arg(long, value_name = "LAYOUT")]
+    pub(crate) columns: Option<String>,
+}
+
+impl Columns {
+    /// As a value of [`iopilot_trace::ReadOptions`].
+    pub(crate) fn layout(&self) -> Result<Option<ColumnLayout>, InputError> {
+        self.columns.as_deref().map(str::parse).transpose()
+    }
 }
 
 /// What becomes of records that are not in order of time.

@@ -130,7 +130,7 @@ impl Events {
         if first == b"Input" {
             return Ok(()); // "Input file sda.blktrace.0 added"
         }
-        if self.summary.is_some() || memchr::memchr(b',', first).is_none() {
+        if self.summary.is_some() || !first[0].is_ascii_digit() {
             if self.summary.is_some() && is_event(line) {
                 self.summary = None;
             } else if Summary::is_line(self.summary, line) {
@@ -138,7 +138,14 @@ impl Events {
                 return Ok(());
             }
         }
-        self.event(first, tokens, metadata)
+        match self.event(first, tokens, metadata) {
+            // A process whose name begins with a digit.
+            Err(_) if memchr::memchr(b',', first).is_none() && Summary::is_line(self.summary, line) => {
+                self.summary = Some(Summary);
+                Ok(())
+            }
+            result => result,
+        }
     }
 
     fn event(&mut self, first: &[u8], mut tokens: Tokens, metadata: &mut TraceMetadata) -> Result<(), InputError> {
@@ -335,7 +342,8 @@ Skips: 0 forward (0 -   0.0%)
 
     #[test]
     fn the_summary_may_begin_with_processes() {
-        let processes = "app (700)\n Reads Queued:           1,        4KiB\n\nWeb Content (18615)\n IO unplugs: 1\n\n";
+        let processes =
+            "7zip (700)\n Reads Queued:           1,        4KiB\n\nWeb Content (18615, ...)\n IO unplugs: 1\n\n";
         assert_eq!(read(&[&run("8,0"), processes, SUMMARY].concat()).unwrap().len(), 1);
     }
 

@@ -133,7 +133,7 @@ pub(crate) fn empty() -> InputError {
 }
 
 fn unknown(got: impl Into<String>) -> InputError {
-    let expected = format!("a trace in one of the formats {}", Format::NAMES.join(", "));
+    let expected = format!("a trace in one of the formats {}, or --columns LAYOUT", Format::NAMES.join(", "));
     InputError::new("trace format", got, expected)
 }
 

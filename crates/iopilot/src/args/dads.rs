@@ -1,6 +1,6 @@
 //! The arguments of `iopilot dads`.
 
-use super::{Fit, MachineArgs, Output, Replay};
+use super::{Fit, MachineArgs, Output, Replay, quantity};
 use clap::{ArgAction, Args, Subcommand, ValueEnum, ValueHint};
 use iopilot_dads::Rule;
 use serde::Deserialize;
@@ -64,8 +64,8 @@ pub(crate) struct DadsRun {
     /// What too many changes in a row return to. Default: the scheduler in use.
     #[arg(long, value_name = "SCHEDULER")]
     pub(crate) default: Option<String>,
-    /// Seconds from one check to the next. Default: 5.
-    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
+    /// From one check to the next, in seconds or with a unit (`500ms`). Default: 5.
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = quantity::seconds)]
     pub(crate) interval: Option<f64>,
     /// What makes a candidate better: service-time (the default), busy-time, p99, throughput, fairness or
     /// blocked-time.
@@ -168,8 +168,8 @@ pub(crate) struct DadsReplay {
     /// The candidate that too many changes in a row return to. Default: the one in use at the start.
     #[arg(long, value_name = "SCHEDULER")]
     pub(crate) default: Option<String>,
-    /// Seconds from one check to the next.
-    #[arg(long, value_name = "SECONDS", default_value_t = 5.0, allow_negative_numbers = true)]
+    /// From one check to the next, in seconds or with a unit (`500ms`).
+    #[arg(long, value_name = "TIME", default_value = "5", allow_negative_numbers = true, value_parser = quantity::seconds)]
     pub(crate) interval: f64,
     /// What makes a candidate better: service-time, busy-time, p99, throughput, fairness or blocked-time.
     #[arg(long, value_name = "OBJECTIVE", default_value = "service-time")]

@@ -1,5 +1,6 @@
 //! The arguments of `iopilot disk`.
 
+use super::quantity;
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use std::path::PathBuf;
 
@@ -108,11 +109,11 @@ pub(crate) struct DiskTrain {
     /// Samples for each cell, and how many a cell keeps as it goes on learning.
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub(crate) samples: u32,
-    /// The size of the disk's cache, where its description does not give it; with --form 3.
-    #[arg(long, value_name = "KIB")]
+    /// The size of the disk's cache in KiB or with a unit (`64M`), where its description does not give it; with --form 3.
+    #[arg(long, value_name = "KIB", value_parser = quantity::kibibytes)]
     pub(crate) cache_kib: Option<u32>,
-    /// A read of 4 kB that takes longer missed the disk's cache, µs; with --form 3.
-    #[arg(long, value_name = "US", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    /// A read of 4 kB that takes longer missed the disk's cache, in µs or with a unit (`1ms`); with --form 3.
+    #[arg(long, value_name = "US", default_value = "1000", value_parser = quantity::microseconds)]
     pub(crate) hit_limit_us: u32,
     /// The seed of the requests.
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -139,11 +140,11 @@ pub(crate) struct DiskProbe {
     /// Write what was found to this TOML file, a disk for --disk.
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
-    /// A read of 4 kB that takes longer missed the disk's cache, µs.
-    #[arg(long, value_name = "US", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    /// A read of 4 kB that takes longer missed the disk's cache, in µs or with a unit (`1ms`).
+    #[arg(long, value_name = "US", default_value = "1000", value_parser = quantity::microseconds)]
     pub(crate) hit_limit_us: u32,
-    /// Give up after so many seconds of the disk's time. Default for a live disk: 3600.
-    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Give up after so many seconds of the disk's time, or a time with a unit (`10m`). Default for a live disk: 3600.
+    #[arg(long, value_name = "TIME", value_parser = quantity::whole_seconds)]
     pub(crate) time_limit: Option<u32>,
     /// The seed of the places that are read.
     #[arg(long, value_name = "N", default_value_t = 0)]

@@ -1,9 +1,10 @@
 //! The arguments of `iopilot trace`.
 
-use super::Order;
+use super::{Columns, Order, quantity};
 use clap::{Args, Subcommand, ValueHint};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// `iopilot trace`
 #[derive(Debug, Subcommand)]
@@ -26,12 +27,14 @@ pub(crate) enum Trace {
 /// `iopilot trace stat`
 #[derive(Debug, Args)]
 pub(crate) struct Stat {
-    /// The trace.
+    /// The trace; `-` is standard input.
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) trace: PathBuf,
     /// Its format, where the content does not show it: `iopilot trace formats`.
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<String>,
+    #[command(flatten)]
+    pub(crate) columns: Columns,
     /// Only this device of a trace of several.
     #[arg(long, value_name = "N")]
     pub(crate) device: Option<u32>,
@@ -45,7 +48,7 @@ pub(crate) struct Stat {
 /// `iopilot trace convert`
 #[derive(Debug, Args)]
 pub(crate) struct Convert {
-    /// The trace.
+    /// The trace; `-` is standard input.
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) input: PathBuf,
     /// The file to write; text is packed where the name ends in .gz or .zst.
@@ -57,6 +60,8 @@ pub(crate) struct Convert {
     /// The output's format, where the name's ending does not show it.
     #[arg(long, value_name = "FORMAT")]
     pub(crate) to: Option<String>,
+    #[command(flatten)]
+    pub(crate) columns: Columns,
     /// Only this device of a trace of several.
     #[arg(long, value_name = "N")]
     pub(crate) device: Option<u32>,
@@ -76,15 +81,15 @@ pub(crate) struct Record {
     /// The output's format, where the name's ending does not show it.
     #[arg(long, value_name = "FORMAT")]
     pub(crate) to: Option<String>,
-    /// Stop after so many seconds; a command still running is then sent SIGTERM.
-    #[arg(long, short = 't', value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) duration: Option<u64>,
+    /// Stop after so long, in seconds or with a unit (`90`, `500ms`, `2m`); a command still running is then sent SIGTERM.
+    #[arg(long, short = 't', value_name = "TIME", value_parser = quantity::duration)]
+    pub(crate) duration: Option<Duration>,
     /// How: with the kernel's trace events (tracefs), with programs in the kernel (ebpf), or with the first of the two that is
     /// possible. Programs cost less, and may miss completions.
     #[arg(long, value_name = "BACKEND", default_value = "auto", value_parser = ["auto", "ebpf", "tracefs"])]
     pub(crate) backend: String,
-    /// The kernel's buffer for each CPU, in KiB: more loses fewer events under heavy load.
-    #[arg(long, value_name = "KIB", default_value_t = 8192, value_parser = clap::value_parser!(u32).range(8..))]
+    /// The kernel's buffer for each CPU, in KiB or with a unit (`32M`): more loses fewer events under heavy load.
+    #[arg(long, value_name = "KIB", default_value = "8192", value_parser = quantity::buffer_kibibytes)]
     pub(crate) buffer_kb: u32,
     /// The command to run while recording, with its arguments.
     #[arg(last = true, num_args = 1.., value_name = "COMMAND")]

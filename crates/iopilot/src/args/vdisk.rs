@@ -1,5 +1,6 @@
 //! The arguments of `iopilot vdisk`.
 
+use super::quantity;
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use iopilot_live::vdisk::Via;
 use serde::{Deserialize, Serialize};
@@ -72,8 +73,8 @@ pub(crate) struct VdiskAttach {
     /// as soon as the data are moved.
     #[arg(long, short, value_name = "NAME|FILE")]
     pub(crate) disk: String,
-    /// Its size, in bytes or with a unit of 1024: 512M, 8G, 1T. Default: that of the backing file, else of the model.
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    /// Its size, in bytes or with a unit of 1024: 512M, 8G, 1.5T. Default: that of the backing file, else of the model.
+    #[arg(long, value_name = "SIZE", value_parser = quantity::size)]
     pub(crate) size: Option<u64>,
     /// Which drivers of the kernel make it a block device: loop and FUSE, or ublk, where kernel and program have it.
     #[arg(long, value_enum, default_value_t)]
@@ -132,38 +133,4 @@ pub(crate) struct VdiskState {
     /// The folder with a record of each virtual disk.
     #[arg(long, value_name = "DIR", default_value = iopilot_live::vdisk::VDISK_STATE, value_hint = ValueHint::DirPath)]
     pub(crate) state_dir: PathBuf,
-}
-
-/// Bytes: `8589934592`, `8192M`, `8G`, `8GiB`.
-fn size(text: &str) -> Result<u64, String> {
-    let lower = text.trim().to_ascii_lowercase();
-    let digits = lower.find(|c: char| !c.is_ascii_digit()).unwrap_or(lower.len());
-    let (number, unit) = lower.split_at(digits);
-    let shift = match unit.trim_end_matches("ib").trim_end_matches('b') {
-        "" => 0,
-        "k" => 10,
-        "m" => 20,
-        "g" => 30,
-        "t" => 40,
-        _ => return Err("with a unit of K, M, G or T".to_owned()),
-    };
-    let number: u64 = number.parse().map_err(|_| "such as 8G".to_owned())?;
-    number.checked_mul(1 << shift).ok_or_else(|| "of at most 64 bits".to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_have_units_of_1024() {
-        for (text, bytes) in
-            [("512", 512), ("4k", 4096), ("512M", 1 << 29), ("8G", 8 << 30), ("1TiB", 1 << 40), ("0", 0)]
-        {
-            assert_eq!(size(text), Ok(bytes), "{text}");
-        }
-        for text in ["", "G", "8X", "-1", "8.5G", "99999999999T"] {
-            assert!(size(text).is_err(), "{text}");
-        }
-    }
 }

@@ -50,7 +50,7 @@ pub(super) fn schedulers(lists: &[String]) -> Result<Vec<SchedulerSpec>, InputEr
 
 /// The workload in `path`, read as the options say, for the machine's disk.
 pub(super) fn workload(path: &Path, args: &Replay, machine: &Machine) -> Result<Workload, SimError> {
-    Ok(Workload::load(path, &options(args), machine.capacity())?)
+    Ok(Workload::load(path, &options(args)?, machine.capacity())?)
 }
 
 /// Takes the block layer's settings from the first of `workloads`, unless the options say otherwise. What was taken.
@@ -59,7 +59,7 @@ pub(super) fn take_settings(machine: &mut Machine, workloads: &[Workload], args:
     machine.take_settings(recording)
 }
 
-fn options(args: &Replay) -> WorkloadOptions {
+fn options(args: &Replay) -> Result<WorkloadOptions, InputError> {
     let mode = args.mode.map(|m| match m {
         Mode::Open => ReplayMode::Open,
         Mode::Closed => ReplayMode::Closed,
@@ -73,13 +73,14 @@ fn options(args: &Replay) -> WorkloadOptions {
         mode,
         population: args.population,
         device: args.device,
+        columns: args.columns.layout()?,
         reorder: args.order.window(),
         limit: args.limit,
         fit,
         window: args.window,
         time_scale: args.time_scale,
     };
-    WorkloadOptions { format: args.format.clone(), trace }
+    Ok(WorkloadOptions { format: args.format.clone(), trace })
 }
 
 /// Runs the workloads, recordings of one load, under each scheduler, each `replays` times, with a progress bar.

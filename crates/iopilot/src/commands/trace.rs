@@ -5,7 +5,7 @@ mod record;
 mod stat;
 
 use super::Context;
-use crate::args::{Order, Trace};
+use crate::args::{Columns, Order, Trace};
 use crate::render::{Alignment, Table};
 use iopilot_block::InputError;
 use iopilot_trace::{Format, ReadOptions, TraceReader};
@@ -38,22 +38,20 @@ fn format(name: Option<&String>) -> Result<Option<Format>, InputError> {
 }
 
 /// The options of reading a trace, as the command line sets them.
-fn read_options(name: Option<&String>, device: Option<u32>, order: Order) -> Result<ReadOptions, InputError> {
-    Ok(ReadOptions { format: format(name)?, device, reorder: order.window(), ..ReadOptions::default() })
+fn read_options(
+    name: Option<&String>,
+    columns: &Columns,
+    device: Option<u32>,
+    order: Order,
+) -> Result<ReadOptions, InputError> {
+    let (format, columns) = (format(name)?, columns.layout()?);
+    Ok(ReadOptions { format, columns, device, reorder: order.window(), ..ReadOptions::default() })
 }
 
-/// Notes how many records of a trace of `requests` were left out, and how many were put in order.
+/// Notes how a trace of `requests` was read: what was assumed, left out, and put in order.
 fn tell_notes(reader: &TraceReader, requests: u64, context: &Context) {
-    let notes = reader.notes();
-    let counts = [
-        (notes.reordered, "stood late", "put in order"),
-        (notes.empty, "of no length", "left out"),
-        (notes.other_commands, "of a command that is no block I/O", "left out"),
-        (notes.unmatched_completions, "of a completion whose request began before the trace", "left out"),
-    ];
-    for (count, which, done) in counts.into_iter().filter(|(count, ..)| *count > 0) {
-        let records = if count == 1 { "record" } else { "records" };
-        context.note(format_args!("{count} {records} {which}: {done}"));
+    for line in reader.notes().lines() {
+        context.note(line);
     }
     if requests == 0 {
         context.note("the trace holds no requests");

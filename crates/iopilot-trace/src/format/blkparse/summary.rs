@@ -10,16 +10,16 @@ const BEGINNINGS: [&[u8]; 5] = [b"CPU", b"Total (", b"Throughput (", b"Events ("
 impl Summary {
     /// Whether `line`, which is not blank, is one of a summary: in it, or the first.
     pub(in crate::format) fn is_line(begun: Option<Self>, line: &[u8]) -> bool {
-        if line.first().is_some_and(u8::is_ascii_whitespace) {
-            return begun.is_some() && line.contains(&b':');
-        }
-        BEGINNINGS.iter().any(|b| line.starts_with(b)) || is_process(line)
+        let letter = line.trim_ascii_start().first().is_some_and(u8::is_ascii_alphabetic);
+        let is_count = begun.is_some() && letter && line.contains(&b':');
+        is_count || BEGINNINGS.iter().any(|b| line.starts_with(b)) || is_process(line)
     }
 }
 
-/// Whether `line` is `NAME (PID)`, with which `blkparse -s` begins the counts of a process.
+/// Whether `line` is `NAME (PID)`, or `NAME (PID, ...)`, with which `blkparse -s` begins the counts of a process.
 fn is_process(line: &[u8]) -> bool {
     let line = line.trim_ascii_end();
     let Some(pid) = line.strip_suffix(b")").and_then(|l| l.rsplit(|&b| b == b'(').next()) else { return false };
-    !pid.is_empty() && pid.iter().all(u8::is_ascii_digit) && line.len() > pid.len() + 2
+    let digits = pid.strip_suffix(b", ...").unwrap_or(pid);
+    !digits.is_empty() && digits.iter().all(u8::is_ascii_digit) && line.len() > pid.len() + 2
 }

@@ -9,7 +9,7 @@ use iopilot_trace::{TraceReader, TraceWriter};
 /// Writes a trace in another format, a record at a time.
 pub(super) fn run(args: &Convert, context: &Context) -> anyhow::Result<String> {
     session::check_writable("output", Some(&args.output))?;
-    let options = read_options(args.format.as_ref(), args.device, args.order)?;
+    let options = read_options(args.format.as_ref(), &args.columns, args.device, args.order)?;
     let target = format_to_write(&args.output, args.to.as_ref())?;
     let mut reader = TraceReader::open(&args.input, &options)?;
     let mut writer = TraceWriter::create(&args.output, target)?;

@@ -7,7 +7,6 @@ use crate::failure::CommandFailed;
 use iopilot_live::{RecordOptions, record};
 use iopilot_trace::{TraceError, TraceWriter};
 use std::ops::ControlFlow;
-use std::time::Duration;
 
 /// Records a device to a file.
 pub(super) fn run(args: &Record, context: &Context) -> anyhow::Result<String> {
@@ -15,7 +14,7 @@ pub(super) fn run(args: &Record, context: &Context) -> anyhow::Result<String> {
     let format = format_to_write(&args.output, args.to.as_ref())?;
     let mut options = RecordOptions::new(&args.device);
     options.command = (!args.command.is_empty()).then(|| args.command.clone());
-    options.duration = args.duration.map(Duration::from_secs);
+    options.duration = args.duration;
     options.capture.backend = args.backend.parse()?;
     options.capture.buffer_kb = args.buffer_kb;
     let mut writer = TraceWriter::create(&args.output, format)?;

@@ -15,7 +15,7 @@ const ROWS: usize = 20;
 
 /// Reads a trace once, and describes it.
 pub(super) fn run(args: &Stat, context: &Context) -> anyhow::Result<String> {
-    let options = read_options(args.format.as_ref(), args.device, args.order)?;
+    let options = read_options(args.format.as_ref(), &args.columns, args.device, args.order)?;
     let mut reader = TraceReader::open(&args.trace, &options)?;
     let mut stats = TraceStats::new();
     for record in reader.by_ref() {
