@@ -64,7 +64,7 @@ proptest! {
             (Format::Biosnoop, snoop),
         ];
         for (format, bytes) in written {
-            prop_assert_eq!(requests(&read(bytes, format)), all.clone(), "{}", format);
+            prop_assert_eq!(&requests(&read(bytes, format)), &all, "{}", format);
         }
     }
 
@@ -80,7 +80,7 @@ proptest! {
             [lba.0, ms * 1000, 250].iter().for_each(|field| vscsi.extend(field.to_le_bytes()));
         }
         let found = read(vscsi, Format::Vscsi2);
-        prop_assert_eq!(requests(&found), all.clone());
+        prop_assert_eq!(&requests(&found), &all);
         prop_assert!(found.iter().all(|r| r.completion == Some(r.arrival + Nanos(250_000))));
         let mut oracle = Vec::new();
         for ((_, lba, n), s) in all.iter().zip(1u32..) {
@@ -112,7 +112,7 @@ proptest! {
         });
         for (format, bytes) in [(Format::BlockEvents, events), (Format::Columns, layout)] {
             let found = read(bytes, format);
-            prop_assert_eq!(requests(&found), all.clone(), "{}", format);
+            prop_assert_eq!(&requests(&found), &all, "{}", format);
             prop_assert!(found.iter().all(|r| r.completion == Some(r.arrival + Nanos(300_000))), "{}", format);
         }
     }

@@ -33,7 +33,7 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Layout {
     queued: bool,
-    /// libbpf-tools prints this many more columns before the disk's, and bcc's `-P` others behind it.
+    /// Whether there is a column `P` behind `T` (`biosnoop -P` of bcc).
     pattern: bool,
 }
 
@@ -116,10 +116,11 @@ fn parse(line: &[u8], layout: Layout, metadata: &mut TraceMetadata) -> Parsed {
     };
     let latency = time_of("LAT(ms)", from_end("LAT(ms)")?, 6)?;
     let waited = if layout.queued { time_of("QUE(ms)", from_end("QUE(ms)")?, 6)? } else { Nanos::ZERO };
-    let (bytes, sector, kind) = (from_end("BYTES")?, from_end("SECTOR")?, from_end("T")?);
+    let (bytes, sector) = (from_end("BYTES")?, from_end("SECTOR")?);
     if layout.pattern {
         from_end("P")?;
     }
+    let kind = from_end("T")?;
     let (disk, pid) = (from_end("DISK")?, from_end("PID")?);
     let number = |name: &str, field: &[u8]| {
         integer(field).ok_or_else(|| invalid(name, field, "a whole number of at most 64 bits, not negative"))
@@ -172,6 +173,9 @@ mod tests {
         assert_eq!((metadata.processes()[&1950].as_str(), metadata.devices[0].as_str()), ("Web Content", "xvda1"));
         assert_eq!(parse(b"1.0 ? 0 R 0 4096 0.00 0.50", layout, &mut metadata).unwrap(), None);
         assert_eq!(metadata.notes.unmatched_completions, 1);
+        let layout_p = header(b"TIME(s) COMM PID DISK T P SECTOR BYTES LAT(ms)").unwrap();
+        let r = parse(b"1.0 sh 7 sda R S 64 4096 0.5", layout_p, &mut metadata).unwrap().unwrap();
+        assert_eq!((r.lba, r.op), (Lba(64), Op::Read));
         let e = parse(b"1.0 sh 7 sda R x 4096 0.1 0.5", layout, &mut metadata).unwrap_err();
         assert!(e.to_string().starts_with("SECTOR: got x, expected a whole number"), "{e}");
         let e = parse(b"1.0 7 0.1", layout, &mut metadata).unwrap_err();

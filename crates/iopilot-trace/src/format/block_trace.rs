@@ -104,8 +104,8 @@ impl<'a> Line<'a> {
 
     /// The CPU, the process and its name, as far as they are there.
     fn task(&self) -> (Option<u16>, Option<u32>, &'a [u8]) {
-        let words = self.before.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty());
-        let cpu_word = words.filter(|w| w.len() > 2 && w[0] == b'[' && w.ends_with(b"]")).next_back();
+        let mut words = self.before.split(u8::is_ascii_whitespace);
+        let cpu_word = words.rfind(|w| w.len() > 2 && w[0] == b'[' && w.ends_with(b"]"));
         let cpu = cpu_word.and_then(|w| integer(&w[1..w.len() - 1])).and_then(|n| u16::try_from(n).ok());
         let end = match (cpu, cpu_word) {
             (Some(_), Some(word)) => memchr::memmem::rfind(self.before, word).unwrap_or(self.before.len()),

@@ -140,7 +140,9 @@ fn rates_are_the_same() {
         assert_eq!(ours.len(), theirs.len(), "{options}");
         let ours = (ours[ours.len() - 1].0 - ours[0].0).as_secs_f64();
         let theirs = (theirs[theirs.len() - 1].0 - theirs[0].0) as f64 / 1e6;
-        assert!((ours / theirs - 1.0).abs() < 0.25, "{options}: {ours} s, fio {theirs} s");
+        // A busy machine delays fio, but it never runs ahead.
+        let fits = theirs > 0.9 * ours && theirs < 1.25 * ours + 0.3;
+        assert!(fits, "{options}: {ours} s, fio {theirs} s");
     }
 }
 
