@@ -18,7 +18,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Bytes of the disk.
 const SIZE: u64 = 1 << 30;
@@ -27,6 +27,8 @@ const DIRECTORIES: u32 = 24;
 const FILES: u32 = 14;
 /// Of a large file, in bytes.
 const LARGE: usize = 24 << 20;
+/// A file system that was just mounted does nothing more after this time.
+const REST: Duration = Duration::from_secs(10);
 /// No run takes longer.
 const LONGEST: Duration = Duration::from_secs(120);
 
@@ -139,7 +141,7 @@ impl Stage {
             queue.set_tunable(name, &value.to_string())?;
         }
         let mounted = mount(self.disk.device(), &self.mount_point)?;
-        self.disk.reset()?;
+        self.reset()?;
         let recording = self.disk.folder().join("recording.parquet");
         let mut command = program()?;
         command.args(["--quiet", "trace", "record"]).arg(self.disk.device()).arg("-o").arg(&recording);
@@ -151,6 +153,18 @@ impl Stage {
             bail!("{}: {}", load.name, String::from_utf8_lossy(&out.stderr).trim_end());
         }
         Ok(recording)
+    }
+
+    /// Puts the disk's model back as it was at the beginning, once the file system has come to rest.
+    fn reset(&self) -> anyhow::Result<()> {
+        let began = Instant::now();
+        loop {
+            match self.disk.reset() {
+                Ok(_) => return Ok(()),
+                Err(e) if began.elapsed() > REST => return Err(e),
+                Err(_) => sleep(Duration::from_millis(100)),
+            }
+        }
     }
 
     /// Writes the first image over the disk's data, which nothing has mounted.
