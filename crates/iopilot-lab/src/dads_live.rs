@@ -1,10 +1,12 @@
 //! The autopilot on a live disk (GF 4.5.3): five benchmarks in a row, on ext4 on a virtual disk, under each of the kernel's
-//! schedulers, and one of them tuned, and with the autopilot, from each of them.
+//! schedulers, and one of them tuned, and with the autopilot, from each of them. Then the autopilot without a model: from
+//! `none` under a load that saturates the disk, and over a load that changes.
 
 mod benchmark;
 mod files;
 mod flight;
 mod judge;
+mod unknown_disk;
 
 use super::virtual_disk::VirtualDisk;
 use super::{Experiment, Outcome, Setup};
@@ -15,6 +17,7 @@ use flight::{Change, Flight};
 use iopilot_live::{BlockQueue, Signals};
 use iopilot_sched::SchedulerSpec;
 use std::time::{Duration, Instant};
+use unknown_disk::Extent;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "dads-live",
@@ -106,7 +109,15 @@ fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
     let rows = lane.rows(plan.benchmarks, &plan.load, plan.from)?;
     let mixed = lane.rows(plan.mixed, &plan.mixed_load, plan.mixed_from)?;
     files.check(&disk)?;
-    Ok(judge::outcome(&plan, &rows, &mixed))
+    let mut outcome = judge::outcome(&plan, &rows, &mixed);
+    match unknown_disk::measure(&disk, plan.size, &Extent::new(setup.quick), &signals)? {
+        Some(measured) => {
+            outcome.tables.extend(measured.tables());
+            outcome.claims.extend(measured.claims());
+        }
+        None => outcome.notes.push("Without fio, the saturated start and the changing load are left out.".to_owned()),
+    }
+    Ok(outcome)
 }
 
 /// Where rows of benchmarks run.

@@ -198,7 +198,7 @@ pub fn detach(state: &Path, which: &str, force: bool) -> Result<Attachment, Live
     let attachment = pick(attached, which)?;
     if !attachment.served {
         if !force {
-            return Err(dead(&attachment).into());
+            return Err(dead(&attachment));
         }
         state.clear_away(&attachment.name)?;
         return Ok(attachment);

@@ -36,9 +36,6 @@ pub(super) struct Flight {
 impl Flight {
     /// Starts it, and waits until it watches.
     pub(super) fn start(plan: &Plan, disk: &VirtualDisk) -> anyhow::Result<Self> {
-        let audit = disk.folder().join("audit.jsonl");
-        let _ = fs::remove_file(&audit);
-        let log = disk.folder().join("dads.log");
         let mut command = program()?;
         command.args(["dads", "run"]).arg(disk.device()).args(["--disk", plan.disk]);
         command
@@ -47,8 +44,24 @@ impl Flight {
             .arg("--interval")
             .arg(plan.interval.as_secs_f64().to_string());
         command.arg("--trial-requests").arg(plan.trial_requests.to_string());
-        command.arg("--candidates").arg(plan.schedulers.join(",")).arg("--audit").arg(&audit);
-        command.arg("--runtime-dir").arg(disk.folder().join("run"));
+        command.arg("--candidates").arg(plan.schedulers.join(","));
+        Self::begin(command, disk)
+    }
+
+    /// Starts one as it is started without a word: it knows no model, and has learned nothing yet.
+    pub(super) fn unaware(disk: &VirtualDisk) -> anyhow::Result<Self> {
+        let learned = disk.folder().join("learned.toml");
+        let _ = fs::remove_file(&learned);
+        let mut command = program()?;
+        command.args(["dads", "run"]).arg(disk.device()).arg("--learned").arg(&learned);
+        Self::begin(command, disk)
+    }
+
+    fn begin(mut command: Command, disk: &VirtualDisk) -> anyhow::Result<Self> {
+        let audit = disk.folder().join("audit.jsonl");
+        let _ = fs::remove_file(&audit);
+        let log = disk.folder().join("dads.log");
+        command.arg("--audit").arg(&audit).arg("--runtime-dir").arg(disk.folder().join("run"));
         let log = File::create(log).context("making a log")?;
         let child =
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn().context("starting dads run")?;

@@ -6,8 +6,8 @@ use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
 use std::path::Path;
 
-/// The folder of the locks. It is one for all daemons of the machine; a reboot clears it.
-const LOCKS: &str = "/run/iopilot/locks";
+/// The folder of the locks: one for all daemons of the machine, which none of them removes. A reboot clears it.
+const LOCKS: &str = "/run/lock/iopilot";
 
 /// A lock that belongs to a disk, by its number. It ends with the process that holds it, however that ends.
 ///

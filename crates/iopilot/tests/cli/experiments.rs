@@ -114,7 +114,8 @@ fn the_autopilot_flies_over_benchmarks_on_a_virtual_disk() {
         let sum = row["IOR_s"].as_f64().unwrap() + row["TAC_s"].as_f64().unwrap();
         assert!((row["total_s"].as_f64().unwrap() - sum).abs() < 1e-6 && sum > 0.0, "{row}");
     }
-    assert_eq!(json["claims"].as_array().unwrap().len(), 3);
+    // Without fio there are no more.
+    assert!([3, 5].contains(&json["claims"].as_array().unwrap().len()));
     let mixed = json["tables"]["mixed"].as_array().unwrap();
     let runs: Vec<_> = mixed.iter().map(|row| row["run"].as_str().unwrap()).collect();
     assert_eq!(runs, ["none", "bfq", "DADS from bfq"]);

@@ -26,6 +26,8 @@ use std::time::{Duration, Instant};
 const BUSY: Duration = Duration::from_millis(20);
 /// The same for an idle disk.
 const QUIET: Duration = Duration::from_millis(500);
+/// From one check to the next while the model learns, at most.
+const LEARNING: Duration = Duration::from_secs(1);
 /// How often the load is shown.
 const SECOND: Duration = Duration::from_secs(1);
 /// How often the learned model is saved.
@@ -129,9 +131,9 @@ impl Watch<'_> {
                 }
                 self.newcomers.checked(self.window.records());
                 self.check_for_others()?;
-                self.check(Nanos::from_millis_f64(began.elapsed().as_secs_f64() * 1e3));
-                // The interval starts at the check, like the window.
-                due = now + self.options.interval;
+                let learning = self.check(Nanos::from_millis_f64(began.elapsed().as_secs_f64() * 1e3));
+                // The interval starts at the check, like the window. A disk that is at work is soon known well enough.
+                due = now + if learning { self.options.interval.min(LEARNING) } else { self.options.interval };
                 if self.pauses.paused_until().is_none() {
                     self.pauses.restart(now);
                 }
@@ -267,8 +269,9 @@ impl Watch<'_> {
         }
     }
 
-    /// Has the window checked, unless there is a reason to skip it.
-    fn check(&mut self, at: Nanos) {
+    /// Has the window checked, unless there is a reason to skip it. Returns whether the reason is that the model is about to
+    /// learn enough.
+    fn check(&mut self, at: Nanos) -> bool {
         self.learn();
         let lost = self.capture.lost_events();
         let skip = match lost - self.lost {
@@ -276,11 +279,13 @@ impl Watch<'_> {
             0 => self.learned.as_ref().and_then(LearnedDisk::lacks),
             n => Some(format!("{n} events were lost: what was captured is not to be trusted")),
         };
+        let learning = !self.standing_by && lost == self.lost && !self.window.is_empty();
         self.lost = lost;
         if let Some(why) = skip {
             self.window.clear();
             self.log.shared.with(|s| s.skipped(&why));
-            return self.log.tell(&Event::Skipped { why });
+            self.log.tell(&Event::Skipped { why });
+            return learning;
         }
         let pending = self.inside;
         self.thinking = true;
@@ -288,6 +293,7 @@ impl Watch<'_> {
         let in_flight = self.queues.take(most_at_disk(self.window.records()));
         let window = self.window.take();
         self.send(PilotCommand::Check { window, pending, in_flight, at });
+        false
     }
 
     /// Carries out a decision.
