@@ -67,6 +67,18 @@ impl From<Array> for AnyDevice {
     }
 }
 
+impl AnyDevice {
+    /// Turns the platters of a disk that has been idle, by some part of a revolution; of no effect where there are none.
+    pub(crate) fn respin(&mut self, revolutions: f64) {
+        match self {
+            Self::Mechanical(disk) => disk.respin(revolutions),
+            Self::Drive(drive) => drive.respin(revolutions),
+            Self::Hybrid(disk) => disk.respin(revolutions),
+            Self::Constant(_) | Self::Array(_) | Self::Table(_) | Self::Flash(_) => {}
+        }
+    }
+}
+
 macro_rules! each {
     ($self:ident, $device:ident => $call:expr) => {
         match $self {

@@ -58,6 +58,8 @@ pub struct Drive {
     also: Vec<RequestId>,
     seek_floor: SeekFloor,
     segments: Segments,
+    /// For the segments that a write makes out of date.
+    overlapping: Vec<usize>,
     /// What the arm does.
     stream: Option<Stream>,
     /// What it waits for when it has read a track to its end.
@@ -103,6 +105,7 @@ impl Drive {
             also: Vec::new(),
             seek_floor: SeekFloor::new(cylinders, |distance| model.mechanics.least_move_time(distance)),
             segments: Segments::new(&model.buffer),
+            overlapping: Vec::new(),
             stream: None,
             round: None,
             arm: Arm { cylinder: 0, head: 0 },
@@ -126,9 +129,14 @@ impl Drive {
         &self.model
     }
 
+    /// Turns the platters of an idle drive by some part of a revolution.
+    fn respin(&mut self, revolutions: f64) {
+        self.model.mechanics.respin(revolutions);
+    }
+
     /// Blocks that were taken from the host and are not on the medium.
     pub fn dirty_sectors(&self) -> u64 {
-        (0..self.segments.all.len()).map(|i| self.received_dirty(i)).sum()
+        (0..self.segments.len()).map(|i| self.received_dirty(i)).sum()
     }
 
     /// Gives a request a slot.

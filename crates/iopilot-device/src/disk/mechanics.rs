@@ -57,6 +57,11 @@ impl Mechanics {
         fraction(at / self.period + self.initial_angle)
     }
 
+    /// Turns the platters by some part of a revolution, as if they had begun elsewhere at time 0.
+    pub(crate) fn respin(&mut self, revolutions: f64) {
+        self.initial_angle = fraction(self.initial_angle + revolutions);
+    }
+
     /// How long from `at` until `angle` (revolutions, not negative) comes under the head.
     pub fn latency(&self, at: f64, angle: f64) -> f64 {
         let wait = fraction(angle - self.angle(at));

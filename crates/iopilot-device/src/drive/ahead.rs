@@ -24,7 +24,7 @@ impl Drive {
             ReadAheadRule::WholeTrack => geometry.bounds(&geometry.track_of(end - 1)).end,
             ReadAheadRule::Adaptive if end < capacity => {
                 let track = geometry.bounds(&geometry.track_of(end));
-                let stream = self.segments.all[s].start < track.start;
+                let stream = self.segments.of(s).start < track.start;
                 if stream && track.end < capacity {
                     geometry.bounds(&geometry.track_of(track.end)).end
                 } else {

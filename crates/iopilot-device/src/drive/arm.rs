@@ -53,31 +53,36 @@ impl Drive {
     /// Tells the segment what its stream has done.
     fn note_progress(&mut self) {
         let Some(stream) = &self.stream else { return };
-        let segment = &mut self.segments.all[stream.segment];
-        if !stream.write {
+        let size = self.segments.size;
+        self.segments.edit(stream.segment, |segment| {
+            if stream.write {
+                segment.written = segment.written.max(stream.next.min(segment.end));
+                return;
+            }
             if segment.is_empty() && stream.next < segment.start {
                 // Blocks before the first one asked for.
                 (segment.start, segment.end, segment.written) = (stream.next, stream.next, stream.next);
             }
             if stream.next > segment.end {
-                segment.filled(stream.next, self.segments.size);
+                segment.filled(stream.next, size);
             }
-        } else {
-            segment.written = segment.written.max(stream.next.min(segment.end));
-        }
+        });
         if !stream.finished() {
             return;
         }
         (self.arm, self.arm_free) = (stream.arm(), stream.at());
+        let s = stream.segment;
         if stream.write {
             self.wrote = (self.arm_free, stream.next);
-            segment.start = segment.start.max(segment.end.saturating_sub(self.segments.size));
-            if !self.model.read.hits_on_written || (segment.users == 0 && !self.model.buffer.caching) {
-                segment.clear(segment.end);
-            }
+            let (keeps, caching) = (self.model.read.hits_on_written, self.model.buffer.caching);
+            self.segments.edit(s, |segment| {
+                segment.start = segment.start.max(segment.end.saturating_sub(size));
+                if !keeps || (segment.users == 0 && !caching) {
+                    segment.clear(segment.end);
+                }
+            });
             self.stream = None;
         } else {
-            let s = stream.segment;
             self.stream = None;
             self.begin_round(s, self.arm_free);
         }
@@ -146,7 +151,7 @@ impl Drive {
         let order = match write {
             true => Order { immediate: policy.immediate, free: false, keep: false },
             false => {
-                let keep = read.free_blocks && self.segments.all[s].is_empty();
+                let keep = read.free_blocks && self.segments.of(s).is_empty();
                 Order { immediate: read.immediate, free: read.free_blocks, keep }
             }
         };
@@ -183,11 +188,12 @@ impl Drive {
         self.slots[i].service.cache_hit = hit == Hit::Full || joined;
         if hit == Hit::Miss {
             self.stop(t);
-            self.segments.all[s].clear(self.slots[i].unmoved());
+            let first = self.slots[i].unmoved();
+            self.segments.edit(s, |segment| segment.clear(first));
         }
         let slot = self.slots[i];
-        let limit = self.read_limit(&slot, s).max(self.segments.all[s].limit);
-        self.segments.all[s].limit = limit;
+        let limit = self.read_limit(&slot, s).max(self.segments.of(s).limit);
+        self.segments.edit(s, |segment| segment.limit = limit);
         self.hold_to = slot.end() + u64::from(self.model.read.min_ahead);
         if joined {
             let gate = self.present_gate();
@@ -198,7 +204,7 @@ impl Drive {
             return;
         }
         self.stop(t);
-        let segment = self.segments.all[s];
+        let segment = *self.segments.of(s);
         if segment.is_dirty() || limit <= segment.end {
             return;
         }
@@ -219,7 +225,7 @@ impl Drive {
         }
         self.slots[i].media = Media::Begun;
         self.holder = Some(i);
-        let segment = self.segments.all[s];
+        let segment = *self.segments.of(s);
         let gate = self.present_gate();
         match &mut self.stream {
             Some(stream) if stream.write => {

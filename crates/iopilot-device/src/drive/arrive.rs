@@ -25,11 +25,11 @@ impl Drive {
         let miss = overheads.read_miss.of(self.last);
         slot.arm_from = t + miss;
         self.slots[i] = slot;
-        let choice = self.choose_read(&slot, t);
+        let choice = self.choose_read(&slot, self.victims(), t);
         let turn = self.pending.is_empty() && choice.is_some_and(|(s, hit)| self.turn_of_read(i, s, hit, t));
         let read = &self.model.read;
         let hit = choice.map_or(Hit::Miss, |(_, hit)| hit);
-        let there = choice.map_or(0, |(s, _)| self.segments.all[s].end.saturating_sub(slot.first()));
+        let there = choice.map_or(0, |(s, _)| self.segments.of(s).end.saturating_sub(slot.first()));
         let (ready, sneaky) = match hit {
             Hit::Full => (true, read.sneaky_full),
             Hit::Partial => (read.partial_at_once || there >= self.high_water(&slot), read.sneaky_partial),
@@ -69,7 +69,7 @@ impl Drive {
             overheads.write_miss.of(self.last)
         };
         slot.arm_from = t + first;
-        let choice = self.choose_write(&slot, t);
+        let choice = self.choose_write(&slot, self.victims(), t);
         let turn = self.pending.is_empty() && choice.is_some_and(|(s, fit)| self.turn_of_write(i, s, fit, t));
         let stay = self.link.is_none()
             && (self.model.bus.never_disconnect
@@ -77,7 +77,7 @@ impl Drive {
         let leaves = self.model.write.extra_disconnect.filter(|_| {
             stay && !self.model.bus.never_disconnect
                 && choice.is_some_and(|(s, _)| {
-                    let segment = &self.segments.all[s];
+                    let segment = self.segments.of(s);
                     self.segments.is_latest(s) && segment.by_write && segment.end != slot.first()
                 })
         });

@@ -2,8 +2,8 @@
 
 use super::Drive;
 use super::model::FastWrite;
+use super::segment::{Segment, Victims};
 use super::slot::{Slot, Stage};
-use crate::drive::segment::Segment;
 
 /// How much of a read is in its segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,17 +31,18 @@ impl Drive {
     /// The segment for a read, best first: one that holds all of it, one that holds its first block, an empty one, a
     /// clean one, one that is only being read ahead into. `None` where it has to wait: it needs what is not on the
     /// medium yet, or all are in use.
-    pub(super) fn choose_read(&self, slot: &Slot, t: f64) -> Option<(usize, Hit)> {
+    pub(super) fn choose_read(&self, slot: &Slot, victims: Victims, t: f64) -> Option<(usize, Hit)> {
         // Some of it may have been sent before its turn.
         let (first, end) = (slot.unmoved(), slot.end());
         if let Some(s) = slot.segment {
-            let segment = &self.segments.all[s];
+            let segment = self.segments.of(s);
             let hit = if first == segment.end { Hit::Partial } else { self.hit(segment, first, end) };
             // The rest has to wait for the others in there.
             return (hit == Hit::Full || segment.users == 1).then_some((s, hit));
         }
         let mut collision = false;
-        let best = self.segments.best(|s, segment| {
+        let candidates = self.segments.near(first, end).chain(self.streamed()).chain(victims.read);
+        let best = self.segments.best(candidates, |s, segment| {
             if segment.is_dirty() {
                 if !segment.overlaps(first, end) {
                     return None;
@@ -78,12 +79,13 @@ impl Drive {
 
     /// The segment for a write: one it continues, one it overlaps, an empty one, a clean one, one that is only being
     /// read ahead into.
-    pub(super) fn choose_write(&self, slot: &Slot, t: f64) -> Option<(usize, Fit)> {
+    pub(super) fn choose_write(&self, slot: &Slot, victims: Victims, t: f64) -> Option<(usize, Fit)> {
         let (first, end) = (slot.first(), slot.end());
         let combine = self.model.write.combine;
         let may_dirty = self.segments.may_dirty();
         let mut collision = false;
-        let best = self.segments.best(|s, segment| {
+        let candidates = self.segments.near(first, end).chain(self.streamed()).chain(victims.write);
+        let best = self.segments.best(candidates, |s, segment| {
             if segment.is_dirty() {
                 let dirty = segment.end - segment.written;
                 let streaming = self.is_streaming(s);
@@ -145,20 +147,21 @@ impl Drive {
         if fit == Fit::New && self.is_streaming(s) {
             self.stop(t);
         }
-        let segment = &mut self.segments.all[s];
-        match fit {
+        self.segments.edit(s, |segment| match fit {
             Fit::Append => segment.end = end,
             Fit::Prepend => (segment.start, segment.written) = (first, first),
             Fit::New => {
                 segment.clear(first);
                 segment.end = end;
             }
-        }
+        });
         self.segments.used(s, true);
         self.slots[i].segment = Some(s);
         // What other segments hold of these blocks is out of date.
-        for other in 0..self.segments.all.len() {
-            let segment = self.segments.all[other];
+        let mut others = std::mem::take(&mut self.overlapping);
+        others.extend(self.segments.near(first, end));
+        for other in others.drain(..) {
+            let segment = *self.segments.of(other);
             if other == s || segment.is_dirty() || segment.users > 0 || !segment.overlaps(first, end) {
                 continue;
             }
@@ -168,28 +171,40 @@ impl Drive {
                 }
                 self.stop(t);
             }
-            self.segments.all[other].clear(end);
+            self.segments.edit(other, |segment| segment.clear(end));
         }
+        self.overlapping = others;
     }
 
     /// A request is done with segment `s`.
     pub(super) fn let_go(&mut self, s: usize, slot: &Slot) {
-        let keep = self.model.read.keep;
-        let segment = &mut self.segments.all[s];
-        segment.users -= 1;
-        if segment.users > 0 || segment.is_dirty() {
-            return;
-        }
-        if !self.model.buffer.caching {
-            segment.clear(segment.end);
-        } else if slot.is_read() && keep == super::KeepRequested::Drop {
-            segment.start = segment.start.max(slot.end()).min(segment.end);
-        }
+        let (keep, caching) = (self.model.read.keep, self.model.buffer.caching);
+        self.segments.edit(s, |segment| {
+            segment.users -= 1;
+            if segment.users > 0 || segment.is_dirty() {
+                return;
+            }
+            if !caching {
+                segment.clear(segment.end);
+            } else if slot.is_read() && keep == super::KeepRequested::Drop {
+                segment.start = segment.start.max(slot.end()).min(segment.end);
+            }
+        });
+    }
+
+    /// The segment that the arm works on.
+    fn streamed(&self) -> Option<usize> {
+        self.stream.as_ref().map(|stream| stream.segment)
+    }
+
+    /// What requests take that find nothing in the buffer.
+    pub(super) fn victims(&self) -> Victims {
+        self.segments.victims(self.streamed())
     }
 
     /// Blocks of segment `s` that have come over the bus and are not on the medium.
     pub(super) fn received_dirty(&self, s: usize) -> u64 {
-        let segment = &self.segments.all[s];
+        let segment = self.segments.of(s);
         let missing: u64 = self.incomplete_writes(s).map(|slot| slot.count() - slot.moved).sum();
         (segment.end - segment.written).saturating_sub(missing)
     }

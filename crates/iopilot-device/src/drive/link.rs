@@ -111,6 +111,7 @@ impl Drive {
         if !self.model.read.sneaky_intermediate && !self.model.write.prebuffering {
             return;
         }
+        let victims = self.victims();
         for at in 0..self.pending.len() {
             let i = self.pending[at];
             let slot = self.slots[i];
@@ -119,8 +120,9 @@ impl Drive {
             }
             if slot.is_read() && self.model.read.sneaky_intermediate {
                 let enough = self.high_water(&slot).clamp(1, slot.count() - slot.moved);
-                let there = |s: usize| self.segments.all[s].end.saturating_sub(slot.unmoved());
-                let choice = self.choose_read(&slot, t).filter(|&(s, hit)| hit != Hit::Miss && there(s) >= enough);
+                let there = |s: usize| self.segments.of(s).end.saturating_sub(slot.unmoved());
+                let choice =
+                    self.choose_read(&slot, victims, t).filter(|&(s, hit)| hit != Hit::Miss && there(s) >= enough);
                 if let Some((s, hit)) = choice {
                     self.rouse(i);
                     self.slots[i].segment = Some(s);
@@ -133,7 +135,7 @@ impl Drive {
                     return;
                 }
             } else if slot.request.op == Op::Write && self.model.write.prebuffering {
-                if let Some((s, fit)) = self.choose_write(&slot, t) {
+                if let Some((s, fit)) = self.choose_write(&slot, victims, t) {
                     self.take_for_write(i, s, fit, t);
                     return;
                 }
@@ -174,7 +176,7 @@ impl Drive {
     }
 
     fn is_written(&self, slot: &Slot) -> bool {
-        slot.count() == 0 || slot.segment.is_some_and(|s| self.segments.all[s].written >= slot.end())
+        slot.count() == 0 || slot.segment.is_some_and(|s| self.segments.of(s).written >= slot.end())
     }
 
     /// From when on a request that is off the bus needs it; `None` where that is not known yet.
@@ -187,7 +189,7 @@ impl Drive {
             return Some(slot.bus_from);
         }
         let s = slot.segment?;
-        let segment = &self.segments.all[s];
+        let segment = self.segments.of(s);
         let stream = self.stream.as_ref().filter(|stream| stream.segment == s);
         if slot.is_read() {
             let needed = self.high_water(slot).clamp(1, slot.count() - slot.moved);
@@ -215,7 +217,7 @@ impl Drive {
             return Some(0.0);
         }
         let s = slot.segment?;
-        let segment = &self.segments.all[s];
+        let segment = self.segments.of(s);
         let stream = self.stream.as_ref().filter(|stream| stream.segment == s);
         if slot.is_read() {
             let next = slot.unmoved();
@@ -267,7 +269,7 @@ impl Drive {
         let bus = &self.model.bus;
         let hold = if slot.is_read() { bus.hold_read } else { bus.hold_write && !slot.all_moved() };
         let inside = || self.dozing + self.live.iter().filter(|&&i| self.slots[i].stage != Stage::Gone).count();
-        let its_turn = slot.media == Media::Begun && slot.segment.is_some_and(|s| self.segments.all[s].users == 1);
+        let its_turn = slot.media == Media::Begun && slot.segment.is_some_and(|s| self.segments.of(s).users == 1);
         (hold || bus.never_disconnect) && (its_turn || inside() == 1)
     }
 
@@ -276,7 +278,7 @@ impl Drive {
     fn read_burst(&self, slot: &Slot, t: f64) -> Option<(f64, f64, u64)> {
         let s = slot.segment?;
         let (next, end, step) = (slot.unmoved(), slot.end(), self.block.read);
-        let there = self.segments.all[s].end.min(end).saturating_sub(next);
+        let there = self.segments.of(s).end.min(end).saturating_sub(next);
         let coming = self.stream.as_ref().filter(|stream| stream.segment == s);
         let coming = coming.and_then(|stream| stream.gapless_from(next + there));
         let left = end - next - there;

@@ -76,13 +76,13 @@ impl ArmModel for Drive {
     fn in_cache(&self, lba: Lba, sectors: Sectors, op: Op) -> Cached {
         let (first, end) = (lba.0, lba.0 + u64::from(sectors.0));
         if op != Op::Read {
-            let continues = |s: usize| self.segments.all[s].is_dirty() && self.segments.all[s].end == first;
-            let joins = self.model.write.combine && (0..self.segments.all.len()).any(continues);
+            let continues = |s: usize| self.segments.of(s).is_dirty() && self.segments.of(s).end == first;
+            let joins = self.model.write.combine && self.segments.near(first, first).any(continues);
             let room = self.segments.may_dirty();
             let buffered = self.model.write.fast != FastWrite::Off && (joins || room);
             return if buffered { Cached::Full } else { Cached::None };
         }
-        let held = self.segments.all.iter().enumerate().filter(|(s, segment)| {
+        let held = self.segments.near(first, first).map(|s| (s, self.segments.of(s))).filter(|(s, segment)| {
             let readable = !segment.is_dirty() || self.model.read.hits_on_written;
             readable && self.segments.serves_reads(*s) && segment.holds(first)
         });

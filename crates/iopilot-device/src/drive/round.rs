@@ -22,7 +22,7 @@ impl Drive {
         if self.model.read.ahead != ReadAheadRule::WholeTrack {
             return;
         }
-        let held = &self.segments.all[segment];
+        let held = self.segments.of(segment);
         let m = &self.model.mechanics;
         if held.is_empty() || held.is_dirty() {
             return;
@@ -43,9 +43,9 @@ impl Drive {
     pub(super) fn come_round(&mut self, t: f64) {
         let Some(round) = self.round.filter(|round| round.done <= t) else { return };
         self.round = None;
-        let segment = &mut self.segments.all[round.segment];
+        let segment = self.segments.of(round.segment);
         if (segment.start, segment.end) == round.held && !segment.is_dirty() {
-            segment.start = round.first;
+            self.segments.edit(round.segment, |segment| segment.start = round.first);
         }
     }
 }

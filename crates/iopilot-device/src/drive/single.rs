@@ -46,6 +46,11 @@ impl SingleDrive {
         &self.drive
     }
 
+    /// Turns the platters of an idle drive by some part of a revolution.
+    pub(crate) fn respin(&mut self, revolutions: f64) {
+        self.drive.respin(revolutions);
+    }
+
     /// Answers what the drive says until it is silent.
     fn answer(&mut self, now: Nanos) {
         let mut at = 0;

@@ -5,6 +5,7 @@
 
 use super::choice::{Fit, Hit};
 use super::positions::Standing;
+use super::segment::Victims;
 use super::slot::{Media, Stage};
 use super::{Drive, Preseek};
 use iopilot_block::{Nanos, Op, RequestId};
@@ -88,15 +89,16 @@ impl Drive {
         if !self.anybody_may_go(first, t) {
             return None;
         }
+        let victims = self.victims();
         let Some(mut queue) = self.queue.take() else {
-            return self.pending.iter().find_map(|&i| Some((i, self.turn(i, i == first, t)?)));
+            return self.pending.iter().find_map(|&i| Some((i, self.turn(i, i == first, victims, t)?)));
         };
         let drive = &*self;
         // What came before a flush has had its turn when it is first in line.
         let flush = !drive.slots[first].request.op.transfers();
-        let mut next = if flush { drive.turn(first, true, t).map(|turn| (first, turn)) } else { None };
+        let mut next = if flush { drive.turn(first, true, victims, t).map(|turn| (first, turn)) } else { None };
         if next.is_none() {
-            let turn = |i: usize| drive.turn(i, i == first, t);
+            let turn = |i: usize| drive.turn(i, i == first, victims, t);
             let may_start = |request: &IoRequest| turn(request.id.index()).is_some();
             let standing = Standing::new(drive, moment(t));
             let pick = queue.pick_where(moment(t), Some(&standing), &may_start);
@@ -120,7 +122,7 @@ impl Drive {
         }
         // A read that finds its first block among what is being read ahead joins that.
         let Some(stream) = self.stream.as_ref().filter(|_| self.is_read_ahead()) else { return false };
-        let segment = &self.segments.all[stream.segment];
+        let segment = self.segments.of(stream.segment);
         self.pending.iter().map(|&i| &self.slots[i]).any(|slot| {
             let block = slot.unmoved();
             slot.segment == Some(stream.segment) || (segment.start <= block && block <= segment.end)
@@ -144,11 +146,11 @@ impl Drive {
 
     /// What request `i` would do with its turn now; `None` where it cannot go. The `first` in line knows that what came
     /// before it has had its turn.
-    fn turn(&self, i: usize, first: bool, t: f64) -> Option<Turn> {
+    fn turn(&self, i: usize, first: bool, victims: Victims, t: f64) -> Option<Turn> {
         let slot = &self.slots[i];
         match slot.request.op {
             Op::Read => {
-                let (s, hit) = self.choose_read(slot, t)?;
+                let (s, hit) = self.choose_read(slot, victims, t)?;
                 self.turn_of_read(i, s, hit, t).then_some(Turn::Read(s, hit))
             }
             Op::Write => {
@@ -156,14 +158,14 @@ impl Drive {
                     // With its data in the buffer already it may have been taken along by another.
                     Some(s) => {
                         let streamed = self.stream.as_ref().filter(|stream| stream.segment == s);
-                        let taken = self.segments.all[s].written >= slot.end()
+                        let taken = self.segments.of(s).written >= slot.end()
                             || streamed.is_some_and(|stream| stream.limit >= slot.end());
                         if taken {
                             return Some(Turn::Over);
                         }
                         (s, if streamed.is_some() { Fit::Append } else { Fit::New })
                     }
-                    None => self.choose_write(slot, t)?,
+                    None => self.choose_write(slot, victims, t)?,
                 };
                 self.turn_of_write(i, s, fit, t).then_some(Turn::Write(s, fit))
             }

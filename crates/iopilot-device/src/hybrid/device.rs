@@ -65,6 +65,11 @@ impl HybridDisk {
         }
     }
 
+    /// Turns the platters of an idle drive by some part of a revolution.
+    pub(crate) fn respin(&mut self, revolutions: f64) {
+        self.disk.device.respin(revolutions);
+    }
+
     /// What its cache did since time 0.
     pub fn stats(&self) -> HybridStats {
         HybridStats {

@@ -245,7 +245,7 @@ impl<T: Target> Subsystem<T> {
                 }
                 CacheAction::StillIdle(device) => {
                     if let Some(smart) = self.smart(controller) {
-                        if smart.is_idle(device) {
+                        if smart.may_clean(device) {
                             smart.cache.idle(device, &mut actions);
                         }
                     }

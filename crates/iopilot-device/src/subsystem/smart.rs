@@ -57,6 +57,15 @@ impl Smart {
         queue.is_empty() && queue.outstanding() == 0
     }
 
+    /// Whether the cache may write out something dirty of `device` now. A cache device reads what it copies back from one
+    /// device and writes it to another: both have to be idle (DiskSim 4.0).
+    pub(super) fn may_clean(&self, device: usize) -> bool {
+        match &self.cache {
+            ControllerCache::Memory(_) => self.is_idle(device),
+            ControllerCache::Device(cache) => self.is_idle(cache.model().cache) && self.is_idle(cache.model().cached),
+        }
+    }
+
     /// How long the data of `sectors` blocks take between it and the host.
     pub(super) fn transfer_time(&self, sectors: u32) -> Nanos {
         Nanos((self.model.block_time * f64::from(sectors)).round() as u64)

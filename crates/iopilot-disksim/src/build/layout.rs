@@ -41,7 +41,7 @@ fn g1_zone(zone: &LayoutG1Zone, units: SkewUnits) -> G1ZoneSpec {
         sectors_per_track: zone.blocks_per_track,
         empty_sectors: zone.empty_space_at_zone_front,
         spares: u32::try_from(zone.number_of_spares).unwrap_or(u32::MAX),
-        slips: zone.slips.clone(),
+        slips: in_order(&zone.slips),
         defects: zone.defects.clone(),
         ..G1ZoneSpec::default()
     };
@@ -55,6 +55,13 @@ fn g1_zone(zone: &LayoutG1Zone, units: SkewUnits) -> G1ZoneSpec {
         }
     }
     spec
+}
+
+/// Published files have slips that were found later behind the others: a set is meant.
+fn in_order(slips: &[u64]) -> Vec<u64> {
+    let mut slips = slips.to_vec();
+    slips.sort_unstable();
+    slips
 }
 
 pub(super) fn g2(disk: &DmDisk, layout: &LayoutG2) -> G2Spec {

@@ -47,15 +47,6 @@ fn layout(given: &Given<'_>) -> Result<DmLayout, InputError> {
 
 impl Check for DmDisk {
     fn check(&self, fields: &Fields<'_>) -> Result<(), InputError> {
-        let last = match &self.layout_model {
-            DmLayout::G1(layout) => layout.zones.iter().map(|z| z.last_cylinder_number).max(),
-            DmLayout::G2(layout) => layout.zones.iter().map(|z| z.last_cylinder_number).max(),
-            DmLayout::G4(_) => None,
-        };
-        if last.is_some_and(|last| last >= self.number_of_cylinders) {
-            let expected = format!("more than {}, the last cylinder of the zones", last.unwrap_or_default());
-            return Err(fields.refuse("Number of cylinders", expected));
-        }
         if self.block_count == 0 && !matches!(self.layout_model, DmLayout::G1(_)) {
             return Err(fields.refuse("Block count", "the number of blocks of the layout"));
         }

@@ -112,7 +112,7 @@ module! {
         skew_for_cylinder_switch: f64 = "Skew for cylinder switch", real(-1e9..=1e9), or 0.0;
         /// Spares of each unit of the sparing scheme: sectors, or tracks for scheme 1.
         number_of_spares: u64 = "Number of spares", count;
-        /// Sectors or tracks that are passed over, ascending.
+        /// Sectors or tracks that are passed over, in any order.
         slips: Vec<u64> = "slips", list(count);
         /// Sectors or tracks that are replaced, each with its replacement.
         defects: Vec<(u64, u64)> = "defects", pairs;
@@ -131,9 +131,10 @@ impl Check for LayoutG1Zone {
                 return Err(fields.refuse("Skew units", format!("to stand before {name}, for which it holds")));
             }
         }
-        if let Some(two) = self.slips.windows(2).find(|two| two[0] >= two[1]) {
-            let expected = format!("ascending positions, but {} stands before {}", two[0], two[1]);
-            return Err(fields.refuse("slips", expected));
+        let mut slips = self.slips.clone();
+        slips.sort_unstable();
+        if let Some(two) = slips.windows(2).find(|two| two[0] == two[1]) {
+            return Err(fields.refuse("slips", format!("each position once, but {} stands there twice", two[0])));
         }
         Ok(())
     }

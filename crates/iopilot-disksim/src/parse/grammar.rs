@@ -6,7 +6,7 @@ use super::block::{Block, Node, Param, Value};
 use super::files::FileLine;
 use super::input::Input;
 use super::lexer::Kind;
-use super::modules::{MODULES, module};
+use super::modules::{MODULES, foreign_package, module};
 use super::names::{expected_name, numbered};
 use super::spec::{Instance, Spec};
 use iopilot_block::InputError;
@@ -80,8 +80,12 @@ impl Grammar {
             (None, Some(parent)) => (parent.module, parent.params.clone()),
             (None, None) => {
                 let known = MODULES.iter().copied().chain(self.named.keys().map(|k| &**k));
-                let expected = expected_name("a module or the name of an earlier block", &kind, known);
-                return Err(self.input.files.refuse(place, "type", &*kind, expected));
+                return Err(self.unknown_type(
+                    (kind, place),
+                    "type",
+                    "a module or the name of an earlier block",
+                    known,
+                ));
             }
         };
         self.mark(b'{', "", "{ and the parameters")?;
@@ -112,6 +116,21 @@ impl Grammar {
         }
         self.mark(b'}', "", "`,` and a parameter, or }")?;
         Ok(Arc::new(Block { module, name: name.map(|n| n.0), place, params }))
+    }
+
+    /// The error: a type that is none, or one of a package that is not simulated.
+    fn unknown_type<'a>(
+        &self,
+        (kind, place): Named,
+        field: &str,
+        what: &str,
+        known: impl IntoIterator<Item = &'a str>,
+    ) -> InputError {
+        let expected = match foreign_package(&kind) {
+            Some(package) => format!("a module of DiskSim 4.0 itself; not simulated: {package}"),
+            None => expected_name(what, &kind, known),
+        };
+        self.input.files.refuse(place, field, &*kind, expected)
     }
 
     /// `name = value` or `[ name, name ] = value`.
@@ -310,8 +329,7 @@ impl Grammar {
     fn node_below(&mut self, (kind, place): Named, name: Named) -> Result<Node, InputError> {
         const FIELD: &str = "topology";
         let Some(module) = module(&kind) else {
-            let expected = expected_name("a module", &kind, MODULES.iter().copied());
-            return Err(self.input.files.refuse(place, FIELD, &*kind, expected));
+            return Err(self.unknown_type((kind, place), FIELD, "a module", MODULES.iter().copied()));
         };
         self.mark(b'[', FIELD, "[ and what is attached, or []")?;
         let mut children = Vec::new();

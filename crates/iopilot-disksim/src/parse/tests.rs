@@ -111,6 +111,15 @@ fn what_is_unknown_is_named_with_the_nearest_that_is_known() {
 }
 
 #[test]
+fn packages_that_are_not_simulated_are_named() {
+    assert_eq!(
+        refused("\nssdmodel_ssd SSD { }"),
+        "t.parv:2: type: got ssdmodel_ssd, expected a module of DiskSim 4.0 itself; not simulated: ssdmodel"
+    );
+    assert!(refused("topology memsmodel_mems m []").ends_with("not simulated: memsmodel"));
+}
+
+#[test]
 fn a_parameter_stands_once() {
     let e = refused("disksim_bus B {\n type = 1,\n Print stats = 0,\n type = 2 }");
     assert_eq!(e, "t.parv:4: type: got it again, expected it once; it stands in line 2 already");

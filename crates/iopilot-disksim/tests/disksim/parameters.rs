@@ -1,7 +1,7 @@
 //! What typed parameters refuse, on a system of two tiny drives.
 
 use iopilot_disksim::params::{ComponentKind, CtlrCache, RandomDistribution, System};
-use iopilot_disksim::{Spec, load_drive};
+use iopilot_disksim::{DriveFromDiskSim, Spec, load_drive};
 use std::path::Path;
 use tempfile::TempDir;
 
@@ -108,8 +108,7 @@ fn contradictions_are_refused() {
             "Seek type = constant, Constant seek time = 5.0,",
             "Seek type: got constant, expected extracted, as there is a Full seek curve",
         ),
-        ("Number of cylinders = 40", "Number of cylinders = 39", "more than 39, the last cylinder of the zones"),
-        ("slips = [ 100, 101, 702 ]", "slips = [ 101, 100, 702 ]", "ascending positions, but 101 stands before 100"),
+        ("slips = [ 100, 101, 702 ]", "slips = [ 101, 702, 101 ]", "each position once, but 101 stands there twice"),
         ("defects = [ 44, 1595 ]", "defects = [ 44, 1595, 3 ]", "an even number of positions"),
         ("Number of copies = 2", "Number of copies = 3", "at least 2, and a divisor of the 2 devices"),
         ("Distribution scheme = Striped", "Distribution scheme = Asis", "Parts for distribution scheme Asis"),
@@ -205,6 +204,30 @@ fn what_a_layout_refuses_is_told_with_its_line() {
     );
     let error = of("First cylinder number = 20", "First cylinder number = 19");
     assert!(error.contains("tiny.model:33: First cylinder number: got 19, expected a cylinder behind"), "{error}");
+    let error = of("Number of cylinders = 40", "Number of cylinders = 38");
+    assert!(error.contains("tiny.model:34: Last cylinder number: got 39, expected a cylinder below 38"), "{error}");
+}
+
+/// Published drives have these: a last cylinder as high as the number of cylinders (HP C2490A), and slips that were found
+/// later behind the others (Quantum Atlas III). DiskSim 4.0 reads both.
+#[test]
+fn what_published_drives_have_is_taken() {
+    let drive = |from: &str, to: &str| {
+        let folder = changed(from, to);
+        let path = folder.path().join("tiny.diskspecs");
+        load_drive(&path).unwrap_or_else(|e| panic!("{e}"))
+    };
+    let places = |drive: &DriveFromDiskSim| {
+        let geometry = &drive.model.mechanics.geometry;
+        (0..geometry.capacity()).map(|lba| geometry.place_of(lba)).collect::<Vec<_>>()
+    };
+    let plain = drive("TINY", "TINY");
+    let one_more = drive("Number of cylinders = 40", "Number of cylinders = 39");
+    assert_eq!(places(&one_more), places(&plain));
+    let warnings: Vec<_> = one_more.warnings.iter().map(ToString::to_string).collect();
+    assert!(warnings.iter().any(|w| w.contains("Number of cylinders: got 39, expected 40")), "{warnings:?}");
+    let shuffled = drive("slips = [ 100, 101, 702 ]", "slips = [ 702, 100, 101 ]");
+    assert_eq!(places(&shuffled), places(&plain));
 }
 
 #[test]

@@ -195,6 +195,19 @@ fn the_references_of_disksim_4() {
     reference("ascii.parv", Some("ascii.trace"), 13.77, 0.3);
 }
 
+/// A cache device: processes wait here as well, so that single runs scatter; the mean over ten seeds does not.
+#[test]
+fn a_cache_device_is_as_fast_as_in_disksim_4() {
+    let Some(folder) = runs() else { return };
+    let mean = |seed: u32| {
+        let options = SystemOptions { seed: Some(seed) };
+        run_system(&folder.join("synthcachedev.parv"), &[], None, &options).unwrap().report.response_ms.mean
+    };
+    let means: Vec<f64> = (1..=10).map(mean).collect();
+    let ours = means.iter().sum::<f64>() / 10.0;
+    assert!((ours / 29.2 - 1.0).abs() < 0.03, "{ours} ms, DiskSim 29.2 ms: {means:?}");
+}
+
 #[test]
 fn overrides_reach_nested_blocks() {
     let Some(folder) = runs() else { return };

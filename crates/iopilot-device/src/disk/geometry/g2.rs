@@ -1,5 +1,6 @@
 //! [`G2`]: DiskSim's layout g2: a list of extents, as read from a drive.
 
+use super::beyond;
 use super::starts::Starts;
 use super::track::{Track, ZoneSpan, fraction};
 use iopilot_block::InputError;
@@ -184,7 +185,7 @@ impl G2 {
 fn check_zone(layout: &G2Layout, i: usize, zone: &G2Zone) -> Result<(), InputError> {
     let wrong =
         |name: &str, got: String, expected: String| Err(InputError::new(format!("zone {i}: {name}"), got, expected));
-    if zone.last_cylinder < zone.first_cylinder || zone.last_cylinder >= layout.cylinders {
+    if zone.last_cylinder < zone.first_cylinder || zone.last_cylinder >= layout.cylinders + beyond(layout.cylinders) {
         let expected = format!("from {} to below {}", zone.first_cylinder, layout.cylinders);
         return wrong("last cylinder", zone.last_cylinder.to_string(), expected);
     }
@@ -293,7 +294,7 @@ mod tests {
         );
         assert_eq!(refused(|l| l.capacity = 31), "layout map: got 30 blocks, expected all 31 blocks of the drive");
         assert!(refused(|l| l.extents[0].head = 2).contains("a head below 2"));
-        assert!(refused(|l| l.zones[0].last_cylinder = 2).starts_with("zone 0: last cylinder: got 2"));
+        assert!(refused(|l| l.zones[0].last_cylinder = 3).starts_with("zone 0: last cylinder: got 3"));
     }
 
     /// Tracks one after another, of each the sector that is bad and passed over, if it has that many.

@@ -7,9 +7,13 @@ use crate::{
 };
 use iopilot_block::{InputError, Nanos};
 use iopilot_sched::{IoQueueConfig, Policy};
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
 
 /// Sectors of a KiB.
 const KIB: u64 = 2;
+/// What is added to the seed, for other numbers than those by which copies are chosen.
+const ANGLES: u64 = 1 << 32;
 
 impl ArraySpec {
     /// The array in a few words.
@@ -18,14 +22,17 @@ impl ArraySpec {
         format!("{} of {disks}{}", self.level.title(), self.disk)
     }
 
-    /// The array with members like `disk`, new and idle.
+    /// The array with members like `disk`, new and idle. The spindles of real disks are not in step: the platters of each
+    /// member but the first begin at an angle of their own, which follows from the seed.
     ///
     /// # Errors
     /// Names the key that is wrong, under `array.`.
     pub fn build(&self, disk: &AnyDevice) -> Result<Array, InputError> {
         let build = || {
             self.check()?;
-            let members = vec![disk.clone(); self.members as usize];
+            let mut members = vec![disk.clone(); self.members as usize];
+            let mut random = Pcg64Mcg::seed_from_u64(self.seed.wrapping_add(ANGLES));
+            members.iter_mut().skip(1).for_each(|member| member.respin(random.random()));
             Array::new(self.model(disk.capacity())?, members, None)
         };
         build().map_err(|mut e| {
@@ -204,8 +211,8 @@ impl ArraySpec {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ConstantDevice;
-    use iopilot_block::parse_toml;
+    use crate::{Catalogue, ConstantDevice, DeviceRequest};
+    use iopilot_block::{Flags, Lba, Op, RequestId, Sectors, parse_toml};
 
     fn build(text: &str) -> Result<Array, InputError> {
         let disk = ConstantDevice::simple(1_000_000, 4, Nanos(1000), 1.0);
@@ -232,6 +239,41 @@ mod tests {
             let close = array.capacity().abs_diff(capacity) < capacity / 100;
             assert!(close, "{text}: {} {capacity}", array.capacity());
         }
+    }
+
+    /// A write ends with the later of two copies: a sixth of a revolution after one alone, in the mean over all angles.
+    #[test]
+    fn members_turn_at_angles_of_their_own() {
+        let disk = Catalogue::get("hp-c2247").unwrap().build().unwrap();
+        let mean = |mut device: AnyDevice| {
+            let mut random = Pcg64Mcg::seed_from_u64(1);
+            let (mut now, mut sum, mut out) = (Nanos::ZERO, Nanos::ZERO, Vec::new());
+            const WRITES: u64 = 2000;
+            for id in 0..WRITES as usize {
+                let lba = Lba(random.random_range(0..device.capacity() / 8) * 8);
+                let id = RequestId::from_index(id);
+                let issued = now;
+                let (op, sectors, flags) = (Op::Write, Sectors(8), Flags::empty());
+                device.submit(DeviceRequest { id, op, lba, sectors, flags }, now);
+                while out.is_empty() {
+                    now = device.next_event().unwrap();
+                    device.advance(now, &mut out);
+                }
+                out.clear();
+                sum += now - issued;
+            }
+            sum.as_millis_f64() / WRITES as f64
+        };
+        let alone = mean(disk.clone());
+        let mirrored = |seed: u64| {
+            let text = format!("disk = \"x\"\nlevel = \"raid1\"\nmembers = 2\nseed = {seed}");
+            mean(parse_toml::<ArraySpec>(&text, "a.toml").unwrap().build(&disk).unwrap().into())
+        };
+        let seeds: Vec<f64> = (0..32).map(|seed| mirrored(seed) - alone).collect();
+        let more = seeds.iter().sum::<f64>() / 32.0;
+        let sixth = 60e3 / 5400.0 / 6.0;
+        assert!((more - sixth).abs() < 0.3, "{more} ms more, {sixth} expected: {seeds:?}");
+        assert_eq!(mirrored(5), mirrored(5));
     }
 
     #[test]

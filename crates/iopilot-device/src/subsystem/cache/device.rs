@@ -42,8 +42,8 @@ struct Access {
     reason: Reason,
     lba: u64,
     sectors: u32,
-    /// Writes to these blocks that had begun when this access did: a later one keeps them dirty.
-    writes: u64,
+    /// A host wrote some of these blocks after this access had begun: what it carries is out of date.
+    stale: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -55,7 +55,6 @@ pub(in crate::subsystem) struct CacheDevice {
     accesses: Vec<Option<Access>>,
     free: Vec<u32>,
     copying_back: bool,
-    writes: u64,
     report: CacheReport,
 }
 
@@ -69,7 +68,6 @@ impl CacheDevice {
             accesses: Vec::new(),
             free: Vec::new(),
             copying_back: false,
-            writes: 0,
             report: CacheReport::default(),
         }
     }
@@ -113,13 +111,13 @@ impl CacheDevice {
             out.extend([CacheAction::Reply(number), CacheAction::Forget(number)]);
             return;
         }
-        let inside = host.lba + u64::from(host.sectors) < self.model.size;
-        self.writes += 1;
+        let end = host.lba + u64::from(host.sectors);
+        let inside = end < self.model.size;
+        self.overtake(host.lba, end);
         if inside {
             self.report.write_hits += 1;
         } else {
             // What the cache device holds of it is no longer true.
-            let end = host.lba + u64::from(host.sectors);
             self.valid.remove(host.lba, end);
             self.dirty.remove(host.lba, end);
         }
@@ -130,18 +128,17 @@ impl CacheDevice {
     pub(in crate::subsystem) fn accessed(&mut self, number: u32, out: &mut Vec<CacheAction>) {
         let Some(access) = self.accesses[number as usize].take() else { return };
         self.free.push(number);
-        let Access { reason, lba, sectors, writes } = access;
+        let Access { reason, lba, sectors, stale } = access;
         let end = lba + u64::from(sectors);
         match reason {
             Reason::Read(operation) => {
-                if end < self.model.size && !self.valid.contains(lba, end) {
+                if end < self.model.size && !stale && !self.valid.contains(lba, end) {
                     self.access(Reason::Populate, self.model.cache, lba, sectors, Op::Write, out);
                 }
                 out.push(CacheAction::Transfer(operation));
             }
             Reason::Populate => {
-                // Something written in between is newer than what was copied.
-                if self.writes == writes {
+                if !stale {
                     self.valid.insert(lba, end);
                 }
             }
@@ -159,18 +156,18 @@ impl CacheDevice {
                 out.extend([CacheAction::Reply(operation), CacheAction::Forget(operation)]);
             }
             Reason::Through => {
-                if self.writes == writes {
+                if !stale {
                     self.dirty.remove(lba, end);
                 }
             }
             Reason::BackRead => {
                 self.report.write_backs += 1;
                 self.report.written_back += u64::from(sectors);
-                let access = Access { reason: Reason::BackWrite, lba, sectors, writes };
+                let access = Access { reason: Reason::BackWrite, lba, sectors, stale };
                 self.begin_access(access, self.model.cached, Op::Write, out);
             }
             Reason::BackWrite => {
-                if self.writes == writes {
+                if !stale {
                     self.dirty.remove(lba, end);
                 }
                 self.copying_back = false;
@@ -179,19 +176,28 @@ impl CacheDevice {
         }
     }
 
+    /// A host writes these blocks: what other accesses carry of them is out of date.
+    fn overtake(&mut self, from: u64, to: u64) {
+        for access in self.accesses.iter_mut().flatten() {
+            let writes = matches!(access.reason, Reason::Write(..));
+            access.stale |= !writes && access.lba < to && from < access.lba + u64::from(access.sectors);
+        }
+    }
+
+    /// Both devices have nothing to do: copies the first dirty run back.
     pub(in crate::subsystem) fn flush_idle(&mut self, device: usize, out: &mut Vec<CacheAction>) {
         if device != self.model.cached || self.copying_back {
             return;
         }
         let Some((from, to)) = self.dirty.first() else { return };
-        let most = if self.model.max_request == 0 { u64::from(u32::MAX) } else { u64::from(self.model.max_request) };
-        let sectors = (to - from).min(most) as u32;
+        // A whole run at once: the largest request is that of a host (DiskSim 4.0).
+        let sectors = (to - from).min(u64::from(u32::MAX)) as u32;
         self.copying_back = true;
         self.access(Reason::BackRead, self.model.cache, from, sectors, Op::Read, out);
     }
 
     fn access(&mut self, reason: Reason, device: usize, lba: u64, sectors: u32, op: Op, out: &mut Vec<CacheAction>) {
-        self.begin_access(Access { reason, lba, sectors, writes: self.writes }, device, op, out);
+        self.begin_access(Access { reason, lba, sectors, stale: false }, device, op, out);
     }
 
     fn begin_access(&mut self, access: Access, device: usize, op: Op, out: &mut Vec<CacheAction>) {
