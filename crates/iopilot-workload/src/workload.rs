@@ -165,10 +165,14 @@ pub(crate) fn read_text(path: &Path) -> Result<String, WorkloadError> {
     } else {
         std::fs::read(path).map_err(io)?
     };
+    let Ok(text) = String::from_utf8(bytes) else {
+        return Err(InputError::new("file", "bytes that are no text", "UTF-8 text").in_file(path.display()).into());
+    };
     // Some editors put a mark of the byte order before a text.
-    let text = String::from_utf8(bytes);
-    let text = text.map(|text| text.strip_prefix('\u{feff}').map_or(text.clone(), str::to_owned));
-    Ok(text.map_err(|_| InputError::new("file", "bytes that are no text", "UTF-8 text").in_file(path.display()))?)
+    Ok(match text.strip_prefix('\u{feff}') {
+        Some(rest) => rest.to_owned(),
+        None => text,
+    })
 }
 
 /// What the file `path` is: of the kind called `format`, or else what its ending says. Without either it is a trace.
