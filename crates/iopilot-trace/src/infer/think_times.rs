@@ -155,7 +155,7 @@ mod tests {
         let mut records = Vec::new();
         for p in 0..processes {
             let mut now = Nanos::from_micros(u64::from(p) * 30);
-            for n in 0..40u64 {
+            for n in 0..400u64 {
                 let mut record = TraceRecord::new(now, Op::Read, Lba(n * 8), Sectors(8));
                 record.process = Some(ProcessId(100 + p));
                 record.completion = Some(now + Nanos::from_millis(1));

@@ -284,7 +284,7 @@ fn where_nothing_can_be_seen_it_says_so_in_a_line() {
         assert_eq!(left, 0, "nothing is left behind");
     };
     let hidden = "for at in /sys/kernel/tracing /sys/kernel/debug; do mount -t tmpfs none $at 2>&-; done;";
-    refused(without_bpf(&s, hidden), "tracefs is not mounted");
+    refused(without_bpf(&s, hidden), "needs root");
 
     // And as nobody.
     let program = s.path().join("iopilot");
