@@ -91,7 +91,7 @@ pub struct TraceWorkload {
     /// No slice: making one would copy them.
     records: Arc<Vec<ReplayRecord>>,
     dependencies: Option<Arc<Dependencies>>,
-    recording: Recording,
+    recording: Arc<Recording>,
     notes: Vec<String>,
 }
 
@@ -209,7 +209,7 @@ impl TraceWorkload {
             time_scale: options.time_scale,
             records: Arc::new(records),
             dependencies: dependencies.filter(|_| mode == ReplayMode::Dependent),
-            recording,
+            recording: Arc::new(recording),
             notes,
         })
     }
