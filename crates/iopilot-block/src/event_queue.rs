@@ -2,7 +2,7 @@
 
 use crate::Nanos;
 use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 /// An event of an [`EventQueue`], and when it happens.
 ///
@@ -20,7 +20,8 @@ pub struct Scheduled<T> {
 /// Events to come, ordered by (time, insertion number).
 ///
 /// Events of one time are served first in, first out, so that a simulation is deterministic. A binary heap: inserting
-/// and taking out are O(log n), looking is O(1). It allocates only while it grows beyond its longest length so far.
+/// and taking out are O(log n), looking is O(1). An event that is not before the latest one goes behind it into a list
+/// instead, O(1): most delays are constant. It allocates only while it grows beyond its longest length so far.
 ///
 /// An event cannot be cancelled. Where events are replaced, keep the number that [`EventQueue::push`] returns, and skip
 /// those whose number is no longer the one you keep.
@@ -40,41 +41,54 @@ pub struct Scheduled<T> {
 #[derive(Clone, Debug)]
 pub struct EventQueue<T> {
     heap: BinaryHeap<Reverse<Scheduled<T>>>,
+    /// In order.
+    list: VecDeque<Scheduled<T>>,
     inserted: u64,
 }
 
 impl<T> EventQueue<T> {
     /// An empty queue.
     pub const fn new() -> Self {
-        Self { heap: BinaryHeap::new(), inserted: 0 }
+        Self { heap: BinaryHeap::new(), list: VecDeque::new(), inserted: 0 }
     }
 
     /// An empty queue that holds `events` before it allocates.
     pub fn with_capacity(events: usize) -> Self {
-        Self { heap: BinaryHeap::with_capacity(events), inserted: 0 }
+        Self { heap: BinaryHeap::with_capacity(events), list: VecDeque::with_capacity(events), inserted: 0 }
     }
 
     /// Adds `event`, behind all others of the same time. Returns its insertion number. O(log n), O(1) on average.
     pub fn push(&mut self, at: Nanos, event: T) -> u64 {
         let number = self.inserted;
         self.inserted += 1;
-        self.heap.push(Reverse(Scheduled { at, number, event }));
+        let scheduled = Scheduled { at, number, event };
+        match self.list.back() {
+            Some(latest) if at < latest.at => self.heap.push(Reverse(scheduled)),
+            _ => self.list.push_back(scheduled),
+        }
         number
     }
 
     /// When the next event happens. O(1).
     pub fn next_time(&self) -> Option<Nanos> {
-        self.heap.peek().map(|Reverse(next)| next.at)
+        self.peek().map(|next| next.at)
     }
 
     /// The next event. O(1).
     pub fn peek(&self) -> Option<&Scheduled<T>> {
-        self.heap.peek().map(|Reverse(next)| next)
+        match (self.list.front(), self.heap.peek()) {
+            (Some(listed), Some(Reverse(other))) => Some(listed.min(other)),
+            (listed, other) => listed.or(other.map(|Reverse(other)| other)),
+        }
     }
 
     /// Takes out the next event. O(log n).
     pub fn pop(&mut self) -> Option<Scheduled<T>> {
-        self.heap.pop().map(|Reverse(next)| next)
+        match (self.list.front(), self.heap.peek()) {
+            (Some(listed), Some(Reverse(other))) if other < listed => self.heap.pop().map(|Reverse(next)| next),
+            (Some(_), _) => self.list.pop_front(),
+            (None, _) => self.heap.pop().map(|Reverse(next)| next),
+        }
     }
 
     /// Takes out the next event where it happens at or before `now`. O(log n).
@@ -84,17 +98,18 @@ impl<T> EventQueue<T> {
 
     /// How many events there are. O(1).
     pub fn len(&self) -> usize {
-        self.heap.len()
+        self.heap.len() + self.list.len()
     }
 
     /// Whether there is no event. O(1).
     pub fn is_empty(&self) -> bool {
-        self.heap.is_empty()
+        self.heap.is_empty() && self.list.is_empty()
     }
 
     /// Drops all events; insertion numbers go on from where they were. O(n).
     pub fn clear(&mut self) {
         self.heap.clear();
+        self.list.clear();
     }
 }
 

@@ -9,7 +9,7 @@ pub enum AnyTarget {
     /// A drive with a buffer and mechanics.
     Drive(Box<Drive>),
     /// A disk of constant access time.
-    Simple(SimpleDisk),
+    Simple(Box<SimpleDisk>),
 }
 
 impl From<Drive> for AnyTarget {
@@ -20,7 +20,7 @@ impl From<Drive> for AnyTarget {
 
 impl From<SimpleDisk> for AnyTarget {
     fn from(disk: SimpleDisk) -> Self {
-        Self::Simple(disk)
+        Self::Simple(Box::new(disk))
     }
 }
 

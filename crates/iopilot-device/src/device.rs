@@ -18,6 +18,24 @@ pub struct DeviceRequest {
     pub flags: Flags,
 }
 
+/// How the host has to treat a device's write cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CacheControl {
+    /// Whether there is one that forgets when the power fails: without, no flush is sent.
+    pub volatile: bool,
+    /// Whether a write can go past it (FUA). Without, the host sends a flush behind such a write.
+    pub fua: bool,
+    /// Whether nothing else is sent beside a flush: FLUSH CACHE of ATA is no queued command. The flush waits until the device
+    /// is empty, and all others until it is complete (`ata_std_qc_defer` of Linux).
+    pub flush_drains: bool,
+}
+
+impl Default for CacheControl {
+    fn default() -> Self {
+        Self { volatile: true, fua: true, flush_drains: false }
+    }
+}
+
 /// Where the time of one request went, as far as the model knows. The rest, to the full service time, was spent
 /// waiting in the device's own queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -26,7 +26,7 @@ pub use model::{CacheModel, DiskModel, InterfaceModel, QueuePolicy};
 pub use seek::SeekCurve;
 pub use seek_floor::SeekFloor;
 
-use crate::{Completion, Device, DeviceRequest, ServiceBreakdown};
+use crate::{CacheControl, Completion, Device, DeviceRequest, ServiceBreakdown};
 use iopilot_block::{Nanos, Op, Positions, RequestId};
 use pick::Pick;
 use read_cache::ReadCache;
@@ -253,6 +253,10 @@ impl Device for MechanicalDisk {
 
     fn queue_depth(&self) -> u32 {
         self.model.interface.queue_depth
+    }
+
+    fn cache_control(&self) -> CacheControl {
+        self.model.interface.cache_control
     }
 
     fn positions(&self) -> Option<&dyn Positions> {

@@ -55,8 +55,8 @@ pub use spec::{
     DriveQueueSpec, DriveSeekSpec, DriveSpec, ExtraDisconnectSpec, FailureSpec, FlashSpec, G1Spec, G1ZoneSpec, G2Spec,
     G2ZoneSpec, G4NodeSpec, G4Spec, GeometrySpec, HplSpec, HybridCacheSpec, HybridFlashSpec, HybridSpec,
     HybridWriteSpec, InterfaceSpec, LayoutSpec, LevelSpec, MarkCounts, MeasuredClock, MechanicalSpec, MechanicsSpec,
-    MirrorSpec, OverheadsSpec, PolicySpec, PreconditionSpec, ReadSpec, RebuildSpec, RotationSpec, SeekSpec,
-    SqrtLinearSpec, SsdBufferSpec, SsdFtlSpec, SsdHostSpec, SsdNandSpec, SsdSpec, StripeSpec, TableCacheSpec,
+    MirrorSpec, OverheadsSpec, PolicySpec, PreconditionSpec, ProtocolSpec, ReadSpec, RebuildSpec, RotationSpec,
+    SeekSpec, SqrtLinearSpec, SsdBufferSpec, SsdFtlSpec, SsdHostSpec, SsdNandSpec, SsdSpec, StripeSpec, TableCacheSpec,
     TableRowSpec, TableSpec, ThinkSide, ThreePointSpec, WriteSpec, ZoneSpec,
 };
 pub use subsystem::{

@@ -24,7 +24,7 @@ pub use hybrid::{HybridCacheSpec, HybridFlashSpec, HybridSpec, HybridWriteSpec};
 pub use marks::MarkCounts;
 pub use sections::{
     CacheSpec, DeviceSpec, DiskSpec, FlashSpec, GeometrySpec, InterfaceSpec, LayoutSpec, MechanicalSpec, MechanicsSpec,
-    PolicySpec, SeekSpec, SqrtLinearSpec, ZoneSpec,
+    PolicySpec, ProtocolSpec, SeekSpec, SqrtLinearSpec, ZoneSpec,
 };
 pub use ssd::{CellSpec, PreconditionSpec, SsdBufferSpec, SsdFtlSpec, SsdHostSpec, SsdNandSpec, SsdSpec, StripeSpec};
 pub use table::{TableCacheSpec, TableRowSpec, TableSpec};

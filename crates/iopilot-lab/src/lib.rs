@@ -20,6 +20,10 @@ macro_rules! as_wrapped {
             self.$field.hardware_queues()
         }
 
+        fn cache_control(&self) -> iopilot_device::CacheControl {
+            self.$field.cache_control()
+        }
+
         fn positions(&self) -> Option<&dyn iopilot_block::Positions> {
             self.$field.positions()
         }

@@ -44,6 +44,9 @@ pub struct MachineProbe {
 /// Without root, for what is no disk with a request queue, and where the disk cannot be read or the kernel not be asked.
 pub fn probe_machine(path: &Path, duration: Duration, watch: &mut dyn FnMut(&str)) -> Result<MachineProbe, LiveError> {
     let block = BlockQueue::open(path)?;
+    if !rustix::process::geteuid().is_root() {
+        return Err(LiveError::NotPermitted(path.to_owned()));
+    }
     let queue = QueueSettings::of(&block)?;
     let mut run = |tasks: u32, what: &str| {
         watch(what);

@@ -90,7 +90,7 @@ registry::schedulers! {
     None(NoScheduler), "none", Linux6 [], "no scheduler: first in, first out on each CPU", &[], |env| NoScheduler::new(env);
     MqDeadline(MqDeadline), "mq-deadline", Linux6 [scheduler_tags], "sector order in batches, deadlines and priority classes", MqDeadlineTunables::SPECS, |env| MqDeadline::new(env);
     Kyber(Kyber), "kyber", Linux6 [scheduler_tags learns], "tokens for reads and writes that follow the latencies seen", KyberTunables::SPECS, |env| Kyber::new(env);
-    Bfq(Bfq), "bfq", Linux6 [scheduler_tags learns], "budgets in proportion to weights, idling, raised weights for latency", BfqTunables::SPECS, |env| Bfq::new(env);
+    Bfq(Bfq), "bfq", Linux6 [scheduler_tags learns no_wbt], "budgets in proportion to weights, idling, raised weights for latency", BfqTunables::SPECS, |env| Bfq::new(env);
     LookCyl(QueueScheduler<CylinderTunables>), "look-cyl", Positional [], "the elevator by cylinder, turning at the last request", CylinderTunables::SPECS, |env| QueueScheduler::new(Policy::ElevatorCyl, env);
     CLookCyl(QueueScheduler<CylinderTunables>), "clook-cyl", Positional [], "the elevator by cylinder, one way", CylinderTunables::SPECS, |env| QueueScheduler::new(Policy::CycleCyl, env);
     SstfCyl(QueueScheduler<CylinderTunables>), "sstf-cyl", Positional [], "shortest seek time first, by distance in cylinders", CylinderTunables::SPECS, |env| QueueScheduler::new(Policy::SstfCyl, env);

@@ -28,11 +28,13 @@ pub struct Features {
     /// Whether it decides by what it has served before: think times, seekiness, the device's rate, latencies. Such a
     /// scheduler may decide otherwise than one that was just put in place.
     pub learns: bool,
+    /// Whether the kernel turns write-back throttling off for it (`wbt_disable_default`).
+    pub no_wbt: bool,
 }
 
 impl Features {
     /// A scheduler that holds no tags and learns nothing.
-    pub const NONE: Self = Self { scheduler_tags: false, learns: false };
+    pub const NONE: Self = Self { scheduler_tags: false, learns: false, no_wbt: false };
 
     pub(crate) const fn scheduler_tags(self) -> Self {
         Self { scheduler_tags: true, ..self }
@@ -40,6 +42,10 @@ impl Features {
 
     pub(crate) const fn learns(self) -> Self {
         Self { learns: true, ..self }
+    }
+
+    pub(crate) const fn no_wbt(self) -> Self {
+        Self { no_wbt: true, ..self }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Simulated requests per second: one mechanical disk, open random load, one core.
+//! Simulated requests per second on one core: one mechanical disk under open random load, and an NVMe drive with full queues.
 //!
 //! Criterion's `elem/s` is the figure of `docs/lab/speed.md`.
 #![allow(missing_docs)] // of what criterion's macros make
@@ -7,7 +7,7 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use iopilot_block::{Lba, Nanos, Op, ProcessId, Sectors};
 use iopilot_device::{AnyDevice, Device, load_disk};
 use iopilot_sched::SchedulerSpec;
-use iopilot_sim::{BlockConfig, Progress, RunConfig, run};
+use iopilot_sim::{BlockConfig, CpuOverheads, Progress, RunConfig, run};
 use iopilot_trace::TraceRecord;
 use iopilot_workload::replay::{Closed, Open, ReplayRecord};
 use rand::{Rng, SeedableRng};
@@ -67,5 +67,24 @@ fn closed_positional(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, open_random, closed_positional);
+/// Four processes on four CPUs that keep 256 random reads each in an NVMe drive.
+fn closed_nvme(c: &mut Criterion) {
+    let disk = load_disk("micron-7600-max-6t4").and_then(|d| d.build()).expect("the catalogue has it");
+    let mut records = random_load(&disk, Nanos::ZERO);
+    for (record, n) in records.iter_mut().zip(0u32..) {
+        (record.op, record.process, record.cpu) = (Op::Read, ProcessId(n % 4), (n % 4) as u16);
+    }
+    let host = CpuOverheads { cpus: 4, ..CpuOverheads::default() };
+    let config = RunConfig { host, ..RunConfig::default() };
+    let mut group = c.benchmark_group("closed-nvme-1024");
+    group.throughput(Throughput::Elements(REQUESTS)).sample_size(10).measurement_time(Duration::from_secs(3));
+    for scheduler in ["none", "mq-deadline"].iter().map(|name| SchedulerSpec::parse(name)).filter_map(Result::ok) {
+        group.bench_function(scheduler.name, |b| {
+            b.iter(|| run(Closed::new(&records[..], 1024), disk.clone(), &scheduler, &config, &Progress::default()));
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, open_random, closed_positional, closed_nvme);
 criterion_main!(benches);

@@ -3,10 +3,15 @@
 use crate::cpu_overheads::CpuOverheads;
 use crate::plug::Plugging;
 use crate::tags::TagRule;
-use iopilot_block::{InputError, SECTOR_BYTES};
+use crate::writeback_throttle::WritebackThrottle;
+use iopilot_block::{InputError, Nanos, SECTOR_BYTES};
+use iopilot_device::{CacheControl, Device};
 use iopilot_sched::{Lineage, QueueMap, SchedulerInfo};
 use serde::Deserialize;
 
+/// `wbt_default_latency_nsec`, in microseconds.
+const WBT_ROTATIONAL: u32 = 75_000;
+const WBT_OTHERS: u32 = 2_000;
 /// `ATA_MAX_QUEUE`.
 const SATA_TAGS: u32 = 32;
 
@@ -35,6 +40,15 @@ pub struct BlockConfig {
     /// Whether the next request leaves the scheduler while the device is still full. True for 2.6 and 6.x (drivers
     /// without a dispatch budget: virtio, NVMe, loop), false for the classic schedulers.
     pub lookahead: Option<bool>,
+    /// `queue/write_cache`: whether the device has a volatile cache, so that flushes reach it. The device's own where not set.
+    /// Linux 6.x only.
+    pub write_cache: Option<bool>,
+    /// `queue/fua`: whether the device can write past its cache. If not, such a write is followed by a flush. The device's own
+    /// where not set: not for SATA, as libata turns it off. Linux 6.x only.
+    pub fua: Option<bool>,
+    /// `queue/wbt_lat_usec`: the latency of reads that write-back throttling keeps, in microseconds; 0 turns it off. 75000 for
+    /// disks that turn, 2000 for others, 0 under `bfq`. Linux 6.x only.
+    pub wbt_lat_usec: Option<u32>,
 }
 
 /// The settings in force for one run.
@@ -54,6 +68,43 @@ pub(crate) struct Queue {
     /// Whether the queue is run only on an event, and some ticks after a scheduler held requests but gave none.
     pub(crate) retries: bool,
     pub(crate) cpus: u16,
+    /// Whether the kernel sequences flushes (Linux 6.x); before, the device does what a request's flags say.
+    pub(crate) flush_machinery: bool,
+    pub(crate) write_cache: bool,
+    pub(crate) fua: bool,
+    /// Whether the device takes nothing beside a flush.
+    pub(crate) flush_drains: bool,
+    /// The target of write-back throttling; 0 where it is off. And the depth that its limits follow.
+    pub(crate) wbt_target: Nanos,
+    pub(crate) wbt_depth: u32,
+}
+
+/// What a device is, as far as the block layer's settings depend on it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DeviceTraits {
+    pub(crate) hardware_queues: u16,
+    /// Of each of them.
+    pub(crate) queue_depth: u32,
+    pub(crate) cache: CacheControl,
+    pub(crate) rotational: bool,
+}
+
+impl DeviceTraits {
+    pub(crate) fn of(device: &impl Device, rotational: bool) -> Self {
+        Self {
+            hardware_queues: device.hardware_queues(),
+            queue_depth: device.queue_depth(),
+            cache: device.cache_control(),
+            rotational,
+        }
+    }
+}
+
+impl Queue {
+    /// Write-back throttling at rest.
+    pub(crate) fn throttle(&self) -> WritebackThrottle {
+        WritebackThrottle::new(self.wbt_target, self.wbt_depth)
+    }
 }
 
 impl BlockConfig {
@@ -74,19 +125,18 @@ impl BlockConfig {
                 return Err(InputError::new(format!("block.{key}"), value.to_string(), format!("{min} to {max}")));
             }
         }
+        if let Some(us) = self.wbt_lat_usec.filter(|&us| us > 60_000_000) {
+            return Err(InputError::new("block.wbt_lat_usec", us.to_string(), "0 to 60000000 microseconds"));
+        }
         if self.nomerges > 2 {
             return Err(InputError::new("block.nomerges", self.nomerges.to_string(), "0, 1 or 2"));
         }
         Ok(())
     }
 
-    /// The settings for `scheduler` on a device of so many queues, each of which takes so many requests at once.
-    pub(crate) fn resolve(
-        &self,
-        scheduler: &SchedulerInfo,
-        (device_queues, device_depth): (u16, u32),
-        host: &CpuOverheads,
-    ) -> Queue {
+    /// The settings for `scheduler` on `device`.
+    pub(crate) fn resolve(&self, scheduler: &SchedulerInfo, device: &DeviceTraits, host: &CpuOverheads) -> Queue {
+        let (device_queues, device_depth) = (device.hardware_queues, device.queue_depth);
         let lineage = scheduler.lineage;
         // A positional scheduler decides at each dispatch; a queue in the disk would reorder its choice.
         let depth = if lineage == Lineage::Positional { 1 } else { device_depth };
@@ -105,6 +155,11 @@ impl BlockConfig {
             (false, _) => self.nr_requests.unwrap_or(128),
         };
         let kib = self.max_sectors_kb.unwrap_or(if modern { 1280 } else { 512 });
+        let wbt_lat_usec = match (modern, scheduler.features.no_wbt) {
+            (true, false) => self.wbt_lat_usec.unwrap_or(if device.rotational { WBT_ROTATIONAL } else { WBT_OTHERS }),
+            (true, true) => self.wbt_lat_usec.unwrap_or(0),
+            (false, _) => 0,
+        };
         let plugging = match (self.plug.unwrap_or(!classic), modern) {
             (false, _) => Plugging::Off,
             (true, true) => Plugging::Task,
@@ -122,6 +177,14 @@ impl BlockConfig {
             lookahead: self.lookahead.unwrap_or(!classic) && (scheduler_tags || !modern),
             retries: scheduler_tags,
             cpus: host.cpus.max(1),
+            flush_machinery: modern,
+            write_cache: self.write_cache.unwrap_or(device.cache.volatile),
+            fua: self.fua.unwrap_or(device.cache.fua),
+            flush_drains: modern && device.cache.flush_drains,
+            wbt_target: Nanos::from_micros(wbt_lat_usec.into()),
+            // SCSI tells the block layer the depth of its disk, which is about as many as it has tags; of others those that may
+            // be queued count (`blk_queue_depth`).
+            wbt_depth: queue_depth.max(nr_requests.min(tags)),
         }
     }
 }
@@ -134,28 +197,46 @@ mod tests {
         SchedulerInfo::of(scheduler).unwrap()
     }
 
+    fn device(hardware_queues: u16, queue_depth: u32) -> DeviceTraits {
+        DeviceTraits { hardware_queues, queue_depth, cache: CacheControl::default(), rotational: true }
+    }
+
+    #[test]
+    fn write_back_is_throttled_by_default_but_not_under_bfq() {
+        let (config, host) = (BlockConfig::default(), CpuOverheads::default());
+        let target = |config: &BlockConfig, scheduler, rotational| {
+            let device = DeviceTraits { rotational, ..device(1, 32) };
+            config.resolve(named(scheduler), &device, &host).wbt_target
+        };
+        assert_eq!(target(&config, "mq-deadline", true), Nanos::from_millis(75));
+        assert_eq!(target(&config, "none", false), Nanos::from_millis(2));
+        assert_eq!([target(&config, "bfq", true), target(&config, "cfq", true)], [Nanos::ZERO; 2]);
+        let off = BlockConfig { wbt_lat_usec: Some(0), ..config };
+        assert_eq!(target(&off, "none", false), Nanos::ZERO);
+    }
+
     #[test]
     fn defaults_are_those_of_the_lineage() {
         let (config, host) = (BlockConfig::default(), CpuOverheads::default());
-        let old = config.resolve(named("cfq"), (1, 32), &host);
+        let old = config.resolve(named("cfq"), &device(1, 32), &host);
         assert_eq!((old.nr_requests, old.max_sectors, old.plugging), (128, 1024, Plugging::Device));
-        let new = config.resolve(named("bfq"), (1, 32), &host);
+        let new = config.resolve(named("bfq"), &device(1, 32), &host);
         assert_eq!((new.nr_requests, new.max_sectors, new.plugging), (64, 2560, Plugging::Task));
-        let none = config.resolve(named("none"), (1, 32), &host);
+        let none = config.resolve(named("none"), &device(1, 32), &host);
         assert_eq!((none.nr_requests, none.lookahead), (32, false));
-        let ide = config.resolve(named("mq-deadline"), (1, 1), &host);
+        let ide = config.resolve(named("mq-deadline"), &device(1, 1), &host);
         assert_eq!((ide.nr_requests, ide.queue_depth), (64, 1), "a disk without a queue on a SATA adapter");
-        let classic = config.resolve(named("sstf"), (1, 1), &host);
+        let classic = config.resolve(named("sstf"), &device(1, 1), &host);
         assert_eq!((classic.lookahead, classic.plugging), (false, Plugging::Off));
-        let positional = config.resolve(named("sptf"), (1, 32), &host);
+        let positional = config.resolve(named("sptf"), &device(1, 32), &host);
         assert_eq!((positional.lookahead, positional.plugging, positional.queue_depth), (false, Plugging::Off, 1));
         let set = BlockConfig { queue_depth: Some(8), ..BlockConfig::default() };
-        assert_eq!(set.resolve(named("sptf"), (1, 32), &host).queue_depth, 8);
+        assert_eq!(set.resolve(named("sptf"), &device(1, 32), &host).queue_depth, 8);
     }
     #[test]
     fn a_drive_with_queues_has_one_for_each_cpu() {
         let host = CpuOverheads { cpus: 4, ..CpuOverheads::default() };
-        let queue = |config: &BlockConfig, scheduler| config.resolve(named(scheduler), (128, 1023), &host);
+        let queue = |config: &BlockConfig, scheduler| config.resolve(named(scheduler), &device(128, 1023), &host);
         let none = queue(&BlockConfig::default(), "none");
         assert_eq!((none.map.queues(), none.nr_requests, none.queue_depth), (4, 1023, 1023));
         let bfq = queue(&BlockConfig::default(), "bfq");
@@ -163,7 +244,7 @@ mod tests {
         assert_eq!(queue(&BlockConfig::default(), "cfq").map.queues(), 1, "Linux 2.6 has one queue");
         let two = BlockConfig { nr_hw_queues: Some(2), ..BlockConfig::default() };
         assert_eq!(queue(&two, "none").map.queues(), 2);
-        let sas = two.resolve(named("none"), (1, 64), &host);
+        let sas = two.resolve(named("none"), &device(1, 64), &host);
         assert_eq!((sas.map.queues(), sas.queue_depth, sas.device_depth), (2, 64, 64));
     }
 }

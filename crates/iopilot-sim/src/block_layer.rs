@@ -2,20 +2,26 @@
 //!
 //! It follows Linux 2.6.24 or 6.x, depending on the scheduler's lineage: see [`crate::BlockConfig`].
 
+mod completion;
 mod dispatch;
+mod flush;
 mod hardware_queue;
+mod submission;
 mod tagging;
+mod throttling;
 
 use crate::block_config::Queue;
 use crate::cpu_timing::{CpuTiming, QueueRun};
 use crate::ios::Ios;
 use crate::metrics::Recorder;
 use crate::plug::Plug;
+use crate::writeback_throttle::WritebackThrottle;
+use flush::Sequence;
 use hardware_queue::HardwareQueue;
-use iopilot_block::{EventQueue, Nanos, Op, ProcessId, ProcessMap, Request, RequestId, Requests, Sectors};
-use iopilot_device::{Completion, Device};
-use iopilot_sched::{AnyScheduler, MergeLimits, Merged, Scheduler};
-use iopilot_workload::{Arrival, SourceHandle};
+use iopilot_block::{EventQueue, Nanos, ProcessId, ProcessMap, RequestId, Requests};
+use iopilot_device::Device;
+use iopilot_sched::{AnyScheduler, MergeLimits, Scheduler};
+use iopilot_workload::SourceHandle;
 use std::collections::VecDeque;
 
 /// What the engine has to do after a call of the block layer.
@@ -68,11 +74,22 @@ pub(crate) struct BlockLayer {
     asleep: ProcessMap<VecDeque<RequestId>>,
     /// Whether tasks submit one request after the other.
     serial: bool,
+    /// Whether the workload is a trace of which is known who waits for what.
+    traced: bool,
     /// The requests on their way to the device, at most one from each hardware queue, and when they get there.
     issues: EventQueue<(usize, RequestId)>,
     in_flight: u32,
     /// Whether a hardware queue was left without a request because others hold the device's room, or the scheduler's tokens.
     starved: bool,
+    /// Whether the device has a flush beside which it takes nothing else.
+    drains: bool,
+    /// By a request's index: how far it has come in the flush machinery.
+    sequences: Vec<Option<Sequence>>,
+    /// Requests that have just come to the end of it; empty between calls.
+    over: Vec<RequestId>,
+    throttle: WritebackThrottle,
+    /// Sleepers that were given a place by write-back throttling and have not woken yet.
+    unthrottled: Vec<RequestId>,
     /// When the scheduler wants the queue to be run again.
     timer: Option<Nanos>,
     /// When the kernel runs the queue again by itself.
@@ -91,7 +108,13 @@ pub(crate) struct BlockLayer {
 }
 
 impl BlockLayer {
-    pub(crate) fn new(queue: Queue, scheduler: AnyScheduler, serial: bool, recorder: Recorder) -> Self {
+    /// `serial` and `traced` say what the workload is: see the fields.
+    pub(crate) fn new(
+        queue: Queue,
+        scheduler: AnyScheduler,
+        (serial, traced): (bool, bool),
+        recorder: Recorder,
+    ) -> Self {
         Self {
             inserted: None,
             limits: MergeLimits { max_sectors: queue.max_sectors, nomerges: queue.nomerges },
@@ -104,9 +127,15 @@ impl BlockLayer {
             tag_reserved: Vec::new(),
             asleep: ProcessMap::default(),
             serial,
+            traced,
             issues: EventQueue::new(),
             in_flight: 0,
             starved: false,
+            drains: false,
+            sequences: Vec::new(),
+            over: Vec::new(),
+            throttle: queue.throttle(),
+            unthrottled: Vec::new(),
             timer: None,
             retry: None,
             change: None,
@@ -132,7 +161,14 @@ impl BlockLayer {
     pub(crate) fn next_timer(&self) -> Option<Nanos> {
         let change = self.change.as_ref().and_then(|change| change.at);
         let of = |at: Option<Nanos>| at.unwrap_or(Nanos::MAX);
-        let first = of(self.timer).min(of(self.retry)).min(of(self.plug.unplug_at())).min(of(change));
+        let first = of(self.timer)
+            .min(of(self.retry))
+            .min(of(self.plug.unplug_at()))
+            .min(of(change))
+            .min(of(self.plug.open_until()));
+        // An empty queue has nothing to throttle: its windows are closed when something comes.
+        let window = self.throttle.next_timer().filter(|_| self.outstanding() > 0);
+        let first = first.min(of(window));
         (first != Nanos::MAX).then_some(first)
     }
 
@@ -174,6 +210,9 @@ impl BlockLayer {
             hardware.tags.resize(queue.nr_requests, &mut self.woken);
         }
         self.wake_all();
+        let throttle = std::mem::replace(&mut self.throttle, queue.throttle());
+        self.throttle = throttle.replaced(queue.throttle(), &mut self.woken);
+        self.wake_unthrottled();
         self.limits = MergeLimits { max_sectors: queue.max_sectors, nomerges: queue.nomerges };
         self.plug = Plug::new(queue.plugging);
         self.scheduler = scheduler;
@@ -181,34 +220,18 @@ impl BlockLayer {
         self.queue = queue;
     }
 
-    /// A task submits a request, as part of a batch that [`BlockLayer::end_batch`] ends.
-    pub(crate) fn submit(&mut self, arrival: &Arrival, now: Nanos) {
-        self.recorder.arrived(now);
-        let cpu = arrival.cpu % self.queue.cpus;
-        let most = self.queue.max_sectors;
-        let parts = arrival.sectors.0.div_ceil(most).max(1);
-        let io = self.ios.insert(arrival, parts);
-        let mut lba = arrival.lba;
-        let mut left = arrival.sectors.0;
-        for _ in 0..parts {
-            let sectors = Sectors(left.min(most));
-            let mut rq = Request::new(arrival.op, lba, sectors, arrival.process);
-            rq.flags = arrival.flags;
-            rq.priority = arrival.priority;
-            rq.criticality = arrival.criticality;
-            rq.cpu = cpu;
-            rq.io = io;
-            rq.arrived = now;
-            let id = self.rqs.insert(rq);
-            self.submit_part(id, now);
-            lba = lba + sectors;
-            left -= sectors.0;
+    /// The task's batch is over: the task goes on, or sleeps until its read completes. The workload issues something again at
+    /// `next`, if that is known: write-back that goes on right then stays in the plug.
+    pub(crate) fn end_batch<D: Device>(
+        &mut self,
+        next: Option<Nanos>,
+        now: Nanos,
+        device: &mut D,
+        cpus: &mut impl CpuTiming,
+    ) {
+        if !self.plug.stays_open(&self.rqs, next, self.traced, now) {
+            self.flush_plug(now);
         }
-    }
-
-    /// The task's batch is over: the task goes on, or sleeps until its read completes.
-    pub(crate) fn end_batch<D: Device>(&mut self, now: Nanos, device: &mut D, cpus: &mut impl CpuTiming) {
-        self.flush_plug(now);
         self.plug.end_batch();
         let run = QueueRun::Inserted(self.inserted.take());
         if self.hardware.len() == 1 {
@@ -222,45 +245,6 @@ impl BlockLayer {
         self.touched = touched;
     }
 
-    /// The device finished a request: its parts complete, its tag is freed, and the next request may be dispatched.
-    pub(crate) fn complete<D: Device>(
-        &mut self,
-        done: &Completion,
-        now: Nanos,
-        device: &mut D,
-        cpus: &mut impl CpuTiming,
-    ) {
-        let id = done.id;
-        let queue = self.queue_of(id);
-        cpus.completed(self.rqs[id].cpu, now);
-        let handle = self.ios.handle(self.rqs[id].io);
-        self.recorder.served(&self.rqs[id], handle, &done.service, now);
-        let issued = self.rqs[id].issued;
-        let mut next = Some(id);
-        while let Some(part) = next {
-            next = self.rqs.next_part(part);
-            let rq = &self.rqs[part];
-            if let Some(io) = self.ios.part_done(rq.io) {
-                self.recorder.completed(rq, &io, issued, now);
-                self.effects.push(Effect::Completed(io.handle, rq.process));
-            }
-        }
-        self.in_flight -= 1;
-        self.hardware[queue].in_flight -= 1;
-        if self.rqs[id].op != Op::Flush {
-            self.scheduler.completed(&mut self.rqs, id, now);
-        }
-        self.free_tag(id, handle);
-        self.plug.unplug();
-        let mut next = Some(id);
-        while let Some(part) = next {
-            next = self.rqs.next_part(part);
-            self.rqs.remove(part);
-        }
-        self.run_after_completion(queue, handle, now, device, cpus);
-        self.drained(now);
-    }
-
     /// The scheduler's timer, or the plug's, has run out.
     pub(crate) fn timer<D: Device>(&mut self, now: Nanos, device: &mut D, cpus: &mut impl CpuTiming) {
         // The run that the scheduler wanted replaces the kernel's retry.
@@ -271,9 +255,13 @@ impl BlockLayer {
         if self.plug.unplug_at().is_some_and(|at| at <= now) {
             self.plug.unplug();
         }
+        if self.plug.open_until().is_some_and(|at| at <= now) {
+            self.flush_plug(now);
+        }
         if self.change.as_ref().and_then(|change| change.at).is_some_and(|at| at <= now) {
             self.finish_change(now);
         }
+        self.end_throttle_windows(now);
         self.run_queues(QueueRun::Other, now, device, cpus);
     }
 
@@ -288,106 +276,5 @@ impl BlockLayer {
         self.scheduler.process_exited(process, now);
         self.recorder.exited(process);
         self.run_queues(QueueRun::Other, now, device, cpus);
-    }
-
-    fn submit_part(&mut self, id: RequestId, now: Nanos) {
-        if !self.asleep.is_empty() && self.serial {
-            if let Some(rest) = self.asleep.get_mut(&self.rqs[id].process) {
-                rest.push_back(id);
-                return;
-            }
-        }
-        self.try_submit(id, now);
-    }
-
-    /// Merges `id` into a request that the task's plug or the scheduler holds, where it fits.
-    fn try_merge(&mut self, id: RequestId, now: Nanos) -> bool {
-        if self.plug.try_merge(&mut self.rqs, id, &self.limits) {
-            self.rqs[id].inserted = now;
-            self.recorder.merged();
-            return true;
-        }
-        if !self.rqs[id].op.transfers() {
-            return false;
-        }
-        let Some(Merged { absorbed, .. }) = self.scheduler.try_merge(&mut self.rqs, id, &self.limits, now) else {
-            return false;
-        };
-        self.rqs[id].inserted = now;
-        self.recorder.merged();
-        if let Some(gone) = absorbed {
-            self.recorder.merged();
-            self.give_tag(gone);
-        }
-        true
-    }
-
-    /// Submits one request: it is merged, or takes a tag, or its task sleeps. False where the task sleeps.
-    fn try_submit(&mut self, id: RequestId, now: Nanos) -> bool {
-        if !self.is_switching() {
-            if self.try_merge(id, now) {
-                return true;
-            }
-            if self.take_tag(id) {
-                self.admit(id, now);
-                return true;
-            }
-        }
-        self.flush_plug(now);
-        let queue = self.queue_of(id);
-        let rq = &self.rqs[id];
-        self.hardware[queue].tags.sleep(id, rq);
-        if self.serial {
-            self.asleep.insert(rq.process, VecDeque::new());
-            self.effects.push(Effect::Blocked(rq.process));
-        }
-        false
-    }
-
-    /// `process` has its tag and submits the rest of its batch.
-    fn go_on(&mut self, process: ProcessId, now: Nanos) {
-        let Some(mut rest) = self.asleep.remove(&process) else { return };
-        while let Some(id) = rest.pop_front() {
-            if !self.try_submit(id, now) {
-                self.asleep.insert(process, rest);
-                // It sleeps again at once. The last signal was that it sleeps, so the source needs no other.
-                debug_assert!(matches!(self.effects.last(), Some(Effect::Blocked(p)) if *p == process));
-                self.effects.pop();
-                return;
-            }
-        }
-        self.effects.push(Effect::Unblocked(process));
-    }
-
-    /// A request with a tag goes to the task's plug, or to the scheduler.
-    fn admit(&mut self, id: RequestId, now: Nanos) {
-        if self.plug.hold(&self.rqs, id) {
-            if self.plug.is_full(&self.rqs) {
-                self.flush_plug(now);
-            }
-        } else {
-            self.insert(id, now);
-        }
-    }
-
-    fn flush_plug(&mut self, now: Nanos) {
-        while let Some(id) = self.plug.take() {
-            self.insert(id, now);
-        }
-    }
-
-    fn insert(&mut self, id: RequestId, now: Nanos) {
-        self.rqs[id].inserted = now;
-        self.inserted = Some(self.ios.handle(self.rqs[id].io));
-        let queue = self.queue_of(id);
-        self.touch(queue);
-        let hardware = &mut self.hardware[queue];
-        let idle = self.scheduler.queued() == 0 && hardware.waiting.is_empty() && hardware.bypass.is_empty();
-        if self.rqs[id].op == Op::Flush {
-            hardware.bypass.push_back(id);
-        } else {
-            self.scheduler.insert(&mut self.rqs, id, now);
-        }
-        self.plug.inserted(&self.rqs[id], idle, self.scheduler.queued(), now);
     }
 }

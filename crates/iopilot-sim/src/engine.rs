@@ -86,7 +86,7 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
         recorder: Recorder,
     ) -> Self {
         Self {
-            block: BlockLayer::new(queue, scheduler, source.is_serial(), recorder),
+            block: BlockLayer::new(queue, scheduler, (source.is_serial(), source.thinks_from_block_layer()), recorder),
             source,
             device,
             cpus,
@@ -261,7 +261,8 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
 
     /// `process` has submitted its batch, and leaves the CPU to the sleepers that wait for it.
     fn end_batch(&mut self, process: ProcessId) {
-        self.block.end_batch(self.now, &mut self.device, &mut self.cpus);
+        let next = self.source.next_event();
+        self.block.end_batch(next, self.now, &mut self.device, &mut self.cpus);
         while let Some(at) = self.losers.iter().position(|loser| loser.completer == process) {
             let sleeper = self.losers.remove(at).sleeper;
             self.wake_soon(sleeper);

@@ -21,6 +21,7 @@ mod session;
 mod spread;
 mod tags;
 mod verdict;
+mod writeback_throttle;
 
 pub use block_config::BlockConfig;
 pub use compare::{RunOptions, begin, compare, comparison, simulate, simulate_logged};

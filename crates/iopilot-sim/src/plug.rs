@@ -3,6 +3,9 @@
 //! Linux 2.6 plugs the *device*: the first request into an empty queue waits until there are four, 3 ms have passed, a
 //! task waits for its request, or one completes. Linux 6.x plugs the *task*: what it submits in one go is kept on a
 //! list of its own, merged there, and inserted when the task sleeps or the list is full.
+//!
+//! Write-back is submitted bio by bio under one plug, some microseconds apart, and so is a journal. A trace has each bio as
+//! an arrival of its own. So a list that ends with a write nobody waits for stays while its task goes on within [`PLUG_GAP`].
 
 use iopilot_block::{Criticality, Flags, Nanos, Request, RequestId, Requests};
 use iopilot_sched::{MergeLimits, compatible};
@@ -16,6 +19,10 @@ const UNPLUG_DELAY: Nanos = Nanos::from_millis(3);
 const PLUG_REQUESTS: usize = 32;
 /// `BLK_PLUG_FLUSH_SIZE` of 6.x.
 const PLUG_BYTES: u64 = 128 * 1024;
+
+/// The time between two bios of write-back under one plug: less than this, as none sleeps in between. A bio of 1 MiB takes the
+/// kernel some tens of microseconds.
+const PLUG_GAP: Nanos = Nanos::from_micros(100);
 
 /// Where requests are held back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,13 +43,15 @@ pub(crate) struct Plug {
     held: VecDeque<RequestId>,
     /// When the device's plug is pulled at the latest; `None` where it is not plugged.
     unplug_at: Option<Nanos>,
+    /// When the task's list is flushed at the latest, where it stays after a batch.
+    open_until: Option<Nanos>,
     /// Whether the present task will wait for a request of its batch.
     waits: bool,
 }
 
 impl Plug {
     pub(crate) fn new(kind: Plugging) -> Self {
-        Self { kind, held: VecDeque::new(), unplug_at: None, waits: false }
+        Self { kind, held: VecDeque::new(), unplug_at: None, open_until: None, waits: false }
     }
 
     /// Whether nothing may be dispatched now.
@@ -63,7 +72,7 @@ impl Plug {
     /// Joins `new` to the last request the task holds, where that fits.
     pub(crate) fn try_merge(&self, rqs: &mut Requests, new: RequestId, limits: &MergeLimits) -> bool {
         let Some(&last) = self.held.back() else { return false };
-        if limits.nomerges >= 2 || !compatible(&rqs[last], &rqs[new], limits) {
+        if limits.nomerges >= 2 || rqs[last].process != rqs[new].process || !compatible(&rqs[last], &rqs[new], limits) {
             return false;
         }
         if rqs[last].end() == rqs[new].lba {
@@ -77,19 +86,44 @@ impl Plug {
         }
     }
 
-    /// Keeps `id` on the task's list; false where tasks do not plug.
-    pub(crate) fn hold(&mut self, rqs: &Requests, id: RequestId) -> bool {
-        let hold = self.kind == Plugging::Task && rqs[id].op.transfers();
-        if hold {
-            self.held.push_back(id);
-        }
-        hold
+    /// Whether `rq` goes on the task's list; false where tasks do not plug.
+    pub(crate) fn holds(&self, rq: &Request) -> bool {
+        self.kind == Plugging::Task && rq.op.transfers()
     }
 
-    /// Whether the task's list is to be flushed before its batch ends.
-    pub(crate) fn is_full(&self, rqs: &Requests) -> bool {
+    /// Keeps `id` on the task's list.
+    pub(crate) fn hold(&mut self, id: RequestId) {
+        self.held.push_back(id);
+    }
+
+    /// Whether the task's list is to be flushed before another request goes on it (`blk_add_rq_to_plug`): a long request at its
+    /// end can grow until one comes that does not join it.
+    /// A list that stayed open is flushed before another task's request, too.
+    pub(crate) fn is_full(&self, rqs: &Requests, new: RequestId, limits: &MergeLimits) -> bool {
+        let Some(&last) = self.held.back() else { return false };
         self.held.len() >= PLUG_REQUESTS
-            || self.held.back().is_some_and(|&last| rqs[last].sectors.bytes() >= PLUG_BYTES)
+            || limits.nomerges < 2 && rqs[last].sectors.bytes() >= PLUG_BYTES
+            || rqs[last].process != rqs[new].process
+    }
+
+    /// Whether the task's list stays after its batch, as the workload issues something at `next`.
+    /// Where the workload is `traced`, it says which synchronous writes somebody waits for.
+    pub(crate) fn stays_open(&mut self, rqs: &Requests, next: Option<Nanos>, traced: bool, now: Nanos) -> bool {
+        let goes_on =
+            |rq: &Request| rq.is_write() && (!rq.is_sync() || traced && rq.criticality != Criticality::TimeCritical);
+        let write_back = self.held.back().is_some_and(|&last| goes_on(&rqs[last]));
+        self.open_until = (write_back && next.is_some_and(|at| at <= now + PLUG_GAP)).then(|| now + PLUG_GAP);
+        self.open_until.is_some()
+    }
+
+    /// When a list that stayed open is flushed at the latest.
+    pub(crate) fn open_until(&self) -> Option<Nanos> {
+        self.open_until
+    }
+
+    /// The task's list is about to be flushed.
+    pub(crate) fn close(&mut self) {
+        self.open_until = None;
     }
 
     /// The next request to flush from the task's list.
@@ -118,5 +152,38 @@ impl Plug {
         if std::mem::take(&mut self.waits) {
             self.unplug();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iopilot_block::{Lba, Op, ProcessId, Sectors};
+
+    /// Whether the list stays open behind a write, the next request being 50 us away.
+    fn stays(flags: Flags, criticality: Criticality, traced: bool) -> bool {
+        let (mut rqs, mut plug) = (Requests::new(), Plug::new(Plugging::Task));
+        let mut rq = Request::new(Op::Write, Lba(0), Sectors(8), ProcessId(1));
+        (rq.flags, rq.criticality) = (flags, criticality);
+        plug.hold(rqs.insert(rq));
+        plug.stays_open(&rqs, Some(Nanos::from_micros(50)), traced, Nanos::ZERO)
+    }
+
+    #[test]
+    fn a_list_stays_open_behind_writes_that_nobody_waits_for() {
+        assert!(stays(Flags::empty(), Criticality::TimeNonCritical, false));
+        // A journal: synchronous, and only the last of its blocks is waited for.
+        assert!(stays(Flags::SYNC, Criticality::TimeLimited, true));
+        assert!(!stays(Flags::SYNC, Criticality::TimeCritical, true));
+        assert!(!stays(Flags::SYNC, Criticality::TimeLimited, false), "direct writes of a job, each a batch");
+    }
+
+    #[test]
+    fn it_does_not_wait_for_what_is_far_away() {
+        let (mut rqs, mut plug) = (Requests::new(), Plug::new(Plugging::Task));
+        plug.hold(rqs.insert(Request::new(Op::Write, Lba(0), Sectors(8), ProcessId(1))));
+        assert!(!plug.stays_open(&rqs, Some(Nanos::from_millis(1)), true, Nanos::ZERO));
+        assert!(!plug.stays_open(&rqs, None, true, Nanos::ZERO));
+        assert_eq!(plug.open_until(), None);
     }
 }

@@ -1,6 +1,6 @@
 //! [`run`]: any source on any device, under one scheduler.
 
-use crate::block_config::{BlockConfig, Queue};
+use crate::block_config::{BlockConfig, DeviceTraits, Queue};
 use crate::cpu_overheads::CpuOverheads;
 use crate::cpu_timing::{CpuTiming, FixedCosts};
 use crate::engine::{Engine, Stuck};
@@ -127,7 +127,7 @@ pub(crate) fn built<D: Device>(
     scheduler: &SchedulerSpec,
     config: &RunConfig,
 ) -> Result<(Queue, AnyScheduler), SimError> {
-    let queue = config.block.resolve(scheduler.info(), (device.hardware_queues(), device.queue_depth()), &config.host);
+    let queue = config.block.resolve(scheduler.info(), &DeviceTraits::of(device, config.rotational), &config.host);
     let environment = Environment {
         cpus: queue.cpus,
         hardware_queues: queue.map.queues() as u16,

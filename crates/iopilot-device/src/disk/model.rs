@@ -1,6 +1,7 @@
 //! [`DiskModel`]: all constants of one drive, in the units the model computes in.
 
 use super::mechanics::Mechanics;
+use crate::CacheControl;
 
 /// All constants of one mechanical drive. Times are in nanoseconds, lengths in sectors.
 #[derive(Clone, Debug)]
@@ -20,6 +21,8 @@ pub struct InterfaceModel {
     pub bus_sector: f64,
     /// Requests the drive takes at once.
     pub queue_depth: u32,
+    /// How the host has to treat the write cache.
+    pub cache_control: CacheControl,
     /// In which order it serves them.
     pub policy: QueuePolicy,
     /// With [`QueuePolicy::Sptf`]: a request that waited longer than this goes first, ns.

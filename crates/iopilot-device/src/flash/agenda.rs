@@ -1,7 +1,7 @@
 //! [`Agenda`]: what happens when, within a drive.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
@@ -57,21 +57,35 @@ impl Event {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Agenda {
     heap: BinaryHeap<Reverse<(u64, u32, u32)>>,
+    /// In order: what is not before the latest entry is appended here, in O(1). With many requests in the drive nearly all
+    /// entries are commands that wait for one another.
+    list: VecDeque<(u64, u32, u32)>,
     inserted: u32,
 }
 
 impl Agenda {
     pub(super) fn push(&mut self, at: u64, event: Event) {
-        self.heap.push(Reverse((at, self.inserted, event.pack())));
+        let entry = (at, self.inserted, event.pack());
+        match self.list.back() {
+            Some(&(latest, ..)) if at < latest => self.heap.push(Reverse(entry)),
+            _ => self.list.push_back(entry),
+        }
         self.inserted = self.inserted.wrapping_add(1);
     }
 
     pub(super) fn first(&self) -> Option<u64> {
-        self.heap.peek().map(|Reverse((at, ..))| *at)
+        let of = |entry: Option<&(u64, u32, u32)>| entry.map_or(u64::MAX, |&(at, ..)| at);
+        let first = of(self.list.front()).min(of(self.heap.peek().map(|Reverse(entry)| entry)));
+        (first != u64::MAX).then_some(first)
     }
 
     pub(super) fn pop(&mut self) -> Option<(u64, Event)> {
-        self.heap.pop().map(|Reverse((at, _, event))| (at, Event::unpack(event)))
+        let (at, _, event) = match (self.list.front(), self.heap.peek()) {
+            (Some(listed), Some(Reverse(other))) if other < listed => self.heap.pop()?.0,
+            (Some(_), _) => self.list.pop_front()?,
+            (None, _) => self.heap.pop()?.0,
+        };
+        Some((at, Event::unpack(event)))
     }
 }
 

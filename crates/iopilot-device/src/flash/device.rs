@@ -10,7 +10,7 @@ use super::link::Link;
 use super::model::FlashModel;
 use super::ops::Ops;
 use super::stats::FlashStats;
-use crate::{Completion, Device, DeviceReport, DeviceRequest};
+use crate::{CacheControl, Completion, Device, DeviceReport, DeviceRequest};
 use iopilot_block::Nanos;
 use std::collections::VecDeque;
 
@@ -52,6 +52,7 @@ pub struct FlashDrive {
     pub(super) capacity_sectors: u64,
     queue_depth: u32,
     queues: u16,
+    cache_control: CacheControl,
     pub(super) lanes_per_die: u32,
     pub(super) multi_plane: bool,
     pub(super) codeword: u32,
@@ -106,6 +107,7 @@ impl FlashDrive {
             capacity_sectors: model.capacity,
             queue_depth: model.host.queue_depth,
             queues: model.host.queues,
+            cache_control: model.host.cache_control,
             lanes_per_die,
             multi_plane: n.multi_plane,
             codeword: n.codeword_sectors,
@@ -181,6 +183,10 @@ impl Device for FlashDrive {
 
     fn hardware_queues(&self) -> u16 {
         self.queues
+    }
+
+    fn cache_control(&self) -> CacheControl {
+        self.cache_control
     }
 
     fn report(&self) -> Option<DeviceReport> {

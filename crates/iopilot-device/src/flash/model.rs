@@ -1,5 +1,6 @@
 //! The parameters of a [`crate::FlashDrive`].
 
+use crate::CacheControl;
 use iopilot_block::Nanos;
 
 /// A solid-state drive.
@@ -100,6 +101,8 @@ pub struct HostModel {
     pub queues: u16,
     /// Requests the drive takes at once, from each queue.
     pub queue_depth: u32,
+    /// How the host has to treat the write cache.
+    pub cache_control: CacheControl,
     /// From the start of one command to that of the next, at least: what bounds requests per second.
     pub command: Nanos,
     /// What a read takes besides, commands side by side.

@@ -5,6 +5,7 @@ use super::blocks::State;
 use super::ftl::{Ftl, Step, Stream};
 use super::model::{BufferModel, FlashModel, FtlModel, HostModel, NandModel, Precondition, StripeOrder};
 use super::theory::steady_write_amplification;
+use crate::CacheControl;
 use iopilot_block::Nanos;
 use proptest::prelude::*;
 use rand::{Rng, SeedableRng};
@@ -39,6 +40,7 @@ fn model(dies: u32, planes: u32, blocks: u32, pages: u32, units: u32, preconditi
             write_ns_per_byte: 2.0,
             full_duplex: false,
             queues: 1,
+            cache_control: CacheControl::default(),
             queue_depth: 32,
             command: Nanos(1_000),
             read_latency: Nanos(5_000),

@@ -4,7 +4,7 @@ use super::cache::Cache;
 use super::model::HybridModel;
 use super::parts::{Owner, Part, Piece, Side};
 use super::stats::HybridStats;
-use crate::{AnyDevice, Completion, Device, DeviceReport, DeviceRequest, HybridReport, ServiceBreakdown};
+use crate::{AnyDevice, CacheControl, Completion, Device, DeviceReport, DeviceRequest, HybridReport, ServiceBreakdown};
 use iopilot_block::{Flags, Nanos, Op, Positions};
 use std::ops::Range;
 
@@ -288,6 +288,10 @@ impl Device for HybridDisk {
 
     fn queue_depth(&self) -> u32 {
         self.disk.device.queue_depth()
+    }
+
+    fn cache_control(&self) -> CacheControl {
+        self.disk.device.cache_control()
     }
 
     fn positions(&self) -> Option<&dyn Positions> {

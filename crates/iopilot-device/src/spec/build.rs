@@ -3,7 +3,7 @@
 use super::hybrid::HybridFlashSpec;
 use super::sections::{
     CacheSpec, DeviceSpec, DiskSpec, FlashSpec, GeometrySpec, InterfaceSpec, LayoutSpec, MechanicalSpec, MechanicsSpec,
-    PolicySpec, SeekSpec, ZoneSpec,
+    PolicySpec, ProtocolSpec, SeekSpec, ZoneSpec,
 };
 use crate::{
     AnyDevice, CacheModel, ConstantDevice, ConstantModel, DeviceError, DiskModel, FlashDrive, Geometry, HybridDisk,
@@ -78,16 +78,17 @@ impl MechanicalSpec {
     pub(super) fn model(&self) -> DiskModel {
         DiskModel {
             mechanics: mechanics(&self.geometry, &self.mechanics),
-            interface: interface(&self.interface),
+            interface: interface(&self.interface, self.cache.write_back),
             cache: cache(&self.cache),
         }
     }
 }
 
-fn interface(i: &InterfaceSpec) -> InterfaceModel {
+fn interface(i: &InterfaceSpec, write_back: bool) -> InterfaceModel {
     InterfaceModel {
         bus_sector: SECTOR_BYTES as f64 * 1e3 / i.rate_mb_s,
         queue_depth: i.queue_depth,
+        cache_control: i.protocol.unwrap_or(ProtocolSpec::of_depth(i.queue_depth)).cache_control(write_back),
         policy: match i.queue_policy {
             PolicySpec::Fifo => QueuePolicy::Fifo,
             PolicySpec::Sptf => QueuePolicy::Sptf,

@@ -4,6 +4,7 @@ use super::drive::DriveSpec;
 use super::hybrid::{HybridCacheSpec, HybridSpec};
 use super::ssd::SsdSpec;
 use super::table::TableSpec;
+use crate::CacheControl;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -186,6 +187,9 @@ pub struct InterfaceSpec {
     pub rate_mb_s: f64,
     /// Requests the drive takes at once.
     pub queue_depth: u32,
+    /// How the host talks to it: `sata` where the queue is no deeper than 32, else `sas`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<ProtocolSpec>,
     /// Order in which it serves them.
     #[serde(default)]
     pub queue_policy: PolicySpec,
@@ -198,6 +202,31 @@ pub struct InterfaceSpec {
     pub hit_overhead_ms: f64,
     /// Command processing of a write or flush.
     pub write_overhead_ms: f64,
+}
+
+/// How a host talks to a drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ProtocolSpec {
+    /// ATA: a flush is no queued command, and Linux does not use FUA (`libata.fua`).
+    Sata,
+    /// SCSI.
+    Sas,
+    /// NVMe.
+    Nvme,
+}
+
+impl ProtocolSpec {
+    /// That of a drive which does not say: rule `queue-depth` the other way round.
+    pub(super) fn of_depth(depth: u32) -> Self {
+        if depth <= 32 { Self::Sata } else { Self::Sas }
+    }
+
+    /// How the host treats the write cache of such a drive, where it has a volatile one.
+    pub(super) fn cache_control(self, volatile: bool) -> CacheControl {
+        let ata = self == Self::Sata;
+        CacheControl { volatile, fua: !ata, flush_drains: ata }
+    }
 }
 
 /// The order in which a drive serves its queue.

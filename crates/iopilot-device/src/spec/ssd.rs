@@ -3,7 +3,7 @@
 mod build;
 mod check;
 
-use super::sections::is_zero;
+use super::sections::{ProtocolSpec, is_zero};
 use serde::{Deserialize, Serialize};
 
 /// `[ssd]`
@@ -135,6 +135,9 @@ pub struct SsdHostSpec {
     pub queues: u16,
     /// Requests the drive takes at once, from each queue.
     pub queue_depth: u32,
+    /// How the host talks to it: `nvme` where there are several queues, `sata` where one is no deeper than 32, else `sas`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<ProtocolSpec>,
     /// From the start of one command to that of the next, at least.
     pub command_us: f64,
     /// What a read takes besides flash and transfers.

@@ -76,6 +76,7 @@ fn specs() -> impl Strategy<Value = DiskSpec> {
                     },
                 },
                 interface: InterfaceSpec {
+                    protocol: None,
                     rate_mb_s: i.0,
                     queue_depth: i.1,
                     queue_policy: policy,

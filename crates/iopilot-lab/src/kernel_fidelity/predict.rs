@@ -22,6 +22,9 @@ pub(super) fn machine(disk: &str, depth: u32) -> anyhow::Result<Machine> {
         queue_depth: Some(depth),
         host_tags: Some(depth),
         nr_requests: Some(NR_REQUESTS),
+        // As the kernel shows a loop device.
+        write_cache: Some(true),
+        fua: Some(false),
         ..BlockConfig::default()
     };
     Ok(machine)

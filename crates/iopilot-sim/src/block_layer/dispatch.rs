@@ -2,7 +2,7 @@
 
 use super::BlockLayer;
 use crate::cpu_timing::{CpuTiming, QueueRun};
-use iopilot_block::{Nanos, RequestId};
+use iopilot_block::{Nanos, Op, RequestId};
 use iopilot_device::{Device, DeviceRequest};
 use iopilot_sched::{Dispatch, Scheduler, retry_at};
 use iopilot_workload::SourceHandle;
@@ -85,7 +85,16 @@ impl BlockLayer {
                 self.starved = true;
                 return;
             }
+            // A flush that is no queued command is sent when the device is empty, and nothing is sent beside it (libata's
+            // `ata_std_qc_defer`).
+            let alone = self.queue.flush_drains
+                && self.hardware[of].waiting.front().is_some_and(|&id| self.rqs[id].op == Op::Flush);
+            if alone && self.in_flight > 0 {
+                self.starved = true;
+                return;
+            }
             let Some(id) = self.hardware[of].waiting.pop_front() else { return };
+            self.drains = alone;
             self.in_flight += 1;
             self.hardware[of].in_flight += 1;
             let takes = cpus.issue(self.rqs[id].cpu, run, now);
@@ -136,6 +145,7 @@ impl BlockLayer {
         let mut next = self.rqs.next_part(id);
         while let Some(part) = next {
             self.recorder.merged();
+            self.release_place(part);
             self.give_tag(part);
             next = self.rqs.next_part(part);
         }
@@ -152,6 +162,7 @@ impl BlockLayer {
     fn send<D: Device>(&mut self, id: RequestId, now: Nanos, device: &mut D) {
         let rq = &mut self.rqs[id];
         rq.issued = now;
+        self.throttle.issued(id, rq, now);
         let request = DeviceRequest { id, op: rq.op, lba: rq.lba, sectors: rq.sectors, flags: rq.flags };
         self.recorder.dispatched(&self.rqs[id], now);
         device.submit(request, now);

@@ -1,6 +1,7 @@
 //! [`HardwareQueue`]: what a hardware queue (`struct blk_mq_hw_ctx`) has of its own.
 
 use super::BlockLayer;
+use super::flush::FlushQueue;
 use crate::block_config::Queue;
 use crate::tags::Tags;
 use iopilot_block::RequestId;
@@ -10,7 +11,8 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug)]
 pub(super) struct HardwareQueue {
     pub(super) tags: Tags,
-    /// Flushes, which no scheduler sees.
+    pub(super) flushes: FlushQueue,
+    /// Flushes, and data behind a flush, which no scheduler sees.
     pub(super) bypass: VecDeque<RequestId>,
     /// Requests that have left the scheduler and wait for room in the device (`hctx->dispatch`): one request of lookahead, and
     /// those that an elevator gave while it was asked for another queue.
@@ -28,6 +30,7 @@ impl HardwareQueue {
     pub(super) fn all(queue: &Queue) -> Vec<Self> {
         let one = || Self {
             tags: Tags::new(queue.tag_rule, queue.nr_requests),
+            flushes: FlushQueue::default(),
             bypass: VecDeque::new(),
             waiting: VecDeque::new(),
             sending: false,
@@ -53,7 +56,9 @@ impl BlockLayer {
 
     /// Whether the device takes another request of hardware queue `queue`.
     pub(super) fn has_room(&self, queue: usize) -> bool {
-        self.hardware[queue].in_flight < self.queue.queue_depth && self.in_flight < self.queue.device_depth
+        self.hardware[queue].in_flight < self.queue.queue_depth
+            && self.in_flight < self.queue.device_depth
+            && !self.drains
     }
 
     /// The request `id` has been inserted, so that its hardware queue is to be run at the end of the batch.

@@ -23,6 +23,10 @@ impl BlockLayer {
     pub(crate) fn wake<D: Device>(&mut self, id: RequestId, now: Nanos, device: &mut D, cpus: &mut impl CpuTiming) {
         // A task asleep does not look for a merge again, but what it submits next does. Where requests sleep one by
         // one, each stands for such a next one.
+        if let Some(at) = self.unthrottled.iter().position(|of| *of == id) {
+            self.unthrottled.swap_remove(at);
+            return self.wake_with_place(id, now, device, cpus);
+        }
         let queue = self.queue_of(id);
         let merged = !self.is_switching() && !self.serial && self.try_merge(id, now);
         let reserved = self.tag_reserved.iter().position(|of| *of == id).map(|at| self.tag_reserved.swap_remove(at));
@@ -53,7 +57,7 @@ impl BlockLayer {
         if self.serial {
             self.go_on(process, now);
         }
-        self.end_batch(now, device, cpus);
+        self.end_batch(None, now, device, cpus);
     }
 
     /// Gives the tag of `id` back, and wakes those who slept for it.

@@ -1,7 +1,7 @@
 //! The engine on small devices whose every time is known.
 
 use super::*;
-use crate::block_config::BlockConfig;
+use crate::block_config::{BlockConfig, DeviceTraits};
 use crate::cpu_overheads::CpuOverheads;
 use crate::cpu_timing::{FixedCosts, QueueRun};
 use crate::run::RunConfig;
@@ -97,7 +97,7 @@ fn engine_on<S: Source>(
 
 fn engine_of<S: Source>(config: &RunConfig, source: S, scheduler: &str, device: Fixed) -> Engine<S, Fixed, FixedCosts> {
     let spec = SchedulerSpec::parse(scheduler).unwrap();
-    let queue = config.block.resolve(spec.info(), (1, device.depth), &config.host);
+    let queue = config.block.resolve(spec.info(), &DeviceTraits::of(&device, true), &config.host);
     let built = spec.build(&Environment { nr_requests: queue.nr_requests, ..Environment::default() }).unwrap();
     Engine::new(
         source,
@@ -157,7 +157,7 @@ fn irregular_engine<S: Source>(
     config: &BlockConfig,
 ) -> Engine<S, Fixed, Irregular> {
     let spec = SchedulerSpec::parse(scheduler).unwrap();
-    let queue = config.resolve(spec.info(), (1, device.depth), &CpuOverheads::default());
+    let queue = config.resolve(spec.info(), &DeviceTraits::of(&device, true), &CpuOverheads::default());
     let built = spec.build(&Environment { nr_requests: queue.nr_requests, ..Environment::default() }).unwrap();
     let cpus = Irregular { times: times.to_vec(), asked: 0 };
     Engine::new(source, queue, built, device, cpus, Recorder::new(false, false))
@@ -354,14 +354,12 @@ proptest! {
         records.sort_by_key(|r| r.arrival);
         let bytes: u64 = records.iter().map(|r| r.sectors.bytes()).sum();
         let config = BlockConfig {
-            nr_hw_queues: None,
             nr_requests: Some(nr_requests),
-            host_tags: None,
             max_sectors_kb: Some(max_sectors_kb),
             nomerges,
-            queue_depth: None,
             plug: Some(plug),
             lookahead: Some(lookahead),
+            ..BlockConfig::default()
         };
         for spec in SchedulerSpec::all() {
             let device = Fixed::new(Nanos::from_millis(1), depth);
@@ -393,3 +391,7 @@ proptest! {
         }
     }
 }
+
+mod flushes;
+mod hardware_queues;
+mod write_back;

@@ -5,7 +5,7 @@ use super::session::{check_writable, load_disk};
 use crate::args::{Machine, MachineProbe};
 use anyhow::Context as _;
 use iopilot_live::{Cost, MachineProbe as Probed, QueueSettings, probe_machine};
-use iopilot_sched::NO_SCHEDULER;
+use iopilot_sched::{NO_SCHEDULER, SchedulerInfo};
 use iopilot_trace::Destination;
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -92,6 +92,12 @@ fn toml(device: &str, disk: &str, probed: &Probed) -> String {
             let _ = writeln!(text, "{key} = {value}");
         }
     }
+    let _ = writeln!(text, "write_cache = {}\nfua = {}", queue.write_back, queue.fua);
+    // Under bfq the kernel shows 0, which says nothing of other schedulers.
+    let no_wbt = SchedulerInfo::of(&queue.scheduler).is_some_and(|info| info.features.no_wbt);
+    if let Some(us) = queue.wbt_lat_usec.filter(|_| !no_wbt) {
+        let _ = writeln!(text, "wbt_lat_usec = {us}");
+    }
     let _ = writeln!(text, "\n[host]\ncpus = {}", queue.cpus);
     for (key, cost) in costs(probed) {
         let _ = match cost {
@@ -150,6 +156,8 @@ mod tests {
         let machine = iopilot_sim::Machine::from_toml(&text, Path::new("machine.toml")).unwrap();
         assert_eq!((machine.host.cpus, machine.host.issue_us, machine.host.restart_us), (8, Some(7.0), Some(12.5)));
         assert_eq!((machine.block.nr_hw_queues, machine.block.queue_depth), (Some(1), Some(31)));
+        assert_eq!((machine.block.write_cache, machine.block.fua), (Some(true), Some(false)));
+        assert_eq!(machine.block.wbt_lat_usec, Some(75_000));
         assert!(text.contains("# wake_us: not measured, too few\n"), "{text}");
     }
 }

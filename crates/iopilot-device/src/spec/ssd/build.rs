@@ -1,6 +1,7 @@
 //! From `[ssd]` to the model's constants.
 
 use super::{CellSpec, PreconditionSpec, SsdSpec, StripeSpec};
+use crate::spec::ProtocolSpec;
 use crate::{FlashBufferModel, FlashHostModel, FlashModel, FtlModel, NandModel, Precondition, StripeOrder};
 use iopilot_block::Nanos;
 
@@ -21,6 +22,12 @@ impl CellSpec {
 }
 
 impl SsdSpec {
+    fn protocol(&self) -> ProtocolSpec {
+        let h = &self.host;
+        let unsaid = if h.queues > 1 { ProtocolSpec::Nvme } else { ProtocolSpec::of_depth(h.queue_depth) };
+        h.protocol.unwrap_or(unsaid)
+    }
+
     /// The constants the model computes with; the values have been checked.
     pub(in crate::spec) fn model(&self) -> FlashModel {
         let (n, h, b, f) = (&self.nand, &self.host, &self.buffer, &self.ftl);
@@ -63,6 +70,7 @@ impl SsdSpec {
                 full_duplex: h.full_duplex,
                 queues: h.queues,
                 queue_depth: h.queue_depth,
+                cache_control: self.protocol().cache_control(b.write_back && !b.power_loss_protected),
                 command: us(h.command_us),
                 read_latency: us(h.read_latency_us),
                 write_latency: us(h.write_latency_us),

@@ -1,0 +1,67 @@
+//! What a completion does: parts complete, a tag is freed, the next request may be dispatched.
+
+use super::{BlockLayer, Effect};
+use crate::cpu_timing::CpuTiming;
+use iopilot_block::{Nanos, Op, RequestId};
+use iopilot_device::{Completion, Device};
+use iopilot_sched::Scheduler;
+
+impl BlockLayer {
+    /// The device finished a request: its parts complete, its tag is freed, and the next request may be dispatched. One
+    /// that the flush machinery sent goes on there.
+    pub(crate) fn complete<D: Device>(
+        &mut self,
+        done: &Completion,
+        now: Nanos,
+        device: &mut D,
+        cpus: &mut impl CpuTiming,
+    ) {
+        let id = done.id;
+        let queue = self.queue_of(id);
+        cpus.completed(self.rqs[id].cpu, now);
+        let handle = self.ios.handle(self.rqs[id].io);
+        self.recorder.served(&self.rqs[id], handle, &done.service, now);
+        self.throttle.served(id, &self.rqs[id], now);
+        self.in_flight -= 1;
+        self.hardware[queue].in_flight -= 1;
+        if self.rqs[id].op == Op::Flush {
+            self.drains = false;
+        } else if self.sequence(id).is_none_or(|sequence| sequence.scheduled) {
+            self.scheduler.completed(&mut self.rqs, id, now);
+        }
+        let mut over = std::mem::take(&mut self.over);
+        if self.step_done(queue, id, now, &mut over) {
+            for id in over.drain(..) {
+                self.finish(id, now);
+            }
+        } else {
+            self.finish(id, now);
+        }
+        self.over = over;
+        self.plug.unplug();
+        self.run_after_completion(queue, handle, now, device, cpus);
+        self.drained(now);
+    }
+
+    /// Nothing is left to do for `id`: its parts complete, and its tag is freed.
+    pub(super) fn finish(&mut self, id: RequestId, now: Nanos) {
+        let handle = self.ios.handle(self.rqs[id].io);
+        let issued = self.rqs[id].issued;
+        let mut next = Some(id);
+        while let Some(part) = next {
+            next = self.rqs.next_part(part);
+            let rq = &self.rqs[part];
+            if let Some(io) = self.ios.part_done(rq.io) {
+                self.recorder.completed(rq, &io, issued, now);
+                self.effects.push(Effect::Completed(io.handle, rq.process));
+            }
+        }
+        self.release_place(id);
+        self.free_tag(id, handle);
+        let mut next = Some(id);
+        while let Some(part) = next {
+            next = self.rqs.next_part(part);
+            self.rqs.remove(part);
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Write-back: what the plug makes of it, and how it is throttled.
+
+use super::*;
+use crate::run::{Progress, run};
+
+fn us(us: u64) -> Nanos {
+    Nanos::from_micros(us)
+}
+
+/// Bios of 64 KiB in sequence, `gap` apart, of one task.
+fn bios(count: u64, gap: Nanos) -> Vec<ReplayRecord> {
+    let bio = |n| ReplayRecord { arrival: Nanos(n * gap.0), ..record(0, 1, Op::Write, n * 128, 128) };
+    (0..count).map(bio).collect()
+}
+
+fn dispatched(records: Vec<ReplayRecord>, scheduler: &str, block: BlockConfig) -> u64 {
+    let requests = records.len() as u64;
+    let device = Fixed::new(Nanos::from_millis(1), 32);
+    let spec = SchedulerSpec::parse(scheduler).unwrap();
+    let config = RunConfig { block, ..RunConfig::default() };
+    let report = run(Open::new(records), device, &spec, &config, &Progress::default()).unwrap();
+    assert_eq!(report.requests, requests);
+    report.dispatched
+}
+
+#[test]
+fn bios_of_write_back_that_follow_one_another_are_merged_in_the_plug() {
+    // 1280 KiB are 20 bios.
+    for scheduler in ["none", "mq-deadline", "bfq"] {
+        assert_eq!(dispatched(bios(200, us(20)), scheduler, BlockConfig::default()), 10, "{scheduler}");
+    }
+    let unplugged = BlockConfig { plug: Some(false), wbt_lat_usec: Some(0), ..BlockConfig::default() };
+    assert_eq!(dispatched(bios(30, us(20)), "none", unplugged), 30);
+    assert_eq!(dispatched(bios(50, us(1500)), "none", BlockConfig::default()), 50, "each time the task has slept");
+}
+
+#[test]
+fn a_long_request_at_the_end_of_the_plug_still_grows() {
+    // Three bios of 256 KiB, each longer than what flushes the plug when another request comes.
+    let records: Vec<_> = (0..3).map(|n| record(0, 1, Op::Write, n * 512, 512)).collect();
+    assert_eq!(dispatched(records, "none", BlockConfig::default()), 1);
+}
+
+#[test]
+fn write_back_leaves_room_for_others() {
+    // Random writes of one task, all at once; what is in the device at most is what `wbt` lets through.
+    let writes = || (0..100).map(|n| record(500, n, Op::Write, u64::from(n) * 1000, 8)).collect::<Vec<_>>();
+    let most = |wbt_lat_usec| {
+        let device = Fixed::new(Nanos::from_millis(1), 32);
+        let block = BlockConfig { wbt_lat_usec, ..BlockConfig::default() };
+        let config = RunConfig { block, ..RunConfig::default() };
+        let spec = SchedulerSpec::parse("none").unwrap();
+        let report = run(Open::new(writes()), device, &spec, &config, &Progress::default()).unwrap();
+        // Of 1 ms each.
+        report.service_ms.max
+    };
+    assert!((31.0..33.0).contains(&most(Some(0))), "{}", most(Some(0)));
+    assert!((15.0..17.0).contains(&most(None)), "{}", most(None));
+}
