@@ -66,24 +66,6 @@ pub struct Completion {
     pub service: ServiceBreakdown,
 }
 
-/// How the host has to treat a device's write cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CacheControl {
-    /// Whether there is one that forgets when the power fails: without, no flush is sent.
-    pub volatile: bool,
-    /// Whether a write can go past it (FUA). Without, the host sends a flush behind such a write.
-    pub fua: bool,
-    /// Whether nothing else is sent beside a flush: FLUSH CACHE of ATA is no queued command. The flush waits until the device
-    /// is empty, and all others until it is complete (`ata_std_qc_defer` of Linux).
-    pub flush_drains: bool,
-}
-
-impl Default for CacheControl {
-    fn default() -> Self {
-        Self { volatile: true, fua: true, flush_drains: false }
-    }
-}
-
 /// A storage device: requests go in, completions come out.
 ///
 /// The caller keeps at most [`Device::queue_depth`] requests of each of its [`Device::hardware_queues`] in the device, asks [`Device::next_event`] after each

@@ -34,6 +34,23 @@ impl Machine {
         take("host_tags", &mut block.host_tags, host_tags(system, depth));
         take("queue_depth", &mut block.queue_depth, depth);
         take("max_sectors_kb", &mut block.max_sectors_kb, system.attribute("max_sectors_kb"));
+        // Zero turns it off, which bfq does by itself.
+        if system.scheduler != "bfq" && block.wbt_lat_usec.is_none() {
+            block.wbt_lat_usec = system.attribute("wbt_lat_usec");
+            taken.extend(block.wbt_lat_usec.map(|value| format!("wbt_lat_usec {value}")));
+        }
+        if let (None, Some(cache)) = (block.write_cache, system.queue.get("write_cache")) {
+            block.write_cache = Some(cache.trim() == "write back");
+            taken.push(format!("write_cache {}", cache.trim()));
+        }
+        if let (None, Some(fua)) = (block.fua, system.attribute("fua")) {
+            block.fua = Some(fua != 0);
+            taken.push(format!("fua {fua}"));
+        }
+        if let (None, queues @ 2..) = (block.nr_hw_queues, system.hardware_queues) {
+            block.nr_hw_queues = Some(queues);
+            taken.push(format!("nr_hw_queues {queues}"));
+        }
         if let (0, Some(nomerges @ 1..=2)) = (block.nomerges, system.attribute("nomerges")) {
             block.nomerges = nomerges as u8;
             taken.push(format!("nomerges {nomerges}"));
