@@ -7,6 +7,7 @@ mod cpu_overheads;
 mod cpu_timing;
 mod engine;
 mod error;
+mod host_fit;
 mod ios;
 mod machine;
 mod metrics;

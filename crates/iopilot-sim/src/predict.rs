@@ -2,6 +2,7 @@
 
 use crate::compare::{RunOptions, simulate};
 use crate::error::SimError;
+use crate::host_fit::fit_host;
 use crate::machine::Machine;
 use crate::report::{Comparison, RunReport, Verdict};
 use crate::run::Progress;
@@ -52,7 +53,8 @@ pub fn replays_of(workloads: &[Workload], of_each: Option<u32>) -> u64 {
 
 /// Runs `workloads`, one load recorded one or more times, on `machine` under each of `schedulers`, and each of them `of_each`
 /// times with think times or seeds drawn anew. Of each scheduler the middle run by the verdict's measure is reported, with the
-/// spread of all. In parallel on rayon's threads; the result does not depend on their number.
+/// spread of all. What the CPUs add to a request is fitted to the recording where it shows that and the machine's description
+/// does not say it. In parallel on rayon's threads; the result does not depend on their number.
 ///
 /// # Errors
 /// As [`simulate`]; the first of them in the order of `schedulers`.
@@ -70,6 +72,8 @@ pub fn predict(
     let first = workloads.first().expect("at least one workload");
     let measure = Measure::of(first);
     let replays = replays(workloads, of_each, options);
+    let (fitted, fit_note) = fit_host(machine, workloads, options, progress)?.unzip();
+    let machine = fitted.as_ref().unwrap_or(machine);
     let all: Vec<(&SchedulerSpec, &Replay)> =
         schedulers.iter().flat_map(|scheduler| replays.iter().map(move |replay| (scheduler, replay))).collect();
     let runs: Vec<Result<RunReport, SimError>> = all
@@ -84,6 +88,7 @@ pub fn predict(
     let self_replays = self_replays.into_iter().flatten().collect::<Result<Vec<_>, _>>()?;
     let verdict = Verdict::of(&runs, measure);
     let mut workload = first.summary(options.seed);
+    workload.notes.extend(fit_note);
     for (other, number) in workloads.iter().zip(1..).skip(1) {
         let more = other.summary(options.seed);
         workload.name += &format!(", {}", more.name);

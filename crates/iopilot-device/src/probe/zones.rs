@@ -135,7 +135,8 @@ fn tracks<D: TimedDevice>(w: &mut Watch<D>, at: &[u64]) -> Result<Vec<Option<Pla
     // How often it is doubled at least, so that a part of a track that tells can be reached.
     let needed = if w.is_noisy() { 2 } else { 3 };
     let blur = 2f64.sqrt() * w.blur();
-    while found.iter().any(|f| f.2) {
+    // A disturbed disk may never say enough.
+    while found.iter().any(|f| f.2) && distance < w.capacity() {
         let open: Vec<usize> = (0..at.len()).filter(|&i| found[i].2).collect();
         let there: Vec<u64> = open.iter().map(|&i| (at[i] + distance).min(w.capacity() - BLOCK)).collect();
         let ends = w.angles(&there)?;

@@ -24,6 +24,8 @@ pub struct Observed {
     pub wait_ms_mean: f64,
     /// How many requests the disk took at once, where more were queued and the disk did not take them.
     pub queue_depth: Option<u32>,
+    /// The most requests that the disk had at once.
+    pub in_flight_max: u32,
 }
 
 impl Observed {
@@ -39,18 +41,20 @@ impl Observed {
             let waited_for = (0..deps.len() as u32).filter(|&r| deps.is_blocking(r)).count();
             if waited_for > 0 { 1e3 * waited / waited_for as f64 } else { 0.0 }
         });
+        let (in_flight_max, limited) = in_flight(records);
         Some(Self {
             elapsed_s: (last.since(first).as_secs_f64() - stalled).max(0.0),
             response_ms_mean: 1e3 * response / complete().count() as f64,
             wait_ms_mean: waits,
-            queue_depth: queue_depth(records),
+            queue_depth: limited.then_some(in_flight_max),
+            in_flight_max,
         })
     }
 }
 
-/// The depth of the disk, where `records` show it: the most requests that it had at once, if it had so many for at least a
-/// tenth of the time in which others waited in the scheduler. O(n log n).
-fn queue_depth(records: &[TraceRecord]) -> Option<u32> {
+/// The most requests that the disk had at once, and whether that is its depth: it had so many for at least a tenth of the time
+/// in which others waited in the scheduler. O(n log n).
+fn in_flight(records: &[TraceRecord]) -> (u32, bool) {
     let mut events: Vec<(Nanos, Change)> = Vec::new();
     let own = records.iter().filter(|r| r.merged != Some(true) && r.op != Op::Flush);
     for r in own {
@@ -83,8 +87,7 @@ fn queue_depth(records: &[TraceRecord]) -> Option<u32> {
             (most, at_most) = (inside, Nanos::ZERO);
         }
     }
-    let limited = at_most > Nanos::ZERO && at_most.0 * 10 >= waited.0;
-    limited.then_some(most)
+    (most, at_most > Nanos::ZERO && at_most.0 * 10 >= waited.0)
 }
 
 /// What changes the number of requests in the disk or in the scheduler; in the order in which it counts at one moment.
@@ -144,10 +147,10 @@ mod tests {
     fn a_disk_that_takes_no_more_shows_its_depth() {
         // Eight are there at once, and the disk has two at a time, 100 us each.
         let all: Vec<_> = (0..8).map(|n| record(n, 10 + n / 2 * 100, Some(110 + n / 2 * 100))).collect();
-        assert_eq!(queue_depth(&all), Some(2));
+        assert_eq!(in_flight(&all), (2, true));
         // One at a time, as they come: that is the process' doing.
         let all: Vec<_> = (0..8).map(|n| record(n * 200, n * 200, Some(n * 200 + 100))).collect();
-        assert_eq!(queue_depth(&all), None);
+        assert_eq!(in_flight(&all), (1, false));
     }
 
     #[test]

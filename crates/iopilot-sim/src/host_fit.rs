@@ -1,0 +1,82 @@
+//! [`fit_host`]: what a host's CPUs add to a request, from a recording that was made on it.
+
+use crate::compare::RunOptions;
+use crate::error::SimError;
+use crate::machine::Machine;
+use crate::run::Progress;
+use crate::self_replay::SelfReplay;
+use iopilot_device::Device;
+use iopilot_sched::SchedulerInfo;
+use iopilot_workload::{Recording, Workload};
+
+/// What `issue_us` can be, in microseconds. The first is the default of a device with one queue.
+const RANGE: (f64, f64) = (10.0, 100.0);
+/// Halvings of that range: to 1.5 microseconds.
+const STEPS: u32 = 6;
+/// The self-replay must be faster than the recording by so many percent, or nothing is fitted.
+const TOO_FAST_PERCENT: f64 = 3.0;
+
+/// The machine with `issue_us` fitted to the first of `workloads` that shows it, and a sentence for the user. `None` where the
+/// description of the machine has a `[host]`, or no recording shows it.
+///
+/// A fast drive is waited for less than the CPUs: interrupts, locks and the driver take their part of each request, and most of
+/// it one request after the other. Where the self-replay is too fast, `issue_us` is raised until processes wait as long as they
+/// did. It is raised only where that explains most of the difference: a disk that takes milliseconds is no slower by a few
+/// microseconds of its host. A recording under `none` in which tags ran out shows the cost of sleeping as well, and is not used.
+///
+/// # Errors
+/// As [`crate::simulate`].
+pub(crate) fn fit_host(
+    machine: &Machine,
+    workloads: &[Workload],
+    options: &RunOptions,
+    progress: &Progress,
+) -> Result<Option<(Machine, String)>, SimError> {
+    if machine.sets_host || machine.device().hardware_queues() > 1 {
+        return Ok(None);
+    }
+    let Some(workload) = workloads.iter().find(|workload| workload.recording().is_some_and(nobody_slept)) else {
+        return Ok(None);
+    };
+    let error_with = |issue_us: f64| -> Result<Option<(f64, Machine)>, SimError> {
+        let mut fitted = machine.clone();
+        fitted.host.issue_us = Some(issue_us);
+        let replay = SelfReplay::of(&fitted, workload, options, progress).transpose()?;
+        Ok(replay.map(|replay| (replay.wait_error_percent, fitted)))
+    };
+    let Some((default, _)) = error_with(RANGE.0)?.filter(|(error, _)| *error < -TOO_FAST_PERCENT) else {
+        return Ok(None);
+    };
+    let (mut low, mut high) = RANGE;
+    let mut best: Option<(f64, f64, Machine)> = None;
+    for _ in 0..STEPS {
+        let middle = (low + high) / 2.0;
+        let Some((error, fitted)) = error_with(middle)? else { return Ok(None) };
+        if error < 0.0 {
+            low = middle
+        } else {
+            high = middle
+        }
+        if best.as_ref().is_none_or(|(least, ..)| error.abs() < least.abs()) {
+            best = Some((error, middle, fitted));
+        }
+    }
+    let explained = best.filter(|(error, ..)| error.abs() <= default.abs() / 2.0);
+    Ok(explained.map(|(_, issue_us, fitted)| {
+        let note = format!(
+            "the cost of sending a request was fitted to the recording: issue_us {issue_us:.0}, {:.0} by default; [host] of a machine \
+             file sets it",
+            RANGE.0
+        );
+        (fitted, note)
+    }))
+}
+
+/// Whether no task slept for a tag of the hardware while `recording` was made.
+fn nobody_slept(recording: &Recording) -> bool {
+    let (Some(system), Some(observed)) = (&recording.system, recording.observed) else { return false };
+    let Some(info) = SchedulerInfo::of(&system.scheduler) else { return false };
+    let shown = system.attribute("nr_requests").unwrap_or(0);
+    let tags = system.queue_depth.map_or(shown, |depth| depth.min(shown));
+    info.features.scheduler_tags || observed.in_flight_max < tags
+}
