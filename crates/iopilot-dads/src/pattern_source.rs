@@ -163,6 +163,11 @@ impl Source for PatternSource<'_> {
         }
     }
 
+    fn goes_on(&self, handle: SourceHandle, by: Nanos) -> Option<Nanos> {
+        let (p, _) = self.issued[handle.0 as usize];
+        self.processes[p as usize].due.filter(|at| *at <= by)
+    }
+
     fn thinks_from_block_layer(&self) -> bool {
         true
     }

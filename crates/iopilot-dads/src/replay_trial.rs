@@ -151,6 +151,10 @@ impl<S: Source> Source for Observed<S> {
         self.source.blocked(process, now - self.by);
     }
 
+    fn goes_on(&self, handle: SourceHandle, by: Nanos) -> Option<Nanos> {
+        self.source.goes_on(handle, by - self.by).map(|at| at + self.by)
+    }
+
     fn unblocked(&mut self, process: ProcessId, now: Nanos) {
         self.source.unblocked(process, now - self.by);
     }

@@ -45,6 +45,10 @@ impl<S: Source> Source for Bounded<S> {
         self.source.unblocked(process, now);
     }
 
+    fn goes_on(&self, handle: SourceHandle, by: Nanos) -> Option<Nanos> {
+        self.source.goes_on(handle, by)
+    }
+
     fn is_serial(&self) -> bool {
         self.source.is_serial()
     }

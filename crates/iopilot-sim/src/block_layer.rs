@@ -14,7 +14,7 @@ use crate::block_config::Queue;
 use crate::cpu_timing::{CpuTiming, QueueRun};
 use crate::ios::Ios;
 use crate::metrics::Recorder;
-use crate::plug::Plug;
+use crate::plug::{PLUG_GAP, Plug};
 use crate::writeback_throttle::WritebackThrottle;
 use flush::Sequence;
 use hardware_queue::HardwareQueue;
@@ -74,8 +74,6 @@ pub(crate) struct BlockLayer {
     asleep: ProcessMap<VecDeque<RequestId>>,
     /// Whether tasks submit one request after the other.
     serial: bool,
-    /// Whether the workload is a trace of which is known who waits for what.
-    traced: bool,
     /// The requests on their way to the device, at most one from each hardware queue, and when they get there.
     issues: EventQueue<(usize, RequestId)>,
     in_flight: u32,
@@ -108,13 +106,7 @@ pub(crate) struct BlockLayer {
 }
 
 impl BlockLayer {
-    /// `serial` and `traced` say what the workload is: see the fields.
-    pub(crate) fn new(
-        queue: Queue,
-        scheduler: AnyScheduler,
-        (serial, traced): (bool, bool),
-        recorder: Recorder,
-    ) -> Self {
+    pub(crate) fn new(queue: Queue, scheduler: AnyScheduler, serial: bool, recorder: Recorder) -> Self {
         Self {
             inserted: None,
             limits: MergeLimits { max_sectors: queue.max_sectors, nomerges: queue.nomerges },
@@ -127,7 +119,6 @@ impl BlockLayer {
             tag_reserved: Vec::new(),
             asleep: ProcessMap::default(),
             serial,
-            traced,
             issues: EventQueue::new(),
             in_flight: 0,
             starved: false,
@@ -220,8 +211,14 @@ impl BlockLayer {
         self.queue = queue;
     }
 
-    /// The task's batch is over: the task goes on, or sleeps until its read completes. The workload issues something again at
-    /// `next`, if that is known: write-back that goes on right then stays in the plug.
+    /// Until when a task whose batch is over has to go on, so that what it has submitted stays in the plug; `None` where it is
+    /// flushed in any case.
+    pub(crate) fn plug_stays_until(&self, now: Nanos) -> Option<Nanos> {
+        self.plug.ends_with_write(&self.rqs).then(|| now + PLUG_GAP)
+    }
+
+    /// The task's batch is over: the task goes on, or sleeps until its read completes. It goes on at
+    /// `next`, if it does so soon and waits for nothing: what it has written stays in the plug until then.
     pub(crate) fn end_batch<D: Device>(
         &mut self,
         next: Option<Nanos>,
@@ -229,7 +226,7 @@ impl BlockLayer {
         device: &mut D,
         cpus: &mut impl CpuTiming,
     ) {
-        if !self.plug.stays_open(&self.rqs, next, self.traced, now) {
+        if !self.plug.stays_open(next) {
             self.flush_plug(now);
         }
         self.plug.end_batch();

@@ -86,7 +86,7 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
         recorder: Recorder,
     ) -> Self {
         Self {
-            block: BlockLayer::new(queue, scheduler, (source.is_serial(), source.thinks_from_block_layer()), recorder),
+            block: BlockLayer::new(queue, scheduler, source.is_serial(), recorder),
             source,
             device,
             cpus,
@@ -236,32 +236,32 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
     fn advance_source(&mut self) {
         let mut steps = std::mem::take(&mut self.steps);
         self.source.advance(self.now, &mut steps);
-        let mut batch: Option<ProcessId> = None;
+        let mut batch: Option<(ProcessId, SourceHandle)> = None;
         for step in &steps {
-            let process = match step {
-                Step::Request(arrival) => Some(arrival.process),
+            let next = match step {
+                Step::Request(arrival) => Some((arrival.process, arrival.handle)),
                 Step::Start { .. } | Step::Exit(_) => None,
             };
-            if let Some(before) = batch.filter(|_| batch != process) {
+            if let Some(before) = batch.filter(|(process, _)| next.is_none_or(|(next, _)| next != *process)) {
                 self.end_batch(before);
             }
-            batch = process;
+            batch = next;
             match step {
                 Step::Request(arrival) => self.block.submit(arrival, self.now),
                 Step::Start { process, parent } => self.block.recorder.started(*process, *parent, self.now),
                 Step::Exit(process) => self.block.process_exited(*process, self.now, &mut self.device, &mut self.cpus),
             }
         }
-        if let Some(process) = batch {
-            self.end_batch(process);
+        if let Some(batch) = batch {
+            self.end_batch(batch);
         }
         steps.clear();
         self.steps = steps;
     }
 
-    /// `process` has submitted its batch, and leaves the CPU to the sleepers that wait for it.
-    fn end_batch(&mut self, process: ProcessId) {
-        let next = self.source.next_event();
+    /// `process` has submitted its batch, whose last request is `last`, and leaves the CPU to the sleepers that wait for it.
+    fn end_batch(&mut self, (process, last): (ProcessId, SourceHandle)) {
+        let next = self.block.plug_stays_until(self.now).and_then(|by| self.source.goes_on(last, by));
         self.block.end_batch(next, self.now, &mut self.device, &mut self.cpus);
         while let Some(at) = self.losers.iter().position(|loser| loser.completer == process) {
             let sleeper = self.losers.remove(at).sleeper;

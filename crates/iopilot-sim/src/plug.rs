@@ -5,7 +5,8 @@
 //! list of its own, merged there, and inserted when the task sleeps or the list is full.
 //!
 //! Write-back is submitted bio by bio under one plug, some microseconds apart, and so is a journal. A trace has each bio as
-//! an arrival of its own. So a list that ends with a write nobody waits for stays while its task goes on within [`PLUG_GAP`].
+//! an arrival of its own. So a list that ends with a write stays while its task goes on within [`PLUG_GAP`] without waiting
+//! for anything.
 
 use iopilot_block::{Criticality, Flags, Nanos, Request, RequestId, Requests};
 use iopilot_sched::{MergeLimits, compatible};
@@ -22,7 +23,7 @@ const PLUG_BYTES: u64 = 128 * 1024;
 
 /// The time between two bios of write-back under one plug: less than this, as none sleeps in between. A bio of 1 MiB takes the
 /// kernel some tens of microseconds.
-const PLUG_GAP: Nanos = Nanos::from_micros(100);
+pub(crate) const PLUG_GAP: Nanos = Nanos::from_micros(100);
 
 /// Where requests are held back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,13 +107,14 @@ impl Plug {
             || rqs[last].process != rqs[new].process
     }
 
-    /// Whether the task's list stays after its batch, as the workload issues something at `next`.
-    /// Where the workload is `traced`, it says which synchronous writes somebody waits for.
-    pub(crate) fn stays_open(&mut self, rqs: &Requests, next: Option<Nanos>, traced: bool, now: Nanos) -> bool {
-        let goes_on =
-            |rq: &Request| rq.is_write() && (!rq.is_sync() || traced && rq.criticality != Criticality::TimeCritical);
-        let write_back = self.held.back().is_some_and(|&last| goes_on(&rqs[last]));
-        self.open_until = (write_back && next.is_some_and(|at| at <= now + PLUG_GAP)).then(|| now + PLUG_GAP);
+    /// Whether the task's list ends with a write.
+    pub(crate) fn ends_with_write(&self, rqs: &Requests) -> bool {
+        self.held.back().is_some_and(|&last| rqs[last].is_write())
+    }
+
+    /// Whether the task's list stays after its batch, as its task goes on at `next`.
+    pub(crate) fn stays_open(&mut self, next: Option<Nanos>) -> bool {
+        self.open_until = next.filter(|_| !self.held.is_empty());
         self.open_until.is_some()
     }
 
@@ -152,38 +154,5 @@ impl Plug {
         if std::mem::take(&mut self.waits) {
             self.unplug();
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use iopilot_block::{Lba, Op, ProcessId, Sectors};
-
-    /// Whether the list stays open behind a write, the next request being 50 us away.
-    fn stays(flags: Flags, criticality: Criticality, traced: bool) -> bool {
-        let (mut rqs, mut plug) = (Requests::new(), Plug::new(Plugging::Task));
-        let mut rq = Request::new(Op::Write, Lba(0), Sectors(8), ProcessId(1));
-        (rq.flags, rq.criticality) = (flags, criticality);
-        plug.hold(rqs.insert(rq));
-        plug.stays_open(&rqs, Some(Nanos::from_micros(50)), traced, Nanos::ZERO)
-    }
-
-    #[test]
-    fn a_list_stays_open_behind_writes_that_nobody_waits_for() {
-        assert!(stays(Flags::empty(), Criticality::TimeNonCritical, false));
-        // A journal: synchronous, and only the last of its blocks is waited for.
-        assert!(stays(Flags::SYNC, Criticality::TimeLimited, true));
-        assert!(!stays(Flags::SYNC, Criticality::TimeCritical, true));
-        assert!(!stays(Flags::SYNC, Criticality::TimeLimited, false), "direct writes of a job, each a batch");
-    }
-
-    #[test]
-    fn it_does_not_wait_for_what_is_far_away() {
-        let (mut rqs, mut plug) = (Requests::new(), Plug::new(Plugging::Task));
-        plug.hold(rqs.insert(Request::new(Op::Write, Lba(0), Sectors(8), ProcessId(1))));
-        assert!(!plug.stays_open(&rqs, Some(Nanos::from_millis(1)), true, Nanos::ZERO));
-        assert!(!plug.stays_open(&rqs, None, true, Nanos::ZERO));
-        assert_eq!(plug.open_until(), None);
     }
 }

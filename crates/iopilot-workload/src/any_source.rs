@@ -59,6 +59,10 @@ impl Source for AnySource<'_> {
         each!(self, s => s.unblocked(process, now));
     }
 
+    fn goes_on(&self, handle: SourceHandle, by: Nanos) -> Option<Nanos> {
+        each!(self, s => s.goes_on(handle, by))
+    }
+
     fn is_serial(&self) -> bool {
         each!(self, s => s.is_serial())
     }

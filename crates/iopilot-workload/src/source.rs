@@ -69,6 +69,13 @@ pub trait Source {
     /// `process` has woken and continues.
     fn unblocked(&mut self, process: ProcessId, now: Nanos);
 
+    /// When the task of the request `handle` issues its next one, if it waits for nothing before, and that is by `by` at the
+    /// latest: its bios share a plug. `None` where nothing is known of that.
+    fn goes_on(&self, handle: SourceHandle, by: Nanos) -> Option<Nanos> {
+        let _ = (handle, by);
+        None
+    }
+
     /// Whether a task submits one request after the other, so that a sleeping submission delays those behind it. False where
     /// the tasks of the requests are unknown.
     fn is_serial(&self) -> bool {
@@ -108,6 +115,10 @@ impl<S: Source> Source for &mut S {
 
     fn unblocked(&mut self, process: ProcessId, now: Nanos) {
         (**self).unblocked(process, now);
+    }
+
+    fn goes_on(&self, handle: SourceHandle, by: Nanos) -> Option<Nanos> {
+        (**self).goes_on(handle, by)
     }
 
     fn is_serial(&self) -> bool {

@@ -27,6 +27,11 @@ impl DueHeap {
         self.heap.first().copied()
     }
 
+    /// When `process` is due, if it is.
+    pub(super) fn of(&self, process: u32) -> Option<Nanos> {
+        self.heap.get(self.place[process as usize] as usize).map(|&(due, ..)| due)
+    }
+
     pub(super) fn push(&mut self, due: Nanos, request: u32, process: u32) {
         debug_assert!(!self.contains(process));
         self.heap.push((due, request, process));
@@ -97,6 +102,7 @@ mod tests {
                 }
                 prop_assert_eq!(heap.peek(), model.values().min().copied());
                 prop_assert_eq!(heap.contains(process), model.contains_key(&process));
+                prop_assert_eq!(heap.of(process), model.get(&process).map(|&(due, ..)| due));
             }
         }
     }

@@ -91,6 +91,11 @@ impl<D: Borrow<Dependencies>> ArrivalSimulator<D> {
         self.due.peek().map(|(due, ..)| due)
     }
 
+    /// When the next request of the process of `request` arrives; `None` while it waits for completions, or has no more.
+    pub fn next_of(&self, request: u32) -> Option<Nanos> {
+        self.due.of(self.deps.borrow().process_index(request))
+    }
+
     /// The next request that arrives by `now`, if any; ties go to the one recorded first.
     pub fn pop(&mut self, now: Nanos) -> Option<u32> {
         let (due, request, p) = self.due.peek()?;

@@ -87,6 +87,10 @@ impl<R: Borrow<[ReplayRecord]>, D: Borrow<Dependencies>> Source for Dependent<R,
         }
     }
 
+    fn goes_on(&self, handle: SourceHandle, by: Nanos) -> Option<Nanos> {
+        self.simulator.next_of(handle.0 as u32).filter(|at| *at <= by)
+    }
+
     fn thinks_from_block_layer(&self) -> bool {
         true
     }

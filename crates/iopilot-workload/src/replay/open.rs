@@ -40,6 +40,16 @@ impl<R: Borrow<[ReplayRecord]>> Source for Open<R> {
 
     fn unblocked(&mut self, _: ProcessId, _: Nanos) {}
 
+    fn goes_on(&self, handle: SourceHandle, by: Nanos) -> Option<Nanos> {
+        if !self.serial {
+            return None;
+        }
+        let records = self.records.borrow();
+        let process = records[handle.0 as usize].process;
+        let soon = records[self.next..].iter().take_while(|r| r.arrival <= by);
+        soon.filter(|r| r.process == process).map(|r| r.arrival).next()
+    }
+
     fn is_serial(&self) -> bool {
         self.serial
     }

@@ -35,6 +35,21 @@ fn bios_of_write_back_that_follow_one_another_are_merged_in_the_plug() {
 }
 
 #[test]
+fn so_are_the_blocks_of_a_journal_though_somebody_waits_for_the_last() {
+    let block = |n: u64| ReplayRecord {
+        arrival: us(3 * n),
+        flags: Flags::SYNC | Flags::META,
+        criticality: Criticality::TimeCritical,
+        ..record(0, 1, Op::Write, n * 8, 8)
+    };
+    assert_eq!(dispatched((0..3).map(block).collect(), "mq-deadline", BlockConfig::default()), 1);
+    // Another task's request in between flushes the plug.
+    let mut records: Vec<_> = (0..3).map(block).collect();
+    records.insert(1, ReplayRecord { arrival: us(1), ..record(0, 2, Op::Read, 5000, 8) });
+    assert_eq!(dispatched(records, "none", BlockConfig::default()), 3);
+}
+
+#[test]
 fn a_long_request_at_the_end_of_the_plug_still_grows() {
     // Three bios of 256 KiB, each longer than what flushes the plug when another request comes.
     let records: Vec<_> = (0..3).map(|n| record(0, 1, Op::Write, n * 512, 512)).collect();
