@@ -33,6 +33,9 @@ pub struct ReadOptions {
     pub reorder: Option<usize>,
 }
 
+/// The last time that a record may have, since the first request.
+const LAST_TIME: Nanos = Nanos(1 << 62);
+
 /// The path that stands for standard input.
 pub const STANDARD_INPUT: &str = "-";
 
@@ -195,6 +198,18 @@ impl TraceReader {
         Err(self.records.locate(InputError::new("lba + sectors", end.to_string(), expected)))
     }
 
+    /// Times leave room for what happens after them.
+    fn check_times(&self, record: &TraceRecord) -> Result<(), TraceError> {
+        let times = [Some(record.arrival), record.inserted, record.issue, record.completion];
+        match times.into_iter().flatten().find(|&time| time > LAST_TIME) {
+            None => Ok(()),
+            Some(time) => {
+                let expected = "a time within 146 years of the first request";
+                Err(self.records.locate(InputError::new("time", format!("{time} behind the first request"), expected)))
+            }
+        }
+    }
+
     fn read(&mut self) -> Result<Option<TraceRecord>, TraceError> {
         loop {
             let record = loop {
@@ -216,7 +231,9 @@ impl TraceReader {
             };
             let base = *self.base.get_or_insert(record.arrival);
             if self.device.is_none_or(|device| device == record.device) {
-                return Ok(Some(since(record, base)));
+                let record = since(record, base);
+                self.check_times(&record)?;
+                return Ok(Some(record));
             }
         }
     }

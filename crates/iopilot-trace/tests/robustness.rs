@@ -287,6 +287,12 @@ fn bad_input_is_named_in_one_line() {
             "t.trace:2: time: got 1 ns before an earlier event of CPU 0",
         ),
         (Format::Parquet, unordered_parquet(), "t.trace:2: time: got 5.000 s before"),
+        // Times that nothing can follow.
+        (
+            Format::Mqsim,
+            b"100 0 8 16 0\n18446744073709551615 1 16 8 1".to_vec(),
+            "t.trace:2: time: got 18446744073.710 s behind the first request, expected a time within 146 years",
+        ),
         // The wrong kind of file.
         (Format::Blktrace, vec![7; 48], "t.trace:1: magic: got 0x07070707, expected 0x65617407"),
         (Format::Vscsi, vec![7; 32], "t.trace:1: version: got 7, expected 1"),
