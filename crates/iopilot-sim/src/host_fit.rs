@@ -53,9 +53,9 @@ pub(crate) fn fit_host(
         let middle = (low + high) / 2.0;
         let Some((error, fitted)) = error_with(middle)? else { return Ok(None) };
         if error < 0.0 {
-            low = middle
+            low = middle;
         } else {
-            high = middle
+            high = middle;
         }
         if best.as_ref().is_none_or(|(least, ..)| error.abs() < least.abs()) {
             best = Some((error, middle, fitted));

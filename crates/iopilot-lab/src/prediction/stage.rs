@@ -23,8 +23,8 @@ use std::time::{Duration, Instant};
 /// Bytes of the disk.
 const SIZE: u64 = 1 << 30;
 /// Directories of a tree, and files in each.
-const DIRECTORIES: u32 = 24;
-const FILES: u32 = 14;
+const DIRECTORIES: u32 = 40;
+const FILES: u32 = 16;
 /// Of a large file, in bytes.
 const LARGE: usize = 24 << 20;
 /// A file system that was just mounted does nothing more after this time.

@@ -14,24 +14,28 @@ const JOBS: &str = "[global]\nfilename=/dev/x\nsize=4g\nbs=4k\nrw=randread\ndire
 
 const SHALLOW: &str = "disk = \"hd-500-16\"\n[block]\nqueue_depth = 4\nhost_tags = 4\nnr_requests = 256\n";
 
-/// What happened in a simulation of `jobs` under `scheduler`, as a recording of that machine.
+/// What happened in a simulation of [`JOBS`] on [`SHALLOW`] under `scheduler`, as a recording of that machine.
 fn recorded(s: &Sandbox, scheduler: &str, name: &str) {
     s.write("jobs.fio", JOBS);
     s.write("shallow.toml", SHALLOW);
     s.ok(&format!("simulate -w jobs.fio --machine shallow.toml -s {scheduler} --requests-out plain.parquet"));
-    let nr_requests = if scheduler == "none" { "4" } else { "256" };
-    let queue = [("rotational", "1"), ("nr_requests", nr_requests), ("max_sectors_kb", "1280")];
-    let system = RecordedSystem {
+    rewrite(s, "plain.parquet", name, Some(&system(scheduler, "1", 4)), |_| {});
+}
+
+/// A machine of two CPUs with a disk that takes `depth` requests at once.
+fn system(scheduler: &str, rotational: &str, depth: u32) -> RecordedSystem {
+    let nr_requests = if scheduler == "none" { depth.to_string() } else { "256".to_owned() };
+    let queue = [("rotational", rotational), ("nr_requests", &nr_requests), ("max_sectors_kb", "1280")];
+    RecordedSystem {
         kernel: "6.12".into(),
         cpus: 2,
         device: "sdx".into(),
         scheduler: scheduler.into(),
         queue: queue.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
-        queue_depth: Some(4),
+        queue_depth: Some(depth),
         hardware_tags: Some(128),
         ..RecordedSystem::default()
-    };
-    rewrite(s, "plain.parquet", name, Some(&system), |_| {});
+    }
 }
 
 /// Copies a trace with `system`, each record changed by `change`.
@@ -129,7 +133,7 @@ fn a_stall_of_the_machine_is_named_and_left_out() {
         for time in [&mut r.inserted, &mut r.issue, &mut r.completion] {
             *time = time.map(|t| t + length);
         }
-        r.arrival = r.arrival + length;
+        r.arrival += length;
         let mut gone_on = gone_on.borrow_mut();
         if gone_on.insert(r.process) {
             r.arrival = begin + length + Nanos::from_micros(20 * gone_on.len() as u64);
@@ -178,4 +182,27 @@ fn equal_throughput_does_not_hide_who_waits() {
     let verdict = &compared["verdict"];
     assert_eq!(verdict["best"], "bfq", "{verdict}");
     assert!(verdict["text"].as_str().unwrap().contains("Processes wait least under bfq: 0."), "{verdict}");
+}
+
+#[test]
+fn the_cost_of_a_slow_host_is_found_in_its_recording() {
+    let s = Sandbox::new();
+    s.write("slow.toml", "disk = \"ssd-160\"\n[block]\nnr_requests = 256\n[host]\nissue_us = 45\n");
+    s.write(
+        "fast.fio",
+        "[a]\nfilename=/dev/x\nsize=4g\nbs=4k\nrw=randread\ndirect=1\nioengine=psync\nnumjobs=16\nnumber_ios=200\n",
+    );
+    s.ok("simulate -w fast.fio --machine slow.toml -s mq-deadline --requests-out plain.parquet");
+    rewrite(&s, "plain.parquet", "fast.parquet", Some(&system("mq-deadline", "0", 32)), |_| {});
+    let compared = json(&s, "compare fast.parquet --disk ssd-160 -s mq-deadline,none --json");
+    let replay = &compared["self_replays"][0];
+    assert!(number(&replay["wait_error_percent"]).abs() < 3.0, "{replay}");
+    let notes = compared["workload"]["notes"].to_string();
+    let fitted = notes.split("issue_us ").nth(1).and_then(|rest| rest.split(',').next()?.parse::<f64>().ok());
+    assert!(fitted.is_some_and(|us| (40.0..50.0).contains(&us)), "{notes}");
+    // What the user says stays; and a slow disk says nothing of its host.
+    let kept = s.ok("compare fast.parquet --machine slow.toml -s mq-deadline --json");
+    assert!(!kept.contains("issue_us"), "{kept}");
+    recorded(&s, "mq-deadline", "slow.parquet");
+    assert!(!s.ok("compare slow.parquet --disk hd-500-16 -s mq-deadline --json").contains("issue_us"));
 }
