@@ -18,7 +18,7 @@ use crate::plug::{PLUG_GAP, Plug};
 use crate::writeback_throttle::WritebackThrottle;
 use flush::Sequence;
 use hardware_queue::HardwareQueue;
-use iopilot_block::{EventQueue, Nanos, ProcessId, ProcessMap, RequestId, Requests};
+use iopilot_block::{Nanos, ProcessId, ProcessMap, RequestId, Requests};
 use iopilot_device::Device;
 use iopilot_sched::{AnyScheduler, MergeLimits, Scheduler};
 use iopilot_workload::SourceHandle;
@@ -74,8 +74,8 @@ pub(crate) struct BlockLayer {
     asleep: ProcessMap<VecDeque<RequestId>>,
     /// Whether tasks submit one request after the other.
     serial: bool,
-    /// The requests on their way to the device, at most one from each hardware queue, and when they get there.
-    issues: EventQueue<(usize, RequestId)>,
+    /// When the next of the requests on their way reaches the device, and its hardware queue. There is at most one of each.
+    next_issue: Option<(Nanos, usize)>,
     in_flight: u32,
     /// Whether a hardware queue was left without a request because others hold the device's room, or the scheduler's tokens.
     starved: bool,
@@ -119,7 +119,7 @@ impl BlockLayer {
             tag_reserved: Vec::new(),
             asleep: ProcessMap::default(),
             serial,
-            issues: EventQueue::new(),
+            next_issue: None,
             in_flight: 0,
             starved: false,
             drains: false,
@@ -145,7 +145,7 @@ impl BlockLayer {
 
     /// When the next request on its way reaches the device.
     pub(crate) fn next_issue(&self) -> Option<Nanos> {
-        self.issues.next_time()
+        self.next_issue.map(|(at, _)| at)
     }
 
     /// When to call [`BlockLayer::timer`].

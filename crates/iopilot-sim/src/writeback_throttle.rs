@@ -132,6 +132,7 @@ impl WritebackThrottle {
     }
 
     /// `id` has been sent to the device.
+    #[inline]
     pub(crate) fn issued(&mut self, id: RequestId, rq: &Request, now: Nanos) {
         if rq.op == Op::Read && self.watched.is_none() && self.target > Nanos::ZERO {
             self.watched = Some((id, now));
@@ -139,6 +140,7 @@ impl WritebackThrottle {
     }
 
     /// The device has finished `id`.
+    #[inline]
     pub(crate) fn served(&mut self, id: RequestId, rq: &Request, now: Nanos) {
         if self.target == Nanos::ZERO || rq.op == Op::Flush {
             return;

@@ -52,9 +52,12 @@ impl BlockLayer {
 
     /// A request on its way has reached the device.
     pub(crate) fn issue<D: Device>(&mut self, now: Nanos, device: &mut D, cpus: &mut impl CpuTiming) {
-        let Some(issue) = self.issues.pop() else { return };
-        let (queue, id) = issue.event;
-        self.hardware[queue].sending = false;
+        let Some((_, queue)) = self.next_issue else { return };
+        let sent = self.hardware[queue].sending.take();
+        let on_their_way =
+            self.hardware.iter().zip(0..).filter_map(|(hardware, queue)| Some((hardware.sending?.0, queue)));
+        self.next_issue = on_their_way.min();
+        let Some((_, id)) = sent else { return };
         self.send(id, now, device);
         let run = QueueRun::Issued(self.ios.handle(self.rqs[id].io));
         self.run_queue(queue, run, now, device, cpus);
@@ -71,7 +74,7 @@ impl BlockLayer {
         device: &mut D,
         cpus: &mut impl CpuTiming,
     ) {
-        while !self.plug.is_plugged() && !self.hardware[queue].sending {
+        while !self.plug.is_plugged() && self.hardware[queue].sending.is_none() {
             let mut of = queue;
             if self.hardware[queue].waiting.is_empty() {
                 if !self.queue.lookahead && !self.has_room(queue) {
@@ -102,8 +105,11 @@ impl BlockLayer {
             if takes == Nanos::ZERO {
                 self.send(id, now, device);
             } else {
-                self.hardware[queue].sending = true;
-                self.issues.push(now + takes, (queue, id));
+                let at = now + takes;
+                self.hardware[queue].sending = Some((at, id));
+                if self.next_issue.is_none_or(|(next, _)| at < next) {
+                    self.next_issue = Some((at, queue));
+                }
             }
         }
     }

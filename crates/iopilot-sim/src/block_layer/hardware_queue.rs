@@ -4,7 +4,7 @@ use super::BlockLayer;
 use super::flush::FlushQueue;
 use crate::block_config::Queue;
 use crate::tags::Tags;
-use iopilot_block::RequestId;
+use iopilot_block::{Nanos, RequestId};
 use std::collections::VecDeque;
 
 /// One hardware queue. It sends one request at a time.
@@ -17,8 +17,8 @@ pub(super) struct HardwareQueue {
     /// Requests that have left the scheduler and wait for room in the device (`hctx->dispatch`): one request of lookahead, and
     /// those that an elevator gave while it was asked for another queue.
     pub(super) waiting: VecDeque<RequestId>,
-    /// Whether a request is on its way to the device.
-    pub(super) sending: bool,
+    /// The request on its way to the device, and when it gets there.
+    pub(super) sending: Option<(Nanos, RequestId)>,
     /// Requests of its CPUs that the device has, or that are on their way there.
     pub(super) in_flight: u32,
     /// Whether the present batch has inserted a request for it.
@@ -33,7 +33,7 @@ impl HardwareQueue {
             flushes: FlushQueue::default(),
             bypass: VecDeque::new(),
             waiting: VecDeque::new(),
-            sending: false,
+            sending: None,
             in_flight: 0,
             inserted: false,
         };

@@ -34,6 +34,9 @@ impl BlockLayer {
 
     /// Schedules the moment at which each sleeper with a place goes on.
     pub(super) fn wake_unthrottled(&mut self) {
+        if self.woken.is_empty() {
+            return;
+        }
         self.unthrottled.extend(&self.woken);
         self.wake_all();
     }
@@ -45,6 +48,7 @@ impl BlockLayer {
     }
 
     /// Gives back the place that `id` has in write-back throttling, if it has one, and wakes who gets it.
+    #[inline]
     pub(super) fn release_place(&mut self, id: RequestId) {
         self.throttle.released(id, &mut self.woken);
         self.wake_unthrottled();
