@@ -138,8 +138,15 @@ impl<'a> ExtendedTrial<'a> {
         let clock = session.now();
         let (mut report, device) = session.finish();
         let outcomes = report.outcomes.take().unwrap_or_default();
-        let mut second: Vec<(usize, RequestOutcome)> =
-            issued.into_iter().zip(outcomes).filter(|(_, outcome)| outcome.completion > half).collect();
+        let from_readiness = |((record, ready), outcome): ((usize, Nanos), RequestOutcome)| {
+            let waits = outcome.completion.since(ready);
+            let response = if objective.is_of_responses() { outcome.response.max(waits) } else { outcome.response };
+            (record, RequestOutcome { response, ..outcome })
+        };
+        let mut second: Vec<(usize, RequestOutcome)> = (issued.into_iter().zip(outcomes))
+            .map(from_readiness)
+            .filter(|(_, outcome)| outcome.completion > half)
+            .collect();
         second.sort_by_key(|(_, outcome)| outcome.completion);
         let served = second.partition_point(|(_, outcome)| outcome.completion <= end);
         let second = SecondHalf { trial: self, waited, half, end, served, all: second };

@@ -17,6 +17,11 @@ struct Process {
     refused: u32,
     /// When it issues its next request; `None` while it waits.
     due: Option<Nanos>,
+    /// Whether it slept for a tag, and what it issues since is late for that; and when its last request was ready.
+    held_back: bool,
+    ready: Nanos,
+    /// The requests it waits for that it has issued in all.
+    blocking: usize,
 }
 
 /// Repeats the requests of every process, each at its own pace.
@@ -32,6 +37,10 @@ pub(crate) struct PatternSource<'a> {
     due: BinaryHeap<Reverse<(Nanos, usize)>>,
     /// For each handle: the index of the process, and the index of the request in its pattern.
     issued: Vec<(u32, u32)>,
+    /// For each handle: when its process would have issued it, had it not slept for a tag.
+    ready: Vec<Nanos>,
+    /// For each process: when what it waits for was complete.
+    completions: Vec<Vec<Nanos>>,
     /// Whether the source has ended.
     over: bool,
     /// How many processes wait now: they neither think nor have a request to issue. `waited` is their total time until
@@ -44,7 +53,16 @@ pub(crate) struct PatternSource<'a> {
 impl<'a> PatternSource<'a> {
     /// A source that starts at `start`.
     pub(crate) fn new(pattern: &'a WindowPattern, start: Nanos) -> Self {
-        let state = Process { next: 0, round: 0, outstanding: 0, refused: 0, due: None };
+        let state = Process {
+            next: 0,
+            round: 0,
+            outstanding: 0,
+            refused: 0,
+            due: None,
+            held_back: false,
+            ready: start,
+            blocking: 0,
+        };
         let by_id = pattern.processes.iter().enumerate().map(|(p, pattern)| (pattern.process, p)).collect();
         let mut source = Self {
             pattern,
@@ -52,6 +70,8 @@ impl<'a> PatternSource<'a> {
             by_id,
             due: BinaryHeap::new(),
             issued: Vec::new(),
+            ready: Vec::new(),
+            completions: vec![Vec::new(); pattern.processes.len()],
             over: false,
             waiting: pattern.processes.iter().filter(|process| process.waits).count() as u64,
             waited: Nanos::ZERO,
@@ -79,11 +99,32 @@ impl<'a> PatternSource<'a> {
         state.due = due;
     }
 
-    /// Ends the source. Returns, for each handle, the index of its request in the window.
-    pub(crate) fn end(&mut self) -> Vec<usize> {
+    /// Ends the source. Returns, for each handle, the index of its request in the window, and when its process would have
+    /// issued it, had it not slept for a tag.
+    pub(crate) fn end(&mut self) -> Vec<(usize, Nanos)> {
         self.over = true;
         self.due.clear();
-        self.issued.iter().map(|&(p, n)| self.pattern.processes[p as usize].requests[n as usize].record).collect()
+        let record = |&(p, n): &(u32, u32)| self.pattern.processes[p as usize].requests[n as usize].record;
+        self.issued.iter().map(record).zip(self.ready.iter().copied()).collect()
+    }
+
+    /// When process `p` would have issued its next request, which it issues at `at`, had it not slept for a tag. It is the
+    /// same rule as that of [`ready_times`](crate::tag_waits::ready_times).
+    fn next_ready(&mut self, p: usize, at: Nanos) -> Nanos {
+        let process = &self.pattern.processes[p];
+        let state = &mut self.processes[p];
+        let request = &process.requests[state.next];
+        let mut ready = at;
+        if state.held_back && request.blocking {
+            let needed = state.blocking.checked_sub(request.outstanding_limit as usize + 1);
+            let eligible = needed.and_then(|n| self.completions[p].get(n)).copied().unwrap_or_default();
+            let think = if state.next == 0 && state.round > 0 { process.pause } else { request.think };
+            ready = at.min(eligible.max(state.ready).saturating_add(think));
+        }
+        state.held_back &= ready < at;
+        state.ready = ready;
+        state.blocking += usize::from(request.blocking);
+        ready
     }
 
     /// Schedules the next request of process `p`, unless it waits.
@@ -119,6 +160,7 @@ impl Source for PatternSource<'_> {
                 return;
             }
             self.due.pop();
+            let ready = self.next_ready(p, at);
             let process = &self.pattern.processes[p];
             let state = &mut self.processes[p];
             let request = &process.requests[state.next];
@@ -127,6 +169,7 @@ impl Source for PatternSource<'_> {
             let lba = Lba((request.arrival.lba.0 as i64 + offset).rem_euclid(room as i64) as u64);
             let handle = SourceHandle(self.issued.len() as u64);
             self.issued.push((p as u32, state.next as u32));
+            self.ready.push(ready);
             out.push(Step::Request(Arrival { lba, handle, ..request.arrival }));
             state.outstanding += u32::from(request.blocking);
             state.next += 1;
@@ -143,6 +186,7 @@ impl Source for PatternSource<'_> {
         let (p, n) = self.issued[handle.0 as usize];
         let blocking = self.pattern.processes[p as usize].requests[n as usize].blocking;
         if blocking {
+            self.completions[p as usize].push(now);
             self.processes[p as usize].outstanding -= 1;
             self.schedule_next(p as usize, now);
         }
@@ -151,6 +195,7 @@ impl Source for PatternSource<'_> {
     fn blocked(&mut self, process: ProcessId, now: Nanos) {
         if let Some(&p) = self.by_id.get(&process) {
             self.processes[p].refused += 1;
+            self.processes[p].held_back = true;
             self.set_due(p, None, now);
             self.drop_replaced();
         }

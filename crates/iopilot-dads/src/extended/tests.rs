@@ -213,3 +213,31 @@ fn parts_of_the_cost_make_the_whole() {
     assert!(trial(Objective::Fairness).shares.is_none());
     assert!((trial(Objective::Fairness).cost - 1.0).abs() < 0.01);
 }
+
+#[test]
+fn what_waits_behind_a_sleeper_for_a_tag_counts_in_trials() {
+    // One process; a request at a time passes the disk, and the process keeps sixteen in flight.
+    let window: Vec<_> = (0..200u64)
+        .map(|n| TraceRecord {
+            issue: Some(us(1000 * n)),
+            ..read(1, us(1000 * n.saturating_sub(16)), us(1000 * (n + 1)), 4096 * (n * 37 % 200))
+        })
+        .collect();
+    let trial = ExtendedTrial::new(&[], &window, (Nanos::ZERO, 0), 2000, SECTORS, |_, dependencies| {
+        dependencies.keep_in_flight(0, 16);
+        None
+    });
+    let trial = trial.unwrap().unwrap();
+    let mut config = RunConfig { outcomes: true, ..RunConfig::default() };
+    (config.block.queue_depth, config.block.host_tags, config.block.nr_requests) = (Some(1), Some(1), Some(64));
+    let cost = |scheduler: &str, objective| {
+        let disk = ConstantDevice::simple(SECTORS, 1, us(10_000), 0.0);
+        let scheduler = SchedulerSpec::parse(scheduler).unwrap();
+        trial.trial(disk, &scheduler, &config, Nanos::ZERO, objective).unwrap().0.cost
+    };
+    for objective in [Objective::ServiceTime, Objective::P99, Objective::BlockedTime] {
+        let (none, kyber) = (cost("none", objective), cost("kyber", objective));
+        assert!((none / kyber - 1.0).abs() < 0.1, "{objective}: the disk does the same for both: {none} and {kyber}");
+    }
+    assert!((cost("none", Objective::P99) / 0.16 - 1.0).abs() < 0.2, "sixteen wait: {}", cost("none", Objective::P99));
+}

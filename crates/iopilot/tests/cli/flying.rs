@@ -160,6 +160,8 @@ fn changes_to_what_is_better_and_puts_everything_back() {
     // Two cannot fly one disk.
     let other = s.refused(&format!("dads run {} --disk hd-500-16 --runtime-dir run", disk.0));
     assert!(other.contains("another daemon runs"), "{other}");
+    let other = s.refused(&format!("dads run {} --disk hd-500-16 --runtime-dir other", disk.0));
+    assert!(other.contains(&format!("process {} flies it already", flight.child.id())), "{other}");
     drop(readers);
     assert_eq!(flight.end("-TERM"), Some(0));
     assert!(is_as_before(&disk));

@@ -212,7 +212,7 @@ mod tests {
             let told = text(&disk, Terminal { width, ..Terminal::detect(true) });
             assert!(told.lines().all(|line| line.chars().count() <= width), "{width}: {told}");
             if width >= 50 {
-                for part in ["158 IOPS", "405 ms each", "-", "now", "▄", "█", "59 IOPS and 7.25 ms at most"] {
+                for part in ["158 IOPS", "405 ms each", "-", "now", "▃", "█", "59 IOPS and 7.25 ms at most"] {
                     assert!(told.contains(part), "{part} is not in {told}");
                 }
             }
