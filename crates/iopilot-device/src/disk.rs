@@ -63,7 +63,7 @@ pub struct MechanicalDisk {
 impl MechanicalDisk {
     /// A drive with its arm at the outermost cylinder, nothing cached, at time 0.
     pub fn new(model: DiskModel) -> Self {
-        let cache = ReadCache::new(model.cache.read_segments, model.cache.segment_sectors);
+        let cache = ReadCache::new(model.cache.segments, model.cache.segment_sectors);
         let write_segments = usize::from(model.cache.write_segments);
         let buffer = WriteBuffer::new(write_segments, write_segments as u64 * model.cache.segment_sectors);
         let depth = model.interface.queue_depth as usize;
@@ -139,7 +139,10 @@ impl MechanicalDisk {
     fn finish_job(&mut self) {
         let Some(job) = self.job.take() else { return };
         match job.kind {
-            JobKind::Destage => self.buffer.written(),
+            JobKind::Destage => {
+                self.buffer.written();
+                self.share_segments();
+            }
             JobKind::Write { id, service } => self.complete(id, job.end, service),
             JobKind::Read(read) => {
                 let bus = self.model.interface.bus_sector;

@@ -67,9 +67,9 @@ pub use subsystem::{
 };
 pub use table::Lookup as TableLookup;
 pub use table::{
-    CacheProbe, Coverage, HitLimit, ProbedCache, ROWS as TABLE_ROWS, SimulatedCache, SimulatedCacheModel, TableDisk,
-    TableForm, TableModel, TableShape, TimeTable, TimeTables, Trained, Training, further_sector_time, probe_cache,
-    three_tables,
+    CacheProbe, Coverage, HitLimit, ProbedCache, ProbedQueue, ROWS as TABLE_ROWS, SimulatedCache, SimulatedCacheModel,
+    TableDisk, TableForm, TableModel, TableShape, TimeTable, TimeTables, Trained, Training, further_sector_time,
+    probe_cache, probe_queue, queue_factors, three_tables,
 };
 pub use target::{BlockTimes, Message, MessageKind, Signal, Target};
 pub use timed::{Synchronous, TimedDevice};

@@ -19,7 +19,7 @@ mod tracks;
 mod watch;
 mod zones;
 
-use crate::{CacheProbe, Geometry, Layout, ProbedCache, TimedDevice, Zone, probe_cache};
+use crate::{CacheProbe, Geometry, Layout, ProbedCache, ProbedQueue, TimedDevice, Zone, probe_cache, probe_queue};
 use access::overhead;
 use iopilot_block::Nanos;
 use limited::Limited;
@@ -60,6 +60,8 @@ pub struct Probed {
     pub capacity: u64,
     /// The cache, as [`probe_cache`] finds it.
     pub cache: ProbedCache,
+    /// Its queue, as [`probe_queue`] finds it.
+    pub queue: ProbedQueue,
     /// A revolution.
     pub period: Measured,
     /// The zones: first sector, sectors per track.
@@ -85,7 +87,7 @@ pub struct Probed {
     pub rate: Option<Measured>,
     /// By how much the ends of reads scatter: the standard deviation.
     pub noise: f64,
-    /// Reads that it took, but for those of the cache's sizes.
+    /// Reads that it took, but for those of the cache's sizes and of the queue.
     pub requests: u64,
     /// The time that all took, s.
     pub seconds: f64,
@@ -143,6 +145,8 @@ fn find_out<D: TimedDevice>(device: &mut D, probe: &Probe) -> Result<Probed, Pro
     let sizes = CacheProbe { limit: after_pauses, tests: probe.tests, pause: Nanos::from_millis(20), seed: probe.seed };
     let requests = w.requests;
     let cache = probe_cache(device, &sizes)?;
+    let queue = probe_queue(device, probe.seed)?;
+    device.restart()?;
     let evicting = 2 * cache.segments as usize + 16;
     let mut w = Watch::new(device, limit, evicting, probe.seed)?;
     let period = rotation::period(&mut w)?.map_err(ProbeError::StandsStill)?;
@@ -165,6 +169,7 @@ fn find_out<D: TimedDevice>(device: &mut D, probe: &Probe) -> Result<Probed, Pro
     Ok(Probed {
         capacity: w.capacity(),
         cache,
+        queue,
         period,
         zones,
         heads: order.heads,

@@ -19,6 +19,30 @@ pub trait TimedDevice {
     /// Where the device fails.
     fn serve(&mut self, op: Op, lba: Lba, sectors: Sectors) -> Result<Nanos, Self::Error>;
 
+    /// Serves reads of `sectors` at these places in the order given, `in_flight` of them at a time: as soon as one ends the
+    /// next is issued. Puts into `ended` when each ended, from the issue of the first.
+    ///
+    /// A device that does not say otherwise takes one request at a time.
+    ///
+    /// # Errors
+    /// Where the device fails.
+    fn serve_together(
+        &mut self,
+        reads: &[Lba],
+        sectors: Sectors,
+        in_flight: usize,
+        ended: &mut Vec<Nanos>,
+    ) -> Result<(), Self::Error> {
+        let _ = in_flight;
+        ended.clear();
+        let mut passed = Nanos::ZERO;
+        for &lba in reads {
+            passed += self.serve(Op::Read, lba, sectors)?;
+            ended.push(passed);
+        }
+        Ok(())
+    }
+
     /// Forgets all that requests left behind in the device's cache, as a restart does (GF 4.3.6).
     ///
     /// # Errors
@@ -70,6 +94,40 @@ impl<D: Device + Clone> TimedDevice for Synchronous<D> {
         }
         self.now = self.done.drain(..).map(|done| done.at).fold(issued, Nanos::max);
         Ok(self.now - issued)
+    }
+
+    /// Beyond what the model takes at once, requests wait before it in the order in which they come.
+    ///
+    /// # Panics
+    /// Where the model never completes a request: a fault in it.
+    fn serve_together(
+        &mut self,
+        reads: &[Lba],
+        sectors: Sectors,
+        in_flight: usize,
+        ended: &mut Vec<Nanos>,
+    ) -> Result<(), Infallible> {
+        ended.clear();
+        ended.resize(reads.len(), Nanos::ZERO);
+        let begun = self.now;
+        let room = in_flight.clamp(1, self.device.queue_depth().max(1) as usize);
+        let (mut issued, mut done) = (0, 0);
+        while done < reads.len() {
+            while issued < reads.len() && issued - done < room {
+                let (id, lba) = (RequestId::from_index(issued), reads[issued]);
+                let request = DeviceRequest { id, op: Op::Read, lba, sectors, flags: Flags::empty() };
+                self.device.submit(request, self.now);
+                issued += 1;
+            }
+            let next = self.device.next_event().expect("a model completes every request");
+            self.device.advance(next, &mut self.done);
+            for completion in self.done.drain(..) {
+                ended[completion.id.index()] = completion.at - begun;
+                done += 1;
+                self.now = self.now.max(completion.at);
+            }
+        }
+        Ok(())
     }
 
     fn restart(&mut self) -> Result<(), Infallible> {

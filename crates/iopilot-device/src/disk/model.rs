@@ -47,9 +47,9 @@ pub enum QueuePolicy {
 /// The on-board buffer.
 #[derive(Clone, Debug)]
 pub struct CacheModel {
-    /// Segments for reads; 0 for none.
-    pub read_segments: u16,
-    /// Runs of dirty blocks; 0 for write-through.
+    /// Segments; 0 for none.
+    pub segments: u16,
+    /// How many of them may hold dirty blocks, a run each, and no reads meanwhile; 0 for write-through.
     pub write_segments: u16,
     /// Blocks in a segment.
     pub segment_sectors: u64,

@@ -1,7 +1,7 @@
 //! [`ReadCache`]: the on-board buffer for reads, in segments of contiguous blocks (GF 4.3.1, Ganger B.1.2).
 //!
 //! Segments never overlap. The least recently used one is replaced. A segment that grows beyond its size drops its
-//! oldest blocks, like a ring buffer.
+//! oldest blocks, like a ring buffer. Segments that hold dirty blocks are the write buffer's meanwhile.
 
 use iopilot_block::{Links, List};
 
@@ -38,8 +38,11 @@ pub(super) struct ReadCache {
     order: Vec<u16>,
     /// Where the segment allocated last stood among them, if it still does.
     recent: usize,
-    /// From the least to the most recently used.
+    /// Those in use, from the least to the most recently used, and those that are not.
     by_use: List<u16>,
+    free: Vec<u16>,
+    /// How many of all hold dirty blocks.
+    dirty: usize,
     links: Links<u16>,
     segment_sectors: u64,
 }
@@ -47,24 +50,34 @@ pub(super) struct ReadCache {
 impl ReadCache {
     /// `segments` of `segment_sectors` each; none switches caching off.
     pub(super) fn new(segments: u16, segment_sectors: u64) -> Self {
-        let mut cache = Self {
+        Self {
             slots: vec![Segment::default(); usize::from(segments)],
             starts: Vec::with_capacity(usize::from(segments)),
             order: Vec::with_capacity(usize::from(segments)),
             recent: 0,
             by_use: List::new(),
+            free: (0..segments).rev().collect(),
+            dirty: 0,
             links: Links::new(),
             segment_sectors,
-        };
-        for slot in 0..segments {
-            cache.by_use.push_back(&mut cache.links, slot);
         }
-        cache
     }
 
     /// Whether there are no segments.
     pub(super) fn is_off(&self) -> bool {
         self.slots.is_empty()
+    }
+
+    /// So many segments hold dirty blocks from now on. The least recently used ones are emptied where too few are left for
+    /// reads; whether any was.
+    pub(super) fn lend(&mut self, dirty: usize) -> bool {
+        self.dirty = dirty.min(self.slots.len());
+        let before = self.starts.len();
+        while self.starts.len() > self.slots.len() - self.dirty {
+            let Some(slot) = self.by_use.front() else { break };
+            self.drop_segment(self.position(self.slots[usize::from(slot)].start));
+        }
+        self.starts.len() < before
     }
 
     /// Blocks a segment holds.
@@ -116,17 +129,20 @@ impl ReadCache {
         }
     }
 
-    /// Replaces the least recently used segment by one that holds the blocks from `start` to before `end`, which no
-    /// other segment holds. `None` where there are no segments.
+    /// Takes a segment that is not in use, or else replaces the least recently used one, by one that holds the blocks from
+    /// `start` to before `end`, which no other segment holds. `None` where there are no segments for reads.
     pub(super) fn allocate(&mut self, start: u64, end: u64) -> Option<u16> {
-        let slot = self.by_use.front()?;
+        let room = self.starts.len() < self.slots.len() - self.dirty;
         let at = self.starts.partition_point(|&s| s < start);
-        let at = if self.slots[usize::from(slot)].used {
-            self.replace(self.position(self.slots[usize::from(slot)].start), at)
-        } else {
+        let unused = if room { self.free.pop() } else { None };
+        let (slot, at) = if let Some(slot) = unused {
             self.starts.insert(at, start);
             self.order.insert(at, slot);
-            at
+            self.by_use.push_back(&mut self.links, slot);
+            (slot, at)
+        } else {
+            let slot = self.by_use.front()?;
+            (slot, self.replace(self.position(self.slots[usize::from(slot)].start), at))
         };
         (self.starts[at], self.order[at], self.recent) = (start, slot, at);
         let segment = &mut self.slots[usize::from(slot)];
@@ -215,20 +231,13 @@ impl ReadCache {
         }
     }
 
-    fn forget(&mut self, at: usize) {
+    /// Empties a segment, which is the first to be allocated then.
+    fn drop_segment(&mut self, at: usize) {
         self.starts.remove(at);
         let slot = self.order.remove(at);
         self.slots[usize::from(slot)].used = false;
-    }
-
-    /// Empties a segment and makes it the first to be replaced.
-    fn drop_segment(&mut self, at: usize) {
-        let slot = self.order[at];
-        self.forget(at);
-        if self.by_use.front() != Some(slot) {
-            self.by_use.remove(&mut self.links, slot);
-            self.by_use.push_front(&mut self.links, slot);
-        }
+        self.by_use.remove(&mut self.links, slot);
+        self.free.push(slot);
     }
 }
 
@@ -291,6 +300,24 @@ mod tests {
         assert_eq!(cache.allocate(990, 1000), Some(a));
     }
 
+    #[test]
+    fn segments_with_dirty_blocks_are_lent_and_come_back() {
+        let mut cache = ReadCache::new(3, 100);
+        for start in [0, 1000, 2000] {
+            cache.allocate(start, start + 10);
+        }
+        assert!(cache.lend(2));
+        assert!(!holds(&cache, 5) && !holds(&cache, 1005) && holds(&cache, 2005));
+        cache.allocate(3000, 3010);
+        assert!(!holds(&cache, 2005) && holds(&cache, 3005), "one is left");
+        assert!(cache.lend(3) && cache.allocate(4000, 4010).is_none());
+        assert!(!cache.lend(0));
+        for start in [0, 1000, 2000] {
+            cache.allocate(start, start + 10);
+        }
+        assert!(holds(&cache, 5) && holds(&cache, 1005) && holds(&cache, 2005));
+    }
+
     #[derive(Clone, Debug)]
     enum Step {
         Read(u64, u64),
@@ -326,7 +353,8 @@ mod tests {
                     prop_assert!(s.start == start && start >= last && s.end >= start && s.end - start <= 64);
                     last = s.end;
                 }
-                prop_assert_eq!(cache.by_use.iter(&cache.links).count(), 5);
+                prop_assert_eq!(cache.by_use.iter(&cache.links).count(), cache.starts.len());
+                prop_assert_eq!(cache.free.len() + cache.starts.len(), 5);
             }
         }
     }

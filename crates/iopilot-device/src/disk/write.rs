@@ -15,6 +15,7 @@ impl MechanicalDisk {
         let seal = request.flags.contains(Flags::PREFLUSH).then(|| self.buffer.seal());
         if !buffered {
             self.buffer.supersede(first, end);
+            self.share_segments();
         }
         let track = self.model.mechanics.geometry.track_of(first);
         let waiting = Waiting {
@@ -68,6 +69,20 @@ impl MechanicalDisk {
         }
     }
 
+    /// Segments that hold dirty blocks serve no reads, and those that do not, do.
+    pub(super) fn share_segments(&mut self) {
+        if self.cache.is_off() || !self.cache.lend(self.buffer.segments(self.cache.segment_sectors())) {
+            return;
+        }
+        if let Some(Job { kind: JobKind::Read(job), .. }) = &mut self.job {
+            job.segment = job.segment.filter(|&slot| self.cache.is_used(slot));
+        }
+        if let Some(ahead) = self.ahead.take_if(|ahead| !self.cache.is_used(ahead.segment)) {
+            self.arm = ahead.stream.arm();
+            self.arm_free = self.arm_free.max(ahead.stream.settled);
+        }
+    }
+
     pub(super) fn start_write(&mut self, w: &Waiting, t: f64) {
         let start = t.max(w.ready);
         self.release_ahead(start);
@@ -102,6 +117,7 @@ impl MechanicalDisk {
         let done = self.use_bus(start, w.sectors());
         let first_block = done - (w.sectors().saturating_sub(1)) as f64 * self.model.interface.bus_sector;
         self.buffer.insert(w.first(), w.end(), first_block);
+        self.share_segments();
         let service = ServiceBreakdown {
             overhead: nanos(overhead),
             transfer: nanos(done - start),

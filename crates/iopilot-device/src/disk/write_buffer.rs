@@ -167,6 +167,13 @@ impl WriteBuffer {
         self.extents.iter().chain(self.in_flight.as_ref()).all(|e| e.epoch > epoch)
     }
 
+    /// Segments of so many sectors that it takes: one for each run, and as many as the blocks fill.
+    pub(super) fn segments(&self, sectors: u64) -> usize {
+        let runs = self.extents.len() + usize::from(self.in_flight.is_some());
+        let filled = self.dirty.div_ceil(sectors.max(1)) as usize;
+        runs.max(filled).min(self.max_extents)
+    }
+
     /// Blocks not on the medium.
     pub(super) fn dirty_sectors(&self) -> u64 {
         self.dirty

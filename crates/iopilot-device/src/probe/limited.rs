@@ -40,6 +40,22 @@ impl<D: TimedDevice> TimedDevice for Limited<'_, D> {
         Ok(time)
     }
 
+    fn serve_together(
+        &mut self,
+        reads: &[Lba],
+        sectors: Sectors,
+        in_flight: usize,
+        ended: &mut Vec<Nanos>,
+    ) -> Result<(), Self::Error> {
+        if let Some(limit) = self.limit.filter(|&limit| self.spent >= limit) {
+            return Err(ProbeError::TimeIsUp(limit.as_secs_f64()));
+        }
+        let before = self.device.now();
+        self.device.serve_together(reads, sectors, in_flight, ended)?;
+        self.count(before);
+        Ok(())
+    }
+
     fn restart(&mut self) -> Result<(), Self::Error> {
         let before = self.device.now();
         self.device.restart()?;

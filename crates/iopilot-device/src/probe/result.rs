@@ -2,8 +2,8 @@
 
 use super::Probed;
 use crate::{
-    CacheSpec, DeviceSpec, DiskSpec, GeometrySpec, InterfaceSpec, LayoutSpec, MechanicalSpec, MechanicsSpec, SeekSpec,
-    ZoneSpec,
+    CacheSpec, DeviceSpec, DiskSpec, GeometrySpec, InterfaceSpec, LayoutSpec, MechanicalSpec, MechanicsSpec,
+    PolicySpec, SeekSpec, ZoneSpec,
 };
 use std::collections::BTreeMap;
 
@@ -42,11 +42,12 @@ impl Probed {
             },
             interface: InterfaceSpec {
                 rate_mb_s: self.rate.map_or(300.0, |rate| rate.value),
-                queue_depth: 1,
+                queue_depth: self.queue.depth,
+                queue_policy: if self.queue.depth > 1 { PolicySpec::Sptf } else { PolicySpec::Fifo },
+                age_limit_ms: (self.queue.depth > 1).then(|| self.full_queue_ms()),
                 read_overhead_ms: overhead / MS,
                 hit_overhead_ms: self.hit.value / MS,
                 write_overhead_ms: self.hit.value / MS,
-                ..InterfaceSpec::default()
             },
             cache: CacheSpec {
                 size_kib: u64::from(self.cache.segments) * segment / 2,
@@ -67,8 +68,18 @@ impl Probed {
     }
 
     /// What a [`spec`](Probed::spec) assumes, as reading does not tell it.
-    pub const ASSUMED: &'static str = "one request at a time, writes through the cache and settling as fast as reads; segments \
-                                       just large enough for the read-ahead";
+    pub const ASSUMED: &'static str = "writes through the cache and settling as fast as reads; segments just large \
+                                       enough for the read-ahead; in its queue the shortest positioning time first, \
+                                       and nobody passed over for longer than a full queue takes as it came";
+
+    /// What a full queue takes first come, first served: the rule by which the catalogue bounds how long requests are passed
+    /// over. The average seek goes over a third of the cylinders.
+    fn full_queue_ms(&self) -> f64 {
+        let third = self.seek.last().map_or(0, |s| s.0) / 3;
+        let seek = self.seek.iter().find(|s| s.0 >= third).map_or(0.0, |s| s.1.value);
+        let each = seek + self.period.value / 2.0 + self.overhead.map_or(0.0, |o| o.value);
+        (f64::from(self.queue.depth) * each / MS).round()
+    }
 
     fn zone_specs(&self) -> Vec<ZoneSpec> {
         let spans = zone_cylinders(&self.zones, self.heads, self.capacity);

@@ -72,7 +72,7 @@ pub struct ArraySpec {
     pub fails: Vec<FailureSpec>,
     /// Whether failed members are rebuilt onto spares, and how.
     pub rebuild: Option<RebuildSpec>,
-    /// Seed of the choice among equally good copies.
+    /// Seed of the choice among equally good copies, and of the angles at which members begin.
     #[serde(default)]
     pub seed: u64,
 }

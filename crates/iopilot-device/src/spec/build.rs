@@ -24,7 +24,7 @@ impl DiskSpec {
             DeviceSpec::Flash(flash) => ConstantDevice::new(constant(flash)).into(),
             DeviceSpec::Mechanical(m) => MechanicalDisk::new(m.model()).into(),
             DeviceSpec::Drive(drive) => SingleDrive::new(drive.model()?).into(),
-            DeviceSpec::Table(table) => TableDisk::new(table.model()?).into(),
+            DeviceSpec::Table(table) => TableDisk::new(table.model()?).with_queue(table.queue_factors.clone()).into(),
             DeviceSpec::Ssd(ssd) => FlashDrive::new(&ssd.model()).into(),
             DeviceSpec::Hybrid(h) => {
                 let flash: AnyDevice = match &h.flash {
@@ -104,7 +104,7 @@ fn cache(c: &CacheSpec) -> CacheModel {
     let write_segments = if c.write_back { c.write_segments } else { 0 };
     CacheModel {
         // Both are at most 65,000 (see the checks).
-        read_segments: (c.segments - write_segments) as u16,
+        segments: c.segments as u16,
         write_segments: write_segments as u16,
         segment_sectors: if c.segments == 0 { 0 } else { c.size_kib * 2 / u64::from(c.segments) },
         read_ahead_sequential: c.read_ahead_sequential_sectors,

@@ -248,7 +248,7 @@ pub struct CacheSpec {
     pub size_kib: u64,
     /// Segments it is divided into; 0 for no cache.
     pub segments: u32,
-    /// Of these, how many hold dirty blocks with write-back.
+    /// Of these, how many may hold dirty blocks with write-back, and no reads meanwhile.
     #[serde(default)]
     pub write_segments: u32,
     /// Read-ahead behind a sequential read.

@@ -16,6 +16,10 @@ pub struct TableSpec {
     /// Requests it takes at once; it serves one at a time.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub queue_depth: u32,
+    /// What part of its time a random read takes, by the number of requests the disk has to choose from, 1 to
+    /// `queue_depth`. It then serves the nearest first; without it, requests as they come.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub queue_factors: Vec<f64>,
     /// Times kept in a cell once it learns on line.
     pub samples: u32,
     /// With three tables: a longer read is a miss.
@@ -117,6 +121,7 @@ impl TableSpec {
             capacity_sectors: tables.shape().capacity(),
             rotational,
             queue_depth: model.queue_depth,
+            queue_factors: Vec::new(),
             samples,
             hit_limit_us: limit.map(|l| l.base.as_micros_f64()),
             hit_limit_us_per_sector: limit.map(|l| l.per_sector.as_micros_f64()),
@@ -145,6 +150,12 @@ impl TableSpec {
         self
     }
 
+    /// The same with a queue that chooses; as in [`queue_factors`](crate::queue_factors).
+    #[must_use]
+    pub fn with_queue(self, factors: Vec<f64>) -> Self {
+        Self { queue_depth: factors.len().max(1) as u32, queue_factors: factors, ..self }
+    }
+
     /// The tables and the cache.
     ///
     /// # Errors
@@ -152,6 +163,14 @@ impl TableSpec {
     pub fn model(&self) -> Result<TableModel, InputError> {
         within("capacity_sectors", self.capacity_sectors as f64, 1.0, TableShape::LARGEST as f64)?;
         within("queue_depth", self.queue_depth.into(), 1.0, 65_536.0)?;
+        if !self.queue_factors.is_empty() && self.queue_factors.len() != self.queue_depth as usize {
+            let (got, want) = (self.queue_factors.len(), self.queue_depth);
+            let expected = format!("{want} of them, one for each request of queue_depth");
+            return Err(InputError::new("table.queue_factors", format!("{got} factors"), expected));
+        }
+        for (i, &factor) in self.queue_factors.iter().enumerate() {
+            within(&format!("queue_factors[{i}]"), factor, 0.01, 10.0)?;
+        }
         within("samples", self.samples.into(), 1.0, LARGEST_COUNT.into())?;
         let form = self.form()?;
         let mut tables = TimeTables::new(form, self.capacity_sectors, self.samples);
@@ -379,6 +398,10 @@ mod tests {
             }
         });
         assert!(e.contains("at least one time in the tables"), "{e}");
+        let e = refused(&|t| t.queue_factors = vec![1.0, 0.9]);
+        assert!(
+            e.ends_with("table.queue_factors: got 2 factors, expected 1 of them, one for each request of queue_depth")
+        );
         let e = refused(&|t| t.samples = 0);
         assert!(e.contains("table.samples: got 0, expected 1 to 4096"), "{e}");
     }

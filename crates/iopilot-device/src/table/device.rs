@@ -7,6 +7,9 @@ use iopilot_block::{Lba, Nanos, Op, Sectors};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+/// How many queues full may pass the first request of a queue that is ordered.
+const PATIENCE: u32 = 8;
+
 /// What a [`TableDisk`] is made of.
 #[derive(Clone, Debug)]
 pub struct TableModel {
@@ -14,7 +17,7 @@ pub struct TableModel {
     pub tables: TimeTables,
     /// With three tables: the cache that decides what hits. Unused with two.
     pub cache: SimulatedCacheModel,
-    /// Requests it takes at once. It serves them one at a time, as they came.
+    /// Requests it takes at once. It serves them one at a time, as they came unless [`TableDisk::with_queue`] says otherwise.
     pub queue_depth: u32,
 }
 
@@ -28,7 +31,11 @@ pub struct TableDisk {
     tables: Arc<TimeTables>,
     cache: SimulatedCache,
     queue_depth: u32,
+    /// Of the time of a random read, by the requests there were to choose from; empty where it serves them as they came.
+    factors: Arc<[f64]>,
     waiting: VecDeque<DeviceRequest>,
+    /// How often the first of those was passed over.
+    passed: u32,
     /// In service.
     current: Option<Completion>,
     /// Where the request served last ended.
@@ -43,9 +50,33 @@ impl TableDisk {
             queue_depth: model.queue_depth,
             waiting: VecDeque::with_capacity(model.queue_depth as usize),
             tables: Arc::new(model.tables),
+            factors: Arc::default(),
+            passed: 0,
             current: None,
             previous_end: Lba(0),
         }
+    }
+
+    /// The same with a queue that is ordered: the request goes next that the tables say takes least, up to the first flush
+    /// or discard. Nobody is passed over by more than eight queues full. A random read that misses then takes the
+    /// part of its time that `factors` has for so many requests to choose from, 1 to as many as there are factors. Without
+    /// factors requests are served as they came.
+    #[must_use]
+    pub fn with_queue(self, factors: Vec<f64>) -> Self {
+        Self { factors: factors.into(), ..self }
+    }
+
+    /// Takes the request that goes next out of the queue, and tells among how many it was chosen.
+    fn next(&mut self) -> Option<(DeviceRequest, usize)> {
+        let open = self.waiting.iter().take_while(|r| matches!(r.op, Op::Read | Op::Write)).count();
+        let mut best = 0;
+        if !self.factors.is_empty() && open > 1 && self.passed < PATIENCE * self.queue_depth {
+            let time = |r: &DeviceRequest| self.tables.time(&Lookup::new(r.op, r.lba, r.sectors, self.previous_end));
+            let nearest = self.waiting.iter().take(open).enumerate().min_by_key(|(_, r)| time(r).unwrap_or_default());
+            best = nearest.map_or(0, |(at, _)| at);
+        }
+        self.passed = if best == 0 { 0 } else { self.passed + 1 };
+        Some((self.waiting.remove(best)?, open.max(1)))
     }
 
     /// What has been learnt.
@@ -67,7 +98,7 @@ impl TableDisk {
         }
     }
 
-    fn begin(&mut self, request: &DeviceRequest, now: Nanos) {
+    fn begin(&mut self, request: &DeviceRequest, choices: usize, now: Nanos) {
         let mut service = ServiceBreakdown::default();
         let mut time = Nanos::ZERO;
         if matches!(request.op, Op::Read | Op::Write) {
@@ -79,6 +110,10 @@ impl TableDisk {
                 self.cache.write(start, end, now);
             }
             time = self.tables.time(&lookup).unwrap_or_default();
+            let chosen = choices > 1 && request.op == Op::Read && !lookup.hit && self.previous_end != request.lba;
+            if let Some(factor) = self.factors.get(choices - 1).or(self.factors.last()).filter(|_| chosen) {
+                time = Nanos((time.0 as f64 * factor).round() as u64);
+            }
             if let Some(from) = self.cache.ahead_from() {
                 self.cache.ahead_since(now + time + self.return_time(&lookup, Lba(from)));
             }
@@ -105,7 +140,7 @@ impl Device for TableDisk {
         if self.current.is_some() {
             self.waiting.push_back(request);
         } else {
-            self.begin(&request, now);
+            self.begin(&request, 1, now);
         }
     }
 
@@ -117,8 +152,8 @@ impl Device for TableDisk {
         while let Some(completion) = self.current.filter(|completion| completion.at <= now) {
             out.push(completion);
             self.current = None;
-            if let Some(request) = self.waiting.pop_front() {
-                self.begin(&request, completion.at);
+            if let Some((request, choices)) = self.next() {
+                self.begin(&request, choices, completion.at);
             }
         }
     }
@@ -165,6 +200,30 @@ mod tests {
         d.submit(request(4, Op::Flush, 0), Nanos(103));
         assert_eq!(d.next_event(), Some(Nanos(110)));
         assert_eq!(ends(&mut d), [(1, 110), (2, 120), (3, 620), (4, 620)]);
+    }
+
+    #[test]
+    fn an_ordered_queue_takes_the_nearest_and_passes_nobody_for_ever() {
+        let mut d = disk().with_queue(vec![1.0, 0.5, 0.25, 0.25]);
+        d.observe(&request(0, Op::Read, 0), Lba(0), Nanos(10));
+        d.observe(&request(0, Op::Read, 4000), Lba(0), Nanos(400));
+        d.observe(&request(0, Op::Read, 1 << 20), Lba(0), Nanos(4000));
+        for (id, lba) in [(1, 0), (2, 1 << 20), (3, 4008), (4, 8)] {
+            d.submit(request(id, Op::Read, lba), Nanos(0));
+        }
+        // 4 goes on where 1 ended; then 3 of two, at half of its time; then 2 alone.
+        assert_eq!(ends(&mut d), [(1, 10), (4, 20), (3, 220), (2, 4220)]);
+        d.submit(request(0, Op::Read, (1 << 20) + 8), Nanos(5000));
+        d.submit(request(1, Op::Read, 0), Nanos(5000));
+        let mut served = Vec::new();
+        for id in 2..100 {
+            d.submit(request(id, Op::Read, (1 << 20) + 8 * id as u64), Nanos(5000));
+            let (mut out, at) = (Vec::new(), d.next_event().unwrap());
+            d.advance(at, &mut out);
+            served.extend(out.iter().map(|c| c.id.index()));
+        }
+        let place = served.iter().position(|&id| id == 1);
+        assert!(place.is_some_and(|place| place <= 33 + 1), "{served:?}");
     }
 
     #[test]

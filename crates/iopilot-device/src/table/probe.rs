@@ -230,7 +230,8 @@ mod tests {
             let found =
                 probe_cache(&mut Synchronous::new(spec.build().unwrap()), &CacheProbe { seed, ..probe() }).unwrap();
             let cache = &m.cache;
-            assert_eq!(found.segments, cache.segments - cache.write_segments, "{name}");
+            // GF Table 4.2: 63, 64, 20 and 128. None of them holds dirty blocks.
+            assert_eq!(found.segments, cache.segments, "{name}");
             // A sequential reader is read ahead for a little further.
             let near = |found: u32, given: u32| found.abs_diff(given) <= 16;
             assert!(near(found.read_ahead_sequential, cache.read_ahead_sequential_sectors), "{name}: {found:?}");

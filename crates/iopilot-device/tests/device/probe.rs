@@ -34,7 +34,7 @@ fn comes_near(name: &str) {
         found.seek.len(),
         100.0 * worst,
     );
-    assert_eq!(found.cache.segments, u32::from(cache.read_segments), "{name}");
+    assert_eq!(found.cache.segments, u32::from(cache.segments), "{name}");
     assert!(found.cache.read_ahead_sequential.abs_diff(cache.read_ahead_sequential) <= 8, "{name}: {:?}", found.cache);
     assert!(found.cache.read_ahead_random.abs_diff(cache.read_ahead_random) <= 8, "{name}: {:?}", found.cache);
     assert_eq!(found.cache.read_ahead_on_hit, cache.read_ahead_on_hit, "{name}");
@@ -173,7 +173,7 @@ fn comes_near_through_noise(name: &str, late: u32) {
         found.overhead.map(|o| o.value / 1e6),
         found.head_switch.map(|h| h.value / 1e6),
     );
-    assert_eq!(found.cache.segments, u32::from(cache.read_segments), "{name}");
+    assert_eq!(found.cache.segments, u32::from(cache.segments), "{name}");
     assert!(found.cache.read_ahead_sequential.abs_diff(cache.read_ahead_sequential) <= 8, "{name}: {:?}", found.cache);
     assert!(found.cache.read_ahead_random.abs_diff(cache.read_ahead_random) <= 8, "{name}: {:?}", found.cache);
     assert_eq!(found.cache.read_ahead_on_hit, cache.read_ahead_on_hit, "{name}");

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 /// The disks of the catalogue that order their queue.
 fn with_a_queue() -> impl Iterator<Item = DiskSpec> {
-    Catalogue::names().map(|name| Catalogue::get(name).unwrap()).filter(|spec| match &spec.device {
+    Catalogue::names().map(|name| Catalogue::get(name).expect("in the catalogue")).filter(|spec| match &spec.device {
         DeviceSpec::Mechanical(m) => m.interface.queue_policy == PolicySpec::Sptf,
         DeviceSpec::Hybrid(h) => h.disk.interface.queue_policy == PolicySpec::Sptf,
         _ => false,
@@ -28,7 +28,7 @@ fn sequential(spec: &DiskSpec, lba: u64, sectors: u32, depth: u64, count: u64) -
         }
         assert!(rig.step(), "a request was lost");
         for done in std::mem::take(&mut rig.out) {
-            let at = issued.remove(&done.id).unwrap();
+            let at = issued.remove(&done.id).expect("it was sent");
             times.push((done.at - at).as_millis_f64());
         }
     }
