@@ -10,7 +10,7 @@ use super::candidate_set::CandidateSet;
 use super::device_lock::DeviceLock;
 use super::journal::Journal;
 use super::load::LoadMeter;
-use super::pilot_thread::run_pilot;
+use super::pilot_thread::{Simulators, run_pilot};
 use super::process_queues::ProcessQueues;
 use super::status::{DiskStatus, Phase, Shared};
 use super::window::Window;
@@ -204,7 +204,9 @@ impl Flight {
         let (given, results) = channel();
         let (result, left) = thread::scope(|scope| {
             // A simulation that panics drops its end of the channels, which the watch sees.
-            scope.spawn(move || run_pilot(pilot, &taken, &given));
+            let simulators = Simulators::default();
+            let threads = simulators.clone();
+            scope.spawn(move || run_pilot(pilot, &taken, &given, &threads));
             let log = Log { name: &name, shared, audit };
             let mut watch = Watch {
                 diskseq,
@@ -230,7 +232,8 @@ impl Flight {
                 fresh: Vec::new(),
                 not_before: Nanos::ZERO,
                 lost: 0,
-                thinking: false,
+                thinking: None,
+                simulators,
                 standing_by: false,
             };
             watch.begin();

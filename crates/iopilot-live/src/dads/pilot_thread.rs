@@ -6,8 +6,10 @@ use iopilot_dads::{Check, Pilot};
 use iopilot_device::AnyDevice;
 use iopilot_sim::SimError;
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
+use rustix::process::Pid;
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// A command to the pilot's thread.
@@ -36,20 +38,51 @@ pub(super) struct CheckResult {
 
 /// The nice value of the simulating threads: the lowest priority.
 const NICE: i32 = 19;
+/// A check that takes longer than this is starved: others want all CPUs.
+const STARVED: Duration = Duration::from_secs(1);
+/// The nice value of a starved check's threads. It takes a fraction of a second of one CPU.
+const NICE_STARVED: i32 = 0;
 
 /// Threads with low priority, so that they do not slow down the processes whose requests they simulate. A reader that waits
 /// for a CPU looks to `bfq` as if it were thinking, and `bfq` stops idling for it.
-fn simulators() -> Result<ThreadPool, ThreadPoolBuildError> {
+fn simulators(threads: &Simulators) -> Result<ThreadPool, ThreadPoolBuildError> {
+    let threads = threads.clone();
     // Without permission for that, the thread keeps its priority.
-    let give_way = |_| {
+    let give_way = move |_| {
         rustix::process::setpriority_process(None, NICE).ok();
+        // SAFETY: it takes nothing, and always succeeds.
+        let thread = Pid::from_raw(unsafe { libc::gettid() });
+        threads.0.lock().unwrap_or_else(PoisonError::into_inner).extend(thread);
     };
     ThreadPoolBuilder::new().thread_name(|n| format!("simulate-{n}")).start_handler(give_way).build()
 }
 
+/// The threads that simulate, by which a check that is starved is helped on.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Simulators(Arc<Mutex<Vec<Pid>>>);
+
+impl Simulators {
+    /// Sets the priority of the threads for a check that has taken `took` so far.
+    pub(super) fn help(&self, took: Duration) {
+        self.set(if took < STARVED { NICE } else { NICE_STARVED });
+    }
+
+    fn set(&self, nice: i32) {
+        for thread in self.0.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            // One that may not be raised goes on as it is.
+            rustix::process::setpriority_process(Some(*thread), nice).ok();
+        }
+    }
+}
+
 /// Carries out commands until their sender is dropped.
-pub(super) fn run_pilot(mut pilot: Pilot<AnyDevice>, commands: &Receiver<PilotCommand>, results: &Sender<CheckResult>) {
-    let simulators = simulators();
+pub(super) fn run_pilot(
+    mut pilot: Pilot<AnyDevice>,
+    commands: &Receiver<PilotCommand>,
+    results: &Sender<CheckResult>,
+    threads: &Simulators,
+) {
+    let simulators = simulators(threads);
     for command in commands {
         match command {
             PilotCommand::Check { mut window, pending, in_flight, at } => {
@@ -81,7 +114,18 @@ mod tests {
 
     #[test]
     fn simulating_threads_have_low_priority() {
-        let nice = simulators().unwrap().install(|| rustix::process::getpriority_process(None).unwrap());
-        assert_eq!(nice, NICE);
+        let threads = Simulators::default();
+        let pool = simulators(&threads).unwrap();
+        let nice = || pool.install(|| rustix::process::getpriority_process(None).unwrap());
+        assert_eq!(nice(), NICE);
+        threads.help(Duration::from_millis(900));
+        assert_eq!(nice(), NICE);
+        // Only root may raise it.
+        if rustix::process::geteuid().is_root() {
+            threads.help(STARVED);
+            assert_eq!(nice(), NICE_STARVED);
+            threads.help(Duration::ZERO);
+            assert_eq!(nice(), NICE);
+        }
     }
 }

@@ -8,7 +8,7 @@ use super::newcomers::Newcomers;
 use crate::dads::audit::{Audit, Event};
 use crate::dads::candidate_set::CandidateSet;
 use crate::dads::load::LoadMeter;
-use crate::dads::pilot_thread::{CheckResult, PilotCommand};
+use crate::dads::pilot_thread::{CheckResult, PilotCommand, Simulators};
 use crate::dads::process_queues::ProcessQueues;
 use crate::dads::status::Shared;
 use crate::dads::window::Window;
@@ -85,7 +85,10 @@ pub(super) struct Watch<'a> {
     /// Requests that arrived before were not served by the scheduler in use.
     pub(super) not_before: Nanos,
     pub(super) lost: u64,
-    pub(super) thinking: bool,
+    /// Since when a check is under way.
+    pub(super) thinking: Option<Instant>,
+    /// The threads that simulate.
+    pub(super) simulators: Simulators,
     pub(super) standing_by: bool,
 }
 
@@ -123,7 +126,7 @@ impl Watch<'_> {
             }
             // Another load need not wait for its turn: it is tried once all its processes are at work.
             let changed = self.newcomers.settled(now).filter(|_| now < due && self.pauses.paused_until().is_none());
-            if !self.thinking && (changed.is_some() || now >= due && self.window_is_complete(now)?) {
+            if self.thinking.is_none() && (changed.is_some() || now >= due && self.window_is_complete(now)?) {
                 if let Some(began) = changed {
                     self.window.forget_before(began);
                 }
@@ -136,7 +139,10 @@ impl Watch<'_> {
                     self.pauses.restart(now);
                 }
             }
-            let pause = if busy || self.thinking { BUSY } else { QUIET };
+            if let Some(since) = self.thinking {
+                self.simulators.help(since.elapsed());
+            }
+            let pause = if busy || self.thinking.is_some() { BUSY } else { QUIET };
             let next = self.pauses.paused_until().map_or(due, |until| until.min(due));
             thread::sleep(pause.min(next.saturating_duration_since(now)).max(Duration::from_millis(1)));
         }

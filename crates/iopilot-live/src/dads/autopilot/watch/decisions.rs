@@ -74,7 +74,7 @@ impl Watch<'_> {
             return learning;
         }
         let pending = self.inside;
-        self.thinking = true;
+        self.thinking = Some(Instant::now());
         self.log.shared.with(|s| s.phase = Phase::Simulating);
         let in_flight = self.queues.take(most_at_disk(self.window.records()));
         let window = self.window.take();
@@ -84,7 +84,8 @@ impl Watch<'_> {
 
     /// Carries out a decision.
     pub(super) fn act(&mut self, result: CheckResult) -> Result<(), LiveError> {
-        self.thinking = false;
+        self.thinking = None;
+        self.simulators.help(Duration::ZERO);
         if self.window.is_empty() {
             self.window = result.window;
         }
