@@ -41,6 +41,8 @@ impl Probed {
                 seek: SeekSpec { table_ms: rising.collect(), ..SeekSpec::default() },
             },
             interface: InterfaceSpec {
+                // What cannot be seen from outside is left to the default.
+                protocol: None,
                 rate_mb_s: self.rate.map_or(300.0, |rate| rate.value),
                 queue_depth: self.queue.depth,
                 queue_policy: if self.queue.depth > 1 { PolicySpec::Sptf } else { PolicySpec::Fifo },
