@@ -10,8 +10,10 @@ use rustix::fs::{Advice, OFlags, fadvise};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
-use std::thread::sleep;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 /// The alignment of buffers for direct I/O; no device needs more.
@@ -144,6 +146,43 @@ impl TimedDevice for TimedDisk {
         }
     }
 
+    /// Each in a thread of its own, without an I/O scheduler, which would order them before the disk does.
+    fn serve_together(
+        &mut self,
+        reads: &[Lba],
+        sectors: Sectors,
+        in_flight: usize,
+        ended: &mut Vec<Nanos>,
+    ) -> Result<(), LiveError> {
+        let _scheduler = Unscheduled::new(&self.path)?;
+        let bytes = sectors.0 as usize * SECTOR_BYTES as usize;
+        let (file, next) = (&self.file, AtomicUsize::new(0));
+        let begun = Instant::now();
+        let served = thread::scope(|scope| {
+            let serve = || -> io::Result<Vec<(usize, Nanos)>> {
+                let (mut buffer, mut own) = (Buffer::default(), Vec::new());
+                let data = buffer.of(bytes);
+                loop {
+                    let i = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(lba) = reads.get(i) else { return Ok(own) };
+                    file.read_exact_at(data, lba.0 * SECTOR_BYTES)?;
+                    own.push((i, nanos(begun.elapsed())));
+                }
+            };
+            let threads: Vec<_> = (0..in_flight.clamp(1, reads.len().max(1))).map(|_| scope.spawn(serve)).collect();
+            let joined = threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            joined.collect::<io::Result<Vec<_>>>()
+        });
+        self.now = nanos(self.origin.elapsed());
+        let served = served.map_err(|e| self.failed(e))?;
+        ended.clear();
+        ended.resize(reads.len(), Nanos::ZERO);
+        for (i, at) in served.into_iter().flatten() {
+            ended[i] = at;
+        }
+        Ok(())
+    }
+
     /// A disk cannot be restarted from here, and GF 4.3.6 reboots the computer. Instead, all that its cache may hold is
     /// displaced: each of many scattered reads takes a segment, and as much as twice the cache is read in one go.
     fn restart(&mut self) -> Result<(), LiveError> {
@@ -179,6 +218,35 @@ impl TimedDevice for TimedDisk {
 
     fn now(&self) -> Nanos {
         self.now
+    }
+}
+
+/// While it exists, the disk has no I/O scheduler.
+struct Unscheduled {
+    queue: BlockQueue,
+    /// What it had.
+    scheduler: String,
+}
+
+impl Unscheduled {
+    const NONE: &'static str = "none";
+
+    fn new(path: &Path) -> Result<Self, LiveError> {
+        let queue = BlockQueue::open(path)?;
+        let scheduler = queue.scheduler()?;
+        if scheduler != Self::NONE {
+            queue.set_scheduler(Self::NONE)?;
+        }
+        Ok(Self { queue, scheduler })
+    }
+}
+
+impl Drop for Unscheduled {
+    fn drop(&mut self) {
+        if self.scheduler != Self::NONE {
+            // A disk that is gone has none.
+            let _ = self.queue.set_scheduler(&self.scheduler);
+        }
     }
 }
 

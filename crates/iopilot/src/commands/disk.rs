@@ -1,6 +1,7 @@
 //! `iopilot disk`: the catalogue.
 
 mod cliff;
+mod journal;
 mod plot;
 mod probe;
 mod train;

@@ -42,6 +42,7 @@ struct ProbeReport {
     read_overhead_ms: Option<Value>,
     hit_overhead_ms: Value,
     hit_rate_mb_s: Option<Value>,
+    queue_depth: u32,
     cache: CacheReport,
     zones: Vec<ZoneReport>,
     seek: Vec<SeekReport>,
@@ -138,6 +139,7 @@ fn report(found: &Probed) -> ProbeReport {
         read_overhead_ms: found.overhead.map(ms),
         hit_overhead_ms: ms(found.hit),
         hit_rate_mb_s: found.rate.map(|r| Value { value: r.value, uncertainty: r.uncertainty }),
+        queue_depth: found.queue.depth,
         cache: CacheReport {
             segments: found.cache.segments,
             read_ahead_sequential_sectors: found.cache.read_ahead_sequential,
@@ -162,7 +164,7 @@ fn text(report: &ProbeReport, name: &str, context: &Context) -> String {
     let reads = number::short_count(report.reads as f64);
     let minutes = number::plain(report.device_s / 60.0);
     let mut out = wrap(
-        &format!("{reads} reads beside those of the cache's sizes; all took {name} {minutes} minutes of its own time"),
+        &format!("{reads} reads beside those of cache and queue; all took {name} {minutes} minutes of its own time"),
         context.terminal.width,
     );
     let mut rows =
@@ -179,6 +181,7 @@ fn text(report: &ProbeReport, name: &str, context: &Context) -> String {
     }
     measured("revolution, ms", Some(report.revolution_ms), &mut row);
     measured("revolutions a minute", Some(report.rpm), &mut row);
+    row("requests in its queue", report.queue_depth.to_string(), String::new());
     row("cache segments", report.cache.segments.to_string(), "0".into());
     // Sizes are tried in blocks of 4 KiB.
     row("read-ahead, sequential, sectors", report.cache.read_ahead_sequential_sectors.to_string(), "8".into());

@@ -1,5 +1,6 @@
 //! `iopilot disk train`: a disk as tables of times.
 
+use super::journal::{Journal, Journaled};
 use crate::args::DiskTrain;
 use crate::commands::Context;
 use crate::commands::session::{self, load_disk};
@@ -9,14 +10,15 @@ use anyhow::Context as _;
 use iopilot_block::{InputError, Nanos};
 use iopilot_device::{
     DeviceSpec, DiskSpec, ProbedCache, SimulatedCacheModel, Synchronous, TableForm, TableModel, TableShape, TableSpec,
-    TimedDevice, Trained, Training, three_tables,
+    TimedDevice, Trained, Training, queue_factors, three_tables,
 };
 use iopilot_live::{BlockQueue, DiskIdentity, TimedDisk};
 use iopilot_trace::Destination;
 use serde::Serialize;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::io::Write as _;
+use std::io::{self, IsTerminal, Write as _};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
@@ -25,6 +27,8 @@ use std::path::Path;
 struct TrainingReport {
     requests: u64,
     device_s: f64,
+    /// Requests among which the disk chooses; 1 where it serves them as they come.
+    queue_depth: usize,
     cache: Option<CacheReport>,
     tables: Vec<TableReport>,
 }
@@ -77,7 +81,14 @@ pub(super) fn run(args: &DiskTrain, context: &Context) -> anyhow::Result<String>
             live: true,
             writes: args.destroy_data,
         };
-        return train(args, &subject, disk, context);
+        let mut journal = Journal::open(&args.output, &training_line(args, &subject, disk.capacity()))?;
+        if journal.known() > 0 {
+            let known = number::short_count(journal.known() as f64);
+            context.note(format_args!("going on behind the {known} requests of a training that was interrupted"));
+        }
+        let text = train(args, &subject, Journaled { device: disk, journal: &mut journal }, context)?;
+        journal.remove().context("removing what a training that is interrupted would need")?;
+        return Ok(text);
     }
     if args.destroy_data {
         let expected = "a live disk such as /dev/sdb, which alone has data to destroy";
@@ -95,6 +106,36 @@ pub(super) fn run(args: &DiskTrain, context: &Context) -> anyhow::Result<String>
     train(args, &subject, Synchronous::new(spec.build()?), context)
 }
 
+/// All that the requests of a training depend on.
+fn training_line(args: &DiskTrain, subject: &Subject, capacity: u64) -> String {
+    let DiskTrain { form, samples, hit_limit_us, seed, .. } = args;
+    let kib = subject.cache_kib.unwrap_or_default();
+    let what = if subject.writes { "reads and writes" } else { "reads" };
+    format!(
+        "iopilot disk train {} ({capacity} sectors, {what}) --form {form} --samples {samples} --cache-kib {kib} \
+         --hit-limit-us {hit_limit_us} --seed {seed}",
+        subject.name
+    )
+}
+
+/// Tells how far a long training is, where no bar does.
+struct Tenths {
+    total: u64,
+    done: Cell<u64>,
+    shown: bool,
+}
+
+impl Tenths {
+    fn count(&self, context: &Context) {
+        let before = self.done.get();
+        self.done.set(before + 1);
+        let tenths = |done: u64| 10 * done / self.total.max(1);
+        if self.shown && tenths(before + 1) > tenths(before) {
+            context.note(format_args!("{} % of the requests are done", 10 * tenths(before + 1)));
+        }
+    }
+}
+
 /// Trains on `device`, and writes the file.
 fn train<D: TimedDevice>(
     args: &DiskTrain,
@@ -106,6 +147,9 @@ fn train<D: TimedDevice>(
         let expected = format!("a disk of at most {} sectors", TableShape::LARGEST);
         return Err(InputError::new("disk", format!("{} sectors", device.capacity()), expected).into());
     }
+    if subject.live && args.form == 3 {
+        context.note("finding the sizes of the disk's cache first, which takes some minutes");
+    }
     let (form, probed, cache) = form(args, subject, &mut device)?;
     let training = Training { form, samples: args.samples, seed: args.seed };
     let capacity = device.capacity();
@@ -116,29 +160,39 @@ fn train<D: TimedDevice>(
         let what = if subject.writes { "reads and writes" } else { "reads" };
         context.note(format_args!("{requests} {what} follow; --samples makes them fewer"));
     }
+    let tenths = Tenths { total, done: Cell::new(0), shown: subject.live && !io::stderr().is_terminal() };
     let trained = with_progress_bar(context.quiet, Some(total), |progress| {
-        let count = || progress.add(1);
+        let count = || {
+            progress.add(1);
+            tenths.count(context);
+        };
         if subject.writes { training.run(&mut device, count) } else { training.run_reads(&mut device, count) }
     })?;
 
-    let model = TableModel { tables: trained.tables.averaged(args.samples), cache, queue_depth: 1 };
+    let tables = trained.tables.averaged(args.samples);
+    device.restart()?;
+    let factors = queue_factors(&mut device, &tables, args.seed)?;
+    let queue_depth = factors.len().max(1);
+    let model = TableModel { tables, cache, queue_depth: 1 };
     let Subject { name, .. } = subject;
     let how = if subject.writes { "" } else { ", reads only" };
     let table = DiskSpec {
         name: format!("{name}-table"),
         model: format!("{}, as tables", subject.model),
         sources: vec![format!("trained on {name}: {} samples a cell, seed {}{how}", args.samples, args.seed)],
-        device: DeviceSpec::Table(Box::new(TableSpec::new(&model, subject.rotational, args.samples))),
+        device: DeviceSpec::Table(Box::new(
+            TableSpec::new(&model, subject.rotational, args.samples).with_queue(factors),
+        )),
         provenance: BTreeMap::new(),
     };
-    let written = || -> std::io::Result<()> {
+    let written = || -> io::Result<()> {
         let (destination, mut file) = Destination::create(&args.output)?;
         file.write_all(table.to_toml().as_bytes())?;
         destination.commit(&file)
     };
     written().with_context(|| format!("writing {}", args.output.display()))?;
     context.note(format_args!("tables written to {}", args.output.display()));
-    let report = report(&trained, probed);
+    let report = report(&trained, queue_depth, probed);
     if args.json { render::json(&report) } else { Ok(text(&report, name, context)) }
 }
 
@@ -186,7 +240,7 @@ fn cache_kib(device: &DeviceSpec) -> Option<u64> {
     }
 }
 
-fn report(trained: &Trained, probed: Option<ProbedCache>) -> TrainingReport {
+fn report(trained: &Trained, queue_depth: usize, probed: Option<ProbedCache>) -> TrainingReport {
     let table = |(name, table): (&'static str, &iopilot_device::TimeTable)| {
         let coverage = table.coverage();
         let shape = table.shape();
@@ -203,6 +257,7 @@ fn report(trained: &Trained, probed: Option<ProbedCache>) -> TrainingReport {
     TrainingReport {
         requests: trained.requests,
         device_s: trained.time.as_secs_f64(),
+        queue_depth,
         cache: probed.map(|p| CacheReport {
             segments: p.segments,
             read_ahead_sequential_sectors: p.read_ahead_sequential,
@@ -218,6 +273,10 @@ fn text(report: &TrainingReport, name: &str, context: &Context) -> String {
     let requests = number::short_count(report.requests as f64);
     let line = format!("{requests} requests, which took {name} {} minutes of its own time", number::plain(minutes));
     let mut out = wrap(&line, context.terminal.width);
+    if report.queue_depth > 1 {
+        let line = format!("it chooses among {} requests in its queue", report.queue_depth);
+        out.push_str(&wrap(&line, context.terminal.width));
+    }
     if let Some(c) = &report.cache {
         let follows = if c.read_ahead_on_hit { "hits and misses" } else { "misses" };
         let line = format!(

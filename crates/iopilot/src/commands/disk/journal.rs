@@ -1,0 +1,243 @@
+//! [`Journaled`]: a live disk whose training can be interrupted and resumed.
+//!
+//! A training follows from its seed and from the times that the disk answers with. So these times are all that has to be
+//! kept: a training that is resumed asks for the same requests again, and is answered from the journal as far as it goes.
+
+use iopilot_block::{InputError, Lba, Nanos, Op, Sectors};
+use iopilot_device::TimedDevice;
+use iopilot_live::Signals;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+/// Times that are written together: at most so many are lost where the process is killed.
+const TOGETHER: usize = 256;
+
+/// Why a training ended early.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum JournalError<E: std::error::Error> {
+    /// The disk failed.
+    #[error(transparent)]
+    Device(#[from] E),
+    /// The journal cannot be written.
+    #[error("{path}: {error}")]
+    Io { path: PathBuf, error: io::Error },
+    /// A signal came.
+    #[error("interrupted; the same command goes on where it ended ({0})")]
+    Interrupted(PathBuf),
+}
+
+/// The times of a training so far.
+pub(super) struct Journal {
+    path: PathBuf,
+    file: File,
+    /// The bytes before them.
+    header: usize,
+    /// Those that are to be answered with, and how many were.
+    known: Vec<u64>,
+    answered: usize,
+    /// Those that are not written yet.
+    new: Vec<u64>,
+    signals: Signals,
+}
+
+impl Journal {
+    /// Opens or begins the journal beside `output` for a training that `what` describes on one line.
+    ///
+    /// # Errors
+    /// Where it cannot be read or written, or is that of another training.
+    pub(super) fn open(output: &Path, what: &str) -> anyhow::Result<Self> {
+        let mut name = output.as_os_str().to_owned();
+        name.push(".part");
+        let path = PathBuf::from(name);
+        let mut file = OpenOptions::new().read(true).append(true).create(true).open(&path)?;
+        let mut reader = BufReader::new(&file);
+        let mut first = String::new();
+        reader.read_line(&mut first)?;
+        let mut known = Vec::new();
+        if first.is_empty() {
+            file.write_all(format!("{what}\n").as_bytes())?;
+        } else if first.trim_end() != what {
+            let expected = format!("`{what}`, or no such file: it is what is left of another training");
+            return Err(InputError::new("training", first.trim_end(), expected).in_file(path.display()).into());
+        } else {
+            let mut bytes = Vec::new();
+            reader.read_to_end(&mut bytes)?;
+            // What was cut off while it was written does not count.
+            known.extend(bytes.chunks_exact(8).map(|time| u64::from_le_bytes(time.try_into().unwrap_or_default())));
+            file.set_len((first.len() + known.len() * 8) as u64)?;
+        }
+        let (header, new) = (what.len() + 1, Vec::with_capacity(TOGETHER));
+        Ok(Self { path, file, header, known, answered: 0, new, signals: Signals::catch()? })
+    }
+
+    /// How many times are known from before.
+    pub(super) fn known(&self) -> usize {
+        self.known.len()
+    }
+
+    /// The training is over.
+    ///
+    /// # Errors
+    /// Where the journal cannot be removed.
+    pub(super) fn remove(self) -> io::Result<()> {
+        std::fs::remove_file(&self.path)
+    }
+
+    /// Forgets what was not answered with.
+    fn forget_rest<E: std::error::Error>(&mut self) -> Result<(), JournalError<E>> {
+        if self.answered < self.known.len() {
+            self.known.truncate(self.answered);
+            let length = (self.header + self.answered * 8) as u64;
+            let cut = self.file.set_len(length);
+            return cut.map_err(|error| JournalError::Io { path: self.path.clone(), error });
+        }
+        Ok(())
+    }
+
+    fn next_known(&mut self) -> Option<Nanos> {
+        let time = self.known.get(self.answered).copied();
+        self.answered += usize::from(time.is_some());
+        time.map(Nanos)
+    }
+
+    fn learn<E: std::error::Error>(&mut self, times: &[Nanos]) -> Result<(), JournalError<E>> {
+        self.new.extend(times.iter().map(|time| time.0));
+        let interrupted = self.signals.caught().is_some();
+        if interrupted || self.new.len() >= TOGETHER {
+            let bytes: Vec<u8> = self.new.drain(..).flat_map(u64::to_le_bytes).collect();
+            self.file.write_all(&bytes).map_err(|error| JournalError::Io { path: self.path.clone(), error })?;
+        }
+        if interrupted { Err(JournalError::Interrupted(self.path.clone())) } else { Ok(()) }
+    }
+}
+
+/// A disk that is asked only for what its journal does not know.
+pub(super) struct Journaled<'a, D> {
+    pub(super) device: D,
+    pub(super) journal: &'a mut Journal,
+}
+
+impl<D> Journaled<'_, D> {
+    fn is_replaying(&self) -> bool {
+        self.journal.answered < self.journal.known.len()
+    }
+}
+
+impl<D: TimedDevice> TimedDevice for Journaled<'_, D> {
+    type Error = JournalError<D::Error>;
+
+    fn capacity(&self) -> u64 {
+        self.device.capacity()
+    }
+
+    fn serve(&mut self, op: Op, lba: Lba, sectors: Sectors) -> Result<Nanos, Self::Error> {
+        if let Some(time) = self.journal.next_known() {
+            return Ok(time);
+        }
+        let time = self.device.serve(op, lba, sectors)?;
+        self.journal.learn::<D::Error>(&[time])?;
+        Ok(time)
+    }
+
+    fn serve_together(
+        &mut self,
+        reads: &[Lba],
+        sectors: Sectors,
+        in_flight: usize,
+        ended: &mut Vec<Nanos>,
+    ) -> Result<(), Self::Error> {
+        // They are one measurement: what is known of a part of them is dropped.
+        if self.journal.known.len() - self.journal.answered >= reads.len() {
+            ended.clear();
+            ended.extend((0..reads.len()).filter_map(|_| self.journal.next_known()));
+            return Ok(());
+        }
+        self.journal.forget_rest::<D::Error>()?;
+        self.device.serve_together(reads, sectors, in_flight, ended)?;
+        self.journal.learn(ended)
+    }
+
+    fn restart(&mut self) -> Result<(), Self::Error> {
+        if self.is_replaying() { Ok(()) } else { Ok(self.device.restart()?) }
+    }
+
+    fn pause(&mut self, time: Nanos) -> Result<(), Self::Error> {
+        if self.is_replaying() { Ok(()) } else { Ok(self.device.pause(time)?) }
+    }
+
+    fn now(&self) -> Nanos {
+        self.device.now()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iopilot_device::{Catalogue, Synchronous, TableForm, Training};
+
+    /// Counts what it is asked.
+    struct Counting<'a> {
+        disk: Synchronous<iopilot_device::AnyDevice>,
+        asked: &'a mut u64,
+        /// It fails when it was asked so often.
+        most: u64,
+    }
+
+    impl TimedDevice for Counting<'_> {
+        type Error = io::Error;
+        fn capacity(&self) -> u64 {
+            self.disk.capacity()
+        }
+        fn serve(&mut self, op: Op, lba: Lba, sectors: Sectors) -> io::Result<Nanos> {
+            if *self.asked >= self.most {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            *self.asked += 1;
+            self.disk.serve(op, lba, sectors).map_err(|never| match never {})
+        }
+        fn restart(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+        fn pause(&mut self, _: Nanos) -> io::Result<()> {
+            Ok(())
+        }
+        fn now(&self) -> Nanos {
+            self.disk.now()
+        }
+    }
+
+    #[test]
+    fn a_training_goes_on_where_it_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let output = folder.path().join("trained.toml");
+        let training = Training { form: TableForm::Two, samples: 2, seed: 3 };
+        let run = |most: u64| {
+            let mut journal = Journal::open(&output, "a training").unwrap();
+            let (known, mut asked) = (journal.known() as u64, 0);
+            let disk = Synchronous::new(Catalogue::get("hp-c2247").unwrap().build().unwrap());
+            let device = Counting { disk, asked: &mut asked, most };
+            let trained = training.run(&mut Journaled { device, journal: &mut journal }, || {});
+            if trained.is_ok() {
+                journal.remove().unwrap();
+            }
+            (known, asked, trained.ok().map(|t| t.requests))
+        };
+        let (known, asked, whole) = run(1000);
+        assert_eq!((known, asked, whole), (0, 1000, None));
+        let (known, asked, whole) = run(u64::MAX);
+        // All but those that were not written together.
+        assert_eq!(known, 1000 / TOGETHER as u64 * TOGETHER as u64);
+        assert_eq!(whole, Some(known + asked));
+        assert!(!folder.path().join("trained.toml.part").exists());
+    }
+
+    #[test]
+    fn what_is_left_of_another_training_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let output = folder.path().join("trained.toml");
+        drop(Journal::open(&output, "one").unwrap());
+        let error = Journal::open(&output, "other").map(|_| ()).unwrap_err().to_string();
+        assert!(error.contains("trained.toml.part: training: got one, expected `other`, or no such file"), "{error}");
+    }
+}
