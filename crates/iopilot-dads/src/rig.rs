@@ -3,7 +3,7 @@
 use crate::extended::ExtendedTrial;
 use crate::objective::Objective;
 use crate::replay_trial::{ReplayTrial, from_zero};
-use crate::tag_waits::{InFlight, inserted_when_issued, slept};
+use crate::tag_waits::{InFlight, depth_of_full_device, inserted_when_issued, slept};
 use iopilot_block::{Nanos, ProcessId};
 use iopilot_device::Device;
 use iopilot_sched::{Lineage, SchedulerSpec};
@@ -159,6 +159,12 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
         let sleeps = candidates
             .get(current)
             .is_some_and(|c| c.lineage() == Lineage::Linux6 && !c.info().features.scheduler_tags);
+        if let Some(depth) = sleeps.then(|| depth_of_full_device(records)).flatten() {
+            let block = &mut self.config.block;
+            if block.queue_depth.unwrap_or(self.device.queue_depth()) > depth {
+                (block.queue_depth, block.host_tags) = (Some(depth), Some(depth));
+            }
+        }
         let inserted = sleeps.then(|| inserted_when_issued(records));
         let records = inserted.as_deref().unwrap_or(records);
         let mut in_flight = self.in_flight.clone();

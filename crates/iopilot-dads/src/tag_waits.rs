@@ -62,20 +62,31 @@ impl InFlight {
     }
 }
 
-/// Which of `records`, of a scheduler without tags of its own, slept for a tag of the device: a completion that came after
-/// their arrival let them in, and with them as many requests were at the device as ever. O(n log n).
-pub(crate) fn slept(records: &[TraceRecord]) -> Vec<bool> {
-    let at_device = || records.iter().filter(|r| r.merged != Some(true));
-    let mut issues: Vec<Nanos> = at_device().filter(|r| r.completion.is_some()).filter_map(|r| r.issue).collect();
-    let mut completions: Vec<Nanos> = at_device().filter(|r| r.issue.is_some()).filter_map(|r| r.completion).collect();
+/// When requests were issued, and when they completed, each in order.
+fn at_device(records: &[TraceRecord]) -> (Vec<Nanos>, Vec<Nanos>) {
+    let own = records.iter().filter(|r| r.merged != Some(true));
+    let (mut issues, mut completions): (Vec<Nanos>, Vec<Nanos>) =
+        own.filter_map(|r| Some((r.issue?, r.completion?))).unzip();
     issues.sort_unstable();
     completions.sort_unstable();
-    let mut over = 0;
-    let mut most = 0;
+    (issues, completions)
+}
+
+/// The most requests that were at the device at once.
+fn most_at_once(issues: &[Nanos], completions: &[Nanos]) -> usize {
+    let (mut over, mut most) = (0, 0);
     for (n, issue) in issues.iter().enumerate() {
         over += completions[over..].partition_point(|completion| completion <= issue);
         most = most.max((n + 1).saturating_sub(over));
     }
+    most
+}
+
+/// Which of `records`, of a scheduler without tags of its own, slept for a tag of the device: a completion that came after
+/// their arrival let them in, and with them as many requests were at the device as ever. O(n log n).
+pub(crate) fn slept(records: &[TraceRecord]) -> Vec<bool> {
+    let (issues, completions) = at_device(records);
+    let most = most_at_once(&issues, &completions);
     let slept = |r: &TraceRecord| {
         // A request that was inserted before it was issued waited in a scheduler.
         let issue = r.issue.filter(|_| r.inserted.is_none_or(|at| Some(at) == r.issue))?;
@@ -84,6 +95,15 @@ pub(crate) fn slept(records: &[TraceRecord]) -> Vec<bool> {
         Some(freed > r.arrival && issues.partition_point(|&other| other <= issue) >= most + over)
     };
     records.iter().map(|r| slept(r).unwrap_or(false)).collect()
+}
+
+/// How many requests the device takes at once, if most of `records` slept for one of its tags: it was full then. What the
+/// kernel shows as its limit may be another number. O(n log n).
+pub(crate) fn depth_of_full_device(records: &[TraceRecord]) -> Option<u32> {
+    let (issues, completions) = at_device(records);
+    let sleeps = slept(records).iter().filter(|slept| **slept).count();
+    let is_full = records.len() >= ENOUGH && 2 * sleeps >= records.len();
+    is_full.then(|| u32::try_from(most_at_once(&issues, &completions)).unwrap_or(u32::MAX))
 }
 
 /// `records` of a scheduler without tags of its own, where a submission returns once its request is at the device. The
@@ -176,6 +196,7 @@ mod tests {
         let records = saturated(64, 640);
         let slept = slept(&records);
         assert!(slept[..4].iter().all(|slept| !slept) && slept[4..].iter().all(|slept| *slept));
+        assert_eq!((depth_of_full_device(&records), depth_of_full_device(&records[..8])), (Some(4), None));
         let mut seen = inferred(&records);
         let five = waiting(&records, &seen, &slept);
         assert!((4.5..5.5).contains(&five), "{five}");
