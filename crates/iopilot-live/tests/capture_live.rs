@@ -205,6 +205,7 @@ fn a_disk_is_learnt_from_what_was_captured() {
         shell(&format!("{every} {dd}"));
     }
     drain(&mut capture).iter().for_each(|record| learned.observe(record));
+    learned.settle();
     // 480 requests of one process after the other; the first has none before it, and the last none behind.
     assert!(learned.samples() > 300, "{}", learned.samples());
     assert!(learned.device().is_some());

@@ -304,7 +304,10 @@ fn looks_away_from_a_disk_that_serves_more_than_is_tried_and_counts_all_the_same
     assert_eq!(flight.end("-TERM"), Some(0));
     let checks: Vec<Value> = events(&s).into_iter().filter(|e| e["event"] == "check").collect();
     assert!(checks.iter().all(|c| c["tried"].as_u64() <= Some(20_000)));
-    assert!(checks.iter().any(|c| c["requests"].as_u64() > Some(30_000)), "those that came in the interval are told");
+    assert!(
+        checks.iter().any(|c| c["requests"].as_u64() > c["tried"].as_u64()),
+        "those that came in the interval are told"
+    );
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn what_was_found_is_told_and_is_a_disk() {
     let s = Sandbox::new();
     let told = s.ok("disk probe wd1200bb --quiet --json -o found.toml");
     let told: Value = serde_json::from_str(&told).expect("JSON");
-    assert_eq!((&told["heads"], &told["cache"]["segments"]), (&6.into(), &12.into()));
+    assert_eq!((&told["heads"], &told["cache"]["segments"]), (&6.into(), &16.into()));
     let rpm = told["rpm"]["value"].as_f64().expect("a number");
     assert!((rpm - 7200.0).abs() < 1.0, "{rpm}");
     assert!(told["seek"].as_array().is_some_and(|seek| seek.len() > 20));

@@ -43,6 +43,14 @@ impl Newcomers {
         (now.saturating_duration_since(at) >= SETTLED && self.requests >= ENOUGH).then_some(came)
     }
 
+    /// The capture was paused, and begins anew at `now`: what came before is not there to be tried.
+    pub(super) fn resumed(&mut self, now: Instant) {
+        if let Some((at, _)) = &mut self.last {
+            *at = now;
+        }
+        self.requests = 0;
+    }
+
     /// A check has been made on `records`: only their processes are known from now on.
     pub(super) fn checked(&mut self, records: &[TraceRecord]) {
         self.known = records.iter().filter_map(|r| r.process).collect();
@@ -81,5 +89,11 @@ mod tests {
         assert_eq!(newcomers.settled(at(4600)), None, "too few requests");
         newcomers.look(&of(1, 4600), at(4600));
         assert_eq!(newcomers.settled(at(4600)), Some(Nanos::from_millis(3500)));
+        newcomers.resumed(at(4700));
+        assert_eq!(newcomers.settled(at(4700)), None, "nothing of it was captured");
+        newcomers.look(&of(1, 5000), at(5000));
+        newcomers.look(&of(1, 5600), at(5600));
+        assert_eq!(newcomers.settled(at(5600)), None, "not long enough");
+        assert!(newcomers.settled(at(5700)).is_some());
     }
 }

@@ -189,6 +189,7 @@ impl Watch<'_> {
         self.count_unseen()?;
         // A window must be without gaps.
         self.window.forget();
+        self.newcomers.resumed(Instant::now());
         if let Some(learned) = &mut self.learned {
             learned.captures_missed();
         }
