@@ -7,6 +7,7 @@ use crate::loop_device::Loop;
 use iopilot_testing::{has, skipped};
 use serde_json::Value;
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -63,27 +64,32 @@ impl Drop for Flight {
     }
 }
 
-/// Two sequential readers, far apart.
+/// Shells that run `dd` again and again, until they are dropped.
 pub(crate) struct Readers(Vec<Child>);
 
 impl Readers {
+    fn shell(script: &str) -> Child {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script]).stdout(Stdio::null()).stderr(Stdio::null());
+        shell.process_group(0).spawn().unwrap()
+    }
+
+    /// Two sequential readers, far apart. They last long enough for a check to see them go on, however busy the CPUs are.
     pub(crate) fn start(disk: &str) -> Self {
         let reader = |skip: u32| {
-            let script =
-                format!("while dd if={disk} of=/dev/null bs=64k skip={skip} count=200 iflag=direct; do :; done");
-            Command::new("sh").args(["-c", &script]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+            Self::shell(&format!(
+                "while dd if={disk} of=/dev/null bs=64k skip={skip} count=15000 iflag=direct; do :; done"
+            ))
         };
         Self(vec![reader(0), reader(16_000)])
     }
-}
 
-impl Readers {
     /// Two readers of small blocks, as fast as they can.
     fn small(disk: &str) -> Self {
         let reader = |skip: u32| {
-            let script =
-                format!("while dd if={disk} of=/dev/null bs=4k skip={skip} count=100000 iflag=direct; do :; done");
-            Command::new("sh").args(["-c", &script]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+            Self::shell(&format!(
+                "while dd if={disk} of=/dev/null bs=4k skip={skip} count=100000 iflag=direct; do :; done"
+            ))
         };
         Self(vec![reader(0), reader(200_000)])
     }
@@ -94,15 +100,16 @@ impl Readers {
             "i=1; while :; do for kb in 4 8 16 32 64 128; do i=$((i + 1)); \
              dd if={disk} of=/dev/null bs=${{kb}}k skip=$((i * 7919 % 15000)) count=2 iflag=direct; done; done"
         );
-        let reader = Command::new("sh").args(["-c", &script]).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-        Self(vec![reader.unwrap()])
+        Self(vec![Self::shell(&script)])
     }
 }
 
 impl Drop for Readers {
     fn drop(&mut self) {
         for child in &mut self.0 {
-            let _ = child.kill();
+            // With the `dd` that it runs now.
+            let group = format!("-{}", child.id());
+            let _ = Command::new("kill").args(["-KILL", "--", &group]).stderr(Stdio::null()).status();
             let _ = child.wait();
         }
     }
@@ -133,7 +140,7 @@ pub(crate) fn tuned() -> Option<(Sandbox, Loop)> {
 }
 
 pub(crate) fn is_as_before(disk: &Loop) -> bool {
-    disk.queue("scheduler").contains("[mq-deadline]") && disk.queue("iosched/fifo_batch") == "7"
+    disk.queue("scheduler").contains("[mq-deadline]") && disk.has("iosched/fifo_batch", "7")
 }
 
 pub(crate) fn status(s: &Sandbox) -> Value {
@@ -151,12 +158,14 @@ fn changes_to_what_is_better_and_puts_everything_back() {
     let Some((s, disk)) = tuned() else { return };
     let flight = Flight::start(&s, &disk.0, "");
     let readers = Readers::start(&disk.0);
-    wait("bfq takes over", || disk.queue("scheduler").contains("[bfq]"));
-    wait("it is told", || status(&s)["changes"] == 1);
-    assert_eq!(disk.queue("iosched/low_latency"), "0");
+    wait("bfq takes over", || disk.queue("scheduler").contains("[bfq]") && disk.has("iosched/low_latency", "0"));
+    wait("it is told", || status(&s)["changes"].as_u64() >= Some(1));
     wait("what it gained is told", || status(&s)["last_change"]["measured_gain_percent"].is_f64());
-    let told = s.ok("dads explain --runtime-dir run");
-    assert!(told.contains("bfq is in use") && told.contains("mq-deadline:fifo_batch=7 +"), "{told}");
+    // Where the machine is busy, the readers may stand still for a window, and mq-deadline be back for a while.
+    wait("it explains why", || {
+        let told = s.ok("dads explain --runtime-dir run");
+        told.contains("bfq is in use") && told.contains("mq-deadline:fifo_batch=7 +")
+    });
     // Two cannot fly one disk.
     let other = s.refused(&format!("dads run {} --disk hd-500-16 --runtime-dir run", disk.0));
     assert!(other.contains("another daemon runs"), "{other}");
@@ -180,7 +189,15 @@ fn what_a_killed_daemon_changed_is_put_back_by_the_next_start_or_by_hand() {
     for by_hand in [true, false] {
         let flight = Flight::start(&s, &disk.0, "");
         let readers = Readers::start(&disk.0);
-        wait("bfq takes over", || disk.queue("scheduler").contains("[bfq]"));
+        wait("bfq has taken over", || {
+            // It changes nothing more while this looks.
+            flight.signal("-STOP");
+            let changed = disk.queue("scheduler").contains("[bfq]");
+            if !changed {
+                flight.signal("-CONT");
+            }
+            changed
+        });
         assert_eq!(flight.end("-KILL"), None);
         drop(readers);
         assert!(!is_as_before(&disk));
@@ -263,7 +280,7 @@ fn a_full_disk_costs_lines_of_the_audit_and_no_flight() {
     let readers = Readers::start(&disk.0);
     wait("it flies without an audit", || {
         let status = status(&s);
-        status["changes"] == 1 && status["audit_failures"].as_u64().unwrap() > 0
+        status["changes"].as_u64() >= Some(1) && status["audit_failures"].as_u64().unwrap() > 0
     });
     drop(readers);
     assert_eq!(flight.end("-TERM"), Some(0));
@@ -297,7 +314,6 @@ fn looks_away_from_a_disk_that_serves_more_than_is_tried_and_counts_all_the_same
     });
     drop(readers);
     wait("all are counted", || {
-        // The last reader goes on to its end.
         let all = reads(&disk) - before;
         status(&s)["requests"].as_u64().unwrap().abs_diff(all) < all / 50
     });

@@ -36,6 +36,12 @@ impl Loop {
         fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}")).trim().to_owned()
     }
 
+    /// Whether its queue has an attribute of this value now: those of a scheduler come and go with it.
+    pub(crate) fn has(&self, attribute: &str, value: &str) -> bool {
+        let path = format!("/sys/block/{}/queue/{attribute}", self.name());
+        fs::read_to_string(path).is_ok_and(|text| text.trim() == value)
+    }
+
     /// Sets an attribute of its queue.
     pub(crate) fn set(&self, attribute: &str, value: &str) {
         fs::write(format!("/sys/block/{}/queue/{attribute}", self.name()), value).unwrap();
