@@ -10,9 +10,11 @@ mod ahead;
 mod arm;
 mod arrive;
 mod choice;
+mod dozing;
 mod gate;
 mod link;
 mod model;
+mod out_of_turn;
 mod positions;
 mod round;
 mod segment;
@@ -30,6 +32,7 @@ pub use model::{
 pub use single::SingleDrive;
 
 use crate::{Arm, BlockTimes, DeviceRequest, Message, MessageKind, SeekFloor, ServiceBreakdown, Signal, Target};
+use dozing::{Dozing, Wanted};
 use iopilot_block::{Flags, Nanos, Op, Positions, RequestId};
 use iopilot_sched::IoQueue;
 use round::Round;
@@ -47,8 +50,7 @@ pub struct Drive {
     vacant: Vec<usize>,
     /// The slots in use, in order of arrival, without those that doze.
     live: Vec<usize>,
-    /// How many doze.
-    dozing: usize,
+    dozing: Dozing,
     /// Those that wait for the arm, in order of arrival; how many of them are writes.
     pending: Vec<usize>,
     waiting_writes: usize,
@@ -98,13 +100,13 @@ impl Drive {
             slots: Vec::with_capacity(depth),
             vacant: Vec::with_capacity(depth),
             live: Vec::with_capacity(depth),
-            dozing: 0,
+            dozing: Dozing::default(),
             pending: Vec::with_capacity(depth),
             waiting_writes: 0,
             queue: turn::queue_for(&model.queue, model.queue_depth, model.mechanics.geometry.capacity()),
             also: Vec::new(),
             seek_floor: SeekFloor::new(cylinders, |distance| model.mechanics.least_move_time(distance)),
-            segments: Segments::new(&model.buffer),
+            segments: Segments::new(&model.buffer, model.read.sneaky_intermediate || model.write.prebuffering),
             overlapping: Vec::new(),
             stream: None,
             round: None,
@@ -177,7 +179,7 @@ impl Drive {
         let waits = slot.stage == Stage::Off && slot.media == Media::Waiting && slot.segment.is_none();
         if waits && slot.request.op.transfers() {
             slot.dozes = true;
-            self.dozing += 1;
+            self.dozing.add(slot.wanted(i));
             self.live.retain(|&j| j != i);
         }
     }
@@ -185,7 +187,7 @@ impl Drive {
     /// Puts request `i` back on it.
     fn rouse(&mut self, i: usize) {
         if std::mem::take(&mut self.slots[i].dozes) {
-            self.dozing -= 1;
+            self.dozing.remove(self.slots[i].wanted(i));
             let number = self.slots[i].number;
             let place = self.live.partition_point(|&j| self.slots[j].number < number);
             self.live.insert(place, i);
@@ -313,6 +315,10 @@ impl Target for Drive {
 }
 
 impl Slot {
+    fn wanted(&self, i: usize) -> Wanted {
+        Wanted { slot: i, first: self.unmoved(), blocks: self.end() - self.unmoved(), read: self.is_read() }
+    }
+
     fn message(&self, kind: MessageKind) -> Signal {
         Signal::Message(Message { id: self.id(), kind })
     }

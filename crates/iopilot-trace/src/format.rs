@@ -17,6 +17,7 @@ pub(crate) mod disksim_validate;
 mod fio_iolog;
 mod fiu;
 mod five_numbers;
+mod fixed_records;
 mod hp_srt;
 mod mqsim;
 mod msr;

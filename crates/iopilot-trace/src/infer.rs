@@ -13,14 +13,17 @@
 //!    completed, and so have the requests of the sibling that ended last before the birth (a shell or `xargs` that runs
 //!    one child after another);
 //! 4. for the first of a parent after a child that it waited for: the child's last blocking request has completed. A
-//!    parent waited if it issued nothing while the child did, and something later.
+//!    parent waited if it issued nothing while the child did, and something later;
+//! 5. for one whose process was woken by another: the other's request has completed. Waits through a journal, a pipe or a lock
+//!    are no events of a trace; they show in how often a process goes on just after a request of another (`wakeups`).
 //!
 //! It arrives its *think time* after that: the recorded arrival minus the recorded eligibility. By construction, a replay
 //! in which every request completes as recorded reproduces every arrival to the nanosecond. The exception is a process
 //! that slept in a submission because the queue (under `none`, the device) was full. That sleep is no think time; the
 //! replay's own block layer decides how long it lasts.
 //!
-//! Waits through a pipe or a journal are not visible in a trace (GF 3.2.3); they are part of the think time.
+//! Waits through a pipe or a journal are not visible in a trace (GF 3.2.3). Where rule 5 does not find them they are part of
+//! the think time.
 
 mod blocking;
 mod dependencies;
@@ -31,6 +34,7 @@ mod simulator;
 #[cfg(test)]
 mod tests;
 mod think_times;
+mod wakeups;
 
 pub use blocking::ReadAhead;
 pub use dependencies::Dependencies;
@@ -55,13 +59,15 @@ pub struct InferOptions {
     pub in_flight: Option<u32>,
     /// Whether processes wait for their parents, children and elder siblings (rules 3 and 4). On by default.
     pub families: bool,
+    /// Whether processes wait for those that wake them (rule 5). On by default.
+    pub wakeups: bool,
     /// Whether processes wait for read-ahead.
     pub read_ahead: ReadAhead,
 }
 
 impl Default for InferOptions {
     fn default() -> Self {
-        Self { in_flight: None, families: true, read_ahead: ReadAhead::Auto }
+        Self { in_flight: None, families: true, wakeups: true, read_ahead: ReadAhead::Auto }
     }
 }
 
@@ -138,15 +144,25 @@ pub fn infer(records: &[TraceRecord], options: &InferOptions) -> Result<Dependen
     let processes = Processes::of(records);
     let marks = blocking::marks(records, &processes, options.read_ahead);
     let cross_process = if options.families { families::dependencies(records, &processes, &marks) } else { Vec::new() };
-    let mut deps = Dependencies::new(processes, marks, &cross_process);
+    let mut deps = Dependencies::new(processes, marks, cross_process);
+    infer_processes(records, &mut deps, options);
+    let woken = if options.wakeups { wakeups::dependencies(records, &deps) } else { Vec::new() };
+    if !woken.is_empty() {
+        deps.add_cross_process(woken);
+        infer_processes(records, &mut deps, options);
+    }
+    Ok(deps)
+}
+
+/// Infers limits and think times from what waits for what.
+fn infer_processes(records: &[TraceRecord], deps: &mut Dependencies, options: &InferOptions) {
     let mut outstanding = BinaryHeap::new();
     // In a trace that has insertion times, a request without one went to the device at once.
     let has_insertions = records.iter().any(|r| r.inserted.is_some());
     for p in 0..deps.processes() {
         outstanding.clear();
-        infer_process(records, &mut deps, p, options, has_insertions, &mut outstanding);
+        infer_process(records, deps, p, options, has_insertions, &mut outstanding);
     }
-    Ok(deps)
 }
 
 /// Infers limits and think times of process `p`. `outstanding` is an empty heap to work with.

@@ -81,6 +81,7 @@ impl Drive {
                     segment.clear(segment.end);
                 }
             });
+            self.segments.touch(s);
             self.stream = None;
         } else {
             self.stream = None;
@@ -173,6 +174,8 @@ impl Drive {
         let begun = if stream.run_start() < f64::INFINITY { stream.run_start() } else { passes() };
         service.rotation = Nanos((begun - stream.settled).max(0.0) as u64);
         self.stream = Some(stream);
+        // Reads of what it will read can wait for that.
+        self.segments.touch(s);
         self.note_progress();
     }
 

@@ -121,7 +121,7 @@ impl Drive {
     /// Whether a write may join the one that is on its way to the medium in segment `s`.
     pub(super) fn may_join(&self, slot: &Slot, s: usize, fit: Fit) -> bool {
         let others = || {
-            let dozing = self.dozing - usize::from(slot.dozes);
+            let dozing = self.dozing.len() - usize::from(slot.dozes);
             dozing > 0
                 || self.live.iter().any(|&i| {
                     let other = &self.slots[i];

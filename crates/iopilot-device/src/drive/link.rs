@@ -1,7 +1,6 @@
 //! What goes on between a drive and its controller.
 
 use super::Drive;
-use super::choice::Hit;
 use super::model::Preseek;
 use super::slot::{Media, Slot, Stage};
 use crate::{MessageKind, Signal};
@@ -41,7 +40,11 @@ impl Drive {
                 }
             }
             Stage::Burst { blocks, .. } => {
-                self.slots[i].moved += blocks;
+                let slot = &mut self.slots[i];
+                slot.moved += blocks;
+                if let Some(s) = slot.segment.filter(|_| !slot.is_read()) {
+                    self.segments.touch(s);
+                }
                 self.continue_transfer(i, t);
                 self.sync(t);
                 self.fire_if_due(i, t, out);
@@ -103,43 +106,6 @@ impl Drive {
         if self.next_for_bus(t).is_some() {
             self.asked = true;
             out.push(Signal::Arbitrate);
-        }
-    }
-
-    /// Serves out of turn what the parameters allow to be served so.
-    fn sneak(&mut self, t: f64) {
-        if !self.model.read.sneaky_intermediate && !self.model.write.prebuffering {
-            return;
-        }
-        let victims = self.victims();
-        for at in 0..self.pending.len() {
-            let i = self.pending[at];
-            let slot = self.slots[i];
-            if slot.segment.is_some() || slot.stage != Stage::Off {
-                continue;
-            }
-            if slot.is_read() && self.model.read.sneaky_intermediate {
-                let enough = self.high_water(&slot).clamp(1, slot.count() - slot.moved);
-                let there = |s: usize| self.segments.of(s).end.saturating_sub(slot.unmoved());
-                let choice =
-                    self.choose_read(&slot, victims, t).filter(|&(s, hit)| hit != Hit::Miss && there(s) >= enough);
-                if let Some((s, hit)) = choice {
-                    self.rouse(i);
-                    self.slots[i].segment = Some(s);
-                    self.segments.used(s, false);
-                    if hit == Hit::Full {
-                        self.slots[i].media = Media::Begun;
-                        self.slots[i].service.cache_hit = true;
-                        self.unwait(i);
-                    }
-                    return;
-                }
-            } else if slot.request.op == Op::Write && self.model.write.prebuffering {
-                if let Some((s, fit)) = self.choose_write(&slot, victims, t) {
-                    self.take_for_write(i, s, fit, t);
-                    return;
-                }
-            }
         }
     }
 
@@ -268,7 +234,7 @@ impl Drive {
     fn may_stall(&self, slot: &Slot) -> bool {
         let bus = &self.model.bus;
         let hold = if slot.is_read() { bus.hold_read } else { bus.hold_write && !slot.all_moved() };
-        let inside = || self.dozing + self.live.iter().filter(|&&i| self.slots[i].stage != Stage::Gone).count();
+        let inside = || self.dozing.len() + self.live.iter().filter(|&&i| self.slots[i].stage != Stage::Gone).count();
         let its_turn = slot.media == Media::Begun && slot.segment.is_some_and(|s| self.segments.of(s).users == 1);
         (hold || bus.never_disconnect) && (its_turn || inside() == 1)
     }

@@ -75,6 +75,37 @@ pub(super) struct Segments {
     /// How many are dirty; how many hold nothing and are not in use.
     dirty: usize,
     empty: usize,
+    /// What has changed, where somebody asks for it.
+    changes: Option<Changes>,
+}
+
+/// The blocks of segments that have changed.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Changes {
+    /// From the first block to before the last, of each.
+    near: Vec<(u64, u64)>,
+    /// There were too many to name.
+    pub(super) too_many: bool,
+}
+
+impl Changes {
+    /// More than these are not worth naming.
+    const MOST: usize = 64;
+
+    fn add(&mut self, start: u64, end: u64) {
+        // Read-ahead is one segment that grows.
+        if let Some(last) = self.near.last_mut().filter(|last| start <= last.1 && last.0 <= end) {
+            *last = (last.0.min(start), last.1.max(end));
+        } else if self.near.len() < Self::MOST {
+            self.near.push((start, end));
+        } else {
+            self.too_many = true;
+        }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.near.iter().copied()
+    }
 }
 
 /// The segments that a request takes which finds nothing in the buffer.
@@ -85,7 +116,8 @@ pub(super) struct Victims {
 }
 
 impl Segments {
-    pub(super) fn new(model: &BufferModel) -> Self {
+    /// All empty. With `watched`, [`Segments::take_changes`] tells what has changed.
+    pub(super) fn new(model: &BufferModel, watched: bool) -> Self {
         let count = model.segments.max(1);
         let (mut by_use, mut links) = (List::new(), Links::new());
         (0..count).for_each(|i| by_use.push_back(&mut links, i));
@@ -101,6 +133,26 @@ impl Segments {
             links,
             dirty: 0,
             empty: count as usize,
+            changes: watched.then(Changes::default),
+        }
+    }
+
+    /// The blocks of segments that have changed since this was asked last, to be given back by [`Segments::reuse`].
+    pub(super) fn take_changes(&mut self) -> Changes {
+        self.changes.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Keeps the memory of what [`Segments::take_changes`] gave.
+    pub(super) fn reuse(&mut self, mut changes: Changes) {
+        changes.near.clear();
+        changes.too_many = false;
+        self.changes = Some(changes);
+    }
+
+    /// What can be done with segment `i` has changed, though not what it holds.
+    pub(super) fn touch(&mut self, i: usize) {
+        if let Some(changes) = &mut self.changes {
+            changes.add(self.all[i].start, self.all[i].end);
         }
     }
 
@@ -125,6 +177,14 @@ impl Segments {
         self.longest = self.longest.max(after.end - after.start);
         if after.start != before.start {
             self.reorder(i as u32, before.start, after.start);
+        }
+        if let Some(changes) = &mut self.changes {
+            let after = &self.all[i];
+            let telling = |s: &Segment| (s.start, s.end, s.written, s.users > 0);
+            if telling(&before) != telling(after) {
+                changes.add(before.start, before.end);
+                changes.add(after.start, after.end);
+            }
         }
         result
     }
@@ -261,7 +321,7 @@ mod tests {
 
     #[test]
     fn of_equals_the_least_recently_used_is_taken() {
-        let mut segments = Segments::new(&BufferModel { segments: 3, ..BufferModel::default() });
+        let mut segments = Segments::new(&BufferModel { segments: 3, ..BufferModel::default() }, false);
         for i in [1, 0, 2] {
             segments.used(i, false);
         }
@@ -279,7 +339,7 @@ mod tests {
             streamed in prop::option::of(0usize..6),
         ) {
             let model = BufferModel { segments: 6, write_segments: 3, separate_write_segment: separate, ..BufferModel::default() };
-            let mut segments = Segments::new(&model);
+            let mut segments = Segments::new(&model, false);
             for (i, what, block, blocks) in steps {
                 match what {
                     0 => segments.edit(i, |s| s.clear(block)),

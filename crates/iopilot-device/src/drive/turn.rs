@@ -6,7 +6,7 @@
 use super::choice::{Fit, Hit};
 use super::positions::Standing;
 use super::segment::Victims;
-use super::slot::{Media, Stage};
+use super::slot::{Media, Slot, Stage};
 use super::{Drive, Preseek};
 use iopilot_block::{Nanos, Op, RequestId};
 use iopilot_sched::{IoQueue, IoQueueConfig, IoRequest, OverlapScheme, Policy, TimeoutScheme};
@@ -87,6 +87,7 @@ impl Drive {
     fn next_turn(&mut self, t: f64) -> Option<(usize, Turn)> {
         let first = *self.pending.first()?;
         if !self.anybody_may_go(first, t) {
+            debug_assert!(self.pending.iter().all(|&i| self.turn(i, i == first, self.victims(), t).is_none()));
             return None;
         }
         let victims = self.victims();
@@ -117,16 +118,32 @@ impl Drive {
         // Whoever holds the arm has had his turn: it is for all that wait or for none.
         let holds = |h: usize| self.slots[h].media == Media::Begun;
         let held = self.model.preseek != Preseek::Media && self.holder.is_some_and(holds);
-        if (!held && self.can_stop(t)) || self.waiting_writes > 0 || !self.slots[first].request.op.transfers() {
+        if (!held && self.can_stop(t)) || !self.slots[first].request.op.transfers() {
             return true;
         }
-        // A read that finds its first block among what is being read ahead joins that.
-        let Some(stream) = self.stream.as_ref().filter(|_| self.is_read_ahead()) else { return false };
+        let awake = |joins: &dyn Fn(&Slot) -> bool| {
+            self.live.iter().map(|&i| &self.slots[i]).any(|slot| slot.media == Media::Waiting && joins(slot))
+        };
+        // A write whose data are there may have been taken along by another.
+        if self.waiting_writes > 0 && awake(&|slot| !slot.is_read() && slot.segment.is_some()) {
+            return true;
+        }
+        let Some(stream) = &self.stream else { return false };
         let segment = self.segments.of(stream.segment);
-        self.pending.iter().map(|&i| &self.slots[i]).any(|slot| {
+        if stream.write {
+            // One that continues what is being written joins that.
+            return self.waiting_writes > 0
+                && (self.dozing.any_begins_in(segment.end..=segment.end, false)
+                    || awake(&|slot| !slot.is_read() && slot.first() == segment.end));
+        }
+        // A read that finds its first block among what is being read ahead joins that.
+        let joins = |slot: &Slot| {
             let block = slot.unmoved();
             slot.segment == Some(stream.segment) || (segment.start <= block && block <= segment.end)
-        })
+        };
+        self.is_read_ahead()
+            && (self.dozing.any_begins_in(segment.start..=segment.end, true)
+                || awake(&|slot| slot.is_read() && joins(slot)))
     }
 
     /// The queue learns that request `i` is done, and finishes with it what it is told to.
@@ -140,6 +157,9 @@ impl Drive {
             let slot = &mut self.slots[other];
             (slot.moved, slot.fast, slot.media) = (slot.count(), true, Media::Begun);
             slot.service.cache_hit = true;
+            if let Some(s) = slot.segment {
+                self.segments.touch(s);
+            }
         }
         self.also = also;
     }

@@ -5,17 +5,13 @@
 //! The format does not tell reads from writes. The next access counts requests, and is not read.
 
 use super::detect::Detect;
+use super::fixed_records::{FixedRecord, first_records, open, u32_at, u64_at};
 use super::spec::FormatSpec;
+use crate::TraceRecord;
 use crate::fields::extent;
 use crate::line_records::transfer;
 use crate::metadata::TraceMetadata;
-use crate::reader::Records;
-use crate::source::Binary;
-use crate::{TraceError, TraceRecord};
 use iopilot_block::{InputError, Nanos, Op, SECTOR_BYTES};
-
-/// Bytes in a record.
-const RECORD: usize = 24;
 
 /// Records at the beginning that must look like some.
 const PLAUSIBLE: usize = 64;
@@ -31,7 +27,7 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
     detect: &[Detect::Binary(are_records)],
     open: |input| {
         input.metadata.notes.remarks.push(ASSUMED.to_owned());
-        Ok(Box::new(Reader { input: Binary::buffered(input.source) }))
+        Ok(open::<Fields, 24>(input.source))
     },
     file_set: None,
     writing: None,
@@ -39,9 +35,8 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
 
 /// Whether `head` looks like some records: times do not go back, and the next access lies ahead or never comes.
 fn are_records(head: &[u8]) -> bool {
-    let records = head.chunks_exact(RECORD).take(PLAUSIBLE).filter_map(|c| c.first_chunk()).map(Fields::of);
     let (mut last, mut count) = (0, 0);
-    for f in records {
+    for f in first_records::<Fields, 24>(head, PLAUSIBLE) {
         count += 1;
         let ahead = f.next_access == -1 || f.next_access == i64::MAX || (count..1 << 40).contains(&f.next_access);
         if f.seconds < last || !ahead || f.bytes == 0 || f.bytes > 1 << 30 || f.object >= 1 << 54 {
@@ -52,28 +47,6 @@ fn are_records(head: &[u8]) -> bool {
     count > 0
 }
 
-struct Reader {
-    input: Binary,
-}
-
-impl Records for Reader {
-    fn next(&mut self, metadata: &mut TraceMetadata) -> Result<Option<TraceRecord>, TraceError> {
-        let mut bytes = [0; RECORD];
-        while self.input.begin(&mut bytes)? {
-            match Fields::of(&bytes).record(metadata) {
-                Ok(None) => {}
-                Ok(some) => return Ok(some),
-                Err(e) => return Err(self.input.locate(e)),
-            }
-        }
-        Ok(None)
-    }
-
-    fn locate(&self, e: InputError) -> TraceError {
-        self.input.locate(e)
-    }
-}
-
 struct Fields {
     seconds: u32,
     object: u64,
@@ -81,11 +54,14 @@ struct Fields {
     next_access: i64,
 }
 
-impl Fields {
-    fn of(record: &[u8; RECORD]) -> Self {
-        let word = |at: usize| u32::from_le_bytes([record[at], record[at + 1], record[at + 2], record[at + 3]]);
-        let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
-        Self { seconds: word(0), object: long(4), bytes: word(12), next_access: long(16) as i64 }
+impl FixedRecord<24> for Fields {
+    fn of(bytes: &[u8; 24]) -> Self {
+        Self {
+            seconds: u32_at(bytes, 0),
+            object: u64_at(bytes, 4),
+            bytes: u32_at(bytes, 12),
+            next_access: u64_at(bytes, 16) as i64,
+        }
     }
 
     fn record(&self, metadata: &mut TraceMetadata) -> Result<Option<TraceRecord>, InputError> {

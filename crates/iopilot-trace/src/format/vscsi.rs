@@ -1,97 +1,92 @@
 //! VMware's vscsi trace, version 1: 32-byte little-endian records
-//! `u32 serial, u32 bytes, u32 scatter-gather entries, u16 command, u16 version, u64 block, u64 time`.
+//! `u32 serial, u32 bytes, u32 scatter-gather entries, u16 command, u16 version, u64 block, u64 time`; and what version 2
+//! has in common with it.
 //!
 //! Blocks are 512 bytes, times microseconds; the low byte of the command is the SCSI operation code, the high byte of
-//! the version is 1.
+//! the version is its number.
 
 use super::detect::Detect;
+use super::fixed_records::{FixedRecord, first_records, open, u16_at, u32_at, u64_at};
 use super::scsi;
 use super::spec::FormatSpec;
+use crate::TraceRecord;
 use crate::fields::extent;
 use crate::line_records::transfer;
 use crate::metadata::TraceMetadata;
-use crate::reader::Records;
-use crate::source::Binary;
-use crate::{TraceError, TraceRecord};
 use iopilot_block::{InputError, Nanos, Op, SECTOR_BYTES};
 
-/// Bytes in a record.
-const RECORD: usize = 32;
-
 /// Records at the beginning that must look like some.
-const PLAUSIBLE: usize = 32;
+pub(super) const PLAUSIBLE: usize = 32;
 
 pub(super) const SPEC: FormatSpec = FormatSpec {
     name: "vscsi",
     summary: "VMware vscsi trace, version 1",
     endings: &[],
     detect: &[Detect::Binary(|head| {
-        let mut records = head.chunks_exact(RECORD).take(PLAUSIBLE).filter_map(|c| c.first_chunk()).peekable();
-        records.peek().is_some() && records.all(plausible)
+        let mut records = first_records::<Version1, 32>(head, PLAUSIBLE).peekable();
+        records.peek().is_some() && records.all(|Version1(command)| command.is_plausible(1))
     })],
-    open: |input| Ok(Box::new(Reader { input: Binary::buffered(input.source) })),
+    open: |input| Ok(open::<Version1, 32>(input.source)),
     file_set: None,
     writing: None,
 };
 
-struct Reader {
-    input: Binary,
+/// What both versions say of a command.
+pub(super) struct Command {
+    pub(super) command: u16,
+    pub(super) version: u16,
+    pub(super) bytes: u32,
+    pub(super) block: u64,
+    pub(super) time: u64,
 }
 
-impl Records for Reader {
-    fn next(&mut self, metadata: &mut TraceMetadata) -> Result<Option<TraceRecord>, TraceError> {
-        let mut bytes = [0; RECORD];
-        loop {
-            if !self.input.begin(&mut bytes)? {
-                return Ok(None);
-            }
-            match parse(&bytes, metadata) {
-                Ok(None) => {}
-                Ok(some) => return Ok(some),
-                Err(e) => return Err(self.input.locate(e)),
-            }
+impl Command {
+    /// Whether it looks like one of this version.
+    pub(super) fn is_plausible(&self, version: u16) -> bool {
+        self.version >> 8 == version
+            && scsi::op(self.command as u8).is_some()
+            && self.bytes <= 1 << 30
+            && self.block < 1 << 54
+    }
+
+    /// The request that it is, if it is one.
+    pub(super) fn record(&self, version: u16, metadata: &mut TraceMetadata) -> Result<Option<TraceRecord>, InputError> {
+        if self.version >> 8 != version {
+            return Err(InputError::new("version", (self.version >> 8).to_string(), version.to_string()));
         }
-    }
-
-    fn locate(&self, e: InputError) -> TraceError {
-        self.input.locate(e)
+        if self.bytes > i32::MAX as u32 {
+            return Err(InputError::new("length", (self.bytes as i32).to_string(), "bytes, not negative"));
+        }
+        let Some(op) = scsi::op(self.command as u8) else {
+            metadata.notes.other_commands += 1;
+            return Ok(None);
+        };
+        let arrival = micros("time", self.time)?;
+        let sectors = if op == Op::Flush { 0 } else { u64::from(self.bytes).div_ceil(SECTOR_BYTES) };
+        Ok(transfer(metadata, arrival, op, extent(self.block, sectors)?))
     }
 }
 
-fn u16_at(bytes: &[u8; RECORD], at: usize) -> u16 {
-    u16::from_le_bytes([bytes[at], bytes[at + 1]])
+/// A time of so many microseconds.
+pub(super) fn micros(field: &str, value: u64) -> Result<Nanos, InputError> {
+    let time = value.checked_mul(1000).map(Nanos);
+    time.ok_or_else(|| InputError::new(field, value.to_string(), "microseconds, at most 584 years"))
 }
 
-fn u64_at(bytes: &[u8; RECORD], at: usize) -> u64 {
-    let mut word = [0; 8];
-    word.copy_from_slice(&bytes[at..at + 8]);
-    u64::from_le_bytes(word)
-}
+struct Version1(Command);
 
-/// Whether `bytes` look like a record.
-fn plausible(bytes: &[u8; RECORD]) -> bool {
-    let version = u16_at(bytes, 14);
-    let length = u64_at(bytes, 0) >> 32;
-    version >> 8 == 1 && scsi::op(bytes[12]).is_some() && length <= 1 << 30 && u64_at(bytes, 16) < 1 << 54
-}
-
-fn parse(bytes: &[u8; RECORD], metadata: &mut TraceMetadata) -> Result<Option<TraceRecord>, InputError> {
-    let length = u64_at(bytes, 0) >> 32;
-    let (command, version) = (u16_at(bytes, 12), u16_at(bytes, 14));
-    let (block, time) = (u64_at(bytes, 16), u64_at(bytes, 24));
-    if version >> 8 != 1 {
-        return Err(InputError::new("version", (version >> 8).to_string(), "1"));
+impl FixedRecord<32> for Version1 {
+    fn of(bytes: &[u8; 32]) -> Self {
+        Self(Command {
+            command: u16_at(bytes, 12),
+            version: u16_at(bytes, 14),
+            bytes: u32_at(bytes, 4),
+            block: u64_at(bytes, 16),
+            time: u64_at(bytes, 24),
+        })
     }
-    if length > i32::MAX as u64 {
-        return Err(InputError::new("length", (length as u32 as i32).to_string(), "bytes, not negative"));
+
+    fn record(&self, metadata: &mut TraceMetadata) -> Result<Option<TraceRecord>, InputError> {
+        self.0.record(1, metadata)
     }
-    let Some(op) = scsi::op(command as u8) else {
-        metadata.notes.other_commands += 1;
-        return Ok(None);
-    };
-    let Some(time) = time.checked_mul(1000) else {
-        return Err(InputError::new("time", time.to_string(), "microseconds, at most 584 years"));
-    };
-    let sectors = if op == Op::Flush { 0 } else { length.div_ceil(SECTOR_BYTES) };
-    Ok(transfer(metadata, Nanos(time), op, extent(block, sectors)?))
 }

@@ -41,14 +41,8 @@ pub struct Dependencies {
 }
 
 impl Dependencies {
-    pub(super) fn new(processes: Processes, mut marks: Vec<Marks>, cross_process: &[(u32, u32)]) -> Self {
-        for &(request, on) in cross_process {
-            marks[request as usize] |= Marks::WAITS;
-            marks[on as usize] |= Marks::AWAITED;
-        }
-        let mut awaited: Vec<(u32, u32)> = cross_process.iter().map(|&(request, on)| (on, request)).collect();
-        awaited.sort_unstable();
-        Self {
+    pub(super) fn new(processes: Processes, marks: Vec<Marks>, cross_process: Vec<(u32, u32)>) -> Self {
+        let mut made = Self {
             waited: vec![Nanos::ZERO; processes.list.len()],
             ids: processes.list.iter().map(|p| p.id.unwrap_or_default()).collect(),
             of_request: processes.of_request,
@@ -57,9 +51,24 @@ impl Dependencies {
             outstanding_limit: vec![0; marks.len()],
             think: vec![Nanos::ZERO; marks.len()],
             marks,
-            waits: cross_process.to_vec(),
-            awaited,
+            waits: Vec::new(),
+            awaited: Vec::new(),
+        };
+        made.add_cross_process(cross_process);
+        made
+    }
+
+    /// Adds pairs of (request, request of another process that it waits for).
+    pub(super) fn add_cross_process(&mut self, pairs: Vec<(u32, u32)>) {
+        for &(request, on) in &pairs {
+            self.marks[request as usize] |= Marks::WAITS;
+            self.marks[on as usize] |= Marks::AWAITED;
         }
+        self.waits.extend(pairs);
+        self.waits.sort_unstable();
+        self.waits.dedup();
+        self.awaited = self.waits.iter().map(|&(request, on)| (on, request)).collect();
+        self.awaited.sort_unstable();
     }
 
     /// How many requests the trace has.

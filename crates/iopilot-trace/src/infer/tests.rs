@@ -385,3 +385,30 @@ fn to_sleep_in_a_submission_is_not_to_think() {
     records[0].inserted = None;
     assert_eq!(inferred(&records).think(2), us(103));
 }
+
+/// A process that writes and waits for a journal, ten times; the journal's thread waits for the process.
+fn journaled() -> Vec<TraceRecord> {
+    (0..10).flat_map(|i| [read(1, 4_000 * i, 4_000 * i + 900), read(2, 4_000 * i + 950, 4_000 * i + 3_940)]).collect()
+}
+
+#[test]
+fn who_goes_on_just_after_a_request_of_another_was_woken_by_it() {
+    let deps = inferred(&journaled());
+    assert_eq!(deps.cross_process_count(), 18, "all but the first of each process");
+    assert_eq!((extra(&deps, 2), extra(&deps, 3)), (vec![1], vec![2]));
+    assert_eq!((deps.think(2), deps.think(3)), (us(60), us(50)));
+    // With a journal that takes twice as long, the process waits twice as long.
+    let arrivals = replay(&deps, |i| us(if i % 2 == 0 { 900 } else { 2 * 2_990 }));
+    assert_eq!(arrival_of(&arrivals, 2), us(950 + 5_980 + 60));
+    let options = InferOptions { wakeups: false, ..InferOptions::default() };
+    assert_eq!(infer(&journaled(), &options).unwrap().cross_process_count(), 0);
+}
+
+#[test]
+fn who_thinks_for_long_beside_a_busy_process_was_not_woken_by_it() {
+    let mut records: Vec<TraceRecord> = (0..400).map(|i| read(1, 1_000 * i, 1_000 * i + 800)).collect();
+    // Every 7.3 ms, at all distances from the other's completions.
+    records.extend((0..50).map(|i| read(2, 50 + 7_310 * i, 50 + 7_310 * i + 600)));
+    records.sort_by_key(|r| r.arrival);
+    assert_eq!(inferred(&records).cross_process_count(), 0);
+}

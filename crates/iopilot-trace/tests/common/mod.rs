@@ -1,7 +1,9 @@
-//! The samples that every format has.
-#![allow(clippy::unwrap_used)]
+//! The samples that every format has, and what tests share.
+#![allow(clippy::unwrap_used, dead_code)]
 
-use iopilot_trace::Format;
+use iopilot_block::{Lba, Nanos, Op, Sectors};
+use iopilot_trace::{Format, TraceRecord};
+use proptest::prelude::ProptestConfig;
 use std::path::Path;
 
 /// All samples in order of their names, `FORMAT.VARIANT`: format, name and content.
@@ -19,4 +21,15 @@ pub(crate) fn samples() -> Vec<(Format, String, Vec<u8>)> {
         (format, name, std::fs::read(path).unwrap())
     };
     paths.iter().map(sample).collect()
+}
+
+/// Reads of 4 KiB, a millisecond apart.
+pub(crate) fn some_records() -> Vec<TraceRecord> {
+    (0..20).map(|i| TraceRecord::new(Nanos::from_millis(i), Op::Read, Lba(i * 8), Sectors(8))).collect()
+}
+
+/// 64 cases, or as many as `PROPTEST_CASES` says for a longer fuzz.
+pub(crate) fn config() -> ProptestConfig {
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(64);
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }

@@ -125,6 +125,35 @@ fn the_autopilot_flies_over_benchmarks_on_a_virtual_disk() {
     }
 }
 
+/// However busy the machine is, which the figures depend on: each load is recorded, predicted, run under each scheduler, and
+/// judged; and what was mounted and attached is gone.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_is_predicted_from_one_recording_is_run_for_real() {
+    if !has(&["root", "/dev/fuse", "/dev/loop-control", "mkfs.ext4", "grep", "cat"]) {
+        return;
+    }
+    let s = Sandbox::new();
+    let told: Value = serde_json::from_str(&s.ok("experiment run prediction --quick --json")).unwrap();
+    let rows = told["tables"]["predictions"].as_array().unwrap();
+    let cells: Vec<_> = rows.iter().map(|row| [&row["load"], &row["scheduler"]].map(|v| v.as_str().unwrap())).collect();
+    let expected =
+        ["grep", "two-cats"].into_iter().flat_map(|load| ["none", "mq-deadline"].map(|scheduler| [load, scheduler]));
+    assert_eq!(cells, expected.collect::<Vec<_>>());
+    for row in rows {
+        let ratio = row["predicted_s"].as_f64().unwrap() / row["real_s"].as_f64().unwrap();
+        assert!((ratio - row["ratio"].as_f64().unwrap()).abs() < 1e-6 && (0.1..10.0).contains(&ratio), "{row}");
+        assert!(row["spread_min_s"].as_f64() <= row["predicted_s"].as_f64(), "{row}");
+    }
+    let verdicts = told["tables"]["verdicts"].as_array().unwrap();
+    assert!(
+        verdicts.len() == 2 && verdicts.iter().all(|row| row["cost_percent"].as_f64() >= Some(0.0)),
+        "{verdicts:?}"
+    );
+    assert_eq!(told["claims"].as_array().unwrap().len(), 5);
+    assert!(!std::fs::read_to_string("/proc/mounts").unwrap().contains("pristine.img"));
+}
+
 #[test]
 fn what_a_check_costs_is_told() {
     let s = Sandbox::new();
