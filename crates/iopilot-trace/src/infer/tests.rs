@@ -412,3 +412,14 @@ fn who_thinks_for_long_beside_a_busy_process_was_not_woken_by_it() {
     records.sort_by_key(|r| r.arrival);
     assert_eq!(inferred(&records).cross_process_count(), 0);
 }
+
+#[test]
+fn who_has_requests_in_flight_waits_for_a_tag_and_not_for_another_process() {
+    // As `journaled`, but the first process has a request in flight all the time.
+    let mut records = journaled();
+    records.extend((0..10).map(|i| read(1, 4_000 * i + 10, 4_000 * (i + 1) + 600)));
+    records.sort_by_key(|r| r.arrival);
+    let deps = inferred(&records);
+    let woken = (0..records.len() as u32).filter(|&i| deps.process(i) == ProcessId(1) && !extra(&deps, i).is_empty());
+    assert_eq!(woken.count(), 0);
+}

@@ -110,10 +110,11 @@ fn is_no_chance(times: f64, by_chance: f64) -> bool {
     times >= 4.0 * by_chance && times >= by_chance + 5.0 * by_chance.sqrt() + 4.0
 }
 
-/// The late requests of process `p`, but for its first.
+/// The late requests of process `p`, but for its first. Who has requests of his own in flight is not asleep for another: he is
+/// woken, if at all, because a request of the other has freed a tag.
 fn late_requests(deps: &Dependencies, p: usize) -> Vec<u32> {
     let requests = deps.order[deps.range(p)].iter().copied().skip(1);
-    requests.filter(|&i| deps.think[i as usize] >= LATE).collect()
+    requests.filter(|&i| deps.think[i as usize] >= LATE && deps.outstanding_limit[i as usize] == 0).collect()
 }
 
 #[cfg(test)]
