@@ -25,8 +25,10 @@ fn every_scheduler_is_listed_and_shown() {
 fn the_table_of_disks_is_printed_as_it_is_documented() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/disks.md");
     let table = Sandbox::new().ok("disk list --markdown");
+    let page = std::fs::read_to_string(page).unwrap();
     assert!(
-        std::fs::read_to_string(page).unwrap().contains(&format!("<!-- catalogue -->\n{table}<!-- /catalogue -->"))
+        page.contains(&format!("<!-- catalogue -->\n{table}<!-- /catalogue -->")),
+        "docs/reference/disks.md: its table is not the output of `iopilot disk list --markdown`"
     );
 }
 
