@@ -18,6 +18,18 @@ fn experiments_are_listed_and_an_unknown_one_is_refused() {
 }
 
 #[test]
+fn each_experiment_has_its_page() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/lab");
+    let pages = std::fs::read_dir(folder).unwrap().map(|entry| std::fs::read_to_string(entry.unwrap().path()).unwrap());
+    let pages: String = pages.collect();
+    let list: Value = serde_json::from_str(&Sandbox::new().ok("experiment list --json")).unwrap();
+    for entry in list.as_array().unwrap() {
+        let command = format!("iopilot experiment run {}", entry["name"].as_str().unwrap());
+        assert!(pages.contains(&command), "no page of docs/lab has `{command}`");
+    }
+}
+
+#[test]
 fn an_experiment_tells_its_claims_and_writes_the_same_to_files() {
     let s = Sandbox::new();
     let text = s.ok("experiment run gf-cache-times --quick");
