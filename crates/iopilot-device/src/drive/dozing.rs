@@ -87,8 +87,8 @@ impl Dozing {
 
     /// Whether the first missing block of a read, or else of a write, is one of `blocks`. O(log requests), and those there.
     pub(super) fn any_begins_in(&self, blocks: RangeInclusive<u64>, read: bool) -> bool {
-        let there = self.all[self.from(*blocks.start())..].iter().take_while(|place| place.first <= *blocks.end());
-        there.into_iter().any(|place| place.read == read)
+        let mut there = self.all[self.from(*blocks.start())..].iter().take_while(|place| place.first <= *blocks.end());
+        there.any(|place| place.read == read)
     }
 
     /// A segment that holds or held the blocks from `start` to before `end` has changed.

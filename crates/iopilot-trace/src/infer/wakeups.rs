@@ -4,8 +4,7 @@
 //! trace has no event that says so. But who is woken goes on within microseconds: of the late requests of such a process, far
 //! more come soon after a request of the other has completed than if the two had nothing to do with each other.
 
-use super::dependencies::Dependencies;
-use super::dependencies::Marks;
+use super::dependencies::{Dependencies, Marks};
 use crate::TraceRecord;
 use iopilot_block::Nanos;
 use std::collections::HashMap;
@@ -110,8 +109,8 @@ fn is_no_chance(times: f64, by_chance: f64) -> bool {
     times >= 4.0 * by_chance && times >= by_chance + 5.0 * by_chance.sqrt() + 4.0
 }
 
-/// The late requests of process `p`, but for its first. Who has requests of his own in flight is not asleep for another: he is
-/// woken, if at all, because a request of the other has freed a tag.
+/// The late requests of process `p`, but for its first. A process that has requests in flight does not sleep for another: if it
+/// is woken, then because a request of the other has freed a tag.
 fn late_requests(deps: &Dependencies, p: usize) -> Vec<u32> {
     let requests = deps.order[deps.range(p)].iter().copied().skip(1);
     requests.filter(|&i| deps.think[i as usize] >= LATE && deps.outstanding_limit[i as usize] == 0).collect()
