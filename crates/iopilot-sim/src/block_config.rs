@@ -46,6 +46,9 @@ pub struct BlockConfig {
     /// `queue/fua`: whether the device can write past its cache. If not, such a write is followed by a flush. The device's own
     /// where not set: not for SATA, as libata turns it off. Linux 6.x only.
     pub fua: Option<bool>,
+    /// Whether the driver gives requests back while a disk whose flushes are no queued commands (SATA) does one, as libata does, so
+    /// that they wait in the scheduler; true. Behind a hypervisor or a loop device they wait below it. Linux 6.x only.
+    pub flush_defers: Option<bool>,
     /// `queue/wbt_lat_usec`: the latency of reads that write-back throttling keeps, in microseconds; 0 turns it off. 75000 for
     /// disks that turn, 2000 for others, 0 under `bfq`. Linux 6.x only.
     pub wbt_lat_usec: Option<u32>,
@@ -72,8 +75,10 @@ pub(crate) struct Queue {
     pub(crate) flush_machinery: bool,
     pub(crate) write_cache: bool,
     pub(crate) fua: bool,
-    /// Whether the device takes nothing beside a flush.
+    /// Whether the device takes nothing beside a flush: then requests wait in the scheduler.
     pub(crate) flush_drains: bool,
+    /// The same, but they wait below the driver.
+    pub(crate) flush_drains_below: bool,
     /// The target of write-back throttling; 0 where it is off. And the depth that its limits follow.
     pub(crate) wbt_target: Nanos,
     pub(crate) wbt_depth: u32,
@@ -160,6 +165,7 @@ impl BlockConfig {
             (true, true) => self.wbt_lat_usec.unwrap_or(0),
             (false, _) => 0,
         };
+        let defers = self.flush_defers.unwrap_or(true);
         let plugging = match (self.plug.unwrap_or(!classic), modern) {
             (false, _) => Plugging::Off,
             (true, true) => Plugging::Task,
@@ -180,7 +186,8 @@ impl BlockConfig {
             flush_machinery: modern,
             write_cache: self.write_cache.unwrap_or(device.cache.volatile),
             fua: self.fua.unwrap_or(device.cache.fua),
-            flush_drains: modern && device.cache.flush_drains,
+            flush_drains: modern && device.cache.flush_drains && defers,
+            flush_drains_below: modern && device.cache.flush_drains && !defers,
             wbt_target: Nanos::from_micros(wbt_lat_usec.into()),
             // SCSI tells the block layer the depth of its disk, which is about as many as it has tags; of others those that may
             // be queued count (`blk_queue_depth`).

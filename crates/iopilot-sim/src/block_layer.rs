@@ -18,7 +18,7 @@ use crate::plug::{PLUG_GAP, Plug};
 use crate::writeback_throttle::WritebackThrottle;
 use flush::Sequence;
 use hardware_queue::HardwareQueue;
-use iopilot_block::{Nanos, ProcessId, ProcessMap, RequestId, Requests};
+use iopilot_block::{EventQueue, Nanos, ProcessId, ProcessMap, RequestId, Requests};
 use iopilot_device::Device;
 use iopilot_sched::{AnyScheduler, MergeLimits, Scheduler};
 use iopilot_workload::SourceHandle;
@@ -56,6 +56,14 @@ struct Change {
     at: Option<Nanos>,
 }
 
+/// What is between the driver and a device that takes nothing beside a flush, where the driver gives nothing back.
+#[derive(Clone, Debug, Default)]
+struct Below {
+    held: VecDeque<RequestId>,
+    in_device: u32,
+    flushing: bool,
+}
+
 /// The block layer of one device.
 #[derive(Clone, Debug)]
 pub(crate) struct BlockLayer {
@@ -74,8 +82,11 @@ pub(crate) struct BlockLayer {
     asleep: ProcessMap<VecDeque<RequestId>>,
     /// Whether tasks submit one request after the other.
     serial: bool,
-    /// When the next of the requests on their way reaches the device, and its hardware queue. There is at most one of each.
+    /// When the next of the requests on their way reaches the driver, and its hardware queue. There is at most one of each.
     next_issue: Option<(Nanos, usize)>,
+    /// Requests between the driver and the device.
+    transported: EventQueue<RequestId>,
+    below: Below,
     in_flight: u32,
     /// Whether a hardware queue was left without a request because others hold the device's room, or the scheduler's tokens.
     starved: bool,
@@ -120,6 +131,8 @@ impl BlockLayer {
             asleep: ProcessMap::default(),
             serial,
             next_issue: None,
+            transported: EventQueue::new(),
+            below: Below::default(),
             in_flight: 0,
             starved: false,
             drains: false,
@@ -143,9 +156,12 @@ impl BlockLayer {
         self.ios.len()
     }
 
-    /// When the next request on its way reaches the device.
+    /// When the next request on its way reaches the driver, or the device.
     pub(crate) fn next_issue(&self) -> Option<Nanos> {
-        self.next_issue.map(|(at, _)| at)
+        match (self.next_issue, self.transported.next_time()) {
+            (Some((at, _)), Some(other)) => Some(at.min(other)),
+            (at, other) => at.map(|(at, _)| at).or(other),
+        }
     }
 
     /// When to call [`BlockLayer::timer`].

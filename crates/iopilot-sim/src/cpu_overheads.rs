@@ -23,6 +23,9 @@ pub struct CpuOverheads {
     /// From a completion to the device for a request that waited for room in it, in microseconds: a worker of the kernel sends
     /// it. Linux 6 with a scheduler only; elsewhere it takes `issue_us`. 20, or 5 for a drive with queues of its own.
     pub restart_us: Option<f64>,
+    /// From the driver to the device, in microseconds: what a controller, a hypervisor or the server of a virtual disk takes of
+    /// each request, one after the other. The request has left the scheduler and counts as in the device.
+    pub transport_us: f64,
     /// From a completion to its task's next instruction, in microseconds; for synthetic workloads only, as the think
     /// times of a trace contain it. 50, or 5 for a drive with queues of its own.
     pub resume_us: Option<f64>,
@@ -49,6 +52,7 @@ pub(crate) struct CpuCosts {
     pub(crate) complete: Nanos,
     pub(crate) restart: Nanos,
     pub(crate) resume: Nanos,
+    pub(crate) transport: Nanos,
     pub(crate) wake: Nanos,
     pub(crate) lost_wake: Nanos,
 }
@@ -65,6 +69,7 @@ impl Default for CpuOverheads {
             complete_us: None,
             restart_us: None,
             resume_us: None,
+            transport_us: 0.0,
             wake_us: 5.0,
             tag_steal_probability: 0.5,
             switch_us: 22_000.0,
@@ -86,6 +91,7 @@ impl CpuOverheads {
             ("complete_us", self.complete_us),
             ("restart_us", self.restart_us),
             ("resume_us", self.resume_us),
+            ("transport_us", Some(self.transport_us)),
             ("wake_us", Some(self.wake_us)),
             ("switch_us", Some(self.switch_us)),
         ];
@@ -111,6 +117,7 @@ impl CpuOverheads {
             complete: of(self.complete_us, default[1]),
             restart: of(self.restart_us, default[2]),
             resume: of(self.resume_us, default[3]),
+            transport: nanos(self.transport_us),
             wake: nanos(self.wake_us),
             lost_wake: nanos(self.wake_us + 5.0 * self.resume_us.unwrap_or(default[3]).max(10.0)),
         }

@@ -34,6 +34,12 @@ pub trait CpuTiming {
     /// From the run of the queue at `now` on `cpu` until the request that the scheduler chose first reaches the device.
     fn issue(&mut self, cpu: u16, run: QueueRun, now: Nanos) -> Nanos;
 
+    /// From the driver, which has a request at `now`, to the device. The default takes no time.
+    fn transport(&mut self, now: Nanos) -> Nanos {
+        let _ = now;
+        Nanos::ZERO
+    }
+
     /// A request that `cpu` submitted is complete at `now`: it handles the interrupt. The default takes no time.
     fn completed(&mut self, cpu: u16, now: Nanos) {
         let _ = (cpu, now);
@@ -70,6 +76,8 @@ pub struct FixedCosts {
     /// Until when each CPU is busy. Empty where completions cost nothing: then a hardware queue, which sends one request at a
     /// time, is enough to keep them apart.
     busy: Vec<Nanos>,
+    /// Until when what is between driver and device is busy.
+    transport_busy: Nanos,
 }
 
 impl FixedCosts {
@@ -81,6 +89,7 @@ impl FixedCosts {
         Self {
             costs,
             busy: vec![Nanos::ZERO; busy],
+            transport_busy: Nanos::ZERO,
             switch: overheads.switch(),
             keeps_tag: overheads.tag_steal_probability,
             random: Pcg64Mcg::seed_from_u64(seed),
@@ -103,6 +112,15 @@ impl CpuTiming for FixedCosts {
             }
             None => takes,
         }
+    }
+
+    #[inline]
+    fn transport(&mut self, now: Nanos) -> Nanos {
+        if self.costs.transport == Nanos::ZERO {
+            return Nanos::ZERO;
+        }
+        self.transport_busy = now.max(self.transport_busy) + self.costs.transport;
+        self.transport_busy.since(now)
     }
 
     #[inline]

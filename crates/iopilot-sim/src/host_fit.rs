@@ -1,4 +1,4 @@
-//! [`fit_host`]: what a host's CPUs add to a request, from a recording that was made on it.
+//! [`fit_host`]: what a host adds to a request, from a recording that was made on it.
 
 use crate::compare::RunOptions;
 use crate::error::SimError;
@@ -9,20 +9,23 @@ use iopilot_device::Device;
 use iopilot_sched::SchedulerInfo;
 use iopilot_workload::{Recording, Workload};
 
-/// What `issue_us` can be, in microseconds. The first is the default of a device with one queue.
-const RANGE: (f64, f64) = (10.0, 100.0);
-/// Halvings of that range: to 1.5 microseconds.
+/// What `transport_us` can be, in microseconds. The first is the default.
+const RANGE: (f64, f64) = (0.0, 100.0);
+/// Halvings of that range: to 1.6 microseconds.
 const STEPS: u32 = 6;
 /// The self-replay must be faster than the recording by so many percent, or nothing is fitted.
 const TOO_FAST_PERCENT: f64 = 3.0;
+/// It may take so many percent longer than the recording.
+const TOO_LONG_PERCENT: f64 = 3.0;
 
-/// The machine with `issue_us` fitted to the first of `workloads` that shows it, and a sentence for the user. `None` where the
+/// The machine with `transport_us` fitted to the first of `workloads` that shows it, and a sentence for the user. `None` where the
 /// description of the machine has a `[host]`, or no recording shows it.
 ///
-/// A fast drive is waited for less than the CPUs: interrupts, locks and the driver take their part of each request, and most of
-/// it one request after the other. Where the self-replay is too fast, `issue_us` is raised until processes wait as long as they
-/// did. It is raised only where that explains most of the difference: a disk that takes milliseconds is no slower by a few
-/// microseconds of its host. A recording under `none` in which tags ran out shows the cost of sleeping as well, and is not used.
+/// A fast drive is waited for less than what is before it: the driver, interrupts, a controller, a hypervisor or the server of a
+/// virtual disk take their part of each request, and most of it one request after the other. Where the self-replay is too fast,
+/// `transport_us` is raised until processes wait as long as they did, or all takes longer than it did: under a scheduler that
+/// prefers some, the others may wait less in the replay for another reason. It is raised only where that explains most of the difference: a disk that takes milliseconds is no slower by a few
+/// microseconds. A recording under `none` in which tags ran out shows the cost of sleeping as well, and is not used.
 ///
 /// # Errors
 /// As [`crate::simulate`].
@@ -38,11 +41,13 @@ pub(crate) fn fit_host(
     let Some(workload) = workloads.iter().find(|workload| workload.recording().is_some_and(nobody_slept)) else {
         return Ok(None);
     };
-    let error_with = |issue_us: f64| -> Result<Option<(f64, Machine)>, SimError> {
+    let error_with = |transport_us: f64| -> Result<Option<(f64, Machine)>, SimError> {
         let mut fitted = machine.clone();
-        fitted.host.issue_us = Some(issue_us);
+        fitted.host.transport_us = transport_us;
         let replay = SelfReplay::of(&fitted, workload, options, progress).transpose()?;
-        Ok(replay.map(|replay| (replay.wait_error_percent, fitted)))
+        Ok(replay.map(|replay| {
+            (replay.wait_error_percent.max(replay.elapsed_error_percent - TOO_LONG_PERCENT), fitted)
+        }))
     };
     let Some((default, _)) = error_with(RANGE.0)?.filter(|(error, _)| *error < -TOO_FAST_PERCENT) else {
         return Ok(None);
@@ -62,10 +67,10 @@ pub(crate) fn fit_host(
         }
     }
     let explained = best.filter(|(error, ..)| error.abs() <= default.abs() / 2.0);
-    Ok(explained.map(|(_, issue_us, fitted)| {
+    Ok(explained.map(|(_, transport_us, fitted)| {
         let note = format!(
-            "the cost of sending a request was fitted to the recording: issue_us {issue_us:.0}, {:.0} by default; [host] of a machine \
-             file sets it",
+            "what is between driver and disk was fitted to the recording: transport_us {transport_us:.0}, {:.0} by default; [host] of \
+             a machine file sets it",
             RANGE.0
         );
         (fitted, note)

@@ -184,6 +184,11 @@ impl Machine {
         }
     }
 
+    /// Whether its disk takes nothing beside a flush.
+    pub(crate) fn drains_for_flushes(&self) -> bool {
+        self.pristine.cache_control().flush_drains
+    }
+
     /// The machine in a few words.
     pub fn summary(&self) -> MachineSummary {
         let depth = self.pristine.queue_depth();

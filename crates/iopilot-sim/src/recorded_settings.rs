@@ -47,6 +47,12 @@ impl Machine {
             block.fua = Some(fua != 0);
             taken.push(format!("fua {fua}"));
         }
+        // libata is below SCSI, which has a budget. What else has a SATA disk behind it is a hypervisor or a server.
+        if !system.dispatch_budget && block.flush_defers.is_none() && self.drains_for_flushes() {
+            self.block.flush_defers = Some(false);
+            taken.push("flush_defers false".to_owned());
+        }
+        let block = &mut self.block;
         if let (None, queues @ 2..) = (block.nr_hw_queues, system.hardware_queues) {
             block.nr_hw_queues = Some(queues);
             taken.push(format!("nr_hw_queues {queues}"));

@@ -44,12 +44,14 @@ pub struct MachineSummary {
 /// The best scheduler, and how much better it is than the others.
 #[derive(Clone, Debug, Serialize)]
 pub struct Verdict {
-    /// The best by the measure below; of those that are equal by it, the one under which processes wait least.
+    /// The best by the measure below; of those that are equal by it, the one under which processes wait least. Where processes
+    /// wait and think, the run that is least far from the best both in waiting and in the time until all has ended.
     pub best: String,
     /// What was compared: `throughput_mb_s` for workloads that issue as fast as they are served,
     /// `wait_ms_mean` where processes wait and think, `response_ms.mean` for open arrivals.
     pub measure: String,
-    /// By how much it is better than the second, in percent of the second's value.
+    /// By how much it is better than the second by the measure, in percent of the second's value; below 0 where another is best
+    /// by the measure alone.
     pub better_than_second_percent: f64,
     /// By how much it is better than the worst, in percent of the worst's value.
     pub better_than_worst_percent: f64,

@@ -78,6 +78,8 @@ pub struct ReplayRecord {
     pub op: Op,
     /// How its task depends on the completion.
     pub criticality: Criticality,
+    /// When it left its task's plug at the latest, where that is known: it was inserted or issued.
+    pub unplugged: Option<Nanos>,
 }
 
 impl From<&TraceRecord> for ReplayRecord {
@@ -92,11 +94,17 @@ impl From<&TraceRecord> for ReplayRecord {
             priority: r.priority,
             op: r.op,
             criticality: r.criticality(),
+            unplugged: r.inserted.or(r.issue),
         }
     }
 }
 
 impl ReplayRecord {
+    /// Whether `next`, which its task issued next, may have been in the same plug.
+    fn may_share_plug(&self, next: &Self) -> bool {
+        self.unplugged.is_none_or(|at| at >= next.arrival)
+    }
+
     fn arrival(&self, handle: SourceHandle) -> Arrival {
         Arrival {
             op: self.op,

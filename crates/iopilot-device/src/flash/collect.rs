@@ -11,7 +11,7 @@ const ROWS_WAITING: u32 = 1;
 
 enum Placed {
     Row,
-    /// The row waits for parts that are being read.
+    /// The row waits for parts that are being read, or for more to write.
     Short,
     /// Nothing that waited was ready, or wanted any more.
     Nothing,
@@ -97,7 +97,15 @@ impl FlashDrive {
             let Some(die) = self.next_die() else { return };
             match self.place_row(die, forced) {
                 Placed::Row => {}
-                Placed::Short => return,
+                Placed::Short => {
+                    // What was dropped has left room, and nothing else may come that asks for it.
+                    let dirty = self.buffer.dirty();
+                    self.answer_durable();
+                    self.admit();
+                    if self.buffer.dirty() == dirty {
+                        return;
+                    }
+                }
                 Placed::Nothing => {
                     self.answer_durable();
                     self.admit();

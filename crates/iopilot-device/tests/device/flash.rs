@@ -365,6 +365,25 @@ proptest! {
     }
 }
 
+/// A buffer of six units holds one to write and others that were discarded: what waits for room is let in.
+#[test]
+fn discards_in_a_full_buffer_let_writes_in() {
+    let spec = ssd("ssd-64", |d| {
+        let n = &mut d.nand;
+        (n.channels, n.chips_per_channel, n.dies_per_chip, n.planes_per_die) = (1, 1, 1, 1);
+        (n.blocks_per_plane, n.pages_per_block, n.page_kib, n.codeword_sectors) = (21, 4, 4, 4);
+        n.suspend_us = Some(5.0);
+        d.ftl.copy_back = false;
+        (d.ftl.unit_kib, d.ftl.gc_low_blocks, d.ftl.gc_high_blocks) = (2, 2, 5);
+        d.ftl.wear_spread = None;
+        (d.buffer.size_kib, d.buffer.keep_kib, d.buffer.write_back) = (12, 4, true);
+        d.precondition = PreconditionSpec::Empty;
+        (d.capacity_sectors, d.seed) = (336, 0);
+    });
+    let (completions, _) = run(&spec, 4_735_337_141_963_877_587, 400);
+    assert_eq!(completions.len(), 400);
+}
+
 #[test]
 fn a_full_drive_overwritten_at_random_slows_down() {
     // The write cliff: first the spare blocks, then two to three moves for each write.

@@ -22,6 +22,11 @@ impl BlockLayer {
         let handle = self.ios.handle(self.rqs[id].io);
         self.recorder.served(&self.rqs[id], handle, &done.service, now);
         self.throttle.served(id, &self.rqs[id], now);
+        if self.queue.flush_drains_below {
+            self.below.in_device -= 1;
+            self.below.flushing = false;
+            self.send_held(now, device, cpus);
+        }
         self.in_flight -= 1;
         self.hardware[queue].in_flight -= 1;
         if self.rqs[id].op == Op::Flush {

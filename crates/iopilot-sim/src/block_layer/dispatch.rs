@@ -50,15 +50,18 @@ impl BlockLayer {
         }
     }
 
-    /// A request on its way has reached the device.
+    /// A request on its way has reached the driver, or the device.
     pub(crate) fn issue<D: Device>(&mut self, now: Nanos, device: &mut D, cpus: &mut impl CpuTiming) {
+        if let Some(arrived) = self.transported.pop_due(now) {
+            return self.reach(arrived.event, now, device);
+        }
         let Some((_, queue)) = self.next_issue else { return };
         let sent = self.hardware[queue].sending.take();
         let on_their_way =
             self.hardware.iter().zip(0..).filter_map(|(hardware, queue)| Some((hardware.sending?.0, queue)));
         self.next_issue = on_their_way.min();
         let Some((_, id)) = sent else { return };
-        self.send(id, now, device);
+        self.send(id, now, device, cpus);
         let run = QueueRun::Issued(self.ios.handle(self.rqs[id].io));
         self.run_queue(queue, run, now, device, cpus);
     }
@@ -103,7 +106,7 @@ impl BlockLayer {
             let takes = cpus.issue(self.rqs[id].cpu, run, now);
             run = QueueRun::Issued(self.ios.handle(self.rqs[id].io));
             if takes == Nanos::ZERO {
-                self.send(id, now, device);
+                self.send(id, now, device, cpus);
             } else {
                 let at = now + takes;
                 self.hardware[queue].sending = Some((at, id));
@@ -165,12 +168,47 @@ impl BlockLayer {
         }
     }
 
-    fn send<D: Device>(&mut self, id: RequestId, now: Nanos, device: &mut D) {
+    /// The driver has a request.
+    fn send<D: Device>(&mut self, id: RequestId, now: Nanos, device: &mut D, cpus: &mut impl CpuTiming) {
         let rq = &mut self.rqs[id];
         rq.issued = now;
         self.throttle.issued(id, rq, now);
-        let request = DeviceRequest { id, op: rq.op, lba: rq.lba, sectors: rq.sectors, flags: rq.flags };
         self.recorder.dispatched(&self.rqs[id], now);
+        if self.queue.flush_drains_below {
+            self.below.held.push_back(id);
+            self.send_held(now, device, cpus);
+        } else {
+            self.transport(id, now, device, cpus);
+        }
+    }
+
+    /// Sends what is held below the driver, as far as a flush has the device alone.
+    pub(super) fn send_held<D: Device>(&mut self, now: Nanos, device: &mut D, cpus: &mut impl CpuTiming) {
+        while let Some(&id) = self.below.held.front() {
+            let alone = self.rqs[id].op == Op::Flush;
+            if self.below.flushing || (alone && self.below.in_device > 0) {
+                return;
+            }
+            self.below.held.pop_front();
+            self.below.in_device += 1;
+            self.below.flushing = alone;
+            self.transport(id, now, device, cpus);
+        }
+    }
+
+    fn transport<D: Device>(&mut self, id: RequestId, now: Nanos, device: &mut D, cpus: &mut impl CpuTiming) {
+        match cpus.transport(now) {
+            Nanos::ZERO => self.reach(id, now, device),
+            takes => {
+                self.transported.push(now + takes, id);
+            }
+        }
+    }
+
+    /// The device has a request.
+    fn reach<D: Device>(&self, id: RequestId, now: Nanos, device: &mut D) {
+        let rq = &self.rqs[id];
+        let request = DeviceRequest { id, op: rq.op, lba: rq.lba, sectors: rq.sectors, flags: rq.flags };
         device.submit(request, now);
     }
 }

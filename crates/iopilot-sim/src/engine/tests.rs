@@ -68,6 +68,7 @@ fn record(ms: u64, process: u32, op: Op, lba: u64, sectors: u32) -> ReplayRecord
         priority: IoPriority::default(),
         op,
         criticality: if op == Op::Read { Criticality::TimeCritical } else { Criticality::TimeNonCritical },
+        unplugged: None,
     }
 }
 

@@ -27,9 +27,9 @@ impl DueHeap {
         self.heap.first().copied()
     }
 
-    /// When `process` is due, if it is.
-    pub(super) fn of(&self, process: u32) -> Option<Nanos> {
-        self.heap.get(self.place[process as usize] as usize).map(|&(due, ..)| due)
+    /// When `process` is due and with which request, if it is.
+    pub(super) fn of(&self, process: u32) -> Option<(Nanos, u32)> {
+        self.heap.get(self.place[process as usize] as usize).map(|&(due, request, _)| (due, request))
     }
 
     pub(super) fn push(&mut self, due: Nanos, request: u32, process: u32) {

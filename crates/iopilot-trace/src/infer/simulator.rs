@@ -91,8 +91,9 @@ impl<D: Borrow<Dependencies>> ArrivalSimulator<D> {
         self.due.peek().map(|(due, ..)| due)
     }
 
-    /// When the next request of the process of `request` arrives; `None` while it waits for completions, or has no more.
-    pub fn next_of(&self, request: u32) -> Option<Nanos> {
+    /// When the next request of the process of `request` arrives, and which it is; `None` while it waits for completions, or has
+    /// no more.
+    pub fn next_of(&self, request: u32) -> Option<(Nanos, u32)> {
         self.due.of(self.deps.borrow().process_index(request))
     }
 

@@ -88,7 +88,10 @@ impl<R: Borrow<[ReplayRecord]>, D: Borrow<Dependencies>> Source for Dependent<R,
     }
 
     fn goes_on(&self, handle: SourceHandle, by: Nanos) -> Option<Nanos> {
-        self.simulator.next_of(handle.0 as u32).filter(|at| *at <= by)
+        let records = self.records.borrow();
+        let record = |request: u32| &records[request as usize];
+        let (at, next) = self.simulator.next_of(handle.0 as u32)?;
+        (at <= by && record(handle.0 as u32).may_share_plug(record(next))).then_some(at)
     }
 
     fn thinks_from_block_layer(&self) -> bool {

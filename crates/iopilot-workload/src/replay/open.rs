@@ -47,7 +47,8 @@ impl<R: Borrow<[ReplayRecord]>> Source for Open<R> {
         let records = self.records.borrow();
         let process = records[handle.0 as usize].process;
         let soon = records[self.next..].iter().take_while(|r| r.arrival <= by);
-        soon.filter(|r| r.process == process).map(|r| r.arrival).next()
+        let next = soon.filter(|r| r.process == process).next()?;
+        records[handle.0 as usize].may_share_plug(next).then_some(next.arrival)
     }
 
     fn is_serial(&self) -> bool {

@@ -35,6 +35,15 @@ fn bios_of_write_back_that_follow_one_another_are_merged_in_the_plug() {
 }
 
 #[test]
+fn bios_that_were_unplugged_before_the_next_came_are_not_merged() {
+    let mut records = bios(40, us(20));
+    for record in &mut records[..20] {
+        record.unplugged = Some(record.arrival + us(2));
+    }
+    assert_eq!(dispatched(records, "bfq", BlockConfig::default()), 21);
+}
+
+#[test]
 fn so_are_the_blocks_of_a_journal_though_somebody_waits_for_the_last() {
     let block = |n: u64| ReplayRecord {
         arrival: us(3 * n),
