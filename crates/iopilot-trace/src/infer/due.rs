@@ -102,7 +102,7 @@ mod tests {
                 }
                 prop_assert_eq!(heap.peek(), model.values().min().copied());
                 prop_assert_eq!(heap.contains(process), model.contains_key(&process));
-                prop_assert_eq!(heap.of(process), model.get(&process).map(|&(due, ..)| due));
+                prop_assert_eq!(heap.of(process), model.get(&process).map(|&(due, request, _)| (due, request)));
             }
         }
     }

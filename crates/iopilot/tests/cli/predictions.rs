@@ -187,7 +187,7 @@ fn equal_throughput_does_not_hide_who_waits() {
 #[test]
 fn the_cost_of_a_slow_host_is_found_in_its_recording() {
     let s = Sandbox::new();
-    s.write("slow.toml", "disk = \"ssd-160\"\n[block]\nnr_requests = 256\n[host]\nissue_us = 45\n");
+    s.write("slow.toml", "disk = \"ssd-160\"\n[block]\nnr_requests = 256\n[host]\ntransport_us = 45\n");
     s.write(
         "fast.fio",
         "[a]\nfilename=/dev/x\nsize=4g\nbs=4k\nrw=randread\ndirect=1\nioengine=psync\nnumjobs=16\nnumber_ios=200\n",
@@ -198,11 +198,11 @@ fn the_cost_of_a_slow_host_is_found_in_its_recording() {
     let replay = &compared["self_replays"][0];
     assert!(number(&replay["wait_error_percent"]).abs() < 3.0, "{replay}");
     let notes = compared["workload"]["notes"].to_string();
-    let fitted = notes.split("issue_us ").nth(1).and_then(|rest| rest.split(',').next()?.parse::<f64>().ok());
+    let fitted = notes.split("transport_us ").nth(1).and_then(|rest| rest.split(',').next()?.parse::<f64>().ok());
     assert!(fitted.is_some_and(|us| (40.0..50.0).contains(&us)), "{notes}");
     // What the user says stays; and a slow disk says nothing of its host.
     let kept = s.ok("compare fast.parquet --machine slow.toml -s mq-deadline --json");
-    assert!(!kept.contains("issue_us"), "{kept}");
+    assert!(!kept.contains("transport_us"), "{kept}");
     recorded(&s, "mq-deadline", "slow.parquet");
-    assert!(!s.ok("compare slow.parquet --disk hd-500-16 -s mq-deadline --json").contains("issue_us"));
+    assert!(!s.ok("compare slow.parquet --disk hd-500-16 -s mq-deadline --json").contains("transport_us"));
 }
