@@ -32,7 +32,13 @@ pub(crate) enum Effect {
     /// This task has woken from that sleep.
     Unblocked(ProcessId),
     /// A request of the source is complete; its task is to go on.
-    Completed(SourceHandle, ProcessId),
+    Completed {
+        handle: SourceHandle,
+        process: ProcessId,
+        /// When the last part of it was handed to the scheduler, and when to the device.
+        inserted: Nanos,
+        issued: Nanos,
+    },
     /// This sleeper is to look for a tag soon.
     Wake(RequestId),
     /// This sleeper is woken for the tag of `completed`, whose task may be faster.

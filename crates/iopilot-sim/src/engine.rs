@@ -9,10 +9,13 @@ use crate::block_config::Queue;
 use crate::block_layer::{BlockLayer, Effect};
 use crate::cpu_timing::CpuTiming;
 use crate::metrics::Recorder;
+use crate::redcap_layer::RedcapLayer;
+use crate::report::RunReport;
 use iopilot_block::{EventQueue, Nanos, ProcessId, RequestId};
 use iopilot_device::{Completion, Device};
+use iopilot_redcap::{Action, CopyId, Role};
 use iopilot_sched::AnyScheduler;
-use iopilot_workload::{Source, SourceHandle, Step};
+use iopilot_workload::{Arrival, Source, SourceHandle, Step};
 
 /// Completed requests between two calls of `tick`.
 const TICK: u64 = 4096;
@@ -39,6 +42,8 @@ enum Delayed {
     Resume(SourceHandle),
     /// The submitter of a request was woken and looks for a tag.
     Wake(RequestId),
+    /// REDCAP has copied something to a reader.
+    Copied(CopyId),
     /// The latest moment at which a sleeper that lost looks for a tag; it may have looked before.
     LostWake(RequestId),
 }
@@ -57,6 +62,7 @@ struct Loser {
 pub(crate) struct Engine<S, D, C> {
     pub(crate) source: S,
     pub(crate) block: BlockLayer,
+    redcap: Option<Box<RedcapLayer>>,
     pub(crate) device: D,
     cpus: C,
     pub(crate) now: Nanos,
@@ -88,6 +94,7 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
         Self {
             block: BlockLayer::new(queue, scheduler, source.is_serial(), recorder),
             source,
+            redcap: None,
             device,
             cpus,
             now: Nanos::ZERO,
@@ -99,26 +106,55 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
         }
     }
 
+    /// The same with a cache above the block layer.
+    pub(crate) fn with_redcap(self, redcap: RedcapLayer) -> Self {
+        Self { redcap: Some(Box::new(redcap)), ..self }
+    }
+
+    /// What the workload sees.
+    pub(crate) fn recorder(&self) -> &Recorder {
+        self.redcap.as_ref().map_or(&self.block.recorder, |layer| &layer.recorder)
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn recorder_mut(&mut self) -> &mut Recorder {
+        self.redcap.as_mut().map_or(&mut self.block.recorder, |layer| &mut layer.recorder)
+    }
+
+    /// Requests of the workload, and of a cache, that are not complete.
+    pub(crate) fn outstanding(&self) -> usize {
+        self.block.outstanding() + self.redcap.as_ref().map_or(0, |layer| layer.outstanding())
+    }
+
+    /// The report of a run that is over, and the device in its last state.
+    pub(crate) fn finish(mut self, scheduler: String) -> (RunReport, D) {
+        self.block.recorder.device = self.device.report();
+        self.recorder_mut().waiting = self.source.waiting();
+        let report = match self.redcap {
+            None => self.block.recorder.finish(scheduler),
+            Some(layer) => layer.finish(self.block.recorder, scheduler),
+        };
+        (report, self.device)
+    }
+
     /// Runs to the end; `tick` is called with the number of requests completed since the last time, every few
     /// thousand. An error of `tick` ends the run.
     pub(crate) fn run<E: From<Stuck>>(
         mut self,
         mut tick: impl FnMut(u64, &mut Recorder) -> Result<(), E>,
-    ) -> Result<Recorder, E> {
+    ) -> Result<Self, E> {
         let mut ticked = 0;
         while self.step() {
-            let count = self.block.recorder.count();
+            let count = self.recorder().count();
             if count >= ticked + TICK {
-                tick(count - ticked, &mut self.block.recorder)?;
+                tick(count - ticked, self.recorder_mut())?;
                 ticked = count;
             }
         }
-        let count = self.block.recorder.count();
-        tick(count - ticked, &mut self.block.recorder)?;
-        self.block.recorder.device = self.device.report();
-        self.block.recorder.waiting = self.source.waiting();
-        match self.block.outstanding() {
-            0 => Ok(self.block.recorder),
+        let count = self.recorder().count();
+        tick(count - ticked, self.recorder_mut())?;
+        match self.outstanding() {
+            0 => Ok(self),
             outstanding => Err(Stuck { at: self.now, outstanding }.into()),
         }
     }
@@ -133,7 +169,7 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
                 Some((_, at)) if at > until => return Ok(true),
                 Some((what, at)) => self.act(what, at),
                 None => {
-                    return match self.block.outstanding() {
+                    return match self.outstanding() {
                         0 => Ok(false),
                         outstanding => Err(Stuck { at: self.now, outstanding }),
                     };
@@ -209,6 +245,12 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
         match what {
             Delayed::Resume(handle) => self.source.completed(handle, self.now),
             Delayed::Wake(id) => self.wake(id),
+            Delayed::Copied(copy) => {
+                if let Some(layer) = &mut self.redcap {
+                    layer.copied(copy, self.now);
+                    self.serve_cache();
+                }
+            }
             Delayed::LostWake(id) => {
                 if let Some(at) = self.losers.iter().position(|loser| loser.event == number) {
                     self.losers.remove(at);
@@ -247,9 +289,21 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
             }
             batch = next;
             match step {
-                Step::Request(arrival) => self.block.submit(arrival, self.now),
-                Step::Start { process, parent } => self.block.recorder.started(*process, *parent, self.now),
-                Step::Exit(process) => self.block.process_exited(*process, self.now, &mut self.device, &mut self.cpus),
+                Step::Request(arrival) => match &mut self.redcap {
+                    None => self.block.submit(arrival, self.now),
+                    Some(layer) => {
+                        layer.submit(arrival, self.now);
+                        self.carry_out();
+                    }
+                },
+                Step::Start { process, parent } => {
+                    let now = self.now;
+                    self.recorder_mut().started(*process, *parent, now);
+                }
+                Step::Exit(process) => {
+                    self.recorder_mut().exited(*process);
+                    self.block.process_exited(*process, self.now, &mut self.device, &mut self.cpus);
+                }
             }
         }
         if let Some(batch) = batch {
@@ -269,10 +323,68 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
         }
     }
 
-    fn apply_effects(&mut self) {
-        if self.block.effects.is_empty() {
-            return;
+    /// Does what a cache asks for, within a batch that its caller ends. Whether that was to send something.
+    fn carry_out(&mut self) -> bool {
+        let now = self.now;
+        let mut sent = false;
+        while let Some(layer) = self.redcap.as_mut().filter(|layer| !layer.actions.is_empty()) {
+            let mut actions = std::mem::take(&mut layer.actions);
+            for action in actions.drain(..) {
+                let Some(layer) = &mut self.redcap else { break };
+                match action {
+                    Action::Send(part) if part.role == Role::Prefetch && !self.block.takes_at_once(&part) => {
+                        layer.give_up(&part, now);
+                    }
+                    Action::Send(part) => {
+                        let arrival = layer.arrival_of(&part);
+                        self.block.submit(&arrival, now);
+                        sent = true;
+                    }
+                    Action::Copy { copy, sectors, .. } => {
+                        self.delays.push(now + layer.copy_time(sectors.0), Delayed::Copied(copy));
+                    }
+                    Action::Done { io, .. } => {
+                        let Arrival { handle, process, .. } = layer.done(io, now);
+                        self.completed(handle, process);
+                    }
+                }
+            }
+            if let Some(layer) = &mut self.redcap {
+                // What came meanwhile goes behind.
+                actions.append(&mut layer.actions);
+                layer.actions = actions;
+            }
         }
+        sent
+    }
+
+    /// The same outside of a batch of the workload.
+    fn serve_cache(&mut self) {
+        if self.carry_out() {
+            self.block.end_batch(None, self.now, &mut self.device, &mut self.cpus);
+        }
+    }
+
+    /// A request of the workload is complete: its task goes on.
+    fn completed(&mut self, handle: SourceHandle, process: ProcessId) {
+        let now = self.now;
+        let counted = self.source.thinks_from_block_layer();
+        let resume = if counted { Nanos::ZERO } else { self.cpus.resume(handle, process, now) };
+        if resume == Nanos::ZERO {
+            self.source.completed(handle, now);
+        } else {
+            self.delays.push(now + resume, Delayed::Resume(handle));
+        }
+    }
+
+    fn apply_effects(&mut self) {
+        // A cache may send more when something is complete.
+        while !self.block.effects.is_empty() {
+            self.apply_all();
+        }
+    }
+
+    fn apply_all(&mut self) {
         let mut effects = std::mem::replace(&mut self.block.effects, std::mem::take(&mut self.effects));
         for effect in effects.drain(..) {
             self.apply(effect);
@@ -285,15 +397,13 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
         match effect {
             Effect::Blocked(process) => self.source.blocked(process, now),
             Effect::Unblocked(process) => self.source.unblocked(process, now),
-            Effect::Completed(handle, process) => {
-                let counted = self.source.thinks_from_block_layer();
-                let resume = if counted { Nanos::ZERO } else { self.cpus.resume(handle, process, now) };
-                if resume == Nanos::ZERO {
-                    self.source.completed(handle, now);
-                } else {
-                    self.delays.push(now + resume, Delayed::Resume(handle));
+            Effect::Completed { handle, process, inserted, issued } => match &mut self.redcap {
+                None => self.completed(handle, process),
+                Some(layer) => {
+                    layer.served(handle, inserted, issued, now);
+                    self.serve_cache();
                 }
-            }
+            },
             Effect::Wake(sleeper) => self.wake_soon(sleeper),
             Effect::Contend { sleeper, completed, completer } => {
                 if self.cpus.completer_keeps_tag(completed) {

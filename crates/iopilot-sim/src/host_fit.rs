@@ -45,9 +45,8 @@ pub(crate) fn fit_host(
         let mut fitted = machine.clone();
         fitted.host.transport_us = transport_us;
         let replay = SelfReplay::of(&fitted, workload, options, progress).transpose()?;
-        Ok(replay.map(|replay| {
-            (replay.wait_error_percent.max(replay.elapsed_error_percent - TOO_LONG_PERCENT), fitted)
-        }))
+        Ok(replay
+            .map(|replay| (replay.wait_error_percent.max(replay.elapsed_error_percent - TOO_LONG_PERCENT), fitted)))
     };
     let Some((default, _)) = error_with(RANGE.0)?.filter(|(error, _)| *error < -TOO_FAST_PERCENT) else {
         return Ok(None);

@@ -8,6 +8,7 @@ use crate::report::MachineSummary;
 use crate::run::RunConfig;
 use iopilot_block::{InputError, SECTOR_BYTES, parse_toml};
 use iopilot_device::{AnyDevice, ArraySpec, Device, DeviceError, DeviceSpec, DiskSpec, load_disk};
+use iopilot_redcap::RedcapSpec;
 use serde::Deserialize;
 use std::path::Path;
 
@@ -28,6 +29,8 @@ pub struct Machine {
     pub block: BlockConfig,
     /// The CPUs.
     pub host: CpuOverheads,
+    /// A cache above the block layer, where there is one.
+    pub redcap: Option<RedcapSpec>,
     /// Whether its description has a `[host]`.
     pub(crate) sets_host: bool,
 }
@@ -42,6 +45,7 @@ struct Description {
     #[serde(default)]
     block: BlockConfig,
     host: Option<CpuOverheads>,
+    redcap: Option<RedcapSpec>,
 }
 
 impl Machine {
@@ -66,6 +70,7 @@ impl Machine {
             array: None,
             block: BlockConfig::default(),
             host: CpuOverheads::default(),
+            redcap: None,
             sets_host: false,
         })
     }
@@ -138,6 +143,7 @@ impl Machine {
             block: description.block,
             sets_host: description.host.is_some(),
             host: description.host.unwrap_or_default(),
+            redcap: description.redcap,
             ..on_disk
         };
         machine.check().map_err(at)?;
@@ -153,6 +159,12 @@ impl Machine {
         self.block.check()
     }
 
+    /// The same machine with this cache, or none.
+    #[must_use]
+    pub fn with_redcap(&self, redcap: Option<RedcapSpec>) -> Self {
+        Self { redcap, ..self.clone() }
+    }
+
     /// A device of this machine, new and idle.
     pub fn device(&self) -> AnyDevice {
         self.pristine.clone()
@@ -163,6 +175,7 @@ impl Machine {
         RunConfig {
             block: self.block.clone(),
             host: self.host.clone(),
+            redcap: self.redcap.clone(),
             rotational: self.is_rotational(),
             seed: options.seed,
             log: options.log,

@@ -358,6 +358,7 @@ impl Recorder {
             processes,
             spread: None,
             device: self.device,
+            redcap: None,
             series: Series {
                 response,
                 interval_s: width / 1e9,

@@ -9,6 +9,7 @@ use crate::run::Progress;
 use crate::self_replay::SelfReplay;
 use crate::spread::Spread;
 use crate::verdict::Measure;
+use iopilot_redcap::RedcapSpec;
 use iopilot_sched::SchedulerSpec;
 use iopilot_workload::Workload;
 use rayon::prelude::*;
@@ -53,7 +54,8 @@ pub fn replays_of(workloads: &[Workload], of_each: Option<u32>) -> u64 {
 
 /// Runs `workloads`, one load recorded one or more times, on `machine` under each of `schedulers`, and each of them `of_each`
 /// times with think times or seeds drawn anew. Of each scheduler the middle run by the verdict's measure is reported, with the
-/// spread of all. What the CPUs add to a request is fitted to the recording where it shows that and the machine's description
+/// spread of all. Where `redcaps` names caches, each scheduler is run with each of them (`None`: without one), else with the
+/// machine's own. What the CPUs add to a request is fitted to the recording where it shows that and the machine's description
 /// does not say it. In parallel on rayon's threads; the result does not depend on their number.
 ///
 /// # Errors
@@ -65,6 +67,7 @@ pub fn predict(
     machine: &Machine,
     workloads: &[Workload],
     schedulers: &[SchedulerSpec],
+    redcaps: &[Option<RedcapSpec>],
     of_each: Option<u32>,
     options: &RunOptions,
     progress: &Progress,
@@ -74,15 +77,19 @@ pub fn predict(
     let replays = replays(workloads, of_each, options);
     let (fitted, fit_note) = fit_host(machine, workloads, options, progress)?.unzip();
     let machine = fitted.as_ref().unwrap_or(machine);
-    let all: Vec<(&SchedulerSpec, &Replay)> =
-        schedulers.iter().flat_map(|scheduler| replays.iter().map(move |replay| (scheduler, replay))).collect();
+    let machines: Vec<Machine> = match redcaps {
+        [] => vec![machine.clone()],
+        _ => redcaps.iter().map(|redcap| machine.with_redcap(redcap.clone())).collect(),
+    };
+    let setups = || schedulers.iter().flat_map(|scheduler| machines.iter().map(move |machine| (scheduler, machine)));
+    let all: Vec<_> = setups().flat_map(|setup| replays.iter().map(move |replay| (setup, replay))).collect();
     let runs: Vec<Result<RunReport, SimError>> = all
         .into_par_iter()
-        .map(|(scheduler, replay)| simulate(machine, &replay.workload, scheduler, &replay.options, progress))
+        .map(|((scheduler, machine), replay)| simulate(machine, &replay.workload, scheduler, &replay.options, progress))
         .collect();
     let mut runs = runs.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter();
-    let middle_of = |_: &SchedulerSpec| middle(runs.by_ref().take(replays.len()).collect(), measure);
-    let runs: Vec<RunReport> = schedulers.iter().filter_map(middle_of).collect();
+    let middle_of = |_| middle(runs.by_ref().take(replays.len()).collect(), measure);
+    let runs: Vec<RunReport> = setups().filter_map(middle_of).collect();
     let self_replays: Vec<Option<Result<SelfReplay, SimError>>> =
         workloads.par_iter().map(|workload| SelfReplay::of(machine, workload, options, progress)).collect();
     let self_replays = self_replays.into_iter().flatten().collect::<Result<Vec<_>, _>>()?;

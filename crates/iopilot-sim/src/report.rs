@@ -2,6 +2,7 @@
 //!
 //! The serialised form is documented in `docs/reference/report.md` and stable: fields are added, never renamed.
 
+use crate::redcap_report::RedcapReport;
 use crate::self_replay::SelfReplay;
 use crate::spread::Spread;
 use iopilot_block::{Criticality, Distribution, Histogram, Nanos};
@@ -125,6 +126,9 @@ pub struct RunReport {
     /// The device's own report, for arrays and solid-state drives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<DeviceReport>,
+    /// What a REDCAP cache did, where there was one. Then all that is not about the device is what the workload saw.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redcap: Option<RedcapReport>,
     /// For plots; not part of the JSON.
     #[serde(skip)]
     pub series: Series,

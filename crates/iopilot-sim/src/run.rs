@@ -6,9 +6,11 @@ use crate::cpu_timing::{CpuTiming, FixedCosts};
 use crate::engine::{Engine, Stuck};
 use crate::error::SimError;
 use crate::metrics::Recorder;
+use crate::redcap_layer::RedcapLayer;
 use crate::report::RunReport;
 use iopilot_block::InputError;
 use iopilot_device::Device;
+use iopilot_redcap::{Algorithm, Redcap, RedcapSpec};
 use iopilot_sched::{AnyScheduler, Environment, Scheduler, SchedulerSpec};
 use iopilot_trace::{TraceError, TraceRecord};
 use iopilot_workload::Source;
@@ -21,6 +23,8 @@ pub struct RunConfig {
     pub block: BlockConfig,
     /// The CPUs.
     pub host: CpuOverheads,
+    /// A cache above the block layer, where there is one.
+    pub redcap: Option<RedcapSpec>,
     /// `queue/rotational`: whether the scheduler is told that seeks cost time.
     pub rotational: bool,
     /// The seed for the contention for freed tags. The workload has its own.
@@ -104,7 +108,7 @@ pub fn run_timed<S: Source, D: Device, C: CpuTiming>(
     mut log: Option<LogSink<'_>>,
 ) -> Result<RunReport, SimError> {
     let (queue, built) = built(&device, scheduler, config)?;
-    let engine = Engine::new(source, queue, built, device, cpus, Recorder::new(log.is_some(), config.outcomes));
+    let engine = assembled(source, queue, built, device, cpus, config, log.is_some())?;
     let done = engine.run(|n, recorder| {
         progress.add(n);
         match (&mut log, &mut recorder.log) {
@@ -113,12 +117,44 @@ pub fn run_timed<S: Source, D: Device, C: CpuTiming>(
         }
     });
     match done {
-        Ok(recorder) => Ok(recorder.finish(scheduler.to_string())),
+        Ok(engine) => Ok(engine.finish(run_name(scheduler, config)).0),
         Err(End::Log(e)) => Err(e.into()),
         Err(End::Stuck(Stuck { at, outstanding })) => {
             Err(SimError::Stuck { scheduler: scheduler.to_string(), at, outstanding })
         }
     }
+}
+
+/// The name of a run: the scheduler, and the cache where there is one.
+pub(crate) fn run_name(scheduler: &SchedulerSpec, config: &RunConfig) -> String {
+    match &config.redcap {
+        Some(redcap) => format!("{scheduler} + {redcap}"),
+        None => scheduler.to_string(),
+    }
+}
+
+/// The engine of a run, with a cache where `config` has one.
+pub(crate) fn assembled<S: Source, D: Device, C: CpuTiming>(
+    source: S,
+    queue: Queue,
+    scheduler: AnyScheduler,
+    device: D,
+    cpus: C,
+    config: &RunConfig,
+    log: bool,
+) -> Result<Engine<S, D, C>, SimError> {
+    let recorder = Recorder::new(log, config.outcomes);
+    let Some(spec) = &config.redcap else {
+        return Ok(Engine::new(source, queue, scheduler, device, cpus, recorder));
+    };
+    if spec.algorithm == Algorithm::Rig {
+        // Nobody would decide.
+        let expected = "always, never, v0, v1 or v2 in a simulation";
+        return Err(InputError::new("redcap: algorithm", spec.algorithm.name(), expected).into());
+    }
+    let layer = RedcapLayer::new(Redcap::new(spec, device.capacity())?, spec, recorder);
+    let below = Recorder::new(false, false);
+    Ok(Engine::new(source, queue, scheduler, device, cpus, below).with_redcap(layer))
 }
 
 /// The scheduler that `scheduler` describes for `device`, and the queue it gets.

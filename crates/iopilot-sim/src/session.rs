@@ -3,9 +3,8 @@
 use crate::cpu_timing::FixedCosts;
 use crate::engine::{Engine, Stuck};
 use crate::error::SimError;
-use crate::metrics::Recorder;
 use crate::report::RunReport;
-use crate::run::{RunConfig, built};
+use crate::run::{RunConfig, assembled, built, run_name};
 use iopilot_block::{InputError, Nanos};
 use iopilot_device::Device;
 use iopilot_sched::SchedulerSpec;
@@ -29,8 +28,7 @@ impl<S: Source, D: Device> Session<S, D> {
     pub fn new(source: S, device: D, scheduler: &SchedulerSpec, config: &RunConfig) -> Result<Self, SimError> {
         let (queue, scheduler_built) = built(&device, scheduler, config)?;
         let cpus = FixedCosts::new(&config.host, device.hardware_queues(), config.seed);
-        let recorder = Recorder::new(config.log, config.outcomes);
-        let engine = Engine::new(source, queue, scheduler_built, device, cpus, recorder);
+        let engine = assembled(source, queue, scheduler_built, device, cpus, config, config.log)?;
         Ok(Self { engine, config: config.clone(), scheduler: scheduler.clone() })
     }
 
@@ -58,12 +56,12 @@ impl<S: Source, D: Device> Session<S, D> {
 
     /// Requests submitted and not complete.
     pub fn outstanding(&self) -> usize {
-        self.engine.block.outstanding()
+        self.engine.outstanding()
     }
 
     /// Requests submitted and complete.
     pub fn completed(&self) -> u64 {
-        self.engine.block.recorder.count()
+        self.engine.recorder().count()
     }
 
     /// Whether a change of scheduler is under way.
@@ -116,21 +114,19 @@ impl<S: Source, D: Device> Session<S, D> {
     /// Takes the completed requests that were not taken before, in order of arrival. One that arrived behind a request in
     /// flight comes later. Empty where [`RunConfig::log`] is not set.
     pub fn take_log(&mut self) -> Vec<TraceRecord> {
-        self.engine.block.recorder.log.as_mut().map_or(Vec::new(), |log| log.ready().collect())
+        self.engine.recorder_mut().log.as_mut().map_or(Vec::new(), |log| log.ready().collect())
     }
 
     /// Takes all completed requests that were not taken before, in order of arrival. None waits for a request in flight, so
     /// one taken later may have arrived earlier.
     pub fn take_completed(&mut self) -> Vec<TraceRecord> {
-        self.engine.block.recorder.log.as_mut().map_or(Vec::new(), |log| log.complete().collect())
+        self.engine.recorder_mut().log.as_mut().map_or(Vec::new(), |log| log.complete().collect())
     }
 
     /// Ends the run now. Returns its report, and the device in its present state.
-    pub fn finish(mut self) -> (RunReport, D) {
-        self.engine.block.recorder.device = self.engine.device.report();
-        self.engine.block.recorder.waiting = self.engine.source.waiting();
-        let scheduler = self.scheduler.to_string();
-        (self.engine.block.recorder.finish(scheduler), self.engine.device)
+    pub fn finish(self) -> (RunReport, D) {
+        let name = run_name(&self.scheduler, &self.config);
+        self.engine.finish(name)
     }
 }
 

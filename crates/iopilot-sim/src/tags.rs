@@ -74,6 +74,15 @@ impl Tags {
         self.used == [0; 2]
     }
 
+    /// Whether so many reads would find tags, with one to spare for others.
+    pub(crate) fn has_free(&self, reads: u32) -> bool {
+        let used = match self.rule {
+            TagRule::PerDirection => self.used[0],
+            TagRule::Shared => self.used[0] + self.used[1],
+        };
+        self.sleepers == 0 && used + reads < self.nr_requests
+    }
+
     pub(crate) fn nr_requests(&self) -> u32 {
         self.nr_requests
     }

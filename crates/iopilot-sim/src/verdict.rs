@@ -307,8 +307,8 @@ mod tests {
         assert_eq!((verdict.best.as_str(), verdict.equals.as_slice()), ("bfq", ["bfq".to_owned()].as_slice()));
         assert_eq!(
             verdict.text,
-            "none is best by the time that processes wait: 6.2 % less than bfq. But all ends after 1.30 s under bfq, and after \
-             2.00 s under none: bfq is the better choice."
+            "none is best by the time that processes wait: 6.2 % less than bfq, 6.2 % less than kyber. But all \
+             ends after 1.30 s under bfq, and after 2.00 s under none: bfq is the better choice."
         );
     }
 

@@ -78,8 +78,9 @@ pub struct ReplayRecord {
     pub op: Op,
     /// How its task depends on the completion.
     pub criticality: Criticality,
-    /// When it left its task's plug at the latest, where that is known: it was inserted or issued.
-    pub unplugged: Option<Nanos>,
+    /// How long after its arrival it left its task's plug at the latest, in nanoseconds: it was inserted or issued. The largest
+    /// number where that is not known.
+    pub plugged_ns: u32,
 }
 
 impl From<&TraceRecord> for ReplayRecord {
@@ -94,7 +95,10 @@ impl From<&TraceRecord> for ReplayRecord {
             priority: r.priority,
             op: r.op,
             criticality: r.criticality(),
-            unplugged: r.inserted.or(r.issue),
+            plugged_ns: r
+                .inserted
+                .or(r.issue)
+                .map_or(u32::MAX, |at| at.since(r.arrival.min(at)).0.try_into().unwrap_or(u32::MAX)),
         }
     }
 }
@@ -102,7 +106,7 @@ impl From<&TraceRecord> for ReplayRecord {
 impl ReplayRecord {
     /// Whether `next`, which its task issued next, may have been in the same plug.
     fn may_share_plug(&self, next: &Self) -> bool {
-        self.unplugged.is_none_or(|at| at >= next.arrival)
+        self.plugged_ns == u32::MAX || self.arrival + Nanos(self.plugged_ns.into()) >= next.arrival
     }
 
     fn arrival(&self, handle: SourceHandle) -> Arrival {

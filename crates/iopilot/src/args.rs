@@ -138,6 +138,10 @@ pub(crate) struct Compare {
     /// one that runs on any disk, `positional` those that need the position of the disk's arm.
     #[arg(long, short, value_name = "LIST", default_value = "all", action = ArgAction::Append)]
     pub(crate) scheduler: Vec<String>,
+    /// Caches above the block layer, separated by commas, to be compared under each scheduler: `off,64x128k,algorithm=v2`. `off`
+    /// is none; a setting with `=` belongs to the cache before it.
+    #[arg(long, value_name = "LIST")]
+    pub(crate) redcap: Option<String>,
     #[command(flatten)]
     pub(crate) replay: Replay,
     /// How often each scheduler is run, each time with other think times or another seed: the spread of the runs says how sure
@@ -163,6 +167,9 @@ pub(crate) struct Simulate {
     /// The scheduler with the tunables to set: `bfq:low_latency=0`; may be repeated.
     #[arg(long, short, value_name = "SCHEDULER", default_value = KERNEL_DEFAULT, action = ArgAction::Append)]
     pub(crate) scheduler: Vec<String>,
+    /// A cache above the block layer: `64x128k,algorithm=v2,miss=split`.
+    #[arg(long, value_name = "CACHE")]
+    pub(crate) redcap: Option<String>,
     #[command(flatten)]
     pub(crate) replay: Replay,
     /// Write every request with its times as a trace; only with one scheduler. The name's ending gives the format.

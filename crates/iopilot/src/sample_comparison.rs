@@ -122,6 +122,7 @@ fn run(index: usize) -> RunReport {
         spread: None,
         series: Series { response, interval_s: 0.5, bytes, queue_length, seeks },
         device: None,
+        redcap: None,
         log: None,
         outcomes: None,
     }

@@ -58,7 +58,8 @@ impl BlockLayer {
             let rq = &self.rqs[part];
             if let Some(io) = self.ios.part_done(rq.io) {
                 self.recorder.completed(rq, &io, issued, now);
-                self.effects.push(Effect::Completed(io.handle, rq.process));
+                let (handle, process, inserted) = (io.handle, rq.process, rq.inserted);
+                self.effects.push(Effect::Completed { handle, process, inserted, issued });
             }
         }
         self.release_place(id);

@@ -3,6 +3,7 @@
 use super::flush::Admission;
 use super::{BlockLayer, Effect};
 use iopilot_block::{Nanos, Op, ProcessId, Request, RequestId, Sectors};
+use iopilot_redcap::Part;
 use iopilot_sched::{Merged, Scheduler};
 use iopilot_workload::Arrival;
 use std::collections::VecDeque;
@@ -34,6 +35,15 @@ impl BlockLayer {
             lba = lba + sectors;
             left -= sectors.0;
         }
+    }
+
+    /// Whether a prefetch would be queued at once: neither does its task sleep, nor would it have to.
+    pub(crate) fn takes_at_once(&self, part: &Part) -> bool {
+        let cpu = part.cpu % self.queue.cpus;
+        let needed = part.sectors.0.div_ceil(self.queue.max_sectors).max(1);
+        let asleep = self.serial && self.asleep.contains_key(&part.process);
+        let tags = &self.hardware[self.queue.map.queue_of(cpu)].tags;
+        !asleep && !self.is_switching() && tags.has_free(needed)
     }
 
     fn submit_part(&mut self, id: RequestId, now: Nanos) {

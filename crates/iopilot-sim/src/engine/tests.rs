@@ -68,8 +68,12 @@ fn record(ms: u64, process: u32, op: Op, lba: u64, sectors: u32) -> ReplayRecord
         priority: IoPriority::default(),
         op,
         criticality: if op == Op::Read { Criticality::TimeCritical } else { Criticality::TimeNonCritical },
-        unplugged: None,
+        plugged_ns: u32::MAX,
     }
+}
+
+fn report_of<S: Source, D: Device, C: CpuTiming>(engine: Engine<S, D, C>) -> RunReport {
+    engine.finish("noop".into()).0
 }
 
 /// Nobody watches.
@@ -170,7 +174,7 @@ fn open_arrivals_queue_and_merge() {
     let device = Fixed::new(Nanos::from_millis(10), 1);
     let log = device.log.clone();
     let config = BlockConfig { lookahead: Some(false), ..BlockConfig::default() };
-    let report = engine(Open::new(records), "noop", device, &config).run(quietly).unwrap().finish("noop".into());
+    let report = engine(Open::new(records), "noop", device, &config).run(quietly).unwrap().finish("noop".into()).0;
     assert_eq!((report.requests, report.merged, report.dispatched), (3, 1, 2));
     assert_eq!(report.bytes, 3 * 4096);
     assert_eq!(log.borrow().iter().map(|r| (r.lba.0, r.sectors.0)).collect::<Vec<_>>(), [(0, 8), (100, 16)]);
@@ -185,7 +189,7 @@ fn one_request_of_lookahead_leaves_the_scheduler_early() {
     let with = |lookahead| {
         let config = BlockConfig { lookahead: Some(lookahead), plug: Some(false), ..BlockConfig::default() };
         let device = Fixed::new(Nanos::from_millis(10), 1);
-        engine(Open::new(records.clone()), "noop", device, &config).run(quietly).unwrap().finish("noop".into()).merged
+        engine(Open::new(records.clone()), "noop", device, &config).run(quietly).unwrap().finish("noop".into()).0.merged
     };
     assert_eq!((with(true), with(false)), (0, 1));
 }
@@ -195,7 +199,7 @@ fn large_requests_are_split_and_counted_once() {
     let config = BlockConfig { max_sectors_kb: Some(512), nomerges: 2, ..BlockConfig::default() };
     let records = vec![record(0, 1, Op::Read, 0, 4096)];
     let device = Fixed::new(Nanos::from_millis(10), 1);
-    let report = engine(Open::new(records), "noop", device, &config).run(quietly).unwrap().finish("noop".into());
+    let report = engine(Open::new(records), "noop", device, &config).run(quietly).unwrap().finish("noop".into()).0;
     assert_eq!((report.requests, report.dispatched, report.bytes), (1, 4, 2 << 20));
     assert!((report.response_ms.max - 40.0).abs() < 0.1);
 }
@@ -206,7 +210,7 @@ fn the_device_plug_of_2_6_holds_a_lone_write_for_3_ms() {
         let device = Fixed::new(Nanos::from_millis(10), 1);
         let source = Open::new(vec![record(0, 1, op, 0, 8)]);
         let run = engine(source, "noop", device, &BlockConfig::default()).run(quietly).unwrap();
-        run.finish("noop".into()).response_ms.mean
+        run.finish("noop".into()).0.response_ms.mean
     };
     assert!((response(Op::Read) - 10.0).abs() < 0.02, "a reader pulls the plug");
     assert!((response(Op::Write) - 13.0).abs() < 0.02);
@@ -217,7 +221,7 @@ fn a_full_queue_puts_submitters_to_sleep_and_loses_nothing() {
     let records: Vec<_> = (0..100).map(|i| record(0, i, Op::Write, u64::from(i) * 1000, 8)).collect();
     let config = BlockConfig { nr_requests: Some(4), ..BlockConfig::default() };
     let device = Fixed::new(Nanos::from_millis(1), 1);
-    let report = engine(Open::new(records), "noop", device, &config).run(quietly).unwrap().finish("noop".into());
+    let report = engine(Open::new(records), "noop", device, &config).run(quietly).unwrap().finish("noop".into()).0;
     assert_eq!((report.requests, report.dispatched), (100, 100));
 }
 
@@ -228,7 +232,8 @@ fn a_closed_population_stays_constant() {
     let report = engine(Closed::new(records, 8), "noop", device, &BlockConfig::default())
         .run(quietly)
         .unwrap()
-        .finish("noop".into());
+        .finish("noop".into())
+        .0;
     assert!((report.queue_length_mean - 8.0).abs() < 0.4, "{}", report.queue_length_mean);
     assert!(report.utilization > 0.95);
 }
@@ -327,7 +332,7 @@ fn who_never_wins_the_race_waits_for_all_others() {
 fn the_host_adds_issue_and_resume_times() {
     let source = Readers::new(1, 1000);
     let device = Fixed::new(Nanos::from_millis(1), 4);
-    let report = engine(source, "noop", device, &BlockConfig::default()).run(quietly).unwrap().finish("noop".into());
+    let report = engine(source, "noop", device, &BlockConfig::default()).run(quietly).unwrap().finish("noop".into()).0;
     // A millisecond of service and 10 us to issue for each, 50 us to resume after each but the last.
     assert!((report.elapsed_s - (1.01 + 0.05 * 0.999)).abs() < 1e-6, "{}", report.elapsed_s);
 }
@@ -366,14 +371,14 @@ proptest! {
             let device = Fixed::new(Nanos::from_millis(1), depth);
             let log = device.log.clone();
             let run = if let Some(times) = &irregular {
-                irregular_engine(times, Open::new(records.clone()), spec.name, device, &config).run(quietly)
+                irregular_engine(times, Open::new(records.clone()), spec.name, device, &config).run(quietly).map(report_of)
             } else if closed {
-                engine(Closed::new(records.clone(), 5), spec.name, device, &config).run(quietly)
+                engine(Closed::new(records.clone(), 5), spec.name, device, &config).run(quietly).map(report_of)
             } else {
-                engine(Open::new(records.clone()), spec.name, device, &config).run(quietly)
+                engine(Open::new(records.clone()), spec.name, device, &config).run(quietly).map(report_of)
             };
             let report = match run {
-                Ok(recorder) => recorder.finish(spec.to_string()),
+                Ok(report) => report,
                 Err(stuck) => return Err(TestCaseError::fail(format!("{spec}: {stuck:?}"))),
             };
             prop_assert_eq!(report.requests, records.len() as u64, "{}", spec);
@@ -395,4 +400,5 @@ proptest! {
 
 mod flushes;
 mod hardware_queues;
+mod redcap;
 mod write_back;

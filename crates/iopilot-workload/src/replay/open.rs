@@ -46,8 +46,8 @@ impl<R: Borrow<[ReplayRecord]>> Source for Open<R> {
         }
         let records = self.records.borrow();
         let process = records[handle.0 as usize].process;
-        let soon = records[self.next..].iter().take_while(|r| r.arrival <= by);
-        let next = soon.filter(|r| r.process == process).next()?;
+        let mut soon = records[self.next..].iter().take_while(|r| r.arrival <= by);
+        let next = soon.find(|r| r.process == process)?;
         records[handle.0 as usize].may_share_plug(next).then_some(next.arrival)
     }
 

@@ -10,6 +10,7 @@ use iopilot_sim::RunOptions;
 pub(crate) fn run(args: &Compare, context: &Context) -> anyhow::Result<String> {
     session::check_writable("--report", args.output.report.as_ref())?;
     let schedulers = session::schedulers(&args.scheduler)?;
+    let redcaps = session::redcaps(args.redcap.as_deref())?;
     let mut machine = session::machine(&args.machine, context)?;
     let load = |path| session::workload(path, &args.replay, &machine);
     let workloads = args.workload.iter().map(|path| load(path)).collect::<Result<Vec<_>, _>>()?;
@@ -20,7 +21,8 @@ pub(crate) fn run(args: &Compare, context: &Context) -> anyhow::Result<String> {
     }
     let settings = session::take_settings(&mut machine, &workloads, &args.replay);
     let options = RunOptions { seed: args.replay.seed, log: false };
-    let mut comparison = session::predict(&machine, &workloads, &schedulers, args.replays, &options, context)?;
+    let mut comparison =
+        session::predict(&machine, &workloads, &schedulers, &redcaps, args.replays, &options, context)?;
     comparison.workload.notes.extend(settings);
     session::write_report(args.output.report.as_ref(), &comparison, context)?;
     if args.output.json {

@@ -6,6 +6,7 @@ use crate::progress::with_progress_bar;
 use crate::report;
 use iopilot_block::InputError;
 use iopilot_device::{DeviceError, DiskSpec};
+use iopilot_redcap::RedcapSpec;
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::{Comparison, LogSink, Machine, Progress, RunOptions, SimError, compare, replays_of, simulate_logged};
 use iopilot_trace::Destination;
@@ -48,6 +49,23 @@ pub(super) fn schedulers(lists: &[String]) -> Result<Vec<SchedulerSpec>, InputEr
     Ok(specs)
 }
 
+/// The caches that `list` names; `None` is none. A setting with `=` belongs to the cache before it.
+pub(super) fn redcaps(list: Option<&str>) -> Result<Vec<Option<RedcapSpec>>, InputError> {
+    let mut texts: Vec<String> = Vec::new();
+    for item in list.into_iter().flat_map(|list| list.split(',')) {
+        match texts.last_mut().filter(|last| item.contains('=') && last.as_str() != "off") {
+            Some(last) => *last += &format!(",{item}"),
+            None => texts.push(item.trim().to_owned()),
+        }
+    }
+    let parse = |text: &String| (text != "off").then(|| RedcapSpec::parse(text)).transpose();
+    let caches = texts.iter().map(parse).collect::<Result<Vec<_>, _>>()?;
+    match caches.iter().enumerate().find(|(n, cache)| caches[..*n].contains(cache)) {
+        Some((n, _)) => Err(InputError::new("--redcap", format!("{} twice", texts[n]), "each cache once")),
+        None => Ok(caches),
+    }
+}
+
 /// The workload in `path`, read as the options say, for the machine's disk.
 pub(super) fn workload(path: &Path, args: &Replay, machine: &Machine) -> Result<Workload, SimError> {
     Ok(Workload::load(path, &options(args)?, machine.capacity())?)
@@ -88,15 +106,16 @@ pub(super) fn predict(
     machine: &Machine,
     workloads: &[Workload],
     schedulers: &[SchedulerSpec],
+    redcaps: &[Option<RedcapSpec>],
     replays: Option<u32>,
     options: &RunOptions,
     context: &Context,
 ) -> Result<Comparison, SimError> {
     let requests = workloads.iter().map(Workload::requests).sum::<Option<u64>>();
     let runs = replays_of(workloads, replays) / workloads.len() as u64 * schedulers.len() as u64;
-    let total = requests.map(|n| n * (runs + 1));
+    let total = requests.map(|n| n * (runs * redcaps.len().max(1) as u64 + 1));
     with_progress_bar(context.quiet, total, |progress| {
-        iopilot_sim::predict(machine, workloads, schedulers, replays, options, progress)
+        iopilot_sim::predict(machine, workloads, schedulers, redcaps, replays, options, progress)
     })
 }
 

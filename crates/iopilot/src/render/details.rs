@@ -5,7 +5,7 @@ use iopilot_block::{Distribution, SECTOR_BYTES};
 use iopilot_device::DeviceReport;
 use iopilot_render::Terminal;
 use iopilot_render::number::{bytes, percent, plain, short_count};
-use iopilot_sim::RunReport;
+use iopilot_sim::{RedcapReport, RunReport};
 use std::fmt::Write;
 
 /// Processes listed before the rest is summed up in a line; `--json` has all.
@@ -62,6 +62,9 @@ pub(crate) fn details(run: &RunReport, terminal: Terminal) -> String {
         }
         None => {}
     }
+    if let Some(redcap) = &run.redcap {
+        redcap_facts(redcap, &mut fact);
+    }
 
     let right = |title| (title, Alignment::Right);
     let mut times = Table::new(&[
@@ -106,6 +109,25 @@ pub(crate) fn details(run: &RunReport, terminal: Terminal) -> String {
         }
     }
     out
+}
+
+/// What a cache above the block layer did.
+fn redcap_facts(redcap: &RedcapReport, fact: &mut impl FnMut(&str, String)) {
+    let share = |part: u64, of: u64| percent(part as f64 / of.max(1) as f64);
+    let active = redcap.reads - redcap.inactive_reads;
+    let changes = redcap.state.len() - 1;
+    fact("REDCAP active", format!("for {} of the reads, {changes} changes", share(active, redcap.reads)));
+    fact(
+        "  from its RAM",
+        format!("{} of the blocks then asked for", share(redcap.hit_blocks, redcap.requested_blocks)),
+    );
+    let used = share(redcap.used_blocks, redcap.prefetched_blocks);
+    fact("  prefetched", format!("{}, {used} of it used", bytes(redcap.prefetched_blocks * 4096)));
+    let disk = &redcap.disk;
+    fact(
+        "  at the disk",
+        format!("{} requests, {}, {} ms on average", disk.requests, bytes(disk.bytes), plain(disk.response_ms.mean)),
+    );
 }
 
 #[cfg(test)]

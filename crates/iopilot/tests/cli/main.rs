@@ -23,6 +23,7 @@ mod plot;
 mod predictions;
 mod probing;
 mod recording;
+mod redcap;
 mod report;
 mod results;
 mod service;

@@ -38,7 +38,7 @@ fn bios_of_write_back_that_follow_one_another_are_merged_in_the_plug() {
 fn bios_that_were_unplugged_before_the_next_came_are_not_merged() {
     let mut records = bios(40, us(20));
     for record in &mut records[..20] {
-        record.unplugged = Some(record.arrival + us(2));
+        record.plugged_ns = 2_000;
     }
     assert_eq!(dispatched(records, "bfq", BlockConfig::default()), 21);
 }

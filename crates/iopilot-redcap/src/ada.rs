@@ -1,0 +1,93 @@
+//! [`Ada`]: the activation–deactivation algorithm of a cache.
+
+use crate::check::Verdict;
+use crate::comparison::{Comparison, NO_BATCH};
+use crate::estimator::Estimator;
+use crate::records::Original;
+use crate::{Algorithm, RedcapSpec, State, VirtualDisk};
+use iopilot_block::Nanos;
+
+/// What decides whether the cache is active.
+#[derive(Clone, Debug)]
+pub(crate) enum Ada<V> {
+    /// Nothing in here: `always`, `never`, `rig`.
+    Outside,
+    /// `v0`, `v1`, `v2`.
+    Estimates {
+        estimator: Box<Estimator>,
+        /// Whether it analyses pending states.
+        pending: bool,
+    },
+    /// `vd`, `vd-literal`.
+    Compares(Box<Comparison<V>>),
+}
+
+impl<V: VirtualDisk> Ada<V> {
+    pub(crate) fn new(spec: &RedcapSpec, disk: V) -> Self {
+        match spec.algorithm {
+            Algorithm::Always | Algorithm::Never | Algorithm::Rig => Self::Outside,
+            Algorithm::V0 | Algorithm::V1 | Algorithm::V2 => {
+                let estimator = Box::new(Estimator::new(spec));
+                Self::Estimates { estimator, pending: spec.algorithm == Algorithm::V2 }
+            }
+            Algorithm::Vd | Algorithm::VdLiteral => Self::Compares(Box::new(Comparison::new(spec, disk))),
+        }
+    }
+
+    /// Whether the directory is simulated while the cache is inactive.
+    pub(crate) const fn simulates(&self) -> bool {
+        !matches!(self, Self::Outside)
+    }
+
+    pub(crate) fn comparison(&mut self) -> Option<&mut Comparison<V>> {
+        match self {
+            Self::Compares(comparison) => Some(comparison),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn next_event(&self) -> Option<Nanos> {
+        match self {
+            Self::Compares(comparison) => comparison.next_event(),
+            _ => None,
+        }
+    }
+
+    /// A verdict that a new read makes due.
+    pub(crate) fn overdue(&mut self, state: State) -> Option<Verdict> {
+        self.comparison().and_then(|comparison| comparison.overdue(state.is_active()))
+    }
+
+    /// The interval of a new read.
+    pub(crate) fn admit(&mut self) -> u32 {
+        self.comparison().map_or(NO_BATCH, Comparison::admit)
+    }
+
+    /// A read of the present state has ended.
+    pub(crate) fn finished(&mut self, read: &Original, state: State) -> Option<Verdict> {
+        match self {
+            Self::Outside => None,
+            Self::Estimates { pending: false, .. } if state.is_pending() => None,
+            Self::Estimates { estimator, .. } => estimator.add(read.sums, state.is_active()),
+            Self::Compares(comparison) => {
+                comparison.finished(read.batch, &read.sums, read.model_time, state.is_active());
+                comparison.check(state.is_active())
+            }
+        }
+    }
+
+    /// Runs the virtual disk to `now`.
+    pub(crate) fn advance(&mut self, now: Nanos, state: State) -> Option<Verdict> {
+        let comparison = self.comparison()?;
+        comparison.advance(now);
+        comparison.check(state.is_active())
+    }
+
+    pub(crate) fn switched(&mut self, active: bool) {
+        match self {
+            Self::Outside => {}
+            Self::Estimates { estimator, .. } => estimator.switched(active),
+            Self::Compares(comparison) => comparison.switched(active),
+        }
+    }
+}

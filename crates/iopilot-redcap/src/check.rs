@@ -1,0 +1,56 @@
+//! [`Check`]: a decision of an algorithm, and what it was made on.
+
+use crate::State;
+use iopilot_block::Nanos;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// A decision of an algorithm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    /// When.
+    pub at: Nanos,
+    /// How many reads had ended.
+    pub reads: u64,
+    /// The cost of the cache. `v0` to `v2`: the left side of eq. 2.9, a sum over the last 100 reads. `vd`: the time of one
+    /// block.
+    pub with_cache: Nanos,
+    /// The cost without: the right side of eq. 2.9, or the time of one block.
+    pub without_cache: Nanos,
+    /// Whether the cache was found to be of use.
+    pub good: bool,
+    /// The state before.
+    pub before: State,
+    /// The state after.
+    pub after: State,
+}
+
+/// Checks that are kept.
+const MOST: usize = 4096;
+
+/// The latest checks.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Checks(VecDeque<Check>);
+
+impl Checks {
+    pub(crate) fn add(&mut self, check: Check) {
+        if self.0.len() == MOST {
+            self.0.pop_front();
+        }
+        self.0.push_back(check);
+    }
+
+    pub(crate) const fn all(&self) -> &VecDeque<Check> {
+        &self.0
+    }
+}
+
+/// What a check says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Verdict {
+    pub(crate) with_cache: Nanos,
+    pub(crate) without_cache: Nanos,
+    pub(crate) good: bool,
+    /// Whether the cache is to be active.
+    pub(crate) active: bool,
+}

@@ -1,0 +1,261 @@
+//! [`Comparison`]: `vd` and `vd-literal`, which compare this world with one that a virtual disk serves (GF 3.3).
+//!
+//! Active, the virtual disk serves the originals: a system without the cache. Inactive, it serves what the cache would
+//! have sent. Each 1000 reads, the cache is active if a block costs less with it: `T_R / B_R < T_N / B_N` (eq. 3.2), or
+//! the same for the sums of each read's ratio (eq. 3.3). Both worlds are compared over the same 1000 reads; the slower may
+//! be one interval behind, then what it has served is taken.
+//!
+//! `T_R` and `T_N` of the real world are the wait in the scheduler and the model's time (eq. 3.1), so that both worlds have
+//! the errors of one model.
+
+mod side;
+
+use crate::check::Verdict;
+use crate::slab::{NONE, Slab};
+use crate::sums::{Sums, scaled};
+use crate::{Algorithm, Io, Ratio, RedcapSpec, Served, Virtual, VirtualDisk, VirtualDone};
+use iopilot_block::{Lba, Nanos, Op, Sectors};
+use side::Side;
+
+/// Reads between two checks.
+const INTERVAL: u32 = 1_000;
+
+/// The interval of a read that is not compared.
+pub(crate) const NO_BATCH: u32 = u32::MAX;
+
+/// A read in the virtual world.
+#[derive(Clone, Copy, Debug)]
+struct VirtualRead {
+    batch: u32,
+    /// Requests in the virtual disk.
+    left: u32,
+    time: Nanos,
+    blocks: u64,
+}
+
+/// One interval.
+#[derive(Clone, Copy, Debug, Default)]
+struct Batch {
+    issued: u32,
+    here: Side,
+    there: Side,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Comparison<V> {
+    disk: V,
+    ratio: Ratio,
+    /// Whether prefetched blocks count as served.
+    literal: bool,
+    /// The cost of copying a block before any was measured.
+    copy_time: Nanos,
+    /// Copies when the cache was last active: their time and blocks.
+    last_copies: (Nanos, u64),
+    /// Copies since the last change.
+    copies: (Nanos, u64),
+    /// Counts how often the virtual world was forgotten: part of the names of virtual requests.
+    generation: u32,
+    reads: Slab<VirtualRead>,
+    /// The interval that is compared next, and the one behind it.
+    batches: [Batch; 2],
+    /// The number of the first.
+    oldest: u32,
+    congested: bool,
+    done: Vec<VirtualDone>,
+}
+
+impl<V: VirtualDisk> Comparison<V> {
+    pub(crate) fn new(spec: &RedcapSpec, disk: V) -> Self {
+        Self {
+            disk,
+            ratio: spec.ratio_or_default(),
+            literal: spec.algorithm == Algorithm::VdLiteral,
+            copy_time: Nanos::from_millis_f64(spec.copy_us_per_kib * 4.0 / 1e3),
+            last_copies: (Nanos::ZERO, 0),
+            copies: (Nanos::ZERO, 0),
+            generation: 0,
+            reads: Slab::new(),
+            batches: Default::default(),
+            oldest: 0,
+            congested: false,
+            done: Vec::new(),
+        }
+    }
+
+    pub(crate) const fn disk(&mut self) -> &mut V {
+        &mut self.disk
+    }
+
+    pub(crate) fn next_event(&self) -> Option<Nanos> {
+        self.disk.next_event()
+    }
+
+    /// Runs the virtual disk to `now`.
+    pub(crate) fn advance(&mut self, now: Nanos) {
+        if self.disk.next_event().is_none_or(|at| at > now) {
+            return;
+        }
+        let mut done = std::mem::take(&mut self.done);
+        self.disk.advance(now, &mut done);
+        for VirtualDone { id, wait_and_service, .. } in done.drain(..) {
+            let (generation, index) = ((id >> 32) as u32, id as u32);
+            if generation == self.generation && index != NONE {
+                self.reads[index].time += wait_and_service;
+                self.ended(index);
+            }
+        }
+        self.done = done;
+    }
+
+    /// Whether the virtual disk takes requests. When it no longer does, and when it does again, all is zeroed (GF 3.2.6).
+    fn takes_requests(&mut self) -> bool {
+        let congested = self.disk.is_congested();
+        if congested != self.congested {
+            self.congested = congested;
+            self.forget();
+        }
+        !congested
+    }
+
+    /// Leaves all intervals and virtual requests behind.
+    fn forget(&mut self) {
+        self.generation = self.generation.wrapping_add(1);
+        self.reads.clear();
+        self.batches = Default::default();
+        self.oldest = (self.oldest + 2) % (NO_BATCH / 2);
+    }
+
+    /// Where both intervals are full, a verdict on the first with what there is of it.
+    pub(crate) fn overdue(&mut self, active: bool) -> Option<Verdict> {
+        self.batches.iter().all(|batch| batch.issued == INTERVAL).then(|| self.decide(active)).flatten()
+    }
+
+    /// The interval of a new read.
+    pub(crate) fn admit(&mut self) -> u32 {
+        if !self.takes_requests() {
+            return NO_BATCH;
+        }
+        let place = usize::from(self.batches[0].issued == INTERVAL);
+        self.batches[place].issued += 1;
+        self.oldest + place as u32
+    }
+
+    /// An original goes to the virtual disk as it is.
+    pub(crate) fn mirror(&mut self, io: &Io, batch: u32, blocks: u64, now: Nanos) {
+        if !self.takes_requests() || (io.op == Op::Read && batch == NO_BATCH) {
+            return;
+        }
+        let read = match io.op {
+            Op::Read => self.reads.insert(VirtualRead { batch, left: 1, time: Nanos::ZERO, blocks }),
+            _ => NONE,
+        };
+        self.submit(read, io, io.lba, io.sectors, None, now);
+    }
+
+    /// A read begins in the virtual world; [`Comparison::virtual_disk`] and [`Comparison::virtual_hit`] add what it does,
+    /// [`Comparison::virtual_end`] closes it. `None` where nothing is compared.
+    pub(crate) fn virtual_begin(&mut self, batch: u32) -> Option<u32> {
+        let read = VirtualRead { batch, left: 1, time: Nanos::ZERO, blocks: 0 };
+        (batch != NO_BATCH).then(|| self.reads.insert(read))
+    }
+
+    /// The cache would read sectors from the disk.
+    pub(crate) fn virtual_disk(&mut self, read: u32, io: &Io, (lba, sectors): (Lba, Sectors), now: Nanos) {
+        self.reads[read].left += 1;
+        self.submit(read, io, lba, sectors, None, now);
+    }
+
+    /// Blocks would be copied from the cache.
+    pub(crate) fn virtual_hit(&mut self, read: u32, io: &Io, blocks: u64, now: Nanos) {
+        let (time, copied) = self.last_copies;
+        let time = if copied > 0 { scaled(time, blocks, copied) } else { self.copy_time * blocks }; // 2.10
+        self.reads[read].time += time; // 3.4
+        // It is not counted when it comes back: its time is known.
+        self.submit(NONE, io, io.lba, io.sectors, Some(time), now);
+    }
+
+    /// All of a read is in the virtual world.
+    pub(crate) fn virtual_end(&mut self, read: u32, sums: &Sums) {
+        self.reads[read].blocks = self.served_blocks(sums);
+        self.ended(read);
+    }
+
+    fn submit(&mut self, read: u32, io: &Io, lba: Lba, sectors: Sectors, copy: Option<Nanos>, now: Nanos) {
+        let &Io { op, flags, process, priority, criticality, cpu, .. } = io;
+        let id = u64::from(self.generation) << 32 | u64::from(read);
+        self.disk.submit(Virtual { id, op, lba, sectors, flags, process, priority, criticality, cpu, copy }, now);
+    }
+
+    /// `B_R`: what the cache serves. As printed, the blocks it prefetches as well.
+    const fn served_blocks(&self, sums: &Sums) -> u64 {
+        let requested = sums.hit_blocks + sums.miss_blocks;
+        if self.literal { requested + sums.prefetch_blocks } else { requested }
+    }
+
+    fn ended(&mut self, read: u32) {
+        self.reads[read].left -= 1;
+        if self.reads[read].left == 0 {
+            let VirtualRead { batch, time, blocks, .. } = self.reads.remove(read);
+            if let Some(batch) = self.batch(batch) {
+                batch.there.add(time, blocks);
+            }
+        }
+    }
+
+    fn batch(&mut self, number: u32) -> Option<&mut Batch> {
+        self.batches.get_mut(number.checked_sub(self.oldest)? as usize)
+    }
+
+    /// The time of a real request: its wait in the scheduler, if it counts, and the model's time for it (eq. 3.1).
+    pub(crate) fn real_time(&mut self, extent: (Lba, Sectors), served: &Served, waited: bool) -> Nanos {
+        let wait = if waited { served.dispatched.since(served.inserted) } else { Nanos::ZERO };
+        wait + self.disk.service(Op::Read, extent.0, extent.1)
+    }
+
+    /// A real read has ended.
+    pub(crate) fn finished(&mut self, batch: u32, sums: &Sums, model_time: Nanos, active: bool) {
+        let (time, blocks) = if active {
+            self.copies = (self.copies.0 + sums.hit_time, self.copies.1 + sums.hit_blocks);
+            (sums.hit_time + sums.wait_time + model_time, self.served_blocks(sums))
+        } else {
+            (model_time, sums.hit_blocks + sums.miss_blocks)
+        };
+        if let Some(batch) = self.batch(batch) {
+            batch.here.add(time, blocks);
+        }
+    }
+
+    /// A verdict, where the first interval has ended in both worlds.
+    pub(crate) fn check(&mut self, active: bool) -> Option<Verdict> {
+        let Batch { here, there, .. } = self.batches[0];
+        (here.reads >= INTERVAL && there.reads >= INTERVAL).then(|| self.decide(active)).flatten()
+    }
+
+    fn decide(&mut self, active: bool) -> Option<Verdict> {
+        let Batch { here, there, .. } = self.batches[0];
+        self.batches = [self.batches[1], Batch::default()];
+        self.oldest = (self.oldest + 1) % (NO_BATCH / 2);
+        if here.reads == 0 || there.reads == 0 {
+            return None;
+        }
+        let (cache, normal) = if active { (here, there) } else { (there, here) };
+        let (time_r, blocks_r, with_cache) = cache.cost(self.ratio);
+        let (time_n, blocks_n, without_cache) = normal.cost(self.ratio);
+        let product = |time: u64, blocks: u64| u128::from(time) * u128::from(blocks);
+        let good = product(time_r, blocks_n) < product(time_n, blocks_r); // 3.2, 3.3
+        Some(Verdict { with_cache, without_cache, good, active: good })
+    }
+
+    /// The cache was turned on or off: the virtual world is the other one now.
+    pub(crate) fn switched(&mut self, active: bool) {
+        self.disk.clear();
+        self.forget();
+        if !active && self.copies.1 > 0 {
+            self.last_copies = self.copies;
+        }
+        self.copies = (Nanos::ZERO, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,200 @@
+//! [`Directory`]: which disk segments are in the cache, and which of their blocks.
+
+use crate::blocks::Blocks;
+use iopilot_block::{List, Lru};
+
+/// A segment of the cache. A block is valid, coming (in flight), doomed (in flight, but written meanwhile), or a hole:
+/// none of them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Segment {
+    pub(crate) valid: Blocks,
+    pub(crate) coming: Blocks,
+    pub(crate) doomed: Blocks,
+    /// Valid blocks that were copied at least once.
+    pub(crate) used: Blocks,
+    /// Partial reads that wait for coming blocks.
+    pub(crate) waiters: List<u32>,
+    /// Whether the slot holds a segment.
+    present: bool,
+}
+
+impl Segment {
+    fn is_empty(&self) -> bool {
+        (self.valid | self.coming | self.doomed).is_empty()
+    }
+}
+
+/// The segments of the cache by the number of their disk segment, in order of use. A segment that is pinned (it waits for
+/// the disk, or is copied from) does not make room. A segment without blocks leaves at once, unless it is pinned.
+#[derive(Clone, Debug)]
+pub(crate) struct Directory {
+    lru: Lru<u64, Segment>,
+    /// Slots that ever held a segment.
+    slots: u32,
+    evictions: u64,
+}
+
+impl Directory {
+    pub(crate) fn new(segments: u32) -> Self {
+        Self { lru: Lru::new(segments), slots: 0, evictions: 0 }
+    }
+
+    pub(crate) fn find(&self, number: u64) -> Option<u32> {
+        self.lru.find(number)
+    }
+
+    /// The number of the disk segment that a slot holds.
+    pub(crate) fn number(&self, slot: u32) -> u64 {
+        self.lru.key(slot)
+    }
+
+    pub(crate) fn get(&self, slot: u32) -> &Segment {
+        self.lru.get(slot)
+    }
+
+    pub(crate) fn get_mut(&mut self, slot: u32) -> &mut Segment {
+        self.lru.get_mut(slot)
+    }
+
+    pub(crate) fn len(&self) -> u32 {
+        self.lru.len()
+    }
+
+    pub(crate) const fn evictions(&self) -> u64 {
+        self.evictions
+    }
+
+    /// Room for a disk segment that is not here: all its blocks are holes. `None` where every segment is busy.
+    pub(crate) fn allocate(&mut self, number: u64) -> Option<u32> {
+        if self.lru.is_full() {
+            let victim = self.lru.oldest()?;
+            self.remove(victim);
+            self.evictions += 1;
+        }
+        let slot = self.lru.insert(number, Segment { present: true, ..Segment::default() });
+        self.slots = self.slots.max(slot + 1);
+        Some(slot)
+    }
+
+    pub(crate) fn touch(&mut self, slot: u32) {
+        self.lru.touch(slot);
+    }
+
+    pub(crate) fn pin(&mut self, slot: u32) {
+        self.lru.pin(slot);
+    }
+
+    pub(crate) fn unpin(&mut self, slot: u32) {
+        self.lru.unpin(slot);
+        self.free_if_empty(slot);
+    }
+
+    /// Valid blocks become holes.
+    pub(crate) fn take_out(&mut self, slot: u32, blocks: Blocks) {
+        let segment = self.get_mut(slot);
+        segment.valid = segment.valid - blocks;
+        self.free_if_empty(slot);
+    }
+
+    fn free_if_empty(&mut self, slot: u32) {
+        if self.get(slot).is_empty() && !self.lru.is_pinned(slot) {
+            self.remove(slot);
+        }
+    }
+
+    fn remove(&mut self, slot: u32) {
+        self.lru.get_mut(slot).present = false;
+        self.lru.remove(slot);
+    }
+
+    /// Slots that ever held a segment.
+    pub(crate) const fn slots(&self) -> u32 {
+        self.slots
+    }
+
+    /// The number of the disk segment that a slot holds, if it holds one.
+    pub(crate) fn number_at(&self, slot: u32) -> Option<u64> {
+        self.get(slot).present.then(|| self.number(slot))
+    }
+
+    pub(crate) fn clear(&mut self) {
+        for slot in 0..self.slots {
+            if self.get(slot).present {
+                self.remove(slot);
+            }
+        }
+    }
+
+    /// Takes over what `other` holds or expects, the least recently used first, as if all that is coming had come.
+    pub(crate) fn imitate(&mut self, other: &Self) {
+        self.clear();
+        let pinned = (0..other.slots).filter(|&slot| other.get(slot).present && other.lru.is_pinned(slot));
+        for slot in other.lru.oldest_first().chain(pinned) {
+            let segment = other.get(slot);
+            let valid = segment.valid | segment.coming;
+            if valid.is_empty() {
+                continue;
+            }
+            if let Some(copy) = self.allocate(other.number(slot)) {
+                self.get_mut(copy).valid = valid;
+            }
+        }
+    }
+
+    /// Whether every slot is in order, for tests.
+    #[cfg(test)]
+    pub(crate) fn check(&self) {
+        for slot in (0..self.slots).filter(|&slot| self.get(slot).present) {
+            let segment = self.get(slot);
+            let (valid, coming, doomed) = (segment.valid, segment.coming, segment.doomed);
+            assert!(((valid & coming) | (valid & doomed) | (coming & doomed)).is_empty(), "one state a block");
+            assert_eq!(self.find(self.number(slot)), Some(slot), "no segment twice");
+            assert!(!segment.is_empty() || self.lru.is_pinned(slot), "an empty segment leaves");
+            let busy = !(coming | doomed).is_empty() || !segment.waiters.is_empty();
+            assert!(!busy || self.lru.is_pinned(slot), "a busy segment is pinned");
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn pinned(&self) -> usize {
+        (0..self.slots).filter(|&slot| self.get(slot).present && self.lru.is_pinned(slot)).count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_recently_used_that_is_not_busy_makes_room() {
+        let mut directory = Directory::new(2);
+        let [a, b] = [10, 20].map(|number| directory.allocate(number).unwrap());
+        for slot in [a, b] {
+            directory.get_mut(slot).valid = Blocks::range(0, 3);
+        }
+        directory.pin(a);
+        assert_eq!((directory.allocate(30), directory.find(20)), (Some(b), None));
+        directory.pin(b);
+        assert_eq!(directory.allocate(40), None, "every segment is busy");
+        directory.unpin(b);
+        assert_eq!(directory.find(30), None, "it had no block");
+        assert_eq!((directory.len(), directory.evictions()), (1, 1));
+    }
+
+    #[test]
+    fn an_imitation_has_what_was_coming_and_the_same_order() {
+        let mut directory = Directory::new(3);
+        let [a, b, c] = [10, 20, 30].map(|number| directory.allocate(number).unwrap());
+        directory.get_mut(a).valid = Blocks::range(0, 3);
+        directory.get_mut(b).coming = Blocks::range(4, 5);
+        directory.get_mut(c).doomed = Blocks::range(6, 7);
+        directory.pin(b);
+        directory.pin(c);
+        let mut simulated = Directory::new(3);
+        simulated.allocate(99);
+        simulated.imitate(&directory);
+        let valid = |number| simulated.find(number).map(|slot| simulated.get(slot).valid);
+        assert_eq!((valid(10), valid(20)), (Some(Blocks::range(0, 3)), Some(Blocks::range(4, 5))));
+        assert_eq!((valid(30), valid(99)), (None, None));
+    }
+}

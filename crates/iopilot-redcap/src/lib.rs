@@ -1,0 +1,81 @@
+//! REDCAP: a disk cache in RAM, below the page cache and above the I/O scheduler, that prefetches in disk order (GF 2, 3.3).
+//!
+//! The cache and the disk are divided into segments of the same size. A read that misses makes the cache read the rest of
+//! its disk segment; neighbours then find their blocks in RAM. What a reader asked for itself is not kept: the page cache
+//! has it. An algorithm measures whether that pays, and turns the cache off while it does not.
+//!
+//! [`Redcap`] is a pure policy. It has no thread, no clock and no data: a *body* owns the frames and the disk, and tells it
+//! the time. A simulator drives it in virtual time, a block-device server in real time.
+//!
+//! ```
+//! use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors};
+//! use iopilot_redcap::{Action, Io, Redcap, RedcapSpec, Role, Served};
+//!
+//! let spec = RedcapSpec::parse("64x128k,algorithm=always")?;
+//! let mut cache = Redcap::new(&spec, 1 << 20)?;
+//! let read = |handle, lba| Io {
+//!     handle,
+//!     op: Op::Read,
+//!     lba: Lba(lba),
+//!     sectors: Sectors(8),
+//!     flags: Flags::empty(),
+//!     process: ProcessId(1),
+//!     priority: IoPriority::default(),
+//!     criticality: Criticality::default(),
+//!     cpu: 0,
+//! };
+//!
+//! // A miss at the start of a segment: the original, and the rest of the segment behind it.
+//! let mut out = Vec::new();
+//! cache.submit(&read(1, 0), Nanos(0), &mut out);
+//! let parts: Vec<_> = out.drain(..).filter_map(|a| if let Action::Send(part) = a { Some(part) } else { None }).collect();
+//! assert_eq!(parts.iter().map(|part| (part.role, part.lba.0, part.sectors.0)).collect::<Vec<_>>(), [
+//!     (Role::Missed, 0, 8),
+//!     (Role::Prefetch, 8, 248),
+//! ]);
+//! for part in parts {
+//!     let served = Served { inserted: Nanos(0), dispatched: Nanos(0), completed: Nanos(1_000) };
+//!     cache.served(part.id, served, &mut out);
+//! }
+//! assert_eq!(out, [Action::Done { io: 1, failed: false }]);
+//!
+//! // The neighbour is copied.
+//! out.clear();
+//! cache.submit(&read(2, 8), Nanos(2_000), &mut out);
+//! assert!(matches!(out[0], Action::Copy { io: 2, lba: Lba(8), sectors: Sectors(8), .. }));
+//! # Ok::<(), iopilot_block::InputError>(())
+//! ```
+
+mod ada;
+mod blocks;
+mod check;
+mod choices;
+mod comparison;
+mod counters;
+mod directory;
+mod estimator;
+mod geometry;
+mod io;
+mod miss_times;
+mod records;
+mod redcap;
+mod regions;
+mod slab;
+mod spec;
+mod state;
+mod sums;
+mod sweep;
+mod virtual_disk;
+
+#[cfg(test)]
+mod tests;
+
+pub use check::Check;
+pub use choices::{Algorithm, Interval, Miss, Ratio};
+pub use counters::Counters;
+pub use geometry::Geometry;
+pub use io::{Action, CopyId, Io, Part, PartId, Role, Served};
+pub use redcap::Redcap;
+pub use spec::RedcapSpec;
+pub use state::State;
+pub use virtual_disk::{NoVirtualDisk, Virtual, VirtualDisk, VirtualDone};

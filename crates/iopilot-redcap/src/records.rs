@@ -1,0 +1,103 @@
+//! What the cache remembers of requests in flight.
+
+use crate::blocks::Blocks;
+use crate::miss_times::MissTimes;
+use crate::slab::NONE;
+use crate::sums::Sums;
+use crate::{Io, Role};
+use iopilot_block::Nanos;
+
+/// How an original is handled, for all of its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Handling {
+    /// A read through the cache.
+    Cached,
+    /// A read that came while the cache was not in use.
+    Inactive,
+    /// Not measured: a write, a discard, a flush, a read beyond the end.
+    Plain,
+}
+
+/// A request of the body's. It lives until its prefetches have ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Original {
+    pub(crate) io: Io,
+    pub(crate) handling: Handling,
+    /// When the state last changed, as a count, at its arrival.
+    pub(crate) epoch: u32,
+    /// Partial reads, or the whole, that are not answered.
+    pub(crate) unanswered: u32,
+    /// Those, and fetches with parts in flight.
+    pub(crate) unended: u32,
+    pub(crate) failed: bool,
+    /// What was measured of it.
+    pub(crate) sums: Sums,
+    /// Its interval of a comparison of worlds.
+    pub(crate) batch: u32,
+    /// Its disk time by the virtual disk's model (eq. 3.1).
+    pub(crate) model_time: Nanos,
+}
+
+/// The part of a read that is in one segment (GF 2.3.2: a partial request).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Partial {
+    pub(crate) original: u32,
+    /// The segment; [`NONE`] where the cache has none for it.
+    pub(crate) slot: u32,
+    /// Its sectors: the first, and the one behind the last.
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+    /// Blocks to copy from the segment.
+    pub(crate) todo: Blocks,
+    /// Parts that it waits for.
+    pub(crate) reads: u32,
+    pub(crate) copies: u32,
+    pub(crate) waiting: bool,
+    pub(crate) pinned: bool,
+    /// When it began to wait or to copy.
+    pub(crate) since: Nanos,
+}
+
+impl Partial {
+    pub(crate) const fn new(original: u32, slot: u32, (from, to): (u64, u64)) -> Self {
+        let (todo, since) = (Blocks::NONE, Nanos::ZERO);
+        Self { original, slot, from, to, todo, reads: 0, copies: 0, waiting: false, pinned: false, since }
+    }
+
+    pub(crate) const fn is_answered(&self) -> bool {
+        self.reads == 0 && self.copies == 0 && !self.waiting
+    }
+}
+
+/// A miss whose segment is being read. It lives until all its parts have ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fetch {
+    pub(crate) original: u32,
+    /// Parts in flight.
+    pub(crate) left: u32,
+    pub(crate) times: MissTimes,
+}
+
+/// A part in flight.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PartRecord {
+    pub(crate) role: Role,
+    pub(crate) original: u32,
+    pub(crate) partial: u32,
+    pub(crate) fetch: u32,
+    pub(crate) slot: u32,
+    /// Requested blocks that it brings.
+    pub(crate) asked: u64,
+    /// Blocks that it brings for the frames.
+    pub(crate) stored: Blocks,
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+}
+
+impl PartRecord {
+    /// A part that belongs to nothing but an original.
+    pub(crate) const fn new(role: Role, original: u32, (from, to): (u64, u64)) -> Self {
+        let (asked, stored) = (0, Blocks::NONE);
+        Self { role, original, partial: NONE, fetch: NONE, slot: NONE, asked, stored, from, to }
+    }
+}

@@ -1,0 +1,215 @@
+//! [`Redcap`]: the cache itself.
+
+mod activity;
+mod complete;
+mod inactive;
+mod invalidate;
+#[cfg(test)]
+mod invariants;
+mod read;
+
+use crate::ada::Ada;
+use crate::check::Checks;
+use crate::directory::Directory;
+use crate::geometry::Layout;
+use crate::records::{Fetch, Handling, Original, PartRecord, Partial};
+use crate::regions::Regions;
+use crate::slab::Slab;
+use crate::sums::Sums;
+use crate::{
+    Action, Algorithm, Check, Counters, Io, Miss, NoVirtualDisk, Part, PartId, RedcapSpec, Role, State, VirtualDisk,
+};
+use iopilot_block::{Criticality, Flags, InputError, Links, Nanos, Op, Sectors};
+use std::collections::VecDeque;
+
+/// A disk cache in RAM with prefetching in disk order (GF 2.3, 3.3), as a pure policy: it holds no data, and has no clock.
+///
+/// The body hands it requests, does the [`Action`]s that it adds to `out`, in order, and reports their ends. The body keeps
+/// the frames: one segment of bytes for each slot. Each operation is O(1) for each partial request, and allocates nothing
+/// in the steady state.
+#[derive(Clone, Debug)]
+pub struct Redcap<V = NoVirtualDisk> {
+    layout: Layout,
+    miss: Miss,
+    strict: bool,
+    max_sectors: u64,
+    cache: Directory,
+    /// The simulated directory of an inactive cache; unused by algorithms that simulate none.
+    simulated: Directory,
+    regions: Regions,
+    originals: Slab<Original>,
+    partials: Slab<Partial>,
+    fetches: Slab<Fetch>,
+    parts: Slab<PartRecord>,
+    /// Lists of partial reads that wait, one a segment.
+    waiters: Links<u32>,
+    state: State,
+    /// Counts changes of the state.
+    epoch: u32,
+    /// Originals of the state before that are in flight, while pending.
+    awaited: usize,
+    /// Reads that have ended.
+    ended_reads: u64,
+    ada: Ada<V>,
+    counters: Counters,
+    checks: Checks,
+}
+
+impl Redcap {
+    /// An empty cache above a disk of `capacity` sectors. It is active, but for the algorithm `never`.
+    ///
+    /// # Errors
+    /// Where a number of the specification is out of range, or the algorithm needs a virtual disk.
+    pub fn new(spec: &RedcapSpec, capacity: u64) -> Result<Self, InputError> {
+        if spec.algorithm.needs_virtual_disk() {
+            let got = spec.algorithm.name();
+            return Err(InputError::new(
+                "redcap: algorithm",
+                got,
+                "one that needs no virtual disk: there is none here",
+            ));
+        }
+        Self::with_virtual_disk(spec, capacity, NoVirtualDisk)
+    }
+}
+
+impl<V: VirtualDisk> Redcap<V> {
+    /// As [`Redcap::new`], for the algorithms that need a virtual disk.
+    ///
+    /// # Errors
+    /// Where a number of the specification is out of range.
+    pub fn with_virtual_disk(spec: &RedcapSpec, capacity: u64, disk: V) -> Result<Self, InputError> {
+        spec.check()?;
+        Ok(Self {
+            layout: Layout::new(spec.geometry, capacity),
+            miss: spec.miss_or_default(),
+            strict: spec.strict,
+            max_sectors: u64::from(spec.max_sectors) / 8 * 8,
+            cache: Directory::new(spec.geometry.segments),
+            simulated: Directory::new(spec.geometry.segments),
+            regions: Regions::default(),
+            originals: Slab::new(),
+            partials: Slab::new(),
+            fetches: Slab::new(),
+            parts: Slab::new(),
+            waiters: Links::new(),
+            state: State::main(spec.algorithm != Algorithm::Never),
+            epoch: 0,
+            awaited: 0,
+            ended_reads: 0,
+            ada: Ada::new(spec, disk),
+            counters: Counters::default(),
+            checks: Checks::default(),
+        })
+    }
+
+    /// Takes a request.
+    pub fn submit(&mut self, io: &Io, now: Nanos, out: &mut Vec<Action>) {
+        self.advance(now, out);
+        let (from, to) = (io.lba.0, io.lba.0.saturating_add(u64::from(io.sectors.0)));
+        let inside = from < to && to <= self.layout.capacity();
+        match io.op {
+            Op::Read if inside => return self.read(io, (from, to), now, out),
+            Op::Read => self.counters.reads += 1,
+            Op::Flush => {}
+            Op::Write | Op::Discard => {
+                self.counters.writes += 1;
+                if let Some(comparison) = self.ada.comparison() {
+                    comparison.mirror(io, 0, 0, now);
+                }
+                self.invalidate((from, to), now, out);
+            }
+        }
+        let original = self.original(io, Handling::Plain, 1);
+        self.send(PartRecord::new(Role::Whole, original, (from, to)), out);
+    }
+
+    /// When [`Redcap::advance`] is next needed: only with a virtual disk.
+    pub fn next_event(&self) -> Option<Nanos> {
+        self.ada.next_event()
+    }
+
+    /// Runs the virtual disk to `now`.
+    pub fn advance(&mut self, now: Nanos, out: &mut Vec<Action>) {
+        let verdict = self.ada.advance(now, self.state);
+        self.follow(verdict, now, out);
+    }
+
+    /// The virtual disk, to teach it; `None` where the algorithm has none.
+    pub fn virtual_disk(&mut self) -> Option<&mut V> {
+        self.ada.comparison().map(|comparison| comparison.disk())
+    }
+
+    /// The state.
+    pub const fn state(&self) -> State {
+        self.state
+    }
+
+    /// What the cache did so far.
+    pub const fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// The latest checks of the algorithm, the oldest first: up to 4096.
+    pub const fn checks(&self) -> &VecDeque<Check> {
+        self.checks.all()
+    }
+
+    /// How many segments are in use.
+    pub fn segments(&self) -> u32 {
+        self.cache.len()
+    }
+
+    /// How many originals have not ended: those not done, and those whose prefetch is in flight.
+    pub fn in_flight(&self) -> usize {
+        self.originals.len()
+    }
+
+    fn original(&mut self, io: &Io, handling: Handling, parts: u32) -> u32 {
+        self.originals.insert(Original {
+            io: *io,
+            handling,
+            epoch: self.epoch,
+            unanswered: parts,
+            unended: parts,
+            failed: false,
+            sums: Sums::default(),
+            batch: crate::comparison::NO_BATCH,
+            model_time: Nanos::ZERO,
+        })
+    }
+
+    /// Sends a part of an original.
+    fn send(&mut self, record: PartRecord, out: &mut Vec<Action>) {
+        let &Io { handle, op, lba, sectors, flags, process, priority, criticality, cpu } =
+            &self.originals[record.original].io;
+        let extent = match record.role {
+            Role::Whole => (lba, sectors),
+            _ => crate::geometry::extent((record.from, record.to)),
+        };
+        let (flags, criticality) = match record.role {
+            Role::Prefetch => ((flags & PREFETCH_KEEPS) | Flags::READ_AHEAD, Criticality::TimeNonCritical),
+            _ => (flags, criticality),
+        };
+        let frames = matches!(record.role, Role::Prefetch | Role::Combined).then_some(record.slot);
+        let (role, id) = (record.role, PartId(self.parts.insert(record)));
+        let (lba, sectors): (_, Sectors) = extent;
+        out.push(Action::Send(Part {
+            id,
+            role,
+            op,
+            lba,
+            sectors,
+            flags,
+            process,
+            priority,
+            criticality,
+            cpu,
+            io: handle,
+            frames,
+        }));
+    }
+}
+
+/// The hints of an original that hold for its prefetch.
+const PREFETCH_KEEPS: Flags = Flags::META.union(Flags::IDLE);

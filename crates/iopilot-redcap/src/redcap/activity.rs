@@ -1,0 +1,70 @@
+//! Turning the cache on and off (GF 2.3.3: intermediate states).
+
+use super::Redcap;
+use crate::check::Verdict;
+use crate::records::Handling;
+use crate::{Action, Check, State, VirtualDisk};
+use iopilot_block::Nanos;
+
+impl<V: VirtualDisk> Redcap<V> {
+    /// Turns the cache on or off, for the algorithm `rig` and by hand. Any other algorithm goes on from there.
+    pub fn set_active(&mut self, active: bool, now: Nanos, out: &mut Vec<Action>) {
+        if active != self.state.is_active() {
+            self.change(active, now, out);
+        }
+    }
+
+    /// Acts on a verdict of the algorithm.
+    pub(super) fn follow(&mut self, verdict: Option<Verdict>, now: Nanos, out: &mut Vec<Action>) {
+        let Some(Verdict { with_cache, without_cache, good, active }) = verdict else { return };
+        let before = self.state;
+        self.set_active(active, now, out);
+        let (reads, after) = (self.ended_reads, self.state);
+        self.checks.add(Check { at: now, reads, with_cache, without_cache, good, before, after });
+    }
+
+    /// A part of an original has ended; it may have been the last.
+    pub(super) fn ended(&mut self, id: u32, now: Nanos, out: &mut Vec<Action>) {
+        let original = &mut self.originals[id];
+        original.unended -= 1;
+        if original.unended > 0 {
+            return;
+        }
+        let original = self.originals.remove(id);
+        let is_read = original.handling != Handling::Plain;
+        self.ended_reads += u64::from(is_read);
+        if original.epoch == self.epoch {
+            if is_read {
+                let verdict = self.ada.finished(&original, self.state);
+                self.follow(verdict, now, out);
+            }
+        } else if self.state.is_pending() {
+            self.awaited -= 1;
+            if self.awaited == 0 {
+                self.state = State::main(self.state.is_active());
+            }
+        }
+    }
+
+    /// A pending state that is left for the state before ends at once; any other change waits for what is in flight.
+    ///
+    /// Data are forgotten when the cache is turned off, and the directory lives on as the simulated one. Nothing that was
+    /// held before an inactive period is ever served.
+    fn change(&mut self, active: bool, now: Nanos, out: &mut Vec<Action>) {
+        let undone = self.state.is_pending();
+        self.epoch = self.epoch.wrapping_add(1);
+        self.awaited = self.originals.len();
+        self.state = if undone || self.awaited == 0 { State::main(active) } else { State::pending(active) };
+        self.ada.switched(active);
+        if active {
+            self.counters.activations += 1;
+            self.simulated.clear();
+        } else {
+            self.counters.deactivations += 1;
+            if self.ada.simulates() {
+                self.simulated.imitate(&self.cache);
+            }
+            self.forget(0..=u64::MAX, now, out);
+        }
+    }
+}

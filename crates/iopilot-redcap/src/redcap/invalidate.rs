@@ -1,0 +1,91 @@
+//! What a write, a discard or a change of the state takes out of the cache (GF 2.3.2).
+
+use super::Redcap;
+use crate::blocks::Blocks;
+use crate::sweep::Sweep;
+use crate::{Action, VirtualDisk};
+use iopilot_block::Nanos;
+use std::ops::{Range, RangeInclusive};
+
+impl<V: VirtualDisk> Redcap<V> {
+    /// Forgets all data, as after a change of the disk behind the cache's back.
+    pub fn invalidate_all(&mut self, now: Nanos, out: &mut Vec<Action>) {
+        self.simulated.clear();
+        self.forget(0..=u64::MAX, now, out);
+    }
+
+    /// Turns the cache on or off for the disk segments of a range. All are on at first. What is held of those that are
+    /// turned off is forgotten.
+    pub fn set_region(&mut self, segments: Range<u64>, active: bool, now: Nanos, out: &mut Vec<Action>) {
+        if segments.is_empty() {
+            return;
+        }
+        self.regions.set(segments.clone(), active);
+        if !active {
+            let numbers = segments.start..=segments.end - 1;
+            let mut sweep = Sweep::new(&self.simulated, numbers.clone());
+            while let Some(slot) = sweep.next(&self.simulated) {
+                self.simulated.take_out(slot, Blocks::ALL);
+            }
+            self.forget(numbers, now, out);
+        }
+    }
+
+    /// The blocks of which sectors are written become holes, a block in flight when it arrives.
+    pub(super) fn invalidate(&mut self, (from, to): (u64, u64), now: Nanos, out: &mut Vec<Action>) {
+        let (layout, to) = (self.layout, to.min(self.layout.capacity()));
+        if from >= to {
+            return;
+        }
+        let numbers = layout.number(from)..=layout.number(to - 1);
+        let written = |number| {
+            let (from, to) = layout.within(number, from, to);
+            layout.blocks(number, from, to)
+        };
+        let mut sweep = Sweep::new(&self.simulated, numbers.clone());
+        while let Some(slot) = sweep.next(&self.simulated) {
+            self.simulated.take_out(slot, written(self.simulated.number(slot)));
+        }
+        let mut sweep = Sweep::new(&self.cache, numbers);
+        while let Some(slot) = sweep.next(&self.cache) {
+            self.take_out(slot, written(self.cache.number(slot)), now, out);
+        }
+    }
+
+    /// Forgets all blocks of the segments with these numbers.
+    pub(super) fn forget(&mut self, numbers: RangeInclusive<u64>, now: Nanos, out: &mut Vec<Action>) {
+        let mut sweep = Sweep::new(&self.cache, numbers);
+        while let Some(slot) = sweep.next(&self.cache) {
+            self.take_out(slot, Blocks::ALL, now, out);
+        }
+    }
+
+    /// Takes blocks out of a segment. Readers that wait for nothing else any more go on.
+    fn take_out(&mut self, slot: u32, blocks: Blocks, now: Nanos, out: &mut Vec<Action>) {
+        let segment = self.cache.get_mut(slot);
+        let doomed = segment.coming & blocks;
+        self.counters.invalidated_blocks += (segment.valid & blocks).len();
+        self.counters.doomed_blocks += doomed.len();
+        segment.coming = segment.coming - blocks;
+        segment.doomed = segment.doomed | doomed;
+        self.cache.take_out(slot, blocks);
+        if !doomed.is_empty() {
+            self.wake(slot, now, out);
+        }
+    }
+
+    /// Serves the readers that wait for no block in flight any more. The segment is busy, and stays.
+    pub(super) fn wake(&mut self, slot: u32, now: Nanos, out: &mut Vec<Action>) {
+        let mut next = self.cache.get(slot).waiters.front();
+        while let Some(partial) = next {
+            let segment = self.cache.get_mut(slot);
+            next = segment.waiters.next(&self.waiters, partial);
+            let reader = self.partials[partial];
+            if (reader.todo & segment.coming).is_empty() {
+                segment.waiters.remove(&mut self.waiters, partial);
+                self.originals[reader.original].sums.wait_time += now.since(reader.since);
+                self.serve(partial, now, out);
+            }
+        }
+    }
+}

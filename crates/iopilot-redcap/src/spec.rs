@@ -1,0 +1,260 @@
+//! [`RedcapSpec`]: a cache as it is written on a command line or in a machine description.
+
+use crate::choices::unknown;
+use crate::{Algorithm, Geometry, Interval, Miss, Ratio};
+use iopilot_block::InputError;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A cache, as in `64x128k,algorithm=v2,miss=split` or the table `[redcap]` of a machine.
+///
+/// What is `None` depends on the algorithm.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RedcapSpec {
+    /// The segments.
+    pub geometry: Geometry,
+    /// What turns it on and off.
+    pub algorithm: Algorithm,
+    /// How misses go to the disk. `None`: combined for `vd` and `vd-literal`, else split.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub miss: Option<Miss>,
+    /// Whether blocks leave the cache once they were copied out of it. The thesis keeps them.
+    pub strict: bool,
+    /// The check interval. `None`: fixed for `v0`, adaptive for `v1` and `v2`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval: Option<Interval>,
+    /// Whether eq. 2.5 has the terms of the last inactive period. `None`: not for `v0`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub carry: Option<bool>,
+    /// What is compared. `None`: sums for `vd`, each for `vd-literal`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ratio: Option<Ratio>,
+    /// The longest prefetch in sectors of 512 bytes: a longer one is split.
+    pub max_sectors: u32,
+    /// What copying costs before any copy was measured, in microseconds per KiB.
+    pub copy_us_per_kib: f64,
+}
+
+impl Default for RedcapSpec {
+    fn default() -> Self {
+        Self {
+            geometry: Geometry::default(),
+            algorithm: Algorithm::Rig,
+            miss: None,
+            strict: false,
+            interval: None,
+            carry: None,
+            ratio: None,
+            // 128 KiB, the longest request of the kernels of the thesis.
+            max_sectors: 256,
+            // 10 GB/s.
+            copy_us_per_kib: 0.1,
+        }
+    }
+}
+
+const KEYS: [&str; 9] =
+    ["geometry", "algorithm", "miss", "strict", "interval", "carry", "ratio", "max_sectors", "copy_us_per_kib"];
+
+impl RedcapSpec {
+    /// Reads `[GEOMETRY][,KEY=VALUE]…`.
+    ///
+    /// # Errors
+    /// Names the unknown key or the value that is not accepted, with the nearest that is.
+    pub fn parse(text: &str) -> Result<Self, InputError> {
+        let mut spec = Self::default();
+        for (i, part) in text.split(',').enumerate() {
+            match part.split_once('=') {
+                Some((key, value)) => spec.set(key.trim(), value.trim())?,
+                None if i == 0 => spec.geometry = Geometry::parse(part)?,
+                None => return Err(InputError::new("redcap", part, "KEY=VALUE")),
+            }
+        }
+        spec.check()?;
+        Ok(spec)
+    }
+
+    fn set(&mut self, key: &str, value: &str) -> Result<(), InputError> {
+        let number = |_| InputError::new(format!("redcap: {key}"), value, "a number");
+        match key {
+            "geometry" => self.geometry = Geometry::parse(value)?,
+            "algorithm" => self.algorithm = Algorithm::parse(key, value)?,
+            "miss" => self.miss = Some(Miss::parse(key, value)?),
+            "strict" => self.strict = on_or_off(key, value)?,
+            "interval" => self.interval = Some(Interval::parse(key, value)?),
+            "carry" => self.carry = Some(on_or_off(key, value)?),
+            "ratio" => self.ratio = Some(Ratio::parse(key, value)?),
+            "max_sectors" => {
+                let whole = |_| InputError::new(format!("redcap: {key}"), value, "a whole number of sectors");
+                self.max_sectors = value.parse().map_err(whole)?;
+            }
+            "copy_us_per_kib" => self.copy_us_per_kib = value.parse().map_err(number)?,
+            _ => return Err(unknown("key", key, || KEYS.into_iter())),
+        }
+        Ok(())
+    }
+
+    /// Checks the numbers.
+    pub(crate) fn check(&self) -> Result<(), InputError> {
+        self.geometry.check()?;
+        if self.max_sectors < 8 {
+            let got = self.max_sectors.to_string();
+            return Err(InputError::new("redcap: max_sectors", got, "at least the 8 sectors of a block"));
+        }
+        if !(0.0..=1e6).contains(&self.copy_us_per_kib) {
+            let got = self.copy_us_per_kib.to_string();
+            return Err(InputError::new("redcap: copy_us_per_kib", got, "a number from 0 to 1000000"));
+        }
+        Ok(())
+    }
+
+    /// How misses go to the disk.
+    pub fn miss_or_default(&self) -> Miss {
+        self.miss.unwrap_or(if self.algorithm.needs_virtual_disk() { Miss::Combined } else { Miss::Split })
+    }
+
+    /// The check interval.
+    pub fn interval_or_default(&self) -> Interval {
+        self.interval.unwrap_or(if self.algorithm == Algorithm::V0 { Interval::Fixed } else { Interval::Adaptive })
+    }
+
+    /// Whether eq. 2.5 has the terms of the last inactive period.
+    pub fn carry_or_default(&self) -> bool {
+        self.carry.unwrap_or(self.algorithm != Algorithm::V0)
+    }
+
+    /// What is compared.
+    pub fn ratio_or_default(&self) -> Ratio {
+        self.ratio.unwrap_or(if self.algorithm == Algorithm::VdLiteral { Ratio::Each } else { Ratio::Sums })
+    }
+}
+
+fn on_or_off(key: &str, value: &str) -> Result<bool, InputError> {
+    match value {
+        "on" | "true" | "yes" | "1" => Ok(true),
+        "off" | "false" | "no" | "0" => Ok(false),
+        _ => Err(InputError::new(format!("redcap: {key}"), value, "on or off")),
+    }
+}
+
+impl fmt::Display for RedcapSpec {
+    /// What differs from the defaults, as [`RedcapSpec::parse`] reads it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let default = Self::default();
+        let on = |on: bool| if on { "on" } else { "off" };
+        write!(f, "{}", self.geometry)?;
+        if self.algorithm != default.algorithm {
+            write!(f, ",algorithm={}", self.algorithm)?;
+        }
+        if let Some(miss) = self.miss {
+            write!(f, ",miss={miss}")?;
+        }
+        if self.strict {
+            write!(f, ",strict=on")?;
+        }
+        if let Some(interval) = self.interval {
+            write!(f, ",interval={interval}")?;
+        }
+        if let Some(carry) = self.carry {
+            write!(f, ",carry={}", on(carry))?;
+        }
+        if let Some(ratio) = self.ratio {
+            write!(f, ",ratio={ratio}")?;
+        }
+        if self.max_sectors != default.max_sectors {
+            write!(f, ",max_sectors={}", self.max_sectors)?;
+        }
+        if self.copy_us_per_kib != default.copy_us_per_kib {
+            write!(f, ",copy_us_per_kib={}", self.copy_us_per_kib)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iopilot_block::parse_toml;
+    use proptest::option;
+    use proptest::prelude::*;
+    use proptest::sample::select;
+
+    fn error(text: &str) -> String {
+        RedcapSpec::parse(text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn defaults_depend_on_the_algorithm() {
+        let of = |algorithm| RedcapSpec { algorithm, ..RedcapSpec::default() };
+        for &algorithm in Algorithm::ALL {
+            let combined = matches!(algorithm, Algorithm::Vd | Algorithm::VdLiteral);
+            assert_eq!(of(algorithm).miss_or_default() == Miss::Combined, combined);
+        }
+        let v0 = of(Algorithm::V0);
+        assert_eq!((v0.interval_or_default(), v0.carry_or_default()), (Interval::Fixed, false));
+        let v1 = of(Algorithm::V1);
+        assert_eq!((v1.interval_or_default(), v1.carry_or_default()), (Interval::Adaptive, true));
+        assert_eq!(of(Algorithm::Vd).ratio_or_default(), Ratio::Sums);
+    }
+
+    #[test]
+    fn errors_name_the_key_and_what_was_meant() {
+        assert_eq!(
+            error("64x128k,algoritm=v2"),
+            "redcap: key: got algoritm, expected a known name; did you mean `algorithm`?"
+        );
+        assert_eq!(
+            error("64x128k,miss=spilt"),
+            "redcap: miss: got spilt, expected a known name; did you mean `split`?"
+        );
+        assert!(error("64x128k,interval=often").contains("one of fixed, adaptive"));
+        assert!(error("64x128k,v2").contains("KEY=VALUE"));
+        assert!(error("64x128k,strict=perhaps").contains("on or off"));
+        assert!(error("64x128k,max_sectors=4").contains("at least"));
+        assert!(error("64x128k,copy_us_per_kib=NaN").contains("from 0"));
+        assert!(error("").contains("SEGMENTSxSIZEk"));
+        assert_eq!(RedcapSpec::parse("algorithm=v1").map(|spec| spec.algorithm), Ok(Algorithm::V1));
+    }
+
+    #[test]
+    fn a_table_of_a_machine_has_the_same_keys() {
+        let text = "geometry = \"512x128k\"\nalgorithm = \"vd-literal\"\nmiss = \"split\"\ncarry = false\n";
+        let spec: RedcapSpec = parse_toml(text, "m.toml").unwrap();
+        assert_eq!(spec, RedcapSpec::parse("512x128k,algorithm=vd-literal,miss=split,carry=off").unwrap());
+        let e = parse_toml::<RedcapSpec>("algoritm = \"v1\"\n", "m.toml").unwrap_err().to_string();
+        assert!(e.contains("did you mean `algorithm`?"), "{e}");
+        let e = parse_toml::<RedcapSpec>("algorithm = \"v9\"\n", "m.toml").unwrap_err().to_string();
+        assert!(e.starts_with("m.toml:1: algorithm: got v9"), "{e}");
+        let e = parse_toml::<RedcapSpec>("geometry = \"64x16k\"\n", "m.toml").unwrap_err().to_string();
+        assert!(e.starts_with("m.toml:1: geometry: got \"64x16k\"") && e.contains("32k, 64k"), "{e}");
+    }
+
+    fn specs() -> impl Strategy<Value = RedcapSpec> {
+        let geometry =
+            (1u32..1000, 3u32..=6).prop_map(|(segments, log)| Geometry { segments, segment_blocks: 1 << log });
+        let choices = (
+            select(Algorithm::ALL),
+            option::of(select(Miss::ALL)),
+            option::of(select(Interval::ALL)),
+            option::of(select(Ratio::ALL)),
+        );
+        let rest = (any::<bool>(), option::of(any::<bool>()), 8u32..1024, 0.0..10.0);
+        (geometry, choices, rest).prop_map(|(geometry, (algorithm, miss, interval, ratio), rest)| {
+            let (strict, carry, max_sectors, copy_us_per_kib) = rest;
+            RedcapSpec { geometry, algorithm, miss, strict, interval, carry, ratio, max_sectors, copy_us_per_kib }
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_displayed_is_read_again(spec in specs()) {
+            prop_assert_eq!(RedcapSpec::parse(&spec.to_string()), Ok(spec));
+        }
+
+        #[test]
+        fn any_text_is_read_or_refused(text in ".{0,60}") {
+            let _ = RedcapSpec::parse(&text);
+        }
+    }
+}

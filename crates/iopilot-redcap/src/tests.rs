@@ -1,0 +1,11 @@
+//! What the source says of the cache, and what must hold whatever happens.
+
+mod bench;
+mod body;
+mod errors;
+pub(crate) mod fifo_disk;
+mod properties;
+mod reads;
+mod switching;
+mod times;
+mod writes;

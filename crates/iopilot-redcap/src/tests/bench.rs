@@ -1,0 +1,171 @@
+//! [`Bench`]: a cache, by hand.
+
+use crate::{Action, CopyId, Io, NoVirtualDisk, PartId, Redcap, RedcapSpec, Role, Served, VirtualDisk};
+use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors};
+
+/// A request of process 7.
+pub(super) fn io(handle: u64, op: Op, lba: u64, sectors: u32) -> Io {
+    Io {
+        handle,
+        op,
+        lba: Lba(lba),
+        sectors: Sectors(sectors),
+        flags: Flags::META | Flags::PRIO,
+        process: ProcessId(7),
+        priority: IoPriority::default(),
+        criticality: Criticality::TimeCritical,
+        cpu: 1,
+    }
+}
+
+/// What the cache does, in short. Addresses and lengths are in sectors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// For which original, why, where.
+    Send(u64, Role, u64, u32),
+    /// For which original, where.
+    Copy(u64, u64, u32),
+    Done(u64),
+    Failed(u64),
+}
+
+pub(super) struct Bench<V = NoVirtualDisk> {
+    pub(super) cache: Redcap<V>,
+    pub(super) now: u64,
+    out: Vec<Action>,
+    /// Parts and copies in flight, by first sector.
+    parts: Vec<(u64, Role, PartId)>,
+    copies: Vec<(u64, CopyId)>,
+}
+
+/// Sectors of the disk of a bench: 15 segments of 32 KiB, and 43 sectors: five blocks, and a part of one.
+pub(super) const CAPACITY: u64 = 15 * 64 + 43;
+
+impl Bench {
+    pub(super) fn new(spec: &str) -> Self {
+        Self::with(spec, NoVirtualDisk)
+    }
+}
+
+impl<V: VirtualDisk> Bench<V> {
+    pub(super) fn with(spec: &str, disk: V) -> Self {
+        let cache = Redcap::with_virtual_disk(&RedcapSpec::parse(spec).unwrap(), CAPACITY, disk).unwrap();
+        Self { cache, now: 0, out: Vec::new(), parts: Vec::new(), copies: Vec::new() }
+    }
+
+    pub(super) fn actions(&mut self) -> Vec<Action> {
+        std::mem::take(&mut self.out)
+    }
+
+    fn steps(&mut self) -> Vec<Step> {
+        let actions = self.actions();
+        let steps = actions.iter().map(|action| match *action {
+            Action::Send(part) => {
+                self.parts.push((part.lba.0, part.role, part.id));
+                Step::Send(part.io, part.role, part.lba.0, part.sectors.0)
+            }
+            Action::Copy { copy, io, lba, sectors, .. } => {
+                self.copies.push((lba.0, copy));
+                Step::Copy(io, lba.0, sectors.0)
+            }
+            Action::Done { io, failed: false } => Step::Done(io),
+            Action::Done { io, failed: true } => Step::Failed(io),
+        });
+        steps.collect()
+    }
+
+    pub(super) fn submit(&mut self, io: &Io) -> Vec<Step> {
+        self.cache.submit(io, Nanos(self.now), &mut self.out);
+        self.steps()
+    }
+
+    pub(super) fn read(&mut self, handle: u64, lba: u64, sectors: u32) -> Vec<Step> {
+        self.submit(&io(handle, Op::Read, lba, sectors))
+    }
+
+    pub(super) fn write(&mut self, handle: u64, lba: u64, sectors: u32) -> Vec<Step> {
+        self.submit(&io(handle, Op::Write, lba, sectors))
+    }
+
+    fn take(&mut self, lba: u64, role: Role) -> PartId {
+        let at = self.parts.iter().position(|part| (part.0, part.1) == (lba, role)).expect("it is in flight");
+        self.parts.remove(at).2
+    }
+
+    /// A part that took from `dispatched` until now.
+    fn times(&self, dispatched: u64) -> Served {
+        Served { inserted: Nanos(dispatched), dispatched: Nanos(dispatched), completed: Nanos(self.now) }
+    }
+
+    /// A part is served: it was dispatched at `dispatched`.
+    pub(super) fn served_from(&mut self, dispatched: u64, lba: u64, role: Role) -> Vec<Step> {
+        let part = self.take(lba, role);
+        let times = self.times(dispatched);
+        self.cache.served(part, times, &mut self.out);
+        self.cache.check();
+        self.steps()
+    }
+
+    pub(super) fn served(&mut self, lba: u64, role: Role) -> Vec<Step> {
+        self.served_from(self.now, lba, role)
+    }
+
+    pub(super) fn failed(&mut self, lba: u64, role: Role) -> Vec<Step> {
+        let part = self.take(lba, role);
+        let times = self.times(self.now);
+        self.cache.failed(part, times, &mut self.out);
+        self.cache.check();
+        self.steps()
+    }
+
+    pub(super) fn dropped(&mut self, lba: u64, role: Role) -> Vec<Step> {
+        let part = self.take(lba, role);
+        self.cache.dropped(part, Nanos(self.now), &mut self.out);
+        self.cache.check();
+        self.steps()
+    }
+
+    pub(super) fn copied(&mut self, lba: u64) -> Vec<Step> {
+        let at = self.copies.iter().position(|copy| copy.0 == lba).expect("it is under way");
+        let copy = self.copies.remove(at).1;
+        self.cache.copied(copy, Nanos(self.now), &mut self.out);
+        self.cache.check();
+        self.steps()
+    }
+
+    pub(super) fn set_active(&mut self, active: bool) -> Vec<Step> {
+        self.cache.set_active(active, Nanos(self.now), &mut self.out);
+        self.steps()
+    }
+
+    pub(super) fn set_region(&mut self, segments: std::ops::Range<u64>, active: bool) -> Vec<Step> {
+        self.cache.set_region(segments, active, Nanos(self.now), &mut self.out);
+        self.steps()
+    }
+
+    pub(super) fn invalidate_all(&mut self) -> Vec<Step> {
+        self.cache.invalidate_all(Nanos(self.now), &mut self.out);
+        self.steps()
+    }
+
+    /// Ends all that is in flight, the oldest first, and what follows from it. A part takes 1000 ns, a copy 1 ns.
+    pub(super) fn settle(&mut self) {
+        while !self.parts.is_empty() || !self.copies.is_empty() {
+            if let Some(&(lba, _)) = self.copies.first() {
+                self.now += 1;
+                self.copied(lba);
+            } else {
+                let (lba, role, _) = self.parts[0];
+                self.now += 1_000;
+                self.served_from(self.now - 1_000, lba, role);
+            }
+        }
+    }
+
+    /// Reads and settles. Whether the disk was used.
+    pub(super) fn read_whole(&mut self, lba: u64, sectors: u32) -> bool {
+        let sent = self.read(99, lba, sectors).iter().any(|step| matches!(step, Step::Send(..)));
+        self.settle();
+        sent
+    }
+}

@@ -1,0 +1,301 @@
+//! [`Body`]: a small disk with real bytes under a cache, in which everything happens in any order.
+
+use super::bench::io;
+use crate::{Action, CopyId, Io, Part, PartId, Redcap, RedcapSpec, Role, Served, VirtualDisk};
+use iopilot_block::{Nanos, Op};
+use rand::Rng;
+use rand::seq::IndexedRandom;
+use rand_pcg::Pcg64Mcg;
+
+/// The content of a sector: how often it was written. Frames begin with something else.
+type Version = u32;
+const GARBAGE: Version = u32::MAX;
+
+/// A part in flight.
+struct InFlight {
+    part: Part,
+    /// Whether it was done on the medium; its end is reported later.
+    applied: bool,
+    data: Vec<Version>,
+    dispatched: u64,
+    fails: bool,
+}
+
+struct CopyUnderWay {
+    copy: CopyId,
+    io: u64,
+    slot: u32,
+    from: u64,
+    to: u64,
+}
+
+/// An original in flight.
+struct Running {
+    io: Io,
+    buffer: Vec<Option<Version>>,
+    /// The oldest content of each sector that may be returned.
+    floor: Vec<Version>,
+    /// Whether a part that it depends on has failed.
+    failed: bool,
+}
+
+pub(super) struct Body<V> {
+    pub(super) cache: Redcap<V>,
+    now: u64,
+    segment: u64,
+    disk: Vec<Version>,
+    /// The content that the last write that was reported left.
+    reported: Vec<Version>,
+    frames: Vec<Version>,
+    parts: Vec<InFlight>,
+    copies: Vec<CopyUnderWay>,
+    running: Vec<Running>,
+    next: u64,
+    rng: Pcg64Mcg,
+    pub(super) operations: u64,
+    /// Whether parts fail.
+    pub(super) errors: bool,
+    /// How much longer copies take, and the disk for all but prefetches: so that algorithms change the state.
+    pub(super) slow: (u64, u64),
+    /// Whether the state and the regions change from outside.
+    pub(super) flips: bool,
+}
+
+impl<V: VirtualDisk> Body<V> {
+    pub(super) fn new(spec: &RedcapSpec, sectors: u64, disk: V, rng: Pcg64Mcg) -> Self {
+        let segment = u64::from(spec.geometry.segment_sectors().0);
+        Self {
+            cache: Redcap::with_virtual_disk(spec, sectors, disk).unwrap(),
+            now: 0,
+            segment,
+            disk: vec![0; sectors as usize],
+            reported: vec![0; sectors as usize],
+            frames: vec![GARBAGE; (segment * u64::from(spec.geometry.segments)) as usize],
+            parts: Vec::new(),
+            copies: Vec::new(),
+            running: Vec::new(),
+            next: 0,
+            rng,
+            operations: 0,
+            errors: false,
+            slow: (0, 0),
+            flips: false,
+        }
+    }
+
+    /// One random event.
+    pub(super) fn step(&mut self) {
+        self.now += self.rng.random_range(0..50);
+        self.operations += 1;
+        match self.rng.random_range(0..100) {
+            0..20 if self.running.len() < 12 => self.submit(),
+            20..45 if !self.copies.is_empty() => self.copy(),
+            45..99 if !self.parts.is_empty() => self.part(),
+            99 if self.flips => self.flip(),
+            _ => self.advance(),
+        }
+        self.cache.check();
+    }
+
+    /// Runs until nothing is in flight.
+    pub(super) fn drain(&mut self) {
+        while !self.parts.is_empty() || !self.copies.is_empty() {
+            self.now += 10;
+            if self.copies.is_empty() { self.part() } else { self.copy() }
+        }
+        assert!(self.running.is_empty(), "each original completes");
+        self.cache.check_idle();
+    }
+
+    /// Submits a request.
+    pub(super) fn request(&mut self, op: Op, lba: u64, sectors: u32) {
+        self.next += 1;
+        let io = io(self.next, op, lba, sectors);
+        let extent = lba as usize..lba as usize + sectors as usize;
+        let floor = self.reported[extent].to_vec();
+        self.running.push(Running { io, buffer: vec![None; floor.len()], floor, failed: false });
+        let active = self.cache.state().is_active();
+        let mut out = Vec::new();
+        self.cache.submit(&io, Nanos(self.now), &mut out);
+        if !active && !self.cache.state().is_active() {
+            let [Action::Send(part)] = &out[..] else { panic!("one request when inactive, not {out:?}") };
+            let original = (part.op, part.lba, part.sectors, part.flags, part.process, part.criticality, part.cpu);
+            assert_eq!(original, (io.op, io.lba, io.sectors, io.flags, io.process, io.criticality, io.cpu));
+        }
+        self.act(out);
+    }
+
+    fn submit(&mut self) {
+        let capacity = self.disk.len() as u64;
+        // Two thirds of all in a quarter of the disk, so that they meet.
+        let within = if self.rng.random_range(0..3) == 0 { capacity } else { capacity / 4 };
+        let mut lba = self.rng.random_range(0..within);
+        let mut sectors = match self.rng.random_range(0..10) {
+            0..6 => 8,
+            6 => self.rng.random_range(1..24),
+            7 => self.segment,
+            8 => self.rng.random_range(1..3 * self.segment),
+            _ => 16,
+        };
+        if self.rng.random_range(0..4) > 0 {
+            (lba, sectors) = (lba / 8 * 8, sectors.next_multiple_of(8));
+        }
+        let sectors = sectors.min(capacity - lba) as u32;
+        match self.rng.random_range(0..20) {
+            0..14 => self.request(Op::Read, lba, sectors),
+            14..18 => self.request(Op::Write, lba, sectors),
+            18 => self.request(Op::Discard, lba, sectors),
+            _ => self.request(Op::Flush, 0, 0),
+        }
+    }
+
+    fn act(&mut self, actions: Vec<Action>) {
+        for action in actions {
+            match action {
+                Action::Send(part) => {
+                    assert!(part.lba.0 + u64::from(part.sectors.0) <= self.disk.len() as u64);
+                    let fails = self.errors && self.rng.random_range(0..12) == 0;
+                    self.parts.push(InFlight { part, applied: false, data: Vec::new(), dispatched: 0, fails });
+                }
+                Action::Copy { copy, io, slot, lba, sectors } => {
+                    let (from, to) = (lba.0, lba.0 + u64::from(sectors.0));
+                    self.copies.push(CopyUnderWay { copy, io, slot, from, to });
+                }
+                Action::Done { io, failed } => self.done(io, failed),
+            }
+        }
+    }
+
+    fn done(&mut self, handle: u64, failed: bool) {
+        let at = self.running.iter().position(|running| running.io.handle == handle).expect("it completes once");
+        let Running { io, buffer, floor, failed: expected } = self.running.swap_remove(at);
+        assert_eq!(failed, expected);
+        if failed || io.op != Op::Read {
+            return;
+        }
+        for (i, (&value, &floor)) in buffer.iter().zip(&floor).enumerate() {
+            let sector = io.lba.0 as usize + i;
+            let value = value.expect("every sector comes");
+            let newest = self.disk[sector];
+            assert!((floor..=newest).contains(&value), "sector {sector}: {value}, not {floor} to {newest}");
+        }
+    }
+
+    fn frame(&self, slot: u32, sector: u64) -> usize {
+        (u64::from(slot) * self.segment + sector % self.segment) as usize
+    }
+
+    fn fill(&mut self, io: u64, sector: u64, value: Version) {
+        let running = self.running.iter_mut().find(|running| running.io.handle == io).expect("it is not done");
+        let place = &mut running.buffer[(sector - running.io.lba.0) as usize];
+        assert_eq!(*place, None, "each sector comes once");
+        *place = Some(value);
+    }
+
+    fn copy(&mut self) {
+        let at = self.rng.random_range(0..self.copies.len());
+        let CopyUnderWay { copy, io, slot, from, to } = self.copies.swap_remove(at);
+        self.now += self.slow.0;
+        for sector in from..to {
+            self.fill(io, sector, self.frames[self.frame(slot, sector)]);
+        }
+        let mut out = Vec::new();
+        self.cache.copied(copy, Nanos(self.now), &mut out);
+        self.act(out);
+    }
+
+    /// A part goes a step on: it is done on the medium, or its end is reported, or it is given up.
+    fn part(&mut self) {
+        let at = self.rng.random_range(0..self.parts.len());
+        let prefetch = self.parts[at].part.role == Role::Prefetch;
+        if self.parts[at].applied {
+            self.report(at);
+        } else if prefetch && self.rng.random_range(0..8) == 0 {
+            let id = self.parts.swap_remove(at).part.id;
+            let mut out = Vec::new();
+            self.cache.dropped(id, Nanos(self.now), &mut out);
+            self.act(out);
+        } else {
+            self.apply(at);
+        }
+    }
+
+    fn apply(&mut self, at: usize) {
+        self.parts[at].applied = true;
+        self.parts[at].dispatched = self.now;
+        let InFlight { part, fails, .. } = self.parts[at];
+        let sectors = part.lba.0..part.lba.0 + u64::from(part.sectors.0);
+        match part.op {
+            Op::Flush => {}
+            // What a failed write does is anyone's guess.
+            Op::Write | Op::Discard if fails && self.rng.random() => {}
+            Op::Write | Op::Discard => sectors.for_each(|sector| self.disk[sector as usize] += 1),
+            Op::Read => {
+                let data: Vec<Version> =
+                    sectors.clone().map(|s| if fails { GARBAGE } else { self.disk[s as usize] }).collect();
+                for (sector, &value) in sectors.zip(&data) {
+                    if let Some(slot) = part.frames {
+                        let frame = self.frame(slot, sector);
+                        self.frames[frame] = value;
+                    }
+                }
+                self.parts[at].data = data;
+            }
+        }
+    }
+
+    fn report(&mut self, at: usize) {
+        let InFlight { part, data, dispatched, fails, .. } = self.parts.swap_remove(at);
+        let sectors = part.lba.0..part.lba.0 + u64::from(part.sectors.0);
+        if matches!(part.op, Op::Write | Op::Discard) {
+            sectors.clone().for_each(|s| self.reported[s as usize] = self.disk[s as usize]);
+        }
+        let depends = matches!(part.role, Role::Whole | Role::Missed | Role::Hole);
+        if fails && depends {
+            let running = self.running.iter_mut().find(|running| running.io.handle == part.io).unwrap();
+            running.failed = true;
+        } else if part.op == Op::Read && !fails && part.role != Role::Prefetch {
+            let io = self.running.iter().find(|running| running.io.handle == part.io).unwrap().io;
+            let asked = io.lba.0..io.lba.0 + u64::from(io.sectors.0);
+            for (sector, &value) in sectors.zip(&data) {
+                if asked.contains(&sector) && self.is_of(&part, sector) {
+                    self.fill(part.io, sector, value);
+                }
+            }
+        }
+        let longer = if part.role == Role::Prefetch { 0 } else { self.slow.1 };
+        let dispatched = Nanos(dispatched.saturating_sub(longer));
+        let served = Served { inserted: dispatched, dispatched, completed: Nanos(self.now) };
+        let mut out = Vec::new();
+        let report: fn(&mut Redcap<V>, PartId, Served, &mut Vec<Action>) =
+            if fails { Redcap::failed } else { Redcap::served };
+        report(&mut self.cache, part.id, served, &mut out);
+        self.act(out);
+    }
+
+    /// Whether a sector of an original is this part's: a combined part is of one segment.
+    fn is_of(&self, part: &Part, sector: u64) -> bool {
+        part.role != Role::Combined || sector / self.segment == part.lba.0 / self.segment
+    }
+
+    fn flip(&mut self) {
+        let (now, mut out) = (Nanos(self.now), Vec::new());
+        let segments = self.disk.len() as u64 / self.segment;
+        let first = self.rng.random_range(0..segments);
+        match [0, 1, 2, 3].choose(&mut self.rng) {
+            Some(0) => self.cache.invalidate_all(now, &mut out),
+            Some(1) => {
+                let on = self.rng.random_range(0..3) > 0;
+                self.cache.set_region(first..first + self.rng.random_range(0..8), on, now, &mut out);
+            }
+            _ => self.cache.set_active(!self.cache.state().is_active(), now, &mut out),
+        }
+        self.act(out);
+    }
+
+    fn advance(&mut self) {
+        let mut out = Vec::new();
+        self.cache.advance(Nanos(self.now), &mut out);
+        self.act(out);
+    }
+}

@@ -1,0 +1,82 @@
+//! Errors, prefetches that are given up, and resets.
+
+use super::bench::{Bench, Step::*};
+use crate::Role::*;
+use crate::{Redcap, RedcapSpec};
+
+fn bench() -> Bench {
+    Bench::new("4x32k,algorithm=always")
+}
+
+#[test]
+fn the_reader_does_not_learn_of_a_failed_prefetch() {
+    let mut b = bench();
+    b.read(1, 64, 8);
+    b.read(2, 72, 8);
+    assert_eq!(b.failed(72, Prefetch), [Send(2, Hole, 72, 8)], "who waits for it reads it");
+    assert_eq!(b.served(64, Missed), [Done(1)]);
+    assert_eq!((b.cache.segments(), b.cache.counters().failed_blocks), (0, 7));
+}
+
+#[test]
+fn a_prefetch_may_be_given_up() {
+    let mut b = bench();
+    b.read(1, 72, 8);
+    b.read(2, 104, 8);
+    assert_eq!(b.dropped(80, Prefetch), [Send(2, Hole, 104, 8)]);
+    b.settle();
+    assert_eq!(b.cache.counters().dropped_blocks, 6);
+    assert!(!b.read_whole(64, 8), "the other came");
+}
+
+#[test]
+fn a_failed_part_fails_the_original_when_all_are_done() {
+    let mut b = bench();
+    b.read(1, 56, 16);
+    assert_eq!(b.failed(56, Missed), []);
+    assert_eq!(b.served(64, Missed), [Failed(1)]);
+    b.settle();
+    b.read(2, 56, 16);
+    assert_eq!(b.dropped(56, Hole), []);
+    assert_eq!(b.served(64, Hole), [Failed(2)]);
+    assert_eq!(b.read(3, 48, 8), [Copy(3, 48, 8)], "what was prefetched is good");
+    b.settle();
+    b.write(4, 0, 8);
+    assert_eq!(b.failed(0, Whole), [Failed(4)]);
+}
+
+#[test]
+fn a_failed_combined_read_is_tried_again_for_the_reader_alone() {
+    let mut b = Bench::new("4x32k,algorithm=always,miss=combined");
+    b.read(1, 71, 10);
+    b.read(2, 96, 8);
+    assert_eq!(b.failed(64, Combined), [Send(2, Hole, 96, 8), Send(1, Missed, 71, 10)]);
+    assert_eq!(b.served(71, Missed), [Done(1)]);
+    assert_eq!(b.cache.segments(), 0);
+    b.read(3, 192, 8);
+    assert_eq!(b.failed(192, Combined), [Send(3, Missed, 192, 8)]);
+    assert_eq!(b.failed(192, Missed), [Failed(3)]);
+}
+
+#[test]
+fn all_is_forgotten_on_demand() {
+    let mut b = bench();
+    b.read_whole(0, 8);
+    b.read(1, 64, 8);
+    b.read(2, 72, 8);
+    b.read(3, 8, 8);
+    assert_eq!(b.invalidate_all(), [Send(2, Hole, 72, 8)]);
+    b.settle();
+    assert_eq!(b.cache.segments(), 0);
+    assert!(b.read_whole(16, 8));
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let spec = RedcapSpec::parse("algorithm=vd").unwrap();
+    let e = Redcap::new(&spec, 1_000).unwrap_err().to_string();
+    assert!(e.starts_with("redcap: algorithm: got vd"), "{e}");
+    let spec = RedcapSpec { max_sectors: 1, ..RedcapSpec::default() };
+    assert!(Redcap::new(&spec, 1_000).is_err());
+    assert!(Redcap::new(&RedcapSpec::default(), 0).is_ok());
+}

@@ -1,0 +1,136 @@
+//! What must hold in whatever order things happen.
+
+use super::bench::io;
+use super::body::Body;
+use super::fifo_disk::FifoDisk;
+use crate::{Action, Algorithm, Miss, NoVirtualDisk, Redcap, RedcapSpec, Served, VirtualDisk};
+use iopilot_block::{Nanos, Op};
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+/// 512 blocks, and three sectors of another.
+const SECTORS: u64 = 512 * 8 + 3;
+
+fn soak<V: VirtualDisk>(spec: &str, seed: u64, steps: u64, disk: V, mischief: bool) -> Body<V> {
+    let spec = RedcapSpec::parse(spec).unwrap();
+    let mut body = Body::new(&spec, SECTORS, disk, Pcg64Mcg::seed_from_u64(seed));
+    for i in 0..20 {
+        body.slow = if i % 2 == 0 { (5_000, 0) } else { (0, 1_000_000) };
+        (body.errors, body.flips) = (mischief, mischief);
+        for _ in 0..steps / 20 {
+            body.step();
+        }
+        body.drain();
+    }
+    body
+}
+
+/// Every read returns what a disk alone could have returned, and every original completes once.
+#[test]
+fn readers_see_what_is_on_the_disk() {
+    let (mut operations, mut changes) = (0, [0; 4]);
+    let algorithms = [Algorithm::Always, Algorithm::V0, Algorithm::V1, Algorithm::V2];
+    for (i, geometry) in ["1x32k", "3x32k", "8x64k", "4x256k", "32x32k"].iter().enumerate() {
+        for miss in Miss::ALL {
+            for (strict, mischief) in [("on", false), ("on", true), ("off", false), ("off", true)] {
+                for (algorithm, changes) in algorithms.iter().zip(&mut changes) {
+                    let spec = format!("{geometry},algorithm={algorithm},miss={miss},strict={strict},max_sectors=64");
+                    let body = soak(&spec, i as u64, 25_000, NoVirtualDisk, mischief);
+                    operations += body.operations;
+                    *changes += if mischief { 0 } else { body.cache.counters().activations };
+                }
+            }
+        }
+    }
+    assert_eq!(operations, 4_000_000);
+    assert!(changes[0] == 0 && changes[1..].iter().all(|&changes| changes > 20), "{changes:?}");
+}
+
+#[test]
+fn never_and_rig_as_well() {
+    soak("4x32k,algorithm=never", 1, 20_000, NoVirtualDisk, true);
+    soak("4x32k,algorithm=rig", 2, 100_000, NoVirtualDisk, true);
+}
+
+#[test]
+fn with_a_virtual_disk_as_well() {
+    for spec in ["4x32k,algorithm=vd", "4x32k,algorithm=vd-literal", "32x32k,algorithm=vd,miss=split,strict=on"] {
+        for (seed, mischief) in [(3, false), (4, true)] {
+            let mut disk = FifoDisk::new(Nanos(150), Nanos(5));
+            disk.most = 60;
+            soak(spec, seed, 100_000, disk, mischief);
+        }
+    }
+}
+
+/// With and without prefetches in one request, on one and the same sequence of requests, one after the other.
+#[test]
+fn combined_and_split_return_the_same_data() {
+    let run = |miss: Miss| {
+        let spec = RedcapSpec::parse(&format!("4x32k,algorithm=always,miss={miss}")).unwrap();
+        let mut body = Body::new(&spec, SECTORS, NoVirtualDisk, Pcg64Mcg::seed_from_u64(5));
+        let mut rng = Pcg64Mcg::seed_from_u64(6);
+        for _ in 0..20_000 {
+            let op = if rng.random_range(0..4) == 0 { Op::Write } else { Op::Read };
+            let lba = rng.random_range(0..SECTORS / 2);
+            body.request(op, lba, rng.random_range(1..80));
+            // Alone, a read has one right answer, which the body checks.
+            body.drain();
+        }
+        body.cache.counters().requested_blocks
+    };
+    assert_eq!(run(Miss::Split), run(Miss::Combined));
+}
+
+/// A clone goes on as the original does.
+#[test]
+fn a_clone_is_the_same_cache() {
+    let spec = RedcapSpec::parse("4x32k,algorithm=v2").unwrap();
+    let mut cache = Redcap::new(&spec, SECTORS).unwrap();
+    let mut out = Vec::new();
+    cache.submit(&io(1, Op::Read, 0, 8), Nanos(1), &mut out);
+    let mut other = cache.clone();
+    let (mut here, mut there) = (Vec::new(), Vec::new());
+    cache.submit(&io(2, Op::Read, 4, 80), Nanos(2), &mut here);
+    other.submit(&io(2, Op::Read, 4, 80), Nanos(2), &mut there);
+    assert_eq!(here, there);
+}
+
+/// Millions of requests a second, for one who wants to know:
+/// `cargo test --release -p iopilot-redcap -- --ignored --nocapture`.
+#[test]
+#[ignore = "a measurement"]
+fn speed() {
+    for (name, algorithm, reads) in
+        [("hits and misses", "always", 8), ("hits and misses", "v2", 8), ("misses", "always", 1)]
+    {
+        let spec = RedcapSpec::parse(&format!("512x128k,algorithm={algorithm}")).unwrap();
+        let mut cache = Redcap::new(&spec, 1 << 31).unwrap();
+        let mut rng = Pcg64Mcg::seed_from_u64(7);
+        let (mut out, mut again) = (Vec::new(), Vec::new());
+        let requests = 4_000_000;
+        let start = std::time::Instant::now();
+        for i in 0..requests / reads {
+            let first = rng.random_range(0..1u64 << 23) * 256;
+            for j in 0..reads {
+                let now = Nanos(i * 1_000_000 + j);
+                cache.submit(&io(i, Op::Read, first + j * 8, 8), now, &mut out);
+                while !out.is_empty() {
+                    std::mem::swap(&mut out, &mut again);
+                    for action in again.drain(..) {
+                        match action {
+                            Action::Send(part) => {
+                                let served = Served { inserted: now, dispatched: now, completed: Nanos(now.0 + 500) };
+                                cache.served(part.id, served, &mut out);
+                            }
+                            Action::Copy { copy, .. } => cache.copied(copy, now, &mut out),
+                            Action::Done { .. } => {}
+                        }
+                    }
+                }
+            }
+        }
+        let rate = requests as f64 / start.elapsed().as_secs_f64() / 1e6;
+        println!("{name}, {algorithm}: {rate:.2} M requests/s, {:?}", cache.counters());
+    }
+}

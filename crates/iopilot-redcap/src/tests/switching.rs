@@ -1,0 +1,217 @@
+//! Turning the cache on and off (GF 2.3.3).
+
+use super::bench::{Bench, Step::*};
+use super::fifo_disk::FifoDisk;
+use crate::Role::*;
+use crate::State;
+use iopilot_block::Nanos;
+
+fn bench() -> Bench {
+    Bench::new("4x32k")
+}
+
+#[test]
+fn inactive_requests_go_down_as_they_are() {
+    let mut b = bench();
+    b.read_whole(0, 8);
+    assert_eq!(b.set_active(false), []);
+    assert_eq!((b.cache.state(), b.cache.segments()), (State::Inactive, 0));
+    assert_eq!(b.read(1, 8, 72), [Send(1, Whole, 8, 72)]);
+    assert_eq!(b.served(8, Whole), [Done(1)]);
+    assert_eq!(b.write(2, 8, 8), [Send(2, Whole, 8, 8)]);
+    b.settle();
+    assert_eq!(b.cache.counters().inactive_reads, 1);
+    b.set_active(true);
+    assert!(b.read_whole(16, 8), "nothing of before is served");
+}
+
+#[test]
+fn a_change_waits_for_what_is_in_flight_but_new_requests_do_not() {
+    let mut b = bench();
+    b.read(1, 0, 8);
+    b.set_active(false);
+    assert_eq!(b.cache.state(), State::PendingInactive);
+    assert_eq!(b.read(2, 64, 8), [Send(2, Whole, 64, 8)]);
+    b.served(0, Missed);
+    assert_eq!(b.cache.state(), State::PendingInactive, "the prefetch is in flight");
+    b.served(8, Prefetch);
+    assert_eq!(b.cache.state(), State::Inactive, "the second was handled as inactive already");
+    assert_eq!(b.cache.segments(), 0, "the prefetch arrives into nothing");
+    b.set_active(true);
+    assert_eq!(b.cache.state(), State::PendingActive);
+    assert_eq!(b.read(3, 128, 8).len(), 2);
+    b.served(64, Whole);
+    assert_eq!(b.cache.state(), State::Active);
+}
+
+#[test]
+fn a_pending_change_is_undone_at_once() {
+    let mut b = bench();
+    b.read(1, 0, 8);
+    b.set_active(false);
+    b.read(2, 64, 8);
+    b.set_active(true);
+    assert_eq!(b.cache.state(), State::Active);
+    b.settle();
+    assert_eq!(b.cache.state(), State::Active);
+    assert!(b.read_whole(8, 8), "what was on its way is lost");
+}
+
+#[test]
+fn who_waits_when_the_cache_is_turned_off_reads_for_itself() {
+    let mut b = bench();
+    b.read(1, 0, 8);
+    assert_eq!(b.read(2, 8, 8), []);
+    b.read_whole(64, 8);
+    b.read(3, 72, 8);
+    assert_eq!(b.set_active(false), []);
+    b.settle();
+    assert_eq!(b.cache.state(), State::Inactive);
+}
+
+/// A random read in a segment of its own: all misses.
+fn miss(b: &mut Bench, i: u64) {
+    b.read(i, i % 15 * 64, 8);
+}
+
+#[test]
+fn v1_turns_off_what_never_hits_after_150_reads() {
+    let mut b = Bench::new("4x32k,algorithm=v1");
+    for i in 0..200 {
+        miss(&mut b, i);
+        b.settle();
+    }
+    let checks: Vec<_> = b.cache.checks().iter().map(|check| (check.reads, check.good, check.after)).collect();
+    // D20: two bad checks, the second after 50 more reads.
+    assert_eq!(checks, [(100, false, State::Active), (150, false, State::Inactive)]);
+    // 100 reads, each with 1000 ns of prefetch; no hits.
+    let first = b.cache.checks()[0];
+    assert_eq!((first.with_cache.0, first.without_cache.0), (100_000, 0));
+    assert_eq!(b.cache.counters().inactive_reads, 50);
+}
+
+#[test]
+fn an_inactive_cache_notices_when_it_would_pay() {
+    for algorithm in ["v0", "v1", "v2"] {
+        let mut b = Bench::new(&format!("4x32k,algorithm={algorithm}"));
+        b.set_active(false);
+        // Block after block: of the eight of a segment, seven would be hits.
+        for i in 0..100 {
+            b.read_whole(i % 120 * 8, 8);
+        }
+        let check = b.cache.checks()[0];
+        // 87 would-be hits of 1000 ns; copies of 0.4 us; 13 segments with 91 blocks at the cost of a miss.
+        assert_eq!(check.without_cache.0, 87_000);
+        assert_eq!(check.with_cache.0, 87 * 400 + 91_000);
+        assert!(!check.good, "a prefetch that costs as much as it saves");
+        // It costs little by what was measured when it was active.
+        b.set_active(true);
+        for i in 0..99 {
+            b.read_whole(i % 120 * 8, 8);
+        }
+        b.set_active(false);
+        for i in 0..100 {
+            b.read_whole(i % 120 * 8, 8);
+        }
+        assert_eq!(b.cache.state(), State::Active);
+        assert_eq!(b.cache.counters().activations, 2);
+    }
+}
+
+/// A cache that was turned off while a write is in flight, and 100 reads that would have hit after that.
+fn pending(algorithm: &str) -> Bench {
+    let mut b = Bench::new(&format!("4x32k,algorithm={algorithm}"));
+    // Active, it measures that copies cost next to nothing.
+    b.read_whole(0, 8);
+    for _ in 0..90 {
+        b.read_whole(8, 56);
+    }
+    b.write(1_000, 968, 8);
+    b.set_active(false);
+    for i in 0..100 {
+        b.read(i, 8, 8);
+        b.now += 1_000;
+        b.served_from(b.now - 1_000, 8, Whole);
+    }
+    b
+}
+
+#[test]
+fn v1_is_blind_while_pending_and_v2_is_not() {
+    let b = pending("v1");
+    assert_eq!((b.cache.state(), b.cache.checks().len()), (State::PendingInactive, 0));
+    let mut b = pending("v2");
+    let check = b.cache.checks()[0];
+    assert_eq!((check.before, check.after, check.good), (State::PendingInactive, State::Active, true));
+    assert_eq!(b.read(1, 0, 8).len(), 2, "a miss: the data are gone");
+    b.settle();
+    assert_eq!(b.cache.state(), State::Active);
+}
+
+#[test]
+fn v2_turns_off_again_after_two_bad_checks_while_pending() {
+    let mut b = Bench::new("4x32k,algorithm=v2");
+    b.set_active(false);
+    b.write(1_000, 964, 8);
+    b.set_active(true);
+    for i in 0..150 {
+        let lba = i % 15 * 64;
+        b.read(i, lba, 8);
+        for (role, lba) in [(Missed, lba), (Prefetch, lba + 8)] {
+            b.now += 1_000;
+            b.served_from(b.now - 1_000, lba, role);
+        }
+    }
+    let states: Vec<_> = b.cache.checks().iter().map(|check| (check.before, check.after)).collect();
+    use State::*;
+    assert_eq!(states, [(PendingActive, PendingActive), (PendingActive, Inactive)]);
+}
+
+#[test]
+fn writes_invalidate_the_simulated_directory() {
+    // Copies are dear: it stays inactive.
+    let mut b = Bench::new("4x32k,algorithm=v1,copy_us_per_kib=1");
+    b.set_active(false);
+    b.read_whole(0, 8);
+    for i in 0..99 {
+        b.write(i, 8, 8);
+        b.settle();
+        b.read_whole(if i % 3 == 0 { 16 } else { 8 }, 8);
+    }
+    assert_eq!(b.cache.checks()[0].without_cache.0, 33_000, "only what was not written");
+}
+
+#[test]
+fn vd_follows_its_virtual_disk() {
+    let disk = |base| FifoDisk::new(Nanos(base), Nanos(100));
+    let blocks = |b: &mut Bench<FifoDisk>, n: u64| {
+        for i in 0..n {
+            b.now += 20_000;
+            b.read_whole(i % 120 * 8, 8);
+        }
+    };
+    let mut b = Bench::with("4x32k,algorithm=vd", disk(10_000));
+    assert!(b.cache.virtual_disk().is_some() && bench().cache.virtual_disk().is_none());
+    blocks(&mut b, 1_001);
+    // One of eight blocks: 10 us and 8 blocks; seven copies of 1 ns. Without: 10.1 us each.
+    let check = b.cache.checks()[0];
+    assert_eq!((check.with_cache.0, check.without_cache.0), ((125 * 10_800 + 875) / 1_000, 10_100));
+    assert!(check.good && b.cache.state() == State::Active);
+    // Strides of a segment: each read costs eight blocks.
+    for i in 0..4_000 {
+        b.now += 20_000;
+        b.read_whole(i % 15 * 64, 8);
+    }
+    assert_eq!(b.cache.state(), State::Inactive, "{:?}", b.cache.checks());
+    let inactive = b.cache.checks()[b.cache.checks().len() - 1];
+    assert_eq!((inactive.with_cache.0, inactive.without_cache.0, inactive.good), (10_800, 10_100, false));
+    blocks(&mut b, 3_000);
+    assert_eq!(b.cache.state(), State::Active, "{:?}", b.cache.checks());
+    // As printed, it never turns off.
+    let mut b = Bench::with("4x32k,algorithm=vd-literal", disk(10_000));
+    for i in 0..4_000 {
+        b.now += 20_000;
+        b.read_whole(i % 15 * 64, 8);
+    }
+    assert_eq!(b.cache.counters().deactivations, 0);
+}

@@ -1,0 +1,92 @@
+//! [`VirtualDisk`]: the disk of the other world, for `vd` and `vd-literal` (GF 3.3).
+
+use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors};
+
+/// A request to the virtual disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Virtual {
+    /// Its name, for [`VirtualDone`].
+    pub id: u64,
+    /// What it does.
+    pub op: Op,
+    /// First sector.
+    pub lba: Lba,
+    /// Length.
+    pub sectors: Sectors,
+    /// Hints.
+    pub flags: Flags,
+    /// The task that issued the original.
+    pub process: ProcessId,
+    /// Its I/O priority.
+    pub priority: IoPriority,
+    /// How it depends on the completion.
+    pub criticality: Criticality,
+    /// The CPU it was submitted on.
+    pub cpu: u16,
+    /// `Some`: a hit of the simulated cache. It waits for what its process waits for, takes this long, and does not use
+    /// the disk.
+    pub copy: Option<Nanos>,
+}
+
+/// A request that the virtual disk has served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VirtualDone {
+    /// As submitted.
+    pub id: u64,
+    /// When.
+    pub at: Nanos,
+    /// From its insertion into the virtual scheduler to its end. Time in the waiting queue, for requests of its own
+    /// process, does not count (GF 3.2.4).
+    pub wait_and_service: Nanos,
+}
+
+/// A simulated disk with a scheduler of its own (GF 3.2). It runs in the time of whoever drives the cache.
+///
+/// While the cache is active, the virtual disk serves the original requests: it is a system without the cache. While
+/// inactive, it serves what the cache would send.
+pub trait VirtualDisk {
+    /// Takes a request. `now` never goes back.
+    fn submit(&mut self, request: Virtual, now: Nanos);
+
+    /// When [`VirtualDisk::advance`] is next needed.
+    fn next_event(&self) -> Option<Nanos>;
+
+    /// Runs to `now`; adds what was served, in order.
+    fn advance(&mut self, now: Nanos, out: &mut Vec<VirtualDone>);
+
+    /// The model's time for a request that the real disk has just served (the table's part of eq. 3.1). It is called for
+    /// each read in the order of completion.
+    fn service(&mut self, op: Op, lba: Lba, sectors: Sectors) -> Nanos;
+
+    /// Forgets all requests. None of them is reported any more.
+    fn clear(&mut self);
+
+    /// Whether a queue is near its threshold (GF 3.2.6). While it is, nothing is submitted or compared. The virtual disk
+    /// empties its waiting queue by itself; what it serves of the others is ignored.
+    fn is_congested(&self) -> bool;
+}
+
+/// No virtual disk: for all algorithms that need none.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoVirtualDisk;
+
+impl VirtualDisk for NoVirtualDisk {
+    fn submit(&mut self, _: Virtual, _: Nanos) {}
+
+    fn next_event(&self) -> Option<Nanos> {
+        None
+    }
+
+    fn advance(&mut self, _: Nanos, _: &mut Vec<VirtualDone>) {}
+
+    fn service(&mut self, _: Op, _: Lba, _: Sectors) -> Nanos {
+        Nanos::ZERO
+    }
+
+    fn clear(&mut self) {}
+
+    /// Always, so that nothing is ever compared.
+    fn is_congested(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,85 @@
+//! REDCAP between the workload and the block layer.
+
+use super::*;
+use crate::report::RunReport;
+use crate::run::{Progress, run};
+use iopilot_redcap::RedcapSpec;
+
+fn with_cache(source: impl Source, redcap: Option<&str>, config: RunConfig) -> RunReport {
+    let device = Fixed::new(Nanos::from_millis(1), 4);
+    let spec = SchedulerSpec::parse("mq-deadline").unwrap();
+    let config = RunConfig { redcap: redcap.map(|text| RedcapSpec::parse(text).unwrap()), ..config };
+    run(source, device, &spec, &config, &Progress::default()).unwrap()
+}
+
+/// Reads of 4 KiB, 10 ms apart, of one process.
+fn reads(lbas: impl IntoIterator<Item = u64>) -> Open<Vec<ReplayRecord>> {
+    Open::new((0..).zip(lbas).map(|(n, lba)| record(10 * n, 1, Op::Read, lba, 8)).collect())
+}
+
+#[test]
+fn neighbours_are_copied_and_only_the_first_read_of_a_segment_reaches_the_disk() {
+    // Backwards, as tac reads.
+    let backwards = || reads((0..64).rev().map(|n| n * 8));
+    let plain = with_cache(backwards(), None, RunConfig::default());
+    let cached = with_cache(backwards(), Some("64x128k,algorithm=always"), RunConfig::default());
+    let redcap = cached.redcap.as_ref().unwrap();
+    assert_eq!((cached.requests, plain.requests), (64, 64), "the workload sees its own requests");
+    assert_eq!((redcap.misses, redcap.hits, redcap.disk.prefetches), (2, 62, 2));
+    assert_eq!(redcap.disk.requests, 4);
+    assert!(cached.response_ms.p50 < 0.1 && plain.response_ms.p50 > 0.9, "{}", cached.response_ms.p50);
+    assert_eq!(cached.scheduler, "mq-deadline + 64x128k,algorithm=always");
+}
+
+#[test]
+fn what_is_never_active_changes_nothing() {
+    let mixed = || {
+        let any = |n: u64| {
+            let op = if n % 3 == 0 { Op::Write } else { Op::Read };
+            record(n / 4, (n % 5) as u32, op, (n * 7919) % 4000 * 8, 16)
+        };
+        Open::new((0..400).map(any).collect::<Vec<_>>())
+    };
+    let (plain, never) = (
+        with_cache(mixed(), None, RunConfig::default()),
+        with_cache(mixed(), Some("64x128k,algorithm=never"), RunConfig::default()),
+    );
+    assert_eq!(never.redcap.as_ref().unwrap().disk.requests, 400);
+    let figures = |run: &RunReport| (run.requests, run.elapsed_s, run.response_ms.mean, run.merged, run.waiting_s);
+    assert_eq!(figures(&never), figures(&plain));
+}
+
+#[test]
+fn every_request_completes_under_each_algorithm_and_few_tags() {
+    for algorithm in ["always", "v0", "v1", "v2"] {
+        for miss in ["split", "combined"] {
+            let records: Vec<_> = (0..3000)
+                .map(|n: u64| {
+                    let op = if n % 11 == 0 { Op::Write } else { Op::Read };
+                    record(n / 8, (n % 7) as u32, op, (n * n * 31 + n) % 2000 * 4, 1 + (n % 40) as u32)
+                })
+                .collect();
+            let block = BlockConfig { nr_requests: Some(4), ..BlockConfig::default() };
+            let config = RunConfig { block, outcomes: true, ..RunConfig::default() };
+            let text = format!("4x32k,algorithm={algorithm},miss={miss}");
+            let report = with_cache(Open::new(records), Some(&text), config);
+            assert_eq!(report.requests, 3000);
+            let outcomes = report.outcomes.unwrap();
+            assert!(outcomes.len() == 3000 && outcomes.iter().all(|outcome| outcome.completion > Nanos::ZERO));
+            let redcap = report.redcap.unwrap();
+            assert!(miss == "combined" || redcap.dropped_blocks > 0, "{algorithm}: nobody sleeps for a prefetch");
+        }
+    }
+}
+
+#[test]
+fn an_algorithm_that_measures_turns_itself_off_where_nothing_is_used() {
+    let scattered = || reads((0..2000).map(|n| (n * 7919) % 100_000 * 8));
+    let report = with_cache(scattered(), Some("64x128k,algorithm=v2"), RunConfig::default());
+    let redcap = report.redcap.unwrap();
+    // Two bad checks: after 100 reads, and 50 more.
+    assert_eq!(redcap.checks[0].reads, 100);
+    assert_eq!((redcap.checks[1].reads, redcap.checks[1].active), (150, [true, false]));
+    assert_eq!(redcap.state.iter().map(|change| change.active).collect::<Vec<_>>(), [true, false]);
+    assert!(redcap.inactive_reads > 1800);
+}
