@@ -41,6 +41,11 @@ pub fn seeds(name: &str) -> Vec<Vec<u8>> {
         "fio-job" => shipped("examples/jobs", "fio"),
         "ganger" => shipped("examples/jobs", "toml"),
         "scheduler" => schedulers(),
+        "redcap" => text(&[
+            "64x128k",
+            "512x128k,algorithm=v2,miss=split",
+            "1x32k,algorithm=v0,strict=on,max_sectors=8,carry=off",
+        ]),
         "disksim-parameters" => [text(&[PARAMETERS]), vec![whole_system()]].concat(),
         faulty if faulty.starts_with("faulty-") => text(&["0.5 0 8 16 1\n"]),
         format => {

@@ -5,6 +5,7 @@ use iopilot_block::{Flags, Lba, Nanos, Op, ProcessId, Sectors};
 use iopilot_device::{AnyDevice, Device, DiskSpec, SingleDrive};
 use iopilot_disksim::params::{ComponentKind, System};
 use iopilot_disksim::{Spec, drive_model};
+use iopilot_redcap::RedcapSpec;
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::{Machine, Progress, RunConfig, SimError, run};
 use iopilot_trace::{Dependencies, TraceRecord};
@@ -129,6 +130,7 @@ pub(crate) fn machine(text: &str) -> String {
             machine.check().expect("what is accepted is sound");
             let config = RunConfig {
                 block: machine.block.clone(),
+                redcap: machine.redcap.clone(),
                 host: machine.host.clone(),
                 rotational: machine.is_rotational(),
                 ..RunConfig::default()
@@ -137,6 +139,20 @@ pub(crate) fn machine(text: &str) -> String {
                 let all = requests(machine.capacity());
                 served(Open::new(all), machine.device(), &under(scheduler), &config);
             }
+            "ok".to_owned()
+        }
+    }
+}
+
+/// A cache, below which a disk then serves some requests.
+pub(crate) fn redcap(text: &str) -> String {
+    match RedcapSpec::parse(text) {
+        Err(e) => refused(&e),
+        Ok(spec) => {
+            assert_eq!(RedcapSpec::parse(&spec.to_string()).ok().as_ref(), Some(&spec), "what is written is read");
+            let config = RunConfig { redcap: Some(spec), ..RunConfig::default() };
+            let disk = any_disk();
+            served(Open::new(requests(disk.capacity())), disk, &under("mq-deadline"), &config);
             "ok".to_owned()
         }
     }

@@ -9,11 +9,12 @@ mod bench;
 mod cfq_idling;
 mod deadline;
 mod deep_queue;
-mod figure;
 mod postmark;
 mod random;
 mod readers;
 mod sequential;
+
+use crate::figure;
 
 pub(super) use anticipation::EXPERIMENT as ANTICIPATION;
 pub(super) use cfq_idling::EXPERIMENT as CFQ_IDLING;

@@ -37,6 +37,7 @@ macro_rules! as_wrapped {
 mod carroll;
 mod dads_cost;
 mod dads_live;
+mod figure;
 pub mod gf;
 mod gf_cache_times;
 mod gf_dads;
@@ -45,6 +46,7 @@ mod kernel_fidelity;
 mod outcome;
 pub mod postmark;
 mod prediction;
+mod redcap_segments;
 mod text;
 mod threads;
 mod virtual_disk;
@@ -95,6 +97,7 @@ pub const ALL: &[Experiment] = &[
     gf_table_accuracy::EXPERIMENT,
     kernel_fidelity::EXPERIMENT,
     prediction::EXPERIMENT,
+    redcap_segments::EXPERIMENT,
 ];
 
 /// The experiment called `name`.

@@ -95,8 +95,11 @@ impl RedcapSpec {
         Ok(())
     }
 
-    /// Checks the numbers.
-    pub(crate) fn check(&self) -> Result<(), InputError> {
+    /// Whether the numbers make sense.
+    ///
+    /// # Errors
+    /// Names the one that does not.
+    pub fn check(&self) -> Result<(), InputError> {
         self.geometry.check()?;
         if self.max_sectors < 8 {
             let got = self.max_sectors.to_string();

@@ -111,6 +111,21 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
         Self { redcap: Some(Box::new(redcap)), ..self }
     }
 
+    /// Whether there is a cache above the block layer and it is in use.
+    pub(crate) fn is_redcap_active(&self) -> bool {
+        self.redcap.as_ref().is_some_and(|layer| layer.is_active())
+    }
+
+    /// Turns the cache on or off, where there is one.
+    pub(crate) fn set_redcap_active(&mut self, active: bool, now: Nanos) {
+        self.now = self.now.max(now);
+        if let Some(layer) = &mut self.redcap {
+            layer.set_active(active, self.now);
+            self.serve_cache();
+            self.apply_effects();
+        }
+    }
+
     /// What the workload sees.
     pub(crate) fn recorder(&self) -> &Recorder {
         self.redcap.as_ref().map_or(&self.block.recorder, |layer| &layer.recorder)

@@ -32,7 +32,7 @@ pub use cpu_overheads::CpuOverheads;
 pub use cpu_timing::{CpuTiming, FixedCosts, QueueRun};
 pub use error::SimError;
 pub use machine::Machine;
-pub use predict::{predict, replays_of};
+pub use predict::{Candidates, Runner, predict, replays_of};
 pub use redcap_report::{CheckReport, DiskView, RedcapReport, StateChange};
 pub use report::{Comparison, MachineSummary, ProcessReport, RequestOutcome, RunReport, SeekPoint, Series, Verdict};
 pub use run::{LogSink, Progress, RunConfig, run, run_logged, run_timed};

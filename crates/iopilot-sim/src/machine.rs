@@ -156,6 +156,10 @@ impl Machine {
     /// Names the one that does not.
     pub fn check(&self) -> Result<(), InputError> {
         self.host.check()?;
+        if let Some(redcap) = &self.redcap {
+            // As the key of the table.
+            redcap.check().map_err(|e| InputError { field: e.field.replacen(": ", ".", 1), ..e })?;
+        }
         self.block.check()
     }
 
@@ -259,6 +263,16 @@ mod tests {
         );
         assert!(error("disk = \"hd-500-16\"\n[host]\ncpu = 2\n").contains("m.toml:3: key: got cpu, expected"));
         assert_eq!(error("[host]\n"), "m.toml:1: disk: got nothing, expected a value for this key");
+    }
+
+    #[test]
+    fn a_cache_is_checked_with_its_line() {
+        let text = |rest: &str| format!("disk = \"hd-500-16\"\n[redcap]\ngeometry = \"64x128k\"\n{rest}\n");
+        let machine = Machine::from_toml(&text("algorithm = \"v2\""), Path::new("m.toml")).unwrap();
+        assert_eq!(machine.redcap.unwrap().to_string(), "64x128k,algorithm=v2");
+        assert!(error(&text("max_sectors = 7")).starts_with("m.toml:4: redcap.max_sectors: got 7, expected at least"));
+        assert!(error(&text("algoritm = \"v2\"")).contains("m.toml:4: key: got algoritm, expected"));
+        assert!(error("disk = \"hd-500-16\"\n[redcap]\ngeometry = \"64x100k\"\n").contains("32k, 64k, 128k or 256k"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! [`predict`]: a load under several schedulers, each replayed several times, so that it is known how sure the result is.
 
-use crate::compare::{RunOptions, simulate};
+use crate::compare::RunOptions;
 use crate::error::SimError;
 use crate::host_fit::fit_host;
 use crate::machine::Machine;
@@ -52,10 +52,25 @@ pub fn replays_of(workloads: &[Workload], of_each: Option<u32>) -> u64 {
     replays(workloads, of_each, &RunOptions::default()).len() as u64
 }
 
-/// Runs `workloads`, one load recorded one or more times, on `machine` under each of `schedulers`, and each of them `of_each`
+/// Runs a workload on a machine under a scheduler: [`crate::simulate`], or what also decides about a cache.
+pub type Runner = fn(&Machine, &Workload, &SchedulerSpec, &RunOptions, &Progress) -> Result<RunReport, SimError>;
+
+/// What is compared.
+#[derive(Clone, Copy, Debug)]
+pub struct Candidates<'a> {
+    /// The schedulers.
+    pub schedulers: &'a [SchedulerSpec],
+    /// The caches that each is run with; `None` is none. Where there are none at all, the machine's own.
+    pub redcaps: &'a [Option<RedcapSpec>],
+    /// How often each is run with think times or seeds drawn anew; `None` as often as suits the workload.
+    pub replays: Option<u32>,
+    /// How.
+    pub run: Runner,
+}
+
+/// Runs `workloads`, one load recorded one or more times, on `machine` under each of `candidates`, and each of them several
 /// times with think times or seeds drawn anew. Of each scheduler the middle run by the verdict's measure is reported, with the
-/// spread of all. Where `redcaps` names caches, each scheduler is run with each of them (`None`: without one), else with the
-/// machine's own. What the CPUs add to a request is fitted to the recording where it shows that and the machine's description
+/// spread of all. What the CPUs add to a request is fitted to the recording where it shows that and the machine's description
 /// does not say it. In parallel on rayon's threads; the result does not depend on their number.
 ///
 /// # Errors
@@ -66,32 +81,31 @@ pub fn replays_of(workloads: &[Workload], of_each: Option<u32>) -> u64 {
 pub fn predict(
     machine: &Machine,
     workloads: &[Workload],
-    schedulers: &[SchedulerSpec],
-    redcaps: &[Option<RedcapSpec>],
-    of_each: Option<u32>,
+    candidates: &Candidates<'_>,
     options: &RunOptions,
     progress: &Progress,
 ) -> Result<Comparison, SimError> {
+    let &Candidates { schedulers, redcaps, replays: of_each, run } = candidates;
     let first = workloads.first().expect("at least one workload");
     let measure = Measure::of(first);
     let replays = replays(workloads, of_each, options);
-    let (fitted, fit_note) = fit_host(machine, workloads, options, progress)?.unzip();
-    let machine = fitted.as_ref().unwrap_or(machine);
-    let machines: Vec<Machine> = match redcaps {
-        [] => vec![machine.clone()],
-        _ => redcaps.iter().map(|redcap| machine.with_redcap(redcap.clone())).collect(),
-    };
+    // Recordings are of machines without a cache.
+    let plain = machine.with_redcap(None);
+    let (fitted, fit_note) = fit_host(&plain, workloads, options, progress)?.unzip();
+    let plain = fitted.as_ref().unwrap_or(&plain);
+    let redcaps = if redcaps.is_empty() { std::slice::from_ref(&machine.redcap) } else { redcaps };
+    let machines: Vec<Machine> = redcaps.iter().map(|redcap| plain.with_redcap(redcap.clone())).collect();
     let setups = || schedulers.iter().flat_map(|scheduler| machines.iter().map(move |machine| (scheduler, machine)));
     let all: Vec<_> = setups().flat_map(|setup| replays.iter().map(move |replay| (setup, replay))).collect();
     let runs: Vec<Result<RunReport, SimError>> = all
         .into_par_iter()
-        .map(|((scheduler, machine), replay)| simulate(machine, &replay.workload, scheduler, &replay.options, progress))
+        .map(|((scheduler, machine), replay)| run(machine, &replay.workload, scheduler, &replay.options, progress))
         .collect();
     let mut runs = runs.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter();
     let middle_of = |_| middle(runs.by_ref().take(replays.len()).collect(), measure);
     let runs: Vec<RunReport> = setups().filter_map(middle_of).collect();
     let self_replays: Vec<Option<Result<SelfReplay, SimError>>> =
-        workloads.par_iter().map(|workload| SelfReplay::of(machine, workload, options, progress)).collect();
+        workloads.par_iter().map(|workload| SelfReplay::of(plain, workload, options, progress)).collect();
     let self_replays = self_replays.into_iter().flatten().collect::<Result<Vec<_>, _>>()?;
     let verdict = Verdict::of(&runs, measure);
     let mut workload = first.summary(options.seed);

@@ -59,6 +59,16 @@ impl RedcapLayer {
         self.originals.len() - self.free.len()
     }
 
+    pub(crate) fn is_active(&self) -> bool {
+        self.cache.state().is_active()
+    }
+
+    /// Turns the cache on or off, from outside.
+    pub(crate) fn set_active(&mut self, active: bool, now: Nanos) {
+        self.cache.set_active(active, now, &mut self.actions);
+        self.note_state(now);
+    }
+
     /// Takes a request of the workload.
     pub(crate) fn submit(&mut self, arrival: &Arrival, now: Nanos) {
         self.recorder.arrived(now);
@@ -132,7 +142,7 @@ impl RedcapLayer {
     }
 
     fn note_state(&mut self, now: Nanos) {
-        let active = self.cache.state().is_active();
+        let active = self.is_active();
         if self.changes.last().is_none_or(|last| last.active != active) && self.changes.len() < CHANGES {
             self.changes.push(StateChange { time_s: now.as_secs_f64(), active });
         }

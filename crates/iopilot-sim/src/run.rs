@@ -107,6 +107,11 @@ pub fn run_timed<S: Source, D: Device, C: CpuTiming>(
     progress: &Progress,
     mut log: Option<LogSink<'_>>,
 ) -> Result<RunReport, SimError> {
+    if let Some(spec) = config.redcap.as_ref().filter(|spec| spec.algorithm == Algorithm::Rig) {
+        // Nobody would decide.
+        let expected = "an algorithm that decides by itself, in a run that nobody watches";
+        return Err(InputError::new("redcap: algorithm", spec.algorithm.name(), expected).into());
+    }
     let (queue, built) = built(&device, scheduler, config)?;
     let engine = assembled(source, queue, built, device, cpus, config, log.is_some())?;
     let done = engine.run(|n, recorder| {
@@ -147,11 +152,6 @@ pub(crate) fn assembled<S: Source, D: Device, C: CpuTiming>(
     let Some(spec) = &config.redcap else {
         return Ok(Engine::new(source, queue, scheduler, device, cpus, recorder));
     };
-    if spec.algorithm == Algorithm::Rig {
-        // Nobody would decide.
-        let expected = "always, never, v0, v1 or v2 in a simulation";
-        return Err(InputError::new("redcap: algorithm", spec.algorithm.name(), expected).into());
-    }
     let layer = RedcapLayer::new(Redcap::new(spec, device.capacity())?, spec, recorder);
     let below = Recorder::new(false, false);
     Ok(Engine::new(source, queue, scheduler, device, cpus, below).with_redcap(layer))

@@ -101,6 +101,17 @@ impl<S: Source, D: Device> Session<S, D> {
         Ok(())
     }
 
+    /// Whether there is a REDCAP cache and it is in use.
+    pub fn is_redcap_active(&self) -> bool {
+        self.engine.is_redcap_active()
+    }
+
+    /// Turns the REDCAP cache on or off at `now`, where there is one: for [`iopilot_redcap::Algorithm::Rig`], which is decided from
+    /// outside.
+    pub fn set_redcap_active(&mut self, active: bool, now: Nanos) {
+        self.engine.set_redcap_active(active, now);
+    }
+
     /// The workload, to be read or changed.
     pub fn source_mut(&mut self) -> &mut S {
         &mut self.engine.source

@@ -3,7 +3,7 @@
 use super::bench::io;
 use super::body::Body;
 use super::fifo_disk::FifoDisk;
-use crate::{Action, Algorithm, Miss, NoVirtualDisk, Redcap, RedcapSpec, Served, VirtualDisk};
+use crate::{Algorithm, Miss, NoVirtualDisk, Redcap, RedcapSpec, VirtualDisk};
 use iopilot_block::{Nanos, Op};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -94,43 +94,4 @@ fn a_clone_is_the_same_cache() {
     cache.submit(&io(2, Op::Read, 4, 80), Nanos(2), &mut here);
     other.submit(&io(2, Op::Read, 4, 80), Nanos(2), &mut there);
     assert_eq!(here, there);
-}
-
-/// Millions of requests a second, for one who wants to know:
-/// `cargo test --release -p iopilot-redcap -- --ignored --nocapture`.
-#[test]
-#[ignore = "a measurement"]
-fn speed() {
-    for (name, algorithm, reads) in
-        [("hits and misses", "always", 8), ("hits and misses", "v2", 8), ("misses", "always", 1)]
-    {
-        let spec = RedcapSpec::parse(&format!("512x128k,algorithm={algorithm}")).unwrap();
-        let mut cache = Redcap::new(&spec, 1 << 31).unwrap();
-        let mut rng = Pcg64Mcg::seed_from_u64(7);
-        let (mut out, mut again) = (Vec::new(), Vec::new());
-        let requests = 4_000_000;
-        let start = std::time::Instant::now();
-        for i in 0..requests / reads {
-            let first = rng.random_range(0..1u64 << 23) * 256;
-            for j in 0..reads {
-                let now = Nanos(i * 1_000_000 + j);
-                cache.submit(&io(i, Op::Read, first + j * 8, 8), now, &mut out);
-                while !out.is_empty() {
-                    std::mem::swap(&mut out, &mut again);
-                    for action in again.drain(..) {
-                        match action {
-                            Action::Send(part) => {
-                                let served = Served { inserted: now, dispatched: now, completed: Nanos(now.0 + 500) };
-                                cache.served(part.id, served, &mut out);
-                            }
-                            Action::Copy { copy, .. } => cache.copied(copy, now, &mut out),
-                            Action::Done { .. } => {}
-                        }
-                    }
-                }
-            }
-        }
-        let rate = requests as f64 / start.elapsed().as_secs_f64() / 1e6;
-        println!("{name}, {algorithm}: {rate:.2} M requests/s, {:?}", cache.counters());
-    }
 }

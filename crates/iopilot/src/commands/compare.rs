@@ -4,7 +4,7 @@ use super::{Context, session};
 use crate::args::{Compare, Sort};
 use crate::render;
 use iopilot_block::InputError;
-use iopilot_sim::RunOptions;
+use iopilot_sim::{Candidates, RunOptions};
 
 /// Runs the command; the text to print.
 pub(crate) fn run(args: &Compare, context: &Context) -> anyhow::Result<String> {
@@ -21,8 +21,9 @@ pub(crate) fn run(args: &Compare, context: &Context) -> anyhow::Result<String> {
     }
     let settings = session::take_settings(&mut machine, &workloads, &args.replay);
     let options = RunOptions { seed: args.replay.seed, log: false };
-    let mut comparison =
-        session::predict(&machine, &workloads, &schedulers, &redcaps, args.replays, &options, context)?;
+    let candidates =
+        Candidates { schedulers: &schedulers, redcaps: &redcaps, replays: args.replays, run: iopilot_dads::simulate };
+    let mut comparison = session::predict(&machine, &workloads, &candidates, &options, context)?;
     comparison.workload.notes.extend(settings);
     session::write_report(args.output.report.as_ref(), &comparison, context)?;
     if args.output.json {

@@ -8,10 +8,13 @@ use iopilot_block::InputError;
 use iopilot_device::{DeviceError, DiskSpec};
 use iopilot_redcap::RedcapSpec;
 use iopilot_sched::SchedulerSpec;
-use iopilot_sim::{Comparison, LogSink, Machine, Progress, RunOptions, SimError, compare, replays_of, simulate_logged};
+use iopilot_sim::{
+    Candidates, Comparison, LogSink, Machine, Progress, RunOptions, SimError, comparison, replays_of, simulate_logged,
+};
 use iopilot_trace::Destination;
 use iopilot_workload::replay::ReplayMode;
 use iopilot_workload::{Fit, TraceOptions, Workload, WorkloadOptions};
+use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 
 /// The machine that `--disk` or `--machine` names.
@@ -105,17 +108,16 @@ fn options(args: &Replay) -> Result<WorkloadOptions, InputError> {
 pub(super) fn predict(
     machine: &Machine,
     workloads: &[Workload],
-    schedulers: &[SchedulerSpec],
-    redcaps: &[Option<RedcapSpec>],
-    replays: Option<u32>,
+    candidates: &Candidates<'_>,
     options: &RunOptions,
     context: &Context,
 ) -> Result<Comparison, SimError> {
+    let &Candidates { schedulers, redcaps, replays, .. } = candidates;
     let requests = workloads.iter().map(Workload::requests).sum::<Option<u64>>();
     let runs = replays_of(workloads, replays) / workloads.len() as u64 * schedulers.len() as u64;
     let total = requests.map(|n| n * (runs * redcaps.len().max(1) as u64 + 1));
     with_progress_bar(context.quiet, total, |progress| {
-        iopilot_sim::predict(machine, workloads, schedulers, redcaps, replays, options, progress)
+        iopilot_sim::predict(machine, workloads, candidates, options, progress)
     })
 }
 
@@ -128,7 +130,13 @@ pub(super) fn run(
     context: &Context,
 ) -> Result<Comparison, SimError> {
     let total = workload.requests().map(|n| n * schedulers.len() as u64);
-    with_progress_bar(context.quiet, total, |progress| compare(machine, workload, schedulers, options, progress))
+    with_progress_bar(context.quiet, total, |progress| {
+        let run = |scheduler| iopilot_dads::simulate(machine, workload, scheduler, options, progress);
+        // All of them, so that the first in order is the one that is named.
+        let runs: Vec<Result<_, SimError>> = schedulers.par_iter().map(run).collect();
+        let runs = runs.into_iter().collect::<Result<Vec<_>, _>>()?;
+        Ok(comparison(machine, workload, options, runs))
+    })
 }
 
 /// Runs the workload under one scheduler, with a progress bar; every request goes to `log`.

@@ -56,6 +56,32 @@ fn a_machine_may_have_one_and_a_run_shows_both_sides() {
 }
 
 #[test]
+fn trials_in_virtual_time_keep_what_pays_and_turn_off_what_does_not() {
+    let s = Sandbox::new();
+    backwards(&s);
+    let run = |name: &str, redcap: &str| {
+        let report = json(&s, &format!("simulate -w {name} --disk wd1200bb -s deadline --redcap {redcap} --json"));
+        report["runs"][0].clone()
+    };
+    let kept = run("backwards.csv", "64x128k");
+    assert_eq!(kept["redcap"]["state"].as_array().unwrap().len(), 1, "{}", kept["redcap"]["state"]);
+    assert!(!kept["redcap"]["checks"].as_array().unwrap().is_empty());
+    // At random over 100 GB, as fast as the disk goes: a prefetch is never used.
+    let mut lines = String::from("# columns: time_ms,op,lba,sectors,pid,completion_ms\n");
+    for n in 0..1500_u64 {
+        lines += &format!("{},R,{},8,1,{}\n", n * 12, (n * 7_919_317) % 25_000_000 * 8, n * 12 + 11);
+    }
+    s.write("random.csv", &lines);
+    let (off, never) = (run("random.csv", "64x128k"), run("random.csv", "64x128k,algorithm=never"));
+    let state = off["redcap"]["state"].as_array().unwrap();
+    assert_eq!(state.last().unwrap()["active"], false, "{state:?}");
+    assert!(state[1]["time_s"].as_f64().unwrap() <= 4.0, "{state:?}");
+    let seconds = |run: &Value| run["elapsed_s"].as_f64().unwrap();
+    let always = seconds(&run("random.csv", "64x128k,algorithm=always"));
+    assert!(seconds(&off) - seconds(&never) < 0.4 * (always - seconds(&never)), "{off}");
+}
+
+#[test]
 fn what_is_no_cache_is_refused() {
     let s = Sandbox::new();
     backwards(&s);
@@ -65,7 +91,6 @@ fn what_is_no_cache_is_refused() {
     };
     refused("64x100k", "got 64x100k, expected 32k, 64k, 128k or 256k");
     refused("64x128k,algorithm=v3", "v3");
-    refused("64x128k", "redcap: algorithm: got rig, expected always, never, v0, v1 or v2 in a simulation");
     refused("64x128k,algorithm=vd", "virtual disk");
     refused("off,off", "--redcap: got off twice, expected each cache once");
     refused("64x128k,algorithn=v1", "algorithm");
