@@ -196,5 +196,7 @@ mod tests {
         let valid = |number| simulated.find(number).map(|slot| simulated.get(slot).valid);
         assert_eq!((valid(10), valid(20)), (Some(Blocks::range(0, 3)), Some(Blocks::range(4, 5))));
         assert_eq!((valid(30), valid(99)), (None, None));
+        let order: Vec<_> = simulated.lru.oldest_first().map(|slot| simulated.number(slot)).collect();
+        assert_eq!(order, [10, 20], "what is busy was used last");
     }
 }

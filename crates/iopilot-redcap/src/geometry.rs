@@ -99,7 +99,8 @@ pub(crate) struct Layout {
 
 impl Layout {
     pub(crate) fn new(geometry: Geometry, capacity: u64) -> Self {
-        Self { shift: geometry.segment_sectors().0.trailing_zeros(), capacity }
+        // No disk is half as long; below that, no address overflows.
+        Self { shift: geometry.segment_sectors().0.trailing_zeros(), capacity: capacity.min(u64::MAX / 2) }
     }
 
     pub(crate) const fn capacity(self) -> u64 {

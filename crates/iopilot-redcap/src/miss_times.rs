@@ -108,6 +108,8 @@ mod tests {
     #[test]
     fn a_prefetch_is_charged_from_the_end_of_the_original() {
         assert_eq!(divided((100, 180, 1), &[(180, 200, 16), (200, 215, 15)]), (80, 35));
+        // The second was done first.
+        assert_eq!(divided((100, 180, 1), &[(200, 215, 15), (180, 200, 16)]), (80, 35));
         // Both were in the drive at once.
         assert_eq!(divided((100, 180, 1), &[(101, 200, 31)]), (80, 20));
         // The disk was free in between.

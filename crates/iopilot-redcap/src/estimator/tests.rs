@@ -122,7 +122,12 @@ fn corner_cases_of_an_active_cache() {
     // Nothing but hits and prefetches: what a block cost last counts.
     let mut e = estimator("algorithm=v0");
     add(&mut e, 100, read((1, 1), (1, 1_000), (0, 0)), true);
-    assert_eq!(sides(&add(&mut e, 100, read((1, 1), (0, 0), (1, 500)), true)[0]), (50_100, 100_000, true));
+    let hits = read((1, 1), (0, 0), (1, 500));
+    for check in add(&mut e, 200, hits, true) {
+        assert_eq!(sides(&check), (50_100, 100_000, true));
+    }
+    // Copies that are dearer than the disk are bad, though nothing is prefetched.
+    assert_eq!(sides(&add(&mut v1(), 100, read((1, 50), (1, 8), (0, 0)), true)[0]), (5_000, 800, false));
 }
 
 #[test]
@@ -169,4 +174,44 @@ fn a_change_starts_anew_with_100() {
     assert_eq!(add(&mut e, 250, inactive((0, 0), (1, 8_000), 31), false).len(), 2, "fixed at 100 while inactive");
     e.switched(true);
     assert_eq!(check_points(&mut e, 100, good()), [100]);
+}
+
+#[test]
+fn rows_of_good_and_bad_checks_end_with_the_other_kind() {
+    let mut e = v1();
+    // Fifty reads of each kind in turn, so that the window is half good and half bad: the kind with more time decides.
+    let dear = Sums { prefetch_time: Nanos::from_secs(9), ..bad() };
+    let cheap = Sums { prefetch_time: Nanos::ZERO, ..good() };
+    add(&mut e, 100, dear, true);
+    for _ in 0..5 {
+        add(&mut e, 50, cheap, true);
+        let good = add(&mut e, 50, cheap, true);
+        let bad = add(&mut e, 50, dear, true);
+        assert_eq!((good[0].good, bad[0].good, bad[0].active), (true, false, true), "one bad check in a row");
+    }
+}
+
+#[test]
+fn each_four_good_checks_double_the_interval_once() {
+    let mut e = v1();
+    add(&mut e, 100, bad(), true);
+    // From 50: four checks, then four of 100 each, and then 200.
+    let expected: Vec<u32> =
+        (1..=4).map(|i| 50 * i).chain((1..=4).map(|i| 200 + 100 * i)).chain([800, 1_000]).collect();
+    assert_eq!(check_points(&mut e, 1_000, good()), expected);
+}
+
+#[test]
+fn a_change_forgets_reads_and_rows_of_before() {
+    let mut e = v1();
+    add(&mut e, 150, bad(), true);
+    e.switched(false);
+    e.switched(true);
+    // Two bad checks in a row again.
+    let checks: Vec<_> = (1..=150).filter_map(|n| Some((n, e.add(bad(), true)?.active))).collect();
+    assert_eq!(checks, [(100, true), (150, false)]);
+    e.switched(false);
+    e.switched(true);
+    // The sums are of reads of this time alone.
+    assert_eq!(sides(&add(&mut e, 100, read((1, 7), (1, 9), (1, 1)), true)[0]), (800, 900, true));
 }

@@ -111,8 +111,13 @@ impl<V: VirtualDisk> Bench<V> {
     }
 
     pub(super) fn failed(&mut self, lba: u64, role: Role) -> Vec<Step> {
+        self.failed_from(self.now, lba, role)
+    }
+
+    /// A part fails: it was dispatched at `dispatched`.
+    pub(super) fn failed_from(&mut self, dispatched: u64, lba: u64, role: Role) -> Vec<Step> {
         let part = self.take(lba, role);
-        let times = self.times(self.now);
+        let times = self.times(dispatched);
         self.cache.failed(part, times, &mut self.out);
         self.cache.check();
         self.steps()

@@ -1,8 +1,9 @@
 //! Errors, prefetches that are given up, and resets.
 
-use super::bench::{Bench, Step::*};
+use super::bench::{Bench, Step::*, io};
 use crate::Role::*;
-use crate::{Redcap, RedcapSpec};
+use crate::{Action, Redcap, RedcapSpec};
+use iopilot_block::{Nanos, Op};
 
 fn bench() -> Bench {
     Bench::new("4x32k,algorithm=always")
@@ -56,6 +57,8 @@ fn a_failed_combined_read_is_tried_again_for_the_reader_alone() {
     b.read(3, 192, 8);
     assert_eq!(b.failed(192, Combined), [Send(3, Missed, 192, 8)]);
     assert_eq!(b.failed(192, Missed), [Failed(3)]);
+    // Three blocks, one and one; none is counted twice.
+    assert_eq!((b.cache.counters().requested_blocks, b.cache.counters().missed_blocks), (5, 5));
 }
 
 #[test]
@@ -79,4 +82,23 @@ fn what_cannot_be_is_refused() {
     let spec = RedcapSpec { max_sectors: 1, ..RedcapSpec::default() };
     assert!(Redcap::new(&spec, 1_000).is_err());
     assert!(Redcap::new(&RedcapSpec::default(), 0).is_ok());
+}
+
+#[test]
+fn addresses_that_no_disk_has_go_down_as_they_are() {
+    let spec = RedcapSpec::parse("4x32k,algorithm=always,strict=on").unwrap();
+    for capacity in [0, 43, u64::MAX] {
+        let mut cache = Redcap::new(&spec, capacity).unwrap();
+        for op in [Op::Read, Op::Write, Op::Discard, Op::Flush] {
+            for lba in [u64::MAX / 2, u64::MAX - 67, u64::MAX] {
+                let mut out = Vec::new();
+                cache.submit(&io(1, op, lba, 67), Nanos(0), &mut out);
+                let [Action::Send(part)] = out[..] else { panic!("{out:?}") };
+                assert_eq!((part.role, part.lba.0, part.sectors.0), (Whole, lba, 67));
+                out.clear();
+                cache.dropped(part.id, Nanos(1), &mut out);
+                assert_eq!(out, [Action::Done { io: 1, failed: true }]);
+            }
+        }
+    }
 }

@@ -13,7 +13,8 @@ pub(crate) struct FifoDisk {
     queue: VecDeque<(u64, Nanos, Nanos)>,
     pub(crate) now: Nanos,
     pub(crate) congested: bool,
-    pub(crate) submitted: u64,
+    /// All that was submitted: what, where, and whether it is a copy.
+    pub(crate) requests: Vec<(Op, u64, u32, bool)>,
     /// Congested with so many requests.
     pub(crate) most: usize,
 }
@@ -21,13 +22,13 @@ pub(crate) struct FifoDisk {
 impl FifoDisk {
     pub(crate) fn new(base: Nanos, block: Nanos) -> Self {
         let (queue, now) = (VecDeque::new(), Nanos::ZERO);
-        Self { base, block, queue, now, congested: false, submitted: 0, most: usize::MAX }
+        Self { base, block, queue, now, congested: false, requests: Vec::new(), most: usize::MAX }
     }
 }
 
 impl VirtualDisk for FifoDisk {
     fn submit(&mut self, request: Virtual, now: Nanos) {
-        self.submitted += 1;
+        self.requests.push((request.op, request.lba.0, request.sectors.0, request.copy.is_some()));
         self.now = now;
         let start = self.queue.back().map_or(now, |last| last.2.max(now));
         let service = request.copy.unwrap_or_else(|| self.service(request.op, request.lba, request.sectors));

@@ -4,7 +4,7 @@ use super::bench::{Bench, Step::*};
 use super::fifo_disk::FifoDisk;
 use crate::Role::*;
 use crate::State;
-use iopilot_block::Nanos;
+use iopilot_block::{Nanos, Op};
 
 fn bench() -> Bench {
     Bench::new("4x32k")
@@ -20,8 +20,10 @@ fn inactive_requests_go_down_as_they_are() {
     assert_eq!(b.served(8, Whole), [Done(1)]);
     assert_eq!(b.write(2, 8, 8), [Send(2, Whole, 8, 8)]);
     b.settle();
-    assert_eq!(b.cache.counters().inactive_reads, 1);
     b.set_active(true);
+    let counters = b.cache.counters();
+    assert_eq!((counters.reads, counters.inactive_reads, counters.writes), (2, 1, 1));
+    assert_eq!((counters.activations, counters.deactivations), (1, 1));
     assert!(b.read_whole(16, 8), "nothing of before is served");
 }
 
@@ -179,6 +181,94 @@ fn writes_invalidate_the_simulated_directory() {
         b.read_whole(if i % 3 == 0 { 16 } else { 8 }, 8);
     }
     assert_eq!(b.cache.checks()[0].without_cache.0, 33_000, "only what was not written");
+}
+
+/// What of `read`, and of whole segments after it, would have hit while inactive: by blocks, as each takes 1000 ns.
+fn would_hit(settings: &str, read: impl Fn(&mut Bench)) -> u64 {
+    let mut b = Bench::new(&format!("2x32k,algorithm=v1,copy_us_per_kib=1000{settings}"));
+    b.set_active(false);
+    read(&mut b);
+    while b.cache.checks().is_empty() {
+        b.read_whole(512, 64);
+    }
+    b.cache.checks()[0].without_cache.0 / 1_000
+}
+
+#[test]
+fn the_simulated_directory_is_in_order_of_use() {
+    let read = |b: &mut Bench| {
+        b.read_whole(0, 8);
+        b.read_whole(64, 8);
+        b.read_whole(8, 8); // A hit, so that 64 makes room.
+        b.read_whole(128, 8);
+        b.read_whole(16, 8); // A hit.
+        b.read_whole(72, 8);
+    };
+    assert_eq!(would_hit("", read), 2);
+}
+
+#[test]
+fn the_simulated_directory_is_strict_where_the_cache_is() {
+    let read = |b: &mut Bench| {
+        b.read_whole(0, 8);
+        b.read_whole(8, 8);
+        b.read_whole(8, 8);
+    };
+    assert_eq!(would_hit("", read), 2);
+    assert_eq!(would_hit(",strict=on", read), 1);
+}
+
+#[test]
+fn the_simulated_directory_forgets_what_the_cache_would_forget() {
+    let twice = |b: &mut Bench, between: &dyn Fn(&mut Bench)| {
+        b.read_whole(0, 8);
+        between(b);
+        b.read_whole(8, 8);
+        b.read_whole(16, 8);
+    };
+    assert_eq!(would_hit("", |b| twice(b, &|_| {})), 2);
+    let forget = |b: &mut Bench| assert_eq!(b.invalidate_all(), []);
+    assert_eq!(would_hit("", |b| twice(b, &forget)), 1);
+    let off = |b: &mut Bench| assert_eq!(b.set_region(0..1, false), []);
+    assert_eq!(would_hit("", |b| twice(b, &off)), 0);
+    let off_and_on = |b: &mut Bench| {
+        b.set_region(0..1, false);
+        b.set_region(0..1, true);
+    };
+    assert_eq!(would_hit("", |b| twice(b, &off_and_on)), 1);
+}
+
+#[test]
+fn vd_does_not_wait_for_a_slow_virtual_disk() {
+    // It takes 110 us for a request; one comes every 50 us.
+    let mut b = Bench::with("4x32k,algorithm=vd", FifoDisk::new(Nanos(110_000), Nanos::ZERO));
+    for i in 0..2_001 {
+        b.now = i * 50_000;
+        b.read_whole(i % 120 * 8, 8);
+    }
+    // Read 2001 finds two intervals full.
+    let checks: Vec<_> = b.cache.checks().iter().map(|check| (check.at.0, check.reads, check.good)).collect();
+    assert_eq!(checks, [(2_000 * 50_000, 2_000, true)]);
+}
+
+#[test]
+fn the_virtual_disk_gets_what_the_other_world_would_send() {
+    let mut b = Bench::with("4x32k,algorithm=vd", FifoDisk::new(Nanos(10_000), Nanos(100)));
+    let sent = |b: &mut Bench<FifoDisk>| std::mem::take(&mut b.cache.virtual_disk().unwrap().requests);
+    // Active: every original as it is, hits as well.
+    b.read_whole(0, 8);
+    b.read_whole(8, 24);
+    b.write(2, 64, 16);
+    b.settle();
+    assert_eq!(sent(&mut b), [(Op::Read, 0, 8, false), (Op::Read, 8, 24, false), (Op::Write, 64, 16, false)]);
+    b.set_active(false);
+    // Inactive: whole segments of misses, holes alone, hits as copies, writes as they are.
+    b.read_whole(128, 8);
+    b.read_whole(128, 16);
+    b.write(3, 72, 8);
+    b.settle();
+    let (miss, hole, copy) = ((Op::Read, 128, 64, false), (Op::Read, 128, 8, false), (Op::Read, 128, 16, true));
+    assert_eq!(sent(&mut b), [miss, hole, copy, (Op::Write, 72, 8, false)]);
 }
 
 #[test]

@@ -61,6 +61,34 @@ fn what_is_given_up_costs_nothing() {
 }
 
 #[test]
+fn what_is_given_up_is_no_prefetched_block() {
+    let mut b = Bench::new("4x32k,algorithm=v1,copy_us_per_kib=0");
+    b.read(1, 16, 8);
+    serve(&mut b, 500, 16, Missed);
+    b.dropped(24, Prefetch);
+    serve(&mut b, 30, 0, Prefetch);
+    b.set_active(false);
+    b.read_whole(64, 8);
+    while b.cache.checks().is_empty() {
+        b.read(99, 512, 64);
+        b.served(512, Whole);
+    }
+    // 2.12: seven blocks, at 30 ns for the two that came.
+    assert_eq!(b.cache.checks()[0].with_cache.0, 30 * 7 / 2);
+}
+
+#[test]
+fn a_combined_read_that_fails_is_a_cost_of_the_cache() {
+    let failed = |b: &mut Bench| {
+        b.read(1, 0, 8);
+        b.now += 800;
+        b.failed_from(0, 0, Combined);
+        serve(b, 500, 0, Missed);
+    };
+    assert_eq!(sides("4x32k,algorithm=v0,miss=combined", failed), (800, 0));
+}
+
+#[test]
 fn hits_cost_their_copy_and_their_wait() {
     let hits = |b: &mut Bench| {
         b.read(1, 0, 8);
