@@ -92,6 +92,7 @@ pub(crate) struct BlockLayer {
     next_issue: Option<(Nanos, usize)>,
     /// Requests between the driver and the device.
     transported: EventQueue<RequestId>,
+    /// Used where the device drains for flushes below the driver.
     below: Below,
     in_flight: u32,
     /// Whether a hardware queue was left without a request because others hold the device's room, or the scheduler's tokens.

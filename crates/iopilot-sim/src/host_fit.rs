@@ -23,9 +23,10 @@ const TOO_LONG_PERCENT: f64 = 3.0;
 ///
 /// A fast drive is waited for less than what is before it: the driver, interrupts, a controller, a hypervisor or the server of a
 /// virtual disk take their part of each request, and most of it one request after the other. Where the self-replay is too fast,
-/// `transport_us` is raised until processes wait as long as they did, or all takes longer than it did: under a scheduler that
-/// prefers some, the others may wait less in the replay for another reason. It is raised only where that explains most of the difference: a disk that takes milliseconds is no slower by a few
-/// microseconds. A recording under `none` in which tags ran out shows the cost of sleeping as well, and is not used.
+/// `transport_us` is raised until processes wait as long as they did, or until all takes longer than it did: a scheduler that
+/// prefers some lets others wait for another reason. It is raised only where that explains most of the difference: a disk that
+/// takes milliseconds is no slower by a few microseconds. A recording under `none` in which tags ran out shows the cost of
+/// sleeping as well, and is not used.
 ///
 /// # Errors
 /// As [`crate::simulate`].
