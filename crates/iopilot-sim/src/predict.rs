@@ -74,7 +74,7 @@ pub struct Candidates<'a> {
 /// does not say it. In parallel on rayon's threads; the result does not depend on their number.
 ///
 /// # Errors
-/// As [`simulate`]; the first of them in the order of `schedulers`.
+/// As [`crate::simulate`]; the first of them in the order of `schedulers`.
 ///
 /// # Panics
 /// Without a workload.
