@@ -1,6 +1,5 @@
 //! The autopilot on a live disk (GF 4.5.3): five benchmarks in a row, on ext4 on a virtual disk, under each of the kernel's
-//! schedulers, and one of them tuned, and with the autopilot, from each of them. Then the autopilot without a model: from
-//! `none` under a load that saturates the disk, and over a load that changes.
+//! schedulers, and one of them tuned, and with the autopilot, from each of them. A second experiment flies it without a model.
 
 mod benchmark;
 mod files;
@@ -17,7 +16,8 @@ use flight::{Change, Flight};
 use iopilot_live::{BlockQueue, Signals};
 use iopilot_sched::SchedulerSpec;
 use std::time::{Duration, Instant};
-use unknown_disk::Extent;
+
+pub(super) use unknown_disk::EXPERIMENT as WITHOUT_A_MODEL;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "dads-live",
@@ -109,15 +109,7 @@ fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
     let rows = lane.rows(plan.benchmarks, &plan.load, plan.from)?;
     let mixed = lane.rows(plan.mixed, &plan.mixed_load, plan.mixed_from)?;
     files.check(&disk)?;
-    let mut outcome = judge::outcome(&plan, &rows, &mixed);
-    match unknown_disk::measure(&disk, plan.size, &Extent::new(setup.quick), &signals)? {
-        Some(measured) => {
-            outcome.tables.extend(measured.tables());
-            outcome.claims.extend(measured.claims());
-        }
-        None => outcome.notes.push("Without fio, the saturated start and the changing load are left out.".to_owned()),
-    }
-    Ok(outcome)
+    Ok(judge::outcome(&plan, &rows, &mixed))
 }
 
 /// Where rows of benchmarks run.

@@ -92,6 +92,7 @@ pub const ALL: &[Experiment] = &[
     carroll::SEQUENTIAL,
     dads_cost::EXPERIMENT,
     dads_live::EXPERIMENT,
+    dads_live::WITHOUT_A_MODEL,
     gf_cache_times::EXPERIMENT,
     gf_dads::EXPERIMENT,
     gf_table_accuracy::EXPERIMENT,

@@ -48,8 +48,8 @@ impl Flight {
         Self::begin(command, disk)
     }
 
-    /// Starts one as it is started without a word: it knows no model, and has learned nothing yet.
-    pub(super) fn unaware(disk: &VirtualDisk) -> anyhow::Result<Self> {
+    /// Starts one with the defaults: it is given no model of the disk, and has learned nothing yet.
+    pub(super) fn without_a_model(disk: &VirtualDisk) -> anyhow::Result<Self> {
         let learned = disk.folder().join("learned.toml");
         let _ = fs::remove_file(&learned);
         let mut command = program()?;

@@ -1,16 +1,23 @@
-//! The autopilot as it is started without a word: it knows no model of the disk, and finds `none` under a load that
-//! saturates the disk, or a load that changes.
+//! The autopilot with its defaults: it is given no model of the disk, and finds `none` under a load that saturates the
+//! disk, or a load that changes.
 
 use super::flight::{Change, Flight};
 use crate::outcome::Cell;
 use crate::virtual_disk::VirtualDisk;
-use crate::{Claim, ResultTable};
+use crate::{Claim, Experiment, Outcome, ResultTable, Setup};
 use anyhow::{Context as _, bail, ensure};
 use iopilot_live::{BlockQueue, Signals};
 use serde_json::Value;
 use std::fs;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    name: "dads-live-no-model",
+    source: "",
+    title: "the autopilot without a model: a saturated start, and a load that changes (needs root and fio)",
+    run,
+};
 
 /// The kernel's schedulers, as they are.
 const SCHEDULERS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
@@ -21,7 +28,10 @@ const SOON: Duration = Duration::from_secs(30);
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Extent {
+struct Extent {
+    disk: &'static str,
+    size: u64,
+    depth: u32,
     /// How long random reads run under each scheduler alone, and at the end of a flight.
     measured: Duration,
     /// How long they run before that in a flight.
@@ -33,18 +43,26 @@ pub(super) struct Extent {
 }
 
 impl Extent {
-    pub(super) fn new(quick: bool) -> Self {
-        match quick {
-            false => Self { measured: Duration::from_secs(15), before: SOON, share: 1.0, from: &SCHEDULERS },
-            true => {
-                Self { measured: Duration::from_secs(2), before: Duration::from_secs(3), share: 0.02, from: &["none"] }
-            }
+    fn new(quick: bool) -> Self {
+        let full = Self {
+            disk: "hd-500-16",
+            size: 4 << 30,
+            depth: 4,
+            measured: Duration::from_secs(15),
+            before: SOON,
+            share: 1.0,
+            from: &SCHEDULERS,
+        };
+        if !quick {
+            return full;
         }
+        let (measured, before) = (Duration::from_secs(2), Duration::from_secs(3));
+        Self { size: 1 << 30, measured, before, share: 0.02, from: &["none"], ..full }
     }
 }
 
 /// What was measured.
-pub(super) struct Measured {
+struct Measured {
     /// Random reads a second under each scheduler alone.
     alone: Vec<f64>,
     /// The same at the end of a flight from `none`, and what it changed.
@@ -55,16 +73,19 @@ pub(super) struct Measured {
     load_flown: Vec<(&'static str, f64, usize)>,
 }
 
-/// Measures on `disk`, of `bytes`; `None` where there is no fio.
-pub(super) fn measure(
-    disk: &VirtualDisk,
-    bytes: u64,
-    extent: &Extent,
-    signals: &Signals,
-) -> anyhow::Result<Option<Measured>> {
-    if Command::new("fio").arg("--version").stdout(Stdio::null()).status().is_err() {
-        return Ok(None);
-    }
+fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
+    let found = Command::new("fio").arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).status();
+    ensure!(found.is_ok(), "fio is missing, which makes the loads: install it from your distribution");
+    let extent = Extent::new(setup.quick);
+    let signals = Signals::catch()?;
+    let disk = VirtualDisk::attach(extent.disk, extent.size, extent.depth)?;
+    let measured = measure(&disk, &extent, &signals)?;
+    let note =
+        format!("On {} with {} requests in the disk; the autopilot knows no model of it.", extent.disk, extent.depth);
+    Ok(Outcome { tables: measured.tables(), claims: measured.claims(), notes: vec![note], files: Vec::new() })
+}
+
+fn measure(disk: &VirtualDisk, extent: &Extent, signals: &Signals) -> anyhow::Result<Measured> {
     let queue = BlockQueue::open(disk.device())?;
     let set = |scheduler: &str| -> anyhow::Result<()> {
         if let Some(signal) = signals.caught() {
@@ -79,11 +100,11 @@ pub(super) fn measure(
         alone.push(random_reads(disk, extent.measured)?);
     }
     set("none")?;
-    let flight = Flight::unaware(disk)?;
+    let flight = Flight::without_a_model(disk)?;
     random_reads(disk, extent.before)?;
     let flown = random_reads(disk, extent.measured)?;
     let (changes, _) = flight.end()?;
-    let jobs = jobs(extent.share, bytes);
+    let jobs = jobs(extent.share, extent.size);
     let (mut load_alone, mut load_flown) = (Vec::new(), Vec::new());
     for scheduler in SCHEDULERS {
         set(scheduler)?;
@@ -91,11 +112,11 @@ pub(super) fn measure(
     }
     for &scheduler in extent.from {
         set(scheduler)?;
-        let flight = Flight::unaware(disk)?;
+        let flight = Flight::without_a_model(disk)?;
         let seconds = load(disk, &jobs)?;
         load_flown.push((scheduler, seconds, flight.end()?.0.len()));
     }
-    Ok(Some(Measured { alone, flown, changes, load_alone, load_flown }))
+    Ok(Measured { alone, flown, changes, load_alone, load_flown })
 }
 
 /// Random reads a second, with 64 in flight.
@@ -147,7 +168,7 @@ fn load(disk: &VirtualDisk, jobs: &str) -> anyhow::Result<f64> {
 }
 
 impl Measured {
-    pub(super) fn tables(&self) -> Vec<ResultTable> {
+    fn tables(&self) -> Vec<ResultTable> {
         let title = "random reads a second, 64 in flight, on a disk of depth 4";
         let mut saturated = ResultTable::new("saturated", title, &["run", "iops", "changes"]);
         for (scheduler, iops) in SCHEDULERS.iter().zip(&self.alone) {
@@ -166,7 +187,7 @@ impl Measured {
         vec![saturated, changing]
     }
 
-    pub(super) fn claims(&self) -> Vec<Claim> {
+    fn claims(&self) -> Vec<Claim> {
         let best = self.alone.iter().copied().fold(0.0, f64::max);
         let first = self
             .changes
