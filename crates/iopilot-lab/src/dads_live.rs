@@ -145,7 +145,7 @@ impl Lane<'_> {
             // What the page cache holds goes with the mount.
             let mounted = files.mount(disk)?;
             let began = Instant::now();
-            benchmark.run(mounted.path(), load, signals).with_context(|| format!("running {benchmark}"))?;
+            benchmark.run(mounted.0, load, signals).with_context(|| format!("running {benchmark}"))?;
             times.push(began.elapsed());
             drop(mounted);
             if let Some(signal) = signals.caught() {

@@ -43,9 +43,12 @@ mod gf_cache_times;
 mod gf_dads;
 mod gf_table_accuracy;
 mod kernel_fidelity;
+mod mounts;
 mod outcome;
 pub mod postmark;
 mod prediction;
+mod redcap_cost;
+mod redcap_live;
 mod redcap_segments;
 mod text;
 mod threads;
@@ -98,6 +101,8 @@ pub const ALL: &[Experiment] = &[
     gf_table_accuracy::EXPERIMENT,
     kernel_fidelity::EXPERIMENT,
     prediction::EXPERIMENT,
+    redcap_cost::EXPERIMENT,
+    redcap_live::EXPERIMENT,
     redcap_segments::EXPERIMENT,
 ];
 

@@ -10,10 +10,11 @@ mod load;
 mod stage;
 
 use super::{Experiment, Outcome, Setup};
+use crate::mounts::FileSystemKind;
 use figures::Figures;
 use iopilot_live::Signals;
 use load::Load;
-use stage::{FileSystemKind, Stage};
+use stage::Stage;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "prediction",

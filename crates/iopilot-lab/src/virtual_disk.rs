@@ -49,6 +49,11 @@ impl VirtualDisk {
         &self.attachment.device
     }
 
+    /// The process that serves it.
+    pub(super) fn pid(&self) -> u32 {
+        self.attachment.pid
+    }
+
     /// Puts its model back as it was at the beginning.
     pub(super) fn reset(&self) -> anyhow::Result<VdiskReset> {
         let reset = vdisk::reset(Path::new(VDISK_STATE), &self.attachment.name);

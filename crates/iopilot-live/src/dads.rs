@@ -23,4 +23,5 @@ pub use autopilot::{BUDGET, FlightOptions, Model};
 pub use control::{SOCKET, ask};
 pub use daemon::{Daemon, DaemonOptions};
 pub use journal::{Journal, RUNTIME_FOLDER, Recovery, recover};
+pub(crate) use pilot_thread::{Simulators, simulators};
 pub use status::{CheckSummary, DiskStatus, Phase, Status};

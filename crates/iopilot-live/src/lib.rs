@@ -1,6 +1,7 @@
-//! Live Linux block devices: capturing their requests, setting their schedulers, and serving virtual ones. Deciding and
+//! Live Linux block devices: capturing their requests, setting their schedulers, and serving virtual and cached ones. Deciding and
 //! simulating is done by other crates.
 
+mod block_server;
 mod capture;
 pub mod dads;
 mod describe;
@@ -8,8 +9,10 @@ mod error;
 mod identity;
 mod learned;
 mod machine_probe;
+mod metrics_server;
 mod queue;
 mod record;
+pub mod redcap;
 mod signals;
 mod timed;
 pub mod vdisk;

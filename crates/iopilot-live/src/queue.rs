@@ -1,7 +1,7 @@
 //! [`BlockQueue`]: the request queue of a disk, as `/sys/block/*/queue` shows it.
 
 use crate::LiveError;
-use crate::vdisk::before_all_others;
+use crate::block_server::before_all_others;
 use iopilot_block::SECTOR_BYTES;
 use iopilot_sched::NO_SCHEDULER;
 use rustix::fs::{major, minor};

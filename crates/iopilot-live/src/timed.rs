@@ -1,6 +1,6 @@
 //! [`TimedDisk`]: a real disk as a [`TimedDevice`], for training (GF 3.2.5, 4.3.5) and probing (GF 4.3.6).
 
-use crate::vdisk::become_real_time;
+use crate::block_server::become_real_time;
 use crate::{BlockQueue, LiveError};
 use iopilot_block::{Lba, Nanos, Op, SECTOR_BYTES, Sectors};
 use iopilot_device::TimedDevice;

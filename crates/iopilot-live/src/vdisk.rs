@@ -4,38 +4,26 @@
 //! model when the server reads it. Its data are moved to or from the backing file meanwhile, and its answer leaves when
 //! the model has completed it. See `docs/explanation/virtual-disks.md`.
 
-mod answer;
-mod block_device;
 mod checks;
 mod clock;
-mod control;
 mod engine;
-mod filesystem;
-mod fuse;
 mod image;
-mod loop_device;
+mod image_store;
 mod model_queue;
 mod parts;
-mod queue_depth;
 mod request_log;
 mod server;
-mod state;
 mod stats;
-mod sys;
-#[cfg(feature = "ublk")]
-mod ublk;
 mod wake_margin;
 
+pub use crate::block_server::{OpCounts, Via};
 pub use server::VdiskServer;
-pub use stats::{OpCounts, VdiskStats};
-pub(crate) use sys::{become_real_time, before_all_others};
+pub use stats::VdiskStats;
 
 use crate::LiveError;
-use control::Command;
-use iopilot_block::InputError;
+use crate::block_server::{Attached, ask, find_served, look, release};
 use iopilot_device::AnyDevice;
 use serde::{Deserialize, Serialize};
-use state::{Found, StateFolder};
 use std::path::{Path, PathBuf};
 
 /// The folder in which virtual disks are noted where no other is asked for.
@@ -87,16 +75,6 @@ impl VdiskOptions {
             state: VDISK_STATE.into(),
         }
     }
-}
-
-/// The kernel drivers by which a process serves a block device.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Via {
-    /// A loop device on a file of FUSE.
-    #[default]
-    Loop,
-    /// The driver ublk, where the kernel has it and this was built with the feature `ublk`.
-    Ublk,
 }
 
 /// Where the data of a virtual disk are. The file stays when the disk is detached.
@@ -158,7 +136,7 @@ pub struct VdiskReset {
 /// # Errors
 /// Where the folder cannot be made or read, or what a dead server left cannot be cleared away.
 pub fn list(state: &Path) -> Result<Vec<Attachment>, LiveError> {
-    Ok(look(state)?.1.attached)
+    Ok(look::<Attachment>(state)?.1.attached)
 }
 
 /// The statistics of the disk called `which`, by name or device.
@@ -166,9 +144,8 @@ pub fn list(state: &Path) -> Result<Vec<Attachment>, LiveError> {
 /// # Errors
 /// Where there is no such disk, or its server does not answer.
 pub fn stats(state: &Path, which: &str) -> Result<(Attachment, VdiskStats), LiveError> {
-    let (state, found) = look(state)?;
-    let attachment = pick_served(found.attached, which)?;
-    let stats = control::ask(&state.folder(&attachment.name), Command::Stats)?;
+    let (attachment, folder) = find_served(state, which)?;
+    let stats = ask(&folder, &Command::Stats)?;
     Ok((attachment, stats))
 }
 
@@ -178,9 +155,8 @@ pub fn stats(state: &Path, which: &str) -> Result<(Attachment, VdiskStats), Live
 /// # Errors
 /// Where there is no such disk, it has no model, requests are under way, or its server does not answer.
 pub fn reset(state: &Path, which: &str) -> Result<(Attachment, VdiskReset), LiveError> {
-    let (state, found) = look(state)?;
-    let attachment = pick_served(found.attached, which)?;
-    let clocks = control::ask(&state.folder(&attachment.name), Command::Reset)?;
+    let (attachment, folder) = find_served(state, which)?;
+    let clocks = ask(&folder, &Command::Reset)?;
     Ok((attachment, clocks))
 }
 
@@ -190,62 +166,41 @@ pub fn reset(state: &Path, which: &str) -> Result<(Attachment, VdiskReset), Live
 /// Where there is no such disk, its server does not answer, or somebody uses it (unless `force`: they then get I/O
 /// errors).
 pub fn detach(state: &Path, which: &str, force: bool) -> Result<Attachment, LiveError> {
-    let (state, Found { attached, cleared }) = look(state)?;
-    // A disk whose server is dead has just been cleared away.
-    if let Some(attachment) = cleared.into_iter().find(|attachment| attachment.is_called(which)) {
-        return Ok(attachment);
+    release(state, which, force, &Command::Detach { force })
+}
+
+/// A command to the server of a virtual disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Command {
+    /// Asks for the statistics.
+    Stats,
+    /// Resets the model.
+    Reset,
+    /// Detaches the disk.
+    Detach {
+        /// Even if somebody uses it.
+        force: bool,
+    },
+}
+
+impl Attached for Attachment {
+    const KIND: &'static str = "virtual disk";
+    const PREFIX: &'static str = "vd";
+
+    fn name(&self) -> &str {
+        &self.name
     }
-    let attachment = pick(attached, which)?;
-    if !attachment.served {
-        if !force {
-            return Err(dead(&attachment));
-        }
-        state.clear_away(&attachment.name)?;
-        return Ok(attachment);
+
+    fn device(&self) -> &Path {
+        &self.device
     }
-    control::ask::<()>(&state.folder(&attachment.name), Command::Detach { force })?;
-    Ok(attachment)
-}
 
-impl Attachment {
-    fn is_called(&self, which: &str) -> bool {
-        self.name == which || self.device == Path::new(which)
+    fn is_served(&self) -> bool {
+        self.served
     }
-}
 
-fn look(state: &Path) -> Result<(StateFolder, Found), LiveError> {
-    checks::check_user()?;
-    let state = StateFolder::open(state)?;
-    let found = state.look()?;
-    Ok((state, found))
-}
-
-/// A disk whose server can be asked.
-fn pick_served(attached: Vec<Attachment>, which: &str) -> Result<Attachment, LiveError> {
-    let attachment = pick(attached, which)?;
-    if attachment.served { Ok(attachment) } else { Err(dead(&attachment)) }
-}
-
-/// The server of `attachment` is dead, and its device still in use.
-fn dead(attachment: &Attachment) -> LiveError {
-    let path = attachment.device.clone();
-    let mounts = block_device::mount_points(&path);
-    let reason = match mounts.first() {
-        Some(place) => format!("its server is dead, and it is still mounted: umount {place}"),
-        None => {
-            "its server is dead, and it is still in use: end those that use it, or detach it with --force".to_owned()
-        }
-    };
-    LiveError::Device { path, reason }
-}
-
-fn pick(attached: Vec<Attachment>, which: &str) -> Result<Attachment, InputError> {
-    let known: Vec<String> = attached.iter().map(|a| format!("{} ({})", a.name, a.device.display())).collect();
-    attached.into_iter().find(|attachment| attachment.is_called(which)).ok_or_else(|| {
-        let expected = match known.is_empty() {
-            true => "a virtual disk; there is none".to_owned(),
-            false => format!("one of {}", known.join(", ")),
-        };
-        InputError::new("virtual disk", which, expected)
-    })
+    fn died(&mut self) {
+        self.served = false;
+    }
 }

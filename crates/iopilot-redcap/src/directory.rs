@@ -19,6 +19,10 @@ pub(crate) struct Segment {
 }
 
 impl Segment {
+    pub(crate) const fn is_present(&self) -> bool {
+        self.present
+    }
+
     fn is_empty(&self) -> bool {
         (self.valid | self.coming | self.doomed).is_empty()
     }
@@ -31,12 +35,14 @@ pub(crate) struct Directory {
     lru: Lru<u64, Segment>,
     /// Slots that ever held a segment.
     slots: u32,
+    /// Segments that may be held, at most.
+    limit: u32,
     evictions: u64,
 }
 
 impl Directory {
     pub(crate) fn new(segments: u32) -> Self {
-        Self { lru: Lru::new(segments), slots: 0, evictions: 0 }
+        Self { lru: Lru::new(segments), slots: 0, limit: segments, evictions: 0 }
     }
 
     pub(crate) fn find(&self, number: u64) -> Option<u32> {
@@ -64,12 +70,27 @@ impl Directory {
         self.evictions
     }
 
-    /// Room for a disk segment that is not here: all its blocks are holes. `None` where every segment is busy.
-    pub(crate) fn allocate(&mut self, number: u64) -> Option<u32> {
-        if self.lru.is_full() {
-            let victim = self.lru.oldest()?;
+    /// Sets how many segments may be held. Those that were used least recently leave, but for busy ones, which leave when
+    /// others need room.
+    pub(crate) fn set_limit(&mut self, segments: u32) {
+        self.limit = segments.max(1);
+        self.make_room(self.limit);
+    }
+
+    /// Evicts segments until at most `segments` are held. Whether that could be done.
+    fn make_room(&mut self, segments: u32) -> bool {
+        while self.lru.len() > segments {
+            let Some(victim) = self.lru.oldest() else { return false };
             self.remove(victim);
             self.evictions += 1;
+        }
+        true
+    }
+
+    /// Room for a disk segment that is not here: all its blocks are holes. `None` where every segment is busy.
+    pub(crate) fn allocate(&mut self, number: u64) -> Option<u32> {
+        if !self.make_room(self.limit - 1) {
+            return None;
         }
         let slot = self.lru.insert(number, Segment { present: true, ..Segment::default() });
         self.slots = self.slots.max(slot + 1);
@@ -179,6 +200,25 @@ mod tests {
         directory.unpin(b);
         assert_eq!(directory.find(30), None, "it had no block");
         assert_eq!((directory.len(), directory.evictions()), (1, 1));
+    }
+
+    #[test]
+    fn a_lower_limit_holds_for_all_that_is_not_busy() {
+        let mut directory = Directory::new(4);
+        let slots = [10, 20, 30, 40].map(|number| directory.allocate(number).unwrap());
+        for slot in slots {
+            directory.get_mut(slot).valid = Blocks::range(0, 3);
+        }
+        directory.pin(slots[0]);
+        directory.pin(slots[1]);
+        directory.set_limit(1);
+        assert_eq!((directory.len(), directory.allocate(50)), (2, None), "two are busy");
+        directory.unpin(slots[0]);
+        directory.unpin(slots[1]);
+        assert!(directory.allocate(50).is_some());
+        assert_eq!((directory.len(), directory.evictions()), (1, 4));
+        directory.set_limit(4);
+        assert!(directory.allocate(60).is_some() && directory.len() == 2);
     }
 
     #[test]

@@ -160,6 +160,19 @@ impl<V: VirtualDisk> Redcap<V> {
         self.cache.len()
     }
 
+    /// Makes the cache hold at most so many segments, at least one: less than the specification says, where memory is short.
+    /// The least recently used ones leave, busy ones when they are not busy any more.
+    pub fn set_limit(&mut self, segments: u32) {
+        self.cache.set_limit(segments);
+        self.simulated.set_limit(segments);
+        self.counters.evictions = self.cache.evictions();
+    }
+
+    /// Whether a slot holds a segment. The frames of one that does not need no memory.
+    pub fn is_slot_used(&self, slot: u32) -> bool {
+        slot < self.cache.slots() && self.cache.get(slot).is_present()
+    }
+
     /// How many originals have not ended: those not done, and those whose prefetch is in flight.
     pub fn in_flight(&self) -> usize {
         self.originals.len()

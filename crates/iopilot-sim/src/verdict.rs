@@ -102,18 +102,26 @@ impl Verdict {
         let equals: Vec<&RunReport> =
             std::iter::once(first).chain(others.iter().copied().filter(|run| measure.is_tie(first, run))).collect();
         let waiting = Waiting::beside(measure, runs);
-        let sooner = if measure == Measure::Waiting { ends_sooner(first, runs) } else { None };
+        let all: Vec<&RunReport> = runs.iter().collect();
+        let by_measure = |run: &RunReport| (measure.value(run), measure.range(run));
+        let sooner = if measure == Measure::Waiting { ends_sooner(first, &all, by_measure) } else { None };
         let least_waiting = if sooner.is_some() { None } else { least_waiting(&equals, waiting) };
-        let best = sooner.or(least_waiting.map(|(least, _)| least)).unwrap_or(first);
+        // Of those that wait least, too, one may end much later than others.
+        let sooner_equal = least_waiting.and_then(|(least, _)| ends_sooner(least, &equals, |run| waiting.range(run)));
+        let least = least_waiting.map(|(least, _)| least);
+        let best = sooner.or(sooner_equal).or(least).unwrap_or(first);
         let mut text = sentence(&equals, others, measure, best.scheduler != first.scheduler);
-        if let Some(sooner) = sooner {
-            text += &format!(
+        let but = |sooner: &RunReport, later: &RunReport| {
+            format!(
                 " But all ends after {} s under {sooner}, and after {} s under {}: {sooner} is the better choice.",
                 plain(sooner.elapsed_s),
-                plain(first.elapsed_s),
-                first.scheduler,
+                plain(later.elapsed_s),
+                later.scheduler,
                 sooner = sooner.scheduler,
-            );
+            )
+        };
+        if let Some(sooner) = sooner {
+            text += &but(sooner, first);
         } else if let Some((least, most)) = least_waiting {
             text += &format!(
                 " Processes wait least under {}: {} ms for a request, {} ms under {}{}.",
@@ -123,6 +131,7 @@ impl Verdict {
                 most.scheduler,
                 if waiting == Waiting::EachProcess { " (geometric mean over processes)" } else { "" }
             );
+            text += &sooner_equal.map_or(String::new(), |sooner| but(sooner, least));
         } else {
             text += &soonest(best, others, measure);
         }
@@ -171,6 +180,13 @@ impl Waiting {
             Self::EachRequest => run.wait_ms_mean,
             Self::EachProcess => run.process_wait_ms,
         }
+    }
+
+    /// The waiting in `run`, and what it can be.
+    fn range(self, run: &RunReport) -> (f64, Range) {
+        let value = self.of(run);
+        let only = Range { min: value, max: value };
+        (value, run.spread.filter(|_| self == Self::EachRequest).map_or(only, |spread| spread.wait_ms_mean))
     }
 }
 
@@ -231,20 +247,25 @@ fn times_as_long(value: f64, range: Range, least: f64, of_least: Range) -> f64 {
 }
 
 /// Where some processes wait long and others not, the run with the least waiting may end much later than another. The better
-/// choice is the run that is least far from the best in both: waiting, where `first` is best, and the time until all has ended.
+/// choice is the run that is least far from the best in both: `waiting`, where `first` is best, and the time until all has ended.
 /// Of equals it is the first asked for. `None` where `first` is as good.
-fn ends_sooner<'a>(first: &'a RunReport, runs: &'a [RunReport]) -> Option<&'a RunReport> {
+fn ends_sooner<'a>(
+    first: &'a RunReport,
+    runs: &[&'a RunReport],
+    waiting: impl Fn(&RunReport) -> (f64, Range),
+) -> Option<&'a RunReport> {
     let elapsed = |run: &RunReport| {
         run.spread.map_or(Range { min: run.elapsed_s, max: run.elapsed_s }, |spread| spread.elapsed_s)
     };
     let soonest = runs.iter().min_by(|a, b| a.elapsed_s.total_cmp(&b.elapsed_s))?;
-    let measure = Measure::Waiting;
+    let (least, of_least) = waiting(first);
     let farthest = |run: &RunReport| {
-        let wait = times_as_long(measure.value(run), measure.range(run), measure.value(first), measure.range(first));
-        wait.max(times_as_long(run.elapsed_s, elapsed(run), soonest.elapsed_s, elapsed(soonest)))
+        let (waits, range) = waiting(run);
+        let ends = times_as_long(run.elapsed_s, elapsed(run), soonest.elapsed_s, elapsed(soonest));
+        times_as_long(waits, range, least, of_least).max(ends)
     };
     let best = runs.iter().min_by(|a, b| farthest(a).total_cmp(&farthest(b)))?;
-    (farthest(best) < farthest(first) / (1.0 + TIE)).then_some(best)
+    (farthest(best) < farthest(first) / (1.0 + TIE)).then_some(*best)
 }
 
 /// Where processes wait for each other or unequally long, the one with the least waiting need not end first: says so.
@@ -322,6 +343,27 @@ mod tests {
             verdict.text,
             "All are within 1 % of each other by throughput. Processes wait least under bfq: 0.38 ms for a request, \
              10.5 ms under none."
+        );
+    }
+
+    #[test]
+    fn of_equals_the_one_that_waits_least_may_end_too_late() {
+        let run = |name: &str, process_wait_ms: f64, elapsed_s: f64| RunReport {
+            process_wait_ms,
+            elapsed_s,
+            wait_ms_mean: 10.0,
+            ..run(name, 1.0, 1.0)
+        };
+        let runs = [run("noop", 30.0, 15.0), run("cscan", 10.0, 20.0), run("as", 11.2, 15.0)];
+        let verdict = Verdict::of(&runs, Measure::Waiting);
+        assert_eq!((verdict.best.as_str(), verdict.equals.len()), ("as", 3));
+        assert!(verdict.text.contains("Processes wait least under cscan: 10.0 ms for a request, 30.0 ms under noop"));
+        assert!(
+            verdict.text.ends_with(
+                "But all ends after 15.0 s under as, and after 20.0 s under cscan: as is the better choice."
+            ),
+            "{}",
+            verdict.text
         );
     }
 

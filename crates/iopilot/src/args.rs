@@ -6,6 +6,7 @@ mod disksim;
 mod experiment;
 mod machine;
 mod quantity;
+mod redcap;
 mod trace;
 mod vdisk;
 
@@ -14,6 +15,7 @@ pub(crate) use disk::{Calibrate, Disk, DiskProbe, DiskTrain, DiskValidate, Think
 pub(crate) use disksim::{Disksim, DisksimRun};
 pub(crate) use experiment::{Experiment, ExperimentRun};
 pub(crate) use machine::{Machine, MachineProbe};
+pub(crate) use redcap::{Redcap, RedcapAttach};
 pub(crate) use trace::{Convert, Record, Stat, Trace};
 pub(crate) use vdisk::{Vdisk, VdiskAttach};
 
@@ -28,7 +30,7 @@ use std::path::PathBuf;
 ///
 /// iopilot replays a recorded trace, a fio job file or a synthetic workload on a modelled disk, under any of the
 /// kernel's I/O schedulers, and compares them. Only what touches live disks needs root:
-/// `iopilot trace record`, `vdisk`, `dads run`, `machine probe`, and `disk train` of a device.
+/// `iopilot trace record`, `vdisk`, `redcap`, `dads run`, `machine probe`, and `disk train` of a device.
 #[derive(Debug, Parser)]
 #[command(name = "iopilot", version, max_term_width = 100, arg_required_else_help = true, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
@@ -78,6 +80,9 @@ pub(crate) enum Command {
     /// This machine as a machine file: what its CPUs add to a request, and how the queue of a disk is set.
     #[command(subcommand)]
     Machine(Machine),
+    /// Cached disks: a cache in RAM over a disk, which prefetches in disk order while that pays.
+    #[command(subcommand)]
+    Redcap(Redcap),
     /// The I/O schedulers and their tunables.
     #[command(subcommand)]
     Scheduler(Scheduler),

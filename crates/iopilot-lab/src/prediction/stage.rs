@@ -3,6 +3,7 @@
 use super::figures::Figures;
 use super::load::{Load, Needs};
 use super::{Cell, Part, Plan, Row};
+use crate::mounts::{keep_mounts_private, mount, write};
 use crate::virtual_disk::{VirtualDisk, program};
 use anyhow::{Context as _, bail};
 use iopilot_live::{BlockQueue, Signals};
@@ -10,13 +11,11 @@ use iopilot_sched::SchedulerSpec;
 use iopilot_workload::{Workload, WorkloadOptions};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use rustix::mount::{MountPropagationFlags, mount_change};
-use rustix::thread::{UnshareFlags, unshare_unsafe};
 use serde_json::Value;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -31,24 +30,6 @@ const LARGE: usize = 24 << 20;
 const REST: Duration = Duration::from_secs(10);
 /// No run takes longer.
 const LONGEST: Duration = Duration::from_secs(120);
-
-/// The file system of a stage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum FileSystemKind {
-    Ext4,
-    Xfs,
-}
-
-impl FileSystemKind {
-    fn make(self, image: &Path) -> anyhow::Result<()> {
-        // The kernel writes the rest of a lazily made ext4 later, while something is measured.
-        let (program, options) = match self {
-            Self::Ext4 => ("mkfs.ext4", ["-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0"].as_slice()),
-            Self::Xfs => ("mkfs.xfs", ["-q", "-f"].as_slice()),
-        };
-        tool(Command::new(program).args(options).arg(image))
-    }
-}
 
 /// A file system on a virtual disk.
 pub(super) struct Stage {
@@ -70,7 +51,7 @@ impl Stage {
         let mount_point = disk.folder().join("mnt");
         fs::create_dir(&mount_point).context("making a mount point")?;
         {
-            let mounted = mount(&pristine, &mount_point)?;
+            let mounted = mount(&pristine, &mount_point, "noatime")?;
             let needs = |what| loads.iter().any(|load| load.needs == what);
             fill(mounted.0, &needs, seed).context("filling the file system")?;
         }
@@ -140,7 +121,7 @@ impl Stage {
         for (name, value) in &spec.settings {
             queue.set_tunable(name, &value.to_string())?;
         }
-        let mounted = mount(self.disk.device(), &self.mount_point)?;
+        let mounted = mount(self.disk.device(), &self.mount_point, "noatime")?;
         self.reset()?;
         let recording = self.disk.folder().join("recording.parquet");
         let mut command = program()?;
@@ -176,34 +157,6 @@ impl Stage {
     }
 }
 
-/// Gives this thread, and what it starts, mounts of their own. A process that makes a mount namespace while a file system is
-/// mounted here would hold a copy of the mount, and the file system would not be gone, nor its cache, when it is unmounted here.
-fn keep_mounts_private() -> anyhow::Result<()> {
-    // SAFETY: mounts are no memory; only a change of the table of files would be unsafe.
-    unsafe { unshare_unsafe(UnshareFlags::NEWNS) }.context("making a mount namespace")?;
-    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).context("making mounts private")
-}
-
-/// A mounted file system; unmounted when dropped.
-struct Mounted<'a>(&'a Path);
-
-impl Drop for Mounted<'_> {
-    fn drop(&mut self) {
-        // Whoever looks at it for a moment, such as a disk manager, goes away again.
-        for _ in 0..50 {
-            if Command::new("umount").arg(self.0).stderr(Stdio::null()).status().is_ok_and(|status| status.success()) {
-                return;
-            }
-            sleep(Duration::from_millis(100));
-        }
-    }
-}
-
-fn mount<'a>(what: &Path, place: &'a Path) -> anyhow::Result<Mounted<'a>> {
-    tool(Command::new("mount").args(["-o", "noatime"]).arg(what).arg(place))?;
-    Ok(Mounted(place))
-}
-
 /// Makes what loads need; what is in the files does not matter.
 fn fill(folder: &Path, needs: &dyn Fn(Needs) -> bool, seed: u64) -> io::Result<()> {
     let mut random = Pcg64Mcg::seed_from_u64(seed);
@@ -226,27 +179,6 @@ fn fill(folder: &Path, needs: &dyn Fn(Needs) -> bool, seed: u64) -> io::Result<(
     }
     if needs(Needs::Data) {
         write(&folder.join("data"), SIZE as usize / 3)?;
-    }
-    Ok(())
-}
-
-fn write(path: &Path, bytes: usize) -> io::Result<()> {
-    let mut file = File::create(path)?;
-    let block = vec![1; 1 << 20];
-    let mut left = bytes;
-    while left > 0 {
-        let now = left.min(block.len());
-        file.write_all(&block[..now])?;
-        left -= now;
-    }
-    file.sync_all()
-}
-
-fn tool(command: &mut Command) -> anyhow::Result<()> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let out = command.stdin(Stdio::null()).output().with_context(|| format!("running {name}"))?;
-    if !out.status.success() {
-        bail!("{name}: {}", String::from_utf8_lossy(&out.stderr).trim_end());
     }
     Ok(())
 }

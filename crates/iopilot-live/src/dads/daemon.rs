@@ -4,9 +4,10 @@ use super::audit::Audit;
 use super::autopilot::{Flight, FlightOptions};
 use super::control::Control;
 use super::journal::{Recovery, recover};
-use super::metrics::Metrics;
+use super::metrics;
 use super::status::{Shared, Status};
 use crate::LiveError;
+use crate::metrics_server::MetricsServer;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,7 +39,7 @@ pub struct Daemon {
     stop: Arc<AtomicBool>,
     disks: Vec<(Arc<Shared>, Autopilot)>,
     control: Control,
-    metrics: Option<Metrics>,
+    metrics: Option<MetricsServer>,
     recovered: Vec<Recovery>,
 }
 
@@ -51,7 +52,7 @@ impl Daemon {
     pub fn start(options: DaemonOptions) -> Result<Self, LiveError> {
         let recovered = recover(&options.runtime)?;
         let control = Control::listen(&options.runtime)?;
-        let metrics = options.metrics.as_deref().map(Metrics::listen).transpose()?;
+        let metrics = options.metrics.as_deref().map(MetricsServer::listen).transpose()?;
         let audit = Audit::open(options.audit.as_deref())
             .map_err(|e| LiveError::io(options.audit.clone().unwrap_or_default(), e))?;
         let flights: Vec<Flight> = options.flights.into_iter().map(Flight::prepare).collect::<Result<_, _>>()?;
@@ -85,7 +86,7 @@ impl Daemon {
         let period = if self.metrics.is_some() { period.min(METRICS) } else { period };
         self.control.serve(period, &status);
         if let Some(metrics) = &self.metrics {
-            metrics.serve(&status);
+            metrics.serve(&|| metrics::text(&self.status()));
         }
         self.disks.iter().any(|(_, thread)| !thread.is_finished())
     }

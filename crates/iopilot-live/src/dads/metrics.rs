@@ -1,45 +1,8 @@
-//! Metrics in the text format of Prometheus, over HTTP.
+//! The metrics of a daemon, in the text format of Prometheus.
 
 use super::status::{DiskStatus, Phase, Status};
-use crate::LiveError;
+use crate::metrics_server::label;
 use std::fmt::Write as _;
-use tiny_http::{Header, Request, Response, Server};
-
-/// A server of metrics.
-pub(super) struct Metrics {
-    server: Server,
-}
-
-impl Metrics {
-    /// Listens at `address`, such as `127.0.0.1:9419`.
-    ///
-    /// # Errors
-    /// If the address cannot be bound.
-    pub(super) fn listen(address: &str) -> Result<Self, LiveError> {
-        let server = Server::http(address).map_err(|e| LiveError::Failed(format!("--metrics {address}: {e}")))?;
-        Ok(Self { server })
-    }
-
-    /// Serves waiting clients, without waiting. Call it regularly.
-    pub(super) fn serve(&self, status: &dyn Fn() -> Status) {
-        while let Ok(Some(request)) = self.server.try_recv() {
-            reply(request, status);
-        }
-    }
-}
-
-fn reply(request: Request, status: &dyn Fn() -> Status) {
-    let path = request.url().split('?').next().unwrap_or_default();
-    // A client that has gone misses its answer.
-    let _ = match path {
-        "/metrics" => {
-            let kind = Header::from_bytes(&b"Content-Type"[..], &b"text/plain; version=0.0.4; charset=utf-8"[..]);
-            let response = Response::from_string(text(&status()));
-            request.respond(kind.into_iter().fold(response, Response::with_header))
-        }
-        _ => request.respond(Response::from_string("metrics are at /metrics\n").with_status_code(404)),
-    };
-}
 
 type Value = fn(&DiskStatus) -> Option<f64>;
 
@@ -91,7 +54,7 @@ const FAMILIES: [(&str, &str, &str, Value); 21] = [
 ];
 
 /// `status` in the text format of Prometheus.
-fn text(status: &Status) -> String {
+pub(super) fn text(status: &Status) -> String {
     let mut out = String::new();
     for (name, kind, help, value) in FAMILIES {
         let values: Vec<_> = status.disks.iter().filter_map(|d| Some((d, value(d)?))).collect();
@@ -123,15 +86,9 @@ fn text(status: &Status) -> String {
     out
 }
 
-fn label(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::{Read as _, Write as _};
-    use std::net::TcpStream;
 
     fn status() -> Status {
         let disk = DiskStatus { device: "sda".into(), scheduler: "bfq".into(), requests: 42, ..DiskStatus::default() };
@@ -149,23 +106,5 @@ mod tests {
         assert_eq!(names.len(), all);
         assert!(names.iter().all(|l| l.ends_with("gauge") || l.contains("_total counter")), "{names:?}");
         assert!(!text.contains("measured_cost"), "what is not known is not made up");
-    }
-
-    #[test]
-    fn they_are_served_at_metrics_and_nowhere_else() {
-        let metrics = Metrics::listen("127.0.0.1:0").unwrap();
-        let address = metrics.server.server_addr().to_ip().unwrap();
-        let get = |path: &str| {
-            let mut stream = TcpStream::connect(address).unwrap();
-            write!(stream, "GET {path} HTTP/1.0\r\n\r\n").unwrap();
-            let request = metrics.server.recv().unwrap();
-            reply(request, &status);
-            let mut text = String::new();
-            stream.read_to_string(&mut text).unwrap();
-            text
-        };
-        let page = get("/metrics");
-        assert!(page.contains("200 OK") && page.contains("version=0.0.4") && page.contains("} 42\n"), "{page}");
-        assert!(get("/").contains("404"));
     }
 }

@@ -45,7 +45,7 @@ const NICE_STARVED: i32 = 0;
 
 /// Threads with low priority, so that they do not slow down the processes whose requests they simulate. A reader that waits
 /// for a CPU looks to `bfq` as if it were thinking, and `bfq` stops idling for it.
-fn simulators(threads: &Simulators) -> Result<ThreadPool, ThreadPoolBuildError> {
+pub(crate) fn simulators(threads: &Simulators) -> Result<ThreadPool, ThreadPoolBuildError> {
     let threads = threads.clone();
     // Without permission for that, the thread keeps its priority.
     let give_way = move |_| {
@@ -59,7 +59,7 @@ fn simulators(threads: &Simulators) -> Result<ThreadPool, ThreadPoolBuildError> 
 
 /// The threads that simulate, by which a check that is starved is helped on.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Simulators(Arc<Mutex<Vec<Pid>>>);
+pub(crate) struct Simulators(Arc<Mutex<Vec<Pid>>>);
 
 impl Simulators {
     /// Sets the priority of the threads for a check that has taken `took` so far.

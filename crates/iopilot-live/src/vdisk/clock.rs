@@ -1,7 +1,6 @@
 //! [`Clock`]: the clock of the model.
 
 use iopilot_block::Nanos;
-use rustix::time::{ClockId, clock_gettime};
 
 /// Converts between real time, in nanoseconds of `CLOCK_MONOTONIC`, and the model's time.
 #[derive(Clone, Copy, Debug)]
@@ -31,12 +30,6 @@ impl Clock {
         // Rounded up and one more, for the rounding of the way back.
         self.origin.saturating_add((model.0 as f64 / self.speed).ceil() as u64).saturating_add(1)
     }
-}
-
-/// Real time: nanoseconds of `CLOCK_MONOTONIC`.
-pub(super) fn monotonic() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! [`Engine`]: runs a [`ModelQueue`] in real time.
 
-use super::clock::{Clock, monotonic};
+use super::clock::Clock;
 use super::model_queue::{DiskRequest, DueAnswer, ModelQueue};
 use super::request_log::{LoggedRequest, RequestLog};
 use super::stats::{Counted, Tally};
-use super::sys;
 use super::wake_margin::WakeMargin;
+use crate::block_server::{become_real_time, monotonic};
 use iopilot_block::{Nanos, RequestId};
 use iopilot_device::Device;
 use std::io;
@@ -78,7 +78,7 @@ impl<D: Device + Send + 'static, A: Answer> Engine<D, A> {
             let engine = Arc::clone(&engine);
             thread::Builder::new().name("vdisk-time".to_owned()).spawn(move || {
                 // The receiver waits for it.
-                let _ = tell.send(sys::become_real_time(PRIORITY));
+                let _ = tell.send(become_real_time(PRIORITY));
                 // A panic poisons the lock, and the next holder retires the queue: the second run does not use the model.
                 while catch_unwind(AssertUnwindSafe(|| engine.keep_time())).is_err() {
                     broken();

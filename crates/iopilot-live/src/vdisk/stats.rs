@@ -1,5 +1,6 @@
 //! [`VdiskStats`]: the statistics of a virtual disk, and how punctual it was.
 
+use crate::block_server::OpCounts;
 use iopilot_block::{Distribution, Histogram, Nanos, Op, Sectors};
 use serde::{Deserialize, Serialize};
 
@@ -27,35 +28,6 @@ pub struct VdiskStats {
     pub modelled_ms: Distribution,
     /// From arrival to departure, ms.
     pub real_ms: Distribution,
-}
-
-/// A number for each kind of request.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OpCounts {
-    /// Of reads.
-    pub read: u64,
-    /// Of writes.
-    pub write: u64,
-    /// Of flushes.
-    pub flush: u64,
-    /// Of discards, and of ranges made zero.
-    pub discard: u64,
-}
-
-impl OpCounts {
-    fn of(&mut self, op: Op) -> &mut u64 {
-        match op {
-            Op::Read => &mut self.read,
-            Op::Write => &mut self.write,
-            Op::Flush => &mut self.flush,
-            Op::Discard => &mut self.discard,
-        }
-    }
-
-    /// The sum.
-    pub fn total(&self) -> u64 {
-        self.read + self.write + self.flush + self.discard
-    }
 }
 
 /// An answer, as it is counted.

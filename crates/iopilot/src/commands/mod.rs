@@ -1,5 +1,6 @@
 //! One module a command. A command returns the text it prints, so that only `main` deals with standard output.
 
+mod background;
 mod calibrate;
 mod compare;
 mod completions;
@@ -11,6 +12,7 @@ mod disksim;
 mod experiment;
 mod machine;
 mod man;
+mod redcap;
 mod scheduler;
 mod session;
 mod simulate;
@@ -53,6 +55,7 @@ pub(crate) fn run(command: &Command, context: &Context) -> anyhow::Result<String
         Command::Disksim(args) => disksim::run(args, context),
         Command::Experiment(args) => experiment::run(args, context),
         Command::Machine(args) => machine::run(args, context),
+        Command::Redcap(args) => redcap::run(args, context),
         Command::Scheduler(args) => scheduler::run(args, context),
         Command::Trace(args) => trace::run(args, context),
         Command::Vdisk(args) => vdisk::run(args, context),

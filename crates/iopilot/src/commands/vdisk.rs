@@ -1,16 +1,12 @@
 //! `iopilot vdisk`: block devices that take the time of a model.
 
-use super::Context;
 use super::session::load_disk;
+use super::{Context, background};
 use crate::args::{Vdisk, VdiskAttach};
-use crate::failure::CommandFailed;
 use crate::render::{self, Alignment, Table};
-use anyhow::Context as _;
 use iopilot_live::vdisk::{self, Attachment, Backing, VdiskOptions, VdiskServer, VdiskStats};
 use iopilot_render::number::bytes;
 use serde::Serialize;
-use std::io::{Read, Write};
-use std::process::{Command, Stdio};
 
 /// The name for a disk without delays.
 const NO_MODEL: &str = "none";
@@ -57,22 +53,7 @@ pub(crate) fn run(command: &Vdisk, context: &Context) -> anyhow::Result<String> 
 
 /// Starts another process that serves the disk. Returns when the disk is ready.
 fn attach(args: &VdiskAttach, context: &Context) -> anyhow::Result<String> {
-    let program = std::env::current_exe().context("finding this program")?;
-    let mut server = Command::new(program);
-    server.args(["vdisk", "serve"]).args(context.quiet.then_some("--quiet"));
-    let mut server = server.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().context("starting the server")?;
-    if let Some(mut stdin) = server.stdin.take() {
-        // A server that does not read has printed why.
-        let _ = stdin.write_all(&serde_json::to_vec(args)?);
-    }
-    let mut line = String::new();
-    if let Some(mut stdout) = server.stdout.take() {
-        stdout.read_to_string(&mut line).context("listening to the server")?;
-    }
-    if line.is_empty() {
-        return Err(CommandFailed::with(server.wait().context("waiting for the server")?).into());
-    }
-    announce(&serde_json::from_str(&line)?, args, context)
+    announce(&background::start(&["vdisk", "serve"], args, context)?, args, context)
 }
 
 /// Reports that a disk is ready: the device on standard output, the rest on standard error.
@@ -95,16 +76,8 @@ fn announce(attachment: &Attachment, args: &VdiskAttach, context: &Context) -> a
 
 /// The server's side of [`attach`].
 fn serve(context: &Context) -> anyhow::Result<String> {
-    let mut text = String::new();
-    std::io::stdin().read_to_string(&mut text).context("reading what to serve")?;
-    let args: VdiskAttach = serde_json::from_str(&text).context("reading what to serve")?;
-    let server = VdiskServer::start(options(&args, context)?)?;
-    let mut line = serde_json::to_string(server.attachment())?;
-    line.push('\n');
-    let mut out = std::io::stdout().lock();
-    out.write_all(line.as_bytes()).and_then(|()| out.flush()).context("telling that it is ready")?;
-    drop(out);
-    server.leave_terminal()?;
+    let server = VdiskServer::start(options(&background::wanted()?, context)?)?;
+    background::ready(server.attachment(), || server.leave_terminal())?;
     server.serve()?;
     Ok(String::new())
 }
@@ -112,10 +85,7 @@ fn serve(context: &Context) -> anyhow::Result<String> {
 /// Serves the disk in this process.
 fn foreground(args: &VdiskAttach, context: &Context) -> anyhow::Result<String> {
     let server = VdiskServer::start(options(args, context)?)?;
-    let text = announce(server.attachment(), args, context)?;
-    let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("writing to standard output")?;
-    drop(out);
+    background::print(&announce(server.attachment(), args, context)?)?;
     server.serve()?;
     Ok(String::new())
 }

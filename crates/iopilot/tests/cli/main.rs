@@ -24,6 +24,7 @@ mod predictions;
 mod probing;
 mod recording;
 mod redcap;
+mod redcap_live;
 mod report;
 mod results;
 mod service;

@@ -1,4 +1,4 @@
-//! The control socket of a virtual disk: one line of JSON each way.
+//! The control socket of a block-device server: one line of JSON each way.
 
 use crate::LiveError;
 use serde::de::DeserializeOwned;
@@ -12,21 +12,6 @@ use std::time::Duration;
 const LONGEST: u64 = 4096;
 /// How long a client may take over its line.
 const PATIENCE: Duration = Duration::from_secs(2);
-
-/// A command to the server of a virtual disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Command {
-    /// Asks for the statistics.
-    Stats,
-    /// Resets the model.
-    Reset,
-    /// Detaches the disk.
-    Detach {
-        /// Even if somebody uses it.
-        force: bool,
-    },
-}
 
 /// The answer to a command.
 #[derive(Debug, Serialize, Deserialize)]
@@ -47,7 +32,7 @@ pub(super) fn listen(folder: &Path) -> Result<UnixListener, LiveError> {
 }
 
 /// Reads a command from `stream`.
-pub(super) fn receive(stream: &UnixStream) -> io::Result<Command> {
+pub(super) fn receive<C: DeserializeOwned>(stream: &UnixStream) -> io::Result<C> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut line = String::new();
@@ -56,7 +41,7 @@ pub(super) fn receive(stream: &UnixStream) -> io::Result<Command> {
 }
 
 /// Answers a command.
-pub(super) fn answer<T: Serialize>(mut stream: &UnixStream, result: Result<T, LiveError>) -> io::Result<()> {
+pub(crate) fn answer<T: Serialize>(mut stream: &UnixStream, result: Result<T, LiveError>) -> io::Result<()> {
     let outcome = match result {
         Ok(value) => Outcome::Done(value),
         Err(e) => Outcome::Failed { message: e.to_string(), bad_input: e.is_bad_input() },
@@ -67,11 +52,11 @@ pub(super) fn answer<T: Serialize>(mut stream: &UnixStream, result: Result<T, Li
 }
 
 /// Asks the server in `folder`.
-pub(super) fn ask<T: DeserializeOwned>(folder: &Path, command: Command) -> Result<T, LiveError> {
+pub(crate) fn ask<T: DeserializeOwned>(folder: &Path, command: &impl Serialize) -> Result<T, LiveError> {
     let path = socket(folder);
     let asked = || -> io::Result<Outcome<T>> {
         let mut stream = UnixStream::connect(&path)?;
-        let mut line = serde_json::to_vec(&command)?;
+        let mut line = serde_json::to_vec(command)?;
         line.push(b'\n');
         stream.write_all(&line)?;
         let mut answer = String::new();
@@ -89,22 +74,28 @@ mod tests {
     use super::*;
     use std::thread;
 
+    #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+    enum Command {
+        Stats,
+        Detach { force: bool },
+    }
+
     #[test]
     fn an_answer_and_a_refusal_come_over() {
         let folder = tempfile::tempdir().unwrap();
         let listener = listen(folder.path()).unwrap();
         let server = thread::spawn(move || {
             let (stream, _) = listener.accept().unwrap();
-            assert_eq!(receive(&stream).unwrap(), Command::Stats);
+            assert_eq!(receive::<Command>(&stream).unwrap(), Command::Stats);
             answer(&stream, Ok(7u32)).unwrap();
             let (stream, _) = listener.accept().unwrap();
-            assert_eq!(receive(&stream).unwrap(), Command::Detach { force: true });
+            assert_eq!(receive::<Command>(&stream).unwrap(), Command::Detach { force: true });
             answer::<u32>(&stream, Err(LiveError::Unplugged("loop0".to_owned()))).unwrap();
             let (stream, _) = listener.accept().unwrap();
-            assert!(receive(&stream).is_err());
+            assert!(receive::<Command>(&stream).is_err());
         });
-        assert_eq!(ask::<u32>(folder.path(), Command::Stats).unwrap(), 7);
-        let refused = ask::<u32>(folder.path(), Command::Detach { force: true }).unwrap_err();
+        assert_eq!(ask::<u32>(folder.path(), &Command::Stats).unwrap(), 7);
+        let refused = ask::<u32>(folder.path(), &Command::Detach { force: true }).unwrap_err();
         assert_eq!(refused.to_string(), "loop0 was unplugged");
         UnixStream::connect(socket(folder.path())).unwrap().write_all(b"what\n").unwrap();
         server.join().unwrap();

@@ -4,17 +4,18 @@
 
 mod wire;
 
-pub(super) use wire::{Attributes, Body, Kind, open_reply, statfs_reply};
+pub(super) use wire::{Attributes, Body, Kind, MAX_TRANSFER, open_reply, statfs_reply};
 
+use super::buffer::{Buffer, Buffers};
 use crate::LiveError;
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use std::fs::File;
-use std::io::{self, IoSlice, Read, Write};
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use wire::{Init, Request};
+use wire::{HEAD, Init, Request};
 
 const DEVICE: &str = "/dev/fuse";
 /// The most requests that the kernel may have under way.
@@ -22,8 +23,8 @@ const MAX_BACKGROUND: u16 = 512;
 
 /// Answers the kernel's requests, from several threads.
 pub(super) trait FileSystem: Send + Sync + 'static {
-    /// Takes a request. `reply` may be used at once or later, by any thread.
-    fn request(&self, node: u64, body: Body<'_>, reply: Reply);
+    /// Takes a request, with the data of a write. `reply` may be used at once or later, by any thread.
+    fn request(&self, node: u64, body: Body<'_>, data: Option<Buffer>, reply: Reply);
 }
 
 /// A file system that is mounted; its threads end when it is unmounted.
@@ -32,11 +33,13 @@ pub(super) struct Fuse {
 }
 
 impl Fuse {
-    /// Mounts `file_system` at `mount_point`; `threads` threads serve it, each of which begins with `prepare`.
+    /// Mounts `file_system` at `mount_point`. `threads` threads called after `name` serve it, each of which begins with
+    /// `prepare`. The data of writes come in `buffers`.
     pub(super) fn mount(
         file_system: impl FileSystem,
         mount_point: &Path,
-        threads: usize,
+        buffers: &Arc<Buffers>,
+        (name, threads): (&str, usize),
         prepare: impl Fn() + Copy + Send + 'static,
     ) -> Result<Self, LiveError> {
         let failed = |e| LiveError::io(DEVICE, e);
@@ -45,9 +48,9 @@ impl Fuse {
         let options =
             std::ffi::CStr::from_bytes_with_nul(options.as_bytes()).map_err(|e| failed(io::Error::other(e)))?;
         let flags = MountFlags::NODEV | MountFlags::NOSUID | MountFlags::NOEXEC;
-        mount("iopilot-vdisk", mount_point, "fuse", flags, options)
+        mount(format!("iopilot-{name}"), mount_point, "fuse", flags, options)
             .map_err(|e| LiveError::io(mount_point, e.into()))?;
-        Self::serve(file_system, device, threads, prepare).map_err(|e| {
+        Self::serve(file_system, device, buffers, (name, threads), prepare).map_err(|e| {
             // The first error is the one to report.
             let _ = unmount(mount_point, UnmountFlags::DETACH);
             failed(e)
@@ -57,20 +60,21 @@ impl Fuse {
     fn serve(
         file_system: impl FileSystem,
         device: File,
-        threads: usize,
+        buffers: &Arc<Buffers>,
+        (name, threads): (&str, usize),
         prepare: impl Fn() + Copy + Send + 'static,
     ) -> io::Result<Self> {
         let device = Arc::new(device);
-        greet(&device)?;
+        greet(&device, buffers)?;
         let file_system = Arc::new(file_system);
         let mut fuse = Self { threads: Vec::with_capacity(threads) };
         for n in 0..threads {
-            let (device, file_system) = (Arc::clone(&device), Arc::clone(&file_system));
+            let (device, file_system, buffers) = (Arc::clone(&device), Arc::clone(&file_system), Arc::clone(buffers));
             let serve = move || {
                 prepare();
-                serve(&device, &*file_system)
+                serve(&device, &*file_system, &buffers)
             };
-            fuse.threads.push(thread::Builder::new().name(format!("vdisk-{n}")).spawn(serve)?);
+            fuse.threads.push(thread::Builder::new().name(format!("{name}-{n}")).spawn(serve)?);
         }
         Ok(fuse)
     }
@@ -104,6 +108,11 @@ impl Reply {
         self.send(errno, &[]);
     }
 
+    /// Answers nothing, as the kernel waits for no answer.
+    fn forget(mut self) {
+        self.device = None;
+    }
+
     fn send(&mut self, errno: i32, data: &[u8]) {
         let Some(device) = self.device.take() else { return };
         let header = wire::reply_header(self.unique, errno, data.len());
@@ -118,12 +127,40 @@ impl Drop for Reply {
     }
 }
 
+/// A message of the kernel: what comes before a write's data, and these, or the rest of another request.
+struct Message {
+    /// The head, and room behind it for the rest of a request that is no write.
+    head: [u8; HEAD + REST],
+    data: Buffer,
+}
+
+/// The longest rest of a request that is no write: a name and its end.
+const REST: usize = 4096;
+
+impl Message {
+    fn new(buffers: &Arc<Buffers>) -> Self {
+        Self { head: [0; HEAD + REST], data: buffers.take() }
+    }
+
+    /// Receives a request.
+    fn receive(&mut self, mut device: &File) -> io::Result<Request<'_>> {
+        let mut parts = [IoSliceMut::new(&mut self.head[..HEAD]), IoSliceMut::new(&mut self.data)];
+        let length = device.read_vectored(&mut parts)?;
+        let rest = length.saturating_sub(HEAD);
+        if !wire::is_write(&self.head) {
+            let rest = rest.min(REST);
+            self.head[HEAD..HEAD + rest].copy_from_slice(&self.data[..rest]);
+            return Request::parse(&self.head[..length.min(HEAD + REST)]);
+        }
+        Request::parse(&self.head[..length.min(HEAD)])?.with_data(rest)
+    }
+}
+
 /// Answers the kernel's first request.
-fn greet(device: &Arc<File>) -> io::Result<()> {
-    let mut buffer = wire::buffer();
+fn greet(device: &Arc<File>, buffers: &Arc<Buffers>) -> io::Result<()> {
+    let mut message = Message::new(buffers);
     loop {
-        let length = (&**device).read(&mut buffer)?;
-        let request = Request::parse(&buffer[..length])?;
+        let request = message.receive(device)?;
         let reply = Reply { device: Some(Arc::clone(device)), unique: request.unique };
         let Body::Init(Init { major, minor, flags }) = request.body else {
             reply.error(libc::EIO);
@@ -145,11 +182,11 @@ fn greet(device: &Arc<File>) -> io::Result<()> {
 }
 
 /// Hands requests to `file_system` until it is unmounted.
-fn serve(device: &Arc<File>, file_system: &impl FileSystem) -> io::Result<()> {
-    let mut buffer = wire::buffer();
+fn serve(device: &Arc<File>, file_system: &impl FileSystem, buffers: &Arc<Buffers>) -> io::Result<()> {
+    let mut message = Message::new(buffers);
     loop {
-        let length = match (&**device).read(&mut buffer) {
-            Ok(length) => length,
+        let request = match message.receive(device) {
+            Ok(request) => request,
             Err(e) => match e.raw_os_error() {
                 // The kernel took a request back, or a signal came.
                 Some(libc::ENOENT | libc::EINTR | libc::EAGAIN) => continue,
@@ -157,13 +194,15 @@ fn serve(device: &Arc<File>, file_system: &impl FileSystem) -> io::Result<()> {
                 _ => return Err(e),
             },
         };
-        let request = Request::parse(&buffer[..length])?;
+        let reply = Reply { device: Some(Arc::clone(device)), unique: request.unique };
+        let node = request.node;
         match request.body {
-            Body::Unanswered => {}
-            body => {
-                let reply = Reply { device: Some(Arc::clone(device)), unique: request.unique };
-                file_system.request(request.node, body, reply);
+            Body::Unanswered => reply.forget(),
+            Body::Write { offset, size } => {
+                let data = std::mem::replace(&mut message.data, buffers.take());
+                file_system.request(node, Body::Write { offset, size }, Some(data), reply);
             }
+            body => file_system.request(node, body, None, reply),
         }
     }
 }

@@ -57,8 +57,9 @@ impl LoopDevice {
         Self { path: path.to_owned() }
     }
 
-    /// Attaches `file` to the first free loop device. It uses direct I/O, so that all requests are in flight at once.
-    pub(super) fn attach(file: &Path) -> Result<Self, LiveError> {
+    /// Attaches `file` to the first free loop device, whose logical blocks have so many bytes. It uses direct I/O, so that all
+    /// requests are in flight at once.
+    pub(super) fn attach(file: &Path, logical_block: u32) -> Result<Self, LiveError> {
         let control = open(Path::new(CONTROL))?;
         let backing = OpenOptions::new().read(true).write(true).open(file).map_err(|e| LiveError::io(file, e))?;
         let mut file_name = [0; LO_NAME_SIZE];
@@ -80,7 +81,7 @@ impl LoopDevice {
             encrypt_key: [0; 32],
             init: [0; 2],
         };
-        let config = LoopConfig { fd: backing.as_raw_fd() as u32, block_size: 512, info, reserved: [0; 8] };
+        let config = LoopConfig { fd: backing.as_raw_fd() as u32, block_size: logical_block, info, reserved: [0; 8] };
         for _ in 0..100 {
             // SAFETY: takes no argument.
             let number = unsafe { libc::ioctl(control.as_raw_fd(), LOOP_CTL_GET_FREE as _) };

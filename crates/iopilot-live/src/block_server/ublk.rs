@@ -1,8 +1,8 @@
 //! [`UblkDevice`]: a block device that this process serves by the kernel's ublk driver.
 //!
 //! The driver passes requests and takes answers by io_uring commands, all from one thread, which owns the ring ([`queue`]).
-//! That thread submits each request to the model. Other threads move the data between the image and the buffer of the
-//! request's tag ([`service`]). The engine's answers reach the owner of the ring through an [`outbox`].
+//! That thread has the store take each request. Other threads do what may block. Answers reach the owner of the ring through
+//! an [`outbox`].
 
 mod abi;
 mod control;
@@ -11,11 +11,10 @@ mod outbox;
 mod queue;
 mod service;
 
-pub(super) use service::UblkAnswer;
+pub(super) use outbox::Ticket;
 
-use super::answer::Timing;
 use super::filesystem::BLOCK;
-use super::image::Image;
+use super::store::Store;
 use crate::LiveError;
 use abi::{CONTROL, DeviceInfo, Parameters};
 use control::Control;
@@ -23,7 +22,6 @@ use iopilot_block::SECTOR_BYTES;
 use memory::Buffers;
 use outbox::Outbox;
 use queue::Queue;
-use service::{Job, Service};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -32,14 +30,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 /// The largest queue depth of a device.
-pub(super) const MOST: u32 = DeviceInfo::MAX_DEPTH;
+pub(crate) const MOST: u32 = DeviceInfo::MAX_DEPTH;
 
 /// The settings of a new device.
-pub(super) struct Wanted {
-    /// Its data.
-    pub(super) image: Arc<Image>,
-    /// When requests are answered.
-    pub(super) timing: Timing,
+pub(super) struct Wanted<'a> {
+    /// What its threads are called after.
+    pub(super) name: &'a str,
     /// Its queue depth.
     pub(super) depth: u32,
     /// Whether it is rotational.
@@ -88,16 +84,17 @@ pub(super) struct UblkDevice {
 }
 
 impl UblkDevice {
-    /// Makes a device, whose data `threads` threads move; each thread begins with `prepare`. Should the driver let go of it,
-    /// `broken` is called.
-    pub(super) fn attach(
-        wanted: Wanted,
+    /// Makes a device over `store`, for which `threads` threads do what may block; each thread begins with `prepare`. Should
+    /// the driver let go of it, `broken` is called.
+    pub(super) fn attach<S: Store>(
+        store: &Arc<S>,
+        wanted: &Wanted<'_>,
         threads: usize,
         prepare: impl Fn() + Copy + Send + 'static,
         broken: impl FnOnce() + Send + 'static,
     ) -> Result<Self, LiveError> {
         let depth = u16::try_from(wanted.depth).map_err(|_| failed(io::ErrorKind::InvalidInput.into()))?;
-        let sectors = wanted.image.size() / SECTOR_BYTES;
+        let sectors = store.size() / SECTOR_BYTES;
         let mut control = Control::open().map_err(failed)?;
         let buffers = Arc::new(Buffers::new(depth).map_err(failed)?);
         let outbox = Arc::new(Outbox::new().map_err(failed)?);
@@ -113,42 +110,41 @@ impl UblkDevice {
         };
         let parameters = Parameters { sectors, rotational: wanted.rotational, discard_unit: BLOCK };
         device.control.set_parameters(number, &parameters).map_err(failed)?;
-        let service = Service { image: wanted.image, timing: wanted.timing };
-        let jobs = device.start_movers(&service, threads, prepare).map_err(failed)?;
-        device.start_queue(service, depth, buffers, jobs, prepare, broken)?;
+        let jobs = device.start_movers(store, (wanted.name, threads), prepare).map_err(failed)?;
+        device.start_queue(Arc::clone(store), (wanted.name, depth), buffers, jobs, prepare, broken)?;
         device.control.start(number).map_err(failed)?;
         Ok(device)
     }
 
     /// Starts the threads that move data; they end when the sender of jobs is dropped.
-    fn start_movers(
+    fn start_movers<S: Store>(
         &mut self,
-        service: &Service,
-        threads: usize,
+        store: &Arc<S>,
+        (name, threads): (&str, usize),
         prepare: impl Fn() + Copy + Send + 'static,
-    ) -> io::Result<Sender<Job>> {
+    ) -> io::Result<Sender<S::Taken>> {
         let (give, jobs) = channel();
         let jobs = Arc::new(Mutex::new(jobs));
         for n in 0..threads {
-            let (service, jobs) = (service.clone(), Arc::clone(&jobs));
+            let (store, jobs) = (Arc::clone(store), Arc::clone(&jobs));
             let work = move || {
                 prepare();
                 while let Some(job) = next(&jobs) {
-                    service.carry_out(job);
+                    store.carry_out(job);
                 }
             };
-            self.threads.push(thread::Builder::new().name(format!("vdisk-{n}")).spawn(work)?);
+            self.threads.push(thread::Builder::new().name(format!("{name}-{n}")).spawn(work)?);
         }
         Ok(give)
     }
 
     /// Starts the thread that serves the driver; on return, requests can come.
-    fn start_queue(
+    fn start_queue<S: Store>(
         &mut self,
-        service: Service,
-        depth: u16,
+        store: Arc<S>,
+        (name, depth): (&str, u16),
         buffers: Arc<Buffers>,
-        jobs: Sender<Job>,
+        jobs: Sender<S::Taken>,
         prepare: impl Fn() + Copy + Send + 'static,
         broken: impl FnOnce() + Send + 'static,
     ) -> Result<(), LiveError> {
@@ -165,7 +161,7 @@ impl UblkDevice {
             // The receiver waits for it.
             let _ = tell.send(Ok(()));
             let ended = queue.run(|descriptor, ticket| {
-                if let Some(job) = service.begin(descriptor, ticket) {
+                if let Some(job) = service::take(&*store, descriptor, ticket) {
                     // If no thread is left to take it, its ticket is dropped, which answers an I/O error.
                     let _ = jobs.send(job);
                 }
@@ -176,7 +172,7 @@ impl UblkDevice {
                 broken();
             }
         };
-        let thread = thread::Builder::new().name("vdisk-queue".to_owned()).spawn(serve).map_err(failed)?;
+        let thread = thread::Builder::new().name(format!("{name}-queue")).spawn(serve).map_err(failed)?;
         self.threads.push(thread);
         told.recv().unwrap_or_else(|_| Err(io::ErrorKind::BrokenPipe.into())).map_err(failed)
     }
@@ -212,7 +208,7 @@ impl Drop for UblkDevice {
     }
 }
 
-fn next(jobs: &Mutex<Receiver<Job>>) -> Option<Job> {
+fn next<T>(jobs: &Mutex<Receiver<T>>) -> Option<T> {
     jobs.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
 }
 

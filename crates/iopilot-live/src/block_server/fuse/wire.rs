@@ -19,6 +19,9 @@ const MAX_PAGES: u32 = 1 << 22;
 pub(crate) const MAX_TRANSFER: u32 = 1 << 20;
 const PAGE: u32 = 4096;
 const IN_HEADER: usize = 40;
+/// Bytes before the data of a write: `struct fuse_in_header` and `struct fuse_write_in`.
+pub(super) const HEAD: usize = IN_HEADER + 40;
+const WRITE: u32 = 16;
 
 /// A request of the kernel.
 #[derive(Debug, PartialEq, Eq)]
@@ -44,8 +47,8 @@ pub(crate) enum Body<'a> {
     Statfs,
     /// Read data.
     Read { offset: u64, size: u32 },
-    /// Write data.
-    Write { offset: u64, data: &'a [u8] },
+    /// Write data, which follow.
+    Write { offset: u64, size: u32 },
     /// Make data durable.
     Fsync,
     /// Allocate or free space.
@@ -81,10 +84,7 @@ impl<'a> Request<'a> {
             3 | 4 => Body::Attributes,
             14 => Body::Open,
             15 => Body::Read { offset: argument.u64(8)?, size: argument.u32(16)? },
-            16 => {
-                let (offset, size) = (argument.u64(8)?, argument.u32(16)? as usize);
-                Body::Write { offset, data: argument.0.get(40..40 + size).ok_or_else(short)? }
-            }
+            WRITE => Body::Write { offset: argument.u64(8)?, size: argument.u32(16)? },
             17 => Body::Statfs,
             20 => Body::Fsync,
             18 | 25 | 38 => Body::Closed,
@@ -96,6 +96,19 @@ impl<'a> Request<'a> {
         };
         Ok(Self { unique, node, body })
     }
+
+    /// The same, of which so many bytes of data followed.
+    pub(super) fn with_data(self, length: usize) -> io::Result<Self> {
+        match self.body {
+            Body::Write { size, .. } if size as usize > length => Err(short()),
+            _ => Ok(self),
+        }
+    }
+}
+
+/// Whether a message with this head is a write.
+pub(super) fn is_write(head: &[u8]) -> bool {
+    Fields(head).u32(4).is_ok_and(|opcode| opcode == WRITE)
 }
 
 /// Numbers in bytes.
@@ -115,11 +128,6 @@ impl Fields<'_> {
 
 fn short() -> io::Error {
     io::Error::new(io::ErrorKind::UnexpectedEof, "a request of the kernel is cut short")
-}
-
-/// A buffer that holds any request.
-pub(super) fn buffer() -> Vec<u8> {
-    vec![0; (MAX_TRANSFER + PAGE) as usize]
 }
 
 /// The kind of a file.
@@ -264,20 +272,20 @@ mod tests {
     fn requests_are_read() {
         assert_eq!(body(&request(1, b"disk.img\0")), Body::Lookup(b"disk.img"));
         assert_eq!(body(&request(15, &transfer(4096, 512))), Body::Read { offset: 4096, size: 512 });
-        let mut argument = transfer(8192, 3);
-        argument.extend(b"abc");
-        assert_eq!(body(&request(16, &argument)), Body::Write { offset: 8192, data: b"abc" });
+        assert_eq!(body(&request(16, &transfer(8192, 3))), Body::Write { offset: 8192, size: 3 });
+        assert!(is_write(&request(16, &[])) && !is_write(&request(15, &[])));
         assert_eq!(body(&request(2, &[0; 8])), Body::Unanswered);
         assert_eq!(body(&request(9999, &[])), Body::Other);
     }
 
     #[test]
     fn what_is_cut_short_is_an_error() {
-        let mut argument = transfer(0, 4);
-        argument.extend(b"abc");
-        for bytes in [&request(16, &argument)[..], &request(15, &[0; 12]), &[0; 39], &[]] {
+        for bytes in [&request(16, &[0; 19])[..], &request(15, &[0; 12]), &[0; 39], &[]] {
             assert!(Request::parse(bytes).is_err());
         }
+        let write = request(16, &transfer(0, 4));
+        let with = |length| Request::parse(&write).unwrap().with_data(length).is_ok();
+        assert!(!with(3) && with(4));
     }
 
     #[test]

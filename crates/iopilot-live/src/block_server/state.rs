@@ -1,6 +1,5 @@
-//! The state files of virtual disks, by which every process finds them and clears away those of dead servers.
+//! The state files of served block devices, by which every process finds them and clears away those of dead servers.
 
-use super::Attachment;
 use super::block_device::is_in_use;
 use super::filesystem::FILE;
 use super::loop_device::LoopDevice;
@@ -11,68 +10,89 @@ use crate::{BlockQueue, LiveError};
 use iopilot_block::InputError;
 use rustix::fs::{FlockOperation, flock};
 use rustix::mount::{UnmountFlags, unmount};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File};
 use std::io;
+use std::marker::PhantomData;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process;
 use std::time::Duration;
 
+/// What is noted of a block device that is served.
+pub(crate) trait Attached: Clone + Serialize + DeserializeOwned {
+    /// What it is called in messages.
+    const KIND: &'static str;
+    /// What names begin with where none is given.
+    const PREFIX: &'static str;
+
+    /// Its name.
+    fn name(&self) -> &str;
+    /// Its path.
+    fn device(&self) -> &Path;
+    /// Whether it is served. If not, its server is dead, but it is still in use.
+    fn is_served(&self) -> bool;
+    /// Notes that its server is dead.
+    fn died(&mut self);
+}
+
 /// How long a dead disk's device may be held open by others before it is left to go when they close it.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The folder of all virtual disks.
+/// The folder of all block devices of a kind.
 #[derive(Clone, Debug)]
-pub(super) struct StateFolder {
+pub(crate) struct StateFolder<A> {
     path: PathBuf,
+    kind: PhantomData<A>,
 }
 
-/// The folder of one virtual disk, claimed by this process.
+/// The folder of one block device, claimed by this process.
 #[derive(Debug)]
-pub(super) struct Claim {
+pub(crate) struct Claim<A> {
     folder: PathBuf,
-    note: Note,
+    note: Note<A>,
 }
 
-/// The virtual disks that were found.
-#[derive(Debug, Default)]
-pub(super) struct Found {
-    /// Those that are served, and those whose servers are dead, but whose devices are still in use; by name.
-    pub(super) attached: Vec<Attachment>,
+/// The block devices that were found.
+#[derive(Debug)]
+pub(crate) struct Found<A> {
+    /// Those that are served, and those whose servers are dead, but which are still in use; by name.
+    pub(crate) attached: Vec<A>,
     /// Those whose servers were dead; they are cleared away.
-    pub(super) cleared: Vec<Attachment>,
+    pub(crate) cleared: Vec<A>,
 }
 
 /// The content of `state.json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Note {
-    /// The process that serves the disk.
+struct Note<A> {
+    /// The process that serves it.
     pid: u32,
     /// When that process started, in ticks since boot, since process identifiers are reused.
     started: u64,
     /// Once it is served.
-    attachment: Option<Attachment>,
+    attachment: Option<A>,
 }
 
-impl StateFolder {
+impl<A: Attached> StateFolder<A> {
     /// The folder at `path`, made where it does not exist.
-    pub(super) fn open(path: &Path) -> Result<Self, LiveError> {
+    pub(crate) fn open(path: &Path) -> Result<Self, LiveError> {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
         // The kernel lists mounts by their real paths.
         let real = made.and_then(|()| fs::canonicalize(path));
-        Ok(Self { path: real.map_err(|e| LiveError::io(path, e))? })
+        Ok(Self { path: real.map_err(|e| LiveError::io(path, e))?, kind: PhantomData })
     }
 
-    /// Finds the virtual disks, and clears away those of dead servers that nobody uses.
-    pub(super) fn look(&self) -> Result<Found, LiveError> {
+    /// Finds them, and clears away those of dead servers that nobody uses.
+    pub(crate) fn look(&self) -> Result<Found<A>, LiveError> {
         let _lock = self.lock()?;
-        let mut found = Found::default();
+        let mut found = Found { attached: Vec::new(), cleared: Vec::new() };
         for folder in self.folders()? {
-            match note(&folder) {
+            match note::<A>(&folder) {
                 Some(note) if note.is_alive() => found.attached.extend(note.attachment),
-                Some(Note { attachment: Some(attachment), .. }) if is_left_in_use(&folder, &attachment.device) => {
-                    found.attached.push(Attachment { served: false, ..attachment });
+                Some(Note { attachment: Some(mut attachment), .. }) if is_left_in_use(&folder, attachment.device()) => {
+                    attachment.died();
+                    found.attached.push(attachment);
                 }
                 dead => {
                     #[cfg(feature = "ublk")]
@@ -82,30 +102,31 @@ impl StateFolder {
                 }
             }
         }
-        found.attached.sort_by(|a, b| a.name.cmp(&b.name));
+        found.attached.sort_by(|a, b| a.name().cmp(b.name()));
         Ok(found)
     }
 
-    /// Clears away the disk `name`, whose server is dead, though somebody uses it.
-    pub(super) fn clear_away(&self, name: &str) -> Result<(), LiveError> {
+    /// Clears away the device `name`, whose server is dead, though somebody uses it.
+    pub(crate) fn clear_away(&self, name: &str) -> Result<(), LiveError> {
         let _lock = self.lock()?;
         clear(&self.folder(name))
     }
 
-    /// Notes this process as the one that serves the disk `name`; where that is `None`, the first of vd0, vd1, ... that
-    /// is free.
-    pub(super) fn claim(&self, name: Option<&str>) -> Result<Claim, LiveError> {
+    /// Notes this process as the one that serves the device `name`; where that is `None`, the first free one of the
+    /// [prefix](Attached::PREFIX) and a number.
+    pub(crate) fn claim(&self, name: Option<&str>) -> Result<Claim<A>, LiveError> {
         let _lock = self.lock()?;
         let folder = match name {
             Some(name) => {
                 let folder = self.path.join(name);
                 if folder.exists() {
-                    return Err(InputError::new("--name", name, "a name that no virtual disk has").into());
+                    return Err(InputError::new("--name", name, format!("a name that no {} has", A::KIND)).into());
                 }
                 folder
             }
             None => {
-                let mut free = (0..).map(|n| self.path.join(format!("vd{n}"))).filter(|folder| !folder.exists());
+                let mut free =
+                    (0..).map(|n| self.path.join(format!("{}{n}", A::PREFIX))).filter(|folder| !folder.exists());
                 free.next().ok_or_else(|| LiveError::io(&self.path, io::ErrorKind::QuotaExceeded.into()))?
             }
         };
@@ -119,8 +140,8 @@ impl StateFolder {
         Ok(claim)
     }
 
-    /// The folder of the disk `name`.
-    pub(super) fn folder(&self, name: &str) -> PathBuf {
+    /// The folder of the device `name`.
+    pub(crate) fn folder(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
@@ -144,14 +165,14 @@ impl StateFolder {
     }
 }
 
-impl Claim {
+impl<A: Attached> Claim<A> {
     /// The disk's name.
-    pub(super) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         self.folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
     }
 
     /// Where its file system is to be mounted.
-    pub(super) fn mount_point(&self) -> PathBuf {
+    pub(crate) fn mount_point(&self) -> PathBuf {
         self.folder.join("mnt")
     }
 
@@ -162,18 +183,18 @@ impl Claim {
     }
 
     /// Its folder.
-    pub(super) fn folder(&self) -> &Path {
+    pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
     /// Notes that the disk is served.
-    pub(super) fn served(&mut self, attachment: Attachment) -> Result<(), LiveError> {
+    pub(crate) fn served(&mut self, attachment: A) -> Result<(), LiveError> {
         self.note.attachment = Some(attachment);
         self.write()
     }
 
     /// Forgets it; its file system is unmounted.
-    pub(super) fn release(&self) -> Result<(), LiveError> {
+    pub(crate) fn release(&self) -> Result<(), LiveError> {
         remove(&self.folder)
     }
 
@@ -184,7 +205,7 @@ impl Claim {
     }
 }
 
-impl Note {
+impl<A> Note<A> {
     fn is_alive(&self) -> bool {
         start_of(self.pid) == Some(self.started)
     }
@@ -197,7 +218,7 @@ impl Note {
     }
 }
 
-fn note(folder: &Path) -> Option<Note> {
+fn note<A: DeserializeOwned>(folder: &Path) -> Option<Note<A>> {
     serde_json::from_str(&fs::read_to_string(folder.join("state.json")).ok()?).ok()
 }
 
@@ -255,8 +276,9 @@ fn loop_devices_on(file: &Path) -> Vec<LoopDevice> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::vdisk::Attachment;
 
-    fn state() -> (tempfile::TempDir, StateFolder) {
+    fn state() -> (tempfile::TempDir, StateFolder<Attachment>) {
         let folder = tempfile::tempdir().unwrap();
         let state = StateFolder::open(&folder.path().join("state")).unwrap();
         (folder, state)

@@ -85,7 +85,7 @@ impl Outbox {
 
 /// A request to be answered; the holder owns its data. Dropping it without an answer is an I/O error.
 #[derive(Debug)]
-pub(super) struct Ticket {
+pub(in crate::block_server) struct Ticket {
     tag: u16,
     result: i32,
     buffers: Arc<Buffers>,
@@ -99,13 +99,13 @@ impl Ticket {
     }
 
     /// The first `length` bytes of its data.
-    pub(super) fn data(&mut self, length: usize) -> io::Result<&mut [u8]> {
+    pub(in crate::block_server) fn data(&mut self, length: usize) -> io::Result<&mut [u8]> {
         // SAFETY: there is one ticket for a request, made when it comes, and its answer takes the ticket.
         unsafe { self.buffers.data(self.tag, length) }.ok_or_else(|| io::ErrorKind::InvalidInput.into())
     }
 
     /// Answers with bytes that were moved, or an error.
-    pub(super) fn answer(mut self, result: io::Result<i32>) {
+    pub(in crate::block_server) fn answer(mut self, result: io::Result<i32>) {
         self.result = result.unwrap_or_else(|e| -e.raw_os_error().unwrap_or(libc::EIO));
     }
 }

@@ -2,9 +2,16 @@
 
 use rustix::process::{chdir, setsid};
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
+use rustix::time::{ClockId, clock_gettime};
 use std::fs::File;
 use std::io;
 use std::path::Path;
+
+/// Real time: nanoseconds of `CLOCK_MONOTONIC`.
+pub(crate) fn monotonic() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
 
 /// Gives the calling thread, and those it starts, real-time priority (`SCHED_FIFO`). Returns whether the kernel allowed it.
 pub(crate) fn become_real_time(priority: i32) -> bool {
@@ -31,7 +38,7 @@ pub(crate) fn before_all_others<T>(what: impl FnOnce() -> T) -> T {
 
 /// Tells the kernel that the calling thread, and those it starts, serve a disk. The kernel then does not free memory for them
 /// by writing to that disk, which would deadlock. Returns whether the kernel allowed it.
-pub(super) fn become_io_flusher() -> bool {
+pub(crate) fn become_io_flusher() -> bool {
     // From include/uapi/linux/prctl.h.
     const PR_SET_IO_FLUSHER: libc::c_int = 57;
     const ON: libc::c_ulong = 1;

@@ -1,4 +1,4 @@
-//! [`BlockDevice`]: the block device of a virtual disk, of any driver.
+//! [`BlockDevice`]: a block device that is served, of any driver.
 
 use super::loop_device::LoopDevice;
 use super::queue_depth;
@@ -15,7 +15,7 @@ use std::time::Duration;
 /// How long to wait for others to close the device; after that it is detached when they do.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The block device of a virtual disk.
+/// A block device that is served.
 pub(super) enum BlockDevice {
     /// On a file that FUSE serves.
     Loop(LoopDevice),
@@ -68,13 +68,13 @@ impl BlockDevice {
 }
 
 /// Whether somebody uses the block device at `path`: a file system, a partition, a mapping.
-pub(super) fn is_in_use(path: &Path) -> bool {
+pub(crate) fn is_in_use(path: &Path) -> bool {
     let claim = OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(path);
     claim.is_err_and(|e| e.raw_os_error() == Some(libc::EBUSY))
 }
 
 /// Where the file systems on the block device at `path` are mounted, as far as this process can see.
-pub(super) fn mount_points(path: &Path) -> Vec<String> {
+pub(crate) fn mount_points(path: &Path) -> Vec<String> {
     let Ok(number) = fs::metadata(path).map(|m| m.rdev()) else { return Vec::new() };
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let number = format!("{}:{}", major(number), minor(number));

@@ -1,0 +1,112 @@
+//! Tables and claims.
+
+use super::{BARE, Cell, OFF, Plan, RIG, Way};
+use crate::{Claim, Outcome, ResultTable};
+
+/// Student's t for 95 % on both sides, by degrees of freedom from 1.
+const T: [f64; 10] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
+/// How much slower than the same server without the cache a load may be, in percent.
+const BESIDE_OFF: f64 = 1.0;
+/// The same, beside the bare disk.
+const BESIDE_BARE: f64 = 3.0;
+/// By how much eight processes with trees are to be faster, in percent.
+const EIGHT: f64 = 50.0;
+
+/// A mean, and half of its 95 % interval.
+#[derive(Clone, Copy, Debug)]
+struct Mean {
+    mean: f64,
+    half: f64,
+}
+
+impl Mean {
+    fn of(values: &[f64]) -> Self {
+        let n = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / n;
+        if values.len() < 2 {
+            return Self { mean, half: 0.0 };
+        }
+        let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0);
+        let t = T.get(values.len() - 2).copied().unwrap_or(1.96);
+        Self { mean, half: t * (variance / n).sqrt() }
+    }
+}
+
+pub(super) fn outcome(plan: &Plan, cells: &[Cell], left_out: &[&str]) -> Outcome {
+    let names: Vec<String> = plan.ways.iter().map(|way| way.name()).collect();
+    let mut columns = vec!["disk".to_owned(), "load".to_owned()];
+    for name in &names {
+        columns.extend([format!("{name}_s"), format!("{name}_half_s")]);
+    }
+    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+    let title = "seconds that each load took: mean, and half of its 95 % interval";
+    let mut times = ResultTable::new("times", title, &columns);
+    for cell in cells {
+        let mut row = vec![cell.disk.into(), cell.load.into()];
+        for seconds in &cell.seconds {
+            let Mean { mean, half } = Mean::of(seconds);
+            row.extend([mean.into(), half.into()]);
+        }
+        times.row(row);
+    }
+    let mut notes = vec![format!("{} runs of each; a cache of 64 MiB with segments of 128 KiB.", plan.runs)];
+    if !left_out.is_empty() {
+        notes.push(format!("left out, as their programs are missing: {}", left_out.join(", ")));
+    }
+    Outcome { tables: vec![times], claims: claims(plan, cells), notes, files: Vec::new() }
+}
+
+fn claims(plan: &Plan, cells: &[Cell]) -> Vec<Claim> {
+    let place = |way: Way| plan.ways.iter().position(|w| *w == way);
+    let (Some(bare), Some(off), Some(rig)) = (place(BARE), place(OFF), place(RIG)) else { return Vec::new() };
+    let mean = |cell: &Cell, way: usize| Mean::of(&cell.seconds[way]);
+    let gain = |cell: &Cell| 100.0 * (1.0 - mean(cell, rig).mean / mean(cell, off).mean);
+    let eight: Vec<&Cell> = cells.iter().filter(|cell| cell.load == "find-cat-8").collect();
+    let gains: Vec<String> = eight.iter().map(|cell| format!("{:.0} % on {}", gain(cell), cell.disk)).collect();
+    let fast = Claim::new(
+        "goal",
+        "eight processes that read trees of small files are faster with the cache than without",
+        format!("by {EIGHT} % at least"),
+        gains.join(", "),
+        eight.iter().all(|cell| gain(cell) >= EIGHT),
+        "the table `times` tells how long each took",
+    );
+    let slower = |than: usize, limit: f64| {
+        let over = |cell: &&Cell| {
+            let (with, without) = (mean(cell, rig), mean(cell, than));
+            let allowed = (limit / 100.0 * without.mean).max(with.half.hypot(without.half));
+            with.mean > without.mean + allowed
+        };
+        let told = |cell: &Cell| {
+            let percent = 100.0 * (mean(cell, rig).mean / mean(cell, than).mean - 1.0);
+            format!("{} on {} by {percent:.1} %", cell.load, cell.disk)
+        };
+        cells.iter().filter(over).map(told).collect::<Vec<String>>()
+    };
+    let harmless = |what: &str, than: usize, limit: f64| {
+        let found = slower(than, limit);
+        let ours = if found.is_empty() { "none is slower".to_owned() } else { found.join(", ") };
+        let goal = format!("by {limit} % at most, or the 95 % interval, where that is wider");
+        Claim::new("goal", format!("no load is slower with rig than {what}"), goal, ours, found.is_empty(), WHY)
+    };
+    vec![
+        fast,
+        harmless("with the same server and the cache off", off, BESIDE_OFF),
+        harmless("on the bare disk", bare, BESIDE_BARE),
+    ]
+}
+
+const WHY: &str = "the table `times` tells how long each took";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_is_that_of_student() {
+        let Mean { mean, half } = Mean::of(&[9.0, 10.0, 11.0, 10.0, 10.0]);
+        // The deviation is 0.7071, and 2.776 * 0.7071 / sqrt(5) is 0.878.
+        assert!(mean == 10.0 && (half - 0.878).abs() < 1e-3, "{half}");
+        assert_eq!(Mean::of(&[3.0]).half, 0.0);
+    }
+}

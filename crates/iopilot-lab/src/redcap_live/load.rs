@@ -1,0 +1,62 @@
+//! The loads.
+
+use std::process::{Command, Stdio};
+
+/// A load: a command of the shell, in the folder where the file system is mounted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Load {
+    pub(super) name: &'static str,
+    /// A program that is not on every machine.
+    program: &'static str,
+    pub(super) script: &'static str,
+}
+
+const fn load(name: &'static str, program: &'static str, script: &'static str) -> Load {
+    Load { name, program, script }
+}
+
+impl Load {
+    /// Whether this machine has its program.
+    pub(super) fn can_run(&self) -> bool {
+        let mut asked = Command::new("sh");
+        asked.args(["-c", "command -v \"$0\"", self.program]).stdin(Stdio::null()).stdout(Stdio::null());
+        asked.status().is_ok_and(|status| status.success())
+    }
+}
+
+/// One process that reads its tree file by file.
+const ONE: Load = load("find-cat-1", "find", "find tree00 -type f -exec cat {} + > /dev/null");
+
+pub(super) const QUICK: &[Load] = &[ONE];
+
+pub(super) const ALL: &[Load] = &[
+    ONE,
+    load(
+        "find-cat-8",
+        "find",
+        "for n in 00 01 02 03 04 05 06 07; do find tree$n -type f -exec cat {} + > /dev/null & done; wait",
+    ),
+    load("find-cat-32", "find", "for tree in tree*; do find $tree -type f -exec cat {} + > /dev/null & done; wait"),
+    load("tac-4", "tac", "for n in 0 1 2 3; do tac large$n > /dev/null & done; wait"),
+    load("sequential-4", "cat", "for n in 0 1 2 3; do cat large$n > /dev/null & done; wait"),
+    load(
+        "strided-8",
+        "fio",
+        "fio --name=s --rw=read:8k --bs=4k --ioengine=psync --size=8m --filesize=24m --invalidate=0 \
+         --numjobs=4 --filename_format=large\\$jobnum --output=/dev/null",
+    ),
+    load(
+        "random-8",
+        "fio",
+        "fio --name=r --filename=data --readonly --rw=randread --bs=4k --ioengine=psync --numjobs=8 --number_ios=120 \
+         --size=100% --invalidate=0 --fadvise_hint=0 --output=/dev/null",
+    ),
+    load("compile", "gcc", "for file in source/*.c; do gcc -O0 -Isource -c $file -o /dev/null || exit 1; done"),
+    load(
+        "trees-beside-random",
+        "fio",
+        "for n in 00 01 02 03; do find tree$n -type f -exec cat {} + > /dev/null & done; \
+         fio --name=r --filename=data --readonly --rw=randread --bs=4k --ioengine=psync --numjobs=4 --number_ios=150 \
+         --size=100% --invalidate=0 --fadvise_hint=0 --output=/dev/null; wait",
+    ),
+];

@@ -1,0 +1,198 @@
+//! [`Stage`]: a virtual disk with a file system that is read only.
+
+use super::load::Load;
+use super::{Part, Way};
+use crate::mounts::{keep_mounts_private, mount, tool, write};
+use crate::virtual_disk::{VirtualDisk, program};
+use anyhow::{Context as _, bail};
+use iopilot_live::{BlockQueue, Signals};
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use serde_json::Value;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Bytes of the disk.
+const SIZE: u64 = 1 << 30;
+/// Trees, their directories, and the files in each.
+const TREES: u32 = 32;
+const DIRECTORIES: f64 = 20.0;
+const FILES: u32 = 8;
+/// Large files, and bytes of each.
+const LARGE: u32 = 4;
+const LARGE_BYTES: f64 = 24e6;
+/// Bytes of the file that is read at random.
+const DATA_BYTES: f64 = 300e6;
+/// Files to compile, and the headers that each includes.
+const SOURCES: u32 = 40;
+const HEADERS: u32 = 30;
+/// Before a run, so long nothing else uses the disk.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A virtual disk with a file system.
+pub(super) struct Stage {
+    disk: VirtualDisk,
+    model: &'static str,
+    mount_point: PathBuf,
+}
+
+impl Stage {
+    /// Makes them, with all that loads need.
+    pub(super) fn set(part: &Part, share: f64, seed: u64) -> anyhow::Result<Self> {
+        keep_mounts_private()?;
+        let disk = VirtualDisk::attach(part.disk, SIZE, part.depth)?;
+        part.file_system.make(disk.backing())?;
+        let mount_point = disk.folder().join("mnt");
+        fs::create_dir(&mount_point).context("making a mount point")?;
+        {
+            let mounted = mount(disk.backing(), &mount_point, "noatime")?;
+            fill(mounted.0, share, seed).context("filling the file system")?;
+        }
+        Ok(Self { disk, model: part.disk, mount_point })
+    }
+
+    /// Runs `load` with cold caches; how long it takes, in seconds.
+    pub(super) fn run(&self, load: &Load, way: Way, signals: &Signals) -> anyhow::Result<f64> {
+        if let Some(signal) = signals.caught() {
+            bail!("ended by signal {signal}");
+        }
+        let queue = BlockQueue::open(self.disk.device())?;
+        queue.set_scheduler("mq-deadline")?;
+        let cache = match way {
+            Way::Bare { read_ahead_kb } => {
+                queue.write("read_ahead_kb", &read_ahead_kb.to_string())?;
+                None
+            }
+            Way::Cached(algorithm) => {
+                queue.write("read_ahead_kb", &super::READ_AHEAD.to_string())?;
+                Some(Cache::attach(self, algorithm)?)
+            }
+        };
+        let device = cache.as_ref().map_or_else(|| self.disk.device(), |cache| &cache.device);
+        // Nothing was written, so that the journal has nothing to say.
+        let mounted = mount(device, &self.mount_point, "ro,noatime,norecovery")
+            .or_else(|_| mount(device, &self.mount_point, "ro,noatime"))?;
+        self.reset()?;
+        let began = Instant::now();
+        let mut command = Command::new("sh");
+        command.args(["-c", load.script]).current_dir(mounted.0).stdin(Stdio::null()).stdout(Stdio::null());
+        let out = command.stderr(Stdio::piped()).spawn().and_then(std::process::Child::wait_with_output);
+        let seconds = began.elapsed().as_secs_f64();
+        let out = out.with_context(|| format!("running {}", load.name))?;
+        if !out.status.success() {
+            bail!("{}: {}", load.name, String::from_utf8_lossy(&out.stderr).trim_end());
+        }
+        drop(mounted);
+        drop(cache);
+        Ok(seconds)
+    }
+
+    /// Puts the disk's model back as it was at the beginning, once the disk is idle.
+    fn reset(&self) -> anyhow::Result<()> {
+        let began = Instant::now();
+        loop {
+            match self.disk.reset() {
+                Ok(_) => return Ok(()),
+                Err(e) if began.elapsed() > PATIENCE => return Err(e),
+                Err(_) => thread::sleep(Duration::from_millis(50)),
+            }
+        }
+    }
+}
+
+/// A cache over the disk of a stage; detached when dropped.
+struct Cache<'a> {
+    stage: &'a Stage,
+    device: PathBuf,
+}
+
+impl<'a> Cache<'a> {
+    fn attach(stage: &'a Stage, algorithm: &str) -> anyhow::Result<Self> {
+        let mut command = program()?;
+        command.args(["--quiet", "redcap", "attach"]).arg(stage.disk.device()).args([
+            "--json",
+            "--algorithm",
+            algorithm,
+        ]);
+        command.args(["--disk", stage.model, "--name", "lab"]).arg("--state-dir").arg(stage.state());
+        let out = command.stdin(Stdio::null()).output().context("attaching a cache")?;
+        if !out.status.success() {
+            bail!("no cache: {}", String::from_utf8_lossy(&out.stderr).trim_end());
+        }
+        let attachment: Value = serde_json::from_slice(&out.stdout).context("reading what was attached")?;
+        let device = attachment["device"].as_str().context("reading what was attached")?;
+        Ok(Self { stage, device: device.into() })
+    }
+}
+
+impl Drop for Cache<'_> {
+    fn drop(&mut self) {
+        let detach = || -> anyhow::Result<()> {
+            let mut command = program()?;
+            command.args(["--quiet", "redcap", "detach", "lab", "--force", "--state-dir"]).arg(self.stage.state());
+            tool(&mut command)
+        };
+        if let Err(e) = detach() {
+            eprintln!("{e}");
+        }
+    }
+}
+
+impl Stage {
+    fn state(&self) -> PathBuf {
+        self.disk.folder().join("redcap")
+    }
+}
+
+/// Makes what loads need; what is in most files does not matter.
+fn fill(folder: &Path, share: f64, seed: u64) -> io::Result<()> {
+    // All at once, so that the file system places them as it does for many writers.
+    thread::scope(|scope| {
+        let trees: Vec<_> = (0..TREES)
+            .map(|tree| {
+                scope.spawn(move || fill_tree(&folder.join(format!("tree{tree:02}")), share, seed + u64::from(tree)))
+            })
+            .collect();
+        trees.into_iter().try_for_each(|tree| tree.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into())))
+    })?;
+    for n in 0..LARGE {
+        write(&folder.join(format!("large{n}")), (share * LARGE_BYTES) as usize)?;
+    }
+    write(&folder.join("data"), (share * DATA_BYTES) as usize)?;
+    let source = folder.join("source");
+    fs::create_dir(&source)?;
+    for n in 0..(f64::from(SOURCES) * share).ceil() as u32 {
+        let mut text = String::new();
+        for h in 0..HEADERS {
+            let header = format!("h{n}_{h}.h");
+            let declared: String =
+                (0..40).map(|d| format!("extern int declared_{n}_{h}_{d}(int, long, char *);\n")).collect();
+            fs::write(source.join(&header), declared)?;
+            text += &format!("#include \"{header}\"\n");
+        }
+        text += &format!("int function_{n}(int a) {{ return a + declared_{n}_0_0(a, a, 0); }}\n");
+        fs::write(source.join(format!("s{n}.c")), text)?;
+    }
+    Ok(())
+}
+
+fn fill_tree(tree: &Path, share: f64, seed: u64) -> io::Result<()> {
+    let mut random = Pcg64Mcg::seed_from_u64(seed);
+    for d in 0..(DIRECTORIES * share).ceil() as u32 {
+        let directory = tree.join(format!("d{d:02}"));
+        fs::create_dir_all(&directory)?;
+        for f in 0..FILES {
+            // Half are a block or less, a quarter two: most of a source tree is small.
+            let blocks = (1 + random.random::<u16>().leading_zeros()).min(16);
+            fs::write(
+                directory.join(format!("f{f:02}")),
+                vec![1; 4096 * blocks as usize - random.random_range(0..4096)],
+            )?;
+        }
+    }
+    Ok(())
+}

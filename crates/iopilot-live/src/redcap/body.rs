@@ -1,0 +1,390 @@
+//! [`Body`]: the body of the cache's policy: its frames, and the requests above and below it.
+
+use super::frames::Frames;
+use super::ring::{Ring, Transfer};
+use super::streams::Streams;
+use super::tally::Tally;
+use crate::block_server::{Answer, BlockRequest, monotonic};
+use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, SECTOR_BYTES, Sectors};
+use iopilot_redcap::{Action, CopyId, Io, Part, Redcap, RedcapSpec, Role, Served};
+use iopilot_trace::TraceRecord;
+use std::io;
+use std::sync::Arc;
+
+/// Real time, as the cache is told it.
+pub(super) fn now() -> Nanos {
+    Nanos(monotonic())
+}
+
+/// Requests that are kept for one check of `rig`: those beyond are counted only.
+const MOST_RECORDS: usize = 50_000;
+
+/// A request from above.
+struct Original {
+    /// `None` once a [`Hit`] has it.
+    answer: Option<Answer>,
+    io: Io,
+    durable: bool,
+    arrived: Nanos,
+    /// What is answered if a part fails.
+    errno: i32,
+}
+
+/// A request that the cache answers, in one piece.
+pub(super) struct Hit {
+    answer: Answer,
+    copy: CopyId,
+    data: *const u8,
+    length: usize,
+}
+
+impl Hit {
+    /// Answers it. Returns what is to be [reported](Body::copied) then.
+    pub(super) fn answer(self) -> CopyId {
+        // SAFETY: so many bytes of frames are there, and the policy lets nobody change or free them before it is told that they
+        // were copied.
+        self.answer.send_data(unsafe { std::slice::from_raw_parts(self.data, self.length) });
+        self.copy
+    }
+}
+
+/// Where the data of a part are: before the original's sectors in the frames, in the original's buffer, and behind them.
+type Vectors = [libc::iovec; 3];
+
+/// A request below.
+#[derive(Clone, Copy)]
+struct InFlight {
+    part: Part,
+    sent: Nanos,
+}
+
+/// The policy with its body. All its methods are called under one lock.
+pub(super) struct Body {
+    pub(super) cache: Redcap,
+    pub(super) frames: Frames,
+    pub(super) tally: Tally,
+    segment_sectors: u64,
+    ring: Arc<Ring>,
+    /// Parts in flight, at most, that still let prefetches be added.
+    congested: usize,
+    actions: Vec<Action>,
+    originals: Vec<Option<Original>>,
+    free: Vec<u64>,
+    /// By the index of the part.
+    parts: Vec<Option<InFlight>>,
+    /// By the index of the part; boxed, since the kernel reads them after others were added.
+    #[expect(clippy::vec_box, reason = "their places must not change while the kernel has yet to read them")]
+    vectors: Vec<Box<Vectors>>,
+    in_flight: usize,
+    /// When the disk completed something last.
+    completed: Nanos,
+    streams: Streams,
+    /// What was completed since [`Self::take_window`], where somebody asks for it.
+    window: Option<Window>,
+    /// Answers that are ready.
+    done: Vec<Answer>,
+    /// Whether the ring has something to submit.
+    unsubmitted: bool,
+    /// Whether the disk was given up.
+    closed: bool,
+}
+
+/// What was completed in a while.
+#[derive(Debug, Default)]
+pub(super) struct Window {
+    /// Requests from above.
+    pub(super) above: Vec<TraceRecord>,
+    /// Requests to the disk.
+    pub(super) below: Vec<TraceRecord>,
+    /// Requests from above that are under way.
+    pub(super) pending: usize,
+}
+
+// SAFETY: the vectors point to the frames and to buffers of answers, which it owns.
+unsafe impl Send for Body {}
+
+impl Body {
+    pub(super) fn new(cache: Redcap, spec: &RedcapSpec, frames: Frames, ring: Arc<Ring>, congested: usize) -> Self {
+        Self {
+            cache,
+            frames,
+            tally: Tally::default(),
+            segment_sectors: u64::from(spec.geometry.segment_sectors().0),
+            ring,
+            congested,
+            actions: Vec::new(),
+            originals: Vec::new(),
+            free: Vec::new(),
+            parts: Vec::new(),
+            vectors: Vec::new(),
+            in_flight: 0,
+            completed: Nanos::ZERO,
+            streams: Streams::default(),
+            window: None,
+            done: Vec::new(),
+            unsubmitted: false,
+            closed: false,
+        }
+    }
+
+    /// Lets all later requests fail.
+    pub(super) fn close(&mut self) {
+        self.closed = true;
+    }
+
+    /// Takes a request from above.
+    ///
+    /// Returns a hit of the whole request in one piece: it is to be answered without the lock, and then
+    /// [reported](Self::copied).
+    pub(super) fn submit(&mut self, request: BlockRequest, answer: Answer, now: Nanos) -> Option<Hit> {
+        if self.closed {
+            // What an answer holds from the beginning is an error.
+            self.done.push(answer);
+            return None;
+        }
+        let BlockRequest { op, durable, offset, length } = request;
+        let (lba, sectors) = (Lba(offset / SECTOR_BYTES), Sectors((length / SECTOR_BYTES) as u32));
+        let process = self.streams.of(lba, sectors);
+        let handle = self.free.pop().unwrap_or(self.originals.len() as u64);
+        let flags = if durable { Flags::FUA } else { Flags::empty() };
+        let (priority, criticality, cpu) = (IoPriority::default(), Criticality::default(), 0);
+        let io = Io { handle, op, lba, sectors, flags, process, priority, criticality, cpu };
+        let original = Some(Original { answer: Some(answer), io, durable, arrived: now, errno: libc::EIO });
+        match self.originals.get_mut(handle as usize) {
+            Some(place) => *place = original,
+            None => self.originals.push(original),
+        }
+        let mut actions = std::mem::take(&mut self.actions);
+        self.cache.submit(&io, now, &mut actions);
+        if let [Action::Copy { copy, slot, lba: first, sectors: length, .. }] = actions[..] {
+            if (first, length) == (lba, sectors) {
+                actions.clear();
+                self.actions = actions;
+                return self.hit(handle, copy, slot);
+            }
+        }
+        self.act(actions, now);
+        None
+    }
+
+    fn hit(&mut self, handle: u64, copy: CopyId, slot: u32) -> Option<Hit> {
+        let original = self.originals[handle as usize].as_mut()?;
+        let (lba, length) = (original.io.lba, original.io.sectors.bytes() as usize);
+        let answer = original.answer.take()?;
+        let offset = (lba.0 % self.segment_sectors * SECTOR_BYTES) as usize;
+        Some(Hit { answer, copy, data: self.frames.place(slot, offset, length), length })
+    }
+
+    /// A [`Hit`] was answered.
+    pub(super) fn copied(&mut self, copy: CopyId, now: Nanos) {
+        let mut actions = std::mem::take(&mut self.actions);
+        self.cache.copied(copy, now, &mut actions);
+        self.act(actions, now);
+    }
+
+    /// The disk has completed the part called `name`, with as many bytes, or an error.
+    pub(super) fn completed(&mut self, name: u64, result: i32, now: Nanos) {
+        let Some(InFlight { part, sent }) = self.parts.get_mut(name as usize).and_then(Option::take) else { return };
+        self.in_flight -= 1;
+        let bytes = if part.op.transfers() { part.sectors.bytes() } else { 0 };
+        // What is short of that is no better than an error.
+        let good = u64::try_from(result).is_ok_and(|moved| moved >= bytes);
+        self.tally.below(&part, good);
+        if let Some(window) = self.window.as_mut().filter(|window| window.below.len() < MOST_RECORDS) {
+            let mut record = TraceRecord::new(sent, part.op, part.lba, part.sectors);
+            (record.issue, record.completion, record.process) = (Some(sent), Some(now), Some(part.process));
+            window.below.push(record);
+        }
+        // The disk serves one after the other: a part's service begins when that before it ended.
+        let served = Served { inserted: sent, dispatched: sent.max(self.completed), completed: now };
+        self.completed = now;
+        if let Some(original) = self.originals[part.io as usize].as_mut().filter(|_| part.role != Role::Prefetch) {
+            if result < 0 {
+                original.errno = -result;
+            }
+        }
+        let mut actions = std::mem::take(&mut self.actions);
+        match good {
+            true => self.cache.served(part.id, served, &mut actions),
+            false => self.cache.failed(part.id, served, &mut actions),
+        }
+        self.act(actions, now);
+    }
+
+    /// Turns the cache on or off, from outside.
+    pub(super) fn set_active(&mut self, active: bool, now: Nanos) {
+        let mut actions = std::mem::take(&mut self.actions);
+        self.cache.set_active(active, now, &mut actions);
+        self.act(actions, now);
+    }
+
+    /// Makes the cache hold at most so many segments, and gives back the memory of the others.
+    pub(super) fn set_limit(&mut self, segments: u32) {
+        self.cache.set_limit(segments);
+        let cache = &self.cache;
+        self.frames.release(|slot| cache.is_slot_used(slot));
+    }
+
+    /// Answers that are to be sent, once this is not locked any more; and whether the ring has something to submit.
+    pub(super) fn take_done(&mut self, into: &mut Vec<Answer>) -> bool {
+        into.append(&mut self.done);
+        std::mem::take(&mut self.unsubmitted)
+    }
+
+    /// Requests from above that are under way.
+    pub(super) fn pending(&self) -> usize {
+        self.originals.len() - self.free.len()
+    }
+
+    /// Parts in flight.
+    pub(super) fn in_flight(&self) -> usize {
+        self.in_flight
+    }
+
+    /// What was completed since the last call; nothing the first time.
+    pub(super) fn take_window(&mut self, spare: Window) -> Window {
+        let pending = self.pending();
+        let window = self.window.replace(spare).unwrap_or_default();
+        Window { pending, ..window }
+    }
+
+    /// Carries out what the policy asks for.
+    fn act(&mut self, mut actions: Vec<Action>, mut at: Nanos) {
+        let mut next = 0;
+        while let Some(&action) = actions.get(next) {
+            next += 1;
+            match action {
+                Action::Send(part) if part.role == Role::Prefetch && self.in_flight >= self.congested => {
+                    self.tally.given_up();
+                    self.cache.dropped(part.id, at, &mut actions);
+                }
+                Action::Send(part) => {
+                    if self.send(part, at).is_err() {
+                        let served = Served { inserted: at, dispatched: at, completed: at };
+                        self.cache.failed(part.id, served, &mut actions);
+                    }
+                }
+                Action::Copy { copy, io, slot, lba, sectors } => {
+                    let offset = (lba.0 % self.segment_sectors * SECTOR_BYTES) as usize;
+                    let (first, length) = (self.offset_in(io, lba), sectors.bytes() as usize);
+                    if let Some(original) = self.originals[io as usize].as_mut() {
+                        if let Ok(data) = original
+                            .answer
+                            .as_mut()
+                            .ok_or(())
+                            .and_then(|answer| answer.data(first + length).map_err(drop))
+                        {
+                            self.frames.copy_to(slot, offset, &mut data[first..]);
+                        }
+                    }
+                    at = now();
+                    self.cache.copied(copy, at, &mut actions);
+                }
+                Action::Done { io, failed } => self.finish(io, failed, at),
+            }
+        }
+        actions.clear();
+        self.actions = actions;
+    }
+
+    /// Where a sector of an original is in its buffer, in bytes.
+    fn offset_in(&self, io: u64, lba: Lba) -> usize {
+        let first = self.originals[io as usize].as_ref().map_or(lba, |original| original.io.lba);
+        ((lba.0 - first.0) * SECTOR_BYTES) as usize
+    }
+
+    fn send(&mut self, part: Part, now: Nanos) -> io::Result<()> {
+        let index = part.id.index();
+        if index >= self.parts.len() {
+            self.parts.resize(index + 1, None);
+            self.vectors.resize_with(index + 1, || Box::new([NOWHERE; 3]));
+        }
+        let count = self.place(&part)?;
+        let durable = self.originals[part.io as usize].as_ref().is_some_and(|original| original.durable);
+        let transfer = Transfer {
+            name: index as u64,
+            op: part.op,
+            durable,
+            offset: part.lba.0 * SECTOR_BYTES,
+            length: part.sectors.bytes(),
+            vectors: (self.vectors[index].as_ptr(), count),
+        };
+        // SAFETY: whoever calls has the lock. The vectors are boxed, and change only with the next part of this index. The
+        // policy keeps the frames, and the original's buffer stays in place until its answer is sent, after its last part.
+        unsafe { self.ring.push(&transfer) }?;
+        self.unsubmitted = true;
+        self.parts[index] = Some(InFlight { part, sent: now });
+        self.in_flight += 1;
+        Ok(())
+    }
+
+    /// Says where the data of a part are; in how many pieces.
+    fn place(&mut self, part: &Part) -> io::Result<u32> {
+        if !part.op.transfers() {
+            return Ok(0);
+        }
+        let length = part.sectors.bytes() as usize;
+        let vectors = &mut self.vectors[part.id.index()];
+        let mut pieces = 0;
+        let mut add = |base: *mut u8, len: usize| {
+            if len > 0 {
+                vectors[pieces] = libc::iovec { iov_base: base.cast(), iov_len: len };
+                pieces += 1;
+            }
+        };
+        let in_segment = (part.lba.0 % self.segment_sectors * SECTOR_BYTES) as usize;
+        match part.frames {
+            // A prefetch.
+            Some(slot) if part.role == Role::Prefetch => add(self.frames.place(slot, in_segment, length), length),
+            frames => {
+                let original = self.originals[part.io as usize].as_mut().ok_or(io::ErrorKind::InvalidData)?;
+                let Io { lba, sectors, .. } = original.io;
+                let bytes = |from: u64, to: u64| (to.saturating_sub(from) * SECTOR_BYTES) as usize;
+                let (first, end) = (part.lba.0, part.lba.0 + u64::from(part.sectors.0));
+                // Those of its sectors that the original asked for.
+                let from = lba.0.max(first);
+                let to = (lba.0 + u64::from(sectors.0)).min(end);
+                let (before, asked, behind) = (bytes(first, from), bytes(from, to), bytes(to, end));
+                let at = bytes(lba.0, from);
+                let answer = original.answer.as_mut().ok_or(io::ErrorKind::InvalidData)?;
+                let data = answer.data(at + asked)?[at..].as_mut_ptr();
+                match frames {
+                    Some(slot) => {
+                        add(self.frames.place(slot, in_segment, before), before);
+                        add(data, asked);
+                        add(self.frames.place(slot, in_segment + before + asked, behind), behind);
+                    }
+                    None => add(data, asked),
+                }
+            }
+        }
+        Ok(pieces as u32)
+    }
+
+    /// An original is complete.
+    fn finish(&mut self, io: u64, failed: bool, now: Nanos) {
+        let Some(Original { answer, io: Io { op, lba, sectors, process, .. }, arrived, errno, .. }) =
+            self.originals[io as usize].take()
+        else {
+            return;
+        };
+        self.free.push(io);
+        self.tally.above(op, sectors, now.since(arrived), failed);
+        if let Some(window) = self.window.as_mut().filter(|window| window.above.len() < MOST_RECORDS) {
+            let mut record = TraceRecord::new(arrived, op, lba, sectors);
+            record.process = Some(process);
+            (record.inserted, record.issue, record.completion) = (Some(arrived), Some(arrived), Some(now));
+            window.above.push(record);
+        }
+        // Of a hit it was sent already.
+        let Some(mut answer) = answer else { return };
+        answer.set(match failed {
+            true => Err(io::Error::from_raw_os_error(errno)),
+            false if op.transfers() => Ok(sectors.bytes() as usize),
+            false => Ok(0),
+        });
+        self.done.push(answer);
+    }
+}
+
+const NOWHERE: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };

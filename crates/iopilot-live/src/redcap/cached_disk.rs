@@ -1,0 +1,129 @@
+//! [`CachedDisk`]: a disk under a cache, as a block device's store.
+
+use super::body::{Body, Window, now};
+use super::lower_disk::LowerDisk;
+use super::ring::Ring;
+use crate::block_server::{Answer, BlockRequest, Store};
+use std::cell::RefCell;
+use std::convert::Infallible;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A disk under a cache. Whoever brings a request also copies what the cache holds, and sends the rest to the disk; one
+/// thread takes what the disk completes.
+pub(super) struct CachedDisk {
+    body: Mutex<Body>,
+    ring: Arc<Ring>,
+    disk: LowerDisk,
+    stopping: AtomicBool,
+    /// Called when the disk can be used no more.
+    broken: Box<dyn Fn() + Send + Sync>,
+}
+
+thread_local! {
+    /// Answers to be sent, so that none is allocated room for.
+    static DONE: RefCell<Vec<Answer>> = const { RefCell::new(Vec::new()) };
+}
+
+impl CachedDisk {
+    pub(super) fn new(body: Body, ring: Arc<Ring>, disk: LowerDisk, broken: impl Fn() + Send + Sync + 'static) -> Self {
+        Self { body: Mutex::new(body), ring, disk, stopping: AtomicBool::new(false), broken: Box::new(broken) }
+    }
+
+    /// The disk below.
+    pub(super) fn disk(&self) -> &LowerDisk {
+        &self.disk
+    }
+
+    /// The policy and its body.
+    pub(super) fn lock(&self) -> MutexGuard<'_, Body> {
+        self.body.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does something with the body, and then sends what came of it.
+    pub(super) fn with<T>(&self, act: impl FnOnce(&mut Body) -> T) -> T {
+        DONE.with_borrow_mut(|done| {
+            let (result, submit) = {
+                let mut body = self.lock();
+                (act(&mut body), body.take_done(done))
+            };
+            if submit {
+                if let Err(e) = self.ring.submit() {
+                    self.fail(&e);
+                }
+            }
+            done.drain(..).for_each(Answer::send);
+            result
+        })
+    }
+
+    /// What was completed since the last call; `spare` is filled from now on.
+    pub(super) fn take_window(&self, spare: Window) -> Window {
+        self.lock().take_window(spare)
+    }
+
+    /// Takes what the disk completes, until [`Self::stop`] and the end of all that is under way.
+    pub(super) fn take_completions(&self) {
+        let mut completions = Vec::new();
+        loop {
+            if let Err(e) = self.ring.wait() {
+                return self.fail(&e);
+            }
+            // SAFETY: one thread runs this.
+            unsafe { self.ring.take(|name, result| completions.push((name, result))) };
+            let left = self.with(|body| {
+                let at = now();
+                completions.drain(..).for_each(|(name, result)| body.completed(name, result, at));
+                body.in_flight()
+            });
+            if left == 0 && self.stopping.load(Ordering::Acquire) {
+                return;
+            }
+        }
+    }
+
+    /// Ends [`Self::take_completions`].
+    pub(super) fn stop(&self) {
+        self.stopping.store(true, Ordering::Release);
+        let _body = self.lock();
+        // SAFETY: it is locked.
+        if let Err(e) = unsafe { self.ring.wake() } {
+            self.fail(&e);
+        }
+    }
+
+    /// Gives up the disk below, when [`Self::take_completions`] has ended. Later requests fail.
+    pub(super) fn close(&self) -> io::Result<()> {
+        self.lock().close();
+        self.disk.give_up()
+    }
+
+    fn fail(&self, error: &io::Error) {
+        eprintln!("{}: io_uring: {error}", self.disk.path.display());
+        (self.broken)();
+    }
+}
+
+impl Store for CachedDisk {
+    type Taken = Infallible;
+
+    fn size(&self) -> u64 {
+        self.disk.size
+    }
+
+    fn take(&self, request: BlockRequest, answer: Answer) -> Option<Infallible> {
+        if let Some(hit) = self.with(|body| body.submit(request, answer, now())) {
+            let copy = hit.answer();
+            self.with(|body| body.copied(copy, now()));
+        }
+        None
+    }
+
+    fn carry_out(&self, taken: Infallible) {
+        match taken {}
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,162 @@
+//! [`Decider`]: decides for the algorithm `rig`, by trials on a model of the disk.
+
+use crate::dads::{Simulators, simulators};
+use crate::{BlockQueue, DiskIdentity, LearnedDisk, LiveError};
+use iopilot_block::{InputError, Op};
+use iopilot_dads::{RedcapCheck, RedcapPilot};
+use iopilot_device::{AnyDevice, Device};
+use iopilot_redcap::RedcapSpec;
+use iopilot_sched::SchedulerSpec;
+use iopilot_sim::{RunConfig, SimError};
+use iopilot_trace::TraceRecord;
+use rayon::ThreadPool;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// From one decision to the next.
+pub(super) const INTERVAL: Duration = Duration::from_secs(2);
+/// A window with fewer reads decides nothing.
+const LEAST: usize = 32;
+/// A model that learned so many times as many requests is made anew.
+const GROWTH: f64 = 1.1;
+
+/// Where the model of the disk comes from.
+#[derive(Clone, Debug)]
+pub enum RedcapModel {
+    /// It is given.
+    Given {
+        /// What it is called.
+        name: String,
+        /// The model.
+        device: AnyDevice,
+    },
+    /// It is learned from the disk's requests, and kept in a file.
+    Learned {
+        /// The file. Default: the [usual one](DiskIdentity::state_file) of the disk.
+        state: Option<PathBuf>,
+    },
+}
+
+/// The model that trials run on.
+enum Model {
+    Given(Box<AnyDevice>),
+    Learned(Box<LearnedDisk>),
+    /// Nothing can be tried.
+    None,
+}
+
+/// Decides whether a cache is of use. Each window of requests is tried with the cache and without it.
+pub(super) struct Decider {
+    spec: RedcapSpec,
+    scheduler: SchedulerSpec,
+    config: RunConfig,
+    model: Model,
+    pilot: Option<RedcapPilot<AnyDevice>>,
+    /// Requests that the pilot's model has learned from.
+    learned_from: u64,
+    pool: Option<ThreadPool>,
+}
+
+impl Decider {
+    /// For the cache `spec` over the disk of `queue`, of which `sectors` are used. `None` for a queue where its driver has none:
+    /// then nothing can be learned.
+    ///
+    /// # Errors
+    /// Where the model is smaller than the disk, or its file is damaged or of another disk.
+    pub(super) fn new(
+        spec: &RedcapSpec,
+        model: &RedcapModel,
+        queue: Option<&BlockQueue>,
+        sectors: u64,
+    ) -> Result<Self, LiveError> {
+        let model = match (model, queue) {
+            (RedcapModel::Given { name, device }, _) => {
+                let capacity = device.capacity();
+                if capacity < sectors {
+                    let expected = format!("at least the disk's {sectors} sectors");
+                    let field = format!("model {name}");
+                    return Err(InputError::new(field, format!("{capacity} sectors"), expected).into());
+                }
+                Model::Given(Box::new(device.clone()))
+            }
+            (RedcapModel::Learned { state }, Some(queue)) => {
+                let usual = || DiskIdentity::of(queue).map(|identity| identity.state_file());
+                let state = state.clone().map_or_else(usual, Ok)?;
+                Model::Learned(Box::new(LearnedDisk::open(queue, &state)?))
+            }
+            (RedcapModel::Learned { .. }, None) => Model::None,
+        };
+        let name = queue.and_then(|queue| queue.scheduler().ok()).unwrap_or_default();
+        // One that is not simulated is taken to serve in order of arrival.
+        let scheduler = SchedulerSpec::parse(&name).or_else(|_| SchedulerSpec::parse("none"))?;
+        let rotational = queue.and_then(|queue| queue.read("rotational").ok()).is_none_or(|text| text == "1");
+        let config = RunConfig { rotational, ..RunConfig::default() };
+        Ok(Self { spec: spec.clone(), scheduler, config, model, pilot: None, learned_from: 0, pool: None })
+    }
+
+    /// Learns from requests to the disk, whose addresses are those of the whole disk.
+    pub(super) fn observe(&mut self, below: &[TraceRecord]) {
+        if let Model::Learned(learned) = &mut self.model {
+            below.iter().for_each(|record| learned.observe(record));
+            learned.observe_depth(below);
+        }
+    }
+
+    /// Why nothing can be decided; `None` if it can.
+    pub(super) fn lacks(&self) -> Option<String> {
+        match &self.model {
+            Model::Given(_) => None,
+            Model::Learned(learned) => learned.lacks(),
+            Model::None => Some("its driver has no queue to learn from, expected a model for --disk".to_owned()),
+        }
+    }
+
+    /// Decides on a window of requests, with `pending` under way after it. `None` where there is too little to decide on.
+    ///
+    /// # Errors
+    /// Where a trial fails.
+    pub(super) fn decide(
+        &mut self,
+        window: &mut [TraceRecord],
+        pending: usize,
+        active: bool,
+    ) -> Result<Option<RedcapCheck>, SimError> {
+        self.renew();
+        let reads = window.iter().filter(|record| record.op == Op::Read).count();
+        let Some(pilot) = self.pilot.as_mut().filter(|_| reads >= LEAST) else { return Ok(None) };
+        window.sort_by_key(|record| record.arrival);
+        match &self.pool {
+            Some(pool) => pool.install(|| pilot.check(window, pending, active)),
+            // No threads could be started: use this one.
+            None => pilot.check(window, pending, active),
+        }
+    }
+
+    /// Keeps what a model learned.
+    ///
+    /// # Errors
+    /// Where its file cannot be written.
+    pub(super) fn save(&mut self) -> Result<(), LiveError> {
+        match &mut self.model {
+            Model::Learned(learned) => learned.save(),
+            Model::Given(_) | Model::None => Ok(()),
+        }
+    }
+
+    /// Makes the pilot, and makes it anew when its model has learned a good deal more.
+    fn renew(&mut self) {
+        let device = match &mut self.model {
+            Model::Given(device) if self.pilot.is_none() => Some((**device).clone()),
+            Model::Learned(learned) if learned.samples() as f64 >= GROWTH * self.learned_from as f64 => {
+                let device = learned.device();
+                self.learned_from = if device.is_some() { learned.samples() } else { self.learned_from };
+                device
+            }
+            _ => None,
+        };
+        if let Some(device) = device {
+            self.pool = self.pool.take().or_else(|| simulators(&Simulators::default()).ok());
+            self.pilot = Some(RedcapPilot::new(&self.spec, &device, &self.scheduler, &self.config));
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! What a cache would have saved on a disk that has none.
+
+use super::decider::{Decider, INTERVAL, RedcapModel};
+use super::status::CheckNote;
+use crate::{BlockQueue, Capture, CaptureOptions, Delivery, LiveError, Signals};
+use iopilot_block::Op;
+use iopilot_redcap::RedcapSpec;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// From one poll of the capture to the next.
+const POLL: Duration = Duration::from_millis(20);
+
+/// What to watch.
+#[derive(Clone, Debug)]
+pub struct DryRunOptions {
+    /// The disk.
+    pub device: PathBuf,
+    /// The cache that it would have.
+    pub spec: RedcapSpec,
+    /// The model of the disk.
+    pub model: RedcapModel,
+    /// How long; `None` until a signal comes.
+    pub duration: Option<Duration>,
+}
+
+/// What a cache would have saved.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DryRunReport {
+    /// Seconds that the disk was watched.
+    pub watched_s: f64,
+    /// Reads that were seen.
+    pub reads: u64,
+    /// Their bytes.
+    pub read_bytes: u64,
+    /// Why nothing was decided; `None` if something was.
+    pub lacks: Option<String>,
+    /// The total service time of all windows that were tried, without a cache, by the model, in seconds.
+    pub without_s: f64,
+    /// The same with a cache that is always on.
+    pub always_s: f64,
+    /// The same with a cache that `rig` turns on and off.
+    pub rig_s: f64,
+    /// The share of the windows in which the cache would have been on, in percent.
+    pub active_percent: f64,
+    /// What `rig` would have saved of the total service time, in percent.
+    pub saved_percent: f64,
+    /// The decisions.
+    pub checks: Vec<CheckNote>,
+}
+
+/// Watches a disk, and tries a cache on its requests in virtual time. Nothing is changed. Each decision is passed to `tell`.
+///
+/// # Errors
+/// Without root, where there is no such disk, or it cannot be captured, or its model is of another one.
+pub fn dry_run(
+    options: &DryRunOptions,
+    signals: &Signals,
+    mut tell: impl FnMut(&CheckNote),
+) -> Result<DryRunReport, LiveError> {
+    let queue = BlockQueue::open(&options.device)?;
+    let mut decider = Decider::new(&options.spec, &options.model, Some(&queue), queue.sectors()?)?;
+    let mut capture =
+        Capture::start(&CaptureOptions { delivery: Delivery::AtOnce, ..CaptureOptions::new(&options.device) })?;
+    let mut report = DryRunReport::default();
+    let (began, mut window, mut fresh, mut active, mut on) = (Instant::now(), Vec::new(), Vec::new(), true, 0u32);
+    let mut due = began + INTERVAL;
+    while signals.caught().is_none() && options.duration.is_none_or(|longest| began.elapsed() < longest) {
+        sleep(POLL);
+        capture.poll(&mut fresh)?;
+        decider.observe(&fresh);
+        for record in fresh.iter().filter(|record| record.op == Op::Read) {
+            report.reads += 1;
+            report.read_bytes += record.sectors.bytes();
+        }
+        window.append(&mut fresh);
+        if Instant::now() < due {
+            continue;
+        }
+        due += INTERVAL;
+        let check = decider.decide(&mut window, capture.pending(), active);
+        window.clear();
+        let Some(check) = check.map_err(|e| LiveError::Failed(format!("a trial failed: {e}")))? else { continue };
+        // The window just over was served as the decision before it says.
+        report.without_s += check.without_s;
+        report.always_s += check.with_s;
+        report.rig_s += if active { check.with_s } else { check.without_s };
+        on += u32::from(active);
+        let note = CheckNote {
+            at_s: began.elapsed().as_secs_f64(),
+            with_cache_ms: 1e3 * check.with_s,
+            without_cache_ms: 1e3 * check.without_s,
+            active: [active, check.active],
+        };
+        active = check.active;
+        tell(&note);
+        report.checks.push(note);
+    }
+    report.watched_s = began.elapsed().as_secs_f64();
+    report.lacks = decider.lacks();
+    if report.without_s > 0.0 {
+        report.active_percent = 100.0 * f64::from(on) / report.checks.len() as f64;
+        report.saved_percent = 100.0 * (1.0 - report.rig_s / report.without_s);
+    }
+    decider.save()?;
+    Ok(report)
+}

@@ -1,0 +1,78 @@
+//! [`Monitor`]: what a cache does, for all that ask.
+
+use super::body::now;
+use super::cached_disk::CachedDisk;
+use super::pilot::SharedNotes;
+use super::pressure::Limit;
+use super::status::{MemoryUse, RedcapStatus, StatusCheck};
+use iopilot_block::Nanos;
+use iopilot_redcap::{Check, RedcapSpec};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+
+/// Checks of the algorithms of the thesis that a status holds.
+const CHECKS: usize = 64;
+
+/// What a cache does.
+pub(super) struct Monitor {
+    spec: RedcapSpec,
+    pub(super) disk: Arc<CachedDisk>,
+    pub(super) notes: SharedNotes,
+    pub(super) limit: Limit,
+    began: Nanos,
+    heeds_pressure: bool,
+}
+
+impl Monitor {
+    /// Of a cache `spec` over `disk`.
+    pub(super) fn new(spec: &RedcapSpec, disk: &Arc<CachedDisk>, heeds_pressure: bool) -> Self {
+        Self {
+            spec: spec.clone(),
+            disk: Arc::clone(disk),
+            notes: SharedNotes::default(),
+            limit: Limit::new(spec.geometry.segments),
+            began: now(),
+            heeds_pressure,
+        }
+    }
+
+    /// What the cache does.
+    pub(super) fn status(&self) -> RedcapStatus {
+        let now = now();
+        let body = self.disk.lock();
+        let (application, disk) = body.tally.traffic(body.pending(), body.in_flight());
+        let notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        let decided = notes.checks.iter().copied();
+        let from = body.cache.checks().len().saturating_sub(CHECKS);
+        let checked = body.cache.checks().range(from..).map(of_policy);
+        let segment = self.spec.geometry.bytes() / u64::from(self.spec.geometry.segments);
+        RedcapStatus {
+            up_s: now.since(self.began).as_secs_f64(),
+            state: body.cache.state(),
+            lacks: notes.lacks.clone(),
+            application,
+            disk,
+            cache: *body.cache.counters(),
+            memory: MemoryUse {
+                cap: self.spec.geometry.bytes(),
+                limit: u64::from(self.limit.now.load(Ordering::Relaxed)) * segment,
+                used: body.frames.bytes(),
+                segments: body.cache.segments(),
+                locked: body.frames.is_locked(),
+                shrinks: self.limit.shrinks.load(Ordering::Relaxed),
+                heeds_pressure: self.heeds_pressure,
+            },
+            checks: decided.chain(checked).map(|check| check.note(self.began)).collect(),
+        }
+    }
+}
+
+fn of_policy(check: &Check) -> StatusCheck {
+    StatusCheck {
+        at: check.at,
+        with_cache_ms: 1e3 * check.with_cache.as_secs_f64(),
+        without_cache_ms: 1e3 * check.without_cache.as_secs_f64(),
+        before: check.before.is_active(),
+        after: check.after.is_active(),
+    }
+}

@@ -1,0 +1,57 @@
+//! The thread that decides for the algorithm `rig`.
+
+use super::body::{Window, now};
+use super::cached_disk::CachedDisk;
+use super::decider::{Decider, INTERVAL};
+use super::status::StatusCheck;
+use iopilot_block::Lba;
+use std::collections::VecDeque;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Decisions that are remembered.
+const REMEMBERED: usize = 64;
+
+/// What the thread tells.
+#[derive(Debug, Default)]
+pub(super) struct PilotNotes {
+    pub(super) checks: VecDeque<StatusCheck>,
+    /// Why nothing is decided.
+    pub(super) lacks: Option<String>,
+}
+
+/// The notes, shared between threads.
+pub(super) type SharedNotes = Arc<Mutex<PilotNotes>>;
+
+/// Decides every two seconds, until the sender of `stop` is dropped. What a model learned is then saved.
+pub(super) fn run_pilot(mut decider: Decider, disk: &CachedDisk, notes: &SharedNotes, stop: &Receiver<()>) {
+    let mut window = disk.take_window(Window::default());
+    while stop.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
+        window.above.clear();
+        window.below.clear();
+        window = disk.take_window(window);
+        let start = disk.disk().start;
+        window.below.iter_mut().for_each(|record| record.lba = Lba(record.lba.0 + start));
+        decider.observe(&window.below);
+        let (active, at) = disk.with(|body| (body.cache.state().is_active(), now()));
+        let mut lacks = decider.lacks();
+        match decider.decide(&mut window.above, window.pending, active) {
+            Ok(Some(check)) => {
+                disk.with(|body| body.set_active(check.active, now()));
+                let (with_cache_ms, without_cache_ms) = (1e3 * check.with_s, 1e3 * check.without_s);
+                let check = StatusCheck { at, with_cache_ms, without_cache_ms, before: active, after: check.active };
+                let mut notes = notes.lock().unwrap_or_else(PoisonError::into_inner);
+                notes.checks.push_back(check);
+                if notes.checks.len() > REMEMBERED {
+                    notes.checks.pop_front();
+                }
+            }
+            Ok(None) => {}
+            Err(e) => lacks = Some(format!("a trial failed: {e}")),
+        }
+        notes.lock().unwrap_or_else(PoisonError::into_inner).lacks = lacks;
+    }
+    if let Err(e) = decider.save() {
+        eprintln!("{e}");
+    }
+}

@@ -1,0 +1,97 @@
+//! Giving memory back while the machine is short of it, as the kernel's pressure stall information (PSI) tells.
+
+use super::cached_disk::CachedDisk;
+use crate::block_server::Buffers;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+const PRESSURE: &str = "/proc/pressure/memory";
+/// Some process waits for memory for more than 100 ms in a second (`Documentation/accounting/psi.rst`).
+const TRIGGER: &[u8] = b"some 100000 1000000\0";
+/// From one step to the next at which the cache grows again, seconds.
+const CALM: i64 = 10;
+/// The share of its full size by which it grows.
+const STEP: u32 = 8;
+/// The least share of its full size.
+const LEAST: u32 = 16;
+
+/// How many segments a cache may hold, and how often it had to shrink.
+#[derive(Debug)]
+pub(super) struct Limit {
+    pub(super) full: u32,
+    pub(super) now: AtomicU32,
+    pub(super) shrinks: AtomicU64,
+}
+
+impl Limit {
+    pub(super) fn new(segments: u32) -> Self {
+        Self { full: segments, now: AtomicU32::new(segments), shrinks: AtomicU64::new(0) }
+    }
+
+    /// Half of it, but no less than a sixteenth of the full size.
+    fn shrink(&self) -> u32 {
+        self.shrinks.fetch_add(1, Ordering::Relaxed);
+        let next = (self.now.load(Ordering::Relaxed) / 2).max(self.full / LEAST).max(1);
+        self.now.store(next, Ordering::Relaxed);
+        next
+    }
+
+    /// An eighth of the full size more.
+    fn grow(&self) -> u32 {
+        let next = (self.now.load(Ordering::Relaxed) + (self.full / STEP).max(1)).min(self.full);
+        self.now.store(next, Ordering::Relaxed);
+        next
+    }
+}
+
+/// Asks the kernel to tell of pressure. It does not where it was built without that.
+pub(super) fn watch() -> io::Result<File> {
+    let flags = libc::O_NONBLOCK;
+    let mut file = OpenOptions::new().read(true).write(true).custom_flags(flags).open(PRESSURE)?;
+    file.write_all(TRIGGER)?;
+    Ok(file)
+}
+
+/// Halves the cache at each sign of pressure, and lets it grow in calm, until `stop` is closed.
+pub(super) fn heed(pressure: &File, stop: &UnixStream, disk: &CachedDisk, limit: &Limit, buffers: &Arc<Buffers>) {
+    loop {
+        let mut both = [PollFd::new(pressure, PollFlags::PRI), PollFd::new(stop, PollFlags::IN)];
+        let timeout = Timespec { tv_sec: CALM, tv_nsec: 0 };
+        match poll(&mut both, Some(&timeout)) {
+            Err(rustix::io::Errno::INTR) => continue,
+            Err(_) => return,
+            Ok(_) => {}
+        }
+        if !both[1].revents().is_empty() || both[0].revents().contains(PollFlags::ERR) {
+            return;
+        }
+        if both[0].revents().contains(PollFlags::PRI) {
+            let segments = limit.shrink();
+            disk.with(|body| body.set_limit(segments));
+            buffers.shrink();
+        } else if limit.now.load(Ordering::Relaxed) < limit.full {
+            let segments = limit.grow();
+            disk.with(|body| body.set_limit(segments));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_shrinks_fast_and_grows_slowly() {
+        let limit = Limit::new(64);
+        assert_eq!([limit.shrink(), limit.shrink(), limit.grow()], [32, 16, 24]);
+        assert_eq!((0..10).map(|_| limit.shrink()).last(), Some(4));
+        assert_eq!(limit.shrinks.load(Ordering::Relaxed), 12);
+        assert_eq!((0..10).map(|_| limit.grow()).last(), Some(64));
+        assert_eq!(Limit::new(1).shrink(), 1);
+    }
+}

@@ -1,0 +1,238 @@
+//! [`RedcapServer`]: a cached disk that this process serves.
+
+use super::body::Body;
+use super::cached_disk::CachedDisk;
+use super::decider::Decider;
+use super::frames::Frames;
+use super::lower_disk::LowerDisk;
+use super::metrics;
+use super::monitor::Monitor;
+use super::parts::Parts;
+use super::pilot::run_pilot;
+use super::pressure;
+use super::ring::Ring;
+use super::{RedcapAttachment, RedcapOptions, RedcapStatus};
+use crate::LiveError;
+use crate::block_server::{
+    Buffers, Ending, Exposed, Server, Shape, StateFolder, become_io_flusher, check_name, check_system, depth,
+};
+use crate::metrics_server::MetricsServer;
+use iopilot_block::SECTOR_BYTES;
+use iopilot_redcap::{Algorithm, Redcap};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{TryRecvError, channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// How many threads receive requests and copy what the cache holds, at least and at most: as many as there are CPUs. They wait
+/// for no disk.
+const THREADS: std::ops::RangeInclusive<usize> = 2..=8;
+const NAME: &str = "redcap";
+/// From one look at whether to end to the next, while metrics are served.
+const METRICS: Duration = Duration::from_millis(250);
+
+/// A cached disk that this process serves until [`detach`](Self::detach), or until it is dropped.
+///
+/// Requests should come from other processes: one that dies with writes to its own disk pending waits for itself.
+pub struct RedcapServer {
+    attachment: RedcapAttachment,
+    server: Server<Parts>,
+}
+
+impl RedcapServer {
+    /// Makes the block device. It is ready on return.
+    ///
+    /// # Errors
+    /// Where the options are wrong, the user is not root, the disk is in use, or the kernel lacks FUSE, loop devices, ublk or
+    /// io_uring; nothing is left behind then.
+    pub fn start(options: RedcapOptions) -> Result<Self, LiveError> {
+        check_system(options.via)?;
+        let depth = depth(options.via, options.depth, None)?;
+        if let Some(name) = &options.name {
+            check_name(name)?;
+        }
+        options.spec.check()?;
+        let state = StateFolder::open(&options.state)?;
+        // A dead server's leftovers may hold the disk.
+        state.look()?;
+        let disk = LowerDisk::open(&options.lower)?;
+        check_fit(&disk, &options)?;
+        let sectors = disk.start + disk.size / SECTOR_BYTES;
+        let decider = Decider::new(&options.spec, &options.model, disk.queue.as_ref(), sectors)?;
+        Self::start_on(disk, decider, &state, depth, options)
+    }
+
+    fn start_on(
+        lower: LowerDisk,
+        decider: Decider,
+        state: &StateFolder<RedcapAttachment>,
+        depth: u32,
+        options: RedcapOptions,
+    ) -> Result<Self, LiveError> {
+        let spec = options.spec;
+        let metrics = options.metrics.as_deref().map(MetricsServer::listen).transpose()?;
+        let cache = Redcap::new(&spec, lower.size / SECTOR_BYTES)?;
+        let segment = u64::from(spec.geometry.segment_sectors().0) * SECTOR_BYTES;
+        let frames = Frames::new(spec.geometry.segments, segment as usize);
+        let frames = frames.map_err(|e| LiveError::io("the cache's memory", e))?;
+        let locked = frames.is_locked();
+        let ring = lower.descriptor().and_then(Ring::new).map_err(|e| LiveError::io("io_uring", e))?;
+        let ring = Arc::new(ring);
+        let body = Body::new(cache, &spec, frames, Arc::clone(&ring), lower.requests as usize);
+        let claim = state.claim(options.name.as_deref())?;
+        let folder = claim.folder().to_owned();
+        let ending = Ending::new()?;
+        let shape = Shape {
+            name: NAME,
+            via: options.via,
+            depth,
+            rotational: lower.rotational,
+            logical_block: lower.logical_block,
+            discards: lower.discards,
+            threads: thread::available_parallelism().map_or(2, usize::from).clamp(*THREADS.start(), *THREADS.end()),
+        };
+        let (size, lower_queue) = (lower.size, lower.queue.clone());
+        let disk = Arc::new(CachedDisk::new(body, ring, lower, ending.teller()?));
+        let exposed = Exposed::new(&claim);
+        let told = pressure::watch();
+        let monitor = Arc::new(Monitor::new(&spec, &disk, told.is_ok()));
+        let mut parts = Parts {
+            claim,
+            monitor: Arc::clone(&monitor),
+            exposed,
+            completions: None,
+            pilot: None,
+            pressure: None,
+            metrics: None,
+            gone: false,
+        };
+        let thread_failed = |e| LiveError::io("a thread", e);
+        parts.completions = Some({
+            let disk = Arc::clone(&disk);
+            let take = move || {
+                become_io_flusher();
+                disk.take_completions();
+            };
+            spawn("disk", take).map_err(thread_failed)?
+        });
+        let buffers = Arc::new(Buffers::default());
+        let prepare = || {
+            become_io_flusher();
+        };
+        let Parts { claim, exposed, .. } = &mut parts;
+        let queue = exposed.make(&disk, claim, &buffers, &shape, prepare, ending.teller()?)?;
+        // What the kernel knows of the disk below is true of the one above.
+        if let Some(below) = &lower_queue {
+            for name in ["read_ahead_kb", "max_sectors_kb"] {
+                if let Ok(value) = below.read(name) {
+                    // A limit that the driver does not take stays at its own.
+                    let _ = queue.write(name, &value);
+                }
+            }
+        }
+        queue.set_scheduler(options.scheduler.as_deref().unwrap_or("none"))?;
+        let mut warnings = Vec::new();
+        if !locked {
+            warnings.push("the cache's memory could not be locked, and may be paged out".to_owned());
+        }
+        match told {
+            Ok(told) => {
+                let (stopped, stop) = UnixStream::pair().map_err(|e| LiveError::io("a socket", e))?;
+                let monitor = Arc::clone(&monitor);
+                let heed = move || pressure::heed(&told, &stopped, &monitor.disk, &monitor.limit, &buffers);
+                parts.pressure = Some((spawn("memory", heed).map_err(thread_failed)?, stop));
+            }
+            Err(e) => {
+                warnings.push(format!("the cache does not shrink when memory is short: /proc/pressure/memory: {e}"));
+            }
+        }
+        if spec.algorithm == Algorithm::Rig {
+            let (stop, stopped) = channel();
+            let monitor = Arc::clone(&monitor);
+            let run = move || run_pilot(decider, &monitor.disk, &monitor.notes, &stopped);
+            parts.pilot = Some((spawn("rig", run).map_err(thread_failed)?, stop));
+        }
+        if let Some(server) = metrics {
+            let (stop, stopped) = channel::<()>();
+            let lower = options.lower.clone();
+            let serve = move || {
+                let text = || metrics::text(&monitor.status(), &lower);
+                while stopped.try_recv() == Err(TryRecvError::Empty) {
+                    server.serve_next(METRICS, &text);
+                }
+            };
+            parts.metrics = Some((spawn("metrics", serve).map_err(thread_failed)?, stop));
+        }
+        let attachment = RedcapAttachment {
+            name: parts.claim.name(),
+            device: Path::new("/dev").join(queue.name()),
+            disk: options.lower,
+            size,
+            settings: spec.to_string(),
+            algorithm: spec.algorithm.to_string(),
+            cache: spec.geometry.bytes(),
+            depth,
+            scheduler: queue.scheduler()?,
+            pid: std::process::id(),
+            served: true,
+            warnings,
+        };
+        let server = Server::start(parts, &folder, ending, NAME)?;
+        // Whoever finds it can ask it.
+        server.parts().claim.served(attachment.clone())?;
+        Ok(Self { attachment, server })
+    }
+
+    /// What there is to know of it.
+    pub fn attachment(&self) -> &RedcapAttachment {
+        &self.attachment
+    }
+
+    /// What it does.
+    pub fn status(&self) -> RedcapStatus {
+        self.server.parts().monitor.status()
+    }
+
+    /// Writes dirty data, and takes everything down.
+    ///
+    /// # Errors
+    /// Where somebody uses the device (unless `force`: they then get I/O errors), or a step failed; the others are
+    /// taken nevertheless.
+    pub fn detach(mut self, force: bool) -> Result<(), LiveError> {
+        self.server.take_down(force)
+    }
+
+    /// Leaves the terminal and the folder that this process was started from; what it has to tell goes to a file in the
+    /// device's folder.
+    ///
+    /// # Errors
+    /// Where that file cannot be made.
+    pub fn leave_terminal(&self) -> Result<(), LiveError> {
+        self.server.leave_terminal()
+    }
+
+    /// Serves until a signal (SIGINT, SIGTERM, SIGHUP) or [`redcap::detach`](super::detach) ends it, and takes everything
+    /// down.
+    ///
+    /// # Errors
+    /// Where a step of that failed; the others are taken nevertheless.
+    pub fn serve(self) -> Result<(), LiveError> {
+        self.server.serve()
+    }
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<JoinHandle<()>> {
+    thread::Builder::new().name(format!("{NAME}-{name}")).spawn(work)
+}
+
+/// Checks that the disk is large enough for the cache.
+fn check_fit(disk: &LowerDisk, options: &RedcapOptions) -> Result<(), LiveError> {
+    let segment = u64::from(options.spec.geometry.segment_sectors().0) * SECTOR_BYTES;
+    if disk.size < segment {
+        let reason = format!("{} bytes, expected a disk of at least one segment of {segment}", disk.size);
+        return Err(LiveError::Device { path: disk.path.clone(), reason });
+    }
+    Ok(())
+}

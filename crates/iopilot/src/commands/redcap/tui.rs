@@ -1,0 +1,162 @@
+//! The dashboard of `iopilot redcap status --tui`.
+
+use super::{check_text, status_lines};
+use iopilot_live::redcap::{self, RedcapAttachment, RedcapStatus};
+use iopilot_render::number::{plain, short_count};
+use ratatui::Frame;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::Stylize;
+use ratatui::text::Line;
+use ratatui::widgets::{Block, Gauge, Paragraph, Sparkline, Wrap};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// From one look at the cache to the next.
+const PERIOD: Duration = Duration::from_secs(1);
+/// How many looks are remembered.
+const REMEMBERED: usize = 240;
+
+/// What happened between two looks.
+#[derive(Clone, Copy, Debug, Default)]
+struct Second {
+    reads: f64,
+    disk_reads: f64,
+    /// Share of the blocks asked for that came from the cache, in percent.
+    hits: f64,
+}
+
+impl Second {
+    fn between(before: &RedcapStatus, now: &RedcapStatus) -> Self {
+        let seconds = (now.up_s - before.up_s).max(1e-3);
+        let since = |of: fn(&RedcapStatus) -> u64| of(now).saturating_sub(of(before)) as f64;
+        let asked = since(|s| s.cache.requested_blocks);
+        Self {
+            reads: since(|s| s.application.requests.read) / seconds,
+            disk_reads: since(|s| s.disk.requests.read) / seconds,
+            hits: if asked > 0.0 { 100.0 * since(|s| s.cache.hit_blocks) / asked } else { 0.0 },
+        }
+    }
+}
+
+/// Shows the dashboard until the user leaves it, or the disk is detached.
+pub(super) fn show(state: &Path, which: &str) -> anyhow::Result<()> {
+    let (attachment, mut status) = redcap::status(state, which)?;
+    // Gives the terminal back also after a panic.
+    let mut terminal = ratatui::try_init()?;
+    let mut past: Vec<Second> = Vec::new();
+    let result = (|| -> anyhow::Result<()> {
+        loop {
+            terminal.draw(|frame| draw(frame, &attachment, &status, &past))?;
+            let next = Instant::now() + PERIOD;
+            while event::poll(next.saturating_duration_since(Instant::now()))? {
+                let Event::Key(key) = event::read()? else { continue };
+                match key.code {
+                    KeyCode::Char('q') | KeyCode::Esc => return Ok(()),
+                    KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => return Ok(()),
+                    _ => {}
+                }
+            }
+            let now = redcap::status(state, which)?.1;
+            past.push(Second::between(&status, &now));
+            if past.len() > REMEMBERED {
+                past.remove(0);
+            }
+            status = now;
+        }
+    })();
+    ratatui::restore();
+    result
+}
+
+fn draw(frame: &mut Frame<'_>, attachment: &RedcapAttachment, status: &RedcapStatus, past: &[Second]) {
+    let areas = Layout::vertical([
+        Constraint::Length(10),
+        Constraint::Length(3),
+        Constraint::Min(6),
+        Constraint::Length(6),
+        Constraint::Length(1),
+    ]);
+    let [facts, memory, charts, checks, help] = areas.areas(frame.area());
+    let lines: Vec<Line<'_>> = status_lines(attachment, status).into_iter().map(Line::from).collect();
+    frame.render_widget(Paragraph::new(lines).block(Block::bordered().title(" iopilot redcap ")), facts);
+    let used = status.memory.used as f64 / status.memory.cap.max(1) as f64;
+    let gauge = Gauge::default().ratio(used.clamp(0.0, 1.0)).block(Block::bordered().title(" memory "));
+    frame.render_widget(gauge, memory);
+    draw_past(frame, past, charts);
+    let from = status.checks.len().saturating_sub(4);
+    let lines: Vec<Line<'_>> = status.checks[from..].iter().map(|check| Line::from(check_text(check))).collect();
+    let decisions = Paragraph::new(lines).wrap(Wrap { trim: true });
+    frame.render_widget(decisions.block(Block::bordered().title(" latest decisions ")), checks);
+    frame.render_widget(Line::from(" q: leave; the cache stays").dim(), help);
+}
+
+/// A title, and what its bars show.
+type Chart = (String, fn(&Second) -> f64);
+
+/// Reads a second above and below the cache, and hits, second by second.
+fn draw_past(frame: &mut Frame<'_>, past: &[Second], area: Rect) {
+    let rows = Layout::vertical([Constraint::Ratio(1, 3); 3]).areas::<3>(area);
+    let wide = usize::from(area.width.saturating_sub(2));
+    let shown = &past[past.len().saturating_sub(wide)..];
+    let last = shown.last().copied().unwrap_or_default();
+    let charts: [Chart; 3] = [
+        (format!(" reads/s of applications, now {} ", short_count(last.reads)), |s| s.reads),
+        (format!(" reads/s of the disk, now {} ", short_count(last.disk_reads)), |s| s.disk_reads),
+        (format!(" from the cache, now {} % ", plain(last.hits)), |s| s.hits),
+    ];
+    for ((title, value), row) in charts.into_iter().zip(rows) {
+        let axis = format!("-{} s to now, a bar a second", shown.len());
+        let block = Block::bordered().title(title).title_bottom(Line::from(axis));
+        // In thousandths: a bar is a whole number.
+        let data: Vec<u64> = shown.iter().map(|second| (value(second) * 1e3) as u64).collect();
+        frame.render_widget(Sparkline::default().data(data).block(block), row);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+    use serde_json::json;
+
+    #[test]
+    fn a_dashboard_tells_what_the_cache_does_on_any_terminal() {
+        let counts = json!({"read": 0, "write": 0, "flush": 0, "discard": 0});
+        let distribution = json!({"mean": 1.5, "p50": 1.0, "p95": 2.0, "p99": 3.0, "max": 4.0});
+        let attachment: RedcapAttachment = serde_json::from_value(json!({
+            "device": "/dev/loop7", "name": "redcap0", "disk": "/dev/sdb", "size": 1 << 30, "settings": "512x128k",
+            "algorithm": "rig", "cache": 1 << 26, "depth": 128, "scheduler": "none", "pid": 1, "served": true,
+        }))
+        .unwrap();
+        let mut status: RedcapStatus = serde_json::from_value(json!({
+            "up_s": 10.0, "state": "active", "lacks": null,
+            "application": {"requests": counts, "bytes": counts, "errors": counts, "read_ms": distribution,
+                "write_ms": distribution, "in_flight": 0},
+            "disk": {"requests": counts, "bytes": counts, "errors": counts, "prefetches": 0, "given_up": 0,
+                "in_flight": 0},
+            "cache": serde_json::to_value(iopilot_redcap::Counters::default()).unwrap(),
+            "memory": {"cap": 100, "limit": 100, "used": 50, "segments": 3, "locked": true, "shrinks": 0,
+                "heeds_pressure": true},
+            "checks": [{"at_s": 2.0, "with_cache_ms": 1.0, "without_cache_ms": 2.0, "active": [true, true]}],
+        }))
+        .unwrap();
+        let before = status.clone();
+        status.up_s = 12.0;
+        status.application.requests.read = 200;
+        (status.cache.requested_blocks, status.cache.hit_blocks) = (400, 300);
+        let past = [Second::between(&before, &status)];
+        assert_eq!((past[0].reads, past[0].hits), (100.0, 75.0));
+        for (width, height) in [(120, 40), (80, 30), (50, 30), (20, 5), (1, 1)] {
+            let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+            terminal.draw(|frame| draw(frame, &attachment, &status, &past)).unwrap();
+            let text: String = terminal.backend().buffer().content().iter().map(|c| c.symbol()).collect();
+            if width >= 80 {
+                for part in ["redcap0", "50%", "now 100", "now 75", "on to on", "q: leave"] {
+                    assert!(text.contains(part), "{part} is not in {text}");
+                }
+            }
+        }
+    }
+}
