@@ -1,7 +1,8 @@
 //! [`TimedDisk`]: a real disk as a [`TimedDevice`], for training (GF 3.2.5, 4.3.5) and probing (GF 4.3.6).
 
 use crate::block_server::become_real_time;
-use crate::{BlockQueue, LiveError};
+use crate::dads::{Journal, recover};
+use crate::{BlockQueue, LiveError, QueueState};
 use iopilot_block::{Lba, Nanos, Op, SECTOR_BYTES, Sectors};
 use iopilot_device::TimedDevice;
 use rand::{Rng, SeedableRng};
@@ -55,6 +56,8 @@ impl TimedDisk {
     /// driver or process, as a whole or a partition of it.
     pub fn open(path: &Path, destroy_data: bool, cache_kib: u64) -> Result<Self, LiveError> {
         let wrong = |reason: String| LiveError::Device { path: path.to_owned(), reason };
+        // A killed one may have left a disk without a scheduler.
+        recover(Path::new(TIMED))?;
         let queue = BlockQueue::open(path)?;
         let mut flags = OFlags::DIRECT;
         if destroy_data {
@@ -221,31 +224,38 @@ impl TimedDevice for TimedDisk {
     }
 }
 
-/// While it exists, the disk has no I/O scheduler.
+/// Where the schedulers of disks are noted while they are read without one, so that a killed process is cleaned up after.
+const TIMED: &str = "/run/iopilot/timed";
+
+/// A disk without an I/O scheduler; the one before is back when this is dropped.
 struct Unscheduled {
     queue: BlockQueue,
-    /// What it had.
-    scheduler: String,
+    /// `None` where there was no scheduler to begin with.
+    found: Option<(QueueState, Journal)>,
 }
 
 impl Unscheduled {
-    const NONE: &'static str = "none";
+    const NONE: &str = "none";
 
     fn new(path: &Path) -> Result<Self, LiveError> {
         let queue = BlockQueue::open(path)?;
-        let scheduler = queue.scheduler()?;
-        if scheduler != Self::NONE {
-            queue.set_scheduler(Self::NONE)?;
+        let state = queue.state()?;
+        if state.scheduler == Self::NONE {
+            return Ok(Self { queue, found: None });
         }
-        Ok(Self { queue, scheduler })
+        let journal = Journal::begin(Path::new(TIMED), path, &queue, &state)?;
+        let unscheduled = Self { queue, found: Some((state, journal)) };
+        unscheduled.queue.set_scheduler(Self::NONE)?;
+        Ok(unscheduled)
     }
 }
 
 impl Drop for Unscheduled {
     fn drop(&mut self) {
-        if self.scheduler != Self::NONE {
+        if let Some((state, journal)) = self.found.take() {
             // A disk that is gone has none.
-            let _ = self.queue.set_scheduler(&self.scheduler);
+            let _ = self.queue.restore(&state);
+            let _ = journal.end();
         }
     }
 }

@@ -248,6 +248,11 @@ impl Body {
         Window { pending, ..window }
     }
 
+    /// Requests from above that were completed since then.
+    pub(super) fn window_length(&self) -> usize {
+        self.window.as_ref().map_or(0, |window| window.above.len())
+    }
+
     /// Carries out what the policy asks for.
     fn act(&mut self, mut actions: Vec<Action>, mut at: Nanos) {
         let mut next = 0;

@@ -13,12 +13,20 @@ use rayon::ThreadPool;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// From one decision to the next.
-pub(super) const INTERVAL: Duration = Duration::from_secs(2);
+/// From one decision to the next, at most.
+const LONGEST: Duration = Duration::from_secs(2);
+/// The same at least, and the requests that are enough for a decision by then: under load, what does harm soon ends.
+const SHORTEST: Duration = Duration::from_millis(250);
+const ENOUGH: usize = 64;
 /// A window with fewer reads decides nothing.
 const LEAST: usize = 32;
 /// A model that learned so many times as many requests is made anew.
 const GROWTH: f64 = 1.1;
+
+/// Whether a window of such a length, with so many requests, is decided on.
+pub(super) fn is_over(length: Duration, requests: usize) -> bool {
+    length >= LONGEST || length >= SHORTEST && requests >= ENOUGH
+}
 
 /// Where the model of the disk comes from.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! What a cache would have saved on a disk that has none.
 
-use super::decider::{Decider, INTERVAL, RedcapModel};
+use super::decider::{Decider, RedcapModel, is_over};
 use super::status::CheckNote;
 use crate::{BlockQueue, Capture, CaptureOptions, Delivery, LiveError, Signals};
 use iopilot_block::Op;
@@ -65,8 +65,8 @@ pub fn dry_run(
     let mut capture =
         Capture::start(&CaptureOptions { delivery: Delivery::AtOnce, ..CaptureOptions::new(&options.device) })?;
     let mut report = DryRunReport::default();
-    let (began, mut window, mut fresh, mut active, mut on) = (Instant::now(), Vec::new(), Vec::new(), true, 0u32);
-    let mut due = began + INTERVAL;
+    let (began, mut window, mut fresh, mut active, mut on) = (Instant::now(), Vec::new(), Vec::new(), false, 0u32);
+    let mut window_began = began;
     while signals.caught().is_none() && options.duration.is_none_or(|longest| began.elapsed() < longest) {
         sleep(POLL);
         capture.poll(&mut fresh)?;
@@ -76,10 +76,10 @@ pub fn dry_run(
             report.read_bytes += record.sectors.bytes();
         }
         window.append(&mut fresh);
-        if Instant::now() < due {
+        if !is_over(window_began.elapsed(), window.len()) {
             continue;
         }
-        due += INTERVAL;
+        window_began = Instant::now();
         let check = decider.decide(&mut window, capture.pending(), active);
         window.clear();
         let Some(check) = check.map_err(|e| LiveError::Failed(format!("a trial failed: {e}")))? else { continue };

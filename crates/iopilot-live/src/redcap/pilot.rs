@@ -2,13 +2,16 @@
 
 use super::body::{Window, now};
 use super::cached_disk::CachedDisk;
-use super::decider::{Decider, INTERVAL};
+use super::decider::{Decider, is_over};
 use super::status::StatusCheck;
 use iopilot_block::Lba;
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
+/// From one look at the window to the next.
+const LOOK: Duration = Duration::from_millis(50);
 /// Decisions that are remembered.
 const REMEMBERED: usize = 64;
 
@@ -23,10 +26,17 @@ pub(super) struct PilotNotes {
 /// The notes, shared between threads.
 pub(super) type SharedNotes = Arc<Mutex<PilotNotes>>;
 
-/// Decides every two seconds, until the sender of `stop` is dropped. What a model learned is then saved.
+/// Decides at the end of each window, until the sender of `stop` is dropped. What a model learned is then saved. The cache is
+/// off at first: nothing is risked before it was tried.
 pub(super) fn run_pilot(mut decider: Decider, disk: &CachedDisk, notes: &SharedNotes, stop: &Receiver<()>) {
+    disk.with(|body| body.set_active(false, now()));
     let mut window = disk.take_window(Window::default());
-    while stop.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
+    let mut began = Instant::now();
+    while stop.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+        if !is_over(began.elapsed(), disk.lock().window_length()) {
+            continue;
+        }
+        began = Instant::now();
         window.above.clear();
         window.below.clear();
         window = disk.take_window(window);

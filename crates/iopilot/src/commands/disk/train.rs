@@ -81,6 +81,8 @@ pub(super) fn run(args: &DiskTrain, context: &Context) -> anyhow::Result<String>
             live: true,
             writes: args.destroy_data,
         };
+        // Before anything is noted.
+        cache_to_find(args, &subject)?;
         let mut journal = Journal::open(&args.output, &training_line(args, &subject, disk.capacity()))?;
         if journal.known() > 0 {
             let known = number::short_count(journal.known() as f64);
@@ -196,6 +198,19 @@ fn train<D: TimedDevice>(
     if args.json { render::json(&report) } else { Ok(text(&report, name, context)) }
 }
 
+/// The size of the disk's cache, which is looked for in steps of it, KiB; 0 for none.
+fn cache_to_find(args: &DiskTrain, subject: &Subject) -> Result<u64, InputError> {
+    match subject.cache_kib {
+        Some(kib) => Ok(kib),
+        // An SSD counts as a disk without a cache: every read is a miss (GF 4.3.1).
+        None if !subject.rotational || args.form == 2 => Ok(0),
+        None => {
+            let expected = "the size of the disk's cache in KiB, which its description does not give";
+            Err(InputError::new("--cache-kib", "", expected))
+        }
+    }
+}
+
 /// The tables to train, the cache that was found in the disk, and the cache to simulate.
 fn form<D: TimedDevice>(
     args: &DiskTrain,
@@ -205,15 +220,7 @@ fn form<D: TimedDevice>(
     if args.form == 2 {
         return Ok((TableForm::Two, None, SimulatedCacheModel::NONE));
     }
-    let kib = match subject.cache_kib {
-        // An SSD counts as a disk without a cache: every read is a miss (GF 4.3.1).
-        None if !subject.rotational => 0,
-        Some(kib) => kib,
-        None => {
-            let expected = "the size of the disk's cache in KiB, which its description does not give";
-            return Err(InputError::new("--cache-kib", "", expected).into());
-        }
-    };
+    let kib = cache_to_find(args, subject)?;
     let limit = Nanos::from_micros(args.hit_limit_us.into());
     Ok(three_tables(device, kib, limit, args.seed)?)
 }
