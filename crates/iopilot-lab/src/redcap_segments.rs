@@ -145,7 +145,10 @@ fn measure(
     Ok(Measured {
         seconds: report.elapsed_s,
         io_seconds: report.service_ms.mean * report.dispatched as f64 / 1e3,
-        active_percent: redcap.map_or(0.0, |r| 100.0 * (r.reads - r.inactive_reads) as f64 / r.reads.max(1) as f64),
+        active_percent: redcap.map_or(0.0, |redcap| {
+            let counters = &redcap.counters;
+            100.0 * (counters.reads - counters.inactive_reads) as f64 / counters.reads.max(1) as f64
+        }),
         changes: redcap.map_or(0, |redcap| redcap.state.len() as u64 - 1),
         off_at: off.map_or(0, |check| check.reads),
     })

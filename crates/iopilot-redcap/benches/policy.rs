@@ -64,8 +64,8 @@ impl Stream {
             for action in self.again.drain(..) {
                 match action {
                     Action::Send(part) => {
-                        let served =
-                            Served { inserted: now, dispatched: now, completed: now + Nanos::from_micros(500) };
+                        let completed = now + Nanos::from_micros(500);
+                        let served = Served { inserted: now, dispatched: now, completed, merged: Sectors(0) };
                         self.cache.served(part.id, served, &mut self.out);
                     }
                     Action::Copy { copy, .. } => self.cache.copied(copy, now, &mut self.out),

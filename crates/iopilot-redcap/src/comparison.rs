@@ -92,6 +92,8 @@ impl<V: VirtualDisk> Comparison<V> {
 
     /// Runs the virtual disk to `now`.
     pub(crate) fn advance(&mut self, now: Nanos) {
+        // Before the queue is short again, so that congestion is noticed however soon it ends.
+        self.takes_requests();
         if self.disk.next_event().is_none_or(|at| at > now) {
             return;
         }

@@ -1,5 +1,6 @@
 //! What passes between the cache and its body: requests in, parts, copies and completions out.
 
+use crate::sums::scaled;
 use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors};
 
 /// A request as it reaches the cache.
@@ -122,4 +123,20 @@ pub struct Served {
     pub dispatched: Nanos,
     /// When the disk was done with it.
     pub completed: Nanos,
+    /// Of a part that was merged, the length of the merged request: its time is divided by blocks. Zero where the part was
+    /// alone, or where that is unknown.
+    pub merged: Sectors,
+}
+
+impl Served {
+    /// Blocks of a request at the disk that brought `blocks` of a part.
+    pub(crate) const fn blocks(&self, blocks: u64) -> u64 {
+        let merged = self.merged.0.div_ceil(8) as u64;
+        if merged > blocks { merged } else { blocks }
+    }
+
+    /// From dispatch to completion: what of it is for `blocks` of a part.
+    pub(crate) fn time_of(&self, blocks: u64) -> Nanos {
+        scaled(self.completed.since(self.dispatched), blocks, self.blocks(blocks).max(1))
+    }
 }

@@ -34,7 +34,8 @@
 //!     (Role::Prefetch, 8, 248),
 //! ]);
 //! for part in parts {
-//!     let served = Served { inserted: Nanos(0), dispatched: Nanos(0), completed: Nanos(1_000) };
+//!     let (inserted, dispatched, completed) = (Nanos(0), Nanos(0), Nanos(1_000));
+//!     let served = Served { inserted, dispatched, completed, merged: Sectors(0) };
 //!     cache.served(part.id, served, &mut out);
 //! }
 //! assert_eq!(out, [Action::Done { io: 1, failed: false }]);
@@ -47,6 +48,7 @@
 //! ```
 
 mod ada;
+mod block_time;
 mod blocks;
 mod check;
 mod choices;

@@ -4,21 +4,31 @@ use crate::Served;
 use crate::sums::scaled;
 use iopilot_block::Nanos;
 
+/// A request at the disk, and what it brought of one miss.
 #[derive(Clone, Copy, Debug, Default)]
 struct Span {
     dispatched: Nanos,
     completed: Nanos,
     blocks: u64,
+    /// Of the whole request: more, where parts of other reads were merged into it.
+    all_blocks: u64,
 }
 
 impl Span {
     const fn new(served: &Served, blocks: u64) -> Self {
-        Self { dispatched: served.dispatched, completed: served.completed, blocks }
+        let &Served { dispatched, completed, .. } = served;
+        Self { dispatched, completed, blocks, all_blocks: served.blocks(blocks) }
     }
 
     /// Whether both were one request at the disk.
     fn is_merged_with(&self, other: &Self) -> bool {
         (self.dispatched, self.completed) == (other.dispatched, other.completed)
+    }
+
+    /// Takes in what the same request brought.
+    fn join(&mut self, other: &Self) {
+        self.blocks += other.blocks;
+        self.all_blocks = self.all_blocks.max(other.all_blocks).max(self.blocks);
     }
 }
 
@@ -42,7 +52,7 @@ impl MissTimes {
     pub(crate) fn prefetched(&mut self, served: &Served, blocks: u64) {
         let span = Span::new(served, blocks);
         if let Some(same) = self.prefetches[..self.len].iter_mut().find(|other| other.is_merged_with(&span)) {
-            same.blocks += blocks;
+            same.join(&span);
         } else if self.len < MOST {
             self.prefetches[self.len] = span;
             self.len += 1;
@@ -52,36 +62,40 @@ impl MissTimes {
             last.dispatched = last.dispatched.min(span.dispatched);
             last.completed = last.completed.max(span.completed);
             last.blocks += blocks;
+            last.all_blocks += span.all_blocks;
         }
     }
 
     /// The reader's time, and that of the prefetch.
     ///
-    /// Unmerged, the reader's is all of its own request's, and the prefetch's what comes after:
-    /// `max(0, last completion - max(prefetch's dispatch, reader's completion))`. A merged request's time is divided by
-    /// blocks.
-    pub(crate) fn divided(&self) -> (Nanos, Nanos) {
-        let mut apart: Option<Span> = None;
-        let mut merged = 0;
-        for span in &self.prefetches[..self.len] {
-            match &mut apart {
-                _ if self.requested.is_some_and(|requested| requested.is_merged_with(span)) => merged += span.blocks,
-                None => apart = Some(*span),
-                Some(all) => {
-                    all.dispatched = all.dispatched.min(span.dispatched);
-                    all.completed = all.completed.max(span.completed);
-                }
+    /// Unmerged, the reader's is all of its own request's, and the prefetch's what its requests take after that:
+    /// `max(0, completion - max(dispatch, end of those before))` of each. What others do at the disk between two of them does
+    /// not count.
+    ///
+    /// A merged request's time is divided by blocks among reads. Of what is this one's, the prefetch is charged `block_time` for
+    /// each block, or less: its reader would have had to wait for the arm and the medium without it, too. Divided by blocks,
+    /// nearly all of that would be the prefetch's, and `T_CMiss / B_CMiss`, which says what hits are worth, too small by as much.
+    pub(crate) fn divided(&self, block_time: Nanos) -> (Nanos, Nanos) {
+        let mut apart = self.prefetches;
+        let apart = &mut apart[..self.len];
+        apart.sort_unstable_by_key(|span| (span.completed, span.dispatched));
+        let (mut reader, mut prefetch, mut end) = (Nanos::ZERO, Nanos::ZERO, Nanos::ZERO);
+        if let Some(requested) = self.requested {
+            let mut all = requested;
+            if let Some(merged) = apart.iter_mut().find(|span| span.is_merged_with(&requested)) {
+                all.join(merged);
+                *merged = Span::default();
             }
+            let time = |blocks| scaled(all.completed.since(all.dispatched), blocks, all.all_blocks.max(1));
+            let merged = all.blocks - requested.blocks;
+            prefetch = time(merged).min(Nanos(block_time.0.saturating_mul(merged)));
+            reader = time(all.blocks) - prefetch;
+            end = requested.completed;
         }
-        let (mut reader, mut prefetch, mut reader_end) = (Nanos::ZERO, Nanos::ZERO, Nanos::ZERO);
-        if let Some(span) = self.requested {
-            let whole = span.completed.since(span.dispatched);
-            reader = scaled(whole, span.blocks, (span.blocks + merged).max(1));
-            prefetch = if merged > 0 { whole - reader } else { Nanos::ZERO };
-            reader_end = span.completed;
-        }
-        if let Some(span) = apart {
-            prefetch += span.completed.since(span.dispatched.max(reader_end));
+        for span in apart {
+            let time = span.completed.since(span.dispatched.max(end));
+            prefetch += scaled(time, span.blocks, span.all_blocks.max(1));
+            end = end.max(span.completed);
         }
         (reader, prefetch)
     }
@@ -90,9 +104,11 @@ impl MissTimes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use iopilot_block::Sectors;
 
     fn served(dispatched: u64, completed: u64) -> Served {
-        Served { inserted: Nanos::ZERO, dispatched: Nanos(dispatched), completed: Nanos(completed) }
+        let (dispatched, completed) = (Nanos(dispatched), Nanos(completed));
+        Served { inserted: Nanos::ZERO, dispatched, completed, merged: Sectors(0) }
     }
 
     fn divided(requested: (u64, u64, u64), prefetches: &[(u64, u64, u64)]) -> (u64, u64) {
@@ -101,7 +117,7 @@ mod tests {
             times.prefetched(&served(dispatched, completed), blocks);
         }
         times.requested(&served(requested.0, requested.1), requested.2);
-        let (reader, prefetch) = times.divided();
+        let (reader, prefetch) = times.divided(Nanos(10));
         (reader.0, prefetch.0)
     }
 
@@ -120,8 +136,31 @@ mod tests {
     }
 
     #[test]
-    fn a_merged_request_is_divided_by_blocks() {
+    fn what_others_do_between_two_prefetches_is_not_charged() {
+        assert_eq!(divided((100, 180, 1), &[(180, 200, 16), (900, 915, 15)]), (80, 35));
+    }
+
+    #[test]
+    fn parts_of_other_reads_in_a_merged_request_take_their_share() {
+        let mut times = MissTimes::default();
+        // 8 blocks of the reader, 8 and 16 of its prefetch in two requests, and 16 and 48 of others.
+        let merged = |dispatched, completed, blocks: u32| Served {
+            merged: Sectors(8 * blocks),
+            ..served(dispatched, completed)
+        };
+        times.requested(&merged(100, 420, 32), 8);
+        times.prefetched(&merged(100, 420, 32), 8);
+        times.prefetched(&merged(500, 820, 64), 16);
+        assert_eq!(times.divided(Nanos(10)), (Nanos(80), Nanos(80 + 80)));
+    }
+
+    #[test]
+    fn a_prefetch_in_the_same_request_is_charged_its_blocks() {
         assert_eq!(divided((100, 420, 8), &[(100, 420, 16), (100, 420, 8)]), (80, 240));
+        // Of 1000, 240 are for the 24 blocks; the arm's way is the reader's.
+        assert_eq!(divided((100, 1_100, 8), &[(100, 1_100, 24)]), (760, 240));
+        // Not more than by blocks.
+        assert_eq!(divided((100, 260, 8), &[(100, 260, 24)]), (40, 120));
         // Only the tail was merged.
         assert_eq!(divided((100, 420, 8), &[(100, 420, 24), (420, 450, 5)]), (80, 270));
     }

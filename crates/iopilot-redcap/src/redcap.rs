@@ -9,6 +9,7 @@ mod invariants;
 mod read;
 
 use crate::ada::Ada;
+use crate::block_time::BlockTime;
 use crate::check::Checks;
 use crate::directory::Directory;
 use crate::geometry::Layout;
@@ -50,6 +51,7 @@ pub struct Redcap<V = NoVirtualDisk> {
     awaited: usize,
     /// Reads that have ended.
     ended_reads: u64,
+    block_time: BlockTime,
     ada: Ada<V>,
     counters: Counters,
     checks: Checks,
@@ -97,6 +99,7 @@ impl<V: VirtualDisk> Redcap<V> {
             epoch: 0,
             awaited: 0,
             ended_reads: 0,
+            block_time: BlockTime::default(),
             ada: Ada::new(spec, disk),
             counters: Counters::default(),
             checks: Checks::default(),

@@ -62,7 +62,8 @@ pub trait VirtualDisk {
     fn clear(&mut self);
 
     /// Whether a queue is near its threshold (GF 3.2.6). While it is, nothing is submitted or compared. The virtual disk
-    /// empties its waiting queue by itself; what it serves of the others is ignored.
+    /// empties its waiting queue by itself; what it serves of the others is ignored. Only [`VirtualDisk::advance`] and
+    /// [`VirtualDisk::clear`] end it.
     fn is_congested(&self) -> bool;
 }
 
@@ -88,5 +89,38 @@ impl VirtualDisk for NoVirtualDisk {
     /// Always, so that nothing is ever compared.
     fn is_congested(&self) -> bool {
         true
+    }
+}
+
+/// One that may be absent: `None` is as [`NoVirtualDisk`].
+impl<V: VirtualDisk> VirtualDisk for Option<V> {
+    fn submit(&mut self, request: Virtual, now: Nanos) {
+        if let Some(disk) = self {
+            disk.submit(request, now);
+        }
+    }
+
+    fn next_event(&self) -> Option<Nanos> {
+        self.as_ref()?.next_event()
+    }
+
+    fn advance(&mut self, now: Nanos, out: &mut Vec<VirtualDone>) {
+        if let Some(disk) = self {
+            disk.advance(now, out);
+        }
+    }
+
+    fn service(&mut self, op: Op, lba: Lba, sectors: Sectors) -> Nanos {
+        self.as_mut().map_or(Nanos::ZERO, |disk| disk.service(op, lba, sectors))
+    }
+
+    fn clear(&mut self) {
+        if let Some(disk) = self {
+            disk.clear();
+        }
+    }
+
+    fn is_congested(&self) -> bool {
+        self.as_ref().is_none_or(VirtualDisk::is_congested)
     }
 }

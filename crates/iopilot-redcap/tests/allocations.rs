@@ -50,8 +50,8 @@ fn run(cache: &mut Redcap, requests: u64, rng: &mut rand_pcg::Pcg64Mcg, buffers:
             for action in again.drain(..) {
                 match action {
                     Action::Send(part) => {
-                        let times =
-                            Served { inserted: Nanos(*now), dispatched: Nanos(*now), completed: Nanos(*now + 500) };
+                        let (dispatched, completed) = (Nanos(*now), Nanos(*now + 500));
+                        let times = Served { inserted: dispatched, dispatched, completed, merged: Sectors(0) };
                         cache.served(part.id, times, out);
                     }
                     Action::Copy { copy, .. } => cache.copied(copy, Nanos(*now), out),

@@ -18,7 +18,7 @@ use crate::plug::{PLUG_GAP, Plug};
 use crate::writeback_throttle::WritebackThrottle;
 use flush::Sequence;
 use hardware_queue::HardwareQueue;
-use iopilot_block::{EventQueue, Nanos, ProcessId, ProcessMap, RequestId, Requests};
+use iopilot_block::{EventQueue, Nanos, ProcessId, ProcessMap, RequestId, Requests, Sectors};
 use iopilot_device::Device;
 use iopilot_sched::{AnyScheduler, MergeLimits, Scheduler};
 use iopilot_workload::SourceHandle;
@@ -38,6 +38,8 @@ pub(crate) enum Effect {
         /// When the last part of it was handed to the scheduler, and when to the device.
         inserted: Nanos,
         issued: Nanos,
+        /// How long the request is that this one was merged into; its own length where it was not.
+        merged: Sectors,
     },
     /// This sleeper is to look for a tag soon.
     Wake(RequestId),

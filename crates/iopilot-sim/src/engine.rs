@@ -126,6 +126,11 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
         }
     }
 
+    /// The cache above the block layer, where there is one.
+    pub(crate) fn redcap_mut(&mut self) -> Option<&mut RedcapLayer> {
+        self.redcap.as_deref_mut()
+    }
+
     /// What the workload sees.
     pub(crate) fn recorder(&self) -> &Recorder {
         self.redcap.as_ref().map_or(&self.block.recorder, |layer| &layer.recorder)
@@ -202,6 +207,11 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
         self.now = self.now.max(now);
         let latency = Nanos(times * self.cpus.switch().0);
         self.block.switch(queue, scheduler, latency, self.now);
+    }
+
+    /// When the next event is; `None` where there is none.
+    pub(crate) fn next_time(&self) -> Option<Nanos> {
+        self.due().map(|(_, at)| at)
     }
 
     /// Handles the next event. False where there is none.
@@ -314,9 +324,17 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
                 Step::Start { process, parent } => {
                     let now = self.now;
                     self.recorder_mut().started(*process, *parent, now);
+                    if let Some(layer) = &mut self.redcap {
+                        layer.started(*process, *parent, now);
+                        self.serve_cache();
+                    }
                 }
                 Step::Exit(process) => {
                     self.recorder_mut().exited(*process);
+                    if let Some(layer) = &mut self.redcap {
+                        layer.exited(*process, self.now);
+                        self.serve_cache();
+                    }
                     self.block.process_exited(*process, self.now, &mut self.device, &mut self.cpus);
                 }
             }
@@ -355,13 +373,15 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
                         self.block.submit(&arrival, now);
                         sent = true;
                     }
-                    Action::Copy { copy, sectors, .. } => {
-                        self.delays.push(now + layer.copy_time(sectors.0), Delayed::Copied(copy));
+                    Action::Copy { copy, io, sectors, .. } => {
+                        let takes = layer.copy(io, sectors.0, now);
+                        self.delays.push(now + takes, Delayed::Copied(copy));
                     }
-                    Action::Done { io, .. } => {
-                        let Arrival { handle, process, .. } = layer.done(io, now);
-                        self.completed(handle, process);
-                    }
+                    Action::Done { io, .. } => match layer.done(io, now) {
+                        (Arrival { handle, process, .. }, true) => self.completed(handle, process),
+                        // The task did not sleep.
+                        (Arrival { handle, .. }, false) => self.source.completed(handle, now),
+                    },
                 }
             }
             if let Some(layer) = &mut self.redcap {
@@ -412,10 +432,10 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
         match effect {
             Effect::Blocked(process) => self.source.blocked(process, now),
             Effect::Unblocked(process) => self.source.unblocked(process, now),
-            Effect::Completed { handle, process, inserted, issued } => match &mut self.redcap {
+            Effect::Completed { handle, process, inserted, issued, merged } => match &mut self.redcap {
                 None => self.completed(handle, process),
                 Some(layer) => {
-                    layer.served(handle, inserted, issued, now);
+                    layer.served(handle, (inserted, issued, now), merged);
                     self.serve_cache();
                 }
             },

@@ -16,6 +16,7 @@ mod predict;
 mod recorded_settings;
 mod redcap_layer;
 mod redcap_report;
+mod redcap_virtual_disk;
 mod report;
 mod request_log;
 mod run;
@@ -24,6 +25,7 @@ mod session;
 mod spread;
 mod tags;
 mod verdict;
+mod waiting_queue;
 mod writeback_throttle;
 
 pub use block_config::BlockConfig;

@@ -7,10 +7,14 @@ use crate::error::SimError;
 use crate::report::MachineSummary;
 use crate::run::RunConfig;
 use iopilot_block::{InputError, SECTOR_BYTES, parse_toml};
-use iopilot_device::{AnyDevice, ArraySpec, Device, DeviceError, DeviceSpec, DiskSpec, load_disk};
+use iopilot_device::{
+    AnyDevice, ArraySpec, Device, DeviceError, DeviceSpec, DiskSpec, Synchronous, TableForm, TableShape, TimeTables,
+    Training, load_disk,
+};
 use iopilot_redcap::RedcapSpec;
 use serde::Deserialize;
 use std::path::Path;
+use std::sync::{Arc, OnceLock};
 
 /// A machine with one disk, or one array of disks.
 #[derive(Clone, Debug)]
@@ -33,7 +37,13 @@ pub struct Machine {
     pub redcap: Option<RedcapSpec>,
     /// Whether its description has a `[host]`.
     pub(crate) sets_host: bool,
+    /// See [`Machine::time_tables`].
+    tables: Arc<OnceLock<Arc<TimeTables>>>,
 }
+
+/// Requests that tables are trained with at most, and samples of each cell: as many as GF 3.5.2 has.
+const TRAINING_REQUESTS: u64 = 500_000;
+const TRAINING_SAMPLES: u64 = 64;
 
 /// A machine as described in TOML.
 #[derive(Debug, Deserialize)]
@@ -72,6 +82,7 @@ impl Machine {
             host: CpuOverheads::default(),
             redcap: None,
             sets_host: false,
+            tables: Arc::default(),
         })
     }
 
@@ -135,6 +146,7 @@ impl Machine {
         })?;
         if let Some(array) = description.array {
             on_disk.pristine = array.build(&on_disk.pristine).map_err(at)?.into();
+            on_disk.tables = Arc::default();
             on_disk.disk_name = array.title();
             on_disk.array = Some(array);
         }
@@ -180,11 +192,29 @@ impl Machine {
             block: self.block.clone(),
             host: self.host.clone(),
             redcap: self.redcap.clone(),
+            tables: self.redcap.as_ref().and_then(|redcap| self.time_tables(redcap)),
             rotational: self.is_rotational(),
             seed: options.seed,
             log: options.log,
             outcomes: false,
         }
+    }
+
+    /// What an off-line training finds of the times of its disk or array (GF 3.2.5), where `redcap` needs a model of it. The
+    /// training takes place once, whatever is run on the machine and on others like it.
+    fn time_tables(&self, redcap: &RedcapSpec) -> Option<Arc<TimeTables>> {
+        if !redcap.algorithm.needs_virtual_disk() || self.capacity() > TableShape::LARGEST {
+            return None;
+        }
+        let train = || {
+            let training = |samples| Training { form: TableForm::Two, samples, seed: 0 };
+            let samples = (TRAINING_REQUESTS / training(1).requests(self.capacity()).max(1)).clamp(1, TRAINING_SAMPLES);
+            match training(samples as u32).run(&mut Synchronous::new(self.device()), || {}) {
+                Ok(trained) => Arc::new(trained.tables),
+                Err(never) => match never {},
+            }
+        };
+        Some(self.tables.get_or_init(train).clone())
     }
 
     /// The disk's size in sectors.

@@ -1,11 +1,15 @@
 //! [`RedcapLayer`]: REDCAP between the workload and the block layer (GF 2.3).
 
+use crate::error::SimError;
 use crate::ios::Io;
 use crate::metrics::Recorder;
 use crate::redcap_report::{RedcapReport, StateChange};
+use crate::redcap_virtual_disk::RedcapVirtualDisk;
 use crate::report::RunReport;
-use iopilot_block::{IoIndex, Nanos, Request};
+use crate::run::RunConfig;
+use iopilot_block::{IoIndex, Lba, Nanos, Op, ProcessId, Request, Sectors};
 use iopilot_redcap::{Action, CopyId, Part, PartId, Redcap, RedcapSpec, Role, Served};
+use iopilot_sched::SchedulerSpec;
 use iopilot_workload::{Arrival, SourceHandle};
 
 /// State changes that a report keeps at most.
@@ -16,17 +20,30 @@ const CHANGES: usize = 4096;
 struct Original {
     arrival: Arrival,
     arrived: Nanos,
+    /// Whether its task has to wait for the disk. What is copied at once is copied by the task itself.
+    waits: bool,
 }
+
+/// A part in the block layer.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    part: PartId,
+    op: Op,
+    extent: (Lba, Sectors),
+}
+
+/// A cache with a virtual disk, where its algorithm needs one.
+pub(crate) type Cache = Redcap<Option<RedcapVirtualDisk>>;
 
 /// The cache of one device. The engine carries out what it asks for.
 #[derive(Clone)]
 pub(crate) struct RedcapLayer {
-    cache: Redcap,
+    cache: Cache,
     settings: String,
     originals: Vec<Original>,
     free: Vec<u64>,
     /// By its index, the part that the block layer has under that number.
-    parts: Vec<Option<PartId>>,
+    parts: Vec<Option<Sent>>,
     /// Nanoseconds to copy a sector.
     copy_per_sector: f64,
     prefetches: u64,
@@ -38,7 +55,7 @@ pub(crate) struct RedcapLayer {
 }
 
 impl RedcapLayer {
-    pub(crate) fn new(cache: Redcap, spec: &RedcapSpec, recorder: Recorder) -> Self {
+    pub(crate) fn new(cache: Cache, spec: &RedcapSpec, recorder: Recorder) -> Self {
         let active = cache.state().is_active();
         Self {
             cache,
@@ -72,7 +89,7 @@ impl RedcapLayer {
     /// Takes a request of the workload.
     pub(crate) fn submit(&mut self, arrival: &Arrival, now: Nanos) {
         self.recorder.arrived(now);
-        let original = Original { arrival: *arrival, arrived: now };
+        let original = Original { arrival: *arrival, arrived: now, waits: false };
         let handle = match self.free.pop() {
             Some(handle) => {
                 self.originals[handle as usize] = original;
@@ -95,21 +112,60 @@ impl RedcapLayer {
         if index >= self.parts.len() {
             self.parts.resize(index + 1, None);
         }
-        self.parts[index] = Some(part.id);
-        self.prefetches += u64::from(part.role == Role::Prefetch);
+        self.parts[index] = Some(Sent { part: part.id, op: part.op, extent: (part.lba, part.sectors) });
+        let is_prefetch = part.role == Role::Prefetch;
+        self.prefetches += u64::from(is_prefetch);
+        if !is_prefetch {
+            self.originals[part.io as usize].waits = true;
+        }
         let &Part { op, lba, sectors, flags, process, priority, criticality, cpu, .. } = part;
         let handle = SourceHandle(index as u64);
         Arrival { op, lba, sectors, flags, process, priority, criticality, cpu, handle }
     }
 
-    /// The block layer has completed what it has under `handle`.
-    pub(crate) fn served(&mut self, handle: SourceHandle, inserted: Nanos, issued: Nanos, now: Nanos) {
-        let part = self.parts.get_mut(handle.0 as usize).and_then(Option::take);
-        let served = Served { inserted, dispatched: issued, completed: now };
-        if let Some(part) = part {
+    /// The block layer has completed what it has under `handle`, as a request of `merged` sectors.
+    pub(crate) fn served(
+        &mut self,
+        handle: SourceHandle,
+        (inserted, issued, now): (Nanos, Nanos, Nanos),
+        merged: Sectors,
+    ) {
+        // A virtual disk knows what the real one has shown by the time of each of its own requests.
+        self.cache.advance(now, &mut self.actions);
+        if let Some(Sent { part, op, extent }) = self.parts.get_mut(handle.0 as usize).and_then(Option::take) {
+            // With a virtual disk, time in the disk's own queue is time of waiting, as the model has none.
+            let dispatched = self.virtual_disk().map_or(issued, |disk| disk.learn(op, extent, issued, now));
+            let served = Served { inserted, dispatched, completed: now, merged };
             self.cache.served(part, served, &mut self.actions);
         }
         self.note_state(now);
+    }
+
+    fn virtual_disk(&mut self) -> Option<&mut RedcapVirtualDisk> {
+        self.cache.virtual_disk()?.as_mut()
+    }
+
+    /// A task has started another.
+    pub(crate) fn started(&mut self, process: ProcessId, parent: ProcessId, now: Nanos) {
+        self.cache.advance(now, &mut self.actions);
+        if let Some(disk) = self.virtual_disk() {
+            disk.started(process, parent);
+        }
+        self.note_state(now);
+    }
+
+    /// A task has exited.
+    pub(crate) fn exited(&mut self, process: ProcessId, now: Nanos) {
+        self.cache.advance(now, &mut self.actions);
+        if let Some(disk) = self.virtual_disk() {
+            disk.exited(process, now);
+        }
+        self.note_state(now);
+    }
+
+    /// The scheduler below was changed.
+    pub(crate) fn set_scheduler(&mut self, scheduler: &SchedulerSpec, config: &RunConfig) -> Result<(), SimError> {
+        self.virtual_disk().map_or(Ok(()), |disk| disk.set_scheduler(scheduler, config))
     }
 
     /// A prefetch is given up: nobody waits for it, and the queue is full.
@@ -117,20 +173,23 @@ impl RedcapLayer {
         self.cache.dropped(part.id, now, &mut self.actions);
     }
 
-    /// How long copying takes.
-    pub(crate) fn copy_time(&self, sectors: u32) -> Nanos {
+    /// Something is copied to a reader; how long that takes.
+    pub(crate) fn copy(&mut self, io: u64, sectors: u32, now: Nanos) -> Nanos {
+        let original = &mut self.originals[io as usize];
+        original.waits |= original.arrived < now;
         Nanos((f64::from(sectors) * self.copy_per_sector).round() as u64)
     }
 
     /// A copy has ended.
     pub(crate) fn copied(&mut self, copy: CopyId, now: Nanos) {
+        self.cache.advance(now, &mut self.actions);
         self.cache.copied(copy, now, &mut self.actions);
         self.note_state(now);
     }
 
-    /// A request of the workload is complete; its arrival.
-    pub(crate) fn done(&mut self, handle: u64, now: Nanos) -> Arrival {
-        let Original { arrival, arrived } = self.originals[handle as usize];
+    /// A request of the workload is complete; its arrival, and whether its task sleeps until then.
+    pub(crate) fn done(&mut self, handle: u64, now: Nanos) -> (Arrival, bool) {
+        let Original { arrival, arrived, waits } = self.originals[handle as usize];
         self.free.push(handle);
         let &Arrival { op, lba, sectors, flags, process, priority, criticality, cpu, handle } = &arrival;
         let mut request = Request::new(op, lba, sectors, process);
@@ -138,7 +197,7 @@ impl RedcapLayer {
         (request.cpu, request.io, request.arrived) = (cpu, IoIndex(0), arrived);
         let io = Io { handle, lba, sectors, parts_left: 0 };
         self.recorder.completed(&request, &io, arrived, now);
-        arrival
+        (arrival, waits)
     }
 
     fn note_state(&mut self, now: Nanos) {

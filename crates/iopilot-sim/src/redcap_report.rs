@@ -1,8 +1,9 @@
 //! [`RedcapReport`]: what a REDCAP cache did in a run.
 
+use crate::redcap_layer::Cache;
 use crate::report::RunReport;
 use iopilot_block::Distribution;
-use iopilot_redcap::Redcap;
+use iopilot_redcap::Counters;
 use serde::Serialize;
 
 /// What a REDCAP cache did in a run. Blocks are of 4 KiB. A read of several segments is several partial reads.
@@ -10,36 +11,9 @@ use serde::Serialize;
 pub struct RedcapReport {
     /// Its settings, as on the command line.
     pub settings: String,
-    /// Reads submitted.
-    pub reads: u64,
-    /// Of them, those that came while the cache was not in use.
-    pub inactive_reads: u64,
-    /// Partial reads served from the cache alone.
-    pub hits: u64,
-    /// Partial reads that waited for blocks in flight, and needed no others.
-    pub waits: u64,
-    /// Partial reads of which a part was in the cache or coming, and a part was not.
-    pub partial_misses: u64,
-    /// Partial reads of a segment in the cache that held nothing they asked for.
-    pub hole_misses: u64,
-    /// Partial reads that missed: the rest of their segment was prefetched.
-    pub misses: u64,
-    /// Partial reads that missed and asked for a whole segment.
-    pub whole_segments: u64,
-    /// Partial reads that missed while every segment was busy.
-    pub pass_bys: u64,
-    /// Blocks asked for by reads that the cache handled.
-    pub requested_blocks: u64,
-    /// Blocks copied from the cache.
-    pub hit_blocks: u64,
-    /// Blocks asked of the disk beyond those requested.
-    pub prefetched_blocks: u64,
-    /// Prefetched blocks that were used at least once.
-    pub used_blocks: u64,
-    /// Prefetched blocks that were given up, as the queue was full.
-    pub dropped_blocks: u64,
-    /// Segments that made room for others.
-    pub evictions: u64,
+    /// What it did.
+    #[serde(flatten)]
+    pub counters: Counters,
     /// How often the cache was turned on and off, the beginning included.
     pub state: Vec<StateChange>,
     /// The decisions of its algorithm: up to 4096, the latest.
@@ -64,7 +38,8 @@ pub struct CheckReport {
     pub time_s: f64,
     /// How many reads had ended.
     pub reads: u64,
-    /// The cost of the cache in milliseconds: the left side of the algorithm's condition.
+    /// The cost of the cache in milliseconds: the left side of the algorithm's condition. With `vd` and `vd-literal` the time of
+    /// one block.
     pub with_cache_ms: f64,
     /// The cost without it: the right side.
     pub without_cache_ms: f64,
@@ -88,8 +63,7 @@ pub struct DiskView {
 }
 
 impl RedcapReport {
-    pub(crate) fn new(settings: String, cache: &Redcap, state: Vec<StateChange>, prefetches: u64) -> Self {
-        let &counters = cache.counters();
+    pub(crate) fn new(settings: String, cache: &Cache, state: Vec<StateChange>, prefetches: u64) -> Self {
         let checks = cache.checks().iter().map(|check| CheckReport {
             time_s: check.at.as_secs_f64(),
             reads: check.reads,
@@ -99,21 +73,7 @@ impl RedcapReport {
         });
         Self {
             settings,
-            reads: counters.reads,
-            inactive_reads: counters.inactive_reads,
-            hits: counters.hits,
-            waits: counters.waits,
-            partial_misses: counters.partial_misses,
-            hole_misses: counters.hole_misses,
-            misses: counters.misses,
-            whole_segments: counters.whole_segments,
-            pass_bys: counters.pass_bys,
-            requested_blocks: counters.requested_blocks,
-            hit_blocks: counters.hit_blocks,
-            prefetched_blocks: counters.prefetched_blocks,
-            used_blocks: counters.used_blocks,
-            dropped_blocks: counters.dropped_blocks,
-            evictions: counters.evictions,
+            counters: *cache.counters(),
             state,
             checks: checks.collect(),
             disk: DiskView { prefetches, ..DiskView::default() },

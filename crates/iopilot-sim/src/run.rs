@@ -7,13 +7,15 @@ use crate::engine::{Engine, Stuck};
 use crate::error::SimError;
 use crate::metrics::Recorder;
 use crate::redcap_layer::RedcapLayer;
+use crate::redcap_virtual_disk::RedcapVirtualDisk;
 use crate::report::RunReport;
 use iopilot_block::InputError;
-use iopilot_device::Device;
+use iopilot_device::{Device, TimeTables};
 use iopilot_redcap::{Algorithm, Redcap, RedcapSpec};
 use iopilot_sched::{AnyScheduler, Environment, Scheduler, SchedulerSpec};
 use iopilot_trace::{TraceError, TraceRecord};
 use iopilot_workload::Source;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The parts of a machine that are not its device, and the seed of a run.
@@ -25,6 +27,9 @@ pub struct RunConfig {
     pub host: CpuOverheads,
     /// A cache above the block layer, where there is one.
     pub redcap: Option<RedcapSpec>,
+    /// What is known of the disk's times before the run, for a cache whose algorithm has a virtual disk: two tables, trained off
+    /// line (GF 3.2.5). Without them it knows nothing, and learns.
+    pub tables: Option<Arc<TimeTables>>,
     /// `queue/rotational`: whether the scheduler is told that seeks cost time.
     pub rotational: bool,
     /// The seed for the contention for freed tags. The workload has its own.
@@ -113,7 +118,7 @@ pub fn run_timed<S: Source, D: Device, C: CpuTiming>(
         return Err(InputError::new("redcap: algorithm", spec.algorithm.name(), expected).into());
     }
     let (queue, built) = built(&device, scheduler, config)?;
-    let engine = assembled(source, queue, built, device, cpus, config, log.is_some())?;
+    let engine = assembled(source, queue, (scheduler, built), device, cpus, config, log.is_some())?;
     let done = engine.run(|n, recorder| {
         progress.add(n);
         match (&mut log, &mut recorder.log) {
@@ -142,17 +147,20 @@ pub(crate) fn run_name(scheduler: &SchedulerSpec, config: &RunConfig) -> String 
 pub(crate) fn assembled<S: Source, D: Device, C: CpuTiming>(
     source: S,
     queue: Queue,
-    scheduler: AnyScheduler,
+    (spec, scheduler): (&SchedulerSpec, AnyScheduler),
     device: D,
     cpus: C,
     config: &RunConfig,
     log: bool,
 ) -> Result<Engine<S, D, C>, SimError> {
     let recorder = Recorder::new(log, config.outcomes);
-    let Some(spec) = &config.redcap else {
+    let Some(redcap) = &config.redcap else {
         return Ok(Engine::new(source, queue, scheduler, device, cpus, recorder));
     };
-    let layer = RedcapLayer::new(Redcap::new(spec, device.capacity())?, spec, recorder);
+    let capacity = device.capacity();
+    let needed = redcap.algorithm.needs_virtual_disk();
+    let disk = needed.then(|| RedcapVirtualDisk::new(spec, capacity, config)).transpose()?;
+    let layer = RedcapLayer::new(Redcap::with_virtual_disk(redcap, capacity, disk)?, redcap, recorder);
     let below = Recorder::new(false, false);
     Ok(Engine::new(source, queue, scheduler, device, cpus, below).with_redcap(layer))
 }

@@ -28,7 +28,7 @@ impl<S: Source, D: Device> Session<S, D> {
     pub fn new(source: S, device: D, scheduler: &SchedulerSpec, config: &RunConfig) -> Result<Self, SimError> {
         let (queue, scheduler_built) = built(&device, scheduler, config)?;
         let cpus = FixedCosts::new(&config.host, device.hardware_queues(), config.seed);
-        let engine = assembled(source, queue, scheduler_built, device, cpus, config, config.log)?;
+        let engine = assembled(source, queue, (scheduler, scheduler_built), device, cpus, config, config.log)?;
         Ok(Self { engine, config: config.clone(), scheduler: scheduler.clone() })
     }
 
@@ -85,6 +85,9 @@ impl<S: Source, D: Device> Session<S, D> {
             return Err(InputError::new("scheduler", scheduler.to_string(), expected).into());
         }
         let (queue, scheduler_built) = built(&self.engine.device, scheduler, &self.config)?;
+        if let Some(layer) = self.engine.redcap_mut() {
+            layer.set_scheduler(scheduler, &self.config)?;
+        }
         self.engine.switch(queue, scheduler_built, 1, now);
         self.scheduler = scheduler.clone();
         Ok(())

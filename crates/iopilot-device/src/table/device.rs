@@ -98,6 +98,12 @@ impl TableDisk {
         }
     }
 
+    /// Forgets the requests in service and in its queue: none of them completes. What was learnt stays.
+    pub fn abort_all(&mut self) {
+        self.waiting.clear();
+        (self.current, self.passed) = (None, 0);
+    }
+
     fn begin(&mut self, request: &DeviceRequest, choices: usize, now: Nanos) {
         let mut service = ServiceBreakdown::default();
         let mut time = Nanos::ZERO;
@@ -224,6 +230,18 @@ mod tests {
         }
         let place = served.iter().position(|&id| id == 1);
         assert!(place.is_some_and(|place| place <= 33 + 1), "{served:?}");
+    }
+
+    #[test]
+    fn what_is_aborted_does_not_complete_and_what_was_learnt_stays() {
+        let mut d = disk();
+        d.observe(&request(0, Op::Read, 0), Lba(0), Nanos(10));
+        d.submit(request(1, Op::Read, 0), Nanos(100));
+        d.submit(request(2, Op::Read, 8), Nanos(101));
+        d.abort_all();
+        assert_eq!((d.next_event(), ends(&mut d)), (None, vec![]));
+        d.submit(request(3, Op::Read, 8), Nanos(200));
+        assert_eq!(ends(&mut d), [(3, 210)]);
     }
 
     #[test]

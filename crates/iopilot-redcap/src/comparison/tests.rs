@@ -54,7 +54,8 @@ fn costs((read, verdict): (u32, Verdict)) -> (u32, u64, u64, bool) {
 #[test]
 fn a_request_takes_its_wait_and_the_models_time() {
     let mut c = comparison("algorithm=vd");
-    let served = Served { inserted: Nanos(5 * US), dispatched: Nanos(12 * US), completed: Nanos(9_000 * US) };
+    let (inserted, dispatched, completed) = (Nanos(5 * US), Nanos(12 * US), Nanos(9_000 * US));
+    let served = Served { inserted, dispatched, completed, merged: Sectors(0) };
     // 3.1: 7 us of waiting, and 100 + 2 * 10 us of the model; the measured time does not count.
     assert_eq!(c.real_time((Lba(0), Sectors(16)), &served, true), Nanos(127 * US));
     assert_eq!(c.real_time((Lba(0), Sectors(16)), &served, false), Nanos(120 * US));

@@ -70,6 +70,9 @@ impl<V: VirtualDisk> Redcap<V> {
     fn end(&mut self, part: PartId, end: End<'_>, out: &mut Vec<Action>) {
         let record = self.parts.remove(part.0);
         let now = end.at();
+        if let Some(served) = end.times() {
+            self.block_time.add(served, (record.to - record.from).div_ceil(8));
+        }
         match record.role {
             Role::Prefetch => {
                 self.prefetch_ended(&record, end);
@@ -95,9 +98,9 @@ impl<V: VirtualDisk> Redcap<V> {
         let original = &mut self.originals[record.original];
         original.failed |= !end.is_good();
         if let (Handling::Inactive, Some(served)) = (original.handling, end.times()) {
-            let time = served.completed.since(served.dispatched);
             let sums = &mut original.sums;
             let blocks = (sums.hit_blocks + sums.miss_blocks).max(1);
+            let time = served.time_of(blocks);
             sums.disk_hit_time = scaled(time, sums.hit_blocks, blocks);
             sums.miss_time = if sums.miss_blocks > 0 { time - sums.disk_hit_time } else { Nanos::ZERO };
             self.add_model_time(record, served, true);
@@ -134,7 +137,7 @@ impl<V: VirtualDisk> Redcap<V> {
     fn requested_ended(&mut self, record: &PartRecord, end: End<'_>) {
         let Some(served) = end.times() else { return };
         if record.fetch == NONE {
-            self.originals[record.original].sums.miss_time += served.completed.since(served.dispatched);
+            self.originals[record.original].sums.miss_time += served.time_of(record.asked);
         } else {
             self.fetches[record.fetch].times.requested(served, record.asked);
         }
@@ -175,7 +178,8 @@ impl<V: VirtualDisk> Redcap<V> {
         segment.coming = segment.coming - record.stored;
         segment.doomed = segment.doomed - record.stored;
         if !came.is_empty() {
-            self.wake(record.slot, end.at(), out);
+            let dispatched = end.times().map_or(end.at(), |served| served.dispatched);
+            self.wake(record.slot, came, (dispatched, end.at()), out);
         }
         self.cache.unpin(record.slot);
     }
@@ -187,7 +191,7 @@ impl<V: VirtualDisk> Redcap<V> {
         if fetch.left > 0 {
             return;
         }
-        let (reader, prefetch) = fetch.times.divided();
+        let (reader, prefetch) = fetch.times.divided(self.block_time.least());
         let original = fetch.original;
         self.fetches.remove(id);
         let sums = &mut self.originals[original].sums;

@@ -70,20 +70,26 @@ impl<V: VirtualDisk> Redcap<V> {
         segment.doomed = segment.doomed | doomed;
         self.cache.take_out(slot, blocks);
         if !doomed.is_empty() {
-            self.wake(slot, now, out);
+            self.wake(slot, doomed, (now, now), out);
         }
     }
 
-    /// Serves the readers that wait for no block in flight any more. The segment is busy, and stays.
-    pub(super) fn wake(&mut self, slot: u32, now: Nanos, out: &mut Vec<Action>) {
+    /// Blocks of a segment are not in flight any more: serves the readers that wait for no others. The segment is busy, and
+    /// stays. `T_Wait` is a time of the disk, as all times of GF 2.3.3 are: it counts while the blocks were being read, from
+    /// `dispatched` on.
+    pub(super) fn wake(&mut self, slot: u32, blocks: Blocks, (dispatched, now): (Nanos, Nanos), out: &mut Vec<Action>) {
         let mut next = self.cache.get(slot).waiters.front();
         while let Some(partial) = next {
             let segment = self.cache.get_mut(slot);
             next = segment.waiters.next(&self.waiters, partial);
-            let reader = self.partials[partial];
+            let reader = &mut self.partials[partial];
+            if (reader.todo & blocks).is_empty() {
+                continue;
+            }
+            self.originals[reader.original].sums.wait_time += now.since(reader.since.max(dispatched));
+            reader.since = now;
             if (reader.todo & segment.coming).is_empty() {
                 segment.waiters.remove(&mut self.waiters, partial);
-                self.originals[reader.original].sums.wait_time += now.since(reader.since);
                 self.serve(partial, now, out);
             }
         }

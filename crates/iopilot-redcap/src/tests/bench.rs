@@ -32,6 +32,8 @@ pub(super) enum Step {
 pub(super) struct Bench<V = NoVirtualDisk> {
     pub(super) cache: Redcap<V>,
     pub(super) now: u64,
+    /// The length of the disk requests that parts are merged into.
+    pub(super) merged: Sectors,
     out: Vec<Action>,
     /// Parts and copies in flight, by first sector.
     parts: Vec<(u64, Role, PartId)>,
@@ -50,7 +52,8 @@ impl Bench {
 impl<V: VirtualDisk> Bench<V> {
     pub(super) fn with(spec: &str, disk: V) -> Self {
         let cache = Redcap::with_virtual_disk(&RedcapSpec::parse(spec).unwrap(), CAPACITY, disk).unwrap();
-        Self { cache, now: 0, out: Vec::new(), parts: Vec::new(), copies: Vec::new() }
+        let merged = Sectors(0);
+        Self { cache, now: 0, merged, out: Vec::new(), parts: Vec::new(), copies: Vec::new() }
     }
 
     pub(super) fn actions(&mut self) -> Vec<Action> {
@@ -94,7 +97,8 @@ impl<V: VirtualDisk> Bench<V> {
 
     /// A part that took from `dispatched` until now.
     fn times(&self, dispatched: u64) -> Served {
-        Served { inserted: Nanos(dispatched), dispatched: Nanos(dispatched), completed: Nanos(self.now) }
+        let (dispatched, completed) = (Nanos(dispatched), Nanos(self.now));
+        Served { inserted: dispatched, dispatched, completed, merged: self.merged }
     }
 
     /// A part is served: it was dispatched at `dispatched`.

@@ -265,7 +265,8 @@ impl<V: VirtualDisk> Body<V> {
         }
         let longer = if part.role == Role::Prefetch { 0 } else { self.slow.1 };
         let dispatched = Nanos(dispatched.saturating_sub(longer));
-        let served = Served { inserted: dispatched, dispatched, completed: Nanos(self.now) };
+        let merged = iopilot_block::Sectors(0);
+        let served = Served { inserted: dispatched, dispatched, completed: Nanos(self.now), merged };
         let mut out = Vec::new();
         let report: fn(&mut Redcap<V>, PartId, Served, &mut Vec<Action>) =
             if fails { Redcap::failed } else { Redcap::served };

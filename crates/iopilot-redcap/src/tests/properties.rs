@@ -15,7 +15,7 @@ fn soak<V: VirtualDisk>(spec: &str, seed: u64, steps: u64, disk: V, mischief: bo
     let spec = RedcapSpec::parse(spec).unwrap();
     let mut body = Body::new(&spec, SECTORS, disk, Pcg64Mcg::seed_from_u64(seed));
     for i in 0..20 {
-        body.slow = if i % 2 == 0 { (5_000, 0) } else { (0, 1_000_000) };
+        body.slow = if i % 2 == 0 { (500_000, 0) } else { (0, 1_000_000) };
         (body.errors, body.flips) = (mischief, mischief);
         for _ in 0..steps / 20 {
             body.step();

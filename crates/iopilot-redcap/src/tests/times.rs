@@ -2,6 +2,7 @@
 
 use super::bench::{Bench, Step::*};
 use crate::Role::*;
+use iopilot_block::Sectors;
 
 /// The sides of the first check, after `read` was done as one read, and 99 more that have no cost and no blocks to show.
 fn sides(spec: &str, read: impl Fn(&mut Bench)) -> (u64, u64) {
@@ -46,6 +47,44 @@ fn a_prefetch_costs_what_it_takes_after_the_original() {
         serve(b, 800, 0, Combined);
     };
     assert_eq!(sides("4x32k,algorithm=v0,miss=combined", combined), (700, 0));
+}
+
+#[test]
+fn what_the_disk_does_for_others_costs_nothing() {
+    // Between two prefetches, and before one that a reader waits for.
+    let queued = |b: &mut Bench| {
+        b.read(1, 16, 8);
+        serve(b, 500, 16, Missed);
+        b.read(2, 24, 8);
+        b.read(3, 0, 8);
+        b.now += 4_000;
+        serve(b, 70, 24, Prefetch);
+        b.copied(24);
+        b.now += 9_000;
+        serve(b, 30, 0, Prefetch);
+        b.copied(0);
+    };
+    // 500 ns for a miss, and two hits: each waits for as long as its prefetch takes.
+    assert_eq!(sides(V0, queued).0, 70 + 30 + 70 + 30);
+    // Parts that were merged with those of other reads take their share: 1 and 7 of 32 blocks.
+    let merged = |b: &mut Bench| {
+        b.merged = Sectors(256);
+        b.read(1, 0, 8);
+        b.now += 800_000;
+        b.served_from(0, 0, Missed);
+        b.served_from(0, 8, Prefetch);
+        // One of 16 blocks.
+        b.merged = Sectors(128);
+        b.read(2, 0, 8);
+        serve(b, 1_600_000, 0, Hole);
+        b.merged = Sectors(0);
+    };
+    let (with, without) = sides("4x32k,algorithm=v0,copy_us_per_kib=0", |b| {
+        merged(b);
+        b.read(3, 8, 8);
+        b.copied(8);
+    });
+    assert_eq!((with, without), (800_000 * 7 / 32, (800_000 / 32 + 1_600_000 / 16) / (2 + 97 * 8)));
 }
 
 #[test]

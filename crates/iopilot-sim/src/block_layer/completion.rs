@@ -51,7 +51,7 @@ impl BlockLayer {
     /// Nothing is left to do for `id`: its parts complete, and its tag is freed.
     pub(super) fn finish(&mut self, id: RequestId, now: Nanos) {
         let handle = self.ios.handle(self.rqs[id].io);
-        let issued = self.rqs[id].issued;
+        let (issued, merged) = (self.rqs[id].issued, self.rqs[id].sectors);
         let mut next = Some(id);
         while let Some(part) = next {
             next = self.rqs.next_part(part);
@@ -59,7 +59,7 @@ impl BlockLayer {
             if let Some(io) = self.ios.part_done(rq.io) {
                 self.recorder.completed(rq, &io, issued, now);
                 let (handle, process, inserted) = (io.handle, rq.process, rq.inserted);
-                self.effects.push(Effect::Completed { handle, process, inserted, issued });
+                self.effects.push(Effect::Completed { handle, process, inserted, issued, merged });
             }
         }
         self.release_place(id);

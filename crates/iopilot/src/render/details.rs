@@ -114,15 +114,16 @@ pub(crate) fn details(run: &RunReport, terminal: Terminal) -> String {
 /// What a cache above the block layer did.
 fn redcap_facts(redcap: &RedcapReport, fact: &mut impl FnMut(&str, String)) {
     let share = |part: u64, of: u64| percent(part as f64 / of.max(1) as f64);
-    let active = redcap.reads - redcap.inactive_reads;
+    let counters = &redcap.counters;
+    let active = counters.reads - counters.inactive_reads;
     let changes = redcap.state.len() - 1;
-    fact("REDCAP active", format!("for {} of the reads, {changes} changes", share(active, redcap.reads)));
+    fact("REDCAP active", format!("for {} of the reads, {changes} changes", share(active, counters.reads)));
     fact(
         "  from its RAM",
-        format!("{} of the blocks then asked for", share(redcap.hit_blocks, redcap.requested_blocks)),
+        format!("{} of the blocks then asked for", share(counters.hit_blocks, counters.requested_blocks)),
     );
-    let used = share(redcap.used_blocks, redcap.prefetched_blocks);
-    fact("  prefetched", format!("{}, {used} of it used", bytes(redcap.prefetched_blocks * 4096)));
+    let used = share(counters.used_blocks, counters.prefetched_blocks);
+    fact("  prefetched", format!("{}, {used} of it used", bytes(counters.prefetched_blocks * 4096)));
     let disk = &redcap.disk;
     fact(
         "  at the disk",

@@ -1,7 +1,7 @@
 //! The page around the charts.
 
 use super::emphasis::{self, Emphasis};
-use super::{lines, seeks};
+use super::{lines, redcap, seeks};
 use crate::render::{Better, Column, columns, ranking};
 use iopilot_render::Terminal;
 use iopilot_render::number::{bytes, percent, plain};
@@ -60,6 +60,15 @@ pub(super) fn page_of(kind: &str, comparison: &Comparison, first: &str, command:
         "Mean number of requests in the block layer and the device.",
         &lines::queue(comparison, &emphasis),
     );
+    if let Some(body) = redcap::caches(comparison) {
+        section(
+            "REDCAP",
+            "Above: when the cache was in use, and what each of its checks compared: the cost <span class=\"key read\">with the \
+             cache</span> and <span class=\"key write\">without it</span>, in ms. Below: what became of its reads, one for each \
+             segment, and of blocks of 4 KiB.",
+            &body,
+        );
+    }
     section(
         "Seeks",
         "Where on the disk requests were dispatched, over time: <span class=\"key read\">reads</span> and \

@@ -8,6 +8,7 @@ mod flight;
 mod html;
 mod lines;
 pub(crate) mod pictures;
+mod redcap;
 mod seeks;
 mod validation;
 

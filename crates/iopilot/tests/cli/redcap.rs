@@ -40,6 +40,23 @@ fn caches_are_compared_under_each_scheduler() {
     assert_eq!(with["requests"], 600);
     assert!(redcap["disk"]["requests"].as_u64().unwrap() < 70, "{redcap}");
     assert!(with["wait_ms_mean"].as_f64().unwrap() < plain["wait_ms_mean"].as_f64().unwrap() / 3.0);
+    // Its keys are documented.
+    let documented = include_str!("../../../../docs/reference/report.md");
+    for key in redcap.as_object().unwrap().keys() {
+        assert!(documented.contains(&format!("`{key}`")), "{key}");
+    }
+}
+
+#[test]
+fn the_page_shows_what_the_caches_did() {
+    let s = Sandbox::new();
+    backwards(&s);
+    s.ok("compare backwards.csv --disk wd1200bb --scheduler noop --redcap off,64x128k,algorithm=v1 --replays 1 --report page.html");
+    let page = std::fs::read_to_string(s.path().join("page.html")).unwrap();
+    for text in ["<h2>REDCAP</h2>", "class=\"in-use\"", "cost with\"", "hits: ", "used: "] {
+        assert!(page.contains(text), "{text}");
+    }
+    assert_eq!(page.matches("<figure>").count(), 1);
 }
 
 #[test]
@@ -66,12 +83,7 @@ fn trials_in_virtual_time_keep_what_pays_and_turn_off_what_does_not() {
     let kept = run("backwards.csv", "64x128k");
     assert_eq!(kept["redcap"]["state"].as_array().unwrap().len(), 1, "{}", kept["redcap"]["state"]);
     assert!(!kept["redcap"]["checks"].as_array().unwrap().is_empty());
-    // At random over 100 GB, as fast as the disk goes: a prefetch is never used.
-    let mut lines = String::from("# columns: time_ms,op,lba,sectors,pid,completion_ms\n");
-    for n in 0..1500_u64 {
-        lines += &format!("{},R,{},8,1,{}\n", n * 12, (n * 7_919_317) % 25_000_000 * 8, n * 12 + 11);
-    }
-    s.write("random.csv", &lines);
+    random(&s, 1500);
     let (off, never) = (run("random.csv", "64x128k"), run("random.csv", "64x128k,algorithm=never"));
     let state = off["redcap"]["state"].as_array().unwrap();
     assert_eq!(state.last().unwrap()["active"], false, "{state:?}");
@@ -79,6 +91,74 @@ fn trials_in_virtual_time_keep_what_pays_and_turn_off_what_does_not() {
     let seconds = |run: &Value| run["elapsed_s"].as_f64().unwrap();
     let always = seconds(&run("random.csv", "64x128k,algorithm=always"));
     assert!(seconds(&off) - seconds(&never) < 0.4 * (always - seconds(&never)), "{off}");
+}
+
+/// Reads of one process at random over 100 GB, as fast as the disk goes: a prefetch is never used.
+fn random(s: &Sandbox, reads: u64) {
+    let mut lines = String::from("# columns: time_ms,op,lba,sectors,pid,completion_ms\n");
+    for n in 0..reads {
+        lines += &format!("{},R,{},8,1,{}\n", n * 12, (n * 7_919_317) % 25_000_000 * 8, n * 12 + 11);
+    }
+    s.write("random.csv", &lines);
+}
+
+#[test]
+fn a_virtual_disk_tells_whether_a_cache_pays() {
+    let s = Sandbox::new();
+    random(&s, 3000);
+    s.write("m.toml", "disk = \"wd1200bb\"\n[redcap]\ngeometry = \"512x128k\"\nalgorithm = \"vd\"\n");
+    let off = &json(&s, "simulate -w random.csv --machine m.toml -s cfq --json")["runs"][0]["redcap"];
+    let checks = off["checks"].as_array().unwrap();
+    // The first check, after 1000 reads, is the last one that finds it in use.
+    assert_eq!(
+        (&checks[0]["active"][0], &checks[0]["active"][1]),
+        (&Value::from(true), &Value::from(false)),
+        "{checks:?}"
+    );
+    assert!(checks[1..].iter().all(|check| check["active"][1] == false), "{checks:?}");
+    assert!((1000..1010).contains(&checks[0]["reads"].as_u64().unwrap()), "{checks:?}");
+    // A block of 4 KiB in a read of its own takes less than 32 of them.
+    let cost = |check: &Value, side: &str| check[side].as_f64().unwrap();
+    for check in checks {
+        let (with, without) = (cost(check, "with_cache_ms"), cost(check, "without_cache_ms"));
+        assert!(without > 5.0 && with > without && with < without + 6.0, "{check}");
+    }
+    // As printed, equation 3.3 divides by the prefetched blocks, too.
+    let compared = json(
+        &s,
+        "compare random.csv --disk wd1200bb --scheduler cfq --redcap off,512x128k,algorithm=vd-literal,512x128k,algorithm=vd --replays 1 --json",
+    );
+    let seconds = |run: usize| compared["runs"][run]["elapsed_s"].as_f64().unwrap();
+    let literal = &compared["runs"][1]["redcap"];
+    assert!(literal["checks"].as_array().unwrap().iter().all(|check| check["active"][1] == true), "{literal}");
+    assert!(seconds(2) - seconds(0) < 0.5 * (seconds(1) - seconds(0)), "{} {} {}", seconds(0), seconds(1), seconds(2));
+}
+
+#[test]
+fn a_cache_that_pays_stays_on_beside_a_virtual_disk() {
+    let s = Sandbox::new();
+    let mut lines = String::from("# columns: time_ms,op,lba,sectors,pid,completion_ms\n");
+    for n in 0..6000_u64 {
+        // Four processes that read backwards.
+        let lba = 40_000_000 * (n % 4 + 1) - n / 4 * 8;
+        lines += &format!("{},R,{lba},8,{},{}\n", n * 3, n % 4, n * 3 + 2);
+    }
+    s.write("backwards.csv", &lines);
+    for scheduler in ["as", "noop", "mq-deadline"] {
+        let report = json(
+            &s,
+            &format!("simulate -w backwards.csv --disk wd1200bb -s {scheduler} --redcap 512x128k,algorithm=vd --json"),
+        );
+        let redcap = &report["runs"][0]["redcap"];
+        assert_eq!(
+            redcap["state"].as_array().unwrap().len(),
+            1,
+            "{scheduler}: {} {}",
+            redcap["state"],
+            redcap["checks"]
+        );
+        assert!(redcap["hits"].as_u64().unwrap() > 5000, "{redcap}");
+    }
 }
 
 #[test]
@@ -91,7 +171,7 @@ fn what_is_no_cache_is_refused() {
     };
     refused("64x100k", "got 64x100k, expected 32k, 64k, 128k or 256k");
     refused("64x128k,algorithm=v3", "v3");
-    refused("64x128k,algorithm=vd", "virtual disk");
+    refused("64x128k,algorithm=vd,ratio=both", "sums, each");
     refused("off,off", "--redcap: got off twice, expected each cache once");
     refused("64x128k,algorithn=v1", "algorithm");
 }

@@ -25,10 +25,56 @@ fn neighbours_are_copied_and_only_the_first_read_of_a_segment_reaches_the_disk()
     let cached = with_cache(backwards(), Some("64x128k,algorithm=always"), RunConfig::default());
     let redcap = cached.redcap.as_ref().unwrap();
     assert_eq!((cached.requests, plain.requests), (64, 64), "the workload sees its own requests");
-    assert_eq!((redcap.misses, redcap.hits, redcap.disk.prefetches), (2, 62, 2));
+    assert_eq!((redcap.counters.misses, redcap.counters.hits, redcap.disk.prefetches), (2, 62, 2));
     assert_eq!(redcap.disk.requests, 4);
     assert!(cached.response_ms.p50 < 0.1 && plain.response_ms.p50 > 0.9, "{}", cached.response_ms.p50);
     assert_eq!(cached.scheduler, "mq-deadline + 64x128k,algorithm=always");
+}
+
+/// Reads one place after the other, without thinking.
+struct Chain(Vec<u64>, Option<Nanos>);
+
+impl Source for Chain {
+    fn next_event(&self) -> Option<Nanos> {
+        self.1.filter(|_| !self.0.is_empty())
+    }
+
+    fn advance(&mut self, _: Nanos, out: &mut Vec<Step>) {
+        out.extend(self.0.pop().map(|lba| {
+            Step::Request(Arrival {
+                op: Op::Read,
+                lba: Lba(lba),
+                sectors: Sectors(8),
+                flags: Flags::empty(),
+                process: ProcessId(1),
+                priority: IoPriority::default(),
+                criticality: Criticality::TimeCritical,
+                cpu: 0,
+                handle: SourceHandle(0),
+            })
+        }));
+        self.1 = None;
+    }
+
+    fn completed(&mut self, _: SourceHandle, now: Nanos) {
+        self.1 = Some(now);
+    }
+
+    fn blocked(&mut self, _: ProcessId, _: Nanos) {}
+
+    fn unblocked(&mut self, _: ProcessId, _: Nanos) {}
+}
+
+#[test]
+fn a_task_does_not_sleep_for_what_is_copied_at_once() {
+    // A miss, and 30 hits of 4 KiB behind it.
+    let reads = || Chain((0..31).rev().map(|n| n * 8).collect(), Some(Nanos::ZERO));
+    let host = CpuOverheads { resume_us: Some(1_000.0), issue_us: Some(0.0), ..CpuOverheads::default() };
+    let config = RunConfig { host, ..RunConfig::default() };
+    let report = with_cache(reads(), Some("64x128k,algorithm=always,copy_us_per_kib=1"), config);
+    assert_eq!(report.redcap.unwrap().counters.misses, 1);
+    // 1 ms for the miss, as long for the prefetch, and 1 ms each until the task goes on; and the copies.
+    assert!(report.elapsed_s < 0.0045, "{}", report.elapsed_s);
 }
 
 #[test]
@@ -51,7 +97,7 @@ fn what_is_never_active_changes_nothing() {
 
 #[test]
 fn every_request_completes_under_each_algorithm_and_few_tags() {
-    for algorithm in ["always", "v0", "v1", "v2"] {
+    for algorithm in ["always", "v0", "v1", "v2", "vd", "vd-literal"] {
         for miss in ["split", "combined"] {
             let records: Vec<_> = (0..3000)
                 .map(|n: u64| {
@@ -67,7 +113,10 @@ fn every_request_completes_under_each_algorithm_and_few_tags() {
             let outcomes = report.outcomes.unwrap();
             assert!(outcomes.len() == 3000 && outcomes.iter().all(|outcome| outcome.completion > Nanos::ZERO));
             let redcap = report.redcap.unwrap();
-            assert!(miss == "combined" || redcap.dropped_blocks > 0, "{algorithm}: nobody sleeps for a prefetch");
+            assert!(
+                miss == "combined" || redcap.counters.dropped_blocks > 0,
+                "{algorithm}: nobody sleeps for a prefetch"
+            );
         }
     }
 }
@@ -81,5 +130,34 @@ fn an_algorithm_that_measures_turns_itself_off_where_nothing_is_used() {
     assert_eq!(redcap.checks[0].reads, 100);
     assert_eq!((redcap.checks[1].reads, redcap.checks[1].active), (150, [true, false]));
     assert_eq!(redcap.state.iter().map(|change| change.active).collect::<Vec<_>>(), [true, false]);
-    assert!(redcap.inactive_reads > 1800);
+    assert!(redcap.counters.inactive_reads > 1800);
+}
+
+#[test]
+fn a_virtual_disk_follows_the_scheduler_and_ends_with_the_run() {
+    use crate::Session;
+    let config = RunConfig { redcap: Some(RedcapSpec::parse("64x128k,algorithm=vd").unwrap()), ..RunConfig::default() };
+    let source = reads((0..3000).map(|n| (n * 7919) % 100_000 * 8));
+    let device = iopilot_device::ConstantDevice::simple(1 << 24, 1, Nanos::from_millis(1), 0.1);
+    let of = |name| SchedulerSpec::parse(name).unwrap();
+    let mut session = Session::new(source, device, &of("bfq"), &config).unwrap();
+    session.run_until(Nanos::from_secs(5)).unwrap();
+    session.switch(&of("mq-deadline"), Nanos::from_secs(5)).unwrap();
+    assert!(!session.run_until(Nanos::MAX).unwrap());
+    let (report, _) = session.finish();
+    let redcap = report.redcap.unwrap();
+    assert_eq!(report.requests, 3000);
+    assert!(redcap.checks.len() >= 2 && redcap.checks.iter().all(|check| !check.active[1]), "{:?}", redcap.checks);
+}
+
+#[test]
+fn tables_of_another_disk_are_refused() {
+    use iopilot_device::{TableForm, TimeTables};
+    let device = Fixed::new(Nanos::from_millis(1), 4);
+    let tables = TimeTables::new(TableForm::Two, 4711, 1);
+    let redcap = RedcapSpec::parse("algorithm=vd").unwrap();
+    let config = RunConfig { redcap: Some(redcap), tables: Some(tables.into()), ..RunConfig::default() };
+    let spec = SchedulerSpec::parse("none").unwrap();
+    let error = run(reads([0]), device, &spec, &config, &Progress::default()).unwrap_err().to_string();
+    assert!(error.contains("sectors of the tables: got 4711"), "{error}");
 }

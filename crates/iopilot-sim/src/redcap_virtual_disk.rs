@@ -1,0 +1,324 @@
+//! [`RedcapVirtualDisk`]: the virtual disk of the REDCAP algorithms `vd` and `vd-literal` (GF 3.2), in virtual time.
+//!
+//! It is a block layer with a scheduler of the same kind as the real disk's, above a disk that answers from two tables. The
+//! tables learn from each request that the real disk has served. [`WaitingQueue`] has the dependencies of the requests.
+
+use crate::block_config::{BlockConfig, Queue};
+use crate::cpu_overheads::CpuOverheads;
+use crate::cpu_timing::FixedCosts;
+use crate::engine::Engine;
+use crate::error::SimError;
+use crate::metrics::Recorder;
+use crate::run::{RunConfig, built};
+use crate::waiting_queue::WaitingQueue;
+use iopilot_block::{Flags, InputError, Lba, Nanos, Op, ProcessId, RequestId, Sectors};
+use iopilot_device::{
+    Device, DeviceRequest, SimulatedCacheModel, TableDisk, TableForm, TableLookup, TableModel, TableShape, TimeTables,
+};
+use iopilot_redcap::{Virtual, VirtualDisk, VirtualDone};
+use iopilot_sched::{AnyScheduler, SchedulerSpec};
+
+/// Samples that a cell of the tables keeps (GF 3.5.2).
+const SAMPLES: u32 = 64;
+
+type VirtualEngine = Engine<WaitingQueue, TableDisk, FixedCosts>;
+
+/// A virtual disk beside a simulated one.
+#[derive(Clone)]
+pub(crate) struct RedcapVirtualDisk {
+    engine: Box<VirtualEngine>,
+    /// The same before its first request.
+    pristine: Box<VirtualEngine>,
+    /// Requests with which a queue is congested.
+    threshold: usize,
+    congested: bool,
+    /// What the real disk serves; it may grow by what was merged into it.
+    service: Option<Service>,
+    /// Where the request ended that the real disk served before that one, and when.
+    learnt_end: (Lba, Nanos),
+    /// Where the last one ended whose time was asked for.
+    asked_end: Lba,
+}
+
+/// A request of the real disk that is complete.
+#[derive(Clone, Copy, Debug)]
+struct Service {
+    op: Op,
+    from: u64,
+    to: u64,
+    dispatched: Nanos,
+    /// When the disk was done with the one before.
+    began: Nanos,
+    completed: Nanos,
+}
+
+impl RedcapVirtualDisk {
+    /// A disk of `capacity` sectors under `scheduler`. What is known of its times is in `config`.
+    ///
+    /// # Errors
+    /// Where the disk is too large for tables, or the scheduler asks where the arm is.
+    pub(crate) fn new(scheduler: &SchedulerSpec, capacity: u64, config: &RunConfig) -> Result<Self, SimError> {
+        if capacity > TableShape::LARGEST {
+            let expected = format!("at most {} for an algorithm with a virtual disk", TableShape::LARGEST);
+            return Err(InputError::new("sectors of the disk", capacity.to_string(), expected).into());
+        }
+        let tables = match &config.tables {
+            Some(tables) if tables.shape() == TableShape::new(capacity) => tables.averaged(SAMPLES),
+            Some(tables) => {
+                let expected = format!("{capacity}, as many as the disk has");
+                return Err(
+                    InputError::new("sectors of the tables", tables.shape().capacity().to_string(), expected).into()
+                );
+            }
+            None => TimeTables::new(TableForm::Two, capacity, SAMPLES),
+        };
+        let disk = TableDisk::new(TableModel { tables, cache: SimulatedCacheModel::NONE, queue_depth: 1 });
+        let config = Self::config(config);
+        let (queue, scheduler) = built(&disk, scheduler, &config)?;
+        let cpus = FixedCosts::new(&config.host, disk.hardware_queues(), config.seed);
+        let threshold = threshold(&queue);
+        let recorder = Recorder::new(false, false);
+        let engine = Box::new(Engine::new(WaitingQueue::default(), queue, scheduler, disk, cpus, recorder));
+        Ok(Self {
+            pristine: engine.clone(),
+            engine,
+            threshold,
+            congested: false,
+            service: None,
+            learnt_end: (Lba(0), Nanos::ZERO),
+            asked_end: Lba(0),
+        })
+    }
+
+    /// The settings of the virtual disk beside a real one with the settings `real`: its CPUs take no time, and the disk serves
+    /// one request at a time.
+    fn config(real: &RunConfig) -> RunConfig {
+        RunConfig {
+            block: BlockConfig { queue_depth: Some(1), nr_hw_queues: Some(1), ..real.block.clone() },
+            host: CpuOverheads {
+                issue_us: Some(0.0),
+                complete_us: Some(0.0),
+                restart_us: Some(0.0),
+                transport_us: 0.0,
+                wake_us: 0.0,
+                switch_us: 0.0,
+                ..real.host.clone()
+            },
+            rotational: real.rotational,
+            seed: real.seed,
+            ..RunConfig::default()
+        }
+    }
+
+    /// The scheduler of the real disk was changed.
+    pub(crate) fn set_scheduler(&mut self, scheduler: &SchedulerSpec, real: &RunConfig) -> Result<(), SimError> {
+        let (queue, scheduler): (Queue, AnyScheduler) = built(&self.engine.device, scheduler, &Self::config(real))?;
+        self.threshold = threshold(&queue);
+        self.pristine.switch(queue, scheduler.clone(), 0, Nanos::ZERO);
+        let now = self.engine.now;
+        self.engine.switch(queue, scheduler, 0, now);
+        Ok(())
+    }
+
+    /// The real disk was sent this at `dispatched` and completed it at `now`; what was merged into one request follows one
+    /// another. Returns when the disk began with it.
+    pub(crate) fn learn(&mut self, op: Op, (lba, sectors): (Lba, Sectors), dispatched: Nanos, now: Nanos) -> Nanos {
+        let (from, to) = (lba.0, lba.0 + u64::from(sectors.0));
+        if let Some(last) = &mut self.service {
+            let merged = (last.op, last.dispatched, last.completed) == (op, dispatched, now);
+            if merged && (last.to == from || last.from == to) {
+                (last.from, last.to) = (last.from.min(from), last.to.max(to));
+                return last.began;
+            }
+        }
+        self.learn_last();
+        // A disk with a queue serves one request after the other.
+        let began = dispatched.max(self.learnt_end.1).min(now);
+        self.service = Some(Service { op, from, to, dispatched, began, completed: now });
+        began
+    }
+
+    /// Empties the waiting queue where a queue is too long.
+    fn notice_congestion(&mut self, now: Nanos) {
+        if self.engine.source.waiting() > self.threshold || self.engine.outstanding() >= self.threshold {
+            self.congested = true;
+            self.engine.source.drop_waiting(now);
+        }
+    }
+
+    fn learn_last(&mut self) {
+        let Some(Service { op, from, to, began, completed, .. }) = self.service.take() else { return };
+        let (lba, sectors, flags) = (Lba(from), Sectors((to - from) as u32), Flags::empty());
+        let served = DeviceRequest { id: RequestId::from_index(0), op, lba, sectors, flags };
+        self.engine.device.observe(&served, self.learnt_end.0, completed.since(began));
+        let end = if matches!(op, Op::Read | Op::Write) { Lba(to) } else { self.learnt_end.0 };
+        self.learnt_end = (end, completed);
+        self.asked_end = end;
+    }
+
+    /// A task has started another.
+    pub(crate) fn started(&mut self, process: ProcessId, parent: ProcessId) {
+        self.engine.source.started(process, parent);
+    }
+
+    /// A task has exited, at `now`, to which the disk was advanced.
+    pub(crate) fn exited(&mut self, process: ProcessId, now: Nanos) {
+        self.engine.source.exited(process, now);
+    }
+}
+
+/// `queue_congestion_on_threshold`: seven eighths of the queue (GF 3.2.6).
+fn threshold(queue: &Queue) -> usize {
+    (queue.nr_requests - queue.nr_requests / 8) as usize
+}
+
+impl VirtualDisk for RedcapVirtualDisk {
+    fn submit(&mut self, request: Virtual, now: Nanos) {
+        self.notice_congestion(now);
+        if !self.congested {
+            self.engine.source.submit(request, now);
+            self.notice_congestion(now);
+        }
+    }
+
+    fn next_event(&self) -> Option<Nanos> {
+        // At least once more, to end the congestion.
+        self.engine.next_time().or(self.congested.then_some(self.engine.now))
+    }
+
+    fn advance(&mut self, now: Nanos, out: &mut Vec<VirtualDone>) {
+        let ran = self.engine.run_until(now);
+        debug_assert!(ran.is_ok(), "the virtual disk is stuck");
+        if ran.is_err() {
+            // A scheduler that keeps a request for ever: there is nothing to compare with any more.
+            self.congested = true;
+            return;
+        }
+        out.append(&mut self.engine.source.done);
+        self.congested &= self.engine.outstanding() >= self.threshold;
+    }
+
+    fn service(&mut self, op: Op, lba: Lba, sectors: Sectors) -> Nanos {
+        let lookup = TableLookup::new(op, lba, sectors, self.asked_end);
+        self.asked_end = Lba(lba.0 + u64::from(sectors.0));
+        self.engine.device.tables().time(&lookup).unwrap_or_default()
+    }
+
+    fn clear(&mut self) {
+        let mut disk = self.engine.device.clone();
+        disk.abort_all();
+        self.engine = self.pristine.clone();
+        self.engine.device = disk;
+        self.congested = false;
+    }
+
+    fn is_congested(&self) -> bool {
+        self.congested
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iopilot_block::{Criticality, IoPriority};
+
+    const CAPACITY: u64 = 1 << 24;
+
+    fn disk(scheduler: &str) -> RedcapVirtualDisk {
+        let mut tables = TimeTables::new(TableForm::Two, CAPACITY, 4);
+        for (distance, us) in [(0, 100), (8_000, 5_000)] {
+            let from = Lba(1_000_000 + distance);
+            tables.observe(&TableLookup::new(Op::Read, from, Sectors(8), Lba(1_000_000)), Nanos::from_micros(us));
+        }
+        let config = RunConfig { tables: Some(tables.into()), rotational: true, ..RunConfig::default() };
+        RedcapVirtualDisk::new(&SchedulerSpec::parse(scheduler).unwrap(), CAPACITY, &config).unwrap()
+    }
+
+    fn read(id: u64, process: u32, lba: u64) -> Virtual {
+        Virtual {
+            id,
+            op: Op::Read,
+            lba: Lba(lba),
+            sectors: Sectors(8),
+            flags: Flags::empty(),
+            process: ProcessId(process),
+            priority: IoPriority::default(),
+            criticality: Criticality::TimeCritical,
+            cpu: 0,
+            copy: None,
+        }
+    }
+
+    fn served(disk: &mut RedcapVirtualDisk, until: Nanos) -> Vec<(u64, u64)> {
+        let mut out = Vec::new();
+        disk.advance(until, &mut out);
+        out.iter().map(|done| (done.id, done.wait_and_service.0 / 1000)).collect()
+    }
+
+    #[test]
+    fn its_scheduler_sorts_what_waits_for_nothing() {
+        let mut d = disk("noop");
+        for (id, lba) in [(1, 0), (2, 8_008), (3, 16_016)] {
+            d.submit(read(id, id as u32, lba), Nanos::ZERO);
+        }
+        assert_eq!(served(&mut d, Nanos::from_secs(1)), [(1, 100), (2, 5_100), (3, 10_100)]);
+        // One after the other: the wait for a request of its own process does not count.
+        for (id, lba) in [(4, 16_024), (5, 24_032)] {
+            d.submit(read(id, 9, lba), Nanos::from_secs(1));
+        }
+        assert_eq!(served(&mut d, Nanos::from_secs(2)), [(4, 100), (5, 5_000)]);
+    }
+
+    #[test]
+    fn its_tables_learn_from_what_the_disk_has_served_as_it_was_merged() {
+        let us = Nanos::from_micros;
+        let mut d = disk("noop");
+        assert_eq!(d.learn(Op::Read, (Lba(0), Sectors(8)), us(0), us(300)), us(0));
+        // Two parts of one request, and one that was in the disk's queue meanwhile.
+        assert_eq!(d.learn(Op::Read, (Lba(8), Sectors(8)), us(300), us(900)), us(300));
+        assert_eq!(d.learn(Op::Read, (Lba(16), Sectors(8)), us(300), us(900)), us(300));
+        assert_eq!(d.learn(Op::Read, (Lba(24), Sectors(8)), us(310), us(1_000)), us(900));
+        d.learn(Op::Flush, (Lba(0), Sectors(0)), us(1_000), us(1_000));
+        let tables = d.engine.device.tables();
+        assert_eq!(tables.reads().cell(0, 0), Some(Nanos(166_667)), "100 at first, 300, 100");
+        assert_eq!(tables.reads().cell(1, 0), Some(us(600)));
+        // 3.1: the first from where the disk is, the second from where the first ended.
+        assert_eq!(d.service(Op::Read, Lba(8_032), Sectors(8)), us(5_000));
+        assert_eq!(d.service(Op::Read, Lba(8_040), Sectors(8)), Nanos(166_667));
+    }
+
+    #[test]
+    fn a_long_queue_is_congestion_until_it_is_short_again() {
+        let mut d = disk("cfq");
+        for id in 0..200 {
+            d.submit(read(id, 1, (id * 1_000_003) % CAPACITY / 8 * 8), Nanos::ZERO);
+        }
+        assert!(d.is_congested() && d.next_event() == Some(Nanos::ZERO));
+        let first = served(&mut d, Nanos::from_millis(1));
+        assert!(!d.is_congested() && first.len() <= 1, "{first:?}");
+        assert!(served(&mut d, Nanos::from_secs(9)).len() <= 1, "what waited is forgotten");
+        // Of many processes the scheduler's own queue is long.
+        for id in 0..200 {
+            d.submit(read(id, id as u32, (id * 1_000_003) % CAPACITY / 8 * 8), Nanos::from_secs(9));
+            served(&mut d, Nanos::from_secs(9));
+        }
+        assert!(d.is_congested());
+        assert!(served(&mut d, Nanos::from_secs(9)).is_empty() && d.is_congested(), "it is not drained");
+        let done = served(&mut d, Nanos::from_secs(20));
+        assert!(!d.is_congested() && done.len() == 112, "{}", done.len());
+    }
+
+    #[test]
+    fn a_cleared_disk_serves_nothing_of_before_and_knows_what_it_knew() {
+        let mut d = disk("as");
+        for id in 0..5 {
+            d.submit(read(id, id as u32, id * 80_000), Nanos::ZERO);
+        }
+        served(&mut d, Nanos::from_millis(3));
+        d.clear();
+        assert_eq!(d.next_event(), None);
+        d.submit(read(9, 1, 8_008), Nanos::from_millis(4));
+        let done = served(&mut d, Nanos::from_secs(1));
+        assert!(done.len() == 1 && done[0].0 == 9 && done[0].1 >= 100, "{done:?}");
+    }
+}
