@@ -36,5 +36,5 @@ pub use limiter::{Limit, Limiter};
 pub use objective::Objective;
 pub use oracle::oracle;
 pub use pilot::{Pilot, PilotConfig};
-pub use redcap_flight::{RedcapCheck, RedcapPilot, fly_redcap, simulate};
+pub use redcap_flight::{RedcapCheck, RedcapPilot, fly_redcap, is_window_over, simulate};
 pub use rig::{Rig, Trial};

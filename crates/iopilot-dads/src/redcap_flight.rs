@@ -3,7 +3,7 @@
 use crate::confidence::confidence;
 use crate::objective::Objective;
 use crate::rig::{Rig, Trial};
-use iopilot_block::Nanos;
+use iopilot_block::{Nanos, Op};
 use iopilot_device::Device;
 use iopilot_redcap::{Algorithm, RedcapSpec};
 use iopilot_sched::SchedulerSpec;
@@ -14,14 +14,26 @@ use iopilot_sim::{
 use iopilot_trace::TraceRecord;
 use iopilot_workload::{Source, Workload};
 
-/// The time from one decision to the next.
-const INTERVAL: Nanos = Nanos::from_secs(2);
+/// From one decision to the next, at most.
+const LONGEST: Nanos = Nanos::from_secs(2);
+/// The same at least, and the requests that are enough for a decision by then: under load, what does harm soon ends.
+const SHORTEST: Nanos = Nanos::from_millis(250);
+const ENOUGH: usize = 64;
+/// From one look at the window to the next.
+const LOOK: Nanos = Nanos::from_millis(50);
+/// A window with fewer reads decides nothing.
+const LEAST: usize = 32;
 /// A change must save this share of the cost…
 const LEAST_GAIN: f64 = 0.01;
 /// …and be so sure.
 const SURE: f64 = 0.95;
 
-/// Decides whether a cache is to be active. Each window of requests is replayed, with the causes of the requests, on a model
+/// Whether a window of such a length, with so many requests, is to be decided on.
+pub fn is_window_over(length: Nanos, requests: usize) -> bool {
+    length >= LONGEST || length >= SHORTEST && requests >= ENOUGH
+}
+
+/// Decides whether a cache is to be active. A cache that it decides for begins off: nothing is risked before it was tried. Each window of requests is replayed, with the causes of the requests, on a model
 /// of the disk with the cache and on one without it. The cache is empty at the beginning of each trial, so that a small gain
 /// of a large cache is not seen.
 ///
@@ -53,7 +65,7 @@ impl<D: Device + Clone + Send + Sync> RedcapPilot<D> {
     }
 
     /// Decides on `records`, the requests of the last window in order of arrival, with `pending` requests under way after
-    /// them. `None` for an empty window.
+    /// them. `None` for a window of fewer than 32 reads.
     ///
     /// # Errors
     /// As [`Rig::try_all`].
@@ -63,6 +75,9 @@ impl<D: Device + Clone + Send + Sync> RedcapPilot<D> {
         pending: usize,
         active: bool,
     ) -> Result<Option<RedcapCheck>, SimError> {
+        if records.iter().filter(|record| record.op == Op::Read).count() < LEAST {
+            return Ok(None);
+        }
         let scheduler = &self.scheduler;
         let trial = |rig: &mut Rig<D>| -> Result<Option<Trial>, SimError> {
             Ok(rig.try_all(records, pending, scheduler, 0, Objective::ServiceTime)?.pop())
@@ -91,12 +106,18 @@ where
     D: Device,
     M: Device + Clone + Send + Sync,
 {
-    let (mut checks, mut reads) = (Vec::new(), 0);
-    let mut now = INTERVAL;
+    let (mut checks, mut reads, mut window) = (Vec::new(), 0, Vec::new());
+    let (mut began, mut now) = (Nanos::ZERO, LOOK);
+    session.set_redcap_active(false, Nanos::ZERO);
     while session.run_until(now)? {
-        let mut window = session.take_completed();
+        window.append(&mut session.take_completed());
+        if !is_window_over(now.since(began), window.len()) {
+            now += LOOK;
+            continue;
+        }
+        began = now;
         window.sort_by_key(|record| record.arrival);
-        reads += window.iter().filter(|record| record.op == iopilot_block::Op::Read).count() as u64;
+        reads += window.iter().filter(|record| record.op == Op::Read).count() as u64;
         let active = session.is_redcap_active();
         if let Some(check) = pilot.check(&window, session.outstanding(), active)? {
             checks.push(CheckReport {
@@ -108,7 +129,8 @@ where
             });
             session.set_redcap_active(check.active, now);
         }
-        now += INTERVAL;
+        window.clear();
+        now += LOOK;
     }
     let (mut report, _) = session.finish();
     if let Some(redcap) = &mut report.redcap {

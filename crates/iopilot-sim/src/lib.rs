@@ -33,9 +33,10 @@ pub use compare::{RunOptions, begin, compare, comparison, simulate, simulate_log
 pub use cpu_overheads::CpuOverheads;
 pub use cpu_timing::{CpuTiming, FixedCosts, QueueRun};
 pub use error::SimError;
-pub use machine::Machine;
+pub use machine::{Machine, train_two_tables};
 pub use predict::{Candidates, Runner, predict, replays_of};
 pub use redcap_report::{CheckReport, DiskView, RedcapReport, StateChange};
+pub use redcap_virtual_disk::RedcapVirtualDisk;
 pub use report::{Comparison, MachineSummary, ProcessReport, RequestOutcome, RunReport, SeekPoint, Series, Verdict};
 pub use run::{LogSink, Progress, RunConfig, run, run_logged, run_timed};
 pub use self_replay::{LARGEST_ERROR_PERCENT, Measured, SelfReplay};

@@ -45,6 +45,16 @@ pub struct Machine {
 const TRAINING_REQUESTS: u64 = 500_000;
 const TRAINING_SAMPLES: u64 = 64;
 
+/// Trains the two tables of a virtual disk on a model (GF 3.2.5): up to 500,000 requests, one at a time. O(requests).
+pub fn train_two_tables<D: Device + Clone>(device: D) -> TimeTables {
+    let training = |samples| Training { form: TableForm::Two, samples, seed: 0 };
+    let samples = (TRAINING_REQUESTS / training(1).requests(device.capacity()).max(1)).clamp(1, TRAINING_SAMPLES);
+    match training(samples as u32).run(&mut Synchronous::new(device), || {}) {
+        Ok(trained) => trained.tables,
+        Err(never) => match never {},
+    }
+}
+
 /// A machine as described in TOML.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -206,15 +216,7 @@ impl Machine {
         if !redcap.algorithm.needs_virtual_disk() || self.capacity() > TableShape::LARGEST {
             return None;
         }
-        let train = || {
-            let training = |samples| Training { form: TableForm::Two, samples, seed: 0 };
-            let samples = (TRAINING_REQUESTS / training(1).requests(self.capacity()).max(1)).clamp(1, TRAINING_SAMPLES);
-            match training(samples as u32).run(&mut Synchronous::new(self.device()), || {}) {
-                Ok(trained) => Arc::new(trained.tables),
-                Err(never) => match never {},
-            }
-        };
-        Some(self.tables.get_or_init(train).clone())
+        Some(self.tables.get_or_init(|| Arc::new(train_two_tables(self.device()))).clone())
     }
 
     /// The disk's size in sectors.

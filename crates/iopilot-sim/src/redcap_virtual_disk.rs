@@ -23,9 +23,9 @@ const SAMPLES: u32 = 64;
 
 type VirtualEngine = Engine<WaitingQueue, TableDisk, FixedCosts>;
 
-/// A virtual disk beside a simulated one.
+/// A virtual disk beside a real one: a live one, or one that is simulated.
 #[derive(Clone)]
-pub(crate) struct RedcapVirtualDisk {
+pub struct RedcapVirtualDisk {
     engine: Box<VirtualEngine>,
     /// The same before its first request.
     pristine: Box<VirtualEngine>,
@@ -57,7 +57,7 @@ impl RedcapVirtualDisk {
     ///
     /// # Errors
     /// Where the disk is too large for tables, or the scheduler asks where the arm is.
-    pub(crate) fn new(scheduler: &SchedulerSpec, capacity: u64, config: &RunConfig) -> Result<Self, SimError> {
+    pub fn new(scheduler: &SchedulerSpec, capacity: u64, config: &RunConfig) -> Result<Self, SimError> {
         if capacity > TableShape::LARGEST {
             let expected = format!("at most {} for an algorithm with a virtual disk", TableShape::LARGEST);
             return Err(InputError::new("sectors of the disk", capacity.to_string(), expected).into());
@@ -122,7 +122,7 @@ impl RedcapVirtualDisk {
 
     /// The real disk was sent this at `dispatched` and completed it at `now`; what was merged into one request follows one
     /// another. Returns when the disk began with it.
-    pub(crate) fn learn(&mut self, op: Op, (lba, sectors): (Lba, Sectors), dispatched: Nanos, now: Nanos) -> Nanos {
+    pub fn learn(&mut self, op: Op, (lba, sectors): (Lba, Sectors), dispatched: Nanos, now: Nanos) -> Nanos {
         let (from, to) = (lba.0, lba.0 + u64::from(sectors.0));
         if let Some(last) = &mut self.service {
             let merged = (last.op, last.dispatched, last.completed) == (op, dispatched, now);

@@ -7,6 +7,7 @@ use super::tally::Tally;
 use crate::block_server::{Answer, BlockRequest, monotonic};
 use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, SECTOR_BYTES, Sectors};
 use iopilot_redcap::{Action, CopyId, Io, Part, Redcap, RedcapSpec, Role, Served};
+use iopilot_sim::RedcapVirtualDisk;
 use iopilot_trace::TraceRecord;
 use std::io;
 use std::sync::Arc;
@@ -58,9 +59,12 @@ struct InFlight {
     sent: Nanos,
 }
 
+/// The policy, with a virtual disk where its algorithm needs one.
+pub(super) type Cache = Redcap<Option<RedcapVirtualDisk>>;
+
 /// The policy with its body. All its methods are called under one lock.
 pub(super) struct Body {
-    pub(super) cache: Redcap,
+    pub(super) cache: Cache,
     pub(super) frames: Frames,
     pub(super) tally: Tally,
     segment_sectors: u64,
@@ -104,7 +108,7 @@ pub(super) struct Window {
 unsafe impl Send for Body {}
 
 impl Body {
-    pub(super) fn new(cache: Redcap, spec: &RedcapSpec, frames: Frames, ring: Arc<Ring>, congested: usize) -> Self {
+    pub(super) fn new(cache: Cache, spec: &RedcapSpec, frames: Frames, ring: Arc<Ring>, congested: usize) -> Self {
         Self {
             cache,
             frames,
@@ -195,15 +199,22 @@ impl Body {
             (record.issue, record.completion, record.process) = (Some(sent), Some(now), Some(part.process));
             window.below.push(record);
         }
-        // The disk serves one after the other: a part's service begins when that before it ended.
-        let served = Served { inserted: sent, dispatched: sent.max(self.completed), completed: now };
-        self.completed = now;
         if let Some(original) = self.originals[part.io as usize].as_mut().filter(|_| part.role != Role::Prefetch) {
             if result < 0 {
                 original.errno = -result;
             }
         }
         let mut actions = std::mem::take(&mut self.actions);
+        // A virtual disk knows what the real one has shown by the time of each of its own requests.
+        self.cache.advance(now, &mut actions);
+        // The disk serves one after the other: a part's service begins when that before it ended.
+        let virtual_disk = self.cache.virtual_disk().and_then(Option::as_mut);
+        let dispatched = match virtual_disk {
+            Some(disk) => disk.learn(part.op, (part.lba, part.sectors), sent, now),
+            None => sent.max(self.completed),
+        };
+        self.completed = now;
+        let served = Served { inserted: sent, dispatched, completed: now, merged: Sectors(0) };
         match good {
             true => self.cache.served(part.id, served, &mut actions),
             false => self.cache.failed(part.id, served, &mut actions),
@@ -265,7 +276,7 @@ impl Body {
                 }
                 Action::Send(part) => {
                     if self.send(part, at).is_err() {
-                        let served = Served { inserted: at, dispatched: at, completed: at };
+                        let served = Served { inserted: at, dispatched: at, completed: at, merged: Sectors(0) };
                         self.cache.failed(part.id, served, &mut actions);
                     }
                 }

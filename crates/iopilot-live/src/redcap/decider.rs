@@ -2,7 +2,7 @@
 
 use crate::dads::{Simulators, simulators};
 use crate::{BlockQueue, DiskIdentity, LearnedDisk, LiveError};
-use iopilot_block::{InputError, Op};
+use iopilot_block::InputError;
 use iopilot_dads::{RedcapCheck, RedcapPilot};
 use iopilot_device::{AnyDevice, Device};
 use iopilot_redcap::RedcapSpec;
@@ -11,22 +11,9 @@ use iopilot_sim::{RunConfig, SimError};
 use iopilot_trace::TraceRecord;
 use rayon::ThreadPool;
 use std::path::PathBuf;
-use std::time::Duration;
 
-/// From one decision to the next, at most.
-const LONGEST: Duration = Duration::from_secs(2);
-/// The same at least, and the requests that are enough for a decision by then: under load, what does harm soon ends.
-const SHORTEST: Duration = Duration::from_millis(250);
-const ENOUGH: usize = 64;
-/// A window with fewer reads decides nothing.
-const LEAST: usize = 32;
 /// A model that learned so many times as many requests is made anew.
 const GROWTH: f64 = 1.1;
-
-/// Whether a window of such a length, with so many requests, is decided on.
-pub(super) fn is_over(length: Duration, requests: usize) -> bool {
-    length >= LONGEST || length >= SHORTEST && requests >= ENOUGH
-}
 
 /// Where the model of the disk comes from.
 #[derive(Clone, Debug)]
@@ -94,9 +81,7 @@ impl Decider {
             }
             (RedcapModel::Learned { .. }, None) => Model::None,
         };
-        let name = queue.and_then(|queue| queue.scheduler().ok()).unwrap_or_default();
-        // One that is not simulated is taken to serve in order of arrival.
-        let scheduler = SchedulerSpec::parse(&name).or_else(|_| SchedulerSpec::parse("none"))?;
+        let scheduler = scheduler_of(queue)?;
         let rotational = queue.and_then(|queue| queue.read("rotational").ok()).is_none_or(|text| text == "1");
         let config = RunConfig { rotational, ..RunConfig::default() };
         Ok(Self { spec: spec.clone(), scheduler, config, model, pilot: None, learned_from: 0, pool: None })
@@ -130,8 +115,7 @@ impl Decider {
         active: bool,
     ) -> Result<Option<RedcapCheck>, SimError> {
         self.renew();
-        let reads = window.iter().filter(|record| record.op == Op::Read).count();
-        let Some(pilot) = self.pilot.as_mut().filter(|_| reads >= LEAST) else { return Ok(None) };
+        let Some(pilot) = self.pilot.as_mut() else { return Ok(None) };
         window.sort_by_key(|record| record.arrival);
         match &self.pool {
             Some(pool) => pool.install(|| pilot.check(window, pending, active)),
@@ -167,4 +151,10 @@ impl Decider {
             self.pilot = Some(RedcapPilot::new(&self.spec, &device, &self.scheduler, &self.config));
         }
     }
+}
+
+/// The scheduler of a queue. One that is not simulated is taken to serve in order of arrival, as where there is no queue.
+pub(super) fn scheduler_of(queue: Option<&BlockQueue>) -> Result<SchedulerSpec, InputError> {
+    let name = queue.and_then(|queue| queue.scheduler().ok()).unwrap_or_default();
+    SchedulerSpec::parse(&name).or_else(|_| SchedulerSpec::parse("none"))
 }

@@ -1,9 +1,11 @@
 //! What a cache would have saved on a disk that has none.
 
-use super::decider::{Decider, RedcapModel, is_over};
+use super::body::now;
+use super::decider::{Decider, RedcapModel};
 use super::status::CheckNote;
 use crate::{BlockQueue, Capture, CaptureOptions, Delivery, LiveError, Signals};
 use iopilot_block::Op;
+use iopilot_dads::is_window_over;
 use iopilot_redcap::RedcapSpec;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -66,7 +68,7 @@ pub fn dry_run(
         Capture::start(&CaptureOptions { delivery: Delivery::AtOnce, ..CaptureOptions::new(&options.device) })?;
     let mut report = DryRunReport::default();
     let (began, mut window, mut fresh, mut active, mut on) = (Instant::now(), Vec::new(), Vec::new(), false, 0u32);
-    let mut window_began = began;
+    let mut window_began = now();
     while signals.caught().is_none() && options.duration.is_none_or(|longest| began.elapsed() < longest) {
         sleep(POLL);
         capture.poll(&mut fresh)?;
@@ -76,10 +78,10 @@ pub fn dry_run(
             report.read_bytes += record.sectors.bytes();
         }
         window.append(&mut fresh);
-        if !is_over(window_began.elapsed(), window.len()) {
+        if !is_window_over(now().since(window_began), window.len()) {
             continue;
         }
-        window_began = Instant::now();
+        window_began = now();
         let check = decider.decide(&mut window, capture.pending(), active);
         window.clear();
         let Some(check) = check.map_err(|e| LiveError::Failed(format!("a trial failed: {e}")))? else { continue };

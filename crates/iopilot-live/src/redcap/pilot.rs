@@ -2,13 +2,14 @@
 
 use super::body::{Window, now};
 use super::cached_disk::CachedDisk;
-use super::decider::{Decider, is_over};
+use super::decider::Decider;
 use super::status::StatusCheck;
 use iopilot_block::Lba;
+use iopilot_dads::is_window_over;
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// From one look at the window to the next.
 const LOOK: Duration = Duration::from_millis(50);
@@ -31,12 +32,12 @@ pub(super) type SharedNotes = Arc<Mutex<PilotNotes>>;
 pub(super) fn run_pilot(mut decider: Decider, disk: &CachedDisk, notes: &SharedNotes, stop: &Receiver<()>) {
     disk.with(|body| body.set_active(false, now()));
     let mut window = disk.take_window(Window::default());
-    let mut began = Instant::now();
+    let mut began = now();
     while stop.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
-        if !is_over(began.elapsed(), disk.lock().window_length()) {
+        if !is_window_over(now().since(began), disk.lock().window_length()) {
             continue;
         }
-        began = Instant::now();
+        began = now();
         window.above.clear();
         window.below.clear();
         window = disk.take_window(window);

@@ -2,7 +2,7 @@
 
 use super::body::Body;
 use super::cached_disk::CachedDisk;
-use super::decider::Decider;
+use super::decider::{Decider, RedcapModel, scheduler_of};
 use super::frames::Frames;
 use super::lower_disk::LowerDisk;
 use super::metrics;
@@ -18,7 +18,9 @@ use crate::block_server::{
 };
 use crate::metrics_server::MetricsServer;
 use iopilot_block::SECTOR_BYTES;
-use iopilot_redcap::{Algorithm, Redcap};
+use iopilot_device::Device;
+use iopilot_redcap::{Algorithm, Redcap, RedcapSpec};
+use iopilot_sim::{RedcapVirtualDisk, RunConfig, train_two_tables};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
@@ -73,7 +75,8 @@ impl RedcapServer {
     ) -> Result<Self, LiveError> {
         let spec = options.spec;
         let metrics = options.metrics.as_deref().map(MetricsServer::listen).transpose()?;
-        let cache = Redcap::new(&spec, lower.size / SECTOR_BYTES)?;
+        let virtual_disk = virtual_disk(&spec, &lower, &options.model)?;
+        let cache = Redcap::with_virtual_disk(&spec, lower.size / SECTOR_BYTES, virtual_disk)?;
         let segment = u64::from(spec.geometry.segment_sectors().0) * SECTOR_BYTES;
         let frames = Frames::new(spec.geometry.segments, segment as usize);
         let frames = frames.map_err(|e| LiveError::io("the cache's memory", e))?;
@@ -235,4 +238,22 @@ fn check_fit(disk: &LowerDisk, options: &RedcapOptions) -> Result<(), LiveError>
         return Err(LiveError::Device { path: disk.path.clone(), reason });
     }
     Ok(())
+}
+
+/// The virtual disk that the algorithm needs, trained on a given model; without one, it learns from the disk.
+fn virtual_disk(
+    spec: &RedcapSpec,
+    disk: &LowerDisk,
+    model: &RedcapModel,
+) -> Result<Option<RedcapVirtualDisk>, LiveError> {
+    if !spec.algorithm.needs_virtual_disk() {
+        return Ok(None);
+    }
+    let (capacity, tables) = match model {
+        RedcapModel::Given { device, .. } => (device.capacity(), Some(Arc::new(train_two_tables(device.clone())))),
+        RedcapModel::Learned { .. } => (disk.size / SECTOR_BYTES, None),
+    };
+    let config = RunConfig { tables, rotational: disk.rotational, ..RunConfig::default() };
+    let made = RedcapVirtualDisk::new(&scheduler_of(disk.queue.as_ref())?, capacity, &config);
+    made.map(Some).map_err(|e| LiveError::Device { path: disk.path.clone(), reason: e.to_string() })
 }

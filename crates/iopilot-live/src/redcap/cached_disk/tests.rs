@@ -5,6 +5,8 @@ use crate::block_server::Buffers;
 use crate::redcap::frames::Frames;
 use iopilot_block::Op;
 use iopilot_redcap::{Redcap, RedcapSpec};
+use iopilot_sched::SchedulerSpec;
+use iopilot_sim::{RedcapVirtualDisk, RunConfig};
 use iopilot_testing::skipped;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -39,7 +41,10 @@ impl Bench {
         };
         let spec = RedcapSpec::parse(settings).unwrap();
         let frames = Frames::new(spec.geometry.segments, 32768).unwrap();
-        let cache = Redcap::new(&spec, SIZE / 512).unwrap();
+        let scheduler = SchedulerSpec::parse("mq-deadline").unwrap();
+        let virtual_disk = || RedcapVirtualDisk::new(&scheduler, SIZE / 512, &RunConfig::default()).unwrap();
+        let virtual_disk = spec.algorithm.needs_virtual_disk().then(virtual_disk);
+        let cache = Redcap::with_virtual_disk(&spec, SIZE / 512, virtual_disk).unwrap();
         let body = Body::new(cache, &spec, frames, Arc::clone(&ring), 64);
         let lower = LowerDisk {
             file: Mutex::new(Some(file)),
@@ -164,6 +169,11 @@ fn bytes_are_those_of_a_plain_disk_with_combined_misses() {
 #[test]
 fn bytes_are_those_of_a_plain_disk_as_the_algorithm_changes_its_mind() {
     soak("8x32k,algorithm=v2", 2000);
+}
+
+#[test]
+fn bytes_are_those_of_a_plain_disk_beside_a_virtual_one() {
+    soak("8x32k,algorithm=vd", 1000);
 }
 
 /// The file is shorter than the disk: what is behind its end cannot be read, as where a disk has bad sectors.
