@@ -201,9 +201,13 @@ impl RedcapLayer {
     }
 
     fn note_state(&mut self, now: Nanos) {
-        let active = self.is_active();
+        let (active, time_s) = (self.is_active(), now.as_secs_f64());
+        // What a state is changed to at once does not show.
+        if self.changes.last().is_some_and(|last| last.active != active && last.time_s == time_s) {
+            self.changes.pop();
+        }
         if self.changes.last().is_none_or(|last| last.active != active) && self.changes.len() < CHANGES {
-            self.changes.push(StateChange { time_s: now.as_secs_f64(), active });
+            self.changes.push(StateChange { time_s, active });
         }
     }
 

@@ -108,6 +108,12 @@ impl Image {
         }
     }
 
+    /// Lets another virtual disk have the file.
+    pub(super) fn unlock(&self) {
+        // It is unlocked with this process at the latest.
+        let _ = flock(&self.file, FlockOperation::Unlock);
+    }
+
     /// Reads up to the end of the file. Returns the part of `data` that was read.
     pub(super) fn read<'a>(&self, data: &'a mut [u8], offset: u64) -> io::Result<&'a [u8]> {
         let length = self.within(offset, data.len());

@@ -121,6 +121,7 @@ impl Served for Parts {
             results.push(result.map_err(|e| LiveError::io("the log of requests", e)));
         }
         results.push(self.image.sync().map_err(|e| LiveError::io(self.image.path(), e)));
+        self.image.unlock();
         results.push(self.claim.release());
         results.into_iter().collect()
     }

@@ -81,16 +81,18 @@ fn trials_in_virtual_time_keep_what_pays_and_turn_off_what_does_not() {
         report["runs"][0].clone()
     };
     let kept = run("backwards.csv", "64x128k");
-    assert_eq!(kept["redcap"]["state"].as_array().unwrap().len(), 1, "{}", kept["redcap"]["state"]);
-    assert!(!kept["redcap"]["checks"].as_array().unwrap().is_empty());
+    // Off until it was tried, and on from then on.
+    let state = |run: &Value| run["redcap"]["state"].as_array().unwrap().clone();
+    let actives: Vec<_> = state(&kept).iter().map(|change| change["active"].as_bool().unwrap()).collect();
+    assert_eq!(actives, [false, true], "{}", kept["redcap"]["state"]);
+    assert!(state(&kept)[1]["time_s"].as_f64() <= Some(2.0), "{}", kept["redcap"]["state"]);
     random(&s, 1500);
     let (off, never) = (run("random.csv", "64x128k"), run("random.csv", "64x128k,algorithm=never"));
-    let state = off["redcap"]["state"].as_array().unwrap();
-    assert_eq!(state.last().unwrap()["active"], false, "{state:?}");
-    assert!(state[1]["time_s"].as_f64().unwrap() <= 4.0, "{state:?}");
+    assert_eq!(state(&off).last().unwrap()["active"], false, "{}", off["redcap"]["state"]);
+    assert!(!off["redcap"]["checks"].as_array().unwrap().is_empty());
     let seconds = |run: &Value| run["elapsed_s"].as_f64().unwrap();
     let always = seconds(&run("random.csv", "64x128k,algorithm=always"));
-    assert!(seconds(&off) - seconds(&never) < 0.4 * (always - seconds(&never)), "{off}");
+    assert!(seconds(&off) - seconds(&never) < 0.1 * (always - seconds(&never)), "{off}");
 }
 
 /// Reads of one process at random over 100 GB, as fast as the disk goes: a prefetch is never used.
