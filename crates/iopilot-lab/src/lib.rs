@@ -46,7 +46,10 @@ mod kernel_fidelity;
 mod outcome;
 pub mod postmark;
 mod prediction;
+mod redcap_bench;
 mod redcap_segments;
+mod redcap_ssd;
+mod redcap_virtual_disk;
 mod text;
 mod threads;
 mod virtual_disk;
@@ -98,6 +101,8 @@ pub const ALL: &[Experiment] = &[
     kernel_fidelity::EXPERIMENT,
     prediction::EXPERIMENT,
     redcap_segments::EXPERIMENT,
+    redcap_ssd::EXPERIMENT,
+    redcap_virtual_disk::EXPERIMENT,
 ];
 
 /// The experiment called `name`.
