@@ -4,10 +4,13 @@
 //! The windows are those of Linux 2.6.23: the first of a file four pages, then twice as large each, up to 128 kB; the
 //! second is asked for when the first is there, and each further one while the process waits for the one before.
 
+mod at_once;
+mod layout;
 mod pattern;
 mod source;
 mod tree;
 
+pub use at_once::BenchmarksAtOnce;
 pub use source::BenchmarkSequence;
 
 use std::fmt;

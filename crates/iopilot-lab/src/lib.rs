@@ -47,9 +47,12 @@ mod mounts;
 mod outcome;
 pub mod postmark;
 mod prediction;
+mod redcap_bench;
 mod redcap_cost;
 mod redcap_live;
 mod redcap_segments;
+mod redcap_ssd;
+mod redcap_virtual_disk;
 mod text;
 mod threads;
 mod virtual_disk;
@@ -104,6 +107,8 @@ pub const ALL: &[Experiment] = &[
     redcap_cost::EXPERIMENT,
     redcap_live::EXPERIMENT,
     redcap_segments::EXPERIMENT,
+    redcap_ssd::EXPERIMENT,
+    redcap_virtual_disk::EXPERIMENT,
 ];
 
 /// The experiment called `name`.

@@ -1,6 +1,7 @@
 //! [`Pattern`]: the requests of one process.
 
 use super::GfBenchmark;
+use super::layout::FileSystem;
 use super::tree::TreeWalk;
 use iopilot_block::Nanos;
 
@@ -54,8 +55,15 @@ pub(super) enum Pattern {
 impl Pattern {
     /// Those of process `number` (below [`PROCESSES`]) on a disk of `capacity` sectors, where only this `share` of each
     /// file is there.
-    pub(super) fn new(benchmark: GfBenchmark, number: u64, capacity: u64, seed: u64, share: f64) -> Self {
-        let file = FILE.min(capacity / SHARE) / WINDOW * WINDOW;
+    pub(super) fn new(
+        benchmark: GfBenchmark,
+        number: u64,
+        capacity: u64,
+        files: FileSystem,
+        seed: u64,
+        share: f64,
+    ) -> Self {
+        let file = Self::file(capacity);
         let first = number * file;
         let end = first + (file as f64 * share) as u64 / WINDOW * WINDOW;
         let strided = |step, series| Self::Strided { first, next: first, end, step, series };
@@ -67,9 +75,15 @@ impl Pattern {
             GfBenchmark::KernelRead => {
                 // A third of a file's size: about 340 MB, in which the sources take 250.
                 let room = file / 3 / PAGE * PAGE;
-                Self::Tree(Box::new(TreeWalk::new(PROCESSES * file + number * room, room, seed ^ number, share)))
+                let trees = files.layout.sectors(PROCESSES, file) + number * room;
+                Self::Tree(Box::new(TreeWalk::new(trees, room, files.hashed, seed ^ number, share)))
             }
         }
+    }
+
+    /// How long each file is on a disk of `capacity` sectors.
+    pub(super) fn file(capacity: u64) -> u64 {
+        FILE.min(capacity / SHARE) / WINDOW * WINDOW
     }
 
     /// The next request; `None` at the end.
@@ -112,12 +126,13 @@ impl Pattern {
 
 #[cfg(test)]
 mod tests {
+    use super::super::layout::Layout;
     use super::*;
 
     const CAPACITY: u64 = 400 << 21;
 
     fn places(benchmark: GfBenchmark, count: usize) -> Vec<(u64, u32)> {
-        let mut pattern = Pattern::new(benchmark, 1, CAPACITY, 0, 1.0);
+        let mut pattern = Pattern::new(benchmark, 1, CAPACITY, FileSystem::default(), 0, 1.0);
         std::iter::from_fn(|| pattern.next()).take(count).map(|p| (p.lba - FILE, p.sectors)).collect()
     }
 
@@ -137,10 +152,13 @@ mod tests {
         let four = places(GfBenchmark::Strided512, usize::MAX);
         assert_eq!(four.len(), 4 * 2033);
         assert_eq!(four[2033], (8, 8), "the second series begins 4 kB further on");
-        for benchmark in GfBenchmark::ALL {
-            let mut last = Pattern::new(benchmark, PROCESSES - 1, CAPACITY, 3, 1.0);
-            let end = std::iter::from_fn(|| last.next()).take(50_000).map(|p| p.lba + u64::from(p.sectors)).max();
-            assert!(end.is_some_and(|end| end <= CAPACITY), "{benchmark}: {end:?}");
+        for layout in [Layout::OnePiece, Layout::Interleaved] {
+            for benchmark in GfBenchmark::ALL {
+                let files = FileSystem { layout, ..FileSystem::default() };
+                let mut last = Pattern::new(benchmark, PROCESSES - 1, CAPACITY, files, 3, 1.0);
+                let end = std::iter::from_fn(|| last.next()).take(50_000).map(|p| p.lba + u64::from(p.sectors)).max();
+                assert!(end.is_some_and(|end| end <= CAPACITY), "{benchmark}: {end:?}");
+            }
         }
     }
 }

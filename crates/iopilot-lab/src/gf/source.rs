@@ -1,15 +1,17 @@
 //! [`BenchmarkSequence`]: one benchmark after the other.
 
 use super::GfBenchmark;
+use super::layout::{FileMap, FileSystem, Layout};
 use super::pattern::{PROCESSES, Pattern, Piece, Task};
 use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors};
 use iopilot_workload::{Arrival, Source, SourceHandle, Step};
+use std::collections::VecDeque;
 
 /// Between the end of a benchmark and the beginning of the next.
 const BREAK: Nanos = Nanos::from_secs(1);
 /// The first process, where processes start others: those with the smallest ids are the kernel's own, and what they start
 /// depends on nobody ([`iopilot_trace::infer`]).
-const FIRST: u32 = 301;
+pub(super) const FIRST: u32 = 301;
 /// Requests a process has outstanding while it waits for one that was read ahead.
 const OUTSTANDING: u32 = 2;
 
@@ -25,8 +27,11 @@ pub struct BenchmarkSequence {
     seed: u64,
     /// Of its files, what each process reads.
     share: f64,
+    files: FileSystem,
     /// Whether each file of a tree is read by a process of its own.
     forking: bool,
+    one_program: bool,
+    unplugs: bool,
     /// How many of those there have been.
     children: u32,
     /// The first process of the first benchmark.
@@ -47,6 +52,9 @@ pub struct BenchmarkSequence {
 struct Stream {
     process: ProcessId,
     pattern: Pattern,
+    map: FileMap,
+    /// Requests of the pattern that come next.
+    placed: VecDeque<Piece>,
     left: u32,
     next: Option<Piece>,
     outstanding: u32,
@@ -56,6 +64,11 @@ struct Stream {
     done: bool,
     /// Whether it starts processes.
     forking: bool,
+    /// Whether it reads the files of a tree itself, and starts no program for them.
+    one_program: bool,
+    /// Whether its waiting unplugs the device, and whether what it has issued last did not.
+    unplugs: bool,
+    plugged: bool,
     /// The process that it has started and waits for.
     child: Option<ProcessId>,
     /// Whether that process has issued nothing yet.
@@ -64,13 +77,14 @@ struct Stream {
 
 impl Stream {
     fn fetch(&mut self) {
-        self.next = match self.left.checked_sub(1) {
-            Some(left) => {
-                self.left = left;
-                self.pattern.next()
+        self.next = None;
+        let Some(left) = self.left.checked_sub(1) else { return };
+        if self.placed.is_empty() {
+            if let Some(piece) = self.pattern.next() {
+                self.map.place(piece, &mut self.placed);
             }
-            None => None,
-        };
+        }
+        (self.left, self.next) = (left, self.placed.pop_front());
     }
 
     /// Whether the process it has started exits next, or another is started.
@@ -88,7 +102,10 @@ impl Stream {
             _ if self.done || self.blocked => None,
             _ if self.hands_over() => (self.outstanding == 0).then_some(self.since),
             Some(piece) if piece.ahead => (self.outstanding < OUTSTANDING).then_some(self.since),
-            Some(piece) => (self.outstanding == 0).then(|| self.since + piece.think),
+            Some(piece) => {
+                let think = if self.one_program { Nanos::ZERO } else { piece.think };
+                (self.outstanding == 0).then(|| self.since + think)
+            }
             None => (self.outstanding == 0).then_some(self.since),
         }
     }
@@ -105,7 +122,10 @@ impl BenchmarkSequence {
             capacity,
             seed,
             share: 1.0,
+            files: FileSystem::default(),
             forking: false,
+            one_program: false,
+            unplugs: false,
             children: 0,
             first: 1,
             begun: 0,
@@ -122,11 +142,55 @@ impl BenchmarkSequence {
         Self { share: share.clamp(0.0, 1.0), ..self }
     }
 
+    /// The same with files that were written at the same time on ext3: runs of 4 MiB lie between each other, each behind its
+    /// indirect block, which is read when the run is first read.
+    #[must_use]
+    pub fn interleaved(self) -> Self {
+        let files = FileSystem { layout: Layout::Interleaved, ..self.files };
+        Self { files, ..self }
+    }
+
+    /// The same with directories without an index, as `mke2fs` made them until 2006: files are listed in the order in which they
+    /// were created. Otherwise they are listed in the order of their names' hashes.
+    #[must_use]
+    pub fn unhashed(self) -> Self {
+        let files = FileSystem { hashed: false, ..self.files };
+        Self { files, ..self }
+    }
+
+    /// The same, but a process that waits for what is read ahead for it unplugs the device, as `sync_page` does. That matters
+    /// where two windows do not reach the disk as one request.
+    #[must_use]
+    pub fn unplugging(self) -> Self {
+        Self { unplugs: true, ..self }
+    }
+
     /// The same, but `find` starts a process for each file of a tree, as it does (GF 4.6.2); else it reads them itself. To
     /// [`BenchmarkSequence::benchmark`] those processes are unknown.
     #[must_use]
     pub fn forking(self) -> Self {
         Self { forking: true, first: FIRST, ..self }
+    }
+
+    /// The same with other process ids, from `first` on, and beginning at another time.
+    pub(super) fn beginning(self, first: u32, begins: Nanos) -> Self {
+        Self { first, begins: self.begins.map(|_| begins), ..self }
+    }
+
+    /// The smallest id that no process of it has had.
+    pub(super) fn next_process(&self) -> u32 {
+        self.first + self.benchmarks.len() as u32 * self.processes + self.children
+    }
+
+    /// Whether all benchmarks are over.
+    pub(super) fn is_over(&self) -> bool {
+        self.times.len() == self.benchmarks.len()
+    }
+
+    /// The same, but `find` and `cat` are one program (GF 3.6.4): no time is taken to start one.
+    #[must_use]
+    pub fn one_program(self) -> Self {
+        Self { one_program: true, ..self }
     }
 
     /// The start and end of each benchmark that is over. It ends when its last process resumes.
@@ -150,7 +214,9 @@ impl BenchmarkSequence {
         for number in 0..self.processes {
             let mut stream = Stream {
                 process: ProcessId(first + number),
-                pattern: Pattern::new(benchmark, number.into(), self.capacity, self.seed, self.share),
+                pattern: Pattern::new(benchmark, number.into(), self.capacity, self.files, self.seed, self.share),
+                map: FileMap::new(self.files.layout, number.into(), Pattern::file(self.capacity)),
+                placed: VecDeque::new(),
                 left: self.requests,
                 next: None,
                 outstanding: 0,
@@ -158,6 +224,9 @@ impl BenchmarkSequence {
                 blocked: false,
                 done: false,
                 forking: self.forking,
+                one_program: self.one_program,
+                unplugs: self.unplugs,
+                plugged: false,
                 child: None,
                 fresh: false,
             };
@@ -205,9 +274,12 @@ impl Source for BenchmarkSequence {
                 };
                 // With nothing else in flight, the process waits for the read-ahead.
                 let (flags, criticality) = match piece.ahead && stream.outstanding > 0 {
+                    // It now waits for the request before.
+                    true if stream.unplugs && stream.plugged => (Flags::READ_AHEAD, Criticality::TimeCritical),
                     true => (Flags::READ_AHEAD, Criticality::TimeLimited),
                     false => (Flags::empty(), Criticality::TimeCritical),
                 };
+                stream.plugged = criticality == Criticality::TimeLimited;
                 out.push(Step::Request(Arrival {
                     op: Op::Read,
                     lba: Lba(piece.lba),

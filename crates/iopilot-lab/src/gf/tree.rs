@@ -20,11 +20,13 @@ const FOLLOWS: f64 = 0.7;
 /// Directories of a tree.
 const DIRECTORIES: u32 = 1200;
 
-/// Reads each directory's block and its files' inodes, and then the files, in the order of their names' hashes, which
-/// is not that of their blocks.
+/// Reads each directory's block and its files' inodes, and then the files: in the order of their names' hashes, which is not
+/// that of their blocks, or in the order in which they were created, which is.
 #[derive(Clone, Debug)]
 pub(super) struct TreeWalk {
     random: Pcg64Mcg,
+    /// Whether files are read in the order of their names' hashes.
+    hashed: bool,
     first: u64,
     room: u64,
     /// Where the next directory would follow.
@@ -42,8 +44,9 @@ pub(super) struct TreeWalk {
 
 impl TreeWalk {
     /// This `share` of a tree, somewhere in the `room` sectors from `first`.
-    pub(super) fn new(first: u64, room: u64, seed: u64, share: f64) -> Self {
+    pub(super) fn new(first: u64, room: u64, hashed: bool, seed: u64, share: f64) -> Self {
         Self {
+            hashed,
             random: Pcg64Mcg::seed_from_u64(seed),
             first,
             room,
@@ -96,7 +99,12 @@ impl TreeWalk {
             self.files.push((at, pages));
             at += pages * PAGE;
         }
-        self.files.shuffle(&mut self.random);
+        if self.hashed {
+            self.files.shuffle(&mut self.random);
+        } else {
+            // The last is read first.
+            self.files.reverse();
+        }
         self.inodes = Some(lba + PAGE);
         self.next = at;
         Some(lba)
@@ -116,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_tree_is_that_of_linux_2_6_17() {
-        let mut walk = TreeWalk::new(1000, 700_000, 1, 1.0);
+        let mut walk = TreeWalk::new(1000, 700_000, true, 1, 1.0);
         let pieces: Vec<Piece> = std::iter::from_fn(|| walk.next()).collect();
         let files = pieces.iter().filter(|p| p.think > Nanos::ZERO).count();
         let bytes: u64 = pieces.iter().map(|p| u64::from(p.sectors) * 512).sum();
@@ -126,5 +134,17 @@ mod tests {
         // Most files fit into the first window.
         let small = pieces.windows(2).filter(|w| w[0].think > Nanos::ZERO && w[1].think > Nanos::ZERO).count();
         assert!(small * 3 > files * 2, "{small} of {files}");
+    }
+
+    #[test]
+    fn without_hashes_the_files_of_a_directory_are_read_in_the_order_of_their_blocks() {
+        let backwards = |hashed| {
+            let mut walk = TreeWalk::new(0, 700_000, hashed, 1, 0.1);
+            let pieces: Vec<Piece> = std::iter::from_fn(|| walk.next()).collect();
+            let steps = pieces.windows(2).filter(|w| w[1].task != Task::Own);
+            steps.clone().filter(|w| w[1].lba < w[0].lba).count() as f64 / steps.count() as f64
+        };
+        assert_eq!(backwards(false), 0.0);
+        assert!(backwards(true) > 0.3, "{}", backwards(true));
     }
 }

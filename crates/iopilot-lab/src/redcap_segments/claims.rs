@@ -6,7 +6,18 @@ use crate::gf::GfBenchmark;
 
 /// Percentage points that a gain may be off.
 const NEAR: f64 = 10.0;
-const LAYOUT: &str = "the thesis' files lie between each other, with metadata among them; ours are in one piece each";
+/// Why an algorithm that estimates keeps a cache on that loses.
+const ESTIMATE: &str = "v1 takes a hit to be worth a miss (eq. 2.6), where the drive would have read ahead by itself";
+
+/// What is known of why a benchmark comes out otherwise.
+const fn cause(benchmark: GfBenchmark) -> &'static str {
+    match benchmark {
+        GfBenchmark::Tac => "TAC reads 8 KiB at a time, which gains more than the 64 KiB of GF 2.4.3",
+        GfBenchmark::Strided8 => "8k-SR stands for 4k-SR, and the algorithm changes less often here",
+        GfBenchmark::KernelRead => "the sources lie otherwise",
+        GfBenchmark::Ior | GfBenchmark::Strided512 => ESTIMATE,
+    }
+}
 
 /// The place of a cache in [`CACHES`].
 fn cache(name: &str) -> usize {
@@ -45,7 +56,7 @@ pub(super) fn of(results: &Results) -> Vec<Claim> {
         "worst gain at least -1 %",
         format!("{lkr:.1} %"),
         lkr >= -1.0,
-        LAYOUT,
+        ESTIMATE,
     ));
     let ior = largest(GfBenchmark::Ior);
     claims.push(Claim::new(
@@ -54,7 +65,7 @@ pub(super) fn of(results: &Results) -> Vec<Claim> {
         "within 5 %",
         format!("{ior:.1} % at most"),
         ior <= 5.0,
-        LAYOUT,
+        ESTIMATE,
     ));
     let strided = worst(GfBenchmark::Strided512);
     claims.push(Claim::new(
@@ -63,7 +74,7 @@ pub(super) fn of(results: &Results) -> Vec<Claim> {
         "no less than -5 %",
         format!("{strided:.1} %"),
         strided >= -5.0,
-        LAYOUT,
+        ESTIMATE,
     ));
     let off: Vec<u64> = (0..CACHES.len())
         .filter_map(|c| results.at(GfBenchmark::Strided512, 1, Some(c)))
@@ -91,6 +102,6 @@ fn of_number(results: &Results, number: &Number) -> Option<Claim> {
         format!("within {NEAR} points"),
         format!("{ours:.1} %"),
         (ours - expected).abs() <= NEAR,
-        LAYOUT,
+        cause(benchmark),
     ))
 }

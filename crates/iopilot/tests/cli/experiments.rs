@@ -49,6 +49,32 @@ fn an_experiment_tells_its_claims_and_writes_the_same_to_files() {
     }
 }
 
+/// GF 3.5.2 and 3.6.4, in small.
+#[test]
+fn a_cache_beside_a_virtual_disk_gains_where_blocks_are_read_backwards() {
+    let s = Sandbox::new();
+    for (name, disks) in [("redcap-virtual-disk", ["clean", "aged"]), ("redcap-ssd", ["SSD-160", "SSD-64"])] {
+        let one = s.ok(&format!("experiment run {name} --quick --json --threads 1 --out results"));
+        for disk in disks {
+            let svg = std::fs::read_to_string(s.path().join(format!("results/{name}-{disk}.svg"))).unwrap();
+            assert!(svg.contains("CFQ + REDCAP") && svg.ends_with("</svg>\n") && !svg.contains("NaN"), "{disk}");
+        }
+        assert!(one == s.ok(&format!("experiment run {name} --quick --json --threads 2")), "threads change nothing");
+        let told: Value = serde_json::from_str(&one).unwrap();
+        let alone = told["tables"]["alone"].as_array().unwrap();
+        let backwards = alone.iter().filter(|row| row["benchmark"] == "TAC");
+        assert!(backwards.clone().count() == 8);
+        for row in backwards {
+            assert!(
+                row["gain_percent"].as_f64().unwrap() > 5.0 && row["hit_percent"].as_f64().unwrap() > 85.0,
+                "{row}"
+            );
+        }
+        assert_eq!(told["tables"]["at_once"].as_array().unwrap().len(), 4);
+        assert!(told["claims"].as_array().unwrap().len() > 30, "{}", told["claims"]);
+    }
+}
+
 /// GF 3.5.1 and 3.6.3, in small: the tables follow what they learn from, and not without the size of requests.
 #[test]
 fn the_table_based_disk_follows_a_disk() {

@@ -1,0 +1,112 @@
+//! [`Number`]: a gain that the thesis names.
+
+use super::results::{Place, Results};
+use super::run::Load;
+use crate::Claim;
+use crate::gf::GfBenchmark;
+
+/// Percentage points that a gain may be off.
+const NEAR: f64 = 10.0;
+
+/// For how many processes a number is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum At {
+    /// So many.
+    Processes(u32),
+    /// "Up to": the best of all.
+    Best,
+    /// The worst of all.
+    Worst,
+}
+
+/// What it is a gain of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Of {
+    Time,
+    IoTime,
+    TimeInARow(GfBenchmark),
+}
+
+/// By how many percent REDCAP shortens a load.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Number {
+    source: &'static str,
+    load: Load,
+    place: Place,
+    at: At,
+    gain: f64,
+    of: Of,
+}
+
+impl Number {
+    /// A gain of application time, read at `source`.
+    pub(crate) const fn new(source: &'static str, load: Load, place: Place, at: At, gain: f64) -> Self {
+        Self { source, load, place, at, gain, of: Of::Time }
+    }
+
+    /// The same of a benchmark alone.
+    pub(crate) const fn alone(source: &'static str, benchmark: GfBenchmark, place: Place, at: At, gain: f64) -> Self {
+        Self::new(source, Load::Alone(benchmark), place, at, gain)
+    }
+
+    /// The same of a benchmark in a row.
+    pub(crate) const fn in_a_row(
+        source: &'static str,
+        benchmark: GfBenchmark,
+        place: Place,
+        at: At,
+        gain: f64,
+    ) -> Self {
+        Self { of: Of::TimeInARow(benchmark), ..Self::new(source, Load::InARow, place, at, gain) }
+    }
+
+    /// The same as a gain of I/O time.
+    pub(crate) const fn io(self) -> Self {
+        Self { of: Of::IoTime, ..self }
+    }
+
+    /// Where it is from: a disk and a scheduler.
+    pub(crate) const fn place(&self) -> Place {
+        self.place
+    }
+
+    /// What it is a gain of.
+    pub(crate) const fn load(&self) -> Load {
+        self.load
+    }
+
+    /// Ours beside it. `None` where that was not run.
+    pub(crate) fn claim(&self, results: &Results, because: &str) -> Option<Claim> {
+        let &Self { source, load, place, at, gain, of } = self;
+        let ours = |processes| match of {
+            Of::Time => results.gain(place, load, processes),
+            Of::IoTime => results.io_gain(place, load, processes),
+            Of::TimeInARow(benchmark) => results.gain_in_a_row(place, benchmark, processes),
+        };
+        let all = results.plan.counts(load).iter().filter_map(|&processes| ours(processes));
+        let ours = match at {
+            At::Processes(processes) => ours(processes),
+            At::Best => all.reduce(f64::max),
+            At::Worst => all.reduce(f64::min),
+        }?;
+        let at = match at {
+            At::Processes(1) => "1 process".to_owned(),
+            At::Processes(n) => format!("{n} processes"),
+            At::Best => "at best".to_owned(),
+            At::Worst => "at worst".to_owned(),
+        };
+        let what = match of {
+            Of::TimeInARow(benchmark) => format!("in a row, {benchmark}"),
+            Of::Time | Of::IoTime => load.to_string(),
+        };
+        let time = if of == Of::IoTime { "of I/O time" } else { "" };
+        let claim = format!("{what}, {}, {at}: gains {gain} % {time}", results.plan.name(place));
+        Some(near(source, claim.trim_end(), gain, ours, because))
+    }
+}
+
+/// A gain in percent that has to be met within some points.
+pub(crate) fn near(source: &str, claim: impl Into<String>, expected: f64, ours: f64, because: &str) -> Claim {
+    let goal = format!("within {NEAR} points");
+    Claim::new(source, claim, goal, format!("{ours:.1} %"), (ours - expected).abs() <= NEAR, because)
+}

@@ -1,0 +1,96 @@
+//! What GF 3.6.4 says, and ours beside it.
+
+use super::tables::beside;
+use super::thesis::{ALONE, AT_ONCE, IOR, ROW, TABLES, TableRow};
+use super::{CFQ, NOOP, SSD_160};
+use crate::Claim;
+use crate::gf::GfBenchmark::{self, Ior, KernelRead, Strided512, Tac};
+use crate::redcap_bench::{Load, Number, Results, near};
+
+/// By how many percent a time may be off.
+const NEAR_SECONDS: f64 = 25.0;
+const PROGRAMS: &str = "a program takes 1 ms to start here, which is less of the whole time than in the thesis";
+const ANOTHER_WAIT: &str = "CFQ waits for the next request of a process, for another time than the thesis' did";
+const NO_OVERHEAD: &str = "neither REDCAP nor the virtual disk takes CPU time here but for copying";
+
+pub(super) fn of(results: &Results) -> Vec<Claim> {
+    let mut claims: Vec<Claim> = ALONE.iter().filter_map(|number| number.claim(results, cause(number))).collect();
+    for row in &TABLES {
+        claims.extend(of_row(results, row, ("Table 3.6", "application"), 0));
+        claims.extend(of_row(results, row, ("Table 3.7", "I/O"), 2));
+    }
+    claims.extend(of_ior(results));
+    claims.extend(state(results));
+    claims.extend(ROW.iter().filter_map(|&(benchmark, gain)| best_in_a_row(results, benchmark, gain)));
+    claims.extend(AT_ONCE.iter().filter_map(|number| number.claim(results, ANOTHER_WAIT)));
+    claims
+}
+
+/// What is known of why a number comes out otherwise.
+fn cause(number: &Number) -> &'static str {
+    match number.load() {
+        Load::Alone(Strided512 | Ior) => NO_OVERHEAD,
+        Load::Alone(KernelRead) => PROGRAMS,
+        _ if number.place().1 == CFQ => ANOTHER_WAIT,
+        _ => "the model of the drive, or the time of the CPUs for a read",
+    }
+}
+
+/// A row of a table, cell by cell; ours are behind the source's from the place `first`.
+fn of_row(results: &Results, row: &TableRow, (source, time): (&str, &str), first: usize) -> Option<Claim> {
+    let cells = beside(results, row);
+    let off = |seconds: &[f64; 4]| 100.0 * (seconds[first + 1] / seconds[first] - 1.0);
+    let worst = cells.iter().map(|(_, seconds)| off(seconds).abs()).reduce(f64::max)?;
+    let shown: Vec<_> = cells.iter().map(|(_, s)| format!("{:.2} ({:.2})", s[first + 1], s[first])).collect();
+    let with = if row.redcap { "with" } else { "without" };
+    let scheduler = results.plan.schedulers[row.scheduler].0;
+    let claim = format!("512k-SR, {scheduler}, {with} REDCAP: {time} time, ours (the thesis')");
+    let goal = format!("each within {NEAR_SECONDS} %");
+    Some(Claim::new(source, claim, goal, shown.join(", "), worst <= NEAR_SECONDS, NO_OVERHEAD))
+}
+
+fn of_ior(results: &Results) -> Option<Claim> {
+    let seconds = |algorithm| results.find((SSD_160, NOOP), Load::Alone(Ior), 32, algorithm)?.seconds.first().copied();
+    let (with, without) = (seconds(Some("vd"))?, seconds(None)?);
+    let off = |ours: f64, theirs: f64| (100.0 * (ours / theirs - 1.0)).abs();
+    Some(Claim::new(
+        "3.6.4",
+        format!("IOR, SSD-160, Noop, 32 processes: {} s with REDCAP, {} s without", IOR.0, IOR.1),
+        format!("each within {NEAR_SECONDS} %"),
+        format!("{with:.2} s, {without:.2} s"),
+        off(with, IOR.0).max(off(without, IOR.1)) <= NEAR_SECONDS,
+        NO_OVERHEAD,
+    ))
+}
+
+fn state(results: &Results) -> Vec<Claim> {
+    let active = |benchmark| {
+        results.plan.places().flat_map(move |place| {
+            let of = move |&p: &u32| Some(results.find(place, Load::Alone(benchmark), p, Some("vd"))?.active_percent);
+            results.plan.processes.iter().filter_map(of)
+        })
+    };
+    let mut claims = Vec::new();
+    for benchmark in [Tac, GfBenchmark::Strided8, KernelRead] {
+        let least = active(benchmark).fold(f64::INFINITY, f64::min);
+        let claim = format!("{benchmark}: the cache is always active");
+        let because = "the virtual disk took less for the same reads, for some number of processes";
+        claims.push(Claim::new("3.6.4", claim, "95 % of the reads", format!("{least:.1} %"), least >= 95.0, because));
+    }
+    let most = active(Strided512).fold(0.0, f64::max);
+    let claim = "512k-SR: the cache is off from the first check on";
+    let because = "1000 reads come before the first check, and a benchmark that is cut short has few more";
+    claims.push(Claim::new("3.6.4", claim, "on for 20 % at most", format!("{most:.1} %"), most <= 20.0, because));
+    claims
+}
+
+fn best_in_a_row(results: &Results, benchmark: GfBenchmark, expected: f64) -> Option<Claim> {
+    let of = |place| {
+        let gain = move |&p: &u32| results.gain_in_a_row(place, benchmark, p);
+        results.plan.processes.iter().filter_map(gain)
+    };
+    let ours = results.plan.places().flat_map(of).reduce(f64::max)?;
+    let claim = format!("in a row, {benchmark}, at best: gains {expected} %");
+    let because = if benchmark == KernelRead { PROGRAMS } else { "the time of the CPUs for a read" };
+    Some(near("Fig. 3.31-3.38", claim, expected, ours, because))
+}
