@@ -69,7 +69,7 @@ impl Plan {
         }
         let parts = vec![shallow, part("savvio-10k4-600g", 32, FileSystemKind::Xfs)];
         let ways = &[BARE, Way::Bare { read_ahead_kb: 1024 }, OFF, RIG, ALWAYS];
-        Self { parts, ways, loads: load::ALL, runs: 5, share: 1.0 }
+        Self { parts, ways, loads: load::ALL, runs: 3, share: 1.0 }
     }
 }
 

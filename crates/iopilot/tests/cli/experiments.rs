@@ -162,6 +162,25 @@ fn the_autopilot_flies_over_benchmarks_on_a_virtual_disk() {
     }
 }
 
+/// However busy the machine is, which the times depend on: programs read through the cache, and nothing stays attached.
+#[cfg(target_os = "linux")]
+#[test]
+fn redcap_is_put_over_virtual_disks() {
+    if !has(&["root", "/dev/fuse", "/dev/loop-control", "mkfs.ext4", "find", "fio"]) {
+        return;
+    }
+    let s = Sandbox::new();
+    let json: Value = serde_json::from_str(&s.ok("experiment run redcap-live --quick --json")).unwrap();
+    let times = &json["tables"]["times"][0];
+    assert_eq!((times["load"].as_str(), times["disk"].as_str()), (Some("find-cat-1"), Some("hd-500-16")));
+    assert!(times["bare_s"].as_f64() > Some(0.0) && times["always_s"].as_f64() > Some(0.0), "{times}");
+    let json: Value = serde_json::from_str(&s.ok("experiment run redcap-cost --quick --json")).unwrap();
+    let hits = json["tables"]["hits"].as_array().unwrap();
+    assert!(hits.len() == 2 && hits.iter().all(|row| row["hits_iops"].as_f64() > Some(0.0)), "{hits:?}");
+    assert_eq!(json["claims"].as_array().unwrap().len(), 4);
+    assert!(!std::fs::read_to_string("/proc/mounts").unwrap().contains("iopilot-redcap"));
+}
+
 /// However busy the machine is, which the gains depend on.
 #[cfg(target_os = "linux")]
 #[test]
