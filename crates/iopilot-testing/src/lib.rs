@@ -26,10 +26,14 @@ pub fn skipped(why: &str) {
     }
 }
 
-/// Whether all of `needs` are there: `root`, files by their absolute path, and programs by their name. Says what is missing first.
+/// Whether all of `needs` are there: `root`, `io_uring`, files by their absolute path, and programs by their name. Says what is
+/// missing first.
 pub fn has(needs: &[&str]) -> bool {
     let missing = needs.iter().find(|need| match **need {
         "root" => !is_root(),
+        "io_uring" => {
+            std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled").is_ok_and(|text| text.trim() == "2")
+        }
         path if path.starts_with('/') => !Path::new(path).exists(),
         program => !is_program(program),
     });

@@ -71,6 +71,8 @@ struct Measured {
     /// Seconds that the changing load took under each scheduler alone, and in a flight from each start.
     load_alone: Vec<f64>,
     load_flown: Vec<(&'static str, f64, usize)>,
+    /// What each flight saw at each check.
+    audit: String,
 }
 
 fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
@@ -82,7 +84,9 @@ fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
     let measured = measure(&disk, &extent, &signals)?;
     let note =
         format!("On {} with {} requests in the disk; the autopilot knows no model of it.", extent.disk, extent.depth);
-    Ok(Outcome { tables: measured.tables(), claims: measured.claims(), notes: vec![note], files: Vec::new() })
+    let (tables, claims) = (measured.tables(), measured.claims());
+    let files = vec![("dads-live-no-model-audit.jsonl".to_owned(), measured.audit)];
+    Ok(Outcome { tables, claims, notes: vec![note], files })
 }
 
 fn measure(disk: &VirtualDisk, extent: &Extent, signals: &Signals) -> anyhow::Result<Measured> {
@@ -103,7 +107,7 @@ fn measure(disk: &VirtualDisk, extent: &Extent, signals: &Signals) -> anyhow::Re
     let flight = Flight::without_a_model(disk)?;
     random_reads(disk, extent.before)?;
     let flown = random_reads(disk, extent.measured)?;
-    let (changes, _) = flight.end()?;
+    let (changes, mut audit) = flight.end()?;
     let jobs = jobs(extent.share, extent.size);
     let (mut load_alone, mut load_flown) = (Vec::new(), Vec::new());
     for scheduler in SCHEDULERS {
@@ -114,9 +118,11 @@ fn measure(disk: &VirtualDisk, extent: &Extent, signals: &Signals) -> anyhow::Re
         set(scheduler)?;
         let flight = Flight::without_a_model(disk)?;
         let seconds = load(disk, &jobs)?;
-        load_flown.push((scheduler, seconds, flight.end()?.0.len()));
+        let (changes, more) = flight.end()?;
+        audit += &more;
+        load_flown.push((scheduler, seconds, changes.len()));
     }
-    Ok(Measured { alone, flown, changes, load_alone, load_flown })
+    Ok(Measured { alone, flown, changes, load_alone, load_flown, audit })
 }
 
 /// Random reads a second, with 64 in flight.

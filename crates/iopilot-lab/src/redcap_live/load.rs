@@ -40,9 +40,9 @@ pub(super) const ALL: &[Load] = &[
     load("tac-4", "tac", "for n in 0 1 2 3; do tac large$n > /dev/null & done; wait"),
     load("sequential-4", "cat", "for n in 0 1 2 3; do cat large$n > /dev/null & done; wait"),
     load(
-        "strided-8",
+        "strided-4",
         "fio",
-        "fio --name=s --rw=read:8k --bs=4k --ioengine=psync --size=8m --filesize=24m --invalidate=0 \
+        "fio --name=s --readonly --rw=read:8k --bs=4k --ioengine=psync --io_size=7m --size=22m --invalidate=0 \
          --numjobs=4 --filename_format=large\\$jobnum --output=/dev/null",
     ),
     load(

@@ -81,7 +81,10 @@ impl RedcapServer {
         let frames = Frames::new(spec.geometry.segments, segment as usize);
         let frames = frames.map_err(|e| LiveError::io("the cache's memory", e))?;
         let locked = frames.is_locked();
-        let ring = lower.descriptor().and_then(Ring::new).map_err(|e| LiveError::io("io_uring", e))?;
+        let ring = lower.descriptor().and_then(Ring::new).map_err(|e| {
+            let reason = format!("the kernel gives none ({e}); is it allowed, in /proc/sys/kernel/io_uring_disabled?");
+            LiveError::Device { path: "io_uring".into(), reason }
+        })?;
         let ring = Arc::new(ring);
         let body = Body::new(cache, &spec, frames, Arc::clone(&ring), lower.requests as usize);
         let claim = state.claim(options.name.as_deref())?;

@@ -166,7 +166,7 @@ fn the_autopilot_flies_over_benchmarks_on_a_virtual_disk() {
 #[cfg(target_os = "linux")]
 #[test]
 fn redcap_is_put_over_virtual_disks() {
-    if !has(&["root", "/dev/fuse", "/dev/loop-control", "mkfs.ext4", "find", "fio"]) {
+    if !has(&["root", "io_uring", "/dev/fuse", "/dev/loop-control", "mkfs.ext4", "find", "fio"]) {
         return;
     }
     let s = Sandbox::new();

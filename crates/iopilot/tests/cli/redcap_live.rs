@@ -18,6 +18,9 @@ impl Caches {
     /// Over a virtual disk of 64 MiB; `None`, having said why, where there can be none.
     fn new() -> Option<Self> {
         let disks = Disks::new()?;
+        if !has(&["io_uring"]) {
+            return None;
+        }
         let attached = disks.attach("--disk hd-500-16 --size 64M --depth 32 --time-scale 50");
         let lower = device(&attached).to_owned();
         Some(Self { disks, lower })
