@@ -151,6 +151,7 @@ def crates():
     crate(330, 20, 260, "iopilot", "the command: arguments, tables, pages", GREEN)
     crate(680, 20, 210, "iopilot-fuzz", "parsers under damaged input", "#f0f0ee")
     crate(30, 20, 210, "iopilot-lab", "experiments", ORANGE)
+    crate(20, 110, 170, "iopilot-compare", "verdicts, spreads")
     crate(210, 110, 220, "iopilot-live", "capture, queues, virtual disks")
     crate(480, 110, 220, "iopilot-dads", "the autopilot")
     crate(730, 110, 160, "iopilot-render", "tables, charts", "#f0f0ee")
@@ -161,7 +162,7 @@ def crates():
     crate(30, 380, 210, "iopilot-device", "disks, flash, arrays")
     crate(250, 380, 190, "iopilot-sched", "the schedulers")
     crate(450, 380, 190, "iopilot-trace", "formats in and out")
-    crate(680, 380, 210, "iopilot-redcap", "to come: a cache in RAM", "#ffffff", True)
+    crate(680, 380, 210, "iopilot-redcap", "a disk cache in RAM")
     p.box(30, 455, 860, 34, "iopilot-block: requests, times, addresses, queues", fill=BLUE)
     # Each arrow leads to what a crate uses.
     p.line([(330, 48), (240, 48)])
@@ -170,7 +171,10 @@ def crates():
     p.line([(420, 76), (345, 110)])
     p.line([(500, 76), (560, 110)])
     p.line([(430, 138), (480, 138)])
-    p.line([(135, 76), (135, 100), (210, 125)])
+    p.line([(110, 76), (110, 110)])
+    p.line([(220, 76), (250, 110)])
+    p.line([(330, 60), (190, 110)])
+    p.line([(150, 166), (330, 215)])
     p.line([(560, 166), (510, 200)])
     p.line([(340, 166), (400, 200)])
     p.line([(460, 256), (460, 290)])
@@ -181,7 +185,8 @@ def crates():
     p.line([(785, 256), (785, 270), (600, 270), (600, 310), (590, 318)], dashed=True)
     for x in (110, 345, 545):
         p.line([(x, 436), (x, 455)])
-    p.line([(785, 436), (785, 455)], dashed=True)
+    p.line([(785, 436), (785, 455)])
+    p.line([(570, 256), (690, 380)])
     p.save("crates.svg")
 
 

@@ -3,10 +3,11 @@
 #![allow(clippy::unwrap_used)] // helpers of tests, too
 
 use iopilot_block::{Lba, Nanos};
+use iopilot_compare::compare;
 use iopilot_dads::{
     Check, Flight, FlightPlan, Objective, Pilot, PilotConfig, Reason, Rule, fly, oracle, parse_candidates,
 };
-use iopilot_sim::{BlockConfig, Machine, Progress, RunOptions, SimError, begin, compare};
+use iopilot_sim::{BlockConfig, Machine, Progress, RunOptions, SimError, begin};
 use iopilot_trace::TraceRecord;
 use iopilot_workload::{Workload, WorkloadOptions};
 use std::io::Write;

@@ -458,6 +458,3 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
         self.delays.push(self.now + wake, Delayed::Wake(sleeper));
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,11 +1,11 @@
 //! [`Machine`]: a disk, the block layer above it and the CPUs above that.
 
 use crate::block_config::BlockConfig;
-use crate::compare::RunOptions;
 use crate::cpu_overheads::CpuOverheads;
 use crate::error::SimError;
 use crate::report::MachineSummary;
 use crate::run::RunConfig;
+use crate::simulate::RunOptions;
 use iopilot_block::{InputError, SECTOR_BYTES, parse_toml};
 use iopilot_device::{
     AnyDevice, ArraySpec, Device, DeviceError, DeviceSpec, DiskSpec, Synchronous, TableForm, TableShape, TimeTables,
@@ -36,7 +36,7 @@ pub struct Machine {
     /// A cache above the block layer, where there is one.
     pub redcap: Option<RedcapSpec>,
     /// Whether its description has a `[host]`.
-    pub(crate) sets_host: bool,
+    pub sets_host: bool,
     /// See [`Machine::time_tables`].
     tables: Arc<OnceLock<Arc<TimeTables>>>,
 }

@@ -1,31 +1,13 @@
-//! The results of runs: [`RunReport`] of one, and [`Comparison`] of several.
+//! [`RunReport`]: the results of a run.
 //!
 //! The serialised form is documented in `docs/reference/report.md` and stable: fields are added, never renamed.
 
 use crate::redcap_report::RedcapReport;
-use crate::self_replay::SelfReplay;
 use crate::spread::Spread;
 use iopilot_block::{Criticality, Distribution, Histogram, Nanos};
 use iopilot_device::DeviceReport;
 use iopilot_trace::TraceRecord;
-use iopilot_workload::WorkloadSummary;
 use serde::Serialize;
-
-/// Several schedulers on one workload and machine.
-#[derive(Clone, Debug, Serialize)]
-pub struct Comparison {
-    /// The machine they ran on.
-    pub machine: MachineSummary,
-    /// The workload they served.
-    pub workload: WorkloadSummary,
-    /// What the model makes of the recordings under their own schedulers; empty where they do not carry them.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub self_replays: Vec<SelfReplay>,
-    /// One report a scheduler, in the order asked for.
-    pub runs: Vec<RunReport>,
-    /// Which is best, and by how much.
-    pub verdict: Verdict,
-}
 
 /// A machine in a few words.
 #[derive(Clone, Debug, Serialize)]
@@ -42,28 +24,8 @@ pub struct MachineSummary {
     pub cpus: u16,
 }
 
-/// The best scheduler, and how much better it is than the others.
-#[derive(Clone, Debug, Serialize)]
-pub struct Verdict {
-    /// The best by the measure below; of those that are equal by it, the one under which processes wait least. Where processes
-    /// wait and think, the run that is least far from the best both in waiting and in the time until all has ended.
-    pub best: String,
-    /// What was compared: `throughput_mb_s` for workloads that issue as fast as they are served,
-    /// `wait_ms_mean` where processes wait and think, `response_ms.mean` for open arrivals.
-    pub measure: String,
-    /// By how much it is better than the second by the measure, in percent of the second's value; below 0 where another is best
-    /// by the measure alone.
-    pub better_than_second_percent: f64,
-    /// By how much it is better than the worst, in percent of the worst's value.
-    pub better_than_worst_percent: f64,
-    /// The best by the measure and those that are equal to it, within 1 % or within the spread of the replays; in order.
-    pub equals: Vec<String>,
-    /// The same in a sentence.
-    pub text: String,
-}
-
 /// The results of one run under one scheduler. Times in milliseconds; distributions are over requests as submitted, before merging.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct RunReport {
     /// The scheduler with its settings, as on the command line.
     pub scheduler: String,

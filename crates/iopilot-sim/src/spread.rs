@@ -44,7 +44,7 @@ pub struct Spread {
 
 impl Spread {
     /// That of `runs`; `None` for fewer than two, which have none.
-    pub(crate) fn of(runs: &[RunReport]) -> Option<Self> {
+    pub fn of(runs: &[RunReport]) -> Option<Self> {
         let range = |value: fn(&RunReport) -> f64| Range::of(runs.iter().map(value));
         (runs.len() > 1).then(|| Self {
             replays: runs.len() as u32,

@@ -1,7 +1,8 @@
 //! A made-up comparison for the tests of the tables and the page: shapes as real ones, numbers from a fixed sequence.
 
 use iopilot_block::{Histogram, Nanos};
-use iopilot_sim::{Comparison, MachineSummary, ProcessReport, RunReport, SeekPoint, Series, Verdict};
+use iopilot_compare::{Comparison, Verdict};
+use iopilot_sim::{MachineSummary, ProcessReport, RunReport, SeekPoint, Series};
 use iopilot_workload::WorkloadSummary;
 
 const NAMES: [&str; 17] = [

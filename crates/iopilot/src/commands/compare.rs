@@ -4,7 +4,8 @@ use super::{Context, session};
 use crate::args::{Compare, Sort};
 use crate::render;
 use iopilot_block::InputError;
-use iopilot_sim::{Candidates, RunOptions};
+use iopilot_compare::Candidates;
+use iopilot_sim::RunOptions;
 
 /// Runs the command; the text to print.
 pub(crate) fn run(args: &Compare, context: &Context) -> anyhow::Result<String> {

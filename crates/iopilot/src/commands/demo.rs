@@ -4,9 +4,10 @@ use super::{Context, session};
 use crate::args::Demo;
 use crate::render;
 use anyhow::Context as _;
+use iopilot_compare::Comparison;
 use iopilot_device::Device;
 use iopilot_sched::{Lineage, SchedulerInfo, SchedulerSpec};
-use iopilot_sim::{Comparison, Machine, RunOptions, RunReport};
+use iopilot_sim::{Machine, RunOptions, RunReport};
 use iopilot_workload::{Workload, WorkloadOptions};
 
 /// Six real programs at the same time, on ext4: see `examples/traces/README.md`.

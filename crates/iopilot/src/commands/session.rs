@@ -5,12 +5,11 @@ use crate::args::{self, MachineArgs, Mode, Replay};
 use crate::progress::with_progress_bar;
 use crate::report;
 use iopilot_block::InputError;
+use iopilot_compare::{Candidates, Comparison, comparison, replays_of};
 use iopilot_device::{DeviceError, DiskSpec};
 use iopilot_redcap::RedcapSpec;
 use iopilot_sched::SchedulerSpec;
-use iopilot_sim::{
-    Candidates, Comparison, LogSink, Machine, Progress, RunOptions, SimError, comparison, replays_of, simulate_logged,
-};
+use iopilot_sim::{LogSink, Machine, Progress, RunOptions, SimError, simulate_logged};
 use iopilot_trace::Destination;
 use iopilot_workload::replay::ReplayMode;
 use iopilot_workload::{Fit, TraceOptions, Workload, WorkloadOptions};
@@ -117,7 +116,7 @@ pub(super) fn predict(
     let runs = replays_of(workloads, replays) / workloads.len() as u64 * schedulers.len() as u64;
     let total = requests.map(|n| n * (runs * redcaps.len().max(1) as u64 + 1));
     with_progress_bar(context.quiet, total, |progress| {
-        iopilot_sim::predict(machine, workloads, candidates, options, progress)
+        iopilot_compare::predict(machine, workloads, candidates, options, progress)
     })
 }
 
@@ -149,7 +148,8 @@ pub(super) fn run_logged(
     log: LogSink<'_>,
 ) -> Result<Comparison, SimError> {
     let run = |progress: &Progress| simulate_logged(machine, workload, scheduler, options, progress, log);
-    with_progress_bar(context.quiet, workload.requests(), run)
+    let report = with_progress_bar(context.quiet, workload.requests(), run)?;
+    Ok(comparison(machine, workload, options, vec![report]))
 }
 
 /// Refuses a file that could not be written, before anything long begins.

@@ -1,8 +1,8 @@
 //! The table of a comparison.
 
 use super::{COLUMNS, Column, columns, measure, notes, ranking, self_replays};
+use iopilot_compare::Comparison;
 use iopilot_render::{Alignment, Terminal, fit, pad, wrap};
-use iopilot_sim::Comparison;
 use std::fmt::Write;
 
 /// The table of a comparison, the verdict and the notes. Best first, or in the order asked for.

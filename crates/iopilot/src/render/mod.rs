@@ -13,7 +13,7 @@ pub(crate) use iopilot_render::{Alignment, Table, Terminal, number, wrap};
 pub(crate) use json::json;
 pub(crate) use self_replay::self_replays;
 
-use iopilot_sim::Comparison;
+use iopilot_compare::Comparison;
 
 /// The column the verdict compares.
 pub(crate) fn measure(comparison: &Comparison) -> &'static Column {

@@ -1,8 +1,8 @@
 //! The lines on self-replays, which come before a comparison's table.
 
+use iopilot_compare::{Comparison, LARGEST_ERROR_PERCENT, SelfReplay};
 use iopilot_render::number::plain;
 use iopilot_render::{Terminal, wrap};
-use iopilot_sim::{Comparison, LARGEST_ERROR_PERCENT, SelfReplay};
 use std::fmt::Write;
 
 /// What the model makes of the recordings under their own schedulers, a line each, with a warning where it is far off. Empty
@@ -47,7 +47,7 @@ fn line(replay: &SelfReplay) -> String {
 mod tests {
     use super::*;
     use crate::sample_comparison::sample_comparison;
-    use iopilot_sim::Measured;
+    use iopilot_compare::Measured;
 
     #[test]
     fn a_model_that_is_far_off_is_warned_of() {

@@ -3,8 +3,9 @@
 //! Six colours can be told apart, by the colour-blind too; seventeen cannot. Up to six schedulers all get a colour;
 //! of more, the best, the worst, the kernel's default and the next best do, and the page lets the reader choose others.
 
+use iopilot_compare::Comparison;
 use iopilot_sched::KERNEL_DEFAULT;
-use iopilot_sim::{Comparison, RunReport};
+use iopilot_sim::RunReport;
 
 /// Colours the style sheet defines, `--c0` to `--c5`.
 pub(crate) const COLOURS: usize = 6;

@@ -3,10 +3,11 @@
 use super::emphasis::{self, Emphasis};
 use super::{lines, redcap, seeks};
 use crate::render::{Better, Column, columns, ranking};
+use iopilot_compare::Comparison;
 use iopilot_render::Terminal;
 use iopilot_render::number::{bytes, percent, plain};
 use iopilot_render::svg::escape;
-use iopilot_sim::{Comparison, RunReport};
+use iopilot_sim::RunReport;
 use std::fmt::Write;
 use std::path::Path;
 

@@ -1,10 +1,11 @@
 //! Charts with one line a scheduler: response times, throughput, queue length.
 
 use super::emphasis::Emphasis;
+use iopilot_compare::Comparison;
 use iopilot_render::Scale;
 use iopilot_render::number::{tick, time_tick};
 use iopilot_render::svg::{Frame, escape, line, px};
-use iopilot_sim::{Comparison, RunReport};
+use iopilot_sim::RunReport;
 use std::fmt::Write;
 
 /// Intervals shown over time; finer series are averaged. More would be narrower than the line.

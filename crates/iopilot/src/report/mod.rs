@@ -12,9 +12,9 @@ mod redcap;
 mod seeks;
 mod validation;
 
+use iopilot_compare::Comparison;
 use iopilot_dads::Check;
 use iopilot_disksim::validate::{Replayed, Validation};
-use iopilot_sim::Comparison;
 use iopilot_trace::{Destination, TraceError};
 use std::io::Write;
 use std::path::Path;

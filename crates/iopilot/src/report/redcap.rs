@@ -1,9 +1,10 @@
 //! What REDCAP caches did: when each was in use, what its checks compared, and what became of reads and blocks.
 
+use iopilot_compare::Comparison;
 use iopilot_render::Scale;
 use iopilot_render::number::{percent, short_count, tick};
 use iopilot_render::svg::{Frame, escape, line, px};
-use iopilot_sim::{Comparison, RedcapReport, RunReport};
+use iopilot_sim::{RedcapReport, RunReport};
 use std::fmt::Write;
 
 /// Height of the bar that shows when the cache was in use, and of those that show shares, px.

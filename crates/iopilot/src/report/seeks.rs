@@ -4,10 +4,11 @@ use super::emphasis::Emphasis;
 use super::lines::identity;
 use crate::render::{measure, ranking};
 use iopilot_block::SECTOR_BYTES;
+use iopilot_compare::Comparison;
 use iopilot_render::Scale;
 use iopilot_render::number::tick;
 use iopilot_render::svg::{Frame, dots, escape};
-use iopilot_sim::{Comparison, RunReport, SeekPoint};
+use iopilot_sim::{RunReport, SeekPoint};
 use std::fmt::Write;
 
 /// Dots in one drawing; more hide one another and make the page heavy.

@@ -1,7 +1,7 @@
 //! Which of several runs is best.
 
-use crate::report::{RunReport, Verdict};
-use crate::spread::Range;
+use crate::comparison::Verdict;
+use iopilot_sim::{Range, RunReport};
 use iopilot_workload::Workload;
 use iopilot_workload::replay::ReplayMode;
 
@@ -284,11 +284,10 @@ fn soonest(best: &RunReport, others: &[&RunReport], measure: Measure) -> String 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::Recorder;
-    use crate::spread::Spread;
+    use iopilot_sim::Spread;
 
     fn run(name: &str, throughput_mb_s: f64, response: f64) -> RunReport {
-        let mut run = Recorder::new(false, false).finish(name.to_owned());
+        let mut run = RunReport { scheduler: name.to_owned(), ..RunReport::default() };
         run.throughput_mb_s = throughput_mb_s;
         run.response_ms.mean = response;
         run

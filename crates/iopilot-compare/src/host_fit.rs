@@ -1,12 +1,9 @@
 //! [`fit_host`]: what a host adds to a request, from a recording that was made on it.
 
-use crate::compare::RunOptions;
-use crate::error::SimError;
-use crate::machine::Machine;
-use crate::run::Progress;
 use crate::self_replay::SelfReplay;
 use iopilot_device::Device;
 use iopilot_sched::SchedulerInfo;
+use iopilot_sim::{Machine, Progress, RunOptions, SimError};
 use iopilot_workload::{Recording, Workload};
 
 /// What `transport_us` can be, in microseconds. The first is the default.
@@ -29,7 +26,7 @@ const TOO_LONG_PERCENT: f64 = 3.0;
 /// sleeping as well, and is not used.
 ///
 /// # Errors
-/// As [`crate::simulate`].
+/// As [`iopilot_sim::simulate`].
 pub(crate) fn fit_host(
     machine: &Machine,
     workloads: &[Workload],

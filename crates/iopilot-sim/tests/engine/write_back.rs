@@ -1,7 +1,6 @@
 //! Write-back: what the plug makes of it, and how it is throttled.
 
 use super::*;
-use crate::run::{Progress, run};
 
 fn us(us: u64) -> Nanos {
     Nanos::from_micros(us)

@@ -1,15 +1,20 @@
 //! The engine on small devices whose every time is known.
 
-use super::*;
-use crate::block_config::{BlockConfig, DeviceTraits};
-use crate::cpu_overheads::CpuOverheads;
-use crate::cpu_timing::{FixedCosts, QueueRun};
-use crate::run::RunConfig;
-use iopilot_block::{Criticality, Flags, IoPriority, Lba, Op, Sectors};
-use iopilot_device::{DeviceRequest, ServiceBreakdown};
-use iopilot_sched::{Environment, SchedulerSpec};
-use iopilot_workload::Arrival;
+#![allow(clippy::unwrap_used)] // helpers of tests, too
+
+mod flushes;
+mod hardware_queues;
+mod redcap;
+mod write_back;
+
+use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors};
+use iopilot_device::{Completion, Device, DeviceRequest, ServiceBreakdown};
+use iopilot_sched::SchedulerSpec;
+use iopilot_sim::{
+    BlockConfig, CpuOverheads, CpuTiming, Progress, QueueRun, RunConfig, RunReport, SimError, run, run_timed,
+};
 use iopilot_workload::replay::{Closed, Open, ReplayRecord};
+use iopilot_workload::{Arrival, Source, SourceHandle, Step};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
@@ -72,46 +77,21 @@ fn record(ms: u64, process: u32, op: Op, lba: u64, sectors: u32) -> ReplayRecord
     }
 }
 
-fn report_of<S: Source, D: Device, C: CpuTiming>(engine: Engine<S, D, C>) -> RunReport {
-    engine.finish("noop".into()).0
-}
-
-/// Nobody watches.
-fn quietly(_: u64, _: &mut Recorder) -> Result<(), Stuck> {
-    Ok(())
-}
-
-fn engine<S: Source>(source: S, scheduler: &str, device: Fixed, config: &BlockConfig) -> Engine<S, Fixed, FixedCosts> {
-    engine_on(&CpuOverheads::default(), source, scheduler, device, config)
-}
-
-fn engine_on<S: Source>(
+/// Runs `source` on `device`, a disk whose arm moves.
+fn run_on(
     host: &CpuOverheads,
-    source: S,
+    source: impl Source,
     scheduler: &str,
     device: Fixed,
-    config: &BlockConfig,
-) -> Engine<S, Fixed, FixedCosts> {
-    engine_of(
-        &RunConfig { host: host.clone(), block: config.clone(), ..RunConfig::default() },
-        source,
-        scheduler,
-        device,
-    )
+    block: &BlockConfig,
+) -> Result<RunReport, SimError> {
+    let config =
+        RunConfig { host: host.clone(), block: block.clone(), rotational: true, seed: 1, ..RunConfig::default() };
+    run(source, device, &SchedulerSpec::parse(scheduler).unwrap(), &config, &Progress::default())
 }
 
-fn engine_of<S: Source>(config: &RunConfig, source: S, scheduler: &str, device: Fixed) -> Engine<S, Fixed, FixedCosts> {
-    let spec = SchedulerSpec::parse(scheduler).unwrap();
-    let queue = config.block.resolve(spec.info(), &DeviceTraits::of(&device, true), &config.host);
-    let built = spec.build(&Environment { nr_requests: queue.nr_requests, ..Environment::default() }).unwrap();
-    Engine::new(
-        source,
-        queue,
-        built,
-        device,
-        FixedCosts::new(&config.host, 1, 1),
-        Recorder::new(config.log, config.outcomes),
-    )
+fn report_of(source: impl Source, scheduler: &str, device: Fixed, block: &BlockConfig) -> RunReport {
+    run_on(&CpuOverheads::default(), source, scheduler, device, block).unwrap()
 }
 
 /// CPUs that take other times, from none to a fifth of a millisecond, whenever they are asked.
@@ -154,18 +134,16 @@ impl CpuTiming for Irregular {
     }
 }
 
-fn irregular_engine<S: Source>(
+fn run_irregularly(
     times: &[u64],
-    source: S,
+    source: impl Source,
     scheduler: &str,
     device: Fixed,
-    config: &BlockConfig,
-) -> Engine<S, Fixed, Irregular> {
-    let spec = SchedulerSpec::parse(scheduler).unwrap();
-    let queue = config.resolve(spec.info(), &DeviceTraits::of(&device, true), &CpuOverheads::default());
-    let built = spec.build(&Environment { nr_requests: queue.nr_requests, ..Environment::default() }).unwrap();
+    block: &BlockConfig,
+) -> Result<RunReport, SimError> {
+    let config = RunConfig { block: block.clone(), rotational: true, ..RunConfig::default() };
     let cpus = Irregular { times: times.to_vec(), asked: 0 };
-    Engine::new(source, queue, built, device, cpus, Recorder::new(false, false))
+    run_timed(source, device, cpus, &SchedulerSpec::parse(scheduler).unwrap(), &config, &Progress::default(), None)
 }
 
 #[test]
@@ -174,7 +152,7 @@ fn open_arrivals_queue_and_merge() {
     let device = Fixed::new(Nanos::from_millis(10), 1);
     let log = device.log.clone();
     let config = BlockConfig { lookahead: Some(false), ..BlockConfig::default() };
-    let report = engine(Open::new(records), "noop", device, &config).run(quietly).unwrap().finish("noop".into()).0;
+    let report = report_of(Open::new(records), "noop", device, &config);
     assert_eq!((report.requests, report.merged, report.dispatched), (3, 1, 2));
     assert_eq!(report.bytes, 3 * 4096);
     assert_eq!(log.borrow().iter().map(|r| (r.lba.0, r.sectors.0)).collect::<Vec<_>>(), [(0, 8), (100, 16)]);
@@ -189,7 +167,7 @@ fn one_request_of_lookahead_leaves_the_scheduler_early() {
     let with = |lookahead| {
         let config = BlockConfig { lookahead: Some(lookahead), plug: Some(false), ..BlockConfig::default() };
         let device = Fixed::new(Nanos::from_millis(10), 1);
-        engine(Open::new(records.clone()), "noop", device, &config).run(quietly).unwrap().finish("noop".into()).0.merged
+        report_of(Open::new(records.clone()), "noop", device, &config).merged
     };
     assert_eq!((with(true), with(false)), (0, 1));
 }
@@ -199,7 +177,7 @@ fn large_requests_are_split_and_counted_once() {
     let config = BlockConfig { max_sectors_kb: Some(512), nomerges: 2, ..BlockConfig::default() };
     let records = vec![record(0, 1, Op::Read, 0, 4096)];
     let device = Fixed::new(Nanos::from_millis(10), 1);
-    let report = engine(Open::new(records), "noop", device, &config).run(quietly).unwrap().finish("noop".into()).0;
+    let report = report_of(Open::new(records), "noop", device, &config);
     assert_eq!((report.requests, report.dispatched, report.bytes), (1, 4, 2 << 20));
     assert!((report.response_ms.max - 40.0).abs() < 0.1);
 }
@@ -209,8 +187,7 @@ fn the_device_plug_of_2_6_holds_a_lone_write_for_3_ms() {
     let response = |op| {
         let device = Fixed::new(Nanos::from_millis(10), 1);
         let source = Open::new(vec![record(0, 1, op, 0, 8)]);
-        let run = engine(source, "noop", device, &BlockConfig::default()).run(quietly).unwrap();
-        run.finish("noop".into()).0.response_ms.mean
+        report_of(source, "noop", device, &BlockConfig::default()).response_ms.mean
     };
     assert!((response(Op::Read) - 10.0).abs() < 0.02, "a reader pulls the plug");
     assert!((response(Op::Write) - 13.0).abs() < 0.02);
@@ -221,7 +198,7 @@ fn a_full_queue_puts_submitters_to_sleep_and_loses_nothing() {
     let records: Vec<_> = (0..100).map(|i| record(0, i, Op::Write, u64::from(i) * 1000, 8)).collect();
     let config = BlockConfig { nr_requests: Some(4), ..BlockConfig::default() };
     let device = Fixed::new(Nanos::from_millis(1), 1);
-    let report = engine(Open::new(records), "noop", device, &config).run(quietly).unwrap().finish("noop".into()).0;
+    let report = report_of(Open::new(records), "noop", device, &config);
     assert_eq!((report.requests, report.dispatched), (100, 100));
 }
 
@@ -229,11 +206,7 @@ fn a_full_queue_puts_submitters_to_sleep_and_loses_nothing() {
 fn a_closed_population_stays_constant() {
     let records: Vec<_> = (0..200).map(|i| record(0, i % 7, Op::Read, u64::from(i) * 1000, 8)).collect();
     let device = Fixed::new(Nanos::from_millis(1), 1);
-    let report = engine(Closed::new(records, 8), "noop", device, &BlockConfig::default())
-        .run(quietly)
-        .unwrap()
-        .finish("noop".into())
-        .0;
+    let report = report_of(Closed::new(records, 8), "noop", device, &BlockConfig::default());
     assert!((report.queue_length_mean - 8.0).abs() < 0.4, "{}", report.queue_length_mean);
     assert!(report.utilization > 0.95);
 }
@@ -301,7 +274,7 @@ fn turns_of(readers: Readers, host: &CpuOverheads, service_us: u64) -> Vec<u64> 
     let config = BlockConfig { host_tags: Some(1), ..BlockConfig::default() };
     let device = Fixed::new(Nanos::from_micros(service_us), 1);
     let log = device.log.clone();
-    engine_on(host, readers, "none", device, &config).run(quietly).unwrap();
+    run_on(host, readers, "none", device, &config).unwrap();
     let log = log.borrow();
     log.iter().map(|r| r.lba.0 / PART).collect()
 }
@@ -332,7 +305,7 @@ fn who_never_wins_the_race_waits_for_all_others() {
 fn the_host_adds_issue_and_resume_times() {
     let source = Readers::new(1, 1000);
     let device = Fixed::new(Nanos::from_millis(1), 4);
-    let report = engine(source, "noop", device, &BlockConfig::default()).run(quietly).unwrap().finish("noop".into()).0;
+    let report = report_of(source, "noop", device, &BlockConfig::default());
     // A millisecond of service and 10 us to issue for each, 50 us to resume after each but the last.
     assert!((report.elapsed_s - (1.01 + 0.05 * 0.999)).abs() < 1e-6, "{}", report.elapsed_s);
 }
@@ -371,11 +344,11 @@ proptest! {
             let device = Fixed::new(Nanos::from_millis(1), depth);
             let log = device.log.clone();
             let run = if let Some(times) = &irregular {
-                irregular_engine(times, Open::new(records.clone()), spec.name, device, &config).run(quietly).map(report_of)
+                run_irregularly(times, Open::new(records.clone()), spec.name, device, &config)
             } else if closed {
-                engine(Closed::new(records.clone(), 5), spec.name, device, &config).run(quietly).map(report_of)
+                run_on(&CpuOverheads::default(), Closed::new(records.clone(), 5), spec.name, device, &config)
             } else {
-                engine(Open::new(records.clone()), spec.name, device, &config).run(quietly).map(report_of)
+                run_on(&CpuOverheads::default(), Open::new(records.clone()), spec.name, device, &config)
             };
             let report = match run {
                 Ok(report) => report,
@@ -397,8 +370,3 @@ proptest! {
         }
     }
 }
-
-mod flushes;
-mod hardware_queues;
-mod redcap;
-mod write_back;

@@ -1,9 +1,8 @@
 //! REDCAP between the workload and the block layer.
 
 use super::*;
-use crate::report::RunReport;
-use crate::run::{Progress, run};
 use iopilot_redcap::RedcapSpec;
+use iopilot_sim::Session;
 
 fn with_cache(source: impl Source, redcap: Option<&str>, config: RunConfig) -> RunReport {
     let device = Fixed::new(Nanos::from_millis(1), 4);
@@ -135,7 +134,6 @@ fn an_algorithm_that_measures_turns_itself_off_where_nothing_is_used() {
 
 #[test]
 fn a_virtual_disk_follows_the_scheduler_and_ends_with_the_run() {
-    use crate::Session;
     let config = RunConfig { redcap: Some(RedcapSpec::parse("64x128k,algorithm=vd").unwrap()), ..RunConfig::default() };
     let source = reads((0..3000).map(|n| (n * 7919) % 100_000 * 8));
     let device = iopilot_device::ConstantDevice::simple(1 << 24, 1, Nanos::from_millis(1), 0.1);

@@ -1,7 +1,6 @@
 //! Several hardware queues, on a device that takes no time.
 
 use super::*;
-use crate::run::{Progress, run};
 use iopilot_device::ConstantDevice;
 
 /// A device with queues of its own, which serves what it has in `service`, all at once.

@@ -1,10 +1,7 @@
 //! [`SelfReplay`]: what the model makes of a recording under the recording's own scheduler.
 
-use crate::compare::{RunOptions, simulate};
-use crate::error::SimError;
-use crate::machine::Machine;
-use crate::run::Progress;
 use iopilot_sched::{SchedulerInfo, SchedulerSpec};
+use iopilot_sim::{Machine, Progress, RunOptions, SimError, simulate};
 use iopilot_workload::Workload;
 use serde::Serialize;
 

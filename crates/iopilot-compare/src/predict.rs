@@ -1,16 +1,12 @@
 //! [`predict`]: a load under several schedulers, each replayed several times, so that it is known how sure the result is.
 
-use crate::compare::RunOptions;
-use crate::error::SimError;
+use crate::comparison::{Comparison, Verdict};
 use crate::host_fit::fit_host;
-use crate::machine::Machine;
-use crate::report::{Comparison, RunReport, Verdict};
-use crate::run::Progress;
 use crate::self_replay::SelfReplay;
-use crate::spread::Spread;
 use crate::verdict::Measure;
 use iopilot_redcap::RedcapSpec;
 use iopilot_sched::SchedulerSpec;
+use iopilot_sim::{Machine, Progress, RunOptions, RunReport, SimError, Spread};
 use iopilot_workload::Workload;
 use rayon::prelude::*;
 
@@ -52,7 +48,7 @@ pub fn replays_of(workloads: &[Workload], of_each: Option<u32>) -> u64 {
     replays(workloads, of_each, &RunOptions::default()).len() as u64
 }
 
-/// Runs a workload on a machine under a scheduler: [`crate::simulate`], or what also decides about a cache.
+/// Runs a workload on a machine under a scheduler: [`iopilot_sim::simulate`], or what also decides about a cache.
 pub type Runner = fn(&Machine, &Workload, &SchedulerSpec, &RunOptions, &Progress) -> Result<RunReport, SimError>;
 
 /// What is compared.
@@ -74,7 +70,7 @@ pub struct Candidates<'a> {
 /// does not say it. In parallel on rayon's threads; the result does not depend on their number.
 ///
 /// # Errors
-/// As [`crate::simulate`]; the first of them in the order of `schedulers`.
+/// As [`iopilot_sim::simulate`]; the first of them in the order of `schedulers`.
 ///
 /// # Panics
 /// Without a workload.

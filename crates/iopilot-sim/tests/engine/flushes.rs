@@ -1,7 +1,6 @@
 //! The flush machinery, on a device that serves one request after the other.
 
 use super::*;
-use crate::run::{Progress, run};
 use iopilot_device::CacheControl;
 
 /// [`Fixed`] with a write cache.
