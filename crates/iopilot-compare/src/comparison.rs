@@ -46,6 +46,14 @@ pub struct Verdict {
     pub text: String,
 }
 
+impl Comparison {
+    /// The verdict on some of the runs alone, by the same measure.
+    pub fn verdict_on(&self, counts: impl Fn(&RunReport) -> bool) -> Verdict {
+        let runs: Vec<RunReport> = self.runs.iter().filter(|run| counts(run)).cloned().collect();
+        Measure::with_key(&self.verdict.measure).map_or_else(|| self.verdict.clone(), |m| Verdict::of(&runs, m))
+    }
+}
+
 /// Runs `workload` on `machine` under each of `schedulers`, in parallel on rayon's threads. The result does not depend
 /// on their number.
 ///
@@ -73,5 +81,26 @@ pub fn comparison(machine: &Machine, workload: &Workload, options: &RunOptions, 
         self_replays: Vec::new(),
         runs,
         verdict,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iopilot_workload::WorkloadOptions;
+    use std::path::Path;
+
+    #[test]
+    fn a_verdict_on_some_goes_by_the_measure_of_all() {
+        let machine = Machine::for_disk("hd-500-16").unwrap();
+        let trace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/traces/mixed.parquet");
+        let workload = Workload::load(&trace, &WorkloadOptions::default(), machine.capacity()).unwrap();
+        let all = ["sstf", "noop", "bfq"].map(|name| SchedulerSpec::parse(name).unwrap());
+        let options = RunOptions::default();
+        let comparison = compare(&machine, &workload, &all, &options, &Progress::default()).unwrap();
+        let two = compare(&machine, &workload, &all[1..], &options, &Progress::default()).unwrap().verdict;
+        let some = comparison.verdict_on(|run| run.scheduler != "sstf");
+        assert_eq!((some.text, some.measure), (two.text, two.measure));
+        assert_eq!(comparison.verdict_on(|_| false).text, "Nothing was run.");
     }
 }

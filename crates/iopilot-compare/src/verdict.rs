@@ -37,6 +37,11 @@ impl Measure {
         }
     }
 
+    /// The measure that a report calls `key`.
+    pub(crate) fn with_key(key: &str) -> Option<Self> {
+        [Self::Throughput, Self::Waiting, Self::MeanResponse].into_iter().find(|measure| measure.key() == key)
+    }
+
     fn key(self) -> &'static str {
         match self {
             Self::Throughput => "throughput_mb_s",

@@ -52,24 +52,13 @@ pub(super) fn run(args: &Demo, context: &Context) -> anyhow::Result<String> {
         return render::json(&comparison);
     }
     let table = render::comparison(&comparison, true, context.terminal);
-    Ok(if context.quiet { table } else { format!("{table}{}\n{AFTERWORD}", of_current_kernel(&comparison)) })
+    let current = render::wrap(&of_current_kernel(&comparison), context.terminal.width);
+    Ok(if context.quiet { table } else { format!("{table}{current}\n{AFTERWORD}") })
 }
 
 /// Which of the schedulers of a current kernel is best: what an administrator can choose from.
 fn of_current_kernel(comparison: &Comparison) -> String {
-    let ranked = render::ranking(comparison).into_iter().map(|i| &comparison.runs[i]);
-    let mut current =
-        ranked.filter(|run| SchedulerInfo::of(&run.scheduler).is_some_and(|s| s.lineage == Lineage::Linux6));
-    match (current.next(), current.next()) {
-        (Some(best), Some(next)) => {
-            let wait = |run: &RunReport| run.wait_ms_mean;
-            let (name, second) = (&best.scheduler, &next.scheduler);
-            format!(
-                "Of those in a current kernel {name} is best: processes wait {:.1} ms, {:.1} ms under {second}.\n",
-                wait(best),
-                wait(next)
-            )
-        }
-        _ => String::new(),
-    }
+    let is_current =
+        |run: &RunReport| SchedulerInfo::of(&run.scheduler).is_some_and(|info| info.lineage == Lineage::Linux6);
+    format!("Of those in a current kernel, {}", comparison.verdict_on(is_current).text)
 }
