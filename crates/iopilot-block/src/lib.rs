@@ -2,12 +2,14 @@
 //!
 //! Time is [`Nanos`] everywhere; addresses are 512-byte sectors ([`Lba`], [`Sectors`]). A [`Request`] lives in a
 //! [`Requests`] slab and is named by its [`RequestId`], so that a simulation allocates nothing per request once it
-//! has reached its steady state. An [`EventQueue`] orders what happens when; [`Lru`],
+//! has reached its steady state. A [`Source`] issues them. An [`EventQueue`] orders what happens when; [`Lru`],
 //! [`SortedIndex`], and [`List`] with its [`Links`] are the other structures that crates share.
 
 mod address;
+mod agenda;
 mod event_queue;
 mod hash;
+mod host_report;
 mod input_error;
 mod links;
 mod lru;
@@ -17,13 +19,16 @@ mod process;
 mod request;
 mod requests;
 mod sorted_index;
+mod source;
 mod stats;
 mod time;
 mod toml_input;
 
 pub use address::{Lba, SECTOR_BYTES, Sectors};
+pub use agenda::Agenda;
 pub use event_queue::{EventQueue, Scheduled};
 pub use hash::{NumberHasher, NumberMap};
+pub use host_report::{HostReport, HostTimes, RequestClass, TaskReport, TimeLimits};
 pub use input_error::{InputError, suggest};
 pub use links::{Links, List, SlotIndex};
 pub use lru::Lru;
@@ -33,6 +38,7 @@ pub use process::{Criticality, IoPriority, PriorityClass, ProcessId, ProcessMap}
 pub use request::{IoIndex, Request, RequestId};
 pub use requests::Requests;
 pub use sorted_index::{Downwards, SortedIndex, Upwards};
+pub use source::{Arrival, Source, SourceHandle, Step};
 pub use stats::{Distribution, Histogram, jain_index};
 pub use time::Nanos;
 pub use toml_input::parse_toml;

@@ -77,7 +77,9 @@ impl Default for IoPriority {
 }
 
 /// How the issuing process depends on the request's completion (Ganger 3.1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+///
+/// The most urgent is the least in order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Criticality {
     /// The process waits for it now.

@@ -65,6 +65,8 @@ pub struct Request {
     pub(crate) next_part: Option<RequestId>,
     /// The last request of the list that starts here; itself where nothing was merged in.
     pub(crate) last_part: Option<RequestId>,
+    /// The request that this one was merged into.
+    pub(crate) whole: Option<RequestId>,
 }
 
 impl Request {
@@ -87,6 +89,7 @@ impl Request {
             own_sectors: sectors,
             next_part: None,
             last_part: None,
+            whole: None,
         }
     }
 

@@ -1,6 +1,6 @@
 //! [`Requests`]: the slab that all requests in flight live in.
 
-use crate::{Request, RequestId};
+use crate::{Criticality, IoIndex, Request, RequestId};
 use std::ops::{Index, IndexMut};
 
 /// All requests in flight. Slots are reused, so that nothing is allocated once the number in flight has peaked.
@@ -80,6 +80,27 @@ impl Requests {
         let last = self[host].last_part.unwrap_or(host);
         self[last].next_part = Some(part);
         self[host].last_part = Some(self[part].last_part.unwrap_or(part));
+        self[part].whole = Some(host);
+    }
+
+    /// The request that `id` is a part of, after all merges; itself where it was merged into none.
+    pub fn whole(&self, id: RequestId) -> RequestId {
+        let mut whole = id;
+        while let Some(host) = self[whole].whole {
+            whole = host;
+        }
+        whole
+    }
+
+    /// How the most urgent part of `id` depends on its completion. O(parts).
+    pub fn urgency(&self, id: RequestId) -> Criticality {
+        let parts = std::iter::successors(Some(id), |&part| self.next_part(part));
+        parts.map(|part| self[part].criticality).min().unwrap_or_default()
+    }
+
+    /// The requests, of those in the slab and those last in a slot that is free, that belong to the I/O `io`. O(slots).
+    pub fn of_io(&self, io: IoIndex) -> impl Iterator<Item = RequestId> + '_ {
+        (0..self.slots.len()).filter(move |&slot| self.slots[slot].io == io).map(RequestId::from_index)
     }
 
     /// The request merged behind `id` in its host's list, if any. Start at the host itself.
@@ -128,6 +149,21 @@ mod tests {
         slab.merge_back(a, d); // coalescing two requests that have parts of their own
         assert_eq!((slab[a].lba, slab[a].sectors), (Lba(0), Sectors(40)));
         assert_eq!(parts(&slab, a), [8, 16, 0, 24, 32]);
+        assert_eq!([a, b, c, d, e].map(|id| slab.whole(id)), [a; 5]);
+    }
+
+    #[test]
+    fn a_merged_request_is_as_urgent_as_its_most_urgent_part() {
+        let mut slab = Requests::new();
+        let ids = [0, 8, 16].map(|lba| read(&mut slab, lba, 8));
+        let classes = [Criticality::TimeNonCritical, Criticality::TimeCritical, Criticality::TimeLimited];
+        for (id, class) in ids.into_iter().zip(classes) {
+            slab[id].criticality = class;
+        }
+        slab.merge_back(ids[1], ids[2]);
+        slab.merge_back(ids[0], ids[1]);
+        assert_eq!(slab.urgency(ids[0]), Criticality::TimeCritical);
+        assert_eq!(slab[ids[0]].criticality, Criticality::TimeNonCritical, "its own class stays");
     }
 
     #[test]

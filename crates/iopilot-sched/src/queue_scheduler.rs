@@ -59,7 +59,7 @@ impl<T: QueueTunables> Scheduler for QueueScheduler<T> {
     fn insert(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
         let rq = &rqs[id];
         let request = IoRequest {
-            criticality: rq.criticality,
+            criticality: rqs.urgency(id),
             joinable: mergeable(rq),
             ..IoRequest::new(id, rq.op, rq.lba, rq.sectors)
         };
@@ -78,6 +78,10 @@ impl<T: QueueTunables> Scheduler for QueueScheduler<T> {
             part = self.queue.next_part(id);
         }
         Dispatch::Request(pick.id)
+    }
+
+    fn raise(&mut self, _: &mut Requests, id: RequestId, _: Nanos) {
+        self.queue.raise(id);
     }
 
     fn needs_positions(&self) -> bool {

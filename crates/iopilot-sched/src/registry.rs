@@ -152,6 +152,9 @@ macro_rules! schedulers {
             fn follow(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) -> bool {
                 match self { $(Self::$variant(s) => s.follow(rqs, id, now),)* }
             }
+            fn raise(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
+                match self { $(Self::$variant(s) => s.raise(rqs, id, now),)* }
+            }
             fn process_exited(&mut self, process: ProcessId, now: Nanos) {
                 match self { $(Self::$variant(s) => s.process_exited(process, now),)* }
             }

@@ -108,6 +108,12 @@ pub trait Scheduler {
         false
     }
 
+    /// Somebody now waits for `id`, which was inserted (or has joined what was inserted) when nobody did, and which may be
+    /// anywhere by now. `rqs` has its new class. The default takes no notice: no scheduler of a kernel can.
+    fn raise(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
+        let _ = (rqs, id, now);
+    }
+
     /// `process` has exited: nothing more will come of it.
     fn process_exited(&mut self, process: ProcessId, now: Nanos) {
         let _ = (process, now);

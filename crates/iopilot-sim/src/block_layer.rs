@@ -123,6 +123,8 @@ pub(crate) struct BlockLayer {
     pub(crate) effects: Vec<Effect>,
     /// The sleepers that a freed tag wakes; empty between calls.
     woken: Vec<RequestId>,
+    /// The parts of a request that somebody begins to wait for; empty between calls.
+    raised: Vec<RequestId>,
 }
 
 impl BlockLayer {
@@ -156,6 +158,7 @@ impl BlockLayer {
             recorder,
             effects: Vec::new(),
             woken: Vec::new(),
+            raised: Vec::new(),
             queue,
         }
     }

@@ -307,7 +307,7 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
         for step in &steps {
             let next = match step {
                 Step::Request(arrival) => Some((arrival.process, arrival.handle)),
-                Step::Start { .. } | Step::Exit(_) => None,
+                Step::Start { .. } | Step::Exit(_) | Step::Waits(_) => None,
             };
             if let Some(before) = batch.filter(|(process, _)| next.is_none_or(|(next, _)| next != *process)) {
                 self.end_batch(before);
@@ -329,6 +329,11 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
                         self.serve_cache();
                     }
                 }
+                // A cache passes on nothing of that: what it sends for a prefetch is its own.
+                Step::Waits(handle) if self.redcap.is_none() => {
+                    self.block.waits(*handle, self.now, &mut self.device, &mut self.cpus);
+                }
+                Step::Waits(_) => {}
                 Step::Exit(process) => {
                     self.recorder_mut().exited(*process);
                     if let Some(layer) = &mut self.redcap {

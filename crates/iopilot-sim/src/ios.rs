@@ -42,6 +42,12 @@ impl Ios {
         self.slots[index.0 as usize].handle
     }
 
+    /// The request that the source calls `handle`, if it is under way. O(slots).
+    pub(crate) fn find(&self, handle: SourceHandle) -> Option<IoIndex> {
+        let at = self.slots.iter().position(|io| io.handle == handle && io.parts_left > 0)?;
+        Some(IoIndex(at as u32))
+    }
+
     /// One part is complete. Returns the whole request where it was the last part.
     pub(crate) fn part_done(&mut self, index: IoIndex) -> Option<Io> {
         let io = &mut self.slots[index.0 as usize];

@@ -3,23 +3,20 @@
 //! A [`Source`] is a pure state machine in virtual time. [`AnySource`] holds any source as one concrete type. [`Workload`]
 //! is any workload that a user names by its file.
 
-mod agenda;
 mod any_source;
 mod error;
 pub mod fio;
 pub mod ganger;
 pub mod replay;
-mod source;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod trace;
 mod workload;
 
-pub use agenda::Agenda;
 pub use any_source::AnySource;
 pub use error::WorkloadError;
 pub use fio::{FioJobs, FioSource};
 pub use ganger::{GangerSource, GangerSpec};
-pub use source::{Arrival, Source, SourceHandle, Step};
+pub use iopilot_block::{Agenda, Arrival, Source, SourceHandle, Step};
 pub use trace::{Fit, Observed, Recording, TraceOptions, TraceWorkload};
 pub use workload::{Workload, WorkloadOptions, WorkloadSummary};

@@ -108,6 +108,7 @@ impl TestDevice {
                         assert!(!exited.contains(&parent.0), "starts another after its exit");
                         log.starts.push((now, process, parent));
                     }
+                    Step::Waits(_) => {}
                     Step::Exit(process) => {
                         assert_eq!(
                             in_flight.get(&process.0).copied().unwrap_or(0),

@@ -432,6 +432,7 @@ mod tests {
                     }
                     Step::Start { .. } => {}
                     Step::Exit(_) => exits += 1,
+                    Step::Waits(_) => {}
                 }
             }
             assert!(source.dirty + source.writeback < source.limit + 256 + 16, "a file above the limit at most");

@@ -2,10 +2,12 @@
 
 use super::flush::Admission;
 use super::{BlockLayer, Effect};
-use iopilot_block::{Nanos, Op, ProcessId, Request, RequestId, Sectors};
+use crate::cpu_timing::{CpuTiming, QueueRun};
+use iopilot_block::{Criticality, Nanos, Op, ProcessId, Request, RequestId, Sectors};
+use iopilot_device::Device;
 use iopilot_redcap::Part;
 use iopilot_sched::{Merged, Scheduler};
-use iopilot_workload::Arrival;
+use iopilot_workload::{Arrival, SourceHandle};
 use std::collections::VecDeque;
 
 impl BlockLayer {
@@ -35,6 +37,27 @@ impl BlockLayer {
             lba = lba + sectors;
             left -= sectors.0;
         }
+    }
+
+    /// From now on somebody waits for the request that the source calls `handle`, and pulls the device's plug. O(requests).
+    pub(crate) fn waits<D: Device>(
+        &mut self,
+        handle: SourceHandle,
+        now: Nanos,
+        device: &mut D,
+        cpus: &mut impl CpuTiming,
+    ) {
+        let Some(io) = self.ios.find(handle) else { return };
+        let mut parts = std::mem::take(&mut self.raised);
+        parts.extend(self.rqs.of_io(io));
+        for id in parts.drain(..) {
+            self.rqs[id].criticality = Criticality::TimeCritical;
+            let whole = self.rqs.whole(id);
+            self.scheduler.raise(&mut self.rqs, whole, now);
+        }
+        self.raised = parts;
+        self.plug.unplug();
+        self.run_queues(QueueRun::Other, now, device, cpus);
     }
 
     /// Whether a prefetch would be queued at once: neither does its task sleep, nor would it have to.

@@ -5,8 +5,8 @@ use super::job::{ExitWhat, Job, Spread};
 use super::layout::{Place, clones, lay_out};
 use super::task::{Task, Wait};
 use crate::WorkloadError;
-use crate::agenda::Agenda;
 use crate::{Source, SourceHandle, Step};
+use iopilot_block::Agenda;
 use iopilot_block::{Nanos, ProcessId, SECTOR_BYTES};
 use std::sync::Arc;
 

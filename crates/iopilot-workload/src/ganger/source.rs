@@ -3,8 +3,8 @@
 use super::process::{HANDLE_SHIFT, Process};
 use super::spec::GangerSpec;
 use crate::WorkloadError;
-use crate::agenda::Agenda;
 use crate::{Source, SourceHandle, Step};
+use iopilot_block::Agenda;
 use iopilot_block::{InputError, Nanos, ProcessId};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;

@@ -1,6 +1,6 @@
 //! The [`Source`] trait: where requests come from.
 
-use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors};
+use crate::{Criticality, Flags, HostReport, IoPriority, Lba, Nanos, Op, ProcessId, Sectors};
 
 /// A source's own number of a request. Others pass it back and do not interpret it. A source may use it again once the
 /// request is complete.
@@ -45,6 +45,9 @@ pub enum Step {
     },
     /// A task has exited: it issues nothing more.
     Exit(ProcessId),
+    /// From now on somebody waits for this request, which nobody waited for when it was issued, or not yet (Ganger 3.1). It
+    /// is not complete.
+    Waits(SourceHandle),
 }
 
 /// A workload: processes that issue requests, wait for them and think.
@@ -86,6 +89,16 @@ pub trait Source {
     /// adds the time until the task runs again.
     fn thinks_from_block_layer(&self) -> bool {
         false
+    }
+
+    /// Where the time of its host went, after a run; `None` where it has no host.
+    fn host_report(&mut self) -> Option<HostReport> {
+        None
+    }
+
+    /// Which of its processes sleep though nothing is under way that could wake them, with why; `None` where none does.
+    fn never_woken(&self) -> Option<String> {
+        None
     }
 
     /// How long each process has waited, for its own requests or within a submission; `None` where the source does not know
@@ -131,5 +144,13 @@ impl<S: Source> Source for &mut S {
 
     fn waiting(&self) -> Option<Vec<(ProcessId, Nanos)>> {
         (**self).waiting()
+    }
+
+    fn host_report(&mut self) -> Option<HostReport> {
+        (**self).host_report()
+    }
+
+    fn never_woken(&self) -> Option<String> {
+        (**self).never_woken()
     }
 }

@@ -1,8 +1,8 @@
 //! [`Agenda`]: a priority queue of the tasks' next events.
 
-use iopilot_block::{EventQueue, Nanos};
+use crate::{EventQueue, Nanos};
 
-/// One appointment at most for each of a fixed number of tasks. Equal times are served in the order they were made.
+/// One appointment at most for each of a number of tasks. Equal times are served in the order they were made.
 ///
 /// Replaced appointments stay in the queue until they come to its front, and the front is always a valid one, so that
 /// looking is O(1) and making one O(log n).
@@ -19,8 +19,11 @@ impl Agenda {
         Self { queue: EventQueue::with_capacity(4 * tasks), valid: vec![None; tasks] }
     }
 
-    /// Replaces the appointment of `task`.
+    /// Replaces the appointment of `task`, which may be a new one.
     pub fn set(&mut self, task: usize, at: Option<Nanos>) {
+        if task >= self.valid.len() {
+            self.valid.resize(task + 1, None);
+        }
         self.valid[task] = at.map(|at| self.queue.push(at, task));
         self.settle();
     }

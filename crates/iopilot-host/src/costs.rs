@@ -1,0 +1,191 @@
+//! [`Costs`]: how long a CPU is busy with the kernel's own work.
+
+use iopilot_block::{InputError, Nanos};
+use serde::Deserialize;
+
+/// The machines whose costs are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub enum Preset {
+    /// A 33 MHz 486 under System V Release 4 (Ganger 5.2). What an interrupt costs follows from Tables 7.3 to 7.5: the CPU
+    /// time beside the task's over the number of interrupts.
+    #[serde(rename = "1995")]
+    Y1995,
+    /// 0.8 to 2.7 GHz, Linux 2.6.
+    #[serde(rename = "2005")]
+    Y2005,
+    /// Several GHz, Linux 6.
+    #[serde(rename = "today")]
+    Today,
+}
+
+/// What a CPU spends on what the kernel does, in microseconds. All are divided by the speed of the CPUs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Costs {
+    /// One clock interrupt.
+    pub tick_us: f64,
+    /// Clock interrupts a second; 0 for none.
+    pub hz: u32,
+    /// The interrupt of a completion, with what the driver does then.
+    pub irq_us: f64,
+    /// A request into the driver.
+    pub submit_us: f64,
+    /// From one process to another.
+    pub switch_us: f64,
+    /// Putting a process to sleep.
+    pub block_us: f64,
+    /// Making a process runnable.
+    pub wake_us: f64,
+    /// Filling the CPU's cache again after another process ran.
+    pub refill_us: f64,
+    /// Entering the kernel and leaving it.
+    pub syscall_us: f64,
+    /// A new process.
+    pub fork_us: f64,
+    /// Its end.
+    pub exit_us: f64,
+}
+
+/// The same, as a table of a machine's description: what is left out is the preset's.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CostSettings {
+    tick_us: Option<f64>,
+    hz: Option<u32>,
+    irq_us: Option<f64>,
+    submit_us: Option<f64>,
+    switch_us: Option<f64>,
+    block_us: Option<f64>,
+    wake_us: Option<f64>,
+    refill_us: Option<f64>,
+    syscall_us: Option<f64>,
+    fork_us: Option<f64>,
+    exit_us: Option<f64>,
+}
+
+impl Costs {
+    /// Nothing costs anything: what happens is the processes' doing alone.
+    pub const FREE: Self = Self {
+        tick_us: 0.0,
+        hz: 0,
+        irq_us: 0.0,
+        submit_us: 0.0,
+        switch_us: 0.0,
+        block_us: 0.0,
+        wake_us: 0.0,
+        refill_us: 0.0,
+        syscall_us: 0.0,
+        fork_us: 0.0,
+        exit_us: 0.0,
+    };
+
+    /// Those of a machine of that time.
+    pub const fn of(preset: Preset) -> Self {
+        match preset {
+            Preset::Y1995 => Self {
+                tick_us: 275.0,
+                hz: 100,
+                irq_us: 275.0,
+                submit_us: 150.0,
+                switch_us: 20.0,
+                block_us: 15.0,
+                wake_us: 15.0,
+                refill_us: 15.0,
+                syscall_us: 30.0,
+                fork_us: 3000.0,
+                exit_us: 1000.0,
+            },
+            Preset::Y2005 => Self {
+                tick_us: 5.0,
+                hz: 250,
+                irq_us: 8.0,
+                submit_us: 8.0,
+                switch_us: 3.0,
+                block_us: 2.0,
+                wake_us: 2.0,
+                refill_us: 10.0,
+                syscall_us: 0.5,
+                fork_us: 100.0,
+                exit_us: 80.0,
+            },
+            Preset::Today => Self {
+                tick_us: 2.0,
+                hz: 250,
+                irq_us: 3.0,
+                submit_us: 3.0,
+                switch_us: 1.5,
+                block_us: 1.0,
+                wake_us: 1.0,
+                refill_us: 5.0,
+                syscall_us: 0.15,
+                fork_us: 60.0,
+                exit_us: 60.0,
+            },
+        }
+    }
+
+    /// The same with what `settings` say.
+    ///
+    /// # Errors
+    /// Names the one that makes no sense.
+    pub fn with(self, settings: &CostSettings) -> Result<Self, InputError> {
+        let us = |key: &str, own: f64, set: Option<f64>| match set {
+            None => Ok(own),
+            Some(us) if (0.0..=1e6).contains(&us) => Ok(us),
+            Some(us) => Err(InputError::new(format!("host.costs.{key}"), us.to_string(), "0 to 1000000 microseconds")),
+        };
+        let hz = settings.hz.unwrap_or(self.hz);
+        if hz > 10_000 {
+            return Err(InputError::new("host.costs.hz", hz.to_string(), "0 to 10000 interrupts a second"));
+        }
+        let costs = Self {
+            hz,
+            tick_us: us("tick_us", self.tick_us, settings.tick_us)?,
+            irq_us: us("irq_us", self.irq_us, settings.irq_us)?,
+            submit_us: us("submit_us", self.submit_us, settings.submit_us)?,
+            switch_us: us("switch_us", self.switch_us, settings.switch_us)?,
+            block_us: us("block_us", self.block_us, settings.block_us)?,
+            wake_us: us("wake_us", self.wake_us, settings.wake_us)?,
+            refill_us: us("refill_us", self.refill_us, settings.refill_us)?,
+            syscall_us: us("syscall_us", self.syscall_us, settings.syscall_us)?,
+            fork_us: us("fork_us", self.fork_us, settings.fork_us)?,
+            exit_us: us("exit_us", self.exit_us, settings.exit_us)?,
+        };
+        if f64::from(hz) * costs.tick_us >= 5e5 {
+            let expected = format!("less than {} at {hz} interrupts a second: half of a CPU", 5e5 / f64::from(hz));
+            return Err(InputError::new("host.costs.tick_us", costs.tick_us.to_string(), expected));
+        }
+        Ok(costs)
+    }
+
+    /// Of a CPU that is not idle, the share that the clock's interrupts take.
+    pub(crate) fn ticking(&self, speed: f64) -> f64 {
+        f64::from(self.hz) * self.tick_us / (1e6 * speed)
+    }
+}
+
+/// A cost as time on a CPU of such a speed.
+pub(crate) fn time(us: f64, speed: f64) -> Nanos {
+    Nanos((us * 1e3 / speed).round() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_said_is_the_presets() {
+        let settings = CostSettings { irq_us: Some(300.0), ..CostSettings::default() };
+        let costs = Costs::of(Preset::Y1995).with(&settings).unwrap();
+        assert_eq!(costs, Costs { irq_us: 300.0, ..Costs::of(Preset::Y1995) });
+        let wrong = CostSettings { switch_us: Some(-1.0), ..CostSettings::default() };
+        let error = Costs::FREE.with(&wrong).unwrap_err().to_string();
+        assert_eq!(error, "host.costs.switch_us: got -1, expected 0 to 1000000 microseconds");
+        let busy = CostSettings { tick_us: Some(5000.0), ..CostSettings::default() };
+        assert!(Costs::of(Preset::Y1995).with(&busy).unwrap_err().to_string().contains("half of a CPU"));
+    }
+
+    #[test]
+    fn the_clock_of_1995_takes_a_share_of_the_cpu() {
+        assert!((Costs::of(Preset::Y1995).ticking(1.0) - 0.0275).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,341 @@
+//! [`Host`]: processes on CPUs.
+//!
+//! A CPU counts one thing down at a time. A process computes; when that is over its event occurs, and the next is fetched. The
+//! interrupt of a completed request freezes what the CPU does. At its end those who wait for the request are woken
+//! (Ganger A.1.3). The clock's interrupts are not events: they make all work of a CPU take a little longer.
+
+mod calls;
+mod report;
+mod source;
+#[cfg(test)]
+mod tests;
+
+use crate::costs::time;
+use crate::cpu::{Cpu, Stretch, Task, Work};
+use crate::process::{Process, State, Wait};
+use crate::program::{AnyProgram, Key};
+use crate::requests::Requests;
+use crate::settings::HostSettings;
+use crate::sync::Meetings;
+use crate::totals::{Totals, Use};
+use iopilot_block::{Agenda, InputError, Nanos, ProcessId, ProcessMap, Step, TaskReport};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// The first process; others are numbered from here in the order of their start.
+const FIRST_PROCESS: u32 = 1000;
+
+/// A process of a user, from the beginning of a workload.
+#[derive(Clone, Debug)]
+pub struct TaskSpec {
+    /// Its name.
+    pub name: Arc<str>,
+    /// What it does.
+    pub program: AnyProgram,
+    /// When it starts.
+    pub start: Nanos,
+}
+
+/// Processes on CPUs, a source of requests.
+///
+/// One run queue serves all CPUs. A process that can run goes to the CPU it ran on last, if that is idle, else to an idle
+/// one, else to the end of the queue.
+#[derive(Clone, Debug)]
+pub struct Host {
+    settings: HostSettings,
+    stretch: Stretch,
+    now: Nanos,
+    cpus: Vec<Cpu>,
+    processes: Vec<Process>,
+    by_id: ProcessMap<usize>,
+    /// When each CPU, and then each process that waits for a time, is to be looked at.
+    agenda: Agenda,
+    run_queue: VecDeque<usize>,
+    requests: Requests,
+    meetings: Meetings,
+    totals: Totals,
+    /// For the idle time: how many CPUs are idle, how many processes wait for requests, and since when.
+    idle_cpus: u64,
+    io_waiters: u64,
+    idle_since: Nanos,
+    interrupts: u64,
+    context_switches: u64,
+    tasks: Vec<TaskReport>,
+    /// Processes that have not exited.
+    alive: usize,
+    /// Empty between calls.
+    woken: Vec<usize>,
+    exited: Vec<usize>,
+}
+
+impl Host {
+    /// The tasks on such CPUs. `channels` have a capacity other than a pipe's.
+    ///
+    /// # Errors
+    /// Names the setting that makes no sense.
+    pub fn new(settings: HostSettings, tasks: Vec<TaskSpec>, channels: &[(Key, u64)]) -> Result<Self, InputError> {
+        settings.check()?;
+        let cpus = usize::from(settings.cpus);
+        let mut host = Self {
+            stretch: Stretch::new(settings.costs.ticking(settings.speed)),
+            now: Nanos::ZERO,
+            cpus: vec![Cpu::default(); cpus],
+            processes: Vec::new(),
+            by_id: ProcessMap::default(),
+            agenda: Agenda::new(cpus),
+            run_queue: VecDeque::new(),
+            requests: Requests::default(),
+            meetings: Meetings::default(),
+            totals: Totals::default(),
+            idle_cpus: u64::from(settings.cpus),
+            io_waiters: 0,
+            idle_since: Nanos::ZERO,
+            interrupts: 0,
+            context_switches: 0,
+            tasks: Vec::new(),
+            alive: 0,
+            woken: Vec::new(),
+            exited: Vec::new(),
+            settings,
+        };
+        for &(channel, capacity) in channels {
+            host.meetings.set_capacity(channel, capacity);
+        }
+        for TaskSpec { name, program, start } in tasks {
+            let index = host.add(name, program);
+            host.processes[index].is_task = true;
+            host.agenda.set(cpus + index, Some(start));
+        }
+        Ok(host)
+    }
+
+    fn add(&mut self, name: Arc<str>, program: AnyProgram) -> usize {
+        let index = self.processes.len();
+        let id = ProcessId(FIRST_PROCESS + index as u32);
+        self.processes.push(Process::new(id, name, program));
+        self.by_id.insert(id, index);
+        self.alive += 1;
+        index
+    }
+
+    /// A cost on these CPUs.
+    fn cost(&self, us: f64) -> Nanos {
+        time(us, self.settings.speed)
+    }
+
+    /// Counts the idle time so far. To be called before the number of idle CPUs, or of those who wait for requests, changes.
+    fn count_idle(&mut self, now: Nanos) {
+        let passed = now.since(self.idle_since);
+        let false_idle = self.idle_cpus.min(self.io_waiters);
+        self.totals.false_idle += Nanos(false_idle * passed.0);
+        self.totals.idle += Nanos((self.idle_cpus - false_idle) * passed.0);
+        self.idle_since = now;
+    }
+
+    /// Counts what CPU `c` has done since it was last looked at.
+    fn count(&mut self, c: usize, now: Nanos) {
+        let cpu = &mut self.cpus[c];
+        let passed = now.since(cpu.since);
+        // What is on top from here on ends at another time.
+        let over = cpu.ends.take_if(|ends| *ends <= now).is_some();
+        cpu.since = now;
+        let (left, counts) = match (cpu.work.last_mut(), cpu.process) {
+            (Some(work), _) => (&mut work.left, work.counts),
+            (None, Some(p)) => (&mut self.processes[p].left, Use::Process),
+            (None, None) => return,
+        };
+        let done = if over { *left } else { self.stretch.work(passed).min(*left) };
+        *left = left.since(done);
+        let done = done.min(passed);
+        self.totals.add(counts, done);
+        // The rest is the clock's.
+        self.totals.add(Use::Kernel, passed.since(done));
+        if let (Use::Process, Some(p)) = (counts, cpu.process) {
+            self.processes[p].computed += done;
+        }
+    }
+
+    /// Sets when CPU `c` is to be looked at. It was counted at `now`.
+    fn schedule(&mut self, c: usize, now: Nanos) {
+        let cpu = &mut self.cpus[c];
+        cpu.since = now;
+        let left = cpu.work.last().map(|work| work.left).or(cpu.process.map(|p| self.processes[p].left));
+        cpu.ends = left.map(|left| now.saturating_add(self.stretch.wall(left)));
+        let quantum = (cpu.computes() && !self.run_queue.is_empty()).then_some(cpu.quantum.max(now));
+        let at = cpu.ends.map(|ends| quantum.map_or(ends, |quantum| quantum.min(ends)));
+        self.agenda.set(c, at);
+    }
+
+    /// Puts work of the kernel on CPU `c`, above what it does.
+    fn push_work(&mut self, c: usize, us: f64, what: Task, counts: Use, now: Nanos) {
+        self.count(c, now);
+        if self.cpus[c].is_idle() {
+            self.count_idle(now);
+            self.idle_cpus -= 1;
+        }
+        let left = self.cost(us);
+        self.cpus[c].work.push(Work { left, what, counts });
+        self.schedule(c, now);
+    }
+
+    /// Process `p` can run from now on.
+    fn wake(&mut self, p: usize, now: Nanos) {
+        let process = &self.processes[p];
+        if process.is_stuck_in_submission {
+            if process.state != State::Blocked(Wait::Submission) {
+                self.change_state(p, State::Blocked(Wait::Submission), now);
+            }
+            return;
+        }
+        self.processes[p].was_waiting = process.waits_for_io();
+        self.change_state(p, State::Runnable, now);
+        let last = self.processes[p].last_cpu;
+        let idle = last.filter(|&c| self.cpus[c].is_idle()).or_else(|| self.cpus.iter().position(Cpu::is_idle));
+        let preempts = self.settings.io_preempts && self.processes[p].was_waiting;
+        match idle {
+            Some(c) => self.enter(c, p, now),
+            None if preempts => {
+                self.run_queue.push_front(p);
+                if let Some(c) = self.cpus.iter().position(Cpu::computes) {
+                    self.preempt(c, now);
+                }
+            }
+            None => {
+                self.run_queue.push_back(p);
+                // Whoever computes has a quantum from now on.
+                for c in 0..self.cpus.len() {
+                    if self.cpus[c].computes() {
+                        self.count(c, now);
+                        self.schedule(c, now);
+                    }
+                }
+            }
+        }
+    }
+
+    fn change_state(&mut self, p: usize, state: State, now: Nanos) {
+        self.count_idle(now);
+        self.io_waiters -= u64::from(self.processes[p].waits_for_io());
+        self.processes[p].enter(state, now);
+        self.io_waiters += u64::from(self.processes[p].waits_for_io());
+    }
+
+    /// Process `p` takes the place on CPU `c`, which is free.
+    fn enter(&mut self, c: usize, p: usize, now: Nanos) {
+        let costs = &self.settings.costs;
+        let us = if self.cpus[c].last == Some(p) { 0.0 } else { costs.switch_us + costs.refill_us };
+        let counts = if self.processes[p].was_waiting { Use::FalseComputation } else { Use::Kernel };
+        self.context_switches += u64::from(self.cpus[c].last != Some(p));
+        self.change_state(p, State::Running(c), now);
+        self.processes[p].last_cpu = Some(c);
+        // Before it is taken by the process, while it is still idle.
+        self.push_work(c, us, Task::Enter, counts, now);
+        let cpu = &mut self.cpus[c];
+        (cpu.process, cpu.last) = (Some(p), Some(p));
+    }
+
+    /// The process on CPU `c` makes room for the next one.
+    fn preempt(&mut self, c: usize, now: Nanos) {
+        let Some(next) = self.run_queue.pop_front() else { return };
+        self.count(c, now);
+        if let Some(p) = self.cpus[c].process.take() {
+            self.processes[p].was_waiting = false;
+            self.change_state(p, State::Runnable, now);
+            self.run_queue.push_back(p);
+        }
+        self.count_idle(now);
+        self.idle_cpus += u64::from(self.cpus[c].is_idle());
+        self.enter(c, next, now);
+    }
+
+    /// Process `p` goes to sleep, if it runs. What it was computing stays.
+    fn block(&mut self, p: usize, wait: Wait, now: Nanos) {
+        let state = self.processes[p].state;
+        self.change_state(p, State::Blocked(wait), now);
+        match state {
+            State::Running(c) => self.leave(c, wait.is_io(), now),
+            State::Runnable => self.run_queue.retain(|&other| other != p),
+            State::New | State::Blocked(_) | State::Exited => {}
+        }
+    }
+
+    /// CPU `c` is free, once its process has been put to sleep.
+    fn leave(&mut self, c: usize, for_io: bool, now: Nanos) {
+        self.count(c, now);
+        self.cpus[c].process = None;
+        // Entering it may have been under way.
+        self.cpus[c].work.retain(|work| work.what != Task::Enter);
+        self.count_idle(now);
+        self.idle_cpus += u64::from(self.cpus[c].is_idle());
+        let counts = if for_io { Use::FalseComputation } else { Use::Kernel };
+        self.push_work(c, self.settings.costs.block_us, Task::Leave, counts, now);
+    }
+
+    /// Looks at CPU `c`, for which something is over.
+    fn look(&mut self, c: usize, now: Nanos, out: &mut Vec<Step>) {
+        self.count(c, now);
+        match (self.cpus[c].work.last().copied(), self.cpus[c].process) {
+            (Some(Work { left: Nanos::ZERO, what, .. }), _) => {
+                self.cpus[c].work.pop();
+                if self.cpus[c].is_idle() {
+                    self.count_idle(now);
+                    self.idle_cpus += 1;
+                }
+                self.work_is_over(c, what, now);
+            }
+            (None, Some(p)) if self.processes[p].left == Nanos::ZERO => self.occur(p, c, now, out),
+            (None, Some(_)) if self.cpus[c].quantum <= now => self.preempt(c, now),
+            _ => {}
+        }
+        self.schedule(c, now);
+    }
+
+    fn work_is_over(&mut self, c: usize, what: Task, now: Nanos) {
+        match what {
+            Task::Completion(slot) => self.completion_handled(slot, now),
+            Task::Enter => self.cpus[c].quantum = now.saturating_add(self.settings.quantum),
+            Task::Leave => {}
+        }
+        // Whoever was woken may have taken it.
+        if self.cpus[c].is_idle() {
+            if let Some(next) = self.run_queue.pop_front() {
+                self.enter(c, next, now);
+            }
+        }
+    }
+
+    /// The interrupt of a request has been handled: who waits for it goes on.
+    fn completion_handled(&mut self, slot: usize, now: Nanos) {
+        let p = self.requests.get(slot).process;
+        self.processes[p].in_flight -= 1;
+        let in_flight = self.processes[p].in_flight;
+        match self.processes[p].state {
+            State::Blocked(Wait::Request(waited)) if waited == slot => self.wake(p, now),
+            State::Blocked(Wait::Requests) if in_flight == 0 => self.wake(p, now),
+            State::Exited if in_flight == 0 => self.exited.push(p),
+            _ => {}
+        }
+        self.forget_if_over(slot);
+    }
+
+    /// Forgets a request that is complete, unless its process may still want it.
+    fn forget_if_over(&mut self, slot: usize) {
+        let request = *self.requests.get(slot);
+        let cares = self.processes[request.process].state != State::Exited;
+        if self.requests.forget_if_over(slot, cares) {
+            let own = &mut self.processes[request.process].requests;
+            if let Some(at) = own.iter().position(|&(_, other)| other == slot) {
+                own.swap_remove(at);
+            }
+        }
+    }
+
+    /// Wakes those whom a call has put into `woken`.
+    fn wake_all(&mut self, now: Nanos) {
+        let mut woken = std::mem::take(&mut self.woken);
+        for p in woken.drain(..) {
+            self.wake(p, now);
+        }
+        self.woken = woken;
+    }
+}

@@ -1,0 +1,235 @@
+//! What happens when an event of a process occurs.
+
+use super::Host;
+use crate::process::{State, Wait};
+use crate::program::{Call, Child, Event, RawIo};
+use iopilot_block::{Arrival, Criticality, IoPriority, Nanos, SourceHandle, Step};
+
+/// So many events of a process may take no time at all before time goes on: a program may not stop the clock.
+const AT_ONCE: u32 = 1000;
+
+impl Host {
+    /// Fetches the first event of process `p`.
+    pub(super) fn begin(&mut self, p: usize, now: Nanos) {
+        for c in 0..self.cpus.len() {
+            self.count(c, now);
+            self.schedule(c, now);
+        }
+        self.count_idle(now);
+        self.processes[p].before = self.totals;
+        self.fetch(p);
+    }
+
+    /// Fetches the next event of process `p`: what it computes before, with what the kernel does for it.
+    fn fetch(&mut self, p: usize) {
+        let Event { compute, call } = self.processes[p].program.next();
+        let costs = &self.settings.costs;
+        let us = match &call {
+            Call::Compute => 0.0,
+            Call::Io(_) => costs.syscall_us + costs.submit_us,
+            Call::Fork(_) => costs.syscall_us + costs.fork_us,
+            Call::Exit => costs.syscall_us + costs.exit_us,
+            Call::Wakeup { .. } | Call::Unlock(_) => costs.syscall_us + costs.wake_us,
+            Call::Await(_)
+            | Call::AwaitAll
+            | Call::Nap(_)
+            | Call::Sleep(_)
+            | Call::Lock(_)
+            | Call::Put { .. }
+            | Call::Get { .. }
+            | Call::Wait(_) => costs.syscall_us,
+        };
+        let computes = Nanos((compute.0 as f64 / self.settings.speed).round() as u64);
+        let left = computes.saturating_add(self.cost(us));
+        let process = &mut self.processes[p];
+        process.at_once = if left == Nanos::ZERO { process.at_once + 1 } else { 0 };
+        // Separate requests are separate moments, also where nothing is computed between them.
+        let is_second = process.at_once > 0 && matches!(call, Call::Io(_)) && process.in_flight > 0;
+        let stands_still = is_second || process.at_once > AT_ONCE;
+        process.left = if stands_still { Nanos(1) } else { left };
+        process.call = Some(call);
+    }
+
+    /// The event of process `p` on CPU `c` occurs.
+    pub(super) fn occur(&mut self, p: usize, c: usize, now: Nanos, out: &mut Vec<Step>) {
+        let Some(call) = self.processes[p].call.take() else { return };
+        if matches!(call, Call::Exit) {
+            return self.exit(p, c, now);
+        }
+        let waits = match call {
+            Call::Compute | Call::Exit => None,
+            Call::Io(io) => self.issue(p, &io, c, now, out),
+            Call::Await(number) => self.want(p, number, now, out),
+            Call::AwaitAll => self.want_all(p, now, out),
+            Call::Nap(time) => {
+                self.agenda.set(self.cpus.len() + p, Some(self.at_tick(now.saturating_add(time))));
+                Some(Wait::Timer)
+            }
+            Call::Sleep(key) => {
+                self.meetings.sleep(key, p);
+                Some(Wait::Key(key))
+            }
+            Call::Wakeup { key, all } => {
+                self.meetings.wake(key, all, &mut self.woken);
+                None
+            }
+            Call::Lock(key) => (!self.meetings.lock(key, p)).then_some(Wait::Lock(key)),
+            Call::Unlock(key) => {
+                self.meetings.unlock(key, &mut self.woken);
+                None
+            }
+            Call::Put { channel, bytes } => {
+                (!self.meetings.put(channel, bytes, p, &mut self.woken)).then_some(Wait::Channel(channel))
+            }
+            Call::Get { channel, bytes } => {
+                (!self.meetings.get(channel, bytes, p, &mut self.woken)).then_some(Wait::Channel(channel))
+            }
+            Call::Fork(child) => self.fork(p, c, child, now, out),
+            Call::Wait(which) => self.wait(p, which),
+        };
+        self.fetch(p);
+        if let Some(wait) = waits {
+            self.block(p, wait, now);
+        }
+        self.wake_all(now);
+    }
+
+    /// Timers of the kernel expire with the clock.
+    fn at_tick(&self, at: Nanos) -> Nanos {
+        match self.settings.costs.hz {
+            0 => at,
+            hz => {
+                let period = 1_000_000_000 / u64::from(hz);
+                Nanos(at.0.div_ceil(period).saturating_mul(period))
+            }
+        }
+    }
+
+    fn issue(&mut self, p: usize, io: &RawIo, c: usize, now: Nanos, out: &mut Vec<Step>) -> Option<Wait> {
+        let slot = self.requests.issue(p, io, c, now);
+        let process = &mut self.processes[p];
+        process.in_flight += 1;
+        process.requests.push((io.number, slot));
+        let &RawIo { op, lba, sectors, flags, class, .. } = io;
+        let priority = IoPriority::default();
+        let (cpu, handle) = (c as u16, SourceHandle(slot as u64));
+        let criticality = class;
+        out.push(Step::Request(Arrival {
+            op,
+            lba,
+            sectors,
+            flags,
+            process: process.id,
+            priority,
+            criticality,
+            cpu,
+            handle,
+        }));
+        (class == Criticality::TimeCritical).then_some(Wait::Request(slot))
+    }
+
+    /// Process `p` wants its request `number`.
+    fn want(&mut self, p: usize, number: u64, now: Nanos, out: &mut Vec<Step>) -> Option<Wait> {
+        let (_, slot) = self.processes[p].requests.iter().copied().find(|&(other, _)| other == number)?;
+        self.requests.want(slot, now);
+        if self.requests.get(slot).complete.is_some() {
+            // Its interrupt may not have been handled: then the process has it all the same.
+            self.forget_if_handled(slot);
+            return None;
+        }
+        out.push(Step::Waits(SourceHandle(slot as u64)));
+        Some(Wait::Request(slot))
+    }
+
+    fn want_all(&mut self, p: usize, now: Nanos, out: &mut Vec<Step>) -> Option<Wait> {
+        let slots: Vec<usize> = self.processes[p].requests.iter().map(|&(_, slot)| slot).collect();
+        for slot in slots {
+            self.requests.want(slot, now);
+            match self.requests.get(slot).complete {
+                Some(_) => self.forget_if_handled(slot),
+                None => out.push(Step::Waits(SourceHandle(slot as u64))),
+            }
+        }
+        (self.processes[p].in_flight > 0).then_some(Wait::Requests)
+    }
+
+    /// A request whose interrupt is still to be handled is forgotten then.
+    fn forget_if_handled(&mut self, slot: usize) {
+        let pending = |cpu: &crate::cpu::Cpu| cpu.work.iter().any(|w| w.what == crate::cpu::Task::Completion(slot));
+        if !self.cpus.iter().any(pending) {
+            self.forget_if_over(slot);
+        }
+    }
+
+    fn fork(&mut self, p: usize, c: usize, child: Child, now: Nanos, out: &mut Vec<Step>) -> Option<Wait> {
+        let Child { number, name, program, first, holds_parent } = child;
+        let index = self.add(name, program);
+        self.processes[p].children += 1;
+        let parent = self.processes[p].id;
+        let new = &mut self.processes[index];
+        (new.parent, new.number) = (Some(p), number);
+        (new.since, new.started) = (now, now);
+        out.push(Step::Start { process: new.id, parent });
+        self.begin(index, now);
+        if holds_parent {
+            self.woken.push(index);
+            return Some(Wait::Child(Some(number)));
+        }
+        if first && !self.cpus.iter().any(crate::cpu::Cpu::is_idle) {
+            // The child takes the parent's place.
+            self.change_state(index, State::Runnable, now);
+            self.run_queue.push_front(index);
+            self.cpus[c].quantum = now;
+        } else {
+            self.woken.push(index);
+        }
+        None
+    }
+
+    fn wait(&mut self, p: usize, which: Option<u64>) -> Option<Wait> {
+        let process = &mut self.processes[p];
+        let exited = &mut process.exited_children;
+        match exited.iter().position(|&number| which.is_none_or(|wanted| wanted == number)) {
+            Some(at) => {
+                exited.remove(at);
+                None
+            }
+            // Without a child that could exit there is nothing to wait for.
+            None => (process.children > 0).then_some(Wait::Child(which)),
+        }
+    }
+
+    fn exit(&mut self, p: usize, c: usize, now: Nanos) {
+        for other in 0..self.cpus.len() {
+            self.count(other, now);
+            self.schedule(other, now);
+        }
+        self.count_idle(now);
+        if self.processes[p].is_task {
+            let report = self.task_report(&self.processes[p], now);
+            self.tasks.push(report);
+        }
+        self.alive -= 1;
+        self.change_state(p, State::Exited, now);
+        self.leave(c, false, now);
+        if self.processes[p].in_flight == 0 {
+            self.exited.push(p);
+        }
+        let slots: Vec<usize> = self.processes[p].requests.iter().map(|&(_, slot)| slot).collect();
+        for slot in slots {
+            if self.requests.get(slot).complete.is_some() {
+                self.forget_if_handled(slot);
+            }
+        }
+        let (number, computed) = (self.processes[p].number, self.processes[p].computed);
+        let Some(parent) = self.processes[p].parent else { return };
+        let waiting = &mut self.processes[parent];
+        waiting.children -= 1;
+        waiting.computed += computed;
+        match waiting.state {
+            State::Blocked(Wait::Child(which)) if which.is_none_or(|wanted| wanted == number) => self.wake(parent, now),
+            State::Exited => {}
+            _ => waiting.exited_children.push(number),
+        }
+    }
+}

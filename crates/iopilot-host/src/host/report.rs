@@ -1,0 +1,62 @@
+//! What [`Host`] says after a run.
+
+use super::Host;
+use crate::process::{Process, State, Wait};
+use iopilot_block::{HostReport, Nanos, TaskReport};
+
+impl Host {
+    pub(super) fn report(&mut self) -> HostReport {
+        let now = self.now;
+        self.count_idle(now);
+        (0..self.cpus.len()).for_each(|c| self.count(c, now));
+        let own = self.totals.process;
+        HostReport {
+            cpus: self.settings.cpus,
+            elapsed_s: now.as_secs_f64(),
+            times: self.totals.times(own),
+            interrupts: self.interrupts,
+            ticks: (now.as_secs_f64() * f64::from(self.settings.costs.hz)) as u64,
+            context_switches: self.context_switches,
+            tasks: self.tasks.clone(),
+            classes: self.requests.classes(),
+            limits: self.requests.limits(),
+        }
+    }
+
+    /// The report of a task that exits at `now`. All CPUs have been counted, and the idle time.
+    pub(super) fn task_report(&self, process: &Process, now: Nanos) -> TaskReport {
+        let passed = self.totals - process.before;
+        debug_assert_eq!(
+            passed.sum().0,
+            self.cpus.len() as u64 * now.since(process.started).0,
+            "all time is something: {passed:?}"
+        );
+        TaskReport {
+            name: process.name.to_string(),
+            process: process.id.0,
+            elapsed_s: now.since(process.started).as_secs_f64(),
+            times: passed.times(process.computed),
+            io_waits: process.io_waits,
+            io_wait_s: process.io_wait.as_secs_f64(),
+            runnable_s: process.runnable.as_secs_f64(),
+        }
+    }
+
+    /// Who sleeps, and nobody can wake; `None` where nobody does.
+    pub(super) fn sleepers(&self) -> Option<String> {
+        if self.agenda.next().is_some() {
+            return None;
+        }
+        let why = |process: &Process| match process.state {
+            State::Blocked(Wait::Key(key)) => Some(format!("for a wake-up on {key}")),
+            State::Blocked(Wait::Lock(key)) => Some(format!("for lock {key}")),
+            State::Blocked(Wait::Channel(key)) => Some(format!("for channel {key}")),
+            State::Blocked(Wait::Child(_)) => Some("for a child".to_owned()),
+            _ => None,
+        };
+        let all: Vec<String> = (self.processes.iter())
+            .filter_map(|process| Some(format!("{} ({}) waits {}", process.name, process.id, why(process)?)))
+            .collect();
+        (!all.is_empty()).then(|| all.join(", "))
+    }
+}

@@ -1,0 +1,81 @@
+//! [`Host`] as a [`Source`].
+
+use super::Host;
+use crate::cpu::Task;
+use crate::process::{State, Wait};
+use crate::settings::InterruptCpu;
+use crate::totals::Use;
+use iopilot_block::{HostReport, Nanos, ProcessId, Source, SourceHandle, Step};
+
+impl Source for Host {
+    fn next_event(&self) -> Option<Nanos> {
+        self.agenda.next()
+    }
+
+    fn advance(&mut self, now: Nanos, out: &mut Vec<Step>) {
+        self.now = now;
+        let cpus = self.cpus.len();
+        while let Some(task) = self.agenda.take(now) {
+            match task.checked_sub(cpus) {
+                None => self.look(task, now, out),
+                Some(p) => {
+                    let process = &mut self.processes[p];
+                    if process.state == State::New {
+                        (process.since, process.started) = (now, now);
+                        self.begin(p, now);
+                    }
+                    self.wake(p, now);
+                }
+            }
+            out.extend(self.exited.drain(..).map(|p| Step::Exit(self.processes[p].id)));
+        }
+    }
+
+    fn completed(&mut self, handle: SourceHandle, now: Nanos) {
+        self.now = now;
+        let slot = handle.0 as usize;
+        self.requests.complete(slot, now);
+        let c = match self.settings.interrupt_cpu {
+            InterruptCpu::First => 0,
+            InterruptCpu::Issuer => self.requests.get(slot).cpu,
+        };
+        self.interrupts += 1;
+        let waits = matches!(self.processes[self.requests.get(slot).process].state, State::Blocked(Wait::Request(s)) if s == slot);
+        let costs = &self.settings.costs;
+        let us = costs.irq_us + if waits { costs.wake_us } else { 0.0 };
+        self.push_work(c, us, Task::Completion(slot), Use::Kernel, now);
+    }
+
+    fn blocked(&mut self, process: ProcessId, now: Nanos) {
+        let Some(&p) = self.by_id.get(&process) else { return };
+        self.processes[p].is_stuck_in_submission = true;
+        if matches!(self.processes[p].state, State::Running(_) | State::Runnable) {
+            self.block(p, Wait::Submission, now);
+        }
+    }
+
+    fn unblocked(&mut self, process: ProcessId, now: Nanos) {
+        let Some(&p) = self.by_id.get(&process) else { return };
+        self.processes[p].is_stuck_in_submission = false;
+        if self.processes[p].state == State::Blocked(Wait::Submission) {
+            self.wake(p, now);
+        }
+    }
+
+    /// What completes is an interrupt, which the host times itself.
+    fn thinks_from_block_layer(&self) -> bool {
+        true
+    }
+
+    fn waiting(&self) -> Option<Vec<(ProcessId, Nanos)>> {
+        Some(self.processes.iter().map(|process| (process.id, process.io_wait)).collect())
+    }
+
+    fn host_report(&mut self) -> Option<HostReport> {
+        Some(self.report())
+    }
+
+    fn never_woken(&self) -> Option<String> {
+        self.sleepers()
+    }
+}

@@ -1,0 +1,256 @@
+//! Processes on CPUs, above a disk whose every time is known.
+
+use super::*;
+use crate::costs::{Costs, Preset};
+use crate::program::{Call, Child, Event, RawIo, Script};
+use crate::settings::InterruptCpu;
+use iopilot_block::{Criticality, EventQueue, Flags, HostReport, HostTimes, Lba, Op, Sectors, Source};
+use proptest::prelude::*;
+
+const MS: Nanos = Nanos::from_millis(1);
+
+fn ms(n: u64) -> Nanos {
+    Nanos::from_millis(n)
+}
+
+fn io(number: u64, op: Op, class: Criticality) -> Call {
+    let (lba, sectors, flags) = (Lba(number * 8), Sectors(8), Flags::empty());
+    Call::Io(RawIo { number, op, lba, sectors, flags, class })
+}
+
+fn read(number: u64) -> Call {
+    io(number, Op::Read, Criticality::TimeCritical)
+}
+
+fn task(name: &str, events: Vec<Event>) -> TaskSpec {
+    TaskSpec { name: name.into(), program: Script::new(events).into(), start: Nanos::ZERO }
+}
+
+/// What came of a run.
+struct Run {
+    report: HostReport,
+    /// When each request was issued.
+    issued: Vec<Nanos>,
+    waited_for: Vec<u64>,
+    stuck: Option<String>,
+    end: Nanos,
+}
+
+/// Runs it above a disk that serves everything in `service`, all at once.
+fn run(settings: HostSettings, tasks: Vec<TaskSpec>, service: Nanos) -> Run {
+    let mut host = Host::new(settings, tasks, &[]).unwrap();
+    let (mut disk, mut steps, mut now) = (EventQueue::new(), Vec::new(), Nanos::ZERO);
+    let (mut issued, mut waited_for) = (Vec::new(), Vec::new());
+    loop {
+        let (own, done) = (host.next_event(), disk.next_time());
+        let Some(at) = own.into_iter().chain(done).min() else { break };
+        assert!(at >= now, "time goes back");
+        now = at;
+        if done == Some(at) {
+            if let Some(done) = disk.pop() {
+                host.completed(done.event, now);
+            }
+            continue;
+        }
+        host.advance(now, &mut steps);
+        for step in steps.drain(..) {
+            match step {
+                Step::Request(arrival) => {
+                    issued.push(now);
+                    disk.push(now + service, arrival.handle);
+                }
+                Step::Waits(handle) => waited_for.push(handle.0),
+                Step::Start { .. } | Step::Exit(_) => {}
+            }
+        }
+    }
+    let stuck = host.never_woken();
+    Run { report: host.report(), issued, waited_for, stuck, end: now }
+}
+
+fn times(computation_s: f64, false_idle_s: f64) -> HostTimes {
+    HostTimes { computation_s, false_idle_s, ..HostTimes::default() }
+}
+
+#[test]
+fn a_process_that_waits_for_a_read_leaves_the_cpu_falsely_idle() {
+    let events = vec![Event::after(ms(10), read(1)), Event::after(ms(10), Call::Exit)];
+    let run = run(HostSettings::free(1), vec![task("a", events)], ms(5));
+    assert_eq!((run.issued, run.end), (vec![ms(10)], ms(25)));
+    assert_eq!(run.report.tasks[0].times, times(0.020, 0.005));
+    assert_eq!((run.report.tasks[0].io_waits, run.report.tasks[0].io_wait_s), (1, 0.005));
+    assert_eq!(run.report.classes[0].requests, 1);
+}
+
+#[test]
+fn another_process_computes_meanwhile() {
+    let reader = vec![Event::after(ms(10), read(1)), Event::after(ms(10), Call::Exit)];
+    let computes = vec![Event::after(ms(20), Call::Exit)];
+    // The reader begins, computes until 10, waits until 15; the other computes from 10 on, to 30.
+    let run = run(HostSettings::free(1), vec![task("reader", reader), task("computes", computes)], ms(5));
+    let [computes, reader] = &run.report.tasks[..] else { panic!("two tasks") };
+    assert_eq!((&*computes.name, computes.elapsed_s, computes.runnable_s), ("computes", 0.030, 0.010));
+    assert_eq!((reader.elapsed_s, reader.runnable_s, reader.times.false_idle_s), (0.040, 0.015, 0.0));
+    assert!((reader.times.other_s - 0.020).abs() < 1e-12, "the other's computation: {reader:?}");
+}
+
+#[test]
+fn a_process_that_may_preempt_does_not_wait_for_the_other() {
+    let reader = vec![Event::after(ms(10), read(1)), Event::after(ms(10), Call::Exit)];
+    let computes = vec![Event::after(ms(20), Call::Exit)];
+    let settings = HostSettings { io_preempts: true, ..HostSettings::free(1) };
+    let run = run(settings, vec![task("reader", reader), task("computes", computes)], ms(5));
+    let elapsed: Vec<_> = run.report.tasks.iter().map(|task| (&*task.name, task.elapsed_s)).collect();
+    assert_eq!(elapsed, [("reader", 0.025), ("computes", 0.040)]);
+}
+
+#[test]
+fn those_who_compute_take_turns_of_a_quantum() {
+    let computes = |n| vec![Event::after(ms(n), Call::Exit)];
+    let one = run(HostSettings::free(1), vec![task("a", computes(250)), task("b", computes(150))], MS);
+    // a 0-100, b 100-200, a 200-300, b 300-350, a 350-400.
+    let elapsed: Vec<_> = one.report.tasks.iter().map(|task| (&*task.name, task.elapsed_s)).collect();
+    assert_eq!(elapsed, [("b", 0.350), ("a", 0.400)]);
+    assert_eq!(one.report.context_switches, 5);
+    let both = vec![task("a", computes(250)), task("b", computes(150))];
+    assert_eq!(run(HostSettings::free(2), both, MS).end, ms(250), "two CPUs");
+}
+
+#[test]
+fn a_fast_cpu_takes_less_time_and_the_clock_more() {
+    let computes = || vec![task("a", vec![Event::after(ms(100), Call::Exit)])];
+    let fast = HostSettings { speed: 4.0, ..HostSettings::free(1) };
+    assert_eq!(run(fast, computes(), MS).end, ms(25));
+    let costs = Costs { hz: 100, tick_us: 1000.0, ..Costs::FREE };
+    let ticking = run(HostSettings { costs, ..HostSettings::free(1) }, computes(), MS);
+    // A tenth of the time is the clock's.
+    assert!((ticking.end.as_secs_f64() - 0.1 / 0.9).abs() < 1e-8, "{}", ticking.end);
+    assert!((ticking.report.times.other_s - 0.1 / 9.0).abs() < 1e-8);
+    assert_eq!(ticking.report.ticks, 11);
+}
+
+#[test]
+fn what_a_wait_costs_is_false_computation() {
+    let costs = Costs { switch_us: 20.0, block_us: 15.0, wake_us: 15.0, refill_us: 10.0, irq_us: 275.0, ..Costs::FREE };
+    let settings = HostSettings { costs, ..HostSettings::free(1) };
+    let reader = || vec![Event::after(ms(10), read(1)), Event::after(ms(10), Call::Exit)];
+    let alone = run(settings.clone(), vec![task("a", reader())], ms(5)).report;
+    // At the start it enters an empty CPU; it goes on where it was, as nobody else has run.
+    assert_eq!(alone.context_switches, 1);
+    assert!((alone.tasks[0].times.false_computation_s - 15e-6).abs() < 1e-12, "{alone:?}");
+    let two = run(settings, vec![task("a", reader()), task("b", vec![Event::after(ms(100), Call::Exit)])], ms(5));
+    assert_eq!(two.report.context_switches, 4);
+    let falsely = two.report.times.false_computation_s;
+    assert!((falsely - 45e-6).abs() < 1e-12, "{falsely}: once to sleep, once in again");
+}
+
+#[test]
+fn a_request_that_is_wanted_late_is_satisfied_and_one_wanted_early_is_waited_for() {
+    let prefetch = |number| io(number, Op::Read, Criticality::TimeLimited);
+    let events = vec![
+        Event::after(ms(1), prefetch(1)),
+        Event::after(ms(8), Call::Await(1)),
+        Event::after(ms(1), prefetch(2)),
+        Event::after(ms(2), Call::Await(2)),
+        Event::after(ms(1), prefetch(3)),
+        Event::after(ms(9), Call::Exit),
+    ];
+    let run = run(HostSettings::free(1), vec![task("a", events)], ms(5));
+    let limits = run.report.limits;
+    assert_eq!((limits.wanted, limits.unused, limits.satisfied_percent), (2, 1, 50.0));
+    assert!((limits.limit_ms.mean - 5.0).abs() < 0.02 && (limits.late_ms.mean - 3.0).abs() < 0.02, "{limits:?}");
+    assert_eq!(run.waited_for.len(), 1, "the block layer hears of the second");
+    assert_eq!(run.end, ms(1 + 8 + 1 + 5 + 1 + 9));
+}
+
+#[test]
+fn processes_meet_at_channels_locks_and_children() {
+    let child = |number, events| {
+        let program = Script::new(events).into();
+        Call::Fork(Child { number, name: "child".into(), program, first: false, holds_parent: false })
+    };
+    let producer = vec![
+        Event::after(ms(2), Call::Put { channel: 1, bytes: 10 }),
+        Event::after(ms(1), Call::Lock(5)),
+        Event::after(ms(3), Call::Unlock(5)),
+    ];
+    let events = vec![
+        Event::after(Nanos::ZERO, child(1, producer)),
+        Event::after(Nanos::ZERO, Call::Get { channel: 1, bytes: 10 }),
+        Event::after(ms(2), Call::Lock(5)),
+        Event::after(ms(1), Call::Unlock(5)),
+        Event::after(Nanos::ZERO, Call::Wait(None)),
+        Event::after(ms(1), Call::Nap(ms(4))),
+    ];
+    let run = run(HostSettings::free(2), vec![task("parent", events)], MS);
+    // Bytes at 2; the lock is the child's from 3 to 6, the parent's until 7; a nap from 8 to 12.
+    assert_eq!((run.end, run.stuck), (ms(12), None));
+    let all = run.report.tasks[0].times;
+    assert!((all.computation_s - 0.010).abs() < 1e-12, "with the child's: {all:?}");
+}
+
+#[test]
+fn who_is_never_woken_is_named() {
+    let run = run(HostSettings::free(1), vec![task("sleeper", vec![Event::after(MS, Call::Sleep(7))])], MS);
+    assert_eq!(run.stuck.as_deref(), Some("sleeper (1000) waits for a wake-up on 7"));
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let class =
+        prop::sample::select(vec![Criticality::TimeCritical, Criticality::TimeLimited, Criticality::TimeNonCritical]);
+    let call = prop_oneof![
+        4 => (0u64..6, any::<bool>(), class).prop_map(|(n, write, class)| io(n, if write { Op::Write } else { Op::Read }, class)),
+        2 => (0u64..6).prop_map(Call::Await),
+        1 => Just(Call::AwaitAll),
+        1 => (0u64..5_000_000).prop_map(|time| Call::Nap(Nanos(time))),
+        1 => (0u64..2, any::<bool>()).prop_map(|(key, all)| Call::Wakeup { key, all }),
+        1 => (0u64..2, 1u64..50_000).prop_map(|(channel, bytes)| Call::Put { channel, bytes }),
+        1 => Just(Call::Compute),
+        1 => Just(Call::Fork(Child {
+            number: 1,
+            name: "child".into(),
+            program: Script::new(vec![Event::after(MS, read(1))]).into(),
+            first: true,
+            holds_parent: false,
+        })),
+        1 => Just(Call::Wait(None)),
+    ];
+    (0u64..3_000_000, call).prop_map(|(compute, call)| Event::after(Nanos(compute), call))
+}
+
+proptest! {
+    /// Whatever processes do on however many CPUs: all time is something (asserted at the end of every task), every request
+    /// is served once, all tasks end, and the same comes out again.
+    #[test]
+    fn all_time_is_accounted_for(
+        scripts in prop::collection::vec(prop::collection::vec(event(), 0..25), 1..6),
+        cpus in 1u16..4,
+        preset in prop::sample::select(vec![None, Some(Preset::Y1995), Some(Preset::Y2005), Some(Preset::Today)]),
+        io_preempts in any::<bool>(),
+        issuer in any::<bool>(),
+        service in 0u64..10_000_000,
+    ) {
+        let settings = HostSettings {
+            costs: preset.map_or(Costs::FREE, Costs::of),
+            io_preempts,
+            interrupt_cpu: if issuer { InterruptCpu::Issuer } else { InterruptCpu::First },
+            quantum: ms(2),
+            ..HostSettings::free(cpus)
+        };
+        let requests = |events: &Vec<Event>| events.iter().filter(|e| matches!(e.call, Call::Io(_) | Call::Fork(_))).count();
+        let all: usize = scripts.iter().map(requests).sum();
+        let tasks = || scripts.iter().map(|events| task("t", events.clone())).collect::<Vec<_>>();
+        let first = run(settings.clone(), tasks(), Nanos(service));
+        // Puts may find no room, as nobody takes anything out.
+        let stuck = first.stuck.is_some();
+        prop_assert!(stuck || first.report.tasks.len() == scripts.len());
+        prop_assert!(stuck || first.issued.len() == all);
+        let served: u64 = first.report.classes.iter().map(|class| class.requests).sum();
+        prop_assert_eq!(served as usize, first.issued.len());
+        let HostTimes { computation_s, other_s, false_computation_s, false_idle_s, idle_s } = first.report.times;
+        let sum = computation_s + other_s + false_computation_s + false_idle_s + idle_s;
+        prop_assert!((sum - f64::from(cpus) * first.end.as_secs_f64()).abs() < 1e-6, "{:?}", first.report);
+        let again = run(settings, tasks(), Nanos(service));
+        prop_assert_eq!(first.report, again.report);
+    }
+}

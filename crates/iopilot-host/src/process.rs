@@ -1,0 +1,140 @@
+//! [`Process`]: a program at work.
+
+use crate::program::{AnyProgram, Call};
+use crate::totals::Totals;
+use iopilot_block::{Nanos, ProcessId};
+use std::sync::Arc;
+
+/// Why a process sleeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// For this request.
+    Request(usize),
+    /// For all of its requests.
+    Requests,
+    /// For room in the queue of requests.
+    Submission,
+    /// For a time to pass.
+    Timer,
+    /// For who wakes those on this key, unlocks it, fills or empties this channel.
+    Key(u64),
+    Lock(u64),
+    Channel(u64),
+    /// For a child to exit, or any.
+    Child(Option<u64>),
+}
+
+impl Wait {
+    /// Whether it is for the disk.
+    pub(crate) fn is_io(self) -> bool {
+        matches!(self, Self::Request(_) | Self::Requests | Self::Submission)
+    }
+}
+
+/// What a process does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// It has not started.
+    New,
+    /// It could run.
+    Runnable,
+    /// It runs, or is interrupted, on this CPU.
+    Running(usize),
+    /// It sleeps.
+    Blocked(Wait),
+    /// It has exited.
+    Exited,
+}
+
+/// A process.
+#[derive(Clone, Debug)]
+pub(crate) struct Process {
+    pub(crate) id: ProcessId,
+    pub(crate) name: Arc<str>,
+    pub(crate) parent: Option<usize>,
+    /// Its parent's number for it.
+    pub(crate) number: u64,
+    /// Whether it is a user's task.
+    pub(crate) is_task: bool,
+    pub(crate) program: AnyProgram,
+    pub(crate) state: State,
+    /// Since when it is in that state.
+    pub(crate) since: Nanos,
+    /// What it computes until its next event, and what that is.
+    pub(crate) left: Nanos,
+    pub(crate) call: Option<Call>,
+    /// Events in a row that took no time.
+    pub(crate) at_once: u32,
+    /// Whether it sleeps within a submission, whatever else it waits for.
+    pub(crate) is_stuck_in_submission: bool,
+    /// Whether it blocked for a request before it became runnable: then what it costs to go on is false computation.
+    pub(crate) was_waiting: bool,
+    pub(crate) last_cpu: Option<usize>,
+    /// Its own numbers of its requests, and those of the host. They are there until both are complete and wanted.
+    pub(crate) requests: Vec<(u64, usize)>,
+    pub(crate) in_flight: u32,
+    /// Its living children, and those that have exited and that it has not waited for.
+    pub(crate) children: u32,
+    pub(crate) exited_children: Vec<u64>,
+    /// Time on CPUs, with that of its children that have exited.
+    pub(crate) computed: Nanos,
+    pub(crate) runnable: Nanos,
+    pub(crate) io_wait: Nanos,
+    pub(crate) io_waits: u64,
+    pub(crate) other_wait: Nanos,
+    /// The host's totals when it started.
+    pub(crate) before: Totals,
+    pub(crate) started: Nanos,
+}
+
+impl Process {
+    pub(crate) fn new(id: ProcessId, name: Arc<str>, program: AnyProgram) -> Self {
+        Self {
+            id,
+            name,
+            parent: None,
+            number: 0,
+            is_task: false,
+            program,
+            state: State::New,
+            since: Nanos::ZERO,
+            left: Nanos::ZERO,
+            call: None,
+            at_once: 0,
+            is_stuck_in_submission: false,
+            was_waiting: false,
+            last_cpu: None,
+            requests: Vec::new(),
+            in_flight: 0,
+            children: 0,
+            exited_children: Vec::new(),
+            computed: Nanos::ZERO,
+            runnable: Nanos::ZERO,
+            io_wait: Nanos::ZERO,
+            io_waits: 0,
+            other_wait: Nanos::ZERO,
+            before: Totals::default(),
+            started: Nanos::ZERO,
+        }
+    }
+
+    /// Enters a state. Time that it ran is counted by its CPU.
+    pub(crate) fn enter(&mut self, state: State, now: Nanos) {
+        let passed = now.since(self.since);
+        match self.state {
+            State::Runnable => self.runnable += passed,
+            State::Blocked(wait) if wait.is_io() => self.io_wait += passed,
+            State::Blocked(_) => self.other_wait += passed,
+            State::New | State::Running(_) | State::Exited => {}
+        }
+        if let State::Blocked(wait) = state {
+            self.io_waits += u64::from(wait.is_io());
+        }
+        (self.state, self.since) = (state, now);
+    }
+
+    /// Whether it waits for the disk.
+    pub(crate) fn waits_for_io(&self) -> bool {
+        matches!(self.state, State::Blocked(wait) if wait.is_io())
+    }
+}

@@ -1,0 +1,167 @@
+//! [`Program`]: what a process does, as a list of events with computation before each (Ganger A.1.3).
+
+use iopilot_block::{Criticality, Flags, Lba, Nanos, Op, Sectors};
+use std::fmt;
+use std::sync::Arc;
+
+/// What processes sleep on, lock, or pass bytes through: a number that the programs of a workload agree on.
+pub type Key = u64;
+
+/// The next event of a process.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// How long the process computes before it, on a CPU of speed 1.
+    pub compute: Nanos,
+    /// What it does then.
+    pub call: Call,
+}
+
+impl Event {
+    /// `call` after so much computation.
+    pub fn after(compute: Nanos, call: Call) -> Self {
+        Self { compute, call }
+    }
+}
+
+/// What a process does.
+#[derive(Clone, Debug)]
+pub enum Call {
+    /// Nothing: it only computes.
+    Compute,
+    /// A request straight to the driver.
+    Io(RawIo),
+    /// It waits for its request with this number, if that is not complete.
+    Await(u64),
+    /// It waits until all of its requests are complete.
+    AwaitAll,
+    /// It sleeps for a time, by the kernel's timer.
+    Nap(Nanos),
+    /// It sleeps until somebody wakes those who sleep on this.
+    Sleep(Key),
+    /// It wakes who sleeps on this: all, or who has slept longest. Nothing happens where nobody does.
+    Wakeup {
+        /// On what.
+        key: Key,
+        /// Whether all are woken.
+        all: bool,
+    },
+    /// It takes a lock, and sleeps as long as another process has it.
+    Lock(Key),
+    /// It gives the lock to who has waited longest.
+    Unlock(Key),
+    /// It puts so many bytes into a channel (a pipe, a socket, a job server's tokens), and sleeps while there is no room.
+    Put {
+        /// The channel.
+        channel: Key,
+        /// How many.
+        bytes: u64,
+    },
+    /// It takes so many bytes from a channel, and sleeps until they are there.
+    Get {
+        /// The channel.
+        channel: Key,
+        /// How many.
+        bytes: u64,
+    },
+    /// It starts a child.
+    Fork(Child),
+    /// It waits until a child has exited: this one, or any.
+    Wait(Option<u64>),
+    /// It exits.
+    Exit,
+}
+
+/// A request straight to the driver, with the process' own guess at how it will depend on it (Ganger 3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RawIo {
+    /// The process' own number for it, for [`Call::Await`]; one that is not under way.
+    pub number: u64,
+    /// What to do.
+    pub op: Op,
+    /// Where.
+    pub lba: Lba,
+    /// How much.
+    pub sectors: Sectors,
+    /// Hints.
+    pub flags: Flags,
+    /// Time-critical: the process waits at once. Time-limited: it will. Time-noncritical: it will not.
+    pub class: Criticality,
+}
+
+/// A process to be started.
+#[derive(Clone, Debug)]
+pub struct Child {
+    /// The parent's own number for it, for [`Call::Wait`].
+    pub number: u64,
+    /// Its name, for reports.
+    pub name: Arc<str>,
+    /// What it does.
+    pub program: AnyProgram,
+    /// Whether it runs before its parent goes on (System V), rather than after.
+    pub first: bool,
+    /// Whether its parent does not run before it has exited (`vfork` without an `exec`).
+    pub holds_parent: bool,
+}
+
+/// A program: a pure state machine that says what its process does next.
+pub trait Program: fmt::Debug + Send + Sync {
+    /// The next event. It is asked before the one before has had its effect, as in a list. After [`Call::Exit`] it is not
+    /// asked again.
+    fn next(&mut self) -> Event;
+
+    /// The same program in the same state.
+    fn boxed(&self) -> Box<dyn Program>;
+}
+
+/// Any program.
+#[derive(Debug)]
+pub struct AnyProgram(Box<dyn Program>);
+
+impl AnyProgram {
+    /// Of a program.
+    pub fn new(program: impl Program + 'static) -> Self {
+        Self(Box::new(program))
+    }
+
+    pub(crate) fn next(&mut self) -> Event {
+        self.0.next()
+    }
+}
+
+impl Clone for AnyProgram {
+    fn clone(&self) -> Self {
+        Self(self.0.boxed())
+    }
+}
+
+/// A list of events, one after the other; then it exits.
+#[derive(Clone, Debug)]
+pub struct Script {
+    events: Arc<[Event]>,
+    at: usize,
+}
+
+impl Script {
+    /// Of these events.
+    pub fn new(events: impl Into<Arc<[Event]>>) -> Self {
+        Self { events: events.into(), at: 0 }
+    }
+}
+
+impl Program for Script {
+    fn next(&mut self) -> Event {
+        let event = self.events.get(self.at).cloned();
+        self.at += 1;
+        event.unwrap_or(Event { compute: Nanos::ZERO, call: Call::Exit })
+    }
+
+    fn boxed(&self) -> Box<dyn Program> {
+        Box::new(self.clone())
+    }
+}
+
+impl From<Script> for AnyProgram {
+    fn from(script: Script) -> Self {
+        Self::new(script)
+    }
+}
