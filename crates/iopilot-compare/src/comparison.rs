@@ -74,7 +74,7 @@ pub fn compare(
 
 /// The comparison of several runs of one workload on one machine, as [`compare`] returns it.
 pub fn comparison(machine: &Machine, workload: &Workload, options: &RunOptions, runs: Vec<RunReport>) -> Comparison {
-    let verdict = Verdict::of(&runs, Measure::of(workload));
+    let verdict = Verdict::of(&runs, Measure::of(workload, &runs));
     Comparison {
         machine: machine.summary(),
         workload: workload.summary(options.seed),

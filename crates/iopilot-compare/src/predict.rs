@@ -83,7 +83,6 @@ pub fn predict(
 ) -> Result<Comparison, SimError> {
     let &Candidates { schedulers, redcaps, replays: of_each, run } = candidates;
     let first = workloads.first().expect("at least one workload");
-    let measure = Measure::of(first);
     let replays = replays(workloads, of_each, options);
     // Recordings are of machines without a cache.
     let plain = machine.with_redcap(None);
@@ -97,7 +96,9 @@ pub fn predict(
         .into_par_iter()
         .map(|((scheduler, machine), replay)| run(machine, &replay.workload, scheduler, &replay.options, progress))
         .collect();
-    let mut runs = runs.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter();
+    let runs = runs.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let measure = Measure::of(first, &runs);
+    let mut runs = runs.into_iter();
     let middle_of = |_| middle(runs.by_ref().take(replays.len()).collect(), measure);
     let runs: Vec<RunReport> = setups().filter_map(middle_of).collect();
     let self_replays: Vec<Option<Result<SelfReplay, SimError>>> =

@@ -36,6 +36,24 @@ pub struct TaskSpec {
     pub start: Nanos,
 }
 
+/// When the processes of a workload stop, before their programs do: each exits when it next runs.
+#[derive(Clone, Copy, Debug)]
+pub struct HostEnd {
+    /// After so many requests of all.
+    pub requests: u64,
+    /// At this time.
+    pub at: Nanos,
+}
+
+impl HostEnd {
+    /// When their programs end.
+    pub const NEVER: Self = Self { requests: u64::MAX, at: Nanos::MAX };
+}
+
+/// The appointments: the end, each CPU, and each process that waits for a time.
+const END: usize = 0;
+const FIRST_CPU: usize = 1;
+
 /// Processes on CPUs, a source of requests.
 ///
 /// One run queue serves all CPUs. A process that can run goes to the CPU it ran on last, if that is idle, else to an idle
@@ -48,8 +66,10 @@ pub struct Host {
     cpus: Vec<Cpu>,
     processes: Vec<Process>,
     by_id: ProcessMap<usize>,
-    /// When each CPU, and then each process that waits for a time, is to be looked at.
+    /// See [`FIRST_CPU`].
     agenda: Agenda,
+    /// Requests that are left to all processes together.
+    left: u64,
     run_queue: VecDeque<usize>,
     requests: Requests,
     meetings: Meetings,
@@ -69,11 +89,16 @@ pub struct Host {
 }
 
 impl Host {
-    /// The tasks on such CPUs. `channels` have a capacity other than a pipe's.
+    /// The tasks on such CPUs, until `end`. `channels` have a capacity other than a pipe's.
     ///
     /// # Errors
     /// Names the setting that makes no sense.
-    pub fn new(settings: HostSettings, tasks: Vec<TaskSpec>, channels: &[(Key, u64)]) -> Result<Self, InputError> {
+    pub fn new(
+        settings: HostSettings,
+        tasks: Vec<TaskSpec>,
+        channels: &[(Key, u64)],
+        end: HostEnd,
+    ) -> Result<Self, InputError> {
         settings.check()?;
         let cpus = usize::from(settings.cpus);
         let mut host = Self {
@@ -82,7 +107,8 @@ impl Host {
             cpus: vec![Cpu::default(); cpus],
             processes: Vec::new(),
             by_id: ProcessMap::default(),
-            agenda: Agenda::new(cpus),
+            agenda: Agenda::new(FIRST_CPU + cpus + tasks.len()),
+            left: end.requests,
             run_queue: VecDeque::new(),
             requests: Requests::default(),
             meetings: Meetings::default(),
@@ -104,8 +130,9 @@ impl Host {
         for TaskSpec { name, program, start } in tasks {
             let index = host.add(name, program);
             host.processes[index].is_task = true;
-            host.agenda.set(cpus + index, Some(start));
+            host.agenda.set(host.appointment(index), Some(start));
         }
+        host.agenda.set(END, (end.at < Nanos::MAX).then_some(end.at));
         Ok(host)
     }
 
@@ -116,6 +143,11 @@ impl Host {
         self.by_id.insert(id, index);
         self.alive += 1;
         index
+    }
+
+    /// The appointment of process `p`.
+    fn appointment(&self, p: usize) -> usize {
+        FIRST_CPU + self.cpus.len() + p
     }
 
     /// A cost on these CPUs.
@@ -163,7 +195,7 @@ impl Host {
         cpu.ends = left.map(|left| now.saturating_add(self.stretch.wall(left)));
         let quantum = (cpu.computes() && !self.run_queue.is_empty()).then_some(cpu.quantum.max(now));
         let at = cpu.ends.map(|ends| quantum.map_or(ends, |quantum| quantum.min(ends)));
-        self.agenda.set(c, at);
+        self.agenda.set(FIRST_CPU + c, at);
     }
 
     /// Puts work of the kernel on CPU `c`, above what it does.

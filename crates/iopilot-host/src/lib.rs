@@ -15,6 +15,6 @@ mod sync;
 mod totals;
 
 pub use costs::{CostSettings, Costs, Preset};
-pub use host::{Host, TaskSpec};
+pub use host::{Host, HostEnd, TaskSpec};
 pub use program::{AnyProgram, Call, Child, Event, Key, Program, RawIo, Script};
 pub use settings::{HostSettings, InterruptCpu};

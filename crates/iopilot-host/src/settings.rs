@@ -1,6 +1,6 @@
 //! [`HostSettings`]: the CPUs of a host, and how its kernel runs processes on them.
 
-use crate::costs::Costs;
+use crate::costs::{Costs, Preset};
 use iopilot_block::{InputError, Nanos};
 
 /// Which CPU handles the interrupt of a request.
@@ -40,6 +40,12 @@ impl HostSettings {
             interrupt_cpu: InterruptCpu::First,
             io_preempts: false,
         }
+    }
+
+    /// So many CPUs of such a machine.
+    pub fn of(preset: Preset, cpus: u16) -> Self {
+        let interrupt_cpu = if preset == Preset::Y1995 { InterruptCpu::First } else { InterruptCpu::Issuer };
+        Self { costs: Costs::of(preset), interrupt_cpu, ..Self::free(cpus) }
     }
 
     /// Whether they make sense.

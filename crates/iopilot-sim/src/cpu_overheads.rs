@@ -1,6 +1,7 @@
 //! [`CpuOverheads`]: the `[host]` table of a machine.
 
 use iopilot_block::{InputError, Nanos};
+use iopilot_host::{CostSettings, HostSettings, Preset};
 use serde::Deserialize;
 
 /// What the machine's CPUs add to each request.
@@ -37,6 +38,16 @@ pub struct CpuOverheads {
     /// How long the queue is frozen while its scheduler is changed, once everything in it is served, in microseconds
     /// (measured: 22 ms).
     pub switch_us: f64,
+    /// What the kernel's work costs processes that share the CPUs. Without it each process has a CPU of its own.
+    pub preset: Option<Preset>,
+    /// The same where it differs from the preset.
+    pub costs: CostSettings,
+    /// How fast the CPUs are: what processes compute, and the costs of the preset, take their time over this.
+    pub speed: f64,
+    /// How long a process computes while others want to, in milliseconds.
+    pub quantum_ms: f64,
+    /// Whether a process whose request is complete runs at once, instead of one that computes.
+    pub io_preempts: bool,
 }
 
 /// `issue_us`, `complete_us`, `restart_us` and `resume_us` where a device has one queue.
@@ -73,6 +84,11 @@ impl Default for CpuOverheads {
             wake_us: 5.0,
             tag_steal_probability: 0.5,
             switch_us: 22_000.0,
+            preset: None,
+            costs: CostSettings::default(),
+            speed: 1.0,
+            quantum_ms: 100.0,
+            io_preempts: false,
         }
     }
 }
@@ -100,12 +116,47 @@ impl CpuOverheads {
                 return Err(InputError::new(format!("host.{key}"), us.to_string(), "0 to 1000000 microseconds"));
             }
         }
+        self.on_cpus()?;
         let steal = self.tag_steal_probability;
         if !(0.0..=1.0).contains(&steal) {
             let expected = "a probability from 0 to 1";
             return Err(InputError::new("host.tag_steal_probability", steal.to_string(), expected));
         }
         Ok(())
+    }
+
+    /// The CPUs that processes share, where there is a preset. The settings have been [checked](Self::check).
+    pub(crate) fn processes(&self) -> Option<HostSettings> {
+        self.on_cpus().ok().flatten()
+    }
+
+    fn on_cpus(&self) -> Result<Option<HostSettings>, InputError> {
+        let Some(preset) = self.preset else {
+            let set = [
+                ("costs", self.costs != CostSettings::default()),
+                ("speed", self.speed != 1.0),
+                ("quantum_ms", self.quantum_ms != 100.0),
+                ("io_preempts", self.io_preempts),
+            ];
+            return match set.iter().find(|(_, set)| *set) {
+                Some((key, _)) => Err(InputError::new(
+                    format!("host.{key}"),
+                    "no preset",
+                    "a preset, as it is for CPUs that processes share",
+                )),
+                None => Ok(None),
+            };
+        };
+        let settings = HostSettings::of(preset, self.cpus);
+        let settings = HostSettings {
+            speed: self.speed,
+            costs: settings.costs.with(&self.costs)?,
+            quantum: Nanos::from_millis_f64(self.quantum_ms.max(0.0)),
+            io_preempts: self.io_preempts,
+            ..settings
+        };
+        settings.check()?;
+        Ok(Some(settings))
     }
 
     /// The costs for a device of which the host has one queue, or where `own_queues` is set, several.

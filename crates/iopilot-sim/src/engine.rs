@@ -8,13 +8,14 @@
 use crate::block_config::Queue;
 use crate::block_layer::{BlockLayer, Effect};
 use crate::cpu_timing::CpuTiming;
+use crate::error::SimError;
 use crate::metrics::Recorder;
 use crate::redcap_layer::RedcapLayer;
 use crate::report::RunReport;
 use iopilot_block::{EventQueue, Nanos, ProcessId, RequestId};
 use iopilot_device::{Completion, Device};
 use iopilot_redcap::{Action, CopyId, Role};
-use iopilot_sched::AnyScheduler;
+use iopilot_sched::{AnyScheduler, SchedulerSpec};
 use iopilot_workload::{Arrival, Source, SourceHandle, Step};
 
 /// Completed requests between two calls of `tick`.
@@ -75,11 +76,23 @@ pub(crate) struct Engine<S, D, C> {
     effects: Vec<Effect>,
 }
 
-/// The run is stuck: the workload waits for requests that nobody serves, by a fault in a scheduler or a model.
+/// Nothing more can happen, and the workload is not over.
 #[derive(Debug)]
-pub(crate) struct Stuck {
-    pub(crate) at: Nanos,
-    pub(crate) outstanding: usize,
+pub(crate) enum Stuck {
+    /// It waits for requests that nobody serves, by a fault in a scheduler or a model.
+    Unserved { at: Nanos, outstanding: usize },
+    /// Its processes wait for each other.
+    NeverWoken(String),
+}
+
+impl Stuck {
+    /// The error of a run under `scheduler`.
+    pub(crate) fn under(self, scheduler: &SchedulerSpec) -> SimError {
+        match self {
+            Self::Unserved { at, outstanding } => SimError::Stuck { scheduler: scheduler.to_string(), at, outstanding },
+            Self::NeverWoken(sleepers) => SimError::NeverWoken { sleepers },
+        }
+    }
 }
 
 impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
@@ -150,11 +163,12 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
     pub(crate) fn finish(mut self, scheduler: String) -> (RunReport, D) {
         self.block.recorder.device = self.device.report();
         self.recorder_mut().waiting = self.source.waiting();
+        let host = self.source.host_report();
         let report = match self.redcap {
             None => self.block.recorder.finish(scheduler),
             Some(layer) => layer.finish(self.block.recorder, scheduler),
         };
-        (report, self.device)
+        (RunReport { host, ..report }, self.device)
     }
 
     /// Runs to the end; `tick` is called with the number of requests completed since the last time, every few
@@ -173,9 +187,9 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
         }
         let count = self.recorder().count();
         tick(count - ticked, self.recorder_mut())?;
-        match self.outstanding() {
-            0 => Ok(self),
-            outstanding => Err(Stuck { at: self.now, outstanding }.into()),
+        match self.stuck() {
+            None => Ok(self),
+            Some(stuck) => Err(stuck.into()),
         }
     }
 
@@ -188,13 +202,16 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
             match self.due() {
                 Some((_, at)) if at > until => return Ok(true),
                 Some((what, at)) => self.act(what, at),
-                None => {
-                    return match self.outstanding() {
-                        0 => Ok(false),
-                        outstanding => Err(Stuck { at: self.now, outstanding }),
-                    };
-                }
+                None => return self.stuck().map_or(Ok(false), Err),
             }
+        }
+    }
+
+    /// Why the run is stuck, once nothing is due; `None` where it is over.
+    fn stuck(&self) -> Option<Stuck> {
+        match self.outstanding() {
+            0 => self.source.never_woken().map(Stuck::NeverWoken),
+            outstanding => Some(Stuck::Unserved { at: self.now, outstanding }),
         }
     }
 

@@ -11,6 +11,7 @@ use iopilot_device::{
     AnyDevice, ArraySpec, Device, DeviceError, DeviceSpec, DiskSpec, Synchronous, TableForm, TableShape, TimeTables,
     Training, load_disk,
 };
+use iopilot_host::HostSettings;
 use iopilot_redcap::RedcapSpec;
 use serde::Deserialize;
 use std::path::Path;
@@ -194,6 +195,11 @@ impl Machine {
     /// A device of this machine, new and idle.
     pub fn device(&self) -> AnyDevice {
         self.pristine.clone()
+    }
+
+    /// The CPUs that processes run on, where its description has a `preset` for them.
+    pub fn processes(&self) -> Option<HostSettings> {
+        self.host.processes()
     }
 
     /// The settings of a run on it.

@@ -359,6 +359,7 @@ impl Recorder {
             spread: None,
             device: self.device,
             redcap: None,
+            host: None,
             series: Series {
                 response,
                 interval_s: width / 1e9,

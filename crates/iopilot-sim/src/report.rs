@@ -4,7 +4,7 @@
 
 use crate::redcap_report::RedcapReport;
 use crate::spread::Spread;
-use iopilot_block::{Criticality, Distribution, Histogram, Nanos};
+use iopilot_block::{Criticality, Distribution, Histogram, HostReport, Nanos};
 use iopilot_device::DeviceReport;
 use iopilot_trace::TraceRecord;
 use serde::Serialize;
@@ -91,6 +91,9 @@ pub struct RunReport {
     /// What a REDCAP cache did, where there was one. Then all that is not about the device is what the workload saw.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redcap: Option<RedcapReport>,
+    /// Where the time of the host went, for workloads of processes that run on CPUs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<HostReport>,
     /// For plots; not part of the JSON.
     #[serde(skip)]
     pub series: Series,

@@ -129,9 +129,7 @@ pub fn run_timed<S: Source, D: Device, C: CpuTiming>(
     match done {
         Ok(engine) => Ok(engine.finish(run_name(scheduler, config)).0),
         Err(End::Log(e)) => Err(e.into()),
-        Err(End::Stuck(Stuck { at, outstanding })) => {
-            Err(SimError::Stuck { scheduler: scheduler.to_string(), at, outstanding })
-        }
+        Err(End::Stuck(stuck)) => Err(stuck.under(scheduler)),
     }
 }
 

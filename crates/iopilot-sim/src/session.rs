@@ -1,7 +1,7 @@
 //! [`Session`]: a run that can be stopped at any moment, looked at, and given another scheduler.
 
 use crate::cpu_timing::FixedCosts;
-use crate::engine::{Engine, Stuck};
+use crate::engine::Engine;
 use crate::error::SimError;
 use crate::report::RunReport;
 use crate::run::{RunConfig, assembled, built, run_name};
@@ -37,11 +37,7 @@ impl<S: Source, D: Device> Session<S, D> {
     /// # Errors
     /// Where the run gets stuck.
     pub fn run_until(&mut self, until: Nanos) -> Result<bool, SimError> {
-        self.engine.run_until(until).map_err(|Stuck { at, outstanding }| SimError::Stuck {
-            scheduler: self.scheduler.to_string(),
-            at,
-            outstanding,
-        })
+        self.engine.run_until(until).map_err(|stuck| stuck.under(&self.scheduler))
     }
 
     /// The time of the last event.

@@ -30,7 +30,7 @@ pub fn simulate(
     options: &RunOptions,
     progress: &Progress,
 ) -> Result<RunReport, SimError> {
-    let source = workload.source(machine.capacity(), options.seed)?;
+    let source = workload.source(machine.capacity(), machine.processes().as_ref(), options.seed)?;
     run(source, machine.device(), scheduler, &machine.run_config(options), progress)
 }
 
@@ -45,7 +45,7 @@ pub fn begin<'w>(
     scheduler: &SchedulerSpec,
     config: &RunConfig,
 ) -> Result<Session<impl Source + Clone + Send + Sync + use<'w>, AnyDevice>, SimError> {
-    let source = workload.source(machine.capacity(), config.seed)?;
+    let source = workload.source(machine.capacity(), machine.processes().as_ref(), config.seed)?;
     Session::new(source, machine.device(), scheduler, config)
 }
 
@@ -62,7 +62,7 @@ pub fn simulate_logged(
     progress: &Progress,
     log: LogSink<'_>,
 ) -> Result<RunReport, SimError> {
-    let source = workload.source(machine.capacity(), options.seed)?;
+    let source = workload.source(machine.capacity(), machine.processes().as_ref(), options.seed)?;
     let config = machine.run_config(options);
     run_logged(source, machine.device(), scheduler, &config, progress, Some(log))
 }

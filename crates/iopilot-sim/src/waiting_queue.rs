@@ -343,6 +343,7 @@ mod tests {
         let of = |step: Step| match step {
             Step::Request(arrival) => (arrival.lba.0 as i64 / 8, arrival.handle.0),
             Step::Exit(process) => (-i64::from(process.0), 0),
+            Step::Waits(_) => panic!("nobody tells"),
             Step::Start { .. } => (0, 0),
         };
         out.into_iter().map(of).collect()

@@ -4,7 +4,8 @@ use super::fio::FioSource;
 use super::ganger::GangerSource;
 use super::replay::{Closed, Dependent, Open, ReplayRecord};
 use crate::{Source, SourceHandle, Step};
-use iopilot_block::{Nanos, ProcessId};
+use iopilot_block::{HostReport, Nanos, ProcessId};
+use iopilot_host::Host;
 use iopilot_trace::Dependencies;
 
 /// Any source, as one concrete type, so that the engine is compiled once and no request costs a virtual call.
@@ -19,8 +20,10 @@ pub enum AnySource<'a> {
     Dependent(Dependent<&'a [ReplayRecord], &'a Dependencies>),
     /// The jobs of a fio job file.
     Fio(FioSource),
-    /// Ganger's generator.
+    /// Ganger's generators, each on a CPU of its own.
     Ganger(GangerSource),
+    /// Processes on the CPUs of a host.
+    Host(Host),
 }
 
 macro_rules! each {
@@ -31,6 +34,7 @@ macro_rules! each {
             AnySource::Dependent($source) => $body,
             AnySource::Fio($source) => $body,
             AnySource::Ganger($source) => $body,
+            AnySource::Host($source) => $body,
         }
     };
 }
@@ -73,5 +77,13 @@ impl Source for AnySource<'_> {
 
     fn waiting(&self) -> Option<Vec<(ProcessId, Nanos)>> {
         each!(self, s => s.waiting())
+    }
+
+    fn host_report(&mut self) -> Option<HostReport> {
+        each!(self, s => s.host_report())
+    }
+
+    fn never_woken(&self) -> Option<String> {
+        each!(self, s => s.never_woken())
     }
 }

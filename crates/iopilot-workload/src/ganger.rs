@@ -7,9 +7,11 @@
 
 mod distribution;
 mod process;
+mod program;
 mod source;
 mod spec;
 
+pub use program::on_host;
 pub use source::GangerSource;
 pub use spec::GangerSpec;
 

@@ -1,10 +1,11 @@
 //! [`Workload`]: any workload, as a user names it.
 
 use crate::fio::{FioJobs, FioSource};
-use crate::ganger::{GangerSource, GangerSpec};
+use crate::ganger::{self, GangerSource, GangerSpec};
 use crate::trace::{Recording, TraceOptions, TraceWorkload};
 use crate::{AnySource, WorkloadError};
 use iopilot_block::InputError;
+use iopilot_host::HostSettings;
 use iopilot_trace::{Format, STANDARD_INPUT};
 use serde::Serialize;
 use std::io::Read;
@@ -94,15 +95,24 @@ impl Workload {
         }
     }
 
-    /// A source that issues it to a disk of `capacity` sectors.
+    /// A source that issues it to a disk of `capacity` sectors. Generators share the CPUs of `host`; without one, each of their
+    /// processes has a CPU of its own.
     ///
     /// # Errors
     /// Where it does not fit the disk.
-    pub fn source(&self, capacity: u64, seed: u64) -> Result<AnySource<'_>, WorkloadError> {
+    pub fn source(
+        &self,
+        capacity: u64,
+        host: Option<&HostSettings>,
+        seed: u64,
+    ) -> Result<AnySource<'_>, WorkloadError> {
         Ok(match self {
             Self::Trace(trace) => trace.source(),
             Self::Fio { jobs, .. } => AnySource::Fio(FioSource::new(jobs, capacity, seed)?),
-            Self::Ganger { spec, .. } => AnySource::Ganger(GangerSource::new(spec, capacity, seed)?),
+            Self::Ganger { spec, .. } => match host {
+                Some(host) => AnySource::Host(ganger::on_host(spec, host, capacity, seed)?),
+                None => AnySource::Ganger(GangerSource::new(spec, capacity, seed)?),
+            },
         })
     }
 

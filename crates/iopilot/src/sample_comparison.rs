@@ -124,6 +124,8 @@ fn run(index: usize) -> RunReport {
         series: Series { response, interval_s: 0.5, bytes, queue_length, seeks },
         device: None,
         redcap: None,
+        host: None,
+        host: None,
         log: None,
         outcomes: None,
     }

@@ -2,7 +2,7 @@
 
 use super::Host;
 use crate::process::{State, Wait};
-use crate::program::{Call, Child, Event, RawIo};
+use crate::program::{Call, Child, Event, RawIo, Script};
 use iopilot_block::{Arrival, Criticality, IoPriority, Nanos, SourceHandle, Step};
 
 /// So many events of a process may take no time at all before time goes on: a program may not stop the clock.
@@ -58,11 +58,15 @@ impl Host {
         }
         let waits = match call {
             Call::Compute | Call::Exit => None,
-            Call::Io(io) => self.issue(p, &io, c, now, out),
+            Call::Io(io) => {
+                let waits = self.issue(p, &io, c, now, out);
+                self.left -= 1;
+                waits
+            }
             Call::Await(number) => self.want(p, number, now, out),
             Call::AwaitAll => self.want_all(p, now, out),
             Call::Nap(time) => {
-                self.agenda.set(self.cpus.len() + p, Some(self.at_tick(now.saturating_add(time))));
+                self.agenda.set(self.appointment(p), Some(self.at_tick(now.saturating_add(time))));
                 Some(Wait::Timer)
             }
             Call::Sleep(key) => {
@@ -88,10 +92,23 @@ impl Host {
             Call::Wait(which) => self.wait(p, which),
         };
         self.fetch(p);
+        if self.left == 0 {
+            self.stop_all(now);
+        }
         if let Some(wait) = waits {
             self.block(p, wait, now);
         }
         self.wake_all(now);
+    }
+
+    /// All processes exit when they next run, and issue nothing more.
+    pub(super) fn stop_all(&mut self, now: Nanos) {
+        (0..self.cpus.len()).for_each(|c| self.count(c, now));
+        for process in self.processes.iter_mut().filter(|process| process.state != State::Exited) {
+            (process.left, process.call) = (Nanos::ZERO, Some(Call::Exit));
+            process.program = Script::new([]).into();
+        }
+        (0..self.cpus.len()).for_each(|c| self.schedule(c, now));
     }
 
     /// Timers of the kernel expire with the clock.

@@ -1,6 +1,6 @@
 //! [`Host`] as a [`Source`].
 
-use super::Host;
+use super::{END, FIRST_CPU, Host};
 use crate::cpu::Task;
 use crate::process::{State, Wait};
 use crate::settings::InterruptCpu;
@@ -14,10 +14,11 @@ impl Source for Host {
 
     fn advance(&mut self, now: Nanos, out: &mut Vec<Step>) {
         self.now = now;
-        let cpus = self.cpus.len();
+        let first_process = self.appointment(0);
         while let Some(task) = self.agenda.take(now) {
-            match task.checked_sub(cpus) {
-                None => self.look(task, now, out),
+            match task.checked_sub(first_process) {
+                None if task == END => self.stop_all(now),
+                None => self.look(task - FIRST_CPU, now, out),
                 Some(p) => {
                     let process = &mut self.processes[p];
                     if process.state == State::New {

@@ -38,7 +38,7 @@ struct Run {
 
 /// Runs it above a disk that serves everything in `service`, all at once.
 fn run(settings: HostSettings, tasks: Vec<TaskSpec>, service: Nanos) -> Run {
-    let mut host = Host::new(settings, tasks, &[]).unwrap();
+    let mut host = Host::new(settings, tasks, &[], HostEnd::NEVER).unwrap();
     let (mut disk, mut steps, mut now) = (EventQueue::new(), Vec::new(), Nanos::ZERO);
     let (mut issued, mut waited_for) = (Vec::new(), Vec::new());
     loop {

@@ -4,6 +4,7 @@ use super::distribution::Variable;
 use super::spec::Generator;
 use crate::{Arrival, SourceHandle};
 use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors};
+use iopilot_host::{Call, Event, RawIo};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::sync::Arc;
@@ -156,6 +157,29 @@ impl Process {
         self.running_since = if waits { None } else { Some(now) };
     }
 
+    /// Its next event where it runs on the CPUs of a host, which know what it waits for. What is computed before an event is
+    /// counted from the one before.
+    pub(super) fn next_event(&mut self) -> Event {
+        let issue_at = match self.issue_at {
+            Some(at) if self.generator.requests.is_none_or(|most| self.serial < most) => at,
+            _ => return Event::after(Nanos::ZERO, Call::Exit),
+        };
+        // A limit that runs out at the moment of the next request comes first.
+        let first = (0..self.limited.len()).min_by_key(|&i| self.limited[i].until);
+        if let Some(i) = first.filter(|&i| self.limited[i].until <= issue_at) {
+            let Limited { handle, until } = self.limited.remove(i);
+            let compute = until.since(self.computed);
+            self.computed = self.computed.max(until);
+            return Event::after(compute, Call::Await(number_of(handle)));
+        }
+        let compute = issue_at.since(self.computed);
+        self.computed = issue_at;
+        let Arrival { op, lba, sectors, flags, criticality: class, handle, .. } = self.issue();
+        self.critical = None;
+        self.plan();
+        Event::after(compute, Call::Io(RawIo { number: number_of(handle), op, lba, sectors, flags, class }))
+    }
+
     fn issue(&mut self) -> Arrival {
         let generator = Arc::clone(&self.generator);
         self.serial += 1;
@@ -255,6 +279,11 @@ impl Process {
         let ms = variable.draw_until(&mut self.random, |ms| (ms >= 0.0).then_some(ms));
         Nanos::from_millis_f64(ms.unwrap_or(0.0))
     }
+}
+
+/// A process' own number in a handle.
+fn number_of(handle: SourceHandle) -> u64 {
+    handle.0 & ((1 << HANDLE_SHIFT) - 1)
 }
 
 /// A size in sectors, rounded up to blocks; `None` for none, or more than a request holds.

@@ -1,7 +1,7 @@
 //! [`GangerSource`]: generators, running.
 
 use super::process::{HANDLE_SHIFT, Process};
-use super::spec::GangerSpec;
+use super::spec::{GangerSpec, Generator};
 use crate::WorkloadError;
 use crate::{Source, SourceHandle, Step};
 use iopilot_block::Agenda;
@@ -41,35 +41,14 @@ impl GangerSource {
     /// # Errors
     /// Where a generator does not fit the device.
     pub fn new(spec: &GangerSpec, capacity_sectors: u64, seed: u64) -> Result<Self, WorkloadError> {
-        let mut seeds = Pcg64Mcg::seed_from_u64(seed);
-        let mut processes = Vec::new();
-        for generator in &spec.generators {
-            let error = |key: &str, got: u64, expected: String| {
-                InputError::new(key, got.to_string(), expected).in_file(&spec.source_name).at_line(generator.line)
-            };
-            if generator.first_sector >= capacity_sectors {
-                let expected = format!("less than the disk's {capacity_sectors} sectors");
-                return Err(error("first_sector", generator.first_sector, expected).into());
-            }
-            let rest = capacity_sectors - generator.first_sector;
-            let capacity = generator.capacity.unwrap_or(rest);
-            if capacity > rest {
-                let expected = format!("at most the {rest} sectors that the disk has from first_sector");
-                return Err(error("capacity_sectors", capacity, expected).into());
-            }
-            let blocks = capacity / generator.blocking_factor;
-            let shared = Arc::new(generator.clone());
-            for _ in 0..generator.processes {
-                let index = processes.len();
-                let id = ProcessId(FIRST_PROCESS + index as u32);
-                let process = (blocks > 0)
-                    .then(|| Process::new(&shared, index as u64, id, blocks, seeds.random()))
-                    .flatten()
-                    .ok_or_else(|| error("size_sectors", capacity, "sizes that fit the capacity".to_owned()))?;
-                let requests = generator.requests.unwrap_or(u64::MAX);
-                processes.push(Slot { process, start: generator.start, started: false, exited: false, requests });
-            }
-        }
+        let slot = |(process, generator): (Process, &Generator)| Slot {
+            process,
+            start: generator.start,
+            started: false,
+            exited: false,
+            requests: generator.requests.unwrap_or(u64::MAX),
+        };
+        let processes: Vec<Slot> = processes_of(spec, capacity_sectors, seed)?.into_iter().map(slot).collect();
         let mut agenda = Agenda::new(processes.len());
         for (index, slot) in processes.iter().enumerate() {
             agenda.set(index, Some(slot.start));
@@ -95,6 +74,43 @@ impl GangerSource {
         };
         self.agenda.set(index, due);
     }
+}
+
+/// The processes of all generators on a device of `capacity_sectors`, each with its generator.
+pub(super) fn processes_of(
+    spec: &GangerSpec,
+    capacity_sectors: u64,
+    seed: u64,
+) -> Result<Vec<(Process, &Generator)>, WorkloadError> {
+    let mut seeds = Pcg64Mcg::seed_from_u64(seed);
+    let mut processes = Vec::new();
+    for generator in &spec.generators {
+        let error = |key: &str, got: u64, expected: String| {
+            InputError::new(key, got.to_string(), expected).in_file(&spec.source_name).at_line(generator.line)
+        };
+        if generator.first_sector >= capacity_sectors {
+            let expected = format!("less than the disk's {capacity_sectors} sectors");
+            return Err(error("first_sector", generator.first_sector, expected).into());
+        }
+        let rest = capacity_sectors - generator.first_sector;
+        let capacity = generator.capacity.unwrap_or(rest);
+        if capacity > rest {
+            let expected = format!("at most the {rest} sectors that the disk has from first_sector");
+            return Err(error("capacity_sectors", capacity, expected).into());
+        }
+        let blocks = capacity / generator.blocking_factor;
+        let shared = Arc::new(generator.clone());
+        for _ in 0..generator.processes {
+            let index = processes.len();
+            let id = ProcessId(FIRST_PROCESS + index as u32);
+            let process = (blocks > 0)
+                .then(|| Process::new(&shared, index as u64, id, blocks, seeds.random()))
+                .flatten()
+                .ok_or_else(|| error("size_sectors", capacity, "sizes that fit the capacity".to_owned()))?;
+            processes.push((process, generator));
+        }
+    }
+    Ok(processes)
 }
 
 impl Source for GangerSource {

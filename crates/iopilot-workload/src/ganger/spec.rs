@@ -45,6 +45,7 @@ pub struct GangerSpec {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Generator {
     pub(super) line: u64,
+    pub(super) name: String,
     pub(super) processes: u64,
     pub(super) start: Nanos,
     /// Requests of each of its processes.
@@ -125,17 +126,17 @@ fn generator(document: &Document, item: &Spanned<DeValue>) -> Result<Generator, 
     let t = Table { document, table, line: document.line(item.span().start) };
     let keys: Vec<&str> = GENERATOR_KEYS.into_iter().chain([SIZE_KEY]).collect();
     t.only(&keys)?;
-    if let Some(name) = t.table.get("name") {
-        if name.get_ref().as_str().is_none() {
-            return Err(document.error(name, "name", "a text"));
-        }
-    }
+    let name = match t.table.get("name") {
+        Some(name) => name.get_ref().as_str().ok_or_else(|| document.error(name, "name", "a text"))?,
+        None => "generator",
+    };
     let share = |key: &str| t.number(key, 0.0..=1.0).map(|p| p.unwrap_or(0.0));
     let general_time = t.variable("general_time_ms", 0.0)?.ok_or_else(|| t.missing("general_time_ms"))?;
     let time = |key: &str| t.variable(key, 0.0).map(|v| v.unwrap_or_else(|| general_time.clone()));
     let blocking_factor = t.whole("blocking_factor", 1..=1 << 20)?.unwrap_or(1);
     let generator = Generator {
         line: t.line,
+        name: name.to_owned(),
         processes: t.whole("processes", 1..=MAX_PROCESSES)?.unwrap_or(1),
         start: Nanos::from_secs_f64(t.number("start_s", 0.0..=1e9)?.unwrap_or(0.0)),
         requests: t.whole("requests", 1..=u64::MAX)?,

@@ -1,7 +1,7 @@
 //! One run in full, for people.
 
 use super::{Alignment, Table};
-use iopilot_block::{Distribution, SECTOR_BYTES};
+use iopilot_block::{Distribution, HostReport, SECTOR_BYTES};
 use iopilot_device::DeviceReport;
 use iopilot_render::Terminal;
 use iopilot_render::number::{bytes, percent, plain, short_count};
@@ -65,6 +65,9 @@ pub(crate) fn details(run: &RunReport, terminal: Terminal) -> String {
     if let Some(redcap) = &run.redcap {
         redcap_facts(redcap, &mut fact);
     }
+    if let Some(host) = &run.host {
+        host_facts(host, &mut fact);
+    }
 
     let right = |title| (title, Alignment::Right);
     let mut times = Table::new(&[
@@ -86,6 +89,9 @@ pub(crate) fn details(run: &RunReport, terminal: Terminal) -> String {
     distribution("service", &run.service_ms);
     let _ = write!(out, "\n{}", times.render(terminal));
 
+    if let Some(host) = &run.host {
+        let _ = write!(out, "\n{}", tasks(host, terminal));
+    }
     if run.processes.len() > 1 {
         let mut table = Table::new(&[
             ("  process", Alignment::Left),
@@ -129,6 +135,76 @@ fn redcap_facts(redcap: &RedcapReport, fact: &mut impl FnMut(&str, String)) {
         "  at the disk",
         format!("{} requests, {}, {} ms on average", disk.requests, bytes(disk.bytes), plain(disk.response_ms.mean)),
     );
+}
+
+/// What the CPUs of a host did.
+fn host_facts(host: &HostReport, fact: &mut impl FnMut(&str, String)) {
+    let times = &host.times;
+    let all = f64::from(host.cpus) * host.elapsed_s;
+    let share = |seconds: f64| percent(seconds / all.max(f64::MIN_POSITIVE));
+    fact(
+        "CPUs",
+        format!(
+            "{}: {} processes, {} kernel, {} false computation, {} false idle, {} idle",
+            host.cpus,
+            share(times.computation_s),
+            share(times.other_s),
+            share(times.false_computation_s),
+            share(times.false_idle_s),
+            share(times.idle_s)
+        ),
+    );
+    fact(
+        "  interrupts",
+        format!("{} of requests, {} of the clock; {} context switches", host.interrupts, host.ticks, host.context_switches),
+    );
+    let limits = &host.limits;
+    if limits.wanted + limits.unused > 0 {
+        fact(
+            "time limits",
+            format!(
+                "{} ms on average, {} satisfied; {} requests never wanted",
+                plain(limits.limit_ms.mean),
+                percent(limits.satisfied_percent / 100.0),
+                limits.unused
+            ),
+        );
+    }
+}
+
+/// Where the time of each task went.
+fn tasks(host: &HostReport, terminal: Terminal) -> String {
+    let right = |title| (title, Alignment::Right);
+    let mut table = Table::new(&[
+        ("  task", Alignment::Left),
+        right("elapsed s"),
+        right("computes"),
+        right("others"),
+        right("false computation"),
+        right("false idle"),
+        right("idle"),
+        right("I/O waits"),
+        right("ms each"),
+    ]);
+    for task in host.tasks.iter().take(PROCESSES) {
+        let times = &task.times;
+        table.row(vec![
+            format!("  {}", task.name),
+            plain(task.elapsed_s),
+            plain(times.computation_s),
+            plain(times.other_s),
+            plain(times.false_computation_s),
+            plain(times.false_idle_s),
+            plain(times.idle_s),
+            task.io_waits.to_string(),
+            plain(1e3 * task.io_wait_s / task.io_waits.max(1) as f64),
+        ]);
+    }
+    let mut out = table.render(terminal);
+    if host.tasks.len() > PROCESSES {
+        let _ = writeln!(out, "  … and {} more tasks (--json lists all)", host.tasks.len() - PROCESSES);
+    }
+    out
 }
 
 #[cfg(test)]
