@@ -5,7 +5,7 @@ use super::ring::{Ring, Transfer};
 use super::streams::Streams;
 use super::tally::Tally;
 use crate::block_server::{Answer, BlockRequest, monotonic};
-use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, SECTOR_BYTES, Sectors};
+use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, Op, SECTOR_BYTES, Sectors};
 use iopilot_redcap::{Action, CopyId, Io, Part, Redcap, RedcapSpec, Role, Served};
 use iopilot_sim::RedcapVirtualDisk;
 use iopilot_trace::TraceRecord;
@@ -57,6 +57,8 @@ type Vectors = [libc::iovec; 3];
 struct InFlight {
     part: Part,
     sent: Nanos,
+    /// Whether it is sent for the second time, alone.
+    again: bool,
 }
 
 /// The policy, with a virtual disk where its algorithm needs one.
@@ -188,12 +190,16 @@ impl Body {
 
     /// The disk has completed the part called `name`, with as many bytes, or an error.
     pub(super) fn completed(&mut self, name: u64, result: i32, now: Nanos) {
-        let Some(InFlight { part, sent }) = self.parts.get_mut(name as usize).and_then(Option::take) else { return };
+        let in_flight = self.parts.get_mut(name as usize).and_then(Option::take);
+        let Some(InFlight { part, sent, again }) = in_flight else { return };
         self.in_flight -= 1;
         let bytes = if part.op.transfers() { part.sectors.bytes() } else { 0 };
         // What is short of that is no better than an error.
         let good = u64::try_from(result).is_ok_and(|moved| moved >= bytes);
         self.tally.below(&part, good);
+        if !good && !again && self.read_alone(part, now).is_ok() {
+            return;
+        }
         if let Some(window) = self.window.as_mut().filter(|window| window.below.len() < MOST_RECORDS) {
             let mut record = TraceRecord::new(sent, part.op, part.lba, part.sectors);
             (record.issue, record.completion, record.process) = (Some(sent), Some(now), Some(part.process));
@@ -309,6 +315,25 @@ impl Body {
         ((lba.0 - first.0) * SECTOR_BYTES) as usize
     }
 
+    /// Sends a read that failed once more, alone. The kernel merges it with the prefetches beside it, and fails the whole of
+    /// a merged request where any block of it is bad. Only the second failure is the reader's own.
+    ///
+    /// # Errors
+    /// For what is no read that somebody waits for, and where it cannot be sent.
+    fn read_alone(&mut self, part: Part, now: Nanos) -> io::Result<()> {
+        // Of a combined read, the policy sends what was asked for alone.
+        if part.op != Op::Read || matches!(part.role, Role::Prefetch | Role::Combined) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        self.send(part, now)?;
+        if let Some(in_flight) = &mut self.parts[part.id.index()] {
+            in_flight.again = true;
+        }
+        // At once: what is sent in one batch may be merged again. What cannot be sent now goes with the next batch.
+        let _ = self.ring.submit();
+        Ok(())
+    }
+
     fn send(&mut self, part: Part, now: Nanos) -> io::Result<()> {
         let index = part.id.index();
         if index >= self.parts.len() {
@@ -329,7 +354,7 @@ impl Body {
         // policy keeps the frames, and the original's buffer stays in place until its answer is sent, after its last part.
         unsafe { self.ring.push(&transfer) }?;
         self.unsubmitted = true;
-        self.parts[index] = Some(InFlight { part, sent: now });
+        self.parts[index] = Some(InFlight { part, sent: now, again: false });
         self.in_flight += 1;
         Ok(())
     }

@@ -42,7 +42,7 @@ impl Limit {
     }
 
     /// An eighth of the full size more.
-    fn grow(&self) -> u32 {
+    pub(super) fn grow(&self) -> u32 {
         let next = (self.now.load(Ordering::Relaxed) + (self.full / STEP).max(1)).min(self.full);
         self.now.store(next, Ordering::Relaxed);
         next

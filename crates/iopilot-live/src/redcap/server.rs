@@ -260,3 +260,6 @@ fn virtual_disk(
     let made = RedcapVirtualDisk::new(&scheduler_of(disk.queue.as_ref())?, capacity, &config);
     made.map(Some).map_err(|e| LiveError::Device { path: disk.path.clone(), reason: e.to_string() })
 }
+
+#[cfg(test)]
+mod faults;
