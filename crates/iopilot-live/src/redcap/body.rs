@@ -5,12 +5,15 @@ use super::ring::{Ring, Transfer};
 use super::streams::Streams;
 use super::tally::Tally;
 use crate::block_server::{Answer, BlockRequest, monotonic};
-use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, Op, SECTOR_BYTES, Sectors};
+use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, Op, PriorityClass, ProcessId, SECTOR_BYTES, Sectors};
 use iopilot_redcap::{Action, CopyId, Io, Part, Redcap, RedcapSpec, Role, Served};
 use iopilot_sim::RedcapVirtualDisk;
 use iopilot_trace::TraceRecord;
 use std::io;
 use std::sync::Arc;
+
+/// The handle of what is read for nobody.
+const NOBODY: u64 = u64::MAX;
 
 /// Real time, as the cache is told it.
 pub(super) fn now() -> Nanos {
@@ -82,6 +85,8 @@ pub(super) struct Body {
     #[expect(clippy::vec_box, reason = "their places must not change while the kernel has yet to read them")]
     vectors: Vec<Box<Vectors>>,
     in_flight: usize,
+    /// When the last request from above came.
+    arrived: Nanos,
     /// When the disk completed something last.
     completed: Nanos,
     streams: Streams,
@@ -124,6 +129,7 @@ impl Body {
             parts: Vec::new(),
             vectors: Vec::new(),
             in_flight: 0,
+            arrived: Nanos::ZERO,
             completed: Nanos::ZERO,
             streams: Streams::default(),
             window: None,
@@ -148,6 +154,7 @@ impl Body {
             self.done.push(answer);
             return None;
         }
+        self.arrived = now;
         let BlockRequest { op, durable, offset, length } = request;
         let (lba, sectors) = (Lba(offset / SECTOR_BYTES), Sectors((length / SECTOR_BYTES) as u32));
         let process = self.streams.of(lba, sectors);
@@ -205,8 +212,8 @@ impl Body {
             (record.issue, record.completion, record.process) = (Some(sent), Some(now), Some(part.process));
             window.below.push(record);
         }
-        if let Some(original) = self.originals[part.io as usize].as_mut().filter(|_| part.role != Role::Prefetch) {
-            if result < 0 {
+        if result < 0 && part.role != Role::Prefetch {
+            if let Some(original) = self.originals[part.io as usize].as_mut() {
                 original.errno = -result;
             }
         }
@@ -226,6 +233,30 @@ impl Body {
             false => self.cache.failed(part.id, served, &mut actions),
         }
         self.act(actions, now);
+    }
+
+    /// Whether nothing is under way, and nothing came from above for `long`.
+    pub(super) fn is_quiet(&self, now: Nanos, long: Nanos) -> bool {
+        self.pending() == 0 && self.in_flight == 0 && now.since(self.arrived) >= long
+    }
+
+    /// Reads the disk segment called `number` into the cache, at idle priority. Whether it does.
+    pub(super) fn warm(&mut self, number: u64, now: Nanos) -> bool {
+        let io = Io {
+            handle: NOBODY,
+            op: Op::Read,
+            lba: Lba(number.saturating_mul(self.segment_sectors)),
+            sectors: Sectors(self.segment_sectors as u32),
+            flags: Flags::READ_AHEAD,
+            process: ProcessId::default(),
+            priority: IoPriority { class: PriorityClass::Idle, level: 0 },
+            criticality: Criticality::TimeNonCritical,
+            cpu: 0,
+        };
+        let mut actions = std::mem::take(&mut self.actions);
+        let warmed = self.cache.warm(&io, now, &mut actions);
+        self.act(actions, now);
+        warmed
     }
 
     /// Turns the cache on or off, from outside.
@@ -341,11 +372,14 @@ impl Body {
             self.vectors.resize_with(index + 1, || Box::new([NOWHERE; 3]));
         }
         let count = self.place(&part)?;
-        let durable = self.originals[part.io as usize].as_ref().is_some_and(|original| original.durable);
+        // What is read for nobody has no original.
+        let original = self.originals.get(part.io as usize).and_then(Option::as_ref);
+        let durable = original.is_some_and(|original| original.durable);
         let transfer = Transfer {
             name: index as u64,
             op: part.op,
             durable,
+            idle: part.priority.class == PriorityClass::Idle,
             offset: part.lba.0 * SECTOR_BYTES,
             length: part.sectors.bytes(),
             vectors: (self.vectors[index].as_ptr(), count),

@@ -41,13 +41,19 @@ impl Stage {
         }
         let folder = tempfile::tempdir().unwrap();
         let disk = FaultyDisk::new(folder.path(), bytes);
+        let mut stage = Self { mounted: None, server: None, disk, folder };
+        stage.start(settings, None);
+        Some(stage)
+    }
+
+    /// Attaches a cache with `settings`, whose addresses are kept in a file.
+    fn start(&mut self, settings: &str, warm: Option<PathBuf>) {
         let spec = RedcapSpec::parse(settings).unwrap();
-        let mut options = RedcapOptions::new(disk.path(), spec);
+        let mut options = RedcapOptions::new(self.disk.path(), spec);
         let device = ConstantDevice::simple((SIZE / 512) as u64, 8, Nanos::from_micros(200), 1.0);
         options.model = RedcapModel::Given { name: "constant".to_owned(), device: device.into() };
-        options.state = folder.path().join("state");
-        let server = Some(RedcapServer::start(options).unwrap());
-        Some(Self { mounted: None, server, disk, folder })
+        (options.state, options.warm) = (self.folder.path().join("state"), warm);
+        self.server = Some(RedcapServer::start(options).unwrap());
     }
 
     /// The same over an empty disk, with a file system that is mounted.
@@ -363,6 +369,55 @@ fn a_device_that_is_detached_under_load_answers_everybody() {
     wait_until("the end of the load", || !matches!(monitor.disk.lock().pending(), 1..) && ended(fio.0.id()));
     assert!(!fio.0.wait().unwrap().success(), "it is told");
     assert!(*stage.store().bytes() == bytes, "a write came after the end");
+}
+
+/// What the cache held is read again in order of the disk, once it is on, and is what the disk has then.
+#[test]
+fn a_warm_restart_reads_what_was_held_and_serves_nothing_old() {
+    let settings = "4x32k,algorithm=always";
+    let Some(mut stage) = Stage::new(settings, numbered(16 * SEGMENT)) else { return };
+    let warm = stage.folder.path().join("warm");
+    let kept = || fs::read_to_string(&warm).unwrap_or_default();
+    stage.server.take().unwrap().detach(false).unwrap();
+    stage.start(settings, Some(warm.clone()));
+    for segment in [9, 3, 12, 5, 7] {
+        assert!(stage.read(segment * SEGMENT).is_some());
+    }
+    stage.settle();
+    stage.server.take().unwrap().detach(false).unwrap();
+    let lines: Vec<String> = kept().lines().map(str::to_owned).collect();
+    assert_eq!(lines[..4], ["iopilot-redcap-warm 1", "disk_bytes 524288", "segment_bytes 32768", "segments 4"]);
+    // Another program, such as udev at a new device, may have read elsewhere before.
+    assert_eq!(lines[4..], ["7", "5", "12", "3"], "the latest first");
+
+    // Behind the cache's back.
+    stage.store().bytes()[(5 * SEGMENT * BLOCK) as usize..][..(SEGMENT * BLOCK) as usize].fill(0xEE);
+    stage.start(settings, Some(warm.clone()));
+    let monitor = stage.monitor();
+    monitor.disk.with(|body| body.set_active(false, now()));
+    sleep(Duration::from_millis(700));
+    let status = monitor.status();
+    assert_eq!(status.warm.map(|warm| (warm.read, warm.left)), Some((0, 4)), "while it is off, nothing is read");
+    // Errors and holes of those that are read for nobody are nobody's.
+    stage.store().faults().unreadable = vec![12 * SEGMENT * BLOCK..12 * SEGMENT * BLOCK + 1];
+    monitor.disk.with(|body| body.set_active(true, now()));
+    wait_until("the segments", || monitor.status().warm.is_some_and(|warm| warm.left == 0));
+    stage.settle();
+    let before = monitor.status();
+    assert_eq!((before.warm.unwrap().read, before.application.errors.total()), (4, 0));
+    *stage.store().faults() = faulty_disk::Faults::default();
+    assert_eq!(stage.read(7 * SEGMENT + 2), Some(vec![7 * SEGMENT as u8 + 2; BLOCK as usize]));
+    assert_eq!(stage.read(5 * SEGMENT), Some(vec![0xEE; BLOCK as usize]), "what is on the disk now");
+    let after = monitor.status();
+    assert!(after.cache.hits >= before.cache.hits + 2, "from memory: {after:?}");
+
+    // A file that is of no use begins a cold cache.
+    drop(monitor);
+    stage.server.take().unwrap().detach(false).unwrap();
+    fs::write(&warm, kept().replace("segment_bytes 32768", "segment_bytes 65536")).unwrap();
+    stage.start(settings, Some(warm.clone()));
+    let warnings = stage.server.as_ref().unwrap().attachment().warnings.concat();
+    assert!(warnings.contains("begins cold") && warnings.contains("segment_bytes: got 65536"), "{warnings}");
 }
 
 /// Whether a process has ended, though nobody has waited for it.
