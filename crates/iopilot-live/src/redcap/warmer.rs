@@ -17,6 +17,8 @@ const LOOK: Duration = Duration::from_millis(2);
 const REST: Duration = Duration::from_millis(250);
 /// The disk has had nothing to do for so long: a reader who goes on at once is not to find a prefetch before it.
 const QUIET: Nanos = Nanos::from_millis(20);
+/// From one look at what the cache holds to the next: it is forgotten when the cache is turned off.
+const NOTED: Nanos = Nanos::from_secs(5);
 /// From one time that the file is written to the next.
 const PERIOD: Nanos = Nanos::from_secs(60);
 
@@ -30,6 +32,8 @@ pub(super) struct Warmer {
     most: usize,
     /// What is left to be read, in descending order of the disk.
     left: Vec<u64>,
+    /// What the cache held when it was last on, and looked at.
+    held: Vec<u64>,
     /// What the file holds.
     written: Vec<u64>,
 }
@@ -47,24 +51,30 @@ impl Warmer {
         let mut left = written.clone();
         left.truncate(most);
         left.sort_unstable_by(|a, b| b.cmp(a));
-        Ok((Self { file, most, left, written }, useless))
+        Ok((Self { file, most, left, held: Vec::new(), written }, useless))
     }
 
     /// Reads what was held in order of the disk, a segment at a time, while the cache is on and the disk has nothing else to
     /// do; and writes the file now and then, until the sender of `stop` is dropped, and then once more.
     pub(super) fn run(mut self, disk: &CachedDisk, shared: &SharedWarmth, stop: &Receiver<()>) {
-        let mut written = now();
+        let (mut noted, mut written) = (now(), now());
         let mut active = false;
         while stop.recv_timeout(if active && !self.left.is_empty() { LOOK } else { REST })
             == Err(RecvTimeoutError::Timeout)
         {
             active = self.read_next(disk, shared);
-            if now().since(written) >= PERIOD {
-                written = now();
-                self.write(disk, shared);
+            let at = now();
+            if at.since(noted) >= NOTED {
+                noted = at;
+                self.note(disk);
+            }
+            if at.since(written) >= PERIOD {
+                written = at;
+                self.write(shared);
             }
         }
-        self.write(disk, shared);
+        self.note(disk);
+        self.write(shared);
     }
 
     /// Reads the next segment, if this is the time for it. Whether the cache is on.
@@ -88,20 +98,22 @@ impl Warmer {
         active
     }
 
-    /// Writes what the cache holds, and what is still to be read. An inactive cache holds nothing: then the file stays as it is.
-    fn write(&mut self, disk: &CachedDisk, shared: &SharedWarmth) {
-        let (active, held) = {
-            let body = disk.lock();
-            (body.cache.state().is_active(), body.cache.held())
-        };
-        if !active {
-            return;
+    /// Notes what the cache holds. One that is off holds nothing: then what is noted stays.
+    fn note(&mut self, disk: &CachedDisk) {
+        let body = disk.lock();
+        if body.cache.state().is_active() {
+            self.held = body.cache.held();
         }
+    }
+
+    /// Writes what the cache held, and what is still to be read, where that has changed.
+    fn write(&mut self, shared: &SharedWarmth) {
         let mut seen = HashSet::new();
-        let mut segments: Vec<u64> = held.into_iter().chain(self.left.iter().copied()).collect();
+        let mut segments: Vec<u64> = self.held.iter().chain(&self.left).copied().collect();
         segments.retain(|segment| seen.insert(*segment));
         segments.truncate(self.most);
-        if segments != self.written {
+        // One that was never on leaves the file as it is.
+        if !segments.is_empty() && !self.is_written(&segments) {
             if let Err(e) = self.file.write(&segments) {
                 eprintln!("{e}");
                 return;
@@ -109,5 +121,15 @@ impl Warmer {
             self.written = segments;
         }
         shared.lock().unwrap_or_else(PoisonError::into_inner).kept = self.written.len() as u64;
+    }
+
+    /// Whether the file has these segments already, in whatever order: while nothing else is held, they were not used since.
+    fn is_written(&self, segments: &[u64]) -> bool {
+        let sorted = |segments: &[u64]| {
+            let mut sorted = segments.to_vec();
+            sorted.sort_unstable();
+            sorted
+        };
+        segments == self.written || (self.held.is_empty() && sorted(segments) == sorted(&self.written))
     }
 }
