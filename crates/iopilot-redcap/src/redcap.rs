@@ -7,6 +7,7 @@ mod invalidate;
 #[cfg(test)]
 mod invariants;
 mod read;
+mod warm;
 
 use crate::ada::Ada;
 use crate::block_time::BlockTime;

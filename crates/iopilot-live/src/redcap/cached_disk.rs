@@ -83,17 +83,19 @@ impl CachedDisk {
         }
     }
 
-    /// Ends [`Self::take_completions`].
+    /// Ends [`Self::take_completions`] once all that is under way is done. Later requests fail: nobody would take their
+    /// completions, and a write must not reach the disk when it is somebody else's.
     pub(super) fn stop(&self) {
+        let mut body = self.lock();
+        body.close();
         self.stopping.store(true, Ordering::Release);
-        let _body = self.lock();
         // SAFETY: it is locked.
         if let Err(e) = unsafe { self.ring.wake() } {
             self.fail(&e);
         }
     }
 
-    /// Gives up the disk below, when [`Self::take_completions`] has ended. Later requests fail.
+    /// Gives up the disk below, when [`Self::take_completions`] has ended.
     pub(super) fn close(&self) -> io::Result<()> {
         self.lock().close();
         self.disk.give_up()

@@ -5,6 +5,7 @@ use super::cached_disk::CachedDisk;
 use super::pilot::SharedNotes;
 use super::pressure::Limit;
 use super::status::{MemoryUse, RedcapStatus, StatusCheck};
+use super::warmer::SharedWarmth;
 use iopilot_block::Nanos;
 use iopilot_redcap::{Check, RedcapSpec};
 use std::sync::atomic::Ordering;
@@ -19,18 +20,26 @@ pub(super) struct Monitor {
     pub(super) disk: Arc<CachedDisk>,
     pub(super) notes: SharedNotes,
     pub(super) limit: Limit,
+    /// Where what it holds is kept for the next time.
+    pub(super) warmth: Option<SharedWarmth>,
     began: Nanos,
     heeds_pressure: bool,
 }
 
 impl Monitor {
     /// Of a cache `spec` over `disk`.
-    pub(super) fn new(spec: &RedcapSpec, disk: &Arc<CachedDisk>, heeds_pressure: bool) -> Self {
+    pub(super) fn new(
+        spec: &RedcapSpec,
+        disk: &Arc<CachedDisk>,
+        heeds_pressure: bool,
+        warmth: Option<SharedWarmth>,
+    ) -> Self {
         Self {
             spec: spec.clone(),
             disk: Arc::clone(disk),
             notes: SharedNotes::default(),
             limit: Limit::new(spec.geometry.segments),
+            warmth,
             began: now(),
             heeds_pressure,
         }
@@ -62,6 +71,7 @@ impl Monitor {
                 shrinks: self.limit.shrinks.load(Ordering::Relaxed),
                 heeds_pressure: self.heeds_pressure,
             },
+            warm: self.warmth.as_ref().map(|warmth| *warmth.lock().unwrap_or_else(PoisonError::into_inner)),
             checks: decided.chain(checked).map(|check| check.note(self.began)).collect(),
         }
     }

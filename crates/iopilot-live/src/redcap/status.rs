@@ -22,8 +22,22 @@ pub struct RedcapStatus {
     pub cache: Counters,
     /// Its memory.
     pub memory: MemoryUse,
+    /// What is kept for the next time; `None` where nothing is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warm: Option<WarmStatus>,
     /// The latest decisions, the newest last.
     pub checks: Vec<CheckNote>,
+}
+
+/// A warm restart: what a cache held is read again, and the addresses of what it holds are kept. In segments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WarmStatus {
+    /// Those that were read again.
+    pub read: u64,
+    /// Those that are to be read.
+    pub left: u64,
+    /// Those whose addresses were written last.
+    pub kept: u64,
 }
 
 /// The memory of a cache.

@@ -109,7 +109,7 @@ impl<V: VirtualDisk> Redcap<V> {
     }
 
     /// Reads a run of blocks into the frames of `slot`.
-    fn prefetch(&mut self, fetch: u32, slot: u32, blocks: Blocks, out: &mut Vec<Action>) {
+    pub(super) fn prefetch(&mut self, fetch: u32, slot: u32, blocks: Blocks, out: &mut Vec<Action>) {
         let number = self.cache.number(slot);
         let original = self.fetches[fetch].original;
         for run in blocks.runs() {

@@ -152,6 +152,14 @@ impl<V: VirtualDisk> Bench<V> {
         self.steps()
     }
 
+    /// Reads a segment for nobody; `None` where the cache does not.
+    pub(super) fn warm(&mut self, lba: u64) -> Option<Vec<Step>> {
+        let warmed = self.cache.warm(&io(u64::MAX, Op::Read, lba, 1), Nanos(self.now), &mut self.out);
+        self.cache.check();
+        let steps = self.steps();
+        warmed.then_some(steps)
+    }
+
     pub(super) fn invalidate_all(&mut self) -> Vec<Step> {
         self.cache.invalidate_all(Nanos(self.now), &mut self.out);
         self.steps()

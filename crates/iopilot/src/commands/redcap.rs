@@ -113,6 +113,7 @@ fn options(args: &RedcapAttach, context: &Context) -> anyhow::Result<RedcapOptio
     options.name.clone_from(&args.name);
     options.scheduler.clone_from(&args.scheduler);
     options.metrics.clone_from(&args.metrics);
+    options.warm.clone_from(&args.warm);
     options.state.clone_from(&args.state.state_dir);
     Ok(options)
 }
@@ -250,6 +251,9 @@ fn status_lines(attachment: &RedcapAttachment, status: &RedcapStatus) -> Vec<Str
         ),
         format!("changes      {} times on, {} times off", c.activations, c.deactivations),
     ];
+    let warm =
+        status.warm.map(|w| format!("warm         {} segments read again, {} left; {} kept", w.read, w.left, w.kept));
+    lines.extend(warm);
     lines.extend(status.lacks.as_ref().map(|why| format!("no decisions: {why}")));
     lines
 }

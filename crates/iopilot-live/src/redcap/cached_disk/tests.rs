@@ -13,6 +13,7 @@ use rand_pcg::Pcg64Mcg;
 use std::os::fd::AsRawFd;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 /// Bytes of the disk: 39 segments of 32 KiB, and a part of one that ends within a block.
 const SIZE: u64 = 39 * 32768 + 3 * 4096 + 512;
@@ -76,7 +77,7 @@ impl Bench {
     }
 
     fn read(&self, offset: u64, length: u64) -> crate::block_server::Sent {
-        self.send(Op::Read, offset, length, &[]).recv().unwrap()
+        self.send(Op::Read, offset, length, &[]).recv_timeout(Duration::from_secs(30)).expect("an answer")
     }
 }
 
@@ -86,6 +87,7 @@ impl Drop for Bench {
         if let Some(thread) = self.thread.take() {
             thread.join().unwrap();
         }
+        assert_eq!(self.read(0, 512), Err(Some(libc::EIO)), "nobody would take its completion");
         {
             let body = self.disk.lock();
             assert_eq!((body.pending(), body.in_flight()), (0, 0), "nothing is lost");
