@@ -45,6 +45,11 @@ impl Directory {
         Self { lru: Lru::new(segments), slots: 0, limit: segments, evictions: 0 }
     }
 
+    /// An empty one with so many segments, which goes on counting.
+    pub(crate) fn anew(&self, segments: u32) -> Self {
+        Self { evictions: self.evictions, ..Self::new(segments) }
+    }
+
     pub(crate) fn find(&self, number: u64) -> Option<u32> {
         self.lru.find(number)
     }

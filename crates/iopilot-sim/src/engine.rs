@@ -16,6 +16,7 @@ use iopilot_device::{Completion, Device};
 use iopilot_redcap::{Action, CopyId, Role};
 use iopilot_sched::AnyScheduler;
 use iopilot_workload::{Arrival, Source, SourceHandle, Step};
+use std::ops::Range;
 
 /// Completed requests between two calls of `tick`.
 const TICK: u64 = 4096;
@@ -121,6 +122,16 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
         self.now = self.now.max(now);
         if let Some(layer) = &mut self.redcap {
             layer.set_active(active, self.now);
+            self.serve_cache();
+            self.apply_effects();
+        }
+    }
+
+    /// Turns the cache off for these ranges of sectors, and on for all others, where there is one.
+    pub(crate) fn set_redcap_off_regions(&mut self, sectors: &[Range<u64>], now: Nanos) {
+        self.now = self.now.max(now);
+        if let Some(layer) = &mut self.redcap {
+            layer.set_off_regions(sectors, self.now);
             self.serve_cache();
             self.apply_effects();
         }

@@ -11,6 +11,7 @@ use iopilot_block::{IoIndex, Lba, Nanos, Op, ProcessId, Request, Sectors};
 use iopilot_redcap::{Action, CopyId, Part, PartId, Redcap, RedcapSpec, Role, Served};
 use iopilot_sched::SchedulerSpec;
 use iopilot_workload::{Arrival, SourceHandle};
+use std::ops::Range;
 
 /// State changes that a report keeps at most.
 const CHANGES: usize = 4096;
@@ -84,6 +85,11 @@ impl RedcapLayer {
     pub(crate) fn set_active(&mut self, active: bool, now: Nanos) {
         self.cache.set_active(active, now, &mut self.actions);
         self.note_state(now);
+    }
+
+    /// Turns the cache off for these ranges of sectors, and on for all others.
+    pub(crate) fn set_off_regions(&mut self, sectors: &[Range<u64>], now: Nanos) {
+        self.cache.set_off_regions(sectors, now, &mut self.actions);
     }
 
     /// Takes a request of the workload.

@@ -11,6 +11,8 @@ use serde::Serialize;
 pub struct RedcapReport {
     /// Its settings, as on the command line.
     pub settings: String,
+    /// The share of the disk that `rig` left alone at the end, in percent.
+    pub off_percent: f64,
     /// What it did.
     #[serde(flatten)]
     pub counters: Counters,
@@ -45,6 +47,8 @@ pub struct CheckReport {
     pub without_cache_ms: f64,
     /// Whether the cache was in use, and whether it is after the decision.
     pub active: [bool; 2],
+    /// The share of the disk that is left alone after the decision, in percent.
+    pub off_percent: f64,
 }
 
 /// The requests that reached the disk's queue, prefetches among them.
@@ -70,9 +74,11 @@ impl RedcapReport {
             with_cache_ms: check.with_cache.as_millis_f64(),
             without_cache_ms: check.without_cache.as_millis_f64(),
             active: [check.before.is_active(), check.after.is_active()],
+            off_percent: 0.0,
         });
         Self {
             settings,
+            off_percent: 100.0 * cache.off_share(),
             counters: *cache.counters(),
             state,
             checks: checks.collect(),

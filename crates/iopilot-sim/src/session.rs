@@ -10,6 +10,7 @@ use iopilot_device::Device;
 use iopilot_sched::SchedulerSpec;
 use iopilot_trace::TraceRecord;
 use iopilot_workload::Source;
+use std::ops::Range;
 
 /// A run under way. It does what [`crate::run`] does, in steps, and its scheduler can be changed as the kernel changes
 /// it: under load.
@@ -115,6 +116,12 @@ impl<S: Source, D: Device> Session<S, D> {
         self.engine.set_redcap_active(active, now);
     }
 
+    /// Turns the REDCAP cache off for these ranges of sectors at `now`, and on for all others, where there is one. What it holds
+    /// of the ranges is forgotten.
+    pub fn set_redcap_off_regions(&mut self, sectors: &[Range<u64>], now: Nanos) {
+        self.engine.set_redcap_off_regions(sectors, now);
+    }
+
     /// The workload, to be read or changed.
     pub fn source_mut(&mut self) -> &mut S {
         &mut self.engine.source
@@ -135,6 +142,12 @@ impl<S: Source, D: Device> Session<S, D> {
     /// one taken later may have arrived earlier.
     pub fn take_completed(&mut self) -> Vec<TraceRecord> {
         self.engine.recorder_mut().log.as_mut().map_or(Vec::new(), |log| log.complete().collect())
+    }
+
+    /// Takes the completed requests of the device that were not taken before, in order of arrival: those of a REDCAP cache where
+    /// there is one, prefetches among them. Empty where [`RunConfig::disk_log`] is not set.
+    pub fn take_disk_completed(&mut self) -> Vec<TraceRecord> {
+        self.engine.block.recorder.log.as_mut().map_or(Vec::new(), |log| log.complete().collect())
     }
 
     /// Ends the run now. Returns its report, and the device in its present state.

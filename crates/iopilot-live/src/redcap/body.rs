@@ -10,6 +10,7 @@ use iopilot_redcap::{Action, CopyId, Io, Part, Redcap, RedcapSpec, Role, Served}
 use iopilot_sim::RedcapVirtualDisk;
 use iopilot_trace::TraceRecord;
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The handle of what is read for nobody.
@@ -263,6 +264,13 @@ impl Body {
     pub(super) fn set_active(&mut self, active: bool, now: Nanos) {
         let mut actions = std::mem::take(&mut self.actions);
         self.cache.set_active(active, now, &mut actions);
+        self.act(actions, now);
+    }
+
+    /// Turns the cache off for these ranges of sectors, and on for all others.
+    pub(super) fn set_off_regions(&mut self, sectors: &[Range<u64>], now: Nanos) {
+        let mut actions = std::mem::take(&mut self.actions);
+        self.cache.set_off_regions(sectors, now, &mut actions);
         self.act(actions, now);
     }
 

@@ -58,6 +58,7 @@ impl Monitor {
         RedcapStatus {
             up_s: now.since(self.began).as_secs_f64(),
             state: body.cache.state(),
+            off_percent: 100.0 * body.cache.off_share(),
             lacks: notes.lacks.clone(),
             application,
             disk,
@@ -84,5 +85,6 @@ fn of_policy(check: &Check) -> StatusCheck {
         without_cache_ms: 1e3 * check.without_cache.as_secs_f64(),
         before: check.before.is_active(),
         after: check.after.is_active(),
+        off_percent: 0.0,
     }
 }

@@ -63,7 +63,7 @@ impl RedcapServer {
         state.look()?;
         let disk = LowerDisk::open(&options.lower)?;
         check_fit(&disk, &options)?;
-        let sectors = disk.start + disk.size / SECTOR_BYTES;
+        let sectors = disk.start..disk.start + disk.size / SECTOR_BYTES;
         let decider = Decider::new(&options.spec, &options.model, disk.queue.as_ref(), sectors)?;
         Self::start_on(disk, decider, &state, depth, options)
     }

@@ -12,6 +12,9 @@ pub struct RedcapStatus {
     pub up_s: f64,
     /// The state of the activation-deactivation algorithm (GF 2.3.3).
     pub state: State,
+    /// The share of the disk that `rig` leaves alone, in percent.
+    #[serde(default)]
+    pub off_percent: f64,
     /// Why the algorithm decides nothing; `None` if it does.
     pub lacks: Option<String>,
     /// The requests of those that use the cached disk.
@@ -70,6 +73,9 @@ pub struct CheckNote {
     pub without_cache_ms: f64,
     /// Whether the cache was in use, and whether it is after the decision.
     pub active: [bool; 2],
+    /// The share of the disk that is left alone after the decision, in percent.
+    #[serde(default)]
+    pub off_percent: f64,
 }
 
 /// A decision as it is kept.
@@ -80,6 +86,7 @@ pub(super) struct StatusCheck {
     pub(super) without_cache_ms: f64,
     pub(super) before: bool,
     pub(super) after: bool,
+    pub(super) off_percent: f64,
 }
 
 impl StatusCheck {
@@ -89,6 +96,7 @@ impl StatusCheck {
             with_cache_ms: self.with_cache_ms,
             without_cache_ms: self.without_cache_ms,
             active: [self.before, self.after],
+            off_percent: self.off_percent,
         }
     }
 }

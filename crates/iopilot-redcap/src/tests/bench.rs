@@ -1,6 +1,6 @@
 //! [`Bench`]: a cache, by hand.
 
-use crate::{Action, CopyId, Io, NoVirtualDisk, PartId, Redcap, RedcapSpec, Role, Served, VirtualDisk};
+use crate::{Action, CopyId, Geometry, Io, NoVirtualDisk, PartId, Redcap, RedcapSpec, Role, Served, VirtualDisk};
 use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors};
 
 /// A request of process 7.
@@ -158,6 +158,10 @@ impl<V: VirtualDisk> Bench<V> {
         self.cache.check();
         let steps = self.steps();
         warmed.then_some(steps)
+    }
+
+    pub(super) fn set_geometry(&mut self, geometry: Geometry) {
+        self.cache.set_geometry(geometry, Nanos(self.now), &mut self.out).unwrap();
     }
 
     pub(super) fn invalidate_all(&mut self) -> Vec<Step> {

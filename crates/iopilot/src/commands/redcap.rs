@@ -156,9 +156,10 @@ fn dry_run(args: &RedcapAttach, context: &Context) -> anyhow::Result<String> {
 
 fn check_text(check: &CheckNote) -> String {
     let name = |active: bool| if active { "on" } else { "off" };
-    let CheckNote { at_s, with_cache_ms, without_cache_ms, active } = check;
+    let CheckNote { at_s, with_cache_ms, without_cache_ms, active, off_percent } = check;
+    let regions = if active[1] && *off_percent > 0.0 { format!(" but for {off_percent:.0} %") } else { String::new() };
     format!(
-        "check    at {at_s:.0} s: {with_cache_ms:.2} ms with the cache, {without_cache_ms:.2} ms without: {} to {}",
+        "check    at {at_s:.0} s: {with_cache_ms:.2} ms with the cache, {without_cache_ms:.2} ms without: {} to {}{regions}",
         name(active[0]),
         name(active[1])
     )
@@ -249,7 +250,10 @@ fn status_lines(attachment: &RedcapAttachment, status: &RedcapStatus) -> Vec<Str
             share(c.hit_blocks, c.requested_blocks),
             share(c.used_blocks, c.prefetched_blocks)
         ),
-        format!("changes      {} times on, {} times off", c.activations, c.deactivations),
+        format!(
+            "changes      {} times on, {} times off; {:.1} % of the disk is left alone",
+            c.activations, c.deactivations, status.off_percent
+        ),
     ];
     let warm =
         status.warm.map(|w| format!("warm         {} segments read again, {} left; {} kept", w.read, w.left, w.kept));
