@@ -25,8 +25,8 @@ use iopilot_redcap::{Algorithm, Redcap, RedcapSpec};
 use iopilot_sim::{RedcapVirtualDisk, RunConfig, train_two_tables};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::mpsc::{TryRecvError, channel};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -115,7 +115,7 @@ impl RedcapServer {
         let disk = Arc::new(CachedDisk::new(body, ring, lower, ending.teller()?));
         let exposed = Exposed::new(&claim);
         let told = pressure::watch();
-        let warmth = warmer.is_some().then(Default::default);
+        let warmth = warmer.as_ref().map(|warmer| Arc::new(Mutex::new(warmer.status())));
         let monitor = Arc::new(Monitor::new(&spec, &disk, told.is_ok(), warmth));
         let mut parts = Parts {
             claim,

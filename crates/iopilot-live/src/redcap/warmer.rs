@@ -54,6 +54,11 @@ impl Warmer {
         Ok((Self { file, most, left, held: Vec::new(), written }, useless))
     }
 
+    /// What there is to tell before anything is done.
+    pub(super) fn status(&self) -> WarmStatus {
+        WarmStatus { read: 0, left: self.left.len() as u64, kept: self.written.len() as u64 }
+    }
+
     /// Reads what was held in order of the disk, a segment at a time, while the cache is on and the disk has nothing else to
     /// do; and writes the file now and then, until the sender of `stop` is dropped, and then once more.
     pub(super) fn run(mut self, disk: &CachedDisk, shared: &SharedWarmth, stop: &Receiver<()>) {

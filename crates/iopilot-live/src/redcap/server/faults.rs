@@ -103,7 +103,7 @@ impl Stage {
     }
 
     /// Unmounts and detaches; the file system is clean on the disk below.
-    fn is_clean(mut self) {
+    fn end_clean(mut self) {
         tool("umount", &[self.mounted.take().unwrap().to_str().unwrap()]);
         self.server.take().unwrap().detach(false).unwrap();
         *self.store().faults() = faulty_disk::Faults::default();
@@ -193,7 +193,7 @@ fn data_are_kept_while_the_cache_is_turned_on_and_off() {
         let status = monitor.status();
         assert!(status.cache.activations > 10 && status.cache.hits > 0, "{status:?}");
         assert_eq!(status.application.errors.total(), 0);
-        stage.is_clean();
+        stage.end_clean();
     }
 }
 
@@ -239,7 +239,7 @@ fn data_are_kept_while_memory_is_short() {
     assert!(status.memory.shrinks > 2 && status.memory.limit < status.memory.cap, "{status:?}");
     assert!(status.cache.hits > 0 && status.memory.used <= status.memory.limit, "{status:?}");
     assert_eq!(status.application.errors.total(), 0);
-    stage.is_clean();
+    stage.end_clean();
 }
 
 /// Every read of the disk that is longer than any of the load's fails: prefetches, and what the kernel merges with them.
@@ -253,7 +253,7 @@ fn data_are_kept_while_prefetches_fail() {
         let status = monitor.status();
         assert!(status.disk.errors.read > 10 && status.cache.hits > 0, "{miss}: {status:?}");
         assert_eq!(status.application.errors.total(), 0, "{miss}");
-        stage.is_clean();
+        stage.end_clean();
     }
 }
 
@@ -399,7 +399,7 @@ fn a_warm_restart_reads_what_was_held_and_serves_nothing_old() {
     let status = monitor.status();
     assert_eq!(status.warm.map(|warm| (warm.read, warm.left)), Some((0, 4)), "while it is off, nothing is read");
     // Errors and holes of those that are read for nobody are nobody's.
-    stage.store().faults().unreadable = vec![12 * SEGMENT * BLOCK..12 * SEGMENT * BLOCK + 1];
+    stage.store().faults().unreadable.push(12 * SEGMENT * BLOCK..12 * SEGMENT * BLOCK + 1);
     monitor.disk.with(|body| body.set_active(true, now()));
     wait_until("the segments", || monitor.status().warm.is_some_and(|warm| warm.left == 0));
     stage.settle();

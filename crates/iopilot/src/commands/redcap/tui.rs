@@ -72,8 +72,10 @@ pub(super) fn show(state: &Path, which: &str) -> anyhow::Result<()> {
 /// Where the values of [`status_lines`] begin, and those of [`check_text`].
 const FACTS: usize = 13;
 const CHECKS: usize = 9;
-/// Rows of decisions.
+/// Rows of decisions, and of those of a terminal of fewer than so many rows.
 const DECISIONS: usize = 4;
+const FEW_DECISIONS: usize = 2;
+const LOW: u16 = 30;
 /// A terminal of so many rows has a bar of the memory, too.
 const HIGH: u16 = 36;
 
@@ -81,7 +83,8 @@ fn draw(frame: &mut Frame<'_>, attachment: &RedcapAttachment, status: &RedcapSta
     let wide = usize::from(frame.area().width.saturating_sub(2));
     let facts: Vec<Line<'_>> =
         status_lines(attachment, status).iter().flat_map(|line| wrapped(line, wide, FACTS)).map(Line::from).collect();
-    let checks = decisions(status, wide);
+    let most = if frame.area().height < LOW { FEW_DECISIONS } else { DECISIONS };
+    let checks = decisions(status, wide, most);
     let rows = |lines: &[Line<'_>]| u16::try_from(lines.len()).unwrap_or(u16::MAX).saturating_add(2);
     let high = if frame.area().height >= HIGH { 3 } else { 0 };
     let areas = Layout::vertical([
@@ -101,17 +104,17 @@ fn draw(frame: &mut Frame<'_>, attachment: &RedcapAttachment, status: &RedcapSta
     frame.render_widget(Line::from(" q: leave; the cache stays").dim(), help);
 }
 
-/// The latest decisions that fit, each whole.
-fn decisions(status: &RedcapStatus, wide: usize) -> Vec<Line<'static>> {
+/// The latest decisions that fit into `most` rows, each whole.
+fn decisions(status: &RedcapStatus, wide: usize, most: usize) -> Vec<Line<'static>> {
     let mut lines: Vec<Line<'_>> = Vec::new();
     for check in status.checks.iter().rev() {
         let check = wrapped(&check_text(check), wide, CHECKS);
-        if lines.len() + check.len() > DECISIONS {
+        if lines.len() + check.len() > most {
             break;
         }
         lines.splice(..0, check.into_iter().map(Line::from));
     }
-    lines.resize(DECISIONS, Line::default());
+    lines.resize(most, Line::default());
     lines
 }
 
@@ -194,7 +197,7 @@ mod tests {
         (status.cache.requested_blocks, status.cache.hit_blocks) = (400, 300);
         let past = [Second::between(&before, &status)];
         assert_eq!((past[0].reads, past[0].hits), (100.0, 75.0));
-        for (width, height) in [(120, 40), (80, 30), (50, 30), (20, 5), (1, 1)] {
+        for (width, height) in [(120, 40), (80, 30), (80, 24), (50, 30), (20, 5), (1, 1)] {
             let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
             terminal.draw(|frame| draw(frame, &attachment, &status, &past)).unwrap();
             let text: String = terminal.backend().buffer().content().iter().map(|c| c.symbol()).collect();

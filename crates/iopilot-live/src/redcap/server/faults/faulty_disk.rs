@@ -50,9 +50,8 @@ pub(super) struct FaultyStore {
 }
 
 impl FaultyStore {
-    /// What is wrong with it, to be changed. Requests that are held are looked at again.
+    /// What is wrong with it, to be changed.
     pub(super) fn faults(&self) -> MutexGuard<'_, Faults> {
-        self.changed.notify_all();
         self.faults.lock().unwrap()
     }
 
