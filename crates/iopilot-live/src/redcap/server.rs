@@ -78,7 +78,7 @@ impl RedcapServer {
         let virtual_disk = virtual_disk(&spec, &lower, &options.model)?;
         let cache = Redcap::with_virtual_disk(&spec, lower.size / SECTOR_BYTES, virtual_disk)?;
         let segment = u64::from(spec.geometry.segment_sectors().0) * SECTOR_BYTES;
-        let frames = Frames::new(spec.geometry.segments, segment as usize);
+        let frames = Frames::new(spec.geometry.segments, segment as usize, spec.most_bytes() as usize);
         let frames = frames.map_err(|e| LiveError::io("the cache's memory", e))?;
         let locked = frames.is_locked();
         let ring = lower.descriptor().and_then(Ring::new).map_err(|e| {
@@ -178,7 +178,7 @@ impl RedcapServer {
             size,
             settings: spec.to_string(),
             algorithm: spec.algorithm.to_string(),
-            cache: spec.geometry.bytes(),
+            cache: spec.most_bytes(),
             depth,
             scheduler: queue.scheduler()?,
             pid: std::process::id(),
