@@ -6,6 +6,7 @@
 //! records, costs and times, and carries out the decisions.
 
 mod cache_setting;
+mod cache_sizes;
 mod candidates;
 mod change_cost;
 mod check;

@@ -56,8 +56,10 @@ where
                 without_cache_ms: 1e3 * check.without_s,
                 active: [active, setting.active],
                 off_percent: 100.0 * setting.regions.off_share(),
+                geometry: setting.geometry,
             });
             if check.changes {
+                session.set_redcap_geometry(setting.geometry, now)?;
                 session.set_redcap_off_regions(&setting.regions.off(), now);
                 session.set_redcap_active(setting.active, now);
             }

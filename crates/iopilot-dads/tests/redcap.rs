@@ -57,3 +57,30 @@ fn where_the_cache_is_of_use_everywhere_regions_cost_nothing() {
     let [divided, undivided] = ["64x128k", "64x128k,regions=1"].map(|redcap| run(&load, redcap).response_ms.mean);
     assert!(divided < 1.05 * undivided, "{divided} against {undivided} ms");
 }
+
+#[test]
+fn segments_become_as_long_as_pays() {
+    let load = workload("segments", STRIDED, &machine());
+    let fixed = run(&load, "256x32k,resize=off");
+    let free = run(&load, "256x32k");
+    let (fixed_ms, free_ms) = (fixed.response_ms.mean, free.response_ms.mean);
+    assert!(free_ms < 0.8 * fixed_ms, "{free_ms} ms with other segments, {fixed_ms} without");
+    let (fixed, free) = (fixed.redcap.unwrap(), free.redcap.unwrap());
+    assert_eq!(fixed.geometry.to_string(), "256x32k");
+    assert!(free.geometry.segment_blocks >= 32 && free.geometry.bytes() == 8 << 20, "{}", free.geometry);
+}
+
+#[test]
+fn a_cache_grows_to_hold_all_streams_but_not_beyond_its_cap() {
+    // While a process thinks, the segment that it reads from may have to make room.
+    let think = STRIDED.replace("number_ios=1500", "number_ios=400\nthinktime=50ms");
+    let jobs = think.replace("numjobs=8", "numjobs=32");
+    let load = workload("grows", &jobs, &machine());
+    let [small, grown] = ["16x128k", "16x128k,cap=8"].map(|redcap| run(&load, redcap));
+    let (small_ms, grown_ms) = (small.response_ms.mean, grown.response_ms.mean);
+    assert!(grown_ms < 0.8 * small_ms, "{grown_ms} ms where it may grow, {small_ms} where not");
+    let redcap = grown.redcap.unwrap();
+    assert!(redcap.geometry.bytes() > 2 << 20, "{}", redcap.geometry);
+    assert!(redcap.checks.iter().all(|check| check.geometry.bytes() <= 8 << 20));
+    assert!(small.redcap.unwrap().checks.iter().all(|check| check.geometry.bytes() <= 2 << 20));
+}

@@ -34,6 +34,11 @@ pub struct RedcapSpec {
     pub max_sectors: u32,
     /// Into how many groups of adjacent segments `rig` divides the disk, to turn each on or off. One or none: it does not.
     pub regions: u32,
+    /// Whether `rig` may give the cache other segments, where that surely saves time.
+    pub resize: bool,
+    /// The size that `rig` may let the cache grow to, in MiB. `None`: it does not grow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cap: Option<u32>,
     /// What copying costs before any copy was measured, in microseconds per KiB.
     pub copy_us_per_kib: f64,
 }
@@ -52,13 +57,15 @@ impl Default for RedcapSpec {
             max_sectors: 256,
             // 8 GB of a disk of 500 GB: files that are read alike lie nearer to each other than that.
             regions: 64,
+            resize: true,
+            cap: None,
             // 10 GB/s.
             copy_us_per_kib: 0.1,
         }
     }
 }
 
-const KEYS: [&str; 10] = [
+const KEYS: [&str; 12] = [
     "geometry",
     "algorithm",
     "miss",
@@ -68,6 +75,8 @@ const KEYS: [&str; 10] = [
     "ratio",
     "max_sectors",
     "regions",
+    "resize",
+    "cap",
     "copy_us_per_kib",
 ];
 
@@ -110,6 +119,11 @@ impl RedcapSpec {
                 let whole = |_| InputError::new(format!("redcap: {key}"), value, "a whole number of groups");
                 self.regions = value.parse().map_err(whole)?;
             }
+            "resize" => self.resize = on_or_off(key, value)?,
+            "cap" => {
+                let whole = |_| InputError::new(format!("redcap: {key}"), value, "a whole number of MiB");
+                self.cap = Some(value.parse().map_err(whole)?);
+            }
             "copy_us_per_kib" => self.copy_us_per_kib = value.parse().map_err(number)?,
             _ => return Err(unknown("key", key, || KEYS.into_iter())),
         }
@@ -126,6 +140,10 @@ impl RedcapSpec {
             let got = self.max_sectors.to_string();
             return Err(InputError::new("redcap: max_sectors", got, "at least the 8 sectors of a block"));
         }
+        if let Some(cap) = self.cap.filter(|&cap| u64::from(cap) << 20 < self.geometry.bytes()) {
+            let expected = format!("at least the cache's {} MiB", self.geometry.bytes().div_ceil(1 << 20));
+            return Err(InputError::new("redcap: cap", cap.to_string(), expected));
+        }
         if self.regions > MOST_REGIONS {
             let expected = format!("a number from 0 to {MOST_REGIONS}");
             return Err(InputError::new("redcap: regions", self.regions.to_string(), expected));
@@ -135,6 +153,11 @@ impl RedcapSpec {
             return Err(InputError::new("redcap: copy_us_per_kib", got, "a number from 0 to 1000000"));
         }
         Ok(())
+    }
+
+    /// The data that the cache may hold at most, in bytes.
+    pub fn most_bytes(&self) -> u64 {
+        self.cap.map_or(self.geometry.bytes(), |cap| u64::from(cap) << 20)
     }
 
     /// How misses go to the disk.
@@ -196,6 +219,12 @@ impl fmt::Display for RedcapSpec {
         if self.regions != default.regions {
             write!(f, ",regions={}", self.regions)?;
         }
+        if !self.resize {
+            write!(f, ",resize=off")?;
+        }
+        if let Some(cap) = self.cap {
+            write!(f, ",cap={cap}")?;
+        }
         if self.copy_us_per_kib != default.copy_us_per_kib {
             write!(f, ",copy_us_per_kib={}", self.copy_us_per_kib)?;
         }
@@ -245,6 +274,8 @@ mod tests {
         assert!(error("64x128k,max_sectors=4").contains("at least"));
         assert!(error("64x128k,regions=5000").contains("from 0 to 4096"));
         assert!(error("64x128k,regions=-1").contains("a whole number"));
+        assert_eq!(error("64x128k,cap=7"), "redcap: cap: got 7, expected at least the cache's 8 MiB");
+        assert!(error("64x128k,cap=16M").contains("a whole number of MiB"));
         assert!(error("64x128k,copy_us_per_kib=NaN").contains("from 0"));
         assert!(error("").contains("SEGMENTSxSIZEk"));
         assert_eq!(RedcapSpec::parse("algorithm=v1").map(|spec| spec.algorithm), Ok(Algorithm::V1));
@@ -272,9 +303,17 @@ mod tests {
             option::of(select(Interval::ALL)),
             option::of(select(Ratio::ALL)),
         );
-        let rest = (any::<bool>(), option::of(any::<bool>()), 8u32..1024, 0u32..100, 0.0..10.0);
+        let rest = (
+            any::<bool>(),
+            option::of(any::<bool>()),
+            8u32..1024,
+            0u32..100,
+            any::<bool>(),
+            option::of(250u32..300),
+            0.0..10.0,
+        );
         (geometry, choices, rest).prop_map(|(geometry, (algorithm, miss, interval, ratio), rest)| {
-            let (strict, carry, max_sectors, regions, copy_us_per_kib) = rest;
+            let (strict, carry, max_sectors, regions, resize, cap, copy_us_per_kib) = rest;
             RedcapSpec {
                 geometry,
                 algorithm,
@@ -285,6 +324,8 @@ mod tests {
                 ratio,
                 max_sectors,
                 regions,
+                resize,
+                cap,
                 copy_us_per_kib,
             }
         })

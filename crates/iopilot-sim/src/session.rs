@@ -7,6 +7,7 @@ use crate::report::RunReport;
 use crate::run::{RunConfig, assembled, built, run_name};
 use iopilot_block::{InputError, Nanos};
 use iopilot_device::Device;
+use iopilot_redcap::Geometry;
 use iopilot_sched::SchedulerSpec;
 use iopilot_trace::TraceRecord;
 use iopilot_workload::Source;
@@ -120,6 +121,15 @@ impl<S: Source, D: Device> Session<S, D> {
     /// of the ranges is forgotten.
     pub fn set_redcap_off_regions(&mut self, sectors: &[Range<u64>], now: Nanos) {
         self.engine.set_redcap_off_regions(sectors, now);
+    }
+
+    /// Gives the REDCAP cache other segments at `now`, where there is one. What it holds is forgotten, and it is off while requests
+    /// that it handles are in flight.
+    ///
+    /// # Errors
+    /// Where the geometry is out of range.
+    pub fn set_redcap_geometry(&mut self, geometry: Geometry, now: Nanos) -> Result<(), SimError> {
+        Ok(self.engine.set_redcap_geometry(geometry, now)?)
     }
 
     /// The workload, to be read or changed.

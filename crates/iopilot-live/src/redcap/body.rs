@@ -5,8 +5,10 @@ use super::ring::{Ring, Transfer};
 use super::streams::Streams;
 use super::tally::Tally;
 use crate::block_server::{Answer, BlockRequest, monotonic};
-use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, Op, PriorityClass, ProcessId, SECTOR_BYTES, Sectors};
-use iopilot_redcap::{Action, CopyId, Io, Part, Redcap, RedcapSpec, Role, Served};
+use iopilot_block::{
+    Criticality, Flags, InputError, IoPriority, Lba, Nanos, Op, PriorityClass, ProcessId, SECTOR_BYTES, Sectors,
+};
+use iopilot_redcap::{Action, CopyId, Geometry, Io, Part, Redcap, RedcapSpec, Role, Served};
 use iopilot_sim::RedcapVirtualDisk;
 use iopilot_trace::TraceRecord;
 use std::io;
@@ -73,7 +75,11 @@ pub(super) struct Body {
     pub(super) cache: Cache,
     pub(super) frames: Frames,
     pub(super) tally: Tally,
+    /// The segments that the frames are divided into.
+    geometry: Geometry,
     segment_sectors: u64,
+    /// Bytes that the cache may hold now.
+    limit: u64,
     ring: Arc<Ring>,
     /// Parts in flight, at most, that still let prefetches be added.
     congested: usize,
@@ -121,7 +127,9 @@ impl Body {
             cache,
             frames,
             tally: Tally::default(),
+            geometry: spec.geometry,
             segment_sectors: u64::from(spec.geometry.segment_sectors().0),
+            limit: spec.most_bytes(),
             ring,
             congested,
             actions: Vec::new(),
@@ -170,6 +178,7 @@ impl Body {
         }
         let mut actions = std::mem::take(&mut self.actions);
         self.cache.submit(&io, now, &mut actions);
+        self.follow_geometry();
         if let [Action::Copy { copy, slot, lba: first, sectors: length, .. }] = actions[..] {
             if (first, length) == (lba, sectors) {
                 actions.clear();
@@ -274,9 +283,42 @@ impl Body {
         self.act(actions, now);
     }
 
-    /// Makes the cache hold at most so many segments, and gives back the memory of the others.
-    pub(super) fn set_limit(&mut self, segments: u32) {
-        self.cache.set_limit(segments);
+    /// Gives the cache other segments, as soon as no frame is in use.
+    ///
+    /// # Errors
+    /// Where they are out of range, or more than there is memory for.
+    pub(super) fn set_geometry(&mut self, geometry: Geometry, now: Nanos) -> Result<(), InputError> {
+        if geometry.bytes() > self.frames.most_bytes() {
+            let expected = format!("at most the {} bytes that were set aside", self.frames.most_bytes());
+            return Err(InputError::new("redcap: geometry", geometry.to_string(), expected));
+        }
+        let mut actions = std::mem::take(&mut self.actions);
+        let result = self.cache.set_geometry(geometry, now, &mut actions);
+        self.act(actions, now);
+        result
+    }
+
+    /// Divides the frames as the cache is divided. The policy changes that only where it uses no frame.
+    fn follow_geometry(&mut self) {
+        let geometry = self.cache.geometry();
+        if geometry != self.geometry {
+            self.geometry = geometry;
+            self.segment_sectors = u64::from(geometry.segment_sectors().0);
+            self.frames.divide(geometry.segments, geometry.segment_sectors().bytes() as usize);
+            self.set_limit(self.limit);
+        }
+    }
+
+    /// The segments in use.
+    pub(super) const fn geometry(&self) -> Geometry {
+        self.geometry
+    }
+
+    /// Makes the cache hold at most so many bytes, and gives back the memory of the others.
+    pub(super) fn set_limit(&mut self, bytes: u64) {
+        self.limit = bytes;
+        let segments = bytes / self.geometry.segment_sectors().bytes();
+        self.cache.set_limit(segments.clamp(1, u64::from(self.geometry.segments)) as u32);
         let cache = &self.cache;
         self.frames.release(|slot| cache.is_slot_used(slot));
     }
@@ -312,6 +354,7 @@ impl Body {
     /// Carries out what the policy asks for.
     fn act(&mut self, mut actions: Vec<Action>, mut at: Nanos) {
         let mut next = 0;
+        self.follow_geometry();
         while let Some(&action) = actions.get(next) {
             next += 1;
             match action {
@@ -343,6 +386,7 @@ impl Body {
                 }
                 Action::Done { io, failed } => self.finish(io, failed, at),
             }
+            self.follow_geometry();
         }
         actions.clear();
         self.actions = actions;

@@ -97,6 +97,7 @@ pub fn dry_run(
             without_cache_ms: 1e3 * check.without_s,
             active: [active, check.setting.active],
             off_percent: 100.0 * check.setting.regions.off_share(),
+            geometry: check.setting.geometry,
         };
         tell(&note);
         report.checks.push(note);

@@ -7,7 +7,7 @@ use super::pressure::Limit;
 use super::status::{MemoryUse, RedcapStatus, StatusCheck};
 use super::warmer::SharedWarmth;
 use iopilot_block::Nanos;
-use iopilot_redcap::{Check, RedcapSpec};
+use iopilot_redcap::{Check, Geometry, RedcapSpec};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
@@ -38,7 +38,7 @@ impl Monitor {
             spec: spec.clone(),
             disk: Arc::clone(disk),
             notes: SharedNotes::default(),
-            limit: Limit::new(spec.geometry.segments),
+            limit: Limit::new(spec.most_bytes()),
             warmth,
             began: now(),
             heeds_pressure,
@@ -53,19 +53,20 @@ impl Monitor {
         let notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
         let decided = notes.checks.iter().copied();
         let from = body.cache.checks().len().saturating_sub(CHECKS);
-        let checked = body.cache.checks().range(from..).map(of_policy);
-        let segment = self.spec.geometry.bytes() / u64::from(self.spec.geometry.segments);
+        let geometry = body.geometry();
+        let checked = body.cache.checks().range(from..).map(|check| of_policy(check, geometry));
         RedcapStatus {
             up_s: now.since(self.began).as_secs_f64(),
             state: body.cache.state(),
+            geometry,
             off_percent: 100.0 * body.cache.off_share(),
             lacks: notes.lacks.clone(),
             application,
             disk,
             cache: *body.cache.counters(),
             memory: MemoryUse {
-                cap: self.spec.geometry.bytes(),
-                limit: u64::from(self.limit.now.load(Ordering::Relaxed)) * segment,
+                cap: self.spec.most_bytes(),
+                limit: self.limit.now.load(Ordering::Relaxed).min(geometry.bytes()),
                 used: body.frames.bytes(),
                 segments: body.cache.segments(),
                 locked: body.frames.is_locked(),
@@ -78,7 +79,7 @@ impl Monitor {
     }
 }
 
-fn of_policy(check: &Check) -> StatusCheck {
+fn of_policy(check: &Check, geometry: Geometry) -> StatusCheck {
     StatusCheck {
         at: check.at,
         with_cache_ms: 1e3 * check.with_cache.as_secs_f64(),
@@ -86,5 +87,6 @@ fn of_policy(check: &Check) -> StatusCheck {
         before: check.before.is_active(),
         after: check.after.is_active(),
         off_percent: 0.0,
+        geometry,
     }
 }

@@ -50,14 +50,18 @@ pub(super) fn run_pilot(mut decider: Decider, disk: &CachedDisk, notes: &SharedN
             Ok(Some(check)) => {
                 let setting = &check.setting;
                 if check.changes {
-                    disk.with(|body| {
+                    let resized = disk.with(|body| {
+                        let resized = body.set_geometry(setting.geometry, now());
                         body.set_off_regions(&setting.regions.off(), now());
                         body.set_active(setting.active, now());
+                        resized
                     });
+                    lacks = lacks.or_else(|| resized.err().map(|e| e.to_string()));
                 }
                 let (with_cache_ms, without_cache_ms) = (1e3 * check.with_s, 1e3 * check.without_s);
                 let (before, after, off_percent) = (active, setting.active, 100.0 * setting.regions.off_share());
-                let check = StatusCheck { at, with_cache_ms, without_cache_ms, before, after, off_percent };
+                let geometry = setting.geometry;
+                let check = StatusCheck { at, with_cache_ms, without_cache_ms, before, after, off_percent, geometry };
                 let mut notes = notes.lock().unwrap_or_else(PoisonError::into_inner);
                 notes.checks.push_back(check);
                 if notes.checks.len() > REMEMBERED {

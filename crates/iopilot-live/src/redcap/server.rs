@@ -90,7 +90,7 @@ impl RedcapServer {
             }
             None => None,
         };
-        let frames = Frames::new(spec.geometry.segments, segment as usize);
+        let frames = Frames::new(spec.geometry.segments, segment as usize, spec.most_bytes() as usize);
         let frames = frames.map_err(|e| LiveError::io("the cache's memory", e))?;
         let locked = frames.is_locked();
         let ring = lower.descriptor().and_then(Ring::new).map_err(|e| {
@@ -197,7 +197,7 @@ impl RedcapServer {
             size,
             settings: spec.to_string(),
             algorithm: spec.algorithm.to_string(),
-            cache: spec.geometry.bytes(),
+            cache: spec.most_bytes(),
             depth,
             scheduler: queue.scheduler()?,
             pid: std::process::id(),

@@ -2,7 +2,7 @@
 
 use super::tally::{ApplicationTraffic, DiskTraffic};
 use iopilot_block::Nanos;
-use iopilot_redcap::{Counters, State};
+use iopilot_redcap::{Counters, Geometry, State};
 use serde::{Deserialize, Serialize};
 
 /// What a cache does, and did since it was attached.
@@ -12,6 +12,9 @@ pub struct RedcapStatus {
     pub up_s: f64,
     /// The state of the activation-deactivation algorithm (GF 2.3.3).
     pub state: State,
+    /// The segments that the cache has now.
+    #[serde(default)]
+    pub geometry: Geometry,
     /// The share of the disk that `rig` leaves alone, in percent.
     #[serde(default)]
     pub off_percent: f64,
@@ -76,6 +79,9 @@ pub struct CheckNote {
     /// The share of the disk that is left alone after the decision, in percent.
     #[serde(default)]
     pub off_percent: f64,
+    /// The segments after the decision.
+    #[serde(default)]
+    pub geometry: Geometry,
 }
 
 /// A decision as it is kept.
@@ -87,6 +93,7 @@ pub(super) struct StatusCheck {
     pub(super) before: bool,
     pub(super) after: bool,
     pub(super) off_percent: f64,
+    pub(super) geometry: Geometry,
 }
 
 impl StatusCheck {
@@ -97,6 +104,7 @@ impl StatusCheck {
             without_cache_ms: self.without_cache_ms,
             active: [self.before, self.after],
             off_percent: self.off_percent,
+            geometry: self.geometry,
         }
     }
 }

@@ -151,7 +151,7 @@ fn shares(redcap: &RedcapReport) -> String {
 mod tests {
     use super::*;
     use crate::sample_comparison::sample_comparison;
-    use iopilot_redcap::Counters;
+    use iopilot_redcap::{Counters, Geometry};
     use iopilot_sim::{CheckReport, DiskView, StateChange};
 
     fn cached() -> Comparison {
@@ -163,11 +163,13 @@ mod tests {
             without_cache_ms: 20.0,
             active,
             off_percent: 0.0,
+            geometry: Geometry::default(),
         };
         comparison.runs[1].scheduler = "cfq + 64x128k,algorithm=<v2>".to_owned();
         comparison.runs[1].redcap = Some(RedcapReport {
             settings: "64x128k,algorithm=v2".to_owned(),
             off_percent: 25.0,
+            geometry: Geometry::default(),
             counters: Counters {
                 reads: 1000,
                 inactive_reads: 250,

@@ -4,7 +4,7 @@ use super::*;
 use crate::block_server::Buffers;
 use crate::redcap::frames::Frames;
 use iopilot_block::Op;
-use iopilot_redcap::{Redcap, RedcapSpec};
+use iopilot_redcap::{Geometry, Redcap, RedcapSpec};
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::{RedcapVirtualDisk, RunConfig};
 use iopilot_testing::skipped;
@@ -41,7 +41,7 @@ impl Bench {
             }
         };
         let spec = RedcapSpec::parse(settings).unwrap();
-        let frames = Frames::new(spec.geometry.segments, 32768).unwrap();
+        let frames = Frames::new(spec.geometry.segments, 32768, spec.most_bytes() as usize).unwrap();
         let scheduler = SchedulerSpec::parse("mq-deadline").unwrap();
         let virtual_disk = || RedcapVirtualDisk::new(&scheduler, SIZE / 512, &RunConfig::default()).unwrap();
         let virtual_disk = spec.algorithm.needs_virtual_disk().then(virtual_disk);
@@ -106,6 +106,7 @@ fn meet(a: (u64, u64), b: (u64, u64)) -> bool {
 /// grows and shrinks.
 fn soak(settings: &str, batches: u32) {
     let Some(bench) = Bench::new(settings, SIZE) else { return };
+    let resizes = settings.contains("cap");
     let mut random = Pcg64Mcg::seed_from_u64(0x5EED_CA9E);
     let mut plain = vec![0u8; SIZE as usize];
     for batch in 0..batches {
@@ -146,7 +147,12 @@ fn soak(settings: &str, batches: u32) {
             bench.disk.with(|body| body.set_active(batch % 32 == 7, now()));
         }
         if batch % 64 == 9 {
-            bench.disk.with(|body| body.set_limit(1 + batch / 64 % 8));
+            bench.disk.with(|body| body.set_limit(u64::from(1 + batch / 64 % 8) * 32768));
+        }
+        if resizes && batch % 16 == 3 {
+            let geometry = Geometry { segments: 1 + batch / 16 % 12, segment_blocks: 8 << (batch / 192 % 3) };
+            let result = bench.disk.with(|body| body.set_geometry(geometry, now()));
+            assert_eq!(result.is_ok(), geometry.bytes() <= 1 << 20, "{geometry}");
         }
         for (op, extent, told) in under_way {
             let answer = told.recv().unwrap().unwrap_or_else(|e| panic!("{op} of {extent:?}: {e:?}"));
@@ -161,6 +167,12 @@ fn soak(settings: &str, batches: u32) {
 #[test]
 fn bytes_are_those_of_a_plain_disk() {
     soak("8x32k,algorithm=always", 2000);
+}
+
+#[test]
+fn bytes_are_those_of_a_plain_disk_as_the_segments_change() {
+    soak("8x32k,algorithm=always,cap=1", 2000);
+    soak("8x32k,algorithm=always,cap=1,miss=combined", 1000);
 }
 
 #[test]
