@@ -251,11 +251,11 @@ impl Body {
     }
 
     /// Reads the disk segment called `number` into the cache, at idle priority. Whether it does.
-    pub(super) fn warm(&mut self, number: u64, now: Nanos) -> bool {
+    pub(super) fn warm(&mut self, lba: Lba, now: Nanos) -> bool {
         let io = Io {
             handle: NOBODY,
             op: Op::Read,
-            lba: Lba(number.saturating_mul(self.segment_sectors)),
+            lba,
             sectors: Sectors(self.segment_sectors as u32),
             flags: Flags::READ_AHEAD,
             process: ProcessId::default(),
@@ -267,6 +267,11 @@ impl Body {
         let warmed = self.cache.warm(&io, now, &mut actions);
         self.act(actions, now);
         warmed
+    }
+
+    /// Sectors of a segment, as it is now.
+    pub(super) fn segment_sectors(&self) -> u64 {
+        self.segment_sectors
     }
 
     /// Turns the cache on or off, from outside.

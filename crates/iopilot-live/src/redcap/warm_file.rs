@@ -1,7 +1,7 @@
 //! [`WarmFile`]: the file with the addresses of what a cache holds, for the next time.
 
 use crate::LiveError;
-use iopilot_block::InputError;
+use iopilot_block::{InputError, SECTOR_BYTES};
 use iopilot_trace::Destination;
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -101,6 +101,11 @@ impl WarmFile {
             return Err(self.wrong(4, "segments", count.to_string(), format!("{}, as there are", segments.len())));
         }
         Ok(segments)
+    }
+
+    /// Sectors of a segment, as the file counts them.
+    pub(super) fn segment_sectors(&self) -> u64 {
+        self.segment / SECTOR_BYTES
     }
 
     /// Writes the numbers of disk segments, at once: who reads it finds the old content or the new one.

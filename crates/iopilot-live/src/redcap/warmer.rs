@@ -5,7 +5,7 @@ use super::cached_disk::CachedDisk;
 use super::status::WarmStatus;
 use super::warm_file::{Found, WarmFile};
 use crate::LiveError;
-use iopilot_block::Nanos;
+use iopilot_block::{Lba, Nanos};
 use std::collections::HashSet;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -36,6 +36,16 @@ pub(super) struct Warmer {
     held: Vec<u64>,
     /// What the file holds.
     written: Vec<u64>,
+}
+
+/// Segments of `sectors` each as those of the file, of `unit` sectors: `rig` may have given the cache others meanwhile.
+fn in_units(segments: &[u64], sectors: u64, unit: u64) -> Vec<u64> {
+    let mut units = Vec::with_capacity(segments.len());
+    for segment in segments {
+        let (from, to) = (segment * sectors / unit, ((segment + 1) * sectors).div_ceil(unit));
+        units.extend((from..to).filter(|unit| units.last() != Some(unit)).collect::<Vec<_>>());
+    }
+    units
 }
 
 impl Warmer {
@@ -84,6 +94,7 @@ impl Warmer {
 
     /// Reads the next segment, if this is the time for it. Whether the cache is on.
     fn read_next(&mut self, disk: &CachedDisk, shared: &SharedWarmth) -> bool {
+        let unit = self.file.segment_sectors();
         let left = &mut self.left;
         let (active, read) = disk.with(|body| {
             let (active, at) = (body.cache.state().is_active(), now());
@@ -92,7 +103,7 @@ impl Warmer {
                 // Those that are in the cache already, or find no room, are done with.
                 while !read {
                     let Some(segment) = left.pop() else { break };
-                    read = body.warm(segment, at);
+                    read = body.warm(Lba(segment.saturating_mul(unit)), at);
                 }
             }
             (active, read)
@@ -107,7 +118,7 @@ impl Warmer {
     fn note(&mut self, disk: &CachedDisk) {
         let body = disk.lock();
         if body.cache.state().is_active() {
-            self.held = body.cache.held();
+            self.held = in_units(&body.cache.held(), body.segment_sectors(), self.file.segment_sectors());
         }
     }
 
@@ -136,5 +147,17 @@ impl Warmer {
             sorted
         };
         segments == self.written || (self.held.is_empty() && sorted(segments) == sorted(&self.written))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_of_another_size_are_those_of_the_file_in_the_same_place() {
+        assert_eq!(in_units(&[3, 0], 256, 256), [3, 0]);
+        assert_eq!(in_units(&[3, 0], 512, 256), [6, 7, 0, 1]);
+        assert_eq!(in_units(&[7, 6, 1], 128, 256), [3, 0], "two halves are one");
     }
 }
