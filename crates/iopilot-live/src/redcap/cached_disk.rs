@@ -72,12 +72,14 @@ impl CachedDisk {
             }
             // SAFETY: one thread runs this.
             unsafe { self.ring.take(|name, result| completions.push((name, result))) };
-            let left = self.with(|body| {
+            // Whether it is stopping is asked under the lock: a request that came after a look at an idle disk, and before the
+            // stop, would be left behind.
+            let ended = self.with(|body| {
                 let at = now();
                 completions.drain(..).for_each(|(name, result)| body.completed(name, result, at));
-                body.in_flight()
+                body.in_flight() == 0 && self.stopping.load(Ordering::Acquire)
             });
-            if left == 0 && self.stopping.load(Ordering::Acquire) {
+            if ended {
                 return;
             }
         }
