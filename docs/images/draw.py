@@ -157,7 +157,7 @@ def crates():
     crate(730, 110, 160, "iopilot-render", "tables, charts", "#f0f0ee")
     crate(330, 200, 260, "iopilot-sim", "event loop, block layer, machines")
     crate(30, 200, 210, "iopilot-disksim", "DiskSim's files and systems")
-    crate(680, 200, 210, "iopilot-host", "to come: CPUs, page cache", "#ffffff", True)
+    crate(680, 290, 210, "iopilot-host", "processes on CPUs")
     crate(330, 290, 260, "iopilot-workload", "replay, fio jobs, generators")
     crate(30, 380, 210, "iopilot-device", "disks, flash, arrays")
     crate(250, 380, 190, "iopilot-sched", "the schedulers")
@@ -182,11 +182,12 @@ def crates():
     p.line([(360, 256), (310, 290), (310, 380)])
     p.line([(340, 256), (200, 380)])
     p.line([(110, 256), (110, 380)])
-    p.line([(785, 256), (785, 270), (600, 270), (600, 310), (590, 318)], dashed=True)
+    p.line([(590, 318), (680, 318)])
+    p.line([(890, 330), (905, 345), (905, 472), (890, 472)])
     for x in (110, 345, 545):
         p.line([(x, 436), (x, 455)])
     p.line([(785, 436), (785, 455)])
-    p.line([(570, 256), (690, 380)])
+    p.line([(590, 240), (640, 270), (660, 395), (680, 405)])
     p.save("crates.svg")
 
 

@@ -3,12 +3,11 @@
 use crate::objective::Objective;
 use crate::pattern::{KnownRequests, WindowPattern};
 use crate::pattern_source::PatternSource;
-use crate::rig::{Trial, Tried};
+use crate::rig::{Candidate, Trial, Tried};
 use crate::tag_waits::ready_times;
 use iopilot_block::{InputError, Nanos, ProcessId};
 use iopilot_device::Device;
-use iopilot_sched::SchedulerSpec;
-use iopilot_sim::{RequestOutcome, RunConfig, Session};
+use iopilot_sim::{RequestOutcome, RunConfig};
 use iopilot_trace::{Dependencies, InferOptions, TraceRecord, infer};
 use std::collections::BTreeMap;
 
@@ -106,12 +105,12 @@ impl<'a> ExtendedTrial<'a> {
     pub(crate) fn trial<D: Device>(
         &self,
         device: D,
-        candidate: &SchedulerSpec,
+        candidate: &Candidate,
         config: &RunConfig,
         start: Nanos,
         objective: Objective,
     ) -> Tried<D> {
-        let mut session = Session::new(PatternSource::new(&self.pattern, start), device, candidate, config)?;
+        let mut session = candidate.session(PatternSource::new(&self.pattern, start), device, config, start)?;
         let (mut at, mut half) = (start, None);
         let long = Nanos(SPANS * self.pattern.span.0);
         let over = |requests: u64, since: Nanos, at: Nanos, served: u64| {
@@ -136,6 +135,7 @@ impl<'a> ExtendedTrial<'a> {
         // The next trial must find the disk without requests of this one.
         session.run_until(Nanos::MAX)?;
         let clock = session.now();
+        let disk = session.take_disk_completed();
         let (mut report, device) = session.finish();
         let outcomes = report.outcomes.take().unwrap_or_default();
         let from_readiness = |((record, ready), outcome): ((usize, Nanos), RequestOutcome)| {
@@ -151,7 +151,8 @@ impl<'a> ExtendedTrial<'a> {
         let served = second.partition_point(|(_, outcome)| outcome.completion <= end);
         let second = SecondHalf { trial: self, waited, half, end, served, all: second };
         let cost = second.cost(objective);
-        let trial = Trial { report, cost, shares: second.shares(objective, cost), window_s: second.window_s() };
+        let (shares, window_s) = (second.shares(objective, cost), second.window_s());
+        let trial = Trial { report, cost, shares, window_s, disk };
         Ok((trial, device, clock))
     }
 }

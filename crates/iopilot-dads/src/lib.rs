@@ -5,6 +5,8 @@
 //! Everything here is a pure state machine. The caller — [`fly`] in virtual time, a daemon in real time — passes in
 //! records, costs and times, and carries out the decisions.
 
+mod cache_setting;
+mod cache_sizes;
 mod candidates;
 mod change_cost;
 mod check;
@@ -21,11 +23,15 @@ mod pattern;
 mod pattern_source;
 mod pilot;
 mod redcap_flight;
+mod redcap_pilot;
+mod region_gains;
+mod regions;
 mod replay_trial;
 mod rig;
 mod smoothed_costs;
 mod tag_waits;
 
+pub use cache_setting::CacheSetting;
 pub use candidates::parse_candidates;
 pub use change_cost::ChangeCost;
 pub use check::{CandidateCost, Check};
@@ -36,5 +42,7 @@ pub use limiter::{Limit, Limiter};
 pub use objective::Objective;
 pub use oracle::oracle;
 pub use pilot::{Pilot, PilotConfig};
-pub use redcap_flight::{RedcapCheck, RedcapPilot, fly_redcap, is_window_over, simulate};
+pub use redcap_flight::{fly_redcap, is_window_over, simulate};
+pub use redcap_pilot::{RedcapCheck, RedcapPilot};
+pub use regions::Regions;
 pub use rig::{Rig, Trial};

@@ -1,12 +1,11 @@
 //! [`ReplayTrial`]: a window that is replayed once.
 
 use crate::objective::Objective;
-use crate::rig::{Trial, Tried};
+use crate::rig::{Candidate, Trial, Tried};
 use crate::tag_waits::ready_times;
 use iopilot_block::{InputError, Nanos, ProcessId};
 use iopilot_device::Device;
-use iopilot_sched::SchedulerSpec;
-use iopilot_sim::{RequestOutcome, RunConfig, Session};
+use iopilot_sim::{RequestOutcome, RunConfig};
 use iopilot_trace::{Dependencies, InferOptions, TraceRecord, infer};
 use iopilot_workload::replay::{Dependent, ReplayRecord};
 use iopilot_workload::{Source, SourceHandle, Step};
@@ -60,16 +59,17 @@ impl ReplayTrial {
     pub(crate) fn trial<D: Device>(
         &self,
         device: D,
-        candidate: &SchedulerSpec,
+        candidate: &Candidate,
         config: &RunConfig,
         start: Nanos,
         objective: Objective,
     ) -> Tried<D> {
         let source = Dependent::new(&self.requests[..], &self.dependencies, 1.0).lasting(self.ended.clone());
-        let mut session = Session::new(Observed::new(source, start), device, candidate, config)?;
+        let mut session = candidate.session(Observed::new(source, start), device, config, start)?;
         session.run_until(Nanos::MAX)?;
         let clock = session.now();
         let slept = std::mem::take(&mut session.source_mut().slept);
+        let disk = session.take_disk_completed();
         let (mut report, device) = session.finish();
         let cost = objective.cost(&report);
         let mut outcomes = report.outcomes.take().unwrap_or_default();
@@ -78,7 +78,7 @@ impl ReplayTrial {
         let cost = if slept.is_empty() { cost } else { objective.of_responses(responses).unwrap_or(cost) };
         let shares = outcomes.iter().map(|outcome| objective.share(outcome)).collect();
         let window_s = report.elapsed_s;
-        Ok((Trial { report, cost, shares, window_s }, device, clock))
+        Ok((Trial { report, cost, shares, window_s, disk }, device, clock))
     }
 
     /// Lets the responses of requests that were held back by a process that `slept` for a tag begin when they would have

@@ -6,12 +6,15 @@ use crate::replay_trial::{ReplayTrial, from_zero};
 use crate::tag_waits::{InFlight, depth_of_full_device, inserted_when_issued, slept};
 use iopilot_block::{Nanos, ProcessId};
 use iopilot_device::Device;
+use iopilot_redcap::RedcapSpec;
 use iopilot_sched::{Lineage, SchedulerSpec};
-use iopilot_sim::{RunConfig, RunReport, SimError};
+use iopilot_sim::{RunConfig, RunReport, Session, SimError};
 use iopilot_trace::{Dependencies, TraceRecord};
+use iopilot_workload::Source;
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Range;
 
 /// The virtual disk. Every candidate starts on it as the scheduler in use left it at the last check: with the same cache
 /// content and the same arm position.
@@ -54,6 +57,44 @@ pub(crate) enum TrialMode {
     ShortReplay,
 }
 
+/// What is tried: a scheduler, and what is above it.
+#[derive(Clone, Debug)]
+pub(crate) struct Candidate {
+    pub(crate) scheduler: SchedulerSpec,
+    /// The cache above the block layer. It begins empty.
+    pub(crate) redcap: Option<RedcapSpec>,
+    /// Ranges of sectors that the cache leaves alone.
+    pub(crate) off: Vec<Range<u64>>,
+    /// Whether the requests of the disk are to be kept ([`Trial::disk`]).
+    pub(crate) keeps_disk: bool,
+}
+
+impl Candidate {
+    /// A scheduler, and a cache that leaves nothing alone, or none.
+    pub(crate) const fn new(scheduler: SchedulerSpec, redcap: Option<RedcapSpec>) -> Self {
+        Self { scheduler, redcap, off: Vec::new(), keeps_disk: false }
+    }
+
+    /// A run of `source` on `device` with it, before the first event, from `start` on.
+    ///
+    /// # Errors
+    /// Where a setting is not accepted.
+    pub(crate) fn session<S: Source, D: Device>(
+        &self,
+        source: S,
+        device: D,
+        config: &RunConfig,
+        start: Nanos,
+    ) -> Result<Session<S, D>, SimError> {
+        let config = RunConfig { redcap: self.redcap.clone(), disk_log: self.keeps_disk, ..config.clone() };
+        let mut session = Session::new(source, device, &self.scheduler, &config)?;
+        if !self.off.is_empty() {
+            session.set_redcap_off_regions(&self.off, start);
+        }
+        Ok(session)
+    }
+}
+
 /// The result of a candidate on the requests of a window.
 #[derive(Clone, Debug)]
 pub struct Trial {
@@ -65,6 +106,8 @@ pub struct Trial {
     pub shares: Option<Vec<f64>>,
     /// How long one round of the window took, in seconds.
     pub window_s: f64,
+    /// The requests that the disk served, in order of arrival; empty where they were not asked for.
+    pub(crate) disk: Vec<TraceRecord>,
 }
 
 /// A trial, and the disk and the time after it.
@@ -150,6 +193,23 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
         current: usize,
         objective: Objective,
     ) -> Result<Vec<Trial>, SimError> {
+        let redcap = &self.config.redcap;
+        let candidates: Vec<_> = candidates.iter().map(|c| Candidate::new(c.clone(), redcap.clone())).collect();
+        self.try_candidates(records, pending, &candidates, current, objective)
+    }
+
+    /// As [`Rig::try_all`], where candidates also differ in what is above the scheduler.
+    ///
+    /// # Errors
+    /// As [`Rig::try_all`].
+    pub(crate) fn try_candidates(
+        &mut self,
+        records: &[TraceRecord],
+        pending: usize,
+        candidates: &[Candidate],
+        current: usize,
+        objective: Objective,
+    ) -> Result<Vec<Trial>, SimError> {
         self.ready.clear();
         let Some(first) = records.first() else {
             self.mode = TrialMode::Replay;
@@ -158,6 +218,7 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
         // Under a scheduler without tags of its own, processes sleep for those of the device.
         let sleeps = candidates
             .get(current)
+            .map(|candidate| &candidate.scheduler)
             .is_some_and(|c| c.lineage() == Lineage::Linux6 && !c.info().features.scheduler_tags);
         if let Some(depth) = sleeps.then(|| depth_of_full_device(records)).flatten() {
             let block = &mut self.config.block;

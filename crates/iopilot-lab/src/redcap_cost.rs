@@ -1,10 +1,12 @@
 //! `redcap-cost`: what REDCAP over a live disk costs, beside the same server without it.
 
+mod awake;
 mod fio;
 
 use super::virtual_disk::{VirtualDisk, program};
 use super::{Claim, Experiment, Outcome, ResultTable, Setup};
 use anyhow::{Context as _, bail};
+use awake::Awake;
 use fio::{Fio, Measured, Pattern};
 use serde_json::Value;
 use std::fs;
@@ -65,10 +67,12 @@ fn hits(extent: &Extent, outcome: &mut Outcome) -> anyhow::Result<()> {
     fio.touch(&cache.device, 32 << 20)?;
     let title = "random hits of 4 KiB, beside the server of a virtual disk without delays, runs in turns";
     let columns =
-        ["iodepth", "pair", "server_us", "hits_us", "server_iops", "hits_iops", "server_cpu_us", "hits_cpu_us"];
+        ["cpus", "iodepth", "pair", "server_us", "hits_us", "server_iops", "hits_iops", "server_cpu_us", "hits_cpu_us"];
     let mut table = ResultTable::new("hits", title, &columns);
     let mut medians = Vec::new();
-    for depth in [1, 32] {
+    for (depth, awake) in [(1, false), (1, true), (32, false)] {
+        // A virtual CPU that sleeps takes longer to wake than a hit takes.
+        let _awake = if awake { Some(Awake::keep()?) } else { None };
         let (mut added, mut shares) = (Vec::new(), Vec::new());
         for pair in 0..extent.pairs {
             let mut both = [Measured::default(); 2];
@@ -84,6 +88,7 @@ fn hits(extent: &Extent, outcome: &mut Outcome) -> anyhow::Result<()> {
             added.push(cached.mean_us - plain.mean_us);
             shares.push(cached.iops / plain.iops);
             table.row(vec![
+                if awake { "kept awake" } else { "as they are" }.into(),
                 u64::from(depth).into(),
                 pair.into(),
                 plain.mean_us.into(),
@@ -98,16 +103,18 @@ fn hits(extent: &Extent, outcome: &mut Outcome) -> anyhow::Result<()> {
     }
     let hits = cache.hit_percent()?;
     outcome.notes.push(format!("{hits:.1} % of the blocks that were asked for came from the cache."));
-    let (added, share) = (medians[0].0, medians[1].1);
+    let (added, added_awake, share) = (medians[0].0, medians[1].0, medians[2].1);
     outcome.tables.push(table);
-    outcome.claims.push(Claim::new(
-        "goal",
-        "a hit at depth 1 takes hardly longer than the server without a cache",
-        format!("{HIT_US} us more at most, the median of pairs"),
-        format!("{added:+.1} us"),
-        added <= HIT_US,
-        WHY,
-    ));
+    for (added, on) in [(added, ""), (added_awake, ", on CPUs that are kept awake")] {
+        outcome.claims.push(Claim::new(
+            "goal",
+            format!("a hit at depth 1 takes hardly longer than the server without a cache{on}"),
+            format!("{HIT_US} us more at most, the median of pairs"),
+            format!("{added:+.1} us"),
+            added <= HIT_US,
+            WHY,
+        ));
+    }
     outcome.claims.push(Claim::new(
         "goal",
         "hits at depth 32 reach what the server can do",

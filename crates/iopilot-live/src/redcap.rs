@@ -19,12 +19,14 @@ mod server;
 mod status;
 mod streams;
 mod tally;
+mod warm_file;
+mod warmer;
 
 pub use crate::block_server::{OpCounts, Via};
 pub use decider::RedcapModel;
 pub use dry_run::{DryRunOptions, DryRunReport, dry_run};
 pub use server::RedcapServer;
-pub use status::{CheckNote, MemoryUse, RedcapStatus};
+pub use status::{CheckNote, MemoryUse, RedcapStatus, WarmStatus};
 pub use tally::{ApplicationTraffic, DiskTraffic};
 
 use crate::LiveError;
@@ -55,6 +57,8 @@ pub struct RedcapOptions {
     pub scheduler: Option<String>,
     /// The address of its metrics, such as `127.0.0.1:9420`.
     pub metrics: Option<String>,
+    /// The file that keeps the addresses of what the cache holds, which is read again at the next start.
+    pub warm: Option<PathBuf>,
     /// The folder with its state file.
     pub state: PathBuf,
 }
@@ -71,6 +75,7 @@ impl RedcapOptions {
             name: None,
             scheduler: None,
             metrics: None,
+            warm: None,
             state: REDCAP_STATE.into(),
         }
     }

@@ -45,6 +45,11 @@ impl Directory {
         Self { lru: Lru::new(segments), slots: 0, limit: segments, evictions: 0 }
     }
 
+    /// An empty one with so many segments, which goes on counting.
+    pub(crate) fn anew(&self, segments: u32) -> Self {
+        Self { evictions: self.evictions, ..Self::new(segments) }
+    }
+
     pub(crate) fn find(&self, number: u64) -> Option<u32> {
         self.lru.find(number)
     }
@@ -97,6 +102,11 @@ impl Directory {
         Some(slot)
     }
 
+    /// Whether another segment needs nobody's room.
+    pub(crate) fn has_room(&self) -> bool {
+        self.lru.len() < self.limit
+    }
+
     pub(crate) fn touch(&mut self, slot: u32) {
         self.lru.touch(slot);
     }
@@ -146,11 +156,23 @@ impl Directory {
         }
     }
 
+    /// The slots that hold a segment, in order of use. Those that are busy were used last.
+    fn oldest_first(&self) -> impl Iterator<Item = u32> + '_ {
+        let pinned = (0..self.slots).filter(|&slot| self.get(slot).present && self.lru.is_pinned(slot));
+        self.lru.oldest_first().chain(pinned)
+    }
+
+    /// The slots that hold valid blocks, or expect some, in order of use from the last on.
+    pub(crate) fn newest_first(&self) -> impl Iterator<Item = u32> + '_ {
+        let mut slots: Vec<u32> = self.oldest_first().collect();
+        slots.retain(|&slot| !(self.get(slot).valid | self.get(slot).coming).is_empty());
+        slots.into_iter().rev()
+    }
+
     /// Takes over what `other` holds or expects, the least recently used first, as if all that is coming had come.
     pub(crate) fn imitate(&mut self, other: &Self) {
         self.clear();
-        let pinned = (0..other.slots).filter(|&slot| other.get(slot).present && other.lru.is_pinned(slot));
-        for slot in other.lru.oldest_first().chain(pinned) {
+        for slot in other.oldest_first() {
             let segment = other.get(slot);
             let valid = segment.valid | segment.coming;
             if valid.is_empty() {

@@ -112,6 +112,16 @@ impl Layout {
         sector >> self.shift
     }
 
+    /// The number of the first disk segment that begins at a sector or behind it.
+    pub(crate) const fn first_from(self, sector: u64) -> u64 {
+        sector.div_ceil(1 << self.shift)
+    }
+
+    /// How many disk segments there are.
+    pub(crate) const fn segments(self) -> u64 {
+        self.first_from(self.capacity)
+    }
+
     /// The first sector of a disk segment.
     pub(crate) const fn start(self, number: u64) -> u64 {
         number << self.shift
@@ -179,6 +189,7 @@ mod tests {
         // Two segments of 64 sectors, and 13 sectors: a block and five sectors of another.
         let layout = Layout::new(Geometry::parse("4x32k").unwrap(), 141);
         assert_eq!((layout.number(140), layout.start(2), layout.end(2)), (2, 128, 141));
+        assert_eq!((layout.first_from(64), layout.first_from(65), layout.segments()), (1, 2, 3));
         assert_eq!(layout.all(2), Blocks::range(0, 1));
         assert_eq!(layout.sectors(2, (0, 1)), (128, 141));
         assert_eq!(layout.whole_blocks(2, 129, 141), Blocks::range(1, 1));

@@ -7,7 +7,10 @@ mod invalidate;
 #[cfg(test)]
 mod invariants;
 mod read;
+mod rebuild;
+mod warm;
 
+use self::rebuild::Rebuild;
 use crate::ada::Ada;
 use crate::block_time::BlockTime;
 use crate::check::Checks;
@@ -18,7 +21,8 @@ use crate::regions::Regions;
 use crate::slab::Slab;
 use crate::sums::Sums;
 use crate::{
-    Action, Algorithm, Check, Counters, Io, Miss, NoVirtualDisk, Part, PartId, RedcapSpec, Role, State, VirtualDisk,
+    Action, Algorithm, Check, Counters, Geometry, Io, Miss, NoVirtualDisk, Part, PartId, RedcapSpec, Role, State,
+    VirtualDisk,
 };
 use iopilot_block::{Criticality, Flags, InputError, Links, Nanos, Op, Sectors};
 use std::collections::VecDeque;
@@ -30,6 +34,7 @@ use std::collections::VecDeque;
 /// in the steady state.
 #[derive(Clone, Debug)]
 pub struct Redcap<V = NoVirtualDisk> {
+    geometry: Geometry,
     layout: Layout,
     miss: Miss,
     strict: bool,
@@ -49,6 +54,10 @@ pub struct Redcap<V = NoVirtualDisk> {
     epoch: u32,
     /// Originals of the state before that are in flight, while pending.
     awaited: usize,
+    /// Reads through the cache that are in flight, their prefetches included.
+    cached: usize,
+    /// A change of geometry that waits for them.
+    rebuild: Option<Rebuild>,
     /// Reads that have ended.
     ended_reads: u64,
     block_time: BlockTime,
@@ -83,6 +92,7 @@ impl<V: VirtualDisk> Redcap<V> {
     pub fn with_virtual_disk(spec: &RedcapSpec, capacity: u64, disk: V) -> Result<Self, InputError> {
         spec.check()?;
         Ok(Self {
+            geometry: spec.geometry,
             layout: Layout::new(spec.geometry, capacity),
             miss: spec.miss_or_default(),
             strict: spec.strict,
@@ -98,6 +108,8 @@ impl<V: VirtualDisk> Redcap<V> {
             state: State::main(spec.algorithm != Algorithm::Never),
             epoch: 0,
             awaited: 0,
+            cached: 0,
+            rebuild: None,
             ended_reads: 0,
             block_time: BlockTime::default(),
             ada: Ada::new(spec, disk),
@@ -182,6 +194,7 @@ impl<V: VirtualDisk> Redcap<V> {
     }
 
     fn original(&mut self, io: &Io, handling: Handling, parts: u32) -> u32 {
+        self.cached += usize::from(handling == Handling::Cached);
         self.originals.insert(Original {
             io: *io,
             handling,

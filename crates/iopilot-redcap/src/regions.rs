@@ -18,6 +18,24 @@ impl Regions {
         }
     }
 
+    /// Whether the segments `first` to `last` are all off.
+    pub(crate) fn are_off(&self, first: u64, last: u64) -> bool {
+        !self.off.is_empty() && {
+            let behind = self.off.partition_point(|range| range.end <= first);
+            self.off.get(behind).is_some_and(|range| range.start <= first && last < range.end)
+        }
+    }
+
+    /// How many of the first `segments` segments are off. O(n).
+    pub(crate) fn count_off(&self, segments: u64) -> u64 {
+        self.off.iter().map(|range| range.end.min(segments).saturating_sub(range.start)).sum()
+    }
+
+    /// The stretches that are off, in order.
+    pub(crate) fn off(&self) -> &[Range<u64>] {
+        &self.off
+    }
+
     pub(crate) fn set(&mut self, range: Range<u64>, on: bool) {
         if range.is_empty() {
             return;
@@ -49,6 +67,9 @@ mod tests {
                 for (number, &off) in (0u64..).zip(&off) {
                     prop_assert_eq!(regions.is_off(number), off);
                 }
+                let stretch = &off[start as usize..=(start + len) as usize];
+                prop_assert_eq!(regions.are_off(start, start + len), stretch.iter().all(|&off| off));
+                prop_assert_eq!(regions.count_off(start), off[..start as usize].iter().filter(|&&off| off).count() as u64);
                 let apart = |pair: &[Range<u64>]| pair[0].end < pair[1].start;
                 prop_assert!(regions.off.windows(2).all(apart) && regions.off.iter().all(|range| !range.is_empty()));
             }

@@ -32,6 +32,13 @@ pub struct RedcapSpec {
     pub ratio: Option<Ratio>,
     /// The longest prefetch in sectors of 512 bytes: a longer one is split.
     pub max_sectors: u32,
+    /// Into how many groups of adjacent segments `rig` divides the disk, to turn each on or off. One or none: it does not.
+    pub regions: u32,
+    /// Whether `rig` may give the cache other segments, where that surely saves time.
+    pub resize: bool,
+    /// The size that `rig` may let the cache grow to, in MiB. `None`: it does not grow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cap: Option<u32>,
     /// What copying costs before any copy was measured, in microseconds per KiB.
     pub copy_us_per_kib: f64,
 }
@@ -48,14 +55,33 @@ impl Default for RedcapSpec {
             ratio: None,
             // 128 KiB, the longest request of the kernels of the thesis.
             max_sectors: 256,
+            // 8 GB of a disk of 500 GB: files that are read alike lie nearer to each other than that.
+            regions: 64,
+            resize: true,
+            cap: None,
             // 10 GB/s.
             copy_us_per_kib: 0.1,
         }
     }
 }
 
-const KEYS: [&str; 9] =
-    ["geometry", "algorithm", "miss", "strict", "interval", "carry", "ratio", "max_sectors", "copy_us_per_kib"];
+const KEYS: [&str; 12] = [
+    "geometry",
+    "algorithm",
+    "miss",
+    "strict",
+    "interval",
+    "carry",
+    "ratio",
+    "max_sectors",
+    "regions",
+    "resize",
+    "cap",
+    "copy_us_per_kib",
+];
+
+/// Most groups that the disk is divided into.
+const MOST_REGIONS: u32 = 4096;
 
 impl RedcapSpec {
     /// Reads `[GEOMETRY][,KEY=VALUE]…`.
@@ -89,6 +115,15 @@ impl RedcapSpec {
                 let whole = |_| InputError::new(format!("redcap: {key}"), value, "a whole number of sectors");
                 self.max_sectors = value.parse().map_err(whole)?;
             }
+            "regions" => {
+                let whole = |_| InputError::new(format!("redcap: {key}"), value, "a whole number of groups");
+                self.regions = value.parse().map_err(whole)?;
+            }
+            "resize" => self.resize = on_or_off(key, value)?,
+            "cap" => {
+                let whole = |_| InputError::new(format!("redcap: {key}"), value, "a whole number of MiB");
+                self.cap = Some(value.parse().map_err(whole)?);
+            }
             "copy_us_per_kib" => self.copy_us_per_kib = value.parse().map_err(number)?,
             _ => return Err(unknown("key", key, || KEYS.into_iter())),
         }
@@ -105,11 +140,24 @@ impl RedcapSpec {
             let got = self.max_sectors.to_string();
             return Err(InputError::new("redcap: max_sectors", got, "at least the 8 sectors of a block"));
         }
+        if let Some(cap) = self.cap.filter(|&cap| u64::from(cap) << 20 < self.geometry.bytes()) {
+            let expected = format!("at least the cache's {} MiB", self.geometry.bytes().div_ceil(1 << 20));
+            return Err(InputError::new("redcap: cap", cap.to_string(), expected));
+        }
+        if self.regions > MOST_REGIONS {
+            let expected = format!("a number from 0 to {MOST_REGIONS}");
+            return Err(InputError::new("redcap: regions", self.regions.to_string(), expected));
+        }
         if !(0.0..=1e6).contains(&self.copy_us_per_kib) {
             let got = self.copy_us_per_kib.to_string();
             return Err(InputError::new("redcap: copy_us_per_kib", got, "a number from 0 to 1000000"));
         }
         Ok(())
+    }
+
+    /// The data that the cache may hold at most, in bytes.
+    pub fn most_bytes(&self) -> u64 {
+        self.cap.map_or(self.geometry.bytes(), |cap| u64::from(cap) << 20)
     }
 
     /// How misses go to the disk.
@@ -168,6 +216,15 @@ impl fmt::Display for RedcapSpec {
         if self.max_sectors != default.max_sectors {
             write!(f, ",max_sectors={}", self.max_sectors)?;
         }
+        if self.regions != default.regions {
+            write!(f, ",regions={}", self.regions)?;
+        }
+        if !self.resize {
+            write!(f, ",resize=off")?;
+        }
+        if let Some(cap) = self.cap {
+            write!(f, ",cap={cap}")?;
+        }
         if self.copy_us_per_kib != default.copy_us_per_kib {
             write!(f, ",copy_us_per_kib={}", self.copy_us_per_kib)?;
         }
@@ -215,6 +272,10 @@ mod tests {
         assert!(error("64x128k,v2").contains("KEY=VALUE"));
         assert!(error("64x128k,strict=perhaps").contains("on or off"));
         assert!(error("64x128k,max_sectors=4").contains("at least"));
+        assert!(error("64x128k,regions=5000").contains("from 0 to 4096"));
+        assert!(error("64x128k,regions=-1").contains("a whole number"));
+        assert_eq!(error("64x128k,cap=7"), "redcap: cap: got 7, expected at least the cache's 8 MiB");
+        assert!(error("64x128k,cap=16M").contains("a whole number of MiB"));
         assert!(error("64x128k,copy_us_per_kib=NaN").contains("from 0"));
         assert!(error("").contains("SEGMENTSxSIZEk"));
         assert_eq!(RedcapSpec::parse("algorithm=v1").map(|spec| spec.algorithm), Ok(Algorithm::V1));
@@ -242,10 +303,31 @@ mod tests {
             option::of(select(Interval::ALL)),
             option::of(select(Ratio::ALL)),
         );
-        let rest = (any::<bool>(), option::of(any::<bool>()), 8u32..1024, 0.0..10.0);
+        let rest = (
+            any::<bool>(),
+            option::of(any::<bool>()),
+            8u32..1024,
+            0u32..100,
+            any::<bool>(),
+            option::of(250u32..300),
+            0.0..10.0,
+        );
         (geometry, choices, rest).prop_map(|(geometry, (algorithm, miss, interval, ratio), rest)| {
-            let (strict, carry, max_sectors, copy_us_per_kib) = rest;
-            RedcapSpec { geometry, algorithm, miss, strict, interval, carry, ratio, max_sectors, copy_us_per_kib }
+            let (strict, carry, max_sectors, regions, resize, cap, copy_us_per_kib) = rest;
+            RedcapSpec {
+                geometry,
+                algorithm,
+                miss,
+                strict,
+                interval,
+                carry,
+                ratio,
+                max_sectors,
+                regions,
+                resize,
+                cap,
+                copy_us_per_kib,
+            }
         })
     }
 

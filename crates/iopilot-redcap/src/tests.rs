@@ -8,4 +8,5 @@ mod properties;
 mod reads;
 mod switching;
 mod times;
+mod warm;
 mod writes;

@@ -12,11 +12,12 @@ use crate::error::SimError;
 use crate::metrics::Recorder;
 use crate::redcap_layer::RedcapLayer;
 use crate::report::RunReport;
-use iopilot_block::{EventQueue, Nanos, ProcessId, RequestId};
+use iopilot_block::{EventQueue, InputError, Nanos, ProcessId, RequestId};
 use iopilot_device::{Completion, Device};
-use iopilot_redcap::{Action, CopyId, Role};
+use iopilot_redcap::{Action, CopyId, Geometry, Role};
 use iopilot_sched::{AnyScheduler, SchedulerSpec};
 use iopilot_workload::{Arrival, Source, SourceHandle, Step};
+use std::ops::Range;
 
 /// Completed requests between two calls of `tick`.
 const TICK: u64 = 4096;
@@ -137,6 +138,27 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
             self.serve_cache();
             self.apply_effects();
         }
+    }
+
+    /// Turns the cache off for these ranges of sectors, and on for all others, where there is one.
+    pub(crate) fn set_redcap_off_regions(&mut self, sectors: &[Range<u64>], now: Nanos) {
+        self.now = self.now.max(now);
+        if let Some(layer) = &mut self.redcap {
+            layer.set_off_regions(sectors, self.now);
+            self.serve_cache();
+            self.apply_effects();
+        }
+    }
+
+    /// Gives the cache other segments, where there is one.
+    pub(crate) fn set_redcap_geometry(&mut self, geometry: Geometry, now: Nanos) -> Result<(), InputError> {
+        self.now = self.now.max(now);
+        if let Some(layer) = &mut self.redcap {
+            layer.set_geometry(geometry, self.now)?;
+            self.serve_cache();
+            self.apply_effects();
+        }
+        Ok(())
     }
 
     /// The cache above the block layer, where there is one.

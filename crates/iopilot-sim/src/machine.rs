@@ -212,6 +212,7 @@ impl Machine {
             rotational: self.is_rotational(),
             seed: options.seed,
             log: options.log,
+            disk_log: false,
             outcomes: false,
         }
     }

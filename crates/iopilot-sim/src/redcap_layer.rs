@@ -7,10 +7,11 @@ use crate::redcap_report::{RedcapReport, StateChange};
 use crate::redcap_virtual_disk::RedcapVirtualDisk;
 use crate::report::RunReport;
 use crate::run::RunConfig;
-use iopilot_block::{IoIndex, Lba, Nanos, Op, ProcessId, Request, Sectors};
-use iopilot_redcap::{Action, CopyId, Part, PartId, Redcap, RedcapSpec, Role, Served};
+use iopilot_block::{InputError, IoIndex, Lba, Nanos, Op, ProcessId, Request, Sectors};
+use iopilot_redcap::{Action, CopyId, Geometry, Part, PartId, Redcap, RedcapSpec, Role, Served};
 use iopilot_sched::SchedulerSpec;
 use iopilot_workload::{Arrival, SourceHandle};
+use std::ops::Range;
 
 /// State changes that a report keeps at most.
 const CHANGES: usize = 4096;
@@ -84,6 +85,18 @@ impl RedcapLayer {
     pub(crate) fn set_active(&mut self, active: bool, now: Nanos) {
         self.cache.set_active(active, now, &mut self.actions);
         self.note_state(now);
+    }
+
+    /// Turns the cache off for these ranges of sectors, and on for all others.
+    pub(crate) fn set_off_regions(&mut self, sectors: &[Range<u64>], now: Nanos) {
+        self.cache.set_off_regions(sectors, now, &mut self.actions);
+    }
+
+    /// Gives the cache other segments.
+    pub(crate) fn set_geometry(&mut self, geometry: Geometry, now: Nanos) -> Result<(), InputError> {
+        self.cache.set_geometry(geometry, now, &mut self.actions)?;
+        self.note_state(now);
+        Ok(())
     }
 
     /// Takes a request of the workload.

@@ -3,7 +3,7 @@
 use crate::redcap_layer::Cache;
 use crate::report::RunReport;
 use iopilot_block::Distribution;
-use iopilot_redcap::Counters;
+use iopilot_redcap::{Counters, Geometry};
 use serde::Serialize;
 
 /// What a REDCAP cache did in a run. Blocks are of 4 KiB. A read of several segments is several partial reads.
@@ -11,6 +11,10 @@ use serde::Serialize;
 pub struct RedcapReport {
     /// Its settings, as on the command line.
     pub settings: String,
+    /// Its segments at the end.
+    pub geometry: Geometry,
+    /// The share of the disk that `rig` left alone at the end, in percent.
+    pub off_percent: f64,
     /// What it did.
     #[serde(flatten)]
     pub counters: Counters,
@@ -45,6 +49,10 @@ pub struct CheckReport {
     pub without_cache_ms: f64,
     /// Whether the cache was in use, and whether it is after the decision.
     pub active: [bool; 2],
+    /// The share of the disk that is left alone after the decision, in percent.
+    pub off_percent: f64,
+    /// The segments after the decision.
+    pub geometry: Geometry,
 }
 
 /// The requests that reached the disk's queue, prefetches among them.
@@ -70,9 +78,13 @@ impl RedcapReport {
             with_cache_ms: check.with_cache.as_millis_f64(),
             without_cache_ms: check.without_cache.as_millis_f64(),
             active: [check.before.is_active(), check.after.is_active()],
+            off_percent: 0.0,
+            geometry: cache.geometry(),
         });
         Self {
             settings,
+            geometry: cache.geometry(),
+            off_percent: 100.0 * cache.off_share(),
             counters: *cache.counters(),
             state,
             checks: checks.collect(),

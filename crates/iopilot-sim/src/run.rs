@@ -36,6 +36,9 @@ pub struct RunConfig {
     pub seed: u64,
     /// Whether the report is to hold every request; [`run_logged`] needs no memory for them.
     pub log: bool,
+    /// Whether the requests of the device are kept for [`crate::Session::take_disk_completed`]. Without a cache above the block
+    /// layer they are those of the log.
+    pub disk_log: bool,
     /// Whether the report is to hold the outcome of each of the source's requests ([`RunReport::outcomes`]).
     pub outcomes: bool,
 }
@@ -151,15 +154,16 @@ pub(crate) fn assembled<S: Source, D: Device, C: CpuTiming>(
     config: &RunConfig,
     log: bool,
 ) -> Result<Engine<S, D, C>, SimError> {
-    let recorder = Recorder::new(log, config.outcomes);
     let Some(redcap) = &config.redcap else {
+        let recorder = Recorder::new(log || config.disk_log, config.outcomes);
         return Ok(Engine::new(source, queue, scheduler, device, cpus, recorder));
     };
     let capacity = device.capacity();
     let needed = redcap.algorithm.needs_virtual_disk();
     let disk = needed.then(|| RedcapVirtualDisk::new(spec, capacity, config)).transpose()?;
+    let recorder = Recorder::new(log, config.outcomes);
     let layer = RedcapLayer::new(Redcap::with_virtual_disk(redcap, capacity, disk)?, redcap, recorder);
-    let below = Recorder::new(false, false);
+    let below = Recorder::new(config.disk_log, false);
     Ok(Engine::new(source, queue, scheduler, device, cpus, below).with_redcap(layer))
 }
 

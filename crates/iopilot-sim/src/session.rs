@@ -7,9 +7,11 @@ use crate::report::RunReport;
 use crate::run::{RunConfig, assembled, built, run_name};
 use iopilot_block::{InputError, Nanos};
 use iopilot_device::Device;
+use iopilot_redcap::Geometry;
 use iopilot_sched::SchedulerSpec;
 use iopilot_trace::TraceRecord;
 use iopilot_workload::Source;
+use std::ops::Range;
 
 /// A run under way. It does what [`crate::run`] does, in steps, and its scheduler can be changed as the kernel changes
 /// it: under load.
@@ -111,6 +113,21 @@ impl<S: Source, D: Device> Session<S, D> {
         self.engine.set_redcap_active(active, now);
     }
 
+    /// Turns the REDCAP cache off for these ranges of sectors at `now`, and on for all others, where there is one. What it holds
+    /// of the ranges is forgotten.
+    pub fn set_redcap_off_regions(&mut self, sectors: &[Range<u64>], now: Nanos) {
+        self.engine.set_redcap_off_regions(sectors, now);
+    }
+
+    /// Gives the REDCAP cache other segments at `now`, where there is one. What it holds is forgotten, and it is off while requests
+    /// that it handles are in flight.
+    ///
+    /// # Errors
+    /// Where the geometry is out of range.
+    pub fn set_redcap_geometry(&mut self, geometry: Geometry, now: Nanos) -> Result<(), SimError> {
+        Ok(self.engine.set_redcap_geometry(geometry, now)?)
+    }
+
     /// The workload, to be read or changed.
     pub fn source_mut(&mut self) -> &mut S {
         &mut self.engine.source
@@ -131,6 +148,12 @@ impl<S: Source, D: Device> Session<S, D> {
     /// one taken later may have arrived earlier.
     pub fn take_completed(&mut self) -> Vec<TraceRecord> {
         self.engine.recorder_mut().log.as_mut().map_or(Vec::new(), |log| log.complete().collect())
+    }
+
+    /// Takes the completed requests of the device that were not taken before, in order of arrival: those of a REDCAP cache where
+    /// there is one, prefetches among them. Empty where [`RunConfig::disk_log`] is not set.
+    pub fn take_disk_completed(&mut self) -> Vec<TraceRecord> {
+        self.engine.block.recorder.log.as_mut().map_or(Vec::new(), |log| log.complete().collect())
     }
 
     /// Ends the run now. Returns its report, and the device in its present state.

@@ -1,6 +1,7 @@
 use super::*;
 use iopilot_block::{Flags, Lba, Op, Sectors};
 use iopilot_device::ConstantDevice;
+use iopilot_sched::SchedulerSpec;
 use iopilot_workload::{Source, SourceHandle, Step};
 
 const SECTORS: u64 = 1 << 30;
@@ -60,7 +61,7 @@ fn issued(extended: &ExtendedTrial<'_>, process: u32, count: usize, service: Nan
 fn cost(extended: &ExtendedTrial<'_>, objective: Objective, depth: u32, service: Nanos) -> f64 {
     let disk = ConstantDevice::simple(SECTORS, depth, service, 0.0);
     let config = RunConfig { outcomes: true, ..RunConfig::default() };
-    let none = SchedulerSpec::parse("none").unwrap();
+    let none = Candidate::new(SchedulerSpec::parse("none").unwrap(), None);
     let (trial, _, _) = extended.trial(disk, &none, &config, Nanos::ZERO, objective).unwrap();
     trial.cost
 }
@@ -204,7 +205,7 @@ fn parts_of_the_cost_make_the_whole() {
     let extended = extended(&[], &window, Nanos::ZERO);
     let disk = ConstantDevice::simple(SECTORS, 1, us(470), 0.0);
     let config = RunConfig { outcomes: true, ..RunConfig::default() };
-    let none = SchedulerSpec::parse("none").unwrap();
+    let none = Candidate::new(SchedulerSpec::parse("none").unwrap(), None);
     let trial = |objective| extended.trial(disk.clone(), &none, &config, Nanos::ZERO, objective).unwrap().0;
     let result = trial(Objective::ServiceTime);
     let parts = result.shares.unwrap();
@@ -232,8 +233,8 @@ fn what_waits_behind_a_sleeper_for_a_tag_counts_in_trials() {
     (config.block.queue_depth, config.block.host_tags, config.block.nr_requests) = (Some(1), Some(1), Some(64));
     let cost = |scheduler: &str, objective| {
         let disk = ConstantDevice::simple(SECTORS, 1, us(10_000), 0.0);
-        let scheduler = SchedulerSpec::parse(scheduler).unwrap();
-        trial.trial(disk, &scheduler, &config, Nanos::ZERO, objective).unwrap().0.cost
+        let candidate = Candidate::new(SchedulerSpec::parse(scheduler).unwrap(), None);
+        trial.trial(disk, &candidate, &config, Nanos::ZERO, objective).unwrap().0.cost
     };
     for objective in [Objective::ServiceTime, Objective::P99, Objective::BlockedTime] {
         let (none, kyber) = (cost("none", objective), cost("kyber", objective));

@@ -1,6 +1,6 @@
 //! Tables and claims.
 
-use super::{BARE, Cell, OFF, Plan, RIG, Way};
+use super::{BARE, CACHE, Cell, MEMORY, OFF, Plan, RIG, Way};
 use crate::{Claim, Outcome, ResultTable};
 
 /// Student's t for 95 % on both sides, by degrees of freedom from 1.
@@ -49,7 +49,15 @@ pub(super) fn outcome(plan: &Plan, cells: &[Cell], left_out: &[&str]) -> Outcome
         }
         times.row(row);
     }
-    let mut notes = vec![format!("{} runs of each; a cache of 64 MiB with segments of 128 KiB.", plan.runs)];
+    let mut notes =
+        vec![format!("{} runs of each; a cache of {} MiB with segments of 128 KiB.", plan.runs, CACHE >> 20)];
+    notes.push(match plan.limited {
+        true => {
+            format!("The loads had {} MiB of memory, the larger page cache {} MiB more.", MEMORY >> 20, CACHE >> 20)
+        }
+        false => "The loads had all the memory of the machine.".to_owned(),
+    });
+    notes.extend(plan.left_out.iter().cloned());
     if !left_out.is_empty() {
         notes.push(format!("left out, as their programs are missing: {}", left_out.join(", ")));
     }

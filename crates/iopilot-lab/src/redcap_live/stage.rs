@@ -1,6 +1,7 @@
 //! [`Stage`]: a virtual disk with a file system that is read only.
 
 use super::load::Load;
+use super::memory_limit::MemoryLimit;
 use super::{Part, Way};
 use crate::mounts::{keep_mounts_private, mount, tool, write};
 use crate::virtual_disk::{VirtualDisk, program};
@@ -55,30 +56,29 @@ impl Stage {
         Ok(Self { disk, model: part.disk, mount_point })
     }
 
-    /// Runs `load` with cold caches; how long it takes, in seconds.
-    pub(super) fn run(&self, load: &Load, way: Way, signals: &Signals) -> anyhow::Result<f64> {
+    /// Runs `load` with cold caches, in as much memory as `way` gives it where that is `limited`; how long it takes, in seconds.
+    pub(super) fn run(&self, load: &Load, way: Way, limited: bool, signals: &Signals) -> anyhow::Result<f64> {
         if let Some(signal) = signals.caught() {
             bail!("ended by signal {signal}");
         }
         let queue = BlockQueue::open(self.disk.device())?;
         queue.set_scheduler("mq-deadline")?;
-        let cache = match way {
-            Way::Bare { read_ahead_kb } => {
-                queue.write("read_ahead_kb", &read_ahead_kb.to_string())?;
-                None
-            }
-            Way::Cached(algorithm) => {
-                queue.write("read_ahead_kb", &super::READ_AHEAD.to_string())?;
-                Some(Cache::attach(self, algorithm)?)
-            }
+        let read_ahead_kb = if let Way::Bare { read_ahead_kb } = way { read_ahead_kb } else { super::READ_AHEAD };
+        queue.write("read_ahead_kb", &read_ahead_kb.to_string())?;
+        let memory = limited.then(|| MemoryLimit::new("load", way.memory())).transpose()?;
+        let cache = if let Way::Cached(algorithm) = way { Some(Cache::attach(self, algorithm)?) } else { None };
+        let rival = match way {
+            Way::Rival(rival) => Some(rival.attach(self.disk.device(), SIZE / 512, self.disk.folder())?),
+            _ => None,
         };
-        let device = cache.as_ref().map_or_else(|| self.disk.device(), |cache| &cache.device);
+        let over = cache.as_ref().map(|cache| &*cache.device).or(rival.as_ref().map(|rival| &*rival.device));
+        let device = over.unwrap_or(self.disk.device());
         // Nothing was written, so that the journal has nothing to say.
         let mounted = mount(device, &self.mount_point, "ro,noatime,norecovery")
             .or_else(|_| mount(device, &self.mount_point, "ro,noatime"))?;
         self.reset()?;
         let began = Instant::now();
-        let mut command = Command::new("sh");
+        let mut command = memory.as_ref().map_or_else(|| Command::new("sh"), |memory| memory.command("sh"));
         command.args(["-c", load.script]).current_dir(mounted.0).stdin(Stdio::null()).stdout(Stdio::null());
         let out = command.stderr(Stdio::piped()).spawn().and_then(std::process::Child::wait_with_output);
         let seconds = began.elapsed().as_secs_f64();
@@ -87,7 +87,7 @@ impl Stage {
             bail!("{}: {}", load.name, String::from_utf8_lossy(&out.stderr).trim_end());
         }
         drop(mounted);
-        drop(cache);
+        drop((cache, rival));
         Ok(seconds)
     }
 
@@ -118,7 +118,12 @@ impl<'a> Cache<'a> {
             "--algorithm",
             algorithm,
         ]);
-        command.args(["--disk", stage.model, "--name", "lab"]).arg("--state-dir").arg(stage.state());
+        command
+            .arg("--size")
+            .arg(super::CACHE.to_string())
+            .args(["--disk", stage.model, "--name", "lab"])
+            .arg("--state-dir")
+            .arg(stage.state());
         let out = command.stdin(Stdio::null()).output().context("attaching a cache")?;
         if !out.status.success() {
             bail!("no cache: {}", String::from_utf8_lossy(&out.stderr).trim_end());

@@ -5,12 +5,18 @@ use super::ring::{Ring, Transfer};
 use super::streams::Streams;
 use super::tally::Tally;
 use crate::block_server::{Answer, BlockRequest, monotonic};
-use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, SECTOR_BYTES, Sectors};
-use iopilot_redcap::{Action, CopyId, Io, Part, Redcap, RedcapSpec, Role, Served};
+use iopilot_block::{
+    Criticality, Flags, InputError, IoPriority, Lba, Nanos, Op, PriorityClass, ProcessId, SECTOR_BYTES, Sectors,
+};
+use iopilot_redcap::{Action, CopyId, Geometry, Io, Part, Redcap, RedcapSpec, Role, Served};
 use iopilot_sim::RedcapVirtualDisk;
 use iopilot_trace::TraceRecord;
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
+
+/// The handle of what is read for nobody.
+const NOBODY: u64 = u64::MAX;
 
 /// Real time, as the cache is told it.
 pub(super) fn now() -> Nanos {
@@ -57,6 +63,8 @@ type Vectors = [libc::iovec; 3];
 struct InFlight {
     part: Part,
     sent: Nanos,
+    /// Whether it is sent for the second time, alone.
+    again: bool,
 }
 
 /// The policy, with a virtual disk where its algorithm needs one.
@@ -67,7 +75,11 @@ pub(super) struct Body {
     pub(super) cache: Cache,
     pub(super) frames: Frames,
     pub(super) tally: Tally,
+    /// The segments that the frames are divided into.
+    geometry: Geometry,
     segment_sectors: u64,
+    /// Bytes that the cache may hold now.
+    limit: u64,
     ring: Arc<Ring>,
     /// Parts in flight, at most, that still let prefetches be added.
     congested: usize,
@@ -80,6 +92,8 @@ pub(super) struct Body {
     #[expect(clippy::vec_box, reason = "their places must not change while the kernel has yet to read them")]
     vectors: Vec<Box<Vectors>>,
     in_flight: usize,
+    /// When the last request from above came.
+    arrived: Nanos,
     /// When the disk completed something last.
     completed: Nanos,
     streams: Streams,
@@ -113,7 +127,9 @@ impl Body {
             cache,
             frames,
             tally: Tally::default(),
+            geometry: spec.geometry,
             segment_sectors: u64::from(spec.geometry.segment_sectors().0),
+            limit: spec.most_bytes(),
             ring,
             congested,
             actions: Vec::new(),
@@ -122,6 +138,7 @@ impl Body {
             parts: Vec::new(),
             vectors: Vec::new(),
             in_flight: 0,
+            arrived: Nanos::ZERO,
             completed: Nanos::ZERO,
             streams: Streams::default(),
             window: None,
@@ -146,6 +163,7 @@ impl Body {
             self.done.push(answer);
             return None;
         }
+        self.arrived = now;
         let BlockRequest { op, durable, offset, length } = request;
         let (lba, sectors) = (Lba(offset / SECTOR_BYTES), Sectors((length / SECTOR_BYTES) as u32));
         let process = self.streams.of(lba, sectors);
@@ -160,6 +178,7 @@ impl Body {
         }
         let mut actions = std::mem::take(&mut self.actions);
         self.cache.submit(&io, now, &mut actions);
+        self.follow_geometry();
         if let [Action::Copy { copy, slot, lba: first, sectors: length, .. }] = actions[..] {
             if (first, length) == (lba, sectors) {
                 actions.clear();
@@ -188,19 +207,23 @@ impl Body {
 
     /// The disk has completed the part called `name`, with as many bytes, or an error.
     pub(super) fn completed(&mut self, name: u64, result: i32, now: Nanos) {
-        let Some(InFlight { part, sent }) = self.parts.get_mut(name as usize).and_then(Option::take) else { return };
+        let in_flight = self.parts.get_mut(name as usize).and_then(Option::take);
+        let Some(InFlight { part, sent, again }) = in_flight else { return };
         self.in_flight -= 1;
         let bytes = if part.op.transfers() { part.sectors.bytes() } else { 0 };
         // What is short of that is no better than an error.
         let good = u64::try_from(result).is_ok_and(|moved| moved >= bytes);
         self.tally.below(&part, good);
+        if !good && !again && self.read_alone(part, now).is_ok() {
+            return;
+        }
         if let Some(window) = self.window.as_mut().filter(|window| window.below.len() < MOST_RECORDS) {
             let mut record = TraceRecord::new(sent, part.op, part.lba, part.sectors);
             (record.issue, record.completion, record.process) = (Some(sent), Some(now), Some(part.process));
             window.below.push(record);
         }
-        if let Some(original) = self.originals[part.io as usize].as_mut().filter(|_| part.role != Role::Prefetch) {
-            if result < 0 {
+        if result < 0 && part.role != Role::Prefetch {
+            if let Some(original) = self.originals[part.io as usize].as_mut() {
                 original.errno = -result;
             }
         }
@@ -222,6 +245,35 @@ impl Body {
         self.act(actions, now);
     }
 
+    /// Whether nothing is under way, and nothing came from above for `long`.
+    pub(super) fn is_quiet(&self, now: Nanos, long: Nanos) -> bool {
+        self.pending() == 0 && self.in_flight == 0 && now.since(self.arrived) >= long
+    }
+
+    /// Reads the disk segment called `number` into the cache, at idle priority. Whether it does.
+    pub(super) fn warm(&mut self, lba: Lba, now: Nanos) -> bool {
+        let io = Io {
+            handle: NOBODY,
+            op: Op::Read,
+            lba,
+            sectors: Sectors(self.segment_sectors as u32),
+            flags: Flags::READ_AHEAD,
+            process: ProcessId::default(),
+            priority: IoPriority { class: PriorityClass::Idle, level: 0 },
+            criticality: Criticality::TimeNonCritical,
+            cpu: 0,
+        };
+        let mut actions = std::mem::take(&mut self.actions);
+        let warmed = self.cache.warm(&io, now, &mut actions);
+        self.act(actions, now);
+        warmed
+    }
+
+    /// Sectors of a segment, as it is now.
+    pub(super) fn segment_sectors(&self) -> u64 {
+        self.segment_sectors
+    }
+
     /// Turns the cache on or off, from outside.
     pub(super) fn set_active(&mut self, active: bool, now: Nanos) {
         let mut actions = std::mem::take(&mut self.actions);
@@ -229,9 +281,49 @@ impl Body {
         self.act(actions, now);
     }
 
-    /// Makes the cache hold at most so many segments, and gives back the memory of the others.
-    pub(super) fn set_limit(&mut self, segments: u32) {
-        self.cache.set_limit(segments);
+    /// Turns the cache off for these ranges of sectors, and on for all others.
+    pub(super) fn set_off_regions(&mut self, sectors: &[Range<u64>], now: Nanos) {
+        let mut actions = std::mem::take(&mut self.actions);
+        self.cache.set_off_regions(sectors, now, &mut actions);
+        self.act(actions, now);
+    }
+
+    /// Gives the cache other segments, as soon as no frame is in use.
+    ///
+    /// # Errors
+    /// Where they are out of range, or more than there is memory for.
+    pub(super) fn set_geometry(&mut self, geometry: Geometry, now: Nanos) -> Result<(), InputError> {
+        if geometry.bytes() > self.frames.most_bytes() {
+            let expected = format!("at most the {} bytes that were set aside", self.frames.most_bytes());
+            return Err(InputError::new("redcap: geometry", geometry.to_string(), expected));
+        }
+        let mut actions = std::mem::take(&mut self.actions);
+        let result = self.cache.set_geometry(geometry, now, &mut actions);
+        self.act(actions, now);
+        result
+    }
+
+    /// Divides the frames as the cache is divided. The policy changes that only where it uses no frame.
+    fn follow_geometry(&mut self) {
+        let geometry = self.cache.geometry();
+        if geometry != self.geometry {
+            self.geometry = geometry;
+            self.segment_sectors = u64::from(geometry.segment_sectors().0);
+            self.frames.divide(geometry.segments, geometry.segment_sectors().bytes() as usize);
+            self.set_limit(self.limit);
+        }
+    }
+
+    /// The segments in use.
+    pub(super) const fn geometry(&self) -> Geometry {
+        self.geometry
+    }
+
+    /// Makes the cache hold at most so many bytes, and gives back the memory of the others.
+    pub(super) fn set_limit(&mut self, bytes: u64) {
+        self.limit = bytes;
+        let segments = bytes / self.geometry.segment_sectors().bytes();
+        self.cache.set_limit(segments.clamp(1, u64::from(self.geometry.segments)) as u32);
         let cache = &self.cache;
         self.frames.release(|slot| cache.is_slot_used(slot));
     }
@@ -267,6 +359,7 @@ impl Body {
     /// Carries out what the policy asks for.
     fn act(&mut self, mut actions: Vec<Action>, mut at: Nanos) {
         let mut next = 0;
+        self.follow_geometry();
         while let Some(&action) = actions.get(next) {
             next += 1;
             match action {
@@ -298,6 +391,7 @@ impl Body {
                 }
                 Action::Done { io, failed } => self.finish(io, failed, at),
             }
+            self.follow_geometry();
         }
         actions.clear();
         self.actions = actions;
@@ -309,6 +403,25 @@ impl Body {
         ((lba.0 - first.0) * SECTOR_BYTES) as usize
     }
 
+    /// Sends a read that failed once more, alone. The kernel merges it with the prefetches beside it, and fails the whole of
+    /// a merged request where any block of it is bad. Only the second failure is the reader's own.
+    ///
+    /// # Errors
+    /// For what is no read that somebody waits for, and where it cannot be sent.
+    fn read_alone(&mut self, part: Part, now: Nanos) -> io::Result<()> {
+        // Of a combined read, the policy sends what was asked for alone.
+        if part.op != Op::Read || matches!(part.role, Role::Prefetch | Role::Combined) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        self.send(part, now)?;
+        if let Some(in_flight) = &mut self.parts[part.id.index()] {
+            in_flight.again = true;
+        }
+        // At once: what is sent in one batch may be merged again. What cannot be sent now goes with the next batch.
+        let _ = self.ring.submit();
+        Ok(())
+    }
+
     fn send(&mut self, part: Part, now: Nanos) -> io::Result<()> {
         let index = part.id.index();
         if index >= self.parts.len() {
@@ -316,11 +429,14 @@ impl Body {
             self.vectors.resize_with(index + 1, || Box::new([NOWHERE; 3]));
         }
         let count = self.place(&part)?;
-        let durable = self.originals[part.io as usize].as_ref().is_some_and(|original| original.durable);
+        // What is read for nobody has no original.
+        let original = self.originals.get(part.io as usize).and_then(Option::as_ref);
+        let durable = original.is_some_and(|original| original.durable);
         let transfer = Transfer {
             name: index as u64,
             op: part.op,
             durable,
+            idle: part.priority.class == PriorityClass::Idle,
             offset: part.lba.0 * SECTOR_BYTES,
             length: part.sectors.bytes(),
             vectors: (self.vectors[index].as_ptr(), count),
@@ -329,7 +445,7 @@ impl Body {
         // policy keeps the frames, and the original's buffer stays in place until its answer is sent, after its last part.
         unsafe { self.ring.push(&transfer) }?;
         self.unsubmitted = true;
-        self.parts[index] = Some(InFlight { part, sent: now });
+        self.parts[index] = Some(InFlight { part, sent: now, again: false });
         self.in_flight += 1;
         Ok(())
     }

@@ -72,28 +72,32 @@ impl CachedDisk {
             }
             // SAFETY: one thread runs this.
             unsafe { self.ring.take(|name, result| completions.push((name, result))) };
-            let left = self.with(|body| {
+            // Whether it is stopping is asked under the lock: a request that came after a look at an idle disk, and before the
+            // stop, would be left behind.
+            let ended = self.with(|body| {
                 let at = now();
                 completions.drain(..).for_each(|(name, result)| body.completed(name, result, at));
-                body.in_flight()
+                body.in_flight() == 0 && self.stopping.load(Ordering::Acquire)
             });
-            if left == 0 && self.stopping.load(Ordering::Acquire) {
+            if ended {
                 return;
             }
         }
     }
 
-    /// Ends [`Self::take_completions`].
+    /// Ends [`Self::take_completions`] once all that is under way is done. Later requests fail: nobody would take their
+    /// completions, and a write must not reach the disk when it is somebody else's.
     pub(super) fn stop(&self) {
+        let mut body = self.lock();
+        body.close();
         self.stopping.store(true, Ordering::Release);
-        let _body = self.lock();
         // SAFETY: it is locked.
         if let Err(e) = unsafe { self.ring.wake() } {
             self.fail(&e);
         }
     }
 
-    /// Gives up the disk below, when [`Self::take_completions`] has ended. Later requests fail.
+    /// Gives up the disk below, when [`Self::take_completions`] has ended.
     pub(super) fn close(&self) -> io::Result<()> {
         self.lock().close();
         self.disk.give_up()

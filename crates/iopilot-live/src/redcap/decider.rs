@@ -3,13 +3,14 @@
 use crate::dads::{Simulators, simulators};
 use crate::{BlockQueue, DiskIdentity, LearnedDisk, LiveError};
 use iopilot_block::InputError;
-use iopilot_dads::{RedcapCheck, RedcapPilot};
+use iopilot_dads::{CacheSetting, RedcapCheck, RedcapPilot};
 use iopilot_device::{AnyDevice, Device};
 use iopilot_redcap::RedcapSpec;
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::{RunConfig, SimError};
 use iopilot_trace::TraceRecord;
 use rayon::ThreadPool;
+use std::ops::Range;
 use std::path::PathBuf;
 
 /// A model that learned so many times as many requests is made anew.
@@ -43,6 +44,8 @@ enum Model {
 /// Decides whether a cache is of use. Each window of requests is tried with the cache and without it.
 pub(super) struct Decider {
     spec: RedcapSpec,
+    /// Sectors of what is cached.
+    sectors: u64,
     scheduler: SchedulerSpec,
     config: RunConfig,
     model: Model,
@@ -53,7 +56,7 @@ pub(super) struct Decider {
 }
 
 impl Decider {
-    /// For the cache `spec` over the disk of `queue`, of which `sectors` are used. `None` for a queue where its driver has none:
+    /// For the cache `spec` over those `sectors` of the disk of `queue`. `None` for a queue where its driver has none:
     /// then nothing can be learned.
     ///
     /// # Errors
@@ -62,13 +65,13 @@ impl Decider {
         spec: &RedcapSpec,
         model: &RedcapModel,
         queue: Option<&BlockQueue>,
-        sectors: u64,
+        sectors: Range<u64>,
     ) -> Result<Self, LiveError> {
         let model = match (model, queue) {
             (RedcapModel::Given { name, device }, _) => {
                 let capacity = device.capacity();
-                if capacity < sectors {
-                    let expected = format!("at least the disk's {sectors} sectors");
+                if capacity < sectors.end {
+                    let expected = format!("at least the disk's {} sectors", sectors.end);
                     let field = format!("model {name}");
                     return Err(InputError::new(field, format!("{capacity} sectors"), expected).into());
                 }
@@ -84,7 +87,13 @@ impl Decider {
         let scheduler = scheduler_of(queue)?;
         let rotational = queue.and_then(|queue| queue.read("rotational").ok()).is_none_or(|text| text == "1");
         let config = RunConfig { rotational, ..RunConfig::default() };
-        Ok(Self { spec: spec.clone(), scheduler, config, model, pilot: None, learned_from: 0, pool: None })
+        let sectors = sectors.end - sectors.start;
+        Ok(Self { spec: spec.clone(), sectors, scheduler, config, model, pilot: None, learned_from: 0, pool: None })
+    }
+
+    /// How the cache is to be used: not, before anything was tried.
+    pub(super) fn setting(&self) -> Option<&CacheSetting> {
+        self.pilot.as_ref().map(RedcapPilot::setting)
     }
 
     /// Learns from requests to the disk, whose addresses are those of the whole disk.
@@ -112,15 +121,14 @@ impl Decider {
         &mut self,
         window: &mut [TraceRecord],
         pending: usize,
-        active: bool,
     ) -> Result<Option<RedcapCheck>, SimError> {
         self.renew();
         let Some(pilot) = self.pilot.as_mut() else { return Ok(None) };
         window.sort_by_key(|record| record.arrival);
         match &self.pool {
-            Some(pool) => pool.install(|| pilot.check(window, pending, active)),
+            Some(pool) => pool.install(|| pilot.check(window, pending)),
             // No threads could be started: use this one.
-            None => pilot.check(window, pending, active),
+            None => pilot.check(window, pending),
         }
     }
 
@@ -135,7 +143,7 @@ impl Decider {
         }
     }
 
-    /// Makes the pilot, and makes it anew when its model has learned a good deal more.
+    /// Makes the pilot, and gives it another model when that has learned a good deal more.
     fn renew(&mut self) {
         let device = match &mut self.model {
             Model::Given(device) if self.pilot.is_none() => Some((**device).clone()),
@@ -148,7 +156,13 @@ impl Decider {
         };
         if let Some(device) = device {
             self.pool = self.pool.take().or_else(|| simulators(&Simulators::default()).ok());
-            self.pilot = Some(RedcapPilot::new(&self.spec, &device, &self.scheduler, &self.config));
+            match &mut self.pilot {
+                Some(pilot) => pilot.replace_model(device),
+                none => {
+                    let (spec, scheduler) = (&self.spec, &self.scheduler);
+                    *none = Some(RedcapPilot::new(spec, device, scheduler, &self.config, self.sectors));
+                }
+            }
         }
     }
 }

@@ -63,11 +63,11 @@ pub fn dry_run(
     mut tell: impl FnMut(&CheckNote),
 ) -> Result<DryRunReport, LiveError> {
     let queue = BlockQueue::open(&options.device)?;
-    let mut decider = Decider::new(&options.spec, &options.model, Some(&queue), queue.sectors()?)?;
+    let mut decider = Decider::new(&options.spec, &options.model, Some(&queue), 0..queue.sectors()?)?;
     let mut capture =
         Capture::start(&CaptureOptions { delivery: Delivery::AtOnce, ..CaptureOptions::new(&options.device) })?;
     let mut report = DryRunReport::default();
-    let (began, mut window, mut fresh, mut active, mut on) = (Instant::now(), Vec::new(), Vec::new(), false, 0u32);
+    let (began, mut window, mut fresh, mut on) = (Instant::now(), Vec::new(), Vec::new(), 0u32);
     let mut window_began = now();
     while signals.caught().is_none() && options.duration.is_none_or(|longest| began.elapsed() < longest) {
         sleep(POLL);
@@ -82,21 +82,23 @@ pub fn dry_run(
             continue;
         }
         window_began = now();
-        let check = decider.decide(&mut window, capture.pending(), active);
+        let active = decider.setting().is_some_and(|setting| setting.active);
+        let check = decider.decide(&mut window, capture.pending());
         window.clear();
         let Some(check) = check.map_err(|e| LiveError::Failed(format!("a trial failed: {e}")))? else { continue };
         // The window just over was served as the decision before it says.
         report.without_s += check.without_s;
-        report.always_s += check.with_s;
-        report.rig_s += if active { check.with_s } else { check.without_s };
+        report.always_s += check.everywhere_s;
+        report.rig_s += check.before_s;
         on += u32::from(active);
         let note = CheckNote {
             at_s: began.elapsed().as_secs_f64(),
             with_cache_ms: 1e3 * check.with_s,
             without_cache_ms: 1e3 * check.without_s,
-            active: [active, check.active],
+            active: [active, check.setting.active],
+            off_percent: 100.0 * check.setting.regions.off_share(),
+            geometry: check.setting.geometry,
         };
-        active = check.active;
         tell(&note);
         report.checks.push(note);
     }

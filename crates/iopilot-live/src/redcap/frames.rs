@@ -14,6 +14,8 @@ const MLOCK_ONFAULT: libc::c_uint = 1;
 #[derive(Debug)]
 pub(super) struct Frames {
     start: NonNull<c_void>,
+    /// Bytes of the mapping.
+    length: usize,
     segment: usize,
     /// Whether a slot takes memory.
     used: Vec<bool>,
@@ -24,17 +26,29 @@ pub(super) struct Frames {
 unsafe impl Send for Frames {}
 
 impl Frames {
-    /// Frames of `segments` slots of `segment` bytes each.
-    pub(super) fn new(segments: u32, segment: usize) -> io::Result<Self> {
+    /// Frames of `segments` slots of `segment` bytes each, which can be [divided](Self::divide) anew within `most` bytes.
+    pub(super) fn new(segments: u32, segment: usize, most: usize) -> io::Result<Self> {
         let used = vec![false; segments as usize];
-        let length = used.len() * segment;
+        let length = most.max(used.len() * segment);
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         // SAFETY: a new mapping, at a place that the kernel chooses.
         let start = unsafe { mmap_anonymous(null_mut(), length, ProtFlags::READ | ProtFlags::WRITE, flags) }?;
         let start = NonNull::new(start).ok_or(io::ErrorKind::InvalidData)?;
         // SAFETY: the mapping has so many bytes.
         let locked = unsafe { libc::mlock2(start.as_ptr(), length, MLOCK_ONFAULT) } == 0;
-        Ok(Self { start, segment, used, locked })
+        Ok(Self { start, length, segment, used, locked })
+    }
+
+    /// Bytes that they can take.
+    pub(super) const fn most_bytes(&self) -> u64 {
+        self.length as u64
+    }
+
+    /// Divides them into other slots. What they held is gone.
+    pub(super) fn divide(&mut self, segments: u32, segment: usize) {
+        assert!(segments as usize * segment <= self.length, "{segments} x {segment} bytes in {}", self.length);
+        self.release(|_| false);
+        (self.used, self.segment) = (vec![false; segments as usize], segment);
     }
 
     /// Whether the kernel keeps them in memory.
@@ -88,7 +102,7 @@ impl Frames {
 impl Drop for Frames {
     fn drop(&mut self) {
         // SAFETY: it was mapped so, and nobody has a place in it any more.
-        let _ = unsafe { munmap(self.start.as_ptr(), self.used.len() * self.segment) };
+        let _ = unsafe { munmap(self.start.as_ptr(), self.length) };
     }
 }
 
@@ -98,7 +112,7 @@ mod tests {
 
     #[test]
     fn memory_is_taken_when_used_and_given_back() {
-        let mut frames = Frames::new(3, 32768).unwrap();
+        let mut frames = Frames::new(3, 32768, 131_072).unwrap();
         assert_eq!(frames.bytes(), 0);
         for slot in [0, 2] {
             let place = frames.place(slot, 512, 4);
@@ -114,5 +128,9 @@ mod tests {
         assert_eq!(four, [0; 4], "given back");
         frames.copy_to(2, 512, &mut four);
         assert_eq!(four, [1, 2, 3, 2]);
+        frames.divide(2, 65536);
+        assert_eq!((frames.bytes(), frames.most_bytes()), (0, 131_072));
+        frames.copy_to(1, 512, &mut four);
+        assert_eq!((four, frames.bytes()), ([0; 4], 65536), "what was there is gone");
     }
 }

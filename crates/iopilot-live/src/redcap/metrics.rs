@@ -8,7 +8,7 @@ use std::path::Path;
 type Value = fn(&RedcapStatus) -> f64;
 
 /// Name, type, help text and value.
-const FAMILIES: [(&str, &str, &str, Value); 20] = [
+const FAMILIES: [(&str, &str, &str, Value); 21] = [
     ("active", "gauge", "1 while reads go through the cache.", |s| f64::from(u8::from(s.state.is_active()))),
     ("reads_total", "counter", "Reads of applications that completed.", |s| s.application.requests.read as f64),
     ("read_bytes_total", "counter", "Bytes of these reads.", |s| s.application.bytes.read as f64),
@@ -31,6 +31,7 @@ const FAMILIES: [(&str, &str, &str, Value); 20] = [
     ("changes_total", "counter", "How often the cache was turned on or off.", |s| {
         (s.cache.activations + s.cache.deactivations) as f64
     }),
+    ("left_alone_ratio", "gauge", "The share of the disk that the cache leaves alone.", |s| s.off_percent / 100.0),
     ("memory_bytes", "gauge", "Memory that the cache takes for data.", |s| s.memory.used as f64),
     ("memory_limit_bytes", "gauge", "Memory that it may take now.", |s| s.memory.limit as f64),
 ];

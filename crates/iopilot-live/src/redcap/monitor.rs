@@ -5,8 +5,9 @@ use super::cached_disk::CachedDisk;
 use super::pilot::SharedNotes;
 use super::pressure::Limit;
 use super::status::{MemoryUse, RedcapStatus, StatusCheck};
+use super::warmer::SharedWarmth;
 use iopilot_block::Nanos;
-use iopilot_redcap::{Check, RedcapSpec};
+use iopilot_redcap::{Check, Geometry, RedcapSpec};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
@@ -19,18 +20,26 @@ pub(super) struct Monitor {
     pub(super) disk: Arc<CachedDisk>,
     pub(super) notes: SharedNotes,
     pub(super) limit: Limit,
+    /// Where what it holds is kept for the next time.
+    pub(super) warmth: Option<SharedWarmth>,
     began: Nanos,
     heeds_pressure: bool,
 }
 
 impl Monitor {
     /// Of a cache `spec` over `disk`.
-    pub(super) fn new(spec: &RedcapSpec, disk: &Arc<CachedDisk>, heeds_pressure: bool) -> Self {
+    pub(super) fn new(
+        spec: &RedcapSpec,
+        disk: &Arc<CachedDisk>,
+        heeds_pressure: bool,
+        warmth: Option<SharedWarmth>,
+    ) -> Self {
         Self {
             spec: spec.clone(),
             disk: Arc::clone(disk),
             notes: SharedNotes::default(),
-            limit: Limit::new(spec.geometry.segments),
+            limit: Limit::new(spec.most_bytes()),
+            warmth,
             began: now(),
             heeds_pressure,
         }
@@ -44,35 +53,40 @@ impl Monitor {
         let notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
         let decided = notes.checks.iter().copied();
         let from = body.cache.checks().len().saturating_sub(CHECKS);
-        let checked = body.cache.checks().range(from..).map(of_policy);
-        let segment = self.spec.geometry.bytes() / u64::from(self.spec.geometry.segments);
+        let geometry = body.geometry();
+        let checked = body.cache.checks().range(from..).map(|check| of_policy(check, geometry));
         RedcapStatus {
             up_s: now.since(self.began).as_secs_f64(),
             state: body.cache.state(),
+            geometry,
+            off_percent: 100.0 * body.cache.off_share(),
             lacks: notes.lacks.clone(),
             application,
             disk,
             cache: *body.cache.counters(),
             memory: MemoryUse {
-                cap: self.spec.geometry.bytes(),
-                limit: u64::from(self.limit.now.load(Ordering::Relaxed)) * segment,
+                cap: self.spec.most_bytes(),
+                limit: self.limit.now.load(Ordering::Relaxed).min(geometry.bytes()),
                 used: body.frames.bytes(),
                 segments: body.cache.segments(),
                 locked: body.frames.is_locked(),
                 shrinks: self.limit.shrinks.load(Ordering::Relaxed),
                 heeds_pressure: self.heeds_pressure,
             },
+            warm: self.warmth.as_ref().map(|warmth| *warmth.lock().unwrap_or_else(PoisonError::into_inner)),
             checks: decided.chain(checked).map(|check| check.note(self.began)).collect(),
         }
     }
 }
 
-fn of_policy(check: &Check) -> StatusCheck {
+fn of_policy(check: &Check, geometry: Geometry) -> StatusCheck {
     StatusCheck {
         at: check.at,
         with_cache_ms: 1e3 * check.with_cache.as_secs_f64(),
         without_cache_ms: 1e3 * check.without_cache.as_secs_f64(),
         before: check.before.is_active(),
         after: check.after.is_active(),
+        off_percent: 0.0,
+        geometry,
     }
 }

@@ -23,6 +23,8 @@ pub(super) struct Parts {
     pub(super) pressure: Option<(JoinHandle<()>, UnixStream)>,
     /// The thread that serves metrics, which ends when the sender is dropped.
     pub(super) metrics: Option<(JoinHandle<()>, Sender<()>)>,
+    /// The thread of a warm restart, which ends when the sender is dropped.
+    pub(super) warmer: Option<(JoinHandle<()>, Sender<()>)>,
     pub(super) gone: bool,
 }
 
@@ -54,7 +56,7 @@ impl Served for Parts {
         self.exposed.sync_file_systems();
         // Each step is tried, even if one before it failed.
         let mut results = self.exposed.take_down();
-        for (thread, stop) in [self.pilot.take(), self.metrics.take()].into_iter().flatten() {
+        for (thread, stop) in [self.warmer.take(), self.pilot.take(), self.metrics.take()].into_iter().flatten() {
             drop(stop);
             // A panic has been printed already.
             let _ = thread.join();

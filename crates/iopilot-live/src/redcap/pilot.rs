@@ -44,13 +44,24 @@ pub(super) fn run_pilot(mut decider: Decider, disk: &CachedDisk, notes: &SharedN
         let start = disk.disk().start;
         window.below.iter_mut().for_each(|record| record.lba = Lba(record.lba.0 + start));
         decider.observe(&window.below);
-        let (active, at) = disk.with(|body| (body.cache.state().is_active(), now()));
+        let (active, at) = (decider.setting().is_some_and(|setting| setting.active), now());
         let mut lacks = decider.lacks();
-        match decider.decide(&mut window.above, window.pending, active) {
+        match decider.decide(&mut window.above, window.pending) {
             Ok(Some(check)) => {
-                disk.with(|body| body.set_active(check.active, now()));
+                let setting = &check.setting;
+                if check.changes {
+                    let resized = disk.with(|body| {
+                        let resized = body.set_geometry(setting.geometry, now());
+                        body.set_off_regions(&setting.regions.off(), now());
+                        body.set_active(setting.active, now());
+                        resized
+                    });
+                    lacks = lacks.or_else(|| resized.err().map(|e| e.to_string()));
+                }
                 let (with_cache_ms, without_cache_ms) = (1e3 * check.with_s, 1e3 * check.without_s);
-                let check = StatusCheck { at, with_cache_ms, without_cache_ms, before: active, after: check.active };
+                let (before, after, off_percent) = (active, setting.active, 100.0 * setting.regions.off_share());
+                let geometry = setting.geometry;
+                let check = StatusCheck { at, with_cache_ms, without_cache_ms, before, after, off_percent, geometry };
                 let mut notes = notes.lock().unwrap_or_else(PoisonError::into_inner);
                 notes.checks.push_back(check);
                 if notes.checks.len() > REMEMBERED {

@@ -8,41 +8,42 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 const PRESSURE: &str = "/proc/pressure/memory";
-/// Some process waits for memory for more than 100 ms in a second (`Documentation/accounting/psi.rst`).
-const TRIGGER: &[u8] = b"some 100000 1000000\0";
+/// Some process waits for memory for more than 100 ms in a second (`Documentation/accounting/psi.rst`). Who lacks
+/// `CAP_SYS_RESOURCE`, as in a container, must take two seconds, or a multiple of that.
+const TRIGGERS: [&[u8]; 2] = [b"some 100000 1000000\0", b"some 200000 2000000\0"];
 /// From one step to the next at which the cache grows again, seconds.
 const CALM: i64 = 10;
 /// The share of its full size by which it grows.
-const STEP: u32 = 8;
+const STEP: u64 = 8;
 /// The least share of its full size.
-const LEAST: u32 = 16;
+const LEAST: u64 = 16;
 
-/// How many segments a cache may hold, and how often it had to shrink.
+/// How many bytes a cache may hold, and how often it had to shrink.
 #[derive(Debug)]
 pub(super) struct Limit {
-    pub(super) full: u32,
-    pub(super) now: AtomicU32,
+    pub(super) full: u64,
+    pub(super) now: AtomicU64,
     pub(super) shrinks: AtomicU64,
 }
 
 impl Limit {
-    pub(super) fn new(segments: u32) -> Self {
-        Self { full: segments, now: AtomicU32::new(segments), shrinks: AtomicU64::new(0) }
+    pub(super) fn new(bytes: u64) -> Self {
+        Self { full: bytes, now: AtomicU64::new(bytes), shrinks: AtomicU64::new(0) }
     }
 
-    /// Half of it, but no less than a sixteenth of the full size.
-    fn shrink(&self) -> u32 {
+    /// Half of it, or of the `used` size if that is less, but no less than a sixteenth of the full size.
+    fn shrink(&self, used: u64) -> u64 {
         self.shrinks.fetch_add(1, Ordering::Relaxed);
-        let next = (self.now.load(Ordering::Relaxed) / 2).max(self.full / LEAST).max(1);
+        let next = (self.now.load(Ordering::Relaxed).min(used) / 2).max(self.full / LEAST).max(1);
         self.now.store(next, Ordering::Relaxed);
         next
     }
 
     /// An eighth of the full size more.
-    fn grow(&self) -> u32 {
+    pub(super) fn grow(&self) -> u64 {
         let next = (self.now.load(Ordering::Relaxed) + (self.full / STEP).max(1)).min(self.full);
         self.now.store(next, Ordering::Relaxed);
         next
@@ -51,10 +52,14 @@ impl Limit {
 
 /// Asks the kernel to tell of pressure. It does not where it was built without that.
 pub(super) fn watch() -> io::Result<File> {
-    let flags = libc::O_NONBLOCK;
-    let mut file = OpenOptions::new().read(true).write(true).custom_flags(flags).open(PRESSURE)?;
-    file.write_all(TRIGGER)?;
-    Ok(file)
+    let ask = |trigger: &[u8]| {
+        let mut file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(PRESSURE)?;
+        file.write_all(trigger).map(|()| file)
+    };
+    match ask(TRIGGERS[0]) {
+        Err(e) if e.kind() == io::ErrorKind::InvalidInput => ask(TRIGGERS[1]),
+        asked => asked,
+    }
 }
 
 /// Halves the cache at each sign of pressure, and lets it grow in calm, until `stop` is closed.
@@ -71,12 +76,11 @@ pub(super) fn heed(pressure: &File, stop: &UnixStream, disk: &CachedDisk, limit:
             return;
         }
         if both[0].revents().contains(PollFlags::PRI) {
-            let segments = limit.shrink();
-            disk.with(|body| body.set_limit(segments));
+            disk.with(|body| body.set_limit(limit.shrink(body.geometry().bytes())));
             buffers.shrink();
         } else if limit.now.load(Ordering::Relaxed) < limit.full {
-            let segments = limit.grow();
-            disk.with(|body| body.set_limit(segments));
+            let bytes = limit.grow();
+            disk.with(|body| body.set_limit(bytes));
         }
     }
 }
@@ -86,12 +90,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_kernel_that_tells_of_pressure_tells_every_root() {
+        // It is there, but cannot be read, where the kernel has that turned off.
+        if iopilot_testing::has(&["root"]) && std::fs::read(PRESSURE).is_ok() {
+            assert!(watch().is_ok(), "{:?}", watch());
+        }
+    }
+
+    #[test]
     fn it_shrinks_fast_and_grows_slowly() {
         let limit = Limit::new(64);
-        assert_eq!([limit.shrink(), limit.shrink(), limit.grow()], [32, 16, 24]);
-        assert_eq!((0..10).map(|_| limit.shrink()).last(), Some(4));
+        assert_eq!([limit.shrink(64), limit.shrink(64), limit.grow()], [32, 16, 24]);
+        assert_eq!((0..10).map(|_| limit.shrink(64)).last(), Some(4));
         assert_eq!(limit.shrinks.load(Ordering::Relaxed), 12);
         assert_eq!((0..10).map(|_| limit.grow()).last(), Some(64));
-        assert_eq!(Limit::new(1).shrink(), 1);
+        assert_eq!(Limit::new(1).shrink(1), 1);
+        assert_eq!(Limit::new(64).shrink(20), 10, "of what may be used, that is all that is");
     }
 }

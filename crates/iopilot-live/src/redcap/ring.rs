@@ -10,6 +10,8 @@ use std::os::fd::RawFd;
 const SUBMISSIONS: u32 = 512;
 /// Completions that wait, at most, before the kernel keeps them aside.
 const COMPLETIONS: u32 = 4096;
+// From include/uapi/linux/ioprio.h: the class, in the top three bits.
+const IOPRIO_IDLE: u16 = 3 << 13;
 /// The name of what wakes the thread that waits.
 const WAKE: u64 = u64::MAX;
 
@@ -27,6 +29,8 @@ pub(super) struct Transfer {
     pub(super) op: Op,
     /// Of a write: whether it is durable when it completes.
     pub(super) durable: bool,
+    /// Of a read: whether schedulers serve it when nobody else wants the disk.
+    pub(super) idle: bool,
     /// The first byte.
     pub(super) offset: u64,
     /// Bytes; 0 for a flush.
@@ -46,10 +50,13 @@ impl Ring {
     /// # Safety
     /// One thread pushes at a time. The vectors stay until they are submitted, and the data until the request completes.
     pub(super) unsafe fn push(&self, transfer: &Transfer) -> io::Result<()> {
-        let &Transfer { name, op, durable, offset, length, vectors: (vectors, count) } = transfer;
+        let &Transfer { name, op, durable, idle, offset, length, vectors: (vectors, count) } = transfer;
         let file = Fd(self.file);
         let entry = match op {
-            Op::Read => opcode::Readv::new(file, vectors, count).offset(offset).build(),
+            Op::Read => {
+                let priority = if idle { IOPRIO_IDLE } else { 0 };
+                opcode::Readv::new(file, vectors, count).offset(offset).ioprio(priority).build()
+            }
             Op::Write => {
                 let flags = if durable { libc::RWF_DSYNC } else { 0 };
                 opcode::Writev::new(file, vectors, count).offset(offset).rw_flags(flags).build()

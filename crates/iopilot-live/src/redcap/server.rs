@@ -11,6 +11,8 @@ use super::parts::Parts;
 use super::pilot::run_pilot;
 use super::pressure;
 use super::ring::Ring;
+use super::warm_file::WarmFile;
+use super::warmer::Warmer;
 use super::{RedcapAttachment, RedcapOptions, RedcapStatus};
 use crate::LiveError;
 use crate::block_server::{
@@ -23,8 +25,8 @@ use iopilot_redcap::{Algorithm, Redcap, RedcapSpec};
 use iopilot_sim::{RedcapVirtualDisk, RunConfig, train_two_tables};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::mpsc::{TryRecvError, channel};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -61,7 +63,7 @@ impl RedcapServer {
         state.look()?;
         let disk = LowerDisk::open(&options.lower)?;
         check_fit(&disk, &options)?;
-        let sectors = disk.start + disk.size / SECTOR_BYTES;
+        let sectors = disk.start..disk.start + disk.size / SECTOR_BYTES;
         let decider = Decider::new(&options.spec, &options.model, disk.queue.as_ref(), sectors)?;
         Self::start_on(disk, decider, &state, depth, options)
     }
@@ -78,7 +80,17 @@ impl RedcapServer {
         let virtual_disk = virtual_disk(&spec, &lower, &options.model)?;
         let cache = Redcap::with_virtual_disk(&spec, lower.size / SECTOR_BYTES, virtual_disk)?;
         let segment = u64::from(spec.geometry.segment_sectors().0) * SECTOR_BYTES;
-        let frames = Frames::new(spec.geometry.segments, segment as usize);
+        let mut warnings = Vec::new();
+        let warmer = match &options.warm {
+            Some(path) => {
+                let file = WarmFile::new(path, lower.size, segment)?;
+                let (warmer, useless) = Warmer::new(file, spec.geometry.segments as usize)?;
+                warnings.extend(useless);
+                Some(warmer)
+            }
+            None => None,
+        };
+        let frames = Frames::new(spec.geometry.segments, segment as usize, spec.most_bytes() as usize);
         let frames = frames.map_err(|e| LiveError::io("the cache's memory", e))?;
         let locked = frames.is_locked();
         let ring = lower.descriptor().and_then(Ring::new).map_err(|e| {
@@ -103,7 +115,8 @@ impl RedcapServer {
         let disk = Arc::new(CachedDisk::new(body, ring, lower, ending.teller()?));
         let exposed = Exposed::new(&claim);
         let told = pressure::watch();
-        let monitor = Arc::new(Monitor::new(&spec, &disk, told.is_ok()));
+        let warmth = warmer.as_ref().map(|warmer| Arc::new(Mutex::new(warmer.status())));
+        let monitor = Arc::new(Monitor::new(&spec, &disk, told.is_ok(), warmth));
         let mut parts = Parts {
             claim,
             monitor: Arc::clone(&monitor),
@@ -112,6 +125,7 @@ impl RedcapServer {
             pilot: None,
             pressure: None,
             metrics: None,
+            warmer: None,
             gone: false,
         };
         let thread_failed = |e| LiveError::io("a thread", e);
@@ -139,7 +153,6 @@ impl RedcapServer {
             }
         }
         queue.set_scheduler(options.scheduler.as_deref().unwrap_or("none"))?;
-        let mut warnings = Vec::new();
         if !locked {
             warnings.push("the cache's memory could not be locked, and may be paged out".to_owned());
         }
@@ -160,6 +173,12 @@ impl RedcapServer {
             let run = move || run_pilot(decider, &monitor.disk, &monitor.notes, &stopped);
             parts.pilot = Some((spawn("rig", run).map_err(thread_failed)?, stop));
         }
+        if let (Some(warmer), Some(warmth)) = (warmer, monitor.warmth.clone()) {
+            let (stop, stopped) = channel();
+            let monitor = Arc::clone(&monitor);
+            let run = move || warmer.run(&monitor.disk, &warmth, &stopped);
+            parts.warmer = Some((spawn("warm", run).map_err(thread_failed)?, stop));
+        }
         if let Some(server) = metrics {
             let (stop, stopped) = channel::<()>();
             let lower = options.lower.clone();
@@ -178,7 +197,7 @@ impl RedcapServer {
             size,
             settings: spec.to_string(),
             algorithm: spec.algorithm.to_string(),
-            cache: spec.geometry.bytes(),
+            cache: spec.most_bytes(),
             depth,
             scheduler: queue.scheduler()?,
             pid: std::process::id(),
@@ -260,3 +279,6 @@ fn virtual_disk(
     let made = RedcapVirtualDisk::new(&scheduler_of(disk.queue.as_ref())?, capacity, &config);
     made.map(Some).map_err(|e| LiveError::Device { path: disk.path.clone(), reason: e.to_string() })
 }
+
+#[cfg(test)]
+mod faults;

@@ -2,7 +2,7 @@
 
 use super::tally::{ApplicationTraffic, DiskTraffic};
 use iopilot_block::Nanos;
-use iopilot_redcap::{Counters, State};
+use iopilot_redcap::{Counters, Geometry, State};
 use serde::{Deserialize, Serialize};
 
 /// What a cache does, and did since it was attached.
@@ -12,6 +12,12 @@ pub struct RedcapStatus {
     pub up_s: f64,
     /// The state of the activation-deactivation algorithm (GF 2.3.3).
     pub state: State,
+    /// The segments that the cache has now.
+    #[serde(default)]
+    pub geometry: Geometry,
+    /// The share of the disk that `rig` leaves alone, in percent.
+    #[serde(default)]
+    pub off_percent: f64,
     /// Why the algorithm decides nothing; `None` if it does.
     pub lacks: Option<String>,
     /// The requests of those that use the cached disk.
@@ -22,8 +28,22 @@ pub struct RedcapStatus {
     pub cache: Counters,
     /// Its memory.
     pub memory: MemoryUse,
+    /// What is kept for the next time; `None` where nothing is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warm: Option<WarmStatus>,
     /// The latest decisions, the newest last.
     pub checks: Vec<CheckNote>,
+}
+
+/// A warm restart: what a cache held is read again, and the addresses of what it holds are kept. In segments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WarmStatus {
+    /// Those that were read again.
+    pub read: u64,
+    /// Those that are to be read.
+    pub left: u64,
+    /// Those whose addresses were written last.
+    pub kept: u64,
 }
 
 /// The memory of a cache.
@@ -56,6 +76,12 @@ pub struct CheckNote {
     pub without_cache_ms: f64,
     /// Whether the cache was in use, and whether it is after the decision.
     pub active: [bool; 2],
+    /// The share of the disk that is left alone after the decision, in percent.
+    #[serde(default)]
+    pub off_percent: f64,
+    /// The segments after the decision.
+    #[serde(default)]
+    pub geometry: Geometry,
 }
 
 /// A decision as it is kept.
@@ -66,6 +92,8 @@ pub(super) struct StatusCheck {
     pub(super) without_cache_ms: f64,
     pub(super) before: bool,
     pub(super) after: bool,
+    pub(super) off_percent: f64,
+    pub(super) geometry: Geometry,
 }
 
 impl StatusCheck {
@@ -75,6 +103,8 @@ impl StatusCheck {
             with_cache_ms: self.with_cache_ms,
             without_cache_ms: self.without_cache_ms,
             active: [self.before, self.after],
+            off_percent: self.off_percent,
+            geometry: self.geometry,
         }
     }
 }

@@ -9,8 +9,10 @@ use iopilot_block::Nanos;
 impl<V: VirtualDisk> Redcap<V> {
     /// Turns the cache on or off, for the algorithm `rig` and by hand. Any other algorithm goes on from there.
     pub fn set_active(&mut self, active: bool, now: Nanos, out: &mut Vec<Action>) {
-        if active != self.state.is_active() {
-            self.change(active, now, out);
+        match &mut self.rebuild {
+            Some(rebuild) => rebuild.active = active,
+            None if active != self.state.is_active() => self.change(active, now, out),
+            None => {}
         }
     }
 
@@ -33,6 +35,7 @@ impl<V: VirtualDisk> Redcap<V> {
         let original = self.originals.remove(id);
         let is_read = original.handling != Handling::Plain;
         self.ended_reads += u64::from(is_read);
+        self.cached -= usize::from(original.handling == Handling::Cached);
         if original.epoch == self.epoch {
             if is_read {
                 let verdict = self.ada.finished(&original, self.state);
@@ -44,13 +47,14 @@ impl<V: VirtualDisk> Redcap<V> {
                 self.state = State::main(self.state.is_active());
             }
         }
+        self.rebuild_if_unused(now, out);
     }
 
     /// A pending state that is left for the state before ends at once; any other change waits for what is in flight.
     ///
     /// Data are forgotten when the cache is turned off, and the directory lives on as the simulated one. Nothing that was
     /// held before an inactive period is ever served.
-    fn change(&mut self, active: bool, now: Nanos, out: &mut Vec<Action>) {
+    pub(super) fn change(&mut self, active: bool, now: Nanos, out: &mut Vec<Action>) {
         let undone = self.state.is_pending();
         self.epoch = self.epoch.wrapping_add(1);
         self.awaited = self.originals.len();

@@ -2,6 +2,7 @@
 
 use super::Redcap;
 use crate::blocks::Blocks;
+use crate::regions::Regions;
 use crate::sweep::Sweep;
 use crate::{Action, VirtualDisk};
 use iopilot_block::Nanos;
@@ -29,6 +30,21 @@ impl<V: VirtualDisk> Redcap<V> {
             }
             self.forget(numbers, now, out);
         }
+    }
+
+    /// Turns the cache off for the disk segments that begin in these ranges of sectors, and on for all others.
+    pub fn set_off_regions(&mut self, sectors: &[Range<u64>], now: Nanos, out: &mut Vec<Action>) {
+        self.regions = Regions::default();
+        for range in sectors {
+            let segments = self.layout.first_from(range.start)..self.layout.first_from(range.end);
+            self.set_region(segments, false, now, out);
+        }
+    }
+
+    /// The share of the disk's segments that are turned off, from 0 to 1.
+    pub fn off_share(&self) -> f64 {
+        let segments = self.layout.segments();
+        self.regions.count_off(segments) as f64 / segments.max(1) as f64
     }
 
     /// The blocks of which sectors are written become holes, a block in flight when it arrives.

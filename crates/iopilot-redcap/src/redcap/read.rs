@@ -26,6 +26,14 @@ impl<V: VirtualDisk> Redcap<V> {
             let blocks = (extent.1 - 1) / 8 - extent.0 / 8 + 1;
             comparison.mirror(io, batch, blocks, now);
         }
+        if self.regions.are_off(first, last) {
+            let blocks = (extent.1 - 1) / 8 - extent.0 / 8 + 1;
+            let original = self.original(io, Handling::Cached, 1);
+            self.originals[original].batch = batch;
+            self.counters.pass_bys += last - first + 1;
+            self.counters.requested_blocks += blocks;
+            return self.pass(original, extent, blocks, out);
+        }
         let original = self.original(io, Handling::Cached, (last - first + 1) as u32);
         self.originals[original].batch = batch;
         for number in first..=last {
@@ -39,7 +47,7 @@ impl<V: VirtualDisk> Redcap<V> {
         self.counters.requested_blocks += asked.len();
         if self.regions.is_off(number) {
             self.counters.pass_bys += 1;
-            return self.pass(original, part, asked, out);
+            return self.pass(original, part, asked.len(), out);
         }
         if let Some(slot) = self.cache.find(number) {
             return self.read_present(original, slot, part, asked, now, out);
@@ -47,7 +55,7 @@ impl<V: VirtualDisk> Redcap<V> {
         let all = self.layout.all(number);
         if asked == all {
             self.counters.whole_segments += 1;
-            return self.pass(original, part, asked, out);
+            return self.pass(original, part, asked.len(), out);
         }
         let slot = self.cache.allocate(number);
         self.counters.evictions = self.cache.evictions();
@@ -55,16 +63,16 @@ impl<V: VirtualDisk> Redcap<V> {
             Some(slot) => self.miss(original, slot, part, (asked, all), out),
             None => {
                 self.counters.pass_bys += 1;
-                self.pass(original, part, asked, out);
+                self.pass(original, part, asked.len(), out);
             }
         }
     }
 
     /// The disk answers; the cache has no part in it.
-    fn pass(&mut self, original: u32, part: (u64, u64), asked: Blocks, out: &mut Vec<Action>) {
+    fn pass(&mut self, original: u32, part: (u64, u64), asked: u64, out: &mut Vec<Action>) {
         let partial = self.partials.insert(Partial { reads: 1, ..Partial::new(original, NONE, part) });
         let role = if self.originals[original].unended == 1 { Role::Whole } else { Role::Missed };
-        self.ask(PartRecord { partial, asked: asked.len(), ..PartRecord::new(role, original, part) }, out);
+        self.ask(PartRecord { partial, asked, ..PartRecord::new(role, original, part) }, out);
     }
 
     /// Sends a part that brings requested blocks, and counts them.
@@ -109,7 +117,7 @@ impl<V: VirtualDisk> Redcap<V> {
     }
 
     /// Reads a run of blocks into the frames of `slot`.
-    fn prefetch(&mut self, fetch: u32, slot: u32, blocks: Blocks, out: &mut Vec<Action>) {
+    pub(super) fn prefetch(&mut self, fetch: u32, slot: u32, blocks: Blocks, out: &mut Vec<Action>) {
         let number = self.cache.number(slot);
         let original = self.fetches[fetch].original;
         for run in blocks.runs() {

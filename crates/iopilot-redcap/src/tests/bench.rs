@@ -1,6 +1,6 @@
 //! [`Bench`]: a cache, by hand.
 
-use crate::{Action, CopyId, Io, NoVirtualDisk, PartId, Redcap, RedcapSpec, Role, Served, VirtualDisk};
+use crate::{Action, CopyId, Geometry, Io, NoVirtualDisk, PartId, Redcap, RedcapSpec, Role, Served, VirtualDisk};
 use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors};
 
 /// A request of process 7.
@@ -150,6 +150,18 @@ impl<V: VirtualDisk> Bench<V> {
     pub(super) fn set_region(&mut self, segments: std::ops::Range<u64>, active: bool) -> Vec<Step> {
         self.cache.set_region(segments, active, Nanos(self.now), &mut self.out);
         self.steps()
+    }
+
+    /// Reads a segment for nobody; `None` where the cache does not.
+    pub(super) fn warm(&mut self, lba: u64) -> Option<Vec<Step>> {
+        let warmed = self.cache.warm(&io(u64::MAX, Op::Read, lba, 1), Nanos(self.now), &mut self.out);
+        self.cache.check();
+        let steps = self.steps();
+        warmed.then_some(steps)
+    }
+
+    pub(super) fn set_geometry(&mut self, geometry: Geometry) {
+        self.cache.set_geometry(geometry, Nanos(self.now), &mut self.out).unwrap();
     }
 
     pub(super) fn invalidate_all(&mut self) -> Vec<Step> {

@@ -1,7 +1,7 @@
 //! [`Body`]: a small disk with real bytes under a cache, in which everything happens in any order.
 
 use super::bench::io;
-use crate::{Action, CopyId, Io, Part, PartId, Redcap, RedcapSpec, Role, Served, VirtualDisk};
+use crate::{Action, CopyId, Geometry, Io, Part, PartId, Redcap, RedcapSpec, Role, Served, VirtualDisk};
 use iopilot_block::{Nanos, Op};
 use rand::Rng;
 use rand::seq::IndexedRandom;
@@ -42,6 +42,7 @@ struct Running {
 pub(super) struct Body<V> {
     pub(super) cache: Redcap<V>,
     now: u64,
+    geometry: Geometry,
     segment: u64,
     disk: Vec<Version>,
     /// The content that the last write that was reported left.
@@ -59,6 +60,8 @@ pub(super) struct Body<V> {
     pub(super) slow: (u64, u64),
     /// Whether the state and the regions change from outside.
     pub(super) flips: bool,
+    /// How often the frames were divided anew.
+    pub(super) rebuilt: u32,
 }
 
 impl<V: VirtualDisk> Body<V> {
@@ -67,6 +70,7 @@ impl<V: VirtualDisk> Body<V> {
         Self {
             cache: Redcap::with_virtual_disk(spec, sectors, disk).unwrap(),
             now: 0,
+            geometry: spec.geometry,
             segment,
             disk: vec![0; sectors as usize],
             reported: vec![0; sectors as usize],
@@ -80,6 +84,7 @@ impl<V: VirtualDisk> Body<V> {
             errors: false,
             slow: (0, 0),
             flips: false,
+            rebuilt: 0,
         }
     }
 
@@ -150,6 +155,14 @@ impl<V: VirtualDisk> Body<V> {
     }
 
     fn act(&mut self, actions: Vec<Action>) {
+        let geometry = self.cache.geometry();
+        if geometry != self.geometry {
+            // No frame is in use.
+            self.geometry = geometry;
+            self.segment = u64::from(geometry.segment_sectors().0);
+            self.frames = vec![GARBAGE; (self.segment * u64::from(geometry.segments)) as usize];
+            self.rebuilt += 1;
+        }
         for action in actions {
             match action {
                 Action::Send(part) => {
@@ -283,11 +296,16 @@ impl<V: VirtualDisk> Body<V> {
         let (now, mut out) = (Nanos(self.now), Vec::new());
         let segments = self.disk.len() as u64 / self.segment;
         let first = self.rng.random_range(0..segments);
-        match [0, 1, 2, 3].choose(&mut self.rng) {
+        match [0, 1, 2, 3, 4].choose(&mut self.rng) {
             Some(0) => self.cache.invalidate_all(now, &mut out),
             Some(1) => {
                 let on = self.rng.random_range(0..3) > 0;
                 self.cache.set_region(first..first + self.rng.random_range(0..8), on, now, &mut out);
+            }
+            Some(2) => {
+                let segment_blocks = 8 << self.rng.random_range(0..4);
+                let geometry = Geometry { segments: self.rng.random_range(1..12), segment_blocks };
+                self.cache.set_geometry(geometry, now, &mut out).unwrap();
             }
             _ => self.cache.set_active(!self.cache.state().is_active(), now, &mut out),
         }

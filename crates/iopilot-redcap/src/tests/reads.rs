@@ -258,6 +258,11 @@ fn regions_that_are_off_are_left_alone() {
     assert_eq!(b.read(2, 120, 16), [Send(2, Missed, 120, 8), Send(2, Missed, 128, 8), Send(2, Prefetch, 136, 56)]);
     b.settle();
     assert!(!b.read_whole(200, 8));
+    let off = b.cache.off_share();
+    assert!((off - 2.0 / 16.0).abs() < 1e-9, "{off}: two of 15 segments and a part of one");
+    // In one piece: it is not the cache's business where its segments end.
+    assert_eq!(b.read(4, 40, 48), [Send(4, Whole, 40, 48)]);
+    b.settle();
     b.set_region(1..2, true);
     assert_eq!(b.read(3, 72, 8).len(), 3);
     b.settle();

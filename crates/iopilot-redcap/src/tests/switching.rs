@@ -3,7 +3,7 @@
 use super::bench::{Bench, Step::*};
 use super::fifo_disk::FifoDisk;
 use crate::Role::*;
-use crate::State;
+use crate::{Geometry, State};
 use iopilot_block::{Nanos, Op};
 
 fn bench() -> Bench {
@@ -304,4 +304,34 @@ fn vd_follows_its_virtual_disk() {
         b.read_whole(i % 15 * 64, 8);
     }
     assert_eq!(b.cache.counters().deactivations, 0);
+}
+
+#[test]
+fn another_geometry_waits_for_reads_in_flight() {
+    let mut b = Bench::new("4x32k,algorithm=rig");
+    b.read_whole(0, 8);
+    b.set_region(2..4, false);
+    b.read(1, 64, 8);
+    b.served(64, Missed);
+    let wider = Geometry::parse("2x64k").unwrap();
+    b.set_geometry(wider);
+    assert_eq!((b.cache.geometry().to_string(), b.cache.state()), ("4x32k".to_owned(), State::PendingInactive));
+    assert_eq!(b.read(2, 8, 8), [Send(2, Whole, 8, 8)], "the cache is off meanwhile");
+    b.served(8, Whole);
+    // The prefetch into the old frames was the last to use any.
+    b.served(72, Prefetch);
+    assert_eq!((b.cache.geometry(), b.cache.state(), b.cache.segments()), (wider, State::Active, 0));
+    assert_eq!(b.read(3, 8, 8), [Send(3, Missed, 8, 8), Send(3, Prefetch, 16, 112), Send(3, Prefetch, 0, 8)]);
+    b.settle();
+    // The third and the fourth segment were off: the second of the new ones.
+    assert_eq!(b.read(4, 136, 8), [Send(4, Whole, 136, 8)]);
+    b.settle();
+    assert_eq!(b.read(5, 264, 8).len(), 3);
+    b.settle();
+    // What is decided meanwhile holds then.
+    b.read(6, 400, 8);
+    b.set_geometry(Geometry::parse("4x32k").unwrap());
+    b.set_active(false);
+    b.settle();
+    assert_eq!((b.cache.geometry().segments, b.cache.state()), (4, State::Inactive));
 }

@@ -101,6 +101,10 @@ pub(crate) struct RedcapAttach {
     /// Serve metrics for Prometheus at this address, such as 127.0.0.1:9420.
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) metrics: Option<String>,
+    /// Keep the addresses of what the cache holds in this file, and read it again at the next start, when nobody uses the
+    /// disk. The file holds no data.
+    #[arg(long, value_name = "FILE", conflicts_with = "dry_run", value_hint = ValueHint::FilePath)]
+    pub(crate) warm: Option<PathBuf>,
     /// Attach nothing: watch the disk as it is used, and say what the cache would have saved.
     #[arg(long)]
     pub(crate) dry_run: bool,

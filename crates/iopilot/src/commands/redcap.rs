@@ -113,6 +113,7 @@ fn options(args: &RedcapAttach, context: &Context) -> anyhow::Result<RedcapOptio
     options.name.clone_from(&args.name);
     options.scheduler.clone_from(&args.scheduler);
     options.metrics.clone_from(&args.metrics);
+    options.warm.clone_from(&args.warm);
     options.state.clone_from(&args.state.state_dir);
     Ok(options)
 }
@@ -155,9 +156,10 @@ fn dry_run(args: &RedcapAttach, context: &Context) -> anyhow::Result<String> {
 
 fn check_text(check: &CheckNote) -> String {
     let name = |active: bool| if active { "on" } else { "off" };
-    let CheckNote { at_s, with_cache_ms, without_cache_ms, active } = check;
+    let CheckNote { at_s, with_cache_ms, without_cache_ms, active, off_percent, geometry } = check;
+    let regions = if active[1] && *off_percent > 0.0 { format!(" but for {off_percent:.0} %") } else { String::new() };
     format!(
-        "check    at {at_s:.0} s: {with_cache_ms:.2} ms with the cache, {without_cache_ms:.2} ms without: {} to {}",
+        "check    at {at_s:.0} s: {with_cache_ms:.2} ms with the cache, {without_cache_ms:.2} ms without: {} to {}{regions}, {geometry}",
         name(active[0]),
         name(active[1])
     )
@@ -216,7 +218,10 @@ fn status_lines(attachment: &RedcapAttachment, status: &RedcapStatus) -> Vec<Str
     let share = |part: u64, whole: u64| if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 };
     let mut lines = vec![
         format!("{} ({}) over {}", attachment.name, attachment.device.display(), attachment.disk.display()),
-        format!("cache        {}, {} for {:.0} s", attachment.settings, status.state, status.up_s),
+        format!(
+            "cache        {}, now {}, {} for {:.0} s",
+            attachment.settings, status.geometry, status.state, status.up_s
+        ),
         format!(
             "memory       {} of {} used, in {} segments{}",
             bytes(m.used),
@@ -248,8 +253,14 @@ fn status_lines(attachment: &RedcapAttachment, status: &RedcapStatus) -> Vec<Str
             share(c.hit_blocks, c.requested_blocks),
             share(c.used_blocks, c.prefetched_blocks)
         ),
-        format!("changes      {} times on, {} times off", c.activations, c.deactivations),
+        format!(
+            "changes      {} times on, {} times off; {:.1} % of the disk is left alone",
+            c.activations, c.deactivations, status.off_percent
+        ),
     ];
+    let warm =
+        status.warm.map(|w| format!("warm         {} segments read again, {} left; {} kept", w.read, w.left, w.kept));
+    lines.extend(warm);
     lines.extend(status.lacks.as_ref().map(|why| format!("no decisions: {why}")));
     lines
 }

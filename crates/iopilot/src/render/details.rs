@@ -124,6 +124,9 @@ fn redcap_facts(redcap: &RedcapReport, fact: &mut impl FnMut(&str, String)) {
     let active = counters.reads - counters.inactive_reads;
     let changes = redcap.state.len() - 1;
     fact("REDCAP active", format!("for {} of the reads, {changes} changes", share(active, counters.reads)));
+    if redcap.off_percent > 0.0 {
+        fact("  left alone", format!("{} of the disk, at the end", percent(redcap.off_percent / 100.0)));
+    }
     fact(
         "  from its RAM",
         format!("{} of the blocks then asked for", share(counters.hit_blocks, counters.requested_blocks)),

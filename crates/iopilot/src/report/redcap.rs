@@ -23,10 +23,15 @@ fn figure(run: &RunReport, redcap: &RedcapReport) -> String {
     let counters = &redcap.counters;
     let active = counters.reads - counters.inactive_reads;
     format!(
-        "<figure><figcaption><b>{}</b><span>in use for {} of the reads, turned on or off {} times</span></figcaption>{}{}</figure>",
+        "<figure><figcaption><b>{}</b><span>in use for {} of the reads, turned on or off {} times{}</span></figcaption>{}{}</figure>",
         escape(&run.scheduler),
         percent(active as f64 / counters.reads.max(1) as f64),
         redcap.state.len().saturating_sub(1),
+        if redcap.off_percent > 0.0 {
+            format!("; at the end {} of the disk was left alone", percent(redcap.off_percent / 100.0))
+        } else {
+            String::new()
+        },
         over_time(run, redcap),
         shares(redcap)
     )
@@ -146,7 +151,7 @@ fn shares(redcap: &RedcapReport) -> String {
 mod tests {
     use super::*;
     use crate::sample_comparison::sample_comparison;
-    use iopilot_redcap::Counters;
+    use iopilot_redcap::{Counters, Geometry};
     use iopilot_sim::{CheckReport, DiskView, StateChange};
 
     fn cached() -> Comparison {
@@ -157,10 +162,14 @@ mod tests {
             with_cache_ms: 8.0 * time_s,
             without_cache_ms: 20.0,
             active,
+            off_percent: 0.0,
+            geometry: Geometry::default(),
         };
         comparison.runs[1].scheduler = "cfq + 64x128k,algorithm=<v2>".to_owned();
         comparison.runs[1].redcap = Some(RedcapReport {
             settings: "64x128k,algorithm=v2".to_owned(),
+            off_percent: 25.0,
+            geometry: Geometry::default(),
             counters: Counters {
                 reads: 1000,
                 inactive_reads: 250,

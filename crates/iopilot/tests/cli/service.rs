@@ -31,6 +31,21 @@ fn systemd_takes_the_unit() {
 }
 
 #[test]
+fn systemd_takes_the_unit_of_a_cached_disk() {
+    let s = Sandbox::new();
+    let unit = include_str!("../../../../contrib/iopilot-redcap@.service");
+    s.write("iopilot-redcap@dev-sdb1.service", unit.replace("/usr/bin/iopilot", env!("CARGO_BIN_EXE_iopilot")));
+    if !has(&["systemd-analyze"]) {
+        return;
+    }
+    let mut verify = Command::new("systemd-analyze");
+    verify.args(["verify", "--man=no", "./iopilot-redcap@dev-sdb1.service"]).current_dir(s.path());
+    let done = verify.output().unwrap();
+    let told = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(done.status.success() && told.is_empty(), "{told}");
+}
+
+#[test]
 fn its_commands_are_commands_of_this_program() {
     let s = Sandbox::new();
     for key in ["ExecStart", "ExecStopPost"] {

@@ -102,7 +102,7 @@ fn queue(attachment: &Value, attribute: &str) -> String {
 }
 
 /// Waits until `done`; the time it takes is not asserted, but it ends.
-pub(crate) fn wait_until(what: &str, done: impl Fn() -> bool) {
+pub(crate) fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     for _ in 0..3000 {
         if done() {
             return;

@@ -4,7 +4,7 @@ use super::*;
 use crate::block_server::Buffers;
 use crate::redcap::frames::Frames;
 use iopilot_block::Op;
-use iopilot_redcap::{Redcap, RedcapSpec};
+use iopilot_redcap::{Geometry, Redcap, RedcapSpec};
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::{RedcapVirtualDisk, RunConfig};
 use iopilot_testing::skipped;
@@ -13,6 +13,7 @@ use rand_pcg::Pcg64Mcg;
 use std::os::fd::AsRawFd;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 /// Bytes of the disk: 39 segments of 32 KiB, and a part of one that ends within a block.
 const SIZE: u64 = 39 * 32768 + 3 * 4096 + 512;
@@ -40,7 +41,7 @@ impl Bench {
             }
         };
         let spec = RedcapSpec::parse(settings).unwrap();
-        let frames = Frames::new(spec.geometry.segments, 32768).unwrap();
+        let frames = Frames::new(spec.geometry.segments, 32768, spec.most_bytes() as usize).unwrap();
         let scheduler = SchedulerSpec::parse("mq-deadline").unwrap();
         let virtual_disk = || RedcapVirtualDisk::new(&scheduler, SIZE / 512, &RunConfig::default()).unwrap();
         let virtual_disk = spec.algorithm.needs_virtual_disk().then(virtual_disk);
@@ -76,7 +77,7 @@ impl Bench {
     }
 
     fn read(&self, offset: u64, length: u64) -> crate::block_server::Sent {
-        self.send(Op::Read, offset, length, &[]).recv().unwrap()
+        self.send(Op::Read, offset, length, &[]).recv_timeout(Duration::from_secs(30)).expect("an answer")
     }
 }
 
@@ -86,6 +87,7 @@ impl Drop for Bench {
         if let Some(thread) = self.thread.take() {
             thread.join().unwrap();
         }
+        assert_eq!(self.read(0, 512), Err(Some(libc::EIO)), "nobody would take its completion");
         {
             let body = self.disk.lock();
             assert_eq!((body.pending(), body.in_flight()), (0, 0), "nothing is lost");
@@ -104,6 +106,7 @@ fn meet(a: (u64, u64), b: (u64, u64)) -> bool {
 /// grows and shrinks.
 fn soak(settings: &str, batches: u32) {
     let Some(bench) = Bench::new(settings, SIZE) else { return };
+    let resizes = settings.contains("cap");
     let mut random = Pcg64Mcg::seed_from_u64(0x5EED_CA9E);
     let mut plain = vec![0u8; SIZE as usize];
     for batch in 0..batches {
@@ -144,7 +147,12 @@ fn soak(settings: &str, batches: u32) {
             bench.disk.with(|body| body.set_active(batch % 32 == 7, now()));
         }
         if batch % 64 == 9 {
-            bench.disk.with(|body| body.set_limit(1 + batch / 64 % 8));
+            bench.disk.with(|body| body.set_limit(u64::from(1 + batch / 64 % 8) * 32768));
+        }
+        if resizes && batch % 16 == 3 {
+            let geometry = Geometry { segments: 1 + batch / 16 % 12, segment_blocks: 8 << (batch / 192 % 3) };
+            let result = bench.disk.with(|body| body.set_geometry(geometry, now()));
+            assert_eq!(result.is_ok(), geometry.bytes() <= 1 << 20, "{geometry}");
         }
         for (op, extent, told) in under_way {
             let answer = told.recv().unwrap().unwrap_or_else(|e| panic!("{op} of {extent:?}: {e:?}"));
@@ -159,6 +167,12 @@ fn soak(settings: &str, batches: u32) {
 #[test]
 fn bytes_are_those_of_a_plain_disk() {
     soak("8x32k,algorithm=always", 2000);
+}
+
+#[test]
+fn bytes_are_those_of_a_plain_disk_as_the_segments_change() {
+    soak("8x32k,algorithm=always,cap=1", 2000);
+    soak("8x32k,algorithm=always,cap=1,miss=combined", 1000);
 }
 
 #[test]

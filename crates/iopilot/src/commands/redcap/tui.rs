@@ -8,7 +8,7 @@ use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Stylize;
 use ratatui::text::Line;
-use ratatui::widgets::{Block, Gauge, Paragraph, Sparkline, Wrap};
+use ratatui::widgets::{Block, Borders, Gauge, Paragraph, Sparkline};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -69,48 +69,94 @@ pub(super) fn show(state: &Path, which: &str) -> anyhow::Result<()> {
     result
 }
 
+/// Where the values of [`status_lines`] begin, and those of [`check_text`].
+const FACTS: usize = 13;
+const CHECKS: usize = 9;
+/// Rows of decisions, and of those of a terminal of fewer than so many rows.
+const DECISIONS: usize = 4;
+const FEW_DECISIONS: usize = 2;
+const LOW: u16 = 30;
+/// A terminal of so many rows has a bar of the memory, too.
+const HIGH: u16 = 36;
+
 fn draw(frame: &mut Frame<'_>, attachment: &RedcapAttachment, status: &RedcapStatus, past: &[Second]) {
+    let wide = usize::from(frame.area().width.saturating_sub(2));
+    let facts: Vec<Line<'_>> =
+        status_lines(attachment, status).iter().flat_map(|line| wrapped(line, wide, FACTS)).map(Line::from).collect();
+    let most = if frame.area().height < LOW { FEW_DECISIONS } else { DECISIONS };
+    let checks = decisions(status, wide, most);
+    let rows = |lines: &[Line<'_>]| u16::try_from(lines.len()).unwrap_or(u16::MAX).saturating_add(2);
+    let high = if frame.area().height >= HIGH { 3 } else { 0 };
     let areas = Layout::vertical([
-        Constraint::Length(10),
-        Constraint::Length(3),
+        Constraint::Length(rows(&facts)),
+        Constraint::Length(high),
         Constraint::Min(6),
-        Constraint::Length(6),
+        Constraint::Length(rows(&checks)),
         Constraint::Length(1),
     ]);
-    let [facts, memory, charts, checks, help] = areas.areas(frame.area());
-    let lines: Vec<Line<'_>> = status_lines(attachment, status).into_iter().map(Line::from).collect();
-    frame.render_widget(Paragraph::new(lines).block(Block::bordered().title(" iopilot redcap ")), facts);
+    let [above, memory, charts, below, help] = areas.areas(frame.area());
+    frame.render_widget(Paragraph::new(facts).block(Block::bordered().title(" iopilot redcap ")), above);
     let used = status.memory.used as f64 / status.memory.cap.max(1) as f64;
     let gauge = Gauge::default().ratio(used.clamp(0.0, 1.0)).block(Block::bordered().title(" memory "));
     frame.render_widget(gauge, memory);
     draw_past(frame, past, charts);
-    let from = status.checks.len().saturating_sub(4);
-    let lines: Vec<Line<'_>> = status.checks[from..].iter().map(|check| Line::from(check_text(check))).collect();
-    let decisions = Paragraph::new(lines).wrap(Wrap { trim: true });
-    frame.render_widget(decisions.block(Block::bordered().title(" latest decisions ")), checks);
+    frame.render_widget(Paragraph::new(checks).block(Block::bordered().title(" latest decisions ")), below);
     frame.render_widget(Line::from(" q: leave; the cache stays").dim(), help);
+}
+
+/// The latest decisions that fit into `most` rows, each whole.
+fn decisions(status: &RedcapStatus, wide: usize, most: usize) -> Vec<Line<'static>> {
+    let mut lines: Vec<Line<'_>> = Vec::new();
+    for check in status.checks.iter().rev() {
+        let check = wrapped(&check_text(check), wide, CHECKS);
+        if lines.len() + check.len() > most {
+            break;
+        }
+        lines.splice(..0, check.into_iter().map(Line::from));
+    }
+    lines.resize(most, Line::default());
+    lines
+}
+
+/// A line in pieces of at most `wide` columns, cut between words. Those behind the first begin at column `indent`.
+fn wrapped(line: &str, wide: usize, indent: usize) -> Vec<String> {
+    // Where hardly anything fits, nothing is lined up.
+    let indent = if wide > 2 * indent { indent } else { 0 };
+    let mut lines = vec![String::new()];
+    for word in line.split_inclusive(' ') {
+        let last = lines.last().map_or(0, |line| line.chars().count());
+        if last + word.trim_end().chars().count() > wide && last > indent {
+            lines.push(" ".repeat(indent));
+        }
+        if let Some(line) = lines.last_mut() {
+            *line += word;
+        }
+    }
+    lines.iter_mut().for_each(|line| line.truncate(line.trim_end().len()));
+    lines
 }
 
 /// A title, and what its bars show.
 type Chart = (String, fn(&Second) -> f64);
 
-/// Reads a second above and below the cache, and hits, second by second.
+/// Reads a second above and below the cache, and hits, second by second. A chart needs two rows.
 fn draw_past(frame: &mut Frame<'_>, past: &[Second], area: Rect) {
     let rows = Layout::vertical([Constraint::Ratio(1, 3); 3]).areas::<3>(area);
-    let wide = usize::from(area.width.saturating_sub(2));
-    let shown = &past[past.len().saturating_sub(wide)..];
+    let shown = &past[past.len().saturating_sub(usize::from(area.width))..];
     let last = shown.last().copied().unwrap_or_default();
     let charts: [Chart; 3] = [
-        (format!(" reads/s of applications, now {} ", short_count(last.reads)), |s| s.reads),
-        (format!(" reads/s of the disk, now {} ", short_count(last.disk_reads)), |s| s.disk_reads),
-        (format!(" from the cache, now {} % ", plain(last.hits)), |s| s.hits),
+        (format!("─ reads/s of applications, now {} ", short_count(last.reads)), |s| s.reads),
+        (format!("─ reads/s of the disk, now {} ", short_count(last.disk_reads)), |s| s.disk_reads),
+        (format!("─ from the cache, now {} % ", plain(last.hits)), |s| s.hits),
     ];
     for ((title, value), row) in charts.into_iter().zip(rows) {
-        let axis = format!("-{} s to now, a bar a second", shown.len());
-        let block = Block::bordered().title(title).title_bottom(Line::from(axis));
+        let block = Block::new().borders(Borders::TOP);
+        let axis = format!(" {} s, a bar a second ", shown.len());
+        let fits = title.chars().count() + axis.chars().count() < usize::from(row.width);
+        let block = if fits { block.title_top(Line::from(axis).right_aligned()) } else { block };
         // In thousandths: a bar is a whole number.
         let data: Vec<u64> = shown.iter().map(|second| (value(second) * 1e3) as u64).collect();
-        frame.render_widget(Sparkline::default().data(data).block(block), row);
+        frame.render_widget(Sparkline::default().data(data).block(block.title_top(title)), row);
     }
 }
 
@@ -139,7 +185,10 @@ mod tests {
             "cache": serde_json::to_value(iopilot_redcap::Counters::default()).unwrap(),
             "memory": {"cap": 100, "limit": 100, "used": 50, "segments": 3, "locked": true, "shrinks": 0,
                 "heeds_pressure": true},
-            "checks": [{"at_s": 2.0, "with_cache_ms": 1.0, "without_cache_ms": 2.0, "active": [true, true]}],
+            "warm": {"read": 1, "left": 2, "kept": 3},
+            "checks": (1..9).map(|at| json!({
+                "at_s": at, "with_cache_ms": 1234.5, "without_cache_ms": 2345.6, "active": [true, at < 8],
+            })).collect::<Vec<_>>(),
         }))
         .unwrap();
         let before = status.clone();
@@ -148,15 +197,30 @@ mod tests {
         (status.cache.requested_blocks, status.cache.hit_blocks) = (400, 300);
         let past = [Second::between(&before, &status)];
         assert_eq!((past[0].reads, past[0].hits), (100.0, 75.0));
-        for (width, height) in [(120, 40), (80, 30), (50, 30), (20, 5), (1, 1)] {
+        for (width, height) in [(120, 40), (80, 30), (80, 24), (50, 30), (20, 5), (1, 1)] {
             let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
             terminal.draw(|frame| draw(frame, &attachment, &status, &past)).unwrap();
             let text: String = terminal.backend().buffer().content().iter().map(|c| c.symbol()).collect();
-            if width >= 80 {
-                for part in ["redcap0", "50%", "now 100", "now 75", "on to on", "q: leave"] {
+            if width >= 50 {
+                // The ends of lines that are longer than 50 columns, and the latest decision.
+                for part in
+                    ["redcap0", "now 100", "now 75", "given up", "were used", "kept", "at 8 s", "to off", "q: leave"]
+                {
                     assert!(text.contains(part), "{part} is not in {text}");
                 }
             }
+            assert_eq!(text.contains("50%"), height >= HIGH, "the memory");
         }
+    }
+
+    #[test]
+    fn a_long_line_is_cut_between_words_and_lined_up() {
+        assert_eq!(wrapped("memory   1 of 2 used", 15, 9), ["memory   1 of 2", "used"]);
+        assert_eq!(
+            wrapped("memory   1 of 2 used, in all", 20, 9),
+            ["memory   1 of 2", "         used, in", "         all"]
+        );
+        assert_eq!(wrapped("short", 80, 9), ["short"]);
+        assert_eq!(wrapped("unbreakable", 4, 9), ["unbreakable"]);
     }
 }

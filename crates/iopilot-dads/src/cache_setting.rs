@@ -1,0 +1,15 @@
+//! [`CacheSetting`]: how a REDCAP cache is used.
+
+use crate::regions::Regions;
+use iopilot_redcap::Geometry;
+
+/// How a REDCAP cache is used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CacheSetting {
+    /// Whether it is in use.
+    pub active: bool,
+    /// Its segments.
+    pub geometry: Geometry,
+    /// The parts of the disk that it is for, while it is in use.
+    pub regions: Regions,
+}

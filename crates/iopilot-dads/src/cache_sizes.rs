@@ -1,0 +1,136 @@
+//! [`SizeTrials`]: which other segments a cache is tried with, and when.
+
+use iopilot_block::Nanos;
+use iopilot_redcap::{Geometry, RedcapSpec};
+use iopilot_trace::TraceRecord;
+use std::ops::RangeInclusive;
+
+/// Blocks of 4 KiB in a segment (GF 2.5.1: 32 to 256 KiB).
+const BLOCKS: [u32; 4] = [8, 16, 32, 64];
+/// So many requests for each segment are tried at once, within these bounds: a cache has to fill before its size shows.
+const FOR_EACH: usize = 4;
+const REQUESTS: RangeInclusive<usize> = 512..=8192;
+/// After this time, fewer are enough.
+const LONG: Nanos = Nanos::from_secs(8);
+/// Fewer than this never are.
+const FEWEST: usize = 64;
+
+/// The requests on which other segments are tried, and what won the last time. A change drops what the cache holds, so it takes
+/// two such trials with the same result.
+#[derive(Clone, Debug)]
+pub(crate) struct SizeTrials {
+    /// Whether anything else is tried at all.
+    enabled: bool,
+    /// Bytes of the cache that was asked for, and the most it may grow to.
+    bytes: (u64, u64),
+    history: Vec<TraceRecord>,
+    last: Option<Geometry>,
+}
+
+impl SizeTrials {
+    pub(crate) fn new(spec: &RedcapSpec) -> Self {
+        let bytes = (spec.geometry.bytes(), spec.most_bytes());
+        Self { enabled: spec.resize, bytes, history: Vec::new(), last: None }
+    }
+
+    /// Adds a window. Returns what is to be tried together, in order of arrival, once that is enough for a cache of
+    /// `geometry`.
+    pub(crate) fn add(&mut self, records: &[TraceRecord], geometry: Geometry) -> Option<Vec<TraceRecord>> {
+        if !self.enabled {
+            return None;
+        }
+        self.history.extend_from_slice(records);
+        // One that arrived before the end of a window may be complete after it.
+        self.history.sort_by_key(|record| record.arrival);
+        let surplus = self.history.len().saturating_sub(*REQUESTS.end());
+        self.history.drain(..surplus);
+        let enough = (FOR_EACH * geometry.segments as usize).clamp(*REQUESTS.start(), *REQUESTS.end());
+        let (first, last) = (self.history.first()?.arrival, self.history.last()?.arrival);
+        let is_long = last.since(first) >= LONG && self.history.len() >= FEWEST;
+        (is_long || self.history.len() >= enough).then(|| std::mem::take(&mut self.history))
+    }
+
+    /// The geometries that are tried beside `geometry`: segments of every other length, in a cache of the same size; and a cache
+    /// of twice the size, as far as it may grow.
+    pub(crate) fn others(&self, geometry: Geometry) -> Vec<Geometry> {
+        let blocks = u64::from(geometry.segments) * u64::from(geometry.segment_blocks);
+        let of_length = |segment_blocks: u32| Geometry {
+            segments: u32::try_from(blocks / u64::from(segment_blocks)).unwrap_or(u32::MAX),
+            segment_blocks,
+        };
+        let fits = |other: &Geometry| *other != geometry && other.segments > 0;
+        BLOCKS.into_iter().map(of_length).filter(fits).chain(self.double(geometry)).collect()
+    }
+
+    /// A cache of twice the size, as far as it may grow.
+    pub(crate) fn double(&self, geometry: Geometry) -> Option<Geometry> {
+        let double = Geometry { segments: geometry.segments.saturating_mul(2), ..geometry };
+        (double.bytes() <= self.bytes.1).then_some(double)
+    }
+
+    /// A cache of half the size, where it has grown: what is not used is given back.
+    pub(crate) fn half(&self, geometry: Geometry) -> Option<Geometry> {
+        let half = Geometry { segments: geometry.segments / 2, ..geometry };
+        (half.bytes() >= self.bytes.0).then_some(half)
+    }
+
+    /// Notes which geometry won, if any. Whether it has won twice in a row.
+    pub(crate) fn won(&mut self, winner: Option<Geometry>) -> bool {
+        let twice = winner.is_some() && winner == self.last;
+        self.last = if twice { None } else { winner };
+        twice
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iopilot_block::{Lba, Op, Sectors};
+
+    fn trials(spec: &str) -> SizeTrials {
+        SizeTrials::new(&RedcapSpec::parse(spec).unwrap())
+    }
+
+    fn tried(spec: &str, geometry: &str) -> Vec<String> {
+        let trials = trials(spec);
+        let geometry = Geometry::parse(geometry).unwrap();
+        trials.others(geometry).into_iter().chain(trials.half(geometry)).map(|other| other.to_string()).collect()
+    }
+
+    fn window(from: u64, count: u64, apart: u64) -> Vec<TraceRecord> {
+        let at = |n| Nanos::from_millis(from + n * apart);
+        (0..count).map(|n| TraceRecord::new(at(n), Op::Read, Lba(0), Sectors(8))).collect()
+    }
+
+    #[test]
+    fn nothing_is_beyond_the_cap() {
+        assert_eq!(tried("64x128k", "64x128k"), ["256x32k", "128x64k", "32x256k"]);
+        assert_eq!(tried("64x128k,cap=16", "64x128k"), ["256x32k", "128x64k", "32x256k", "128x128k"]);
+        assert_eq!(tried("64x128k,cap=16", "128x128k"), ["512x32k", "256x64k", "64x256k", "64x128k"]);
+        assert_eq!(tried("64x32k,cap=3", "64x32k"), ["32x64k", "16x128k", "8x256k"]);
+        assert_eq!(tried("1x128k", "1x128k"), ["4x32k", "2x64k"]);
+    }
+
+    #[test]
+    fn requests_are_gathered_until_they_fill_the_cache() {
+        let geometry = Geometry::default();
+        let mut trials = trials("64x128k");
+        assert_eq!(trials.add(&window(0, 300, 1), geometry), None);
+        let all = trials.add(&window(150, 300, 1), geometry).unwrap();
+        assert!(all.len() == 600 && all.is_sorted_by_key(|record| record.arrival));
+        assert_eq!(trials.add(&window(1000, 40, 300), geometry), None, "12 s, but only 40");
+        assert_eq!(trials.add(&window(13_000, 40, 1), geometry).map(|all| all.len()), Some(80));
+        let large = Geometry::parse("1024x128k").unwrap();
+        assert_eq!(trials.add(&window(14_000, 4000, 1), large), None);
+        assert_eq!(trials.add(&window(18_000, 9000, 0), large).map(|all| all.len()), Some(8192), "the latest");
+        let mut fixed = self::trials("64x128k,resize=off");
+        assert_eq!(fixed.add(&window(0, 9000, 1), geometry), None);
+    }
+
+    #[test]
+    fn a_winner_wins_twice_in_a_row() {
+        let mut trials = trials("64x128k");
+        let [a, b] = ["128x64k", "32x256k"].map(|text| Some(Geometry::parse(text).unwrap()));
+        assert_eq!([a, b, None, b, b, b].map(|winner| trials.won(winner)), [false, false, false, false, true, false]);
+    }
+}

@@ -1,0 +1,86 @@
+//! `rig` on simulated disks.
+
+#![allow(clippy::unwrap_used)] // helpers of tests, too
+
+use iopilot_dads::simulate;
+use iopilot_redcap::RedcapSpec;
+use iopilot_sched::SchedulerSpec;
+use iopilot_sim::{Machine, Progress, RunOptions, RunReport};
+use iopilot_workload::{Workload, WorkloadOptions};
+
+/// Eight processes read 4 KiB and leave out 8 KiB, each in its own file near the start of the disk.
+const STRIDED: &str = "[global]\nfilename=/dev/sdX\ndirect=1\nioengine=sync\nbs=4k\n\n\
+                       [strided]\nrw=read:8k\nnumjobs=8\noffset=1g\noffset_increment=1g\nsize=512m\nnumber_ios=1500\n";
+/// Six processes read 4 KiB at random behind its middle.
+const LOOKUPS: &str = "\n[lookups]\nrw=randread\nnumjobs=6\noffset=80g\nsize=20g\nnumber_ios=500\n";
+
+fn machine() -> Machine {
+    Machine::for_disk("wd1200bb").unwrap()
+}
+
+fn workload(name: &str, jobs: &str, machine: &Machine) -> Workload {
+    let path = std::env::temp_dir().join(format!("iopilot-dads-redcap-{}-{name}.fio", std::process::id()));
+    std::fs::write(&path, jobs).unwrap();
+    let load = Workload::load(&path, &WorkloadOptions::default(), machine.capacity()).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    load
+}
+
+fn run(load: &Workload, redcap: &str) -> RunReport {
+    let machine = machine().with_redcap((redcap != "off").then(|| RedcapSpec::parse(redcap).unwrap()));
+    let scheduler = SchedulerSpec::parse("mq-deadline").unwrap();
+    simulate(&machine, load, &scheduler, &RunOptions::default(), &Progress::default()).unwrap()
+}
+
+#[test]
+fn by_region_a_cache_serves_those_who_gain_and_leaves_the_others_alone() {
+    let load = workload("mixture", &format!("{STRIDED}{LOOKUPS}"), &machine());
+    let [off, always, undivided] =
+        ["off", "64x128k,algorithm=always", "64x128k,regions=1"].map(|redcap| run(&load, redcap).response_ms.mean);
+    let divided = run(&load, "64x128k");
+    let mean = divided.response_ms.mean;
+    for other in [off, always, undivided] {
+        assert!(mean < 0.9 * other, "{mean} ms with regions; {off} without a cache, {always}, {undivided}");
+    }
+    let redcap = divided.redcap.unwrap();
+    // 20 of 112 GiB are read at random, as groups of 1.75 GiB.
+    assert!((15.0..30.0).contains(&redcap.off_percent), "{} % are off", redcap.off_percent);
+    assert!(redcap.counters.pass_bys > 2000 && redcap.counters.hits > 10_000, "{:?}", redcap.counters);
+    // Each decision says so, too.
+    let last = redcap.checks.last().unwrap();
+    assert!((last.off_percent - redcap.off_percent).abs() < 1.0, "{last:?}");
+}
+
+#[test]
+fn where_the_cache_is_of_use_everywhere_regions_cost_nothing() {
+    let load = workload("strided", STRIDED, &machine());
+    let [divided, undivided] = ["64x128k", "64x128k,regions=1"].map(|redcap| run(&load, redcap).response_ms.mean);
+    assert!(divided < 1.05 * undivided, "{divided} against {undivided} ms");
+}
+
+#[test]
+fn segments_become_as_long_as_pays() {
+    let load = workload("segments", STRIDED, &machine());
+    let fixed = run(&load, "256x32k,resize=off");
+    let free = run(&load, "256x32k");
+    let (fixed_ms, free_ms) = (fixed.response_ms.mean, free.response_ms.mean);
+    assert!(free_ms < 0.8 * fixed_ms, "{free_ms} ms with other segments, {fixed_ms} without");
+    let (fixed, free) = (fixed.redcap.unwrap(), free.redcap.unwrap());
+    assert_eq!(fixed.geometry.to_string(), "256x32k");
+    assert!(free.geometry.segment_blocks >= 32 && free.geometry.bytes() == 8 << 20, "{}", free.geometry);
+}
+
+#[test]
+fn a_cache_grows_to_hold_all_streams_but_not_beyond_its_cap() {
+    // While a process thinks, the segment that it reads from may have to make room.
+    let think = STRIDED.replace("number_ios=1500", "number_ios=400\nthinktime=50ms");
+    let jobs = think.replace("numjobs=8", "numjobs=32");
+    let load = workload("grows", &jobs, &machine());
+    let [small, grown] = ["16x128k", "16x128k,cap=8"].map(|redcap| run(&load, redcap));
+    let (small_ms, grown_ms) = (small.response_ms.mean, grown.response_ms.mean);
+    assert!(grown_ms < 0.8 * small_ms, "{grown_ms} ms where it may grow, {small_ms} where not");
+    let redcap = grown.redcap.unwrap();
+    assert!(redcap.geometry.bytes() > 2 << 20, "{}", redcap.geometry);
+    assert!(redcap.checks.iter().all(|check| check.geometry.bytes() <= 8 << 20));
+    assert!(small.redcap.unwrap().checks.iter().all(|check| check.geometry.bytes() <= 2 << 20));
+}

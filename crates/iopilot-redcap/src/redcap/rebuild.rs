@@ -1,0 +1,62 @@
+//! Another geometry for a cache in use.
+
+use super::Redcap;
+use crate::geometry::Layout;
+use crate::regions::Regions;
+use crate::{Action, Geometry, VirtualDisk};
+use iopilot_block::{InputError, Nanos};
+
+/// A change of geometry that waits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rebuild {
+    geometry: Geometry,
+    /// Whether the cache is to be active then.
+    pub(super) active: bool,
+}
+
+impl<V: VirtualDisk> Redcap<V> {
+    /// The segments, as they are now.
+    pub const fn geometry(&self) -> Geometry {
+        self.geometry
+    }
+
+    /// Gives the cache other segments. What it holds is forgotten, and a [limit](Self::set_limit) as well.
+    ///
+    /// Reads that it handles use the frames of the old segments. While any is in flight, the cache is off, and
+    /// [`Redcap::geometry`] is the old one. When that changes, no frame is in use: the body can divide them anew before it does
+    /// any of the actions that it was handed with the change.
+    ///
+    /// # Errors
+    /// Where the geometry is out of range.
+    pub fn set_geometry(&mut self, geometry: Geometry, now: Nanos, out: &mut Vec<Action>) -> Result<(), InputError> {
+        geometry.check()?;
+        if self.rebuild.is_none() && geometry == self.geometry {
+            return Ok(());
+        }
+        let active = self.rebuild.map_or(self.state.is_active(), |rebuild| rebuild.active);
+        self.rebuild = Some(Rebuild { geometry, active });
+        if self.state.is_active() {
+            self.change(false, now, out);
+        }
+        self.rebuild_if_unused(now, out);
+        Ok(())
+    }
+
+    /// Carries out a change of geometry that waits, if no frame is in use.
+    pub(super) fn rebuild_if_unused(&mut self, now: Nanos, out: &mut Vec<Action>) {
+        if self.cached > 0 {
+            return;
+        }
+        let Some(Rebuild { geometry, active }) = self.rebuild.take() else { return };
+        let (old, new) = (self.layout, Layout::new(geometry, self.layout.capacity()));
+        let mut regions = Regions::default();
+        for range in self.regions.off() {
+            let at = |number: u64| new.first_from(old.start(number.min(old.segments())));
+            regions.set(at(range.start)..at(range.end), false);
+        }
+        (self.geometry, self.layout, self.regions) = (geometry, new, regions);
+        self.cache = self.cache.anew(geometry.segments);
+        self.simulated = self.simulated.anew(geometry.segments);
+        self.set_active(active, now, out);
+    }
+}

@@ -1,0 +1,38 @@
+//! What a cache holds, and reading it again after a restart.
+
+use super::Redcap;
+use crate::miss_times::MissTimes;
+use crate::records::{Fetch, Handling};
+use crate::{Action, Io, VirtualDisk};
+use iopilot_block::Nanos;
+
+impl<V: VirtualDisk> Redcap<V> {
+    /// The disk segments of which the cache holds blocks, by number, those that were used last first. O(segments).
+    pub fn held(&self) -> Vec<u64> {
+        self.cache.newest_first().map(|slot| self.cache.number(slot)).collect()
+    }
+
+    /// Reads into the cache all of the disk segment that `io` begins in, on nobody's behalf, and returns whether it does.
+    ///
+    /// The segment must be absent, and there must be room for it: nothing is evicted for it. The cache must be active.
+    /// The parts are prefetches with the process, priority and handle of `io`. No [`Action::Done`] follows.
+    pub fn warm(&mut self, io: &Io, now: Nanos, out: &mut Vec<Action>) -> bool {
+        self.advance(now, out);
+        if !self.state.is_active() || io.lba.0 >= self.layout.capacity() {
+            return false;
+        }
+        let number = self.layout.number(io.lba.0);
+        if self.regions.is_off(number) || self.cache.find(number).is_some() || !self.cache.has_room() {
+            return false;
+        }
+        let Some(slot) = self.cache.allocate(number) else { return false };
+        let all = self.layout.all(number);
+        let original = self.original(io, Handling::Plain, 0);
+        self.originals[original].unended = 1;
+        self.cache.get_mut(slot).coming = all;
+        self.counters.prefetched_blocks += all.len();
+        let fetch = self.fetches.insert(Fetch { original, left: 0, times: MissTimes::default() });
+        self.prefetch(fetch, slot, all, out);
+        true
+    }
+}
