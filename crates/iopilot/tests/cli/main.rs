@@ -14,6 +14,7 @@ mod errors;
 mod experiments;
 mod flying;
 mod generated;
+mod host;
 mod listings;
 mod live_disk;
 mod loop_device;
