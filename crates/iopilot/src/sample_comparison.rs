@@ -125,7 +125,6 @@ fn run(index: usize) -> RunReport {
         device: None,
         redcap: None,
         host: None,
-        host: None,
         log: None,
         outcomes: None,
     }

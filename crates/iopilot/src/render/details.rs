@@ -159,7 +159,10 @@ fn host_facts(host: &HostReport, fact: &mut impl FnMut(&str, String)) {
     );
     fact(
         "  interrupts",
-        format!("{} of requests, {} of the clock; {} context switches", host.interrupts, host.ticks, host.context_switches),
+        format!(
+            "{} of requests, {} of the clock; {} context switches",
+            host.interrupts, host.ticks, host.context_switches
+        ),
     );
     let limits = &host.limits;
     if limits.wanted + limits.unused > 0 {

@@ -76,7 +76,10 @@ fn what_makes_no_sense_is_refused() {
         ("speed = 2.0", "m.toml:3: host.speed: got no preset, expected a preset"),
         ("preset = \"1994\"", "m.toml:3: preset: got 1994, expected one of 1995, 2005, today"),
         ("preset = \"1995\"\nspeed = 0.0", "m.toml:4: host.speed: got 0, expected 0.001 to 1000000"),
-        ("preset = \"1995\"\n[host.costs]\nirq_us = -1.0", "m.toml:5: host.costs.irq_us: got -1, expected 0 to 1000000"),
+        (
+            "preset = \"1995\"\n[host.costs]\nirq_us = -1.0",
+            "m.toml:5: host.costs.irq_us: got -1, expected 0 to 1000000",
+        ),
         ("preset = \"1995\"\n[host.costs]\nirq = 1.0", "did you mean `irq_us`"),
     ] {
         let told = sandbox(host).refused("simulate g.toml --machine m.toml --scheduler fcfs");
