@@ -110,7 +110,7 @@ impl<'a> ExtendedTrial<'a> {
         start: Nanos,
         objective: Objective,
     ) -> Tried<D> {
-        let mut session = candidate.session(PatternSource::new(&self.pattern, start), device, config, start)?;
+        let mut session = candidate.session(PatternSource::new(&self.pattern, start), device, config)?;
         let (mut at, mut half) = (start, None);
         let long = Nanos(SPANS * self.pattern.span.0);
         let over = |requests: u64, since: Nanos, at: Nanos, served: u64| {

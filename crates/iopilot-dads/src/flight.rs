@@ -2,8 +2,9 @@
 
 use crate::check::Check;
 use crate::pilot::{Pilot, PilotConfig};
-use iopilot_block::Nanos;
+use iopilot_block::{InputError, Nanos};
 use iopilot_device::Device;
+use iopilot_redcap::Algorithm;
 use iopilot_sim::{Machine, RunOptions, RunReport, Session, SimError, begin};
 use iopilot_workload::Source;
 use iopilot_workload::Workload;
@@ -31,17 +32,23 @@ pub struct Flight {
 }
 
 /// Runs `workload` on `machine` with the autopilot. After each interval the autopilot tries its candidates on the requests
-/// that completed in it, and changes the scheduler if that pays. The model is the machine's own device. `on_check` gets each
+/// that completed in it, and changes the scheduler if that pays. The model is the machine's own device. A cache above the
+/// block layer decides by itself whether it is in use, and trials have it as it is. `on_check` gets each
 /// check as it is made.
 ///
 /// # Errors
-/// Where the plan or the workload do not fit the machine, a run gets stuck, or `on_check` fails.
+/// Where the plan or the workload do not fit the machine, nobody would decide for its cache, a run gets stuck, or `on_check`
+/// fails.
 pub fn fly<E: From<SimError>>(
     machine: &Machine,
     workload: &Workload,
     plan: &FlightPlan,
     on_check: impl FnMut(&Check) -> Result<(), E>,
 ) -> Result<Flight, E> {
+    if let Some(spec) = machine.redcap.as_ref().filter(|spec| spec.algorithm == Algorithm::Rig) {
+        let expected = "an algorithm that decides by itself, such as v2: here the autopilot decides for the scheduler";
+        return Err(SimError::from(InputError::new("redcap: algorithm", spec.algorithm.name(), expected)).into());
+    }
     let config = machine.run_config(&RunOptions { seed: plan.seed, log: true });
     let pilot = Pilot::new(plan.pilot.clone(), machine.device(), &config).map_err(SimError::from)?;
     let session = begin(machine, workload, pilot.current(), &config)?;
@@ -81,6 +88,7 @@ where
         // Requests that complete during a change say nothing about either scheduler.
         if !session.is_switching() {
             window.sort_by_key(|record| record.arrival);
+            pilot.tell_redcap_active(session.is_redcap_active());
             let check = pilot.check(&window, session.outstanding(), now)?;
             on_check(&check)?;
             window.clear();

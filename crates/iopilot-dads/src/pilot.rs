@@ -160,6 +160,11 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
         self.rig.tell_in_flight(in_flight);
     }
 
+    /// Notes whether the cache above the block layer is in use ([`Rig::tell_redcap_active`]).
+    pub fn tell_redcap_active(&mut self, active: bool) {
+        self.rig.tell_redcap_active(active);
+    }
+
     /// Notes that somebody else installed candidate `to`. The pilot no longer waits for the outcome of its own last change.
     ///
     /// # Panics

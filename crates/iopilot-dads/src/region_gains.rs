@@ -131,7 +131,11 @@ mod tests {
     #[test]
     fn a_group_is_on_where_it_saves_time_of_the_disk() {
         let loses = (reads(0, 40, 5), reads(0, 40, 8));
-        assert_eq!(applied(4, std::slice::from_ref(&loses)).states(), [false, false, true, true], "the next one goes by it");
+        assert_eq!(
+            applied(4, std::slice::from_ref(&loses)).states(),
+            [false, false, true, true],
+            "the next one goes by it"
+        );
         let gains = (reads(1, 40, 5), reads(1, 40, 1));
         assert_eq!(applied(4, &[loses, gains]).states(), [false, true, true, true]);
     }

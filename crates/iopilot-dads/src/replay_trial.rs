@@ -65,7 +65,7 @@ impl ReplayTrial {
         objective: Objective,
     ) -> Tried<D> {
         let source = Dependent::new(&self.requests[..], &self.dependencies, 1.0).lasting(self.ended.clone());
-        let mut session = candidate.session(Observed::new(source, start), device, config, start)?;
+        let mut session = candidate.session(Observed::new(source, start), device, config)?;
         session.run_until(Nanos::MAX)?;
         let clock = session.now();
         let slept = std::mem::take(&mut session.source_mut().slept);

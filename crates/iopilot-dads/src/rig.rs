@@ -6,7 +6,7 @@ use crate::replay_trial::{ReplayTrial, from_zero};
 use crate::tag_waits::{InFlight, depth_of_full_device, inserted_when_issued, slept};
 use iopilot_block::{Nanos, ProcessId};
 use iopilot_device::Device;
-use iopilot_redcap::RedcapSpec;
+use iopilot_redcap::{Algorithm, RedcapSpec};
 use iopilot_sched::{Lineage, SchedulerSpec};
 use iopilot_sim::{RunConfig, RunReport, Session, SimError};
 use iopilot_trace::{Dependencies, TraceRecord};
@@ -40,6 +40,8 @@ pub struct Rig<D> {
     /// When the part of the last window that was tried began, and how many of its requests are older and were left out.
     since: Nanos,
     left_out: usize,
+    /// Whether the cache of the configuration is in use.
+    redcap_active: bool,
     /// What processes keep in flight.
     in_flight: InFlight,
     /// For each request that was tried, when it would have arrived, had its process not slept for tags.
@@ -75,7 +77,7 @@ impl Candidate {
         Self { scheduler, redcap, off: Vec::new(), keeps_disk: false }
     }
 
-    /// A run of `source` on `device` with it, before the first event, from `start` on.
+    /// A run of `source` on `device` with it, before the first event.
     ///
     /// # Errors
     /// Where a setting is not accepted.
@@ -84,12 +86,12 @@ impl Candidate {
         source: S,
         device: D,
         config: &RunConfig,
-        start: Nanos,
     ) -> Result<Session<S, D>, SimError> {
         let config = RunConfig { redcap: self.redcap.clone(), disk_log: self.keeps_disk, ..config.clone() };
         let mut session = Session::new(source, device, &self.scheduler, &config)?;
         if !self.off.is_empty() {
-            session.set_redcap_off_regions(&self.off, start);
+            // The device may have events of its own before the workload begins.
+            session.set_redcap_off_regions(&self.off, Nanos::ZERO);
         }
         Ok(session)
     }
@@ -127,6 +129,7 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
             mode: TrialMode::Replay,
             since: Nanos::ZERO,
             left_out: 0,
+            redcap_active: true,
             in_flight: InFlight::default(),
             ready: Vec::new(),
         }
@@ -149,6 +152,22 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
     /// lets them sleep for the device's tags.
     pub fn tell_in_flight(&mut self, in_flight: BTreeMap<ProcessId, u32>) {
         self.in_flight.tell(in_flight);
+    }
+
+    /// Notes whether the cache above the block layer is in use ([`RunConfig::redcap`]). Trials have it as it is then, for as long
+    /// as they last: they begin with an empty one that stays on, or with none.
+    pub fn tell_redcap_active(&mut self, active: bool) {
+        self.redcap_active = active;
+    }
+
+    /// The cache of trials.
+    fn redcap_in_use(&self) -> Option<RedcapSpec> {
+        let always = |spec: &RedcapSpec| RedcapSpec {
+            algorithm: Algorithm::Always,
+            miss: Some(spec.miss_or_default()),
+            ..spec.clone()
+        };
+        self.config.redcap.as_ref().filter(|_| self.redcap_active).map(always)
     }
 
     /// The measured cost of `records`, the last window, to be compared with the cost of its trials. If the window was replayed
@@ -193,7 +212,7 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
         current: usize,
         objective: Objective,
     ) -> Result<Vec<Trial>, SimError> {
-        let redcap = &self.config.redcap;
+        let redcap = self.redcap_in_use();
         let candidates: Vec<_> = candidates.iter().map(|c| Candidate::new(c.clone(), redcap.clone())).collect();
         self.try_candidates(records, pending, &candidates, current, objective)
     }

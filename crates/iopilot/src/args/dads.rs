@@ -157,6 +157,10 @@ pub(crate) struct DadsReplay {
     pub(crate) workload: PathBuf,
     #[command(flatten)]
     pub(crate) machine: MachineArgs,
+    /// A cache above the block layer, which the trials have, too: `64x128k,algorithm=v2`. It decides by itself: `rig` cannot
+    /// be its algorithm.
+    #[arg(long, value_name = "CACHE")]
+    pub(crate) redcap: Option<String>,
     /// The schedulers to choose from, of one kernel, separated by commas. A tunable with several values stands for as
     /// many candidates: `none,mq-deadline:fifo_batch=1,16,64`.
     #[arg(long, short, visible_alias = "candidate", value_name = "LIST", default_value = "none,mq-deadline,kyber,bfq",

@@ -51,6 +51,14 @@ pub(super) fn schedulers(lists: &[String]) -> Result<Vec<SchedulerSpec>, InputEr
     Ok(specs)
 }
 
+/// Gives the machine the cache of `--redcap`, where it was asked for; `off` is none.
+pub(super) fn take_redcap(machine: &mut Machine, text: Option<&str>) -> Result<(), InputError> {
+    if let Some(text) = text {
+        machine.redcap = (text != "off").then(|| RedcapSpec::parse(text)).transpose()?;
+    }
+    Ok(())
+}
+
 /// The caches that `list` names; `None` is none. A setting with `=` belongs to the cache before it.
 pub(super) fn redcaps(list: Option<&str>) -> Result<Vec<Option<RedcapSpec>>, InputError> {
     let mut texts: Vec<String> = Vec::new();

@@ -4,7 +4,6 @@ use super::{Context, session};
 use crate::args::Simulate;
 use crate::render;
 use iopilot_block::InputError;
-use iopilot_redcap::RedcapSpec;
 use iopilot_sim::RunOptions;
 use iopilot_trace::{TraceRecord, TraceWriter};
 
@@ -22,9 +21,7 @@ pub(crate) fn run(args: &Simulate, context: &Context) -> anyhow::Result<String> 
         None => None,
     };
     let mut machine = session::machine(&args.machine, context)?;
-    if let Some(text) = &args.redcap {
-        machine.redcap = (text != "off").then(|| RedcapSpec::parse(text)).transpose()?;
-    }
+    session::take_redcap(&mut machine, args.redcap.as_deref())?;
     let workload = session::workload(&args.workload, &args.replay, &machine)?;
     let settings = session::take_settings(&mut machine, std::slice::from_ref(&workload), &args.replay);
     let options = RunOptions { seed: args.replay.seed, log: false };

@@ -119,3 +119,36 @@ fn the_autopilot_follows_the_better_of_two_schedulers() {
         assert!(source.starts_with("GF 4.") || source.starts_with("trials that last"), "{claim}");
     }
 }
+
+/// Four processes that read backwards, each in its place: with a cache, most reads are copies.
+#[test]
+fn trials_have_the_cache_that_the_disk_has() {
+    let s = Sandbox::new();
+    let mut lines = String::from("# columns: time_ms,op,lba,sectors,pid,completion_ms\n");
+    for n in 0..3000_u64 {
+        let lba = 40_000_000 * (n % 4 + 1) - n / 4 * 8;
+        lines += &format!("{},R,{lba},8,{},{}\n", n * 3, n % 4, n * 3 + 2);
+    }
+    s.write("backwards.csv", &lines);
+    let replay = "dads replay backwards.csv --disk wd1200bb --interval 1 --candidates none,mq-deadline";
+    let run = |redcap: &str| -> Value {
+        serde_json::from_str(&s.ok(&format!("{replay} --no-oracle --json {redcap}"))).unwrap()
+    };
+    let (plain, cached) = (run(""), run("--redcap 64x128k,algorithm=v2"));
+    let names: Vec<_> = cached["runs"].as_array().unwrap().iter().map(|r| r["scheduler"].as_str().unwrap()).collect();
+    assert_eq!(names, ["dads", "none + 64x128k,algorithm=v2", "mq-deadline + 64x128k,algorithm=v2"]);
+    let hits = &cached["runs"][0]["redcap"]["hits"];
+    assert!(plain["runs"][0]["redcap"].is_null() && hits.as_u64() > Some(2000), "{hits}");
+    // What a request costs in trials, on average.
+    let cost = |run: &Value| {
+        let checks = run["checks"].as_array().unwrap();
+        let of = |check: &Value| check["candidates"][0]["cost"].as_f64().unwrap() / check["tried"].as_f64().unwrap();
+        assert!(checks.len() > 3, "{checks:?}");
+        checks.iter().map(of).sum::<f64>() / checks.len() as f64
+    };
+    assert!(cost(&cached) < 0.5 * cost(&plain), "{} against {} s", cost(&cached), cost(&plain));
+    let never = run("--redcap 64x128k,algorithm=never");
+    assert!((cost(&never) / cost(&plain) - 1.0).abs() < 0.05, "{} against {} s", cost(&never), cost(&plain));
+    let e = s.refused(&format!("{replay} --redcap 64x128k"));
+    assert!(e.contains("redcap: algorithm: got rig, expected an algorithm that decides by itself, such as v2"), "{e}");
+}

@@ -177,3 +177,25 @@ fn what_is_no_cache_is_refused() {
     refused("off,off", "--redcap: got off twice, expected each cache once");
     refused("64x128k,algorithn=v1", "algorithm");
 }
+
+/// The command of docs/lab/redcap.md on two of the traces; its table has what came out.
+#[test]
+fn recorded_traces_gain_what_the_laboratory_says() {
+    let s = Sandbox::new();
+    let page = include_str!("../../../../docs/lab/redcap.md");
+    let traces = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/traces");
+    for trace in ["sqlite", "backward-read"] {
+        let command = format!(
+            "compare {traces}/{trace}.parquet --disk wd1200bb --scheduler mq-deadline --redcap off,64x128k,512x128k,512x128k,algorithm=v2 --replays 1 --json"
+        );
+        let compared = json(&s, &command);
+        let waits: Vec<f64> =
+            compared["runs"].as_array().unwrap().iter().map(|run| run["wait_ms_mean"].as_f64().unwrap()).collect();
+        let row = page.lines().find(|line| line.starts_with(&format!("| `{trace}`"))).unwrap();
+        let told: Vec<f64> = row.split('|').skip(2).filter_map(|cell| cell.trim().parse().ok()).collect();
+        assert_eq!(told.len(), 4, "{row}");
+        for (told, wait) in told.iter().zip(&waits) {
+            assert!((told - wait).abs() <= 0.006, "{trace}: {told} ms on the page, {wait} ms now");
+        }
+    }
+}

@@ -39,7 +39,8 @@ struct Report<'a> {
 pub(super) fn run(args: &DadsReplay, context: &Context) -> anyhow::Result<String> {
     session::check_writable("--report", args.output.report.as_ref())?;
     session::check_writable("--audit", args.audit.as_ref())?;
-    let machine = session::machine(&args.machine, context)?;
+    let mut machine = session::machine(&args.machine, context)?;
+    session::take_redcap(&mut machine, args.redcap.as_deref())?;
     let plan = plan(args, &machine.host)?;
     let workload = session::workload(&args.workload, &args.replay, &machine)?;
     let candidates = &plan.pilot.candidates;
