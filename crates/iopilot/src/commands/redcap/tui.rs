@@ -72,10 +72,12 @@ pub(super) fn show(state: &Path, which: &str) -> anyhow::Result<()> {
 /// Where the values of [`status_lines`] begin, and those of [`check_text`].
 const FACTS: usize = 13;
 const CHECKS: usize = 9;
-/// Rows of decisions, and of those of a terminal of fewer than so many rows.
+/// Rows of decisions, and of those where there is no room for so many.
 const DECISIONS: usize = 4;
 const FEW_DECISIONS: usize = 2;
-const LOW: u16 = 30;
+/// Rows of the charts at least, and of the last line.
+const CHARTS: u16 = 6;
+const HELP: u16 = 1;
 /// A terminal of so many rows has a bar of the memory, too.
 const HIGH: u16 = 36;
 
@@ -83,16 +85,17 @@ fn draw(frame: &mut Frame<'_>, attachment: &RedcapAttachment, status: &RedcapSta
     let wide = usize::from(frame.area().width.saturating_sub(2));
     let facts: Vec<Line<'_>> =
         status_lines(attachment, status).iter().flat_map(|line| wrapped(line, wide, FACTS)).map(Line::from).collect();
-    let most = if frame.area().height < LOW { FEW_DECISIONS } else { DECISIONS };
-    let checks = decisions(status, wide, most);
     let rows = |lines: &[Line<'_>]| u16::try_from(lines.len()).unwrap_or(u16::MAX).saturating_add(2);
     let high = if frame.area().height >= HIGH { 3 } else { 0 };
+    let left = frame.area().height.saturating_sub(rows(&facts) + high + CHARTS + HELP);
+    let most = if usize::from(left) < DECISIONS + 2 { FEW_DECISIONS } else { DECISIONS };
+    let checks = decisions(status, wide, most);
     let areas = Layout::vertical([
         Constraint::Length(rows(&facts)),
         Constraint::Length(high),
-        Constraint::Min(6),
+        Constraint::Min(CHARTS),
         Constraint::Length(rows(&checks)),
-        Constraint::Length(1),
+        Constraint::Length(HELP),
     ]);
     let [above, memory, charts, below, help] = areas.areas(frame.area());
     frame.render_widget(Paragraph::new(facts).block(Block::bordered().title(" iopilot redcap ")), above);
