@@ -81,8 +81,6 @@ pub struct Host {
     interrupts: u64,
     context_switches: u64,
     tasks: Vec<TaskReport>,
-    /// Processes that have not exited.
-    alive: usize,
     /// Empty between calls.
     woken: Vec<usize>,
     exited: Vec<usize>,
@@ -119,7 +117,6 @@ impl Host {
             interrupts: 0,
             context_switches: 0,
             tasks: Vec::new(),
-            alive: 0,
             woken: Vec::new(),
             exited: Vec::new(),
             settings,
@@ -141,7 +138,6 @@ impl Host {
         let id = ProcessId(FIRST_PROCESS + index as u32);
         self.processes.push(Process::new(id, name, program));
         self.by_id.insert(id, index);
-        self.alive += 1;
         index
     }
 

@@ -78,10 +78,11 @@ pub(crate) struct Process {
     pub(crate) exited_children: Vec<u64>,
     /// Time on CPUs, with that of its children that have exited.
     pub(crate) computed: Nanos,
+    running: Nanos,
     pub(crate) runnable: Nanos,
     pub(crate) io_wait: Nanos,
     pub(crate) io_waits: u64,
-    pub(crate) other_wait: Nanos,
+    other_wait: Nanos,
     /// The host's totals when it started.
     pub(crate) before: Totals,
     pub(crate) started: Nanos,
@@ -109,6 +110,7 @@ impl Process {
             children: 0,
             exited_children: Vec::new(),
             computed: Nanos::ZERO,
+            running: Nanos::ZERO,
             runnable: Nanos::ZERO,
             io_wait: Nanos::ZERO,
             io_waits: 0,
@@ -125,12 +127,18 @@ impl Process {
             State::Runnable => self.runnable += passed,
             State::Blocked(wait) if wait.is_io() => self.io_wait += passed,
             State::Blocked(_) => self.other_wait += passed,
-            State::New | State::Running(_) | State::Exited => {}
+            State::Running(_) => self.running += passed,
+            State::New | State::Exited => {}
         }
         if let State::Blocked(wait) = state {
             self.io_waits += u64::from(wait.is_io());
         }
         (self.state, self.since) = (state, now);
+    }
+
+    /// How long it ran, could have run, or slept.
+    pub(crate) fn life(&self) -> Nanos {
+        Nanos(self.running.0 + self.runnable.0 + self.io_wait.0 + self.other_wait.0)
     }
 
     /// Whether it waits for the disk.

@@ -226,8 +226,8 @@ impl Host {
             let report = self.task_report(&self.processes[p], now);
             self.tasks.push(report);
         }
-        self.alive -= 1;
         self.change_state(p, State::Exited, now);
+        debug_assert_eq!(self.processes[p].life(), now.since(self.processes[p].started), "it always does something");
         self.leave(c, false, now);
         if self.processes[p].in_flight == 0 {
             self.exited.push(p);
