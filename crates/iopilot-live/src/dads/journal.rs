@@ -126,17 +126,29 @@ fn read(path: &Path) -> Result<Entry, LiveError> {
     serde_json::from_str(&text).map_err(|e| LiveError::io(path, e.into()))
 }
 
-/// When process `pid` started, in clock ticks since boot.
+/// When process `pid` started, in clock ticks since boot; `None` where it is dead, also where nobody has waited for it yet.
 fn started(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name, in parentheses, may hold anything; start time is the 20th field behind it.
-    stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+    started_by(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+fn started_by(stat: &str) -> Option<u64> {
+    // The name, in parentheses, may hold anything; the state follows it, and the start time is the 20th field behind it.
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    let state = fields.next()?;
+    if matches!(state, "Z" | "X") { None } else { fields.nth(18)?.parse().ok() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::collections::BTreeMap;
+
+    #[test]
+    fn who_is_dead_and_was_not_waited_for_runs_no_more() {
+        let stat = |state: &str| format!("7 (a) b) {state} 1 7 7 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 5704633 0 0");
+        assert_eq!(started_by(&stat("S")), Some(5_704_633));
+        assert_eq!(started_by(&stat("Z")), None);
+    }
 
     fn state() -> QueueState {
         QueueState { scheduler: "none".to_owned(), tunables: BTreeMap::new(), attributes: BTreeMap::new() }
