@@ -5,6 +5,8 @@
 //! Events of one moment go in this order, which is the kernel's order at a completion: the waiting request is issued,
 //! the next is pulled, and only then the completing task's own next request arrives.
 
+mod cache;
+
 use crate::block_config::Queue;
 use crate::block_layer::{BlockLayer, Effect};
 use crate::cpu_timing::CpuTiming;
@@ -12,12 +14,11 @@ use crate::error::SimError;
 use crate::metrics::Recorder;
 use crate::redcap_layer::RedcapLayer;
 use crate::report::RunReport;
-use iopilot_block::{EventQueue, InputError, Nanos, ProcessId, RequestId};
+use iopilot_block::{EventQueue, Nanos, ProcessId, RequestId};
 use iopilot_device::{Completion, Device};
-use iopilot_redcap::{Action, CopyId, Geometry, Role};
+use iopilot_redcap::CopyId;
 use iopilot_sched::{AnyScheduler, SchedulerSpec};
-use iopilot_workload::{Arrival, Source, SourceHandle, Step};
-use std::ops::Range;
+use iopilot_workload::{Source, SourceHandle, Step};
 
 /// Completed requests between two calls of `tick`.
 const TICK: u64 = 4096;
@@ -118,52 +119,6 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
             completions: Vec::new(),
             effects: Vec::new(),
         }
-    }
-
-    /// The same with a cache above the block layer.
-    pub(crate) fn with_redcap(self, redcap: RedcapLayer) -> Self {
-        Self { redcap: Some(Box::new(redcap)), ..self }
-    }
-
-    /// Whether there is a cache above the block layer and it is in use.
-    pub(crate) fn is_redcap_active(&self) -> bool {
-        self.redcap.as_ref().is_some_and(|layer| layer.is_active())
-    }
-
-    /// Turns the cache on or off, where there is one.
-    pub(crate) fn set_redcap_active(&mut self, active: bool, now: Nanos) {
-        self.now = self.now.max(now);
-        if let Some(layer) = &mut self.redcap {
-            layer.set_active(active, self.now);
-            self.serve_cache();
-            self.apply_effects();
-        }
-    }
-
-    /// Turns the cache off for these ranges of sectors, and on for all others, where there is one.
-    pub(crate) fn set_redcap_off_regions(&mut self, sectors: &[Range<u64>], now: Nanos) {
-        self.now = self.now.max(now);
-        if let Some(layer) = &mut self.redcap {
-            layer.set_off_regions(sectors, self.now);
-            self.serve_cache();
-            self.apply_effects();
-        }
-    }
-
-    /// Gives the cache other segments, where there is one.
-    pub(crate) fn set_redcap_geometry(&mut self, geometry: Geometry, now: Nanos) -> Result<(), InputError> {
-        self.now = self.now.max(now);
-        if let Some(layer) = &mut self.redcap {
-            layer.set_geometry(geometry, self.now)?;
-            self.serve_cache();
-            self.apply_effects();
-        }
-        Ok(())
-    }
-
-    /// The cache above the block layer, where there is one.
-    pub(crate) fn redcap_mut(&mut self) -> Option<&mut RedcapLayer> {
-        self.redcap.as_deref_mut()
     }
 
     /// What the workload sees.
@@ -397,50 +352,6 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
         while let Some(at) = self.losers.iter().position(|loser| loser.completer == process) {
             let sleeper = self.losers.remove(at).sleeper;
             self.wake_soon(sleeper);
-        }
-    }
-
-    /// Does what a cache asks for, within a batch that its caller ends. Whether that was to send something.
-    fn carry_out(&mut self) -> bool {
-        let now = self.now;
-        let mut sent = false;
-        while let Some(layer) = self.redcap.as_mut().filter(|layer| !layer.actions.is_empty()) {
-            let mut actions = std::mem::take(&mut layer.actions);
-            for action in actions.drain(..) {
-                let Some(layer) = &mut self.redcap else { break };
-                match action {
-                    Action::Send(part) if part.role == Role::Prefetch && !self.block.takes_at_once(&part) => {
-                        layer.give_up(&part, now);
-                    }
-                    Action::Send(part) => {
-                        let arrival = layer.arrival_of(&part);
-                        self.block.submit(&arrival, now);
-                        sent = true;
-                    }
-                    Action::Copy { copy, io, sectors, .. } => {
-                        let takes = layer.copy(io, sectors.0, now);
-                        self.delays.push(now + takes, Delayed::Copied(copy));
-                    }
-                    Action::Done { io, .. } => match layer.done(io, now) {
-                        (Arrival { handle, process, .. }, true) => self.completed(handle, process),
-                        // The task did not sleep.
-                        (Arrival { handle, .. }, false) => self.source.completed(handle, now),
-                    },
-                }
-            }
-            if let Some(layer) = &mut self.redcap {
-                // What came meanwhile goes behind.
-                actions.append(&mut layer.actions);
-                layer.actions = actions;
-            }
-        }
-        sent
-    }
-
-    /// The same outside of a batch of the workload.
-    fn serve_cache(&mut self) {
-        if self.carry_out() {
-            self.block.end_batch(None, self.now, &mut self.device, &mut self.cpus);
         }
     }
 

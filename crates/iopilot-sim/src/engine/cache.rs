@@ -1,0 +1,109 @@
+//! A cache above the block layer: what changes it, and what it asks for.
+
+use super::{Delayed, Engine};
+use crate::cpu_timing::CpuTiming;
+use crate::redcap_layer::RedcapLayer;
+use iopilot_block::{InputError, Nanos};
+use iopilot_device::Device;
+use iopilot_redcap::{Action, Geometry, Role};
+use iopilot_workload::{Arrival, Source};
+use std::ops::Range;
+
+impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
+    /// The same with a cache above the block layer.
+    pub(crate) fn with_redcap(self, redcap: RedcapLayer) -> Self {
+        Self { redcap: Some(Box::new(redcap)), ..self }
+    }
+
+    /// Whether there is a cache above the block layer and it is in use.
+    pub(crate) fn is_redcap_active(&self) -> bool {
+        self.redcap.as_ref().is_some_and(|layer| layer.is_active())
+    }
+
+    /// Turns the cache on or off, where there is one.
+    pub(crate) fn set_redcap_active(&mut self, active: bool, now: Nanos) {
+        if let Some((layer, now)) = self.cache_at(now) {
+            layer.set_active(active, now);
+            self.follow_cache();
+        }
+    }
+
+    /// Turns the cache off for these ranges of sectors, and on for all others, where there is one.
+    pub(crate) fn set_redcap_off_regions(&mut self, sectors: &[Range<u64>], now: Nanos) {
+        if let Some((layer, now)) = self.cache_at(now) {
+            layer.set_off_regions(sectors, now);
+            self.follow_cache();
+        }
+    }
+
+    /// Gives the cache other segments, where there is one.
+    pub(crate) fn set_redcap_geometry(&mut self, geometry: Geometry, now: Nanos) -> Result<(), InputError> {
+        if let Some((layer, now)) = self.cache_at(now) {
+            layer.set_geometry(geometry, now)?;
+            self.follow_cache();
+        }
+        Ok(())
+    }
+
+    /// The cache, and the time at which somebody changes it.
+    fn cache_at(&mut self, now: Nanos) -> Option<(&mut RedcapLayer, Nanos)> {
+        self.now = self.now.max(now);
+        let now = self.now;
+        Some((self.redcap_mut()?, now))
+    }
+
+    /// Does what the cache asks for after such a change.
+    fn follow_cache(&mut self) {
+        self.serve_cache();
+        self.apply_effects();
+    }
+
+    /// The cache above the block layer, where there is one.
+    pub(crate) fn redcap_mut(&mut self) -> Option<&mut RedcapLayer> {
+        self.redcap.as_deref_mut()
+    }
+
+    /// Does what a cache asks for, within a batch that its caller ends. Whether that was to send something.
+    pub(super) fn carry_out(&mut self) -> bool {
+        let now = self.now;
+        let mut sent = false;
+        while let Some(layer) = self.redcap.as_mut().filter(|layer| !layer.actions.is_empty()) {
+            let mut actions = std::mem::take(&mut layer.actions);
+            for action in actions.drain(..) {
+                let Some(layer) = &mut self.redcap else { break };
+                match action {
+                    Action::Send(part) if part.role == Role::Prefetch && !self.block.takes_at_once(&part) => {
+                        layer.give_up(&part, now);
+                    }
+                    Action::Send(part) => {
+                        let arrival = layer.arrival_of(&part);
+                        self.block.submit(&arrival, now);
+                        sent = true;
+                    }
+                    Action::Copy { copy, io, sectors, .. } => {
+                        let takes = layer.copy(io, sectors.0, now);
+                        self.delays.push(now + takes, Delayed::Copied(copy));
+                    }
+                    Action::Done { io, .. } => match layer.done(io, now) {
+                        (Arrival { handle, process, .. }, true) => self.completed(handle, process),
+                        // The task did not sleep.
+                        (Arrival { handle, .. }, false) => self.source.completed(handle, now),
+                    },
+                }
+            }
+            if let Some(layer) = &mut self.redcap {
+                // What came meanwhile goes behind.
+                actions.append(&mut layer.actions);
+                layer.actions = actions;
+            }
+        }
+        sent
+    }
+
+    /// The same outside of a batch of the workload.
+    pub(super) fn serve_cache(&mut self) {
+        if self.carry_out() {
+            self.block.end_batch(None, self.now, &mut self.device, &mut self.cpus);
+        }
+    }
+}
