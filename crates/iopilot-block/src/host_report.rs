@@ -66,6 +66,27 @@ pub struct TimeLimits {
     pub late_ms: Distribution,
 }
 
+/// What a page cache did. Pages have 4 KiB.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct CacheReport {
+    /// Its size.
+    pub pages: u64,
+    /// Pages of files that were there when a process read them.
+    pub hits: u64,
+    /// Pages of files that were not, or were still on their way.
+    pub misses: u64,
+    /// Pages that were read ahead…
+    pub read_ahead: u64,
+    /// …of these, those that were used…
+    pub read_ahead_used: u64,
+    /// …and those that went before that.
+    pub read_ahead_unused: u64,
+    /// Pages that had to make room.
+    pub evictions: u64,
+    /// Pages and blocks of metadata that were written to the disk.
+    pub written: u64,
+}
+
 /// Where the time of a host went.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct HostReport {
@@ -87,4 +108,7 @@ pub struct HostReport {
     pub classes: Vec<RequestClass>,
     /// The time limits.
     pub limits: TimeLimits,
+    /// The page cache, where there are files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache: Option<CacheReport>,
 }

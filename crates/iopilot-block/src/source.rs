@@ -1,6 +1,6 @@
 //! The [`Source`] trait: where requests come from.
 
-use crate::{Criticality, Flags, HostReport, IoPriority, Lba, Nanos, Op, ProcessId, Sectors};
+use crate::{Criticality, Flags, HostReport, InputError, IoPriority, Lba, Nanos, Op, ProcessId, Sectors};
 
 /// A source's own number of a request. Others pass it back and do not interpret it. A source may use it again once the
 /// request is complete.
@@ -96,8 +96,9 @@ pub trait Source {
         None
     }
 
-    /// Which of its processes sleep though nothing is under way that could wake them, with why; `None` where none does.
-    fn never_woken(&self) -> Option<String> {
+    /// Why its processes could not do what they were to, once nothing is under way any more: some of them sleep and nobody can
+    /// wake them, or a call of theirs was refused. `None` where all is well.
+    fn failure(&self) -> Option<InputError> {
         None
     }
 
@@ -150,7 +151,7 @@ impl<S: Source> Source for &mut S {
         (**self).host_report()
     }
 
-    fn never_woken(&self) -> Option<String> {
-        (**self).never_woken()
+    fn failure(&self) -> Option<InputError> {
+        (**self).failure()
     }
 }

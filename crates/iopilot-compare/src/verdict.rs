@@ -39,6 +39,7 @@ impl Measure {
             },
             Workload::Fio { .. } => Self::Throughput,
             Workload::Ganger { .. } => Self::MeanResponse,
+            Workload::System(_) => Self::Elapsed,
         }
     }
 

@@ -43,6 +43,10 @@ pub struct Costs {
     pub fork_us: f64,
     /// Its end.
     pub exit_us: f64,
+    /// A KiB between the page cache and a process.
+    pub copy_us_per_kib: f64,
+    /// A component of a path.
+    pub lookup_us: f64,
 }
 
 /// The same, as a table of a machine's description: what is left out is the preset's.
@@ -60,6 +64,8 @@ pub struct CostSettings {
     syscall_us: Option<f64>,
     fork_us: Option<f64>,
     exit_us: Option<f64>,
+    copy_us_per_kib: Option<f64>,
+    lookup_us: Option<f64>,
 }
 
 impl Costs {
@@ -76,6 +82,8 @@ impl Costs {
         syscall_us: 0.0,
         fork_us: 0.0,
         exit_us: 0.0,
+        copy_us_per_kib: 0.0,
+        lookup_us: 0.0,
     };
 
     /// Those of a machine of that time.
@@ -93,6 +101,8 @@ impl Costs {
                 syscall_us: 30.0,
                 fork_us: 3000.0,
                 exit_us: 1000.0,
+                copy_us_per_kib: 25.0,
+                lookup_us: 100.0,
             },
             Preset::Y2005 => Self {
                 tick_us: 5.0,
@@ -106,6 +116,8 @@ impl Costs {
                 syscall_us: 0.5,
                 fork_us: 100.0,
                 exit_us: 80.0,
+                copy_us_per_kib: 0.5,
+                lookup_us: 2.0,
             },
             Preset::Today => Self {
                 tick_us: 2.0,
@@ -119,6 +131,8 @@ impl Costs {
                 syscall_us: 0.15,
                 fork_us: 60.0,
                 exit_us: 60.0,
+                copy_us_per_kib: 0.1,
+                lookup_us: 0.4,
             },
         }
     }
@@ -149,6 +163,8 @@ impl Costs {
             syscall_us: us("syscall_us", self.syscall_us, settings.syscall_us)?,
             fork_us: us("fork_us", self.fork_us, settings.fork_us)?,
             exit_us: us("exit_us", self.exit_us, settings.exit_us)?,
+            copy_us_per_kib: us("copy_us_per_kib", self.copy_us_per_kib, settings.copy_us_per_kib)?,
+            lookup_us: us("lookup_us", self.lookup_us, settings.lookup_us)?,
         };
         if f64::from(hz) * costs.tick_us >= 5e5 {
             let expected = format!("less than {} at {hz} interrupts a second: half of a CPU", 5e5 / f64::from(hz));

@@ -5,6 +5,9 @@
 //! (Ganger A.1.3). The clock's interrupts are not events: they make all work of a CPU take a little longer.
 
 mod calls;
+#[cfg(test)]
+mod file_tests;
+mod files;
 mod report;
 mod source;
 #[cfg(test)]
@@ -12,8 +15,9 @@ mod tests;
 
 use crate::costs::time;
 use crate::cpu::{Cpu, Stretch, Task, Work};
-use crate::process::{Process, State, Wait};
-use crate::program::{AnyProgram, Key};
+use crate::files::{FileSetup, Files};
+use crate::process::{Pending, Process, State, Wait};
+use crate::program::{AnyProgram, Key, Script};
 use crate::requests::Requests;
 use crate::settings::HostSettings;
 use crate::sync::Meetings;
@@ -34,6 +38,8 @@ pub struct TaskSpec {
     pub program: AnyProgram,
     /// When it starts.
     pub start: Nanos,
+    /// Whether the user waits for it: it is reported by itself.
+    pub is_task: bool,
 }
 
 /// When the processes of a workload stop, before their programs do: each exits when it next runs.
@@ -73,6 +79,9 @@ pub struct Host {
     run_queue: VecDeque<usize>,
     requests: Requests,
     meetings: Meetings,
+    files: Option<Files>,
+    /// Why a process could not go on.
+    failure: Option<InputError>,
     totals: Totals,
     /// For the idle time: how many CPUs are idle, how many processes wait for requests, and since when.
     idle_cpus: u64,
@@ -110,6 +119,8 @@ impl Host {
             run_queue: VecDeque::new(),
             requests: Requests::default(),
             meetings: Meetings::default(),
+            files: None,
+            failure: None,
             totals: Totals::default(),
             idle_cpus: u64::from(settings.cpus),
             io_waiters: 0,
@@ -124,13 +135,25 @@ impl Host {
         for &(channel, capacity) in channels {
             host.meetings.set_capacity(channel, capacity);
         }
-        for TaskSpec { name, program, start } in tasks {
+        for TaskSpec { name, program, start, is_task } in tasks {
             let index = host.add(name, program);
-            host.processes[index].is_task = true;
+            host.processes[index].is_task = is_task;
             host.agenda.set(host.appointment(index), Some(start));
         }
         host.agenda.set(END, (end.at < Nanos::MAX).then_some(end.at));
         Ok(host)
+    }
+
+    /// The same with files. The kernel's syncer is one process more.
+    ///
+    /// # Errors
+    /// Names the setting that makes no sense.
+    pub fn with_files(mut self, setup: FileSetup) -> Result<Self, InputError> {
+        let syncer = self.add("syncer".into(), Script::new([]).into());
+        let process = &mut self.processes[syncer];
+        (process.state, process.call) = (State::Blocked(Wait::Timer), Some(Pending::Sweep));
+        self.files = Some(Files::new(setup, syncer)?);
+        Ok(self)
     }
 
     fn add(&mut self, name: Arc<str>, program: AnyProgram) -> usize {
@@ -334,8 +357,11 @@ impl Host {
 
     /// The interrupt of a request has been handled: who waits for it goes on.
     fn completion_handled(&mut self, slot: usize, now: Nanos) {
-        let p = self.requests.get(slot).process;
+        let crate::requests::Request { process: p, page, .. } = *self.requests.get(slot);
         self.processes[p].in_flight -= 1;
+        if let Some(page) = page {
+            self.page_completed(slot, page, now);
+        }
         let in_flight = self.processes[p].in_flight;
         match self.processes[p].state {
             State::Blocked(Wait::Request(waited)) if waited == slot => self.wake(p, now),
@@ -343,7 +369,9 @@ impl Host {
             State::Exited if in_flight == 0 => self.exited.push(p),
             _ => {}
         }
-        self.forget_if_over(slot);
+        if page.is_none() {
+            self.forget_if_over(slot);
+        }
     }
 
     /// Forgets a request that is complete, unless its process may still want it.

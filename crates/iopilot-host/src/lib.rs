@@ -6,7 +6,12 @@
 
 mod costs;
 mod cpu;
+mod file_call;
+mod file_op;
+mod file_system;
+mod files;
 mod host;
+mod page_cache;
 mod process;
 mod program;
 mod requests;
@@ -15,6 +20,11 @@ mod sync;
 mod totals;
 
 pub use costs::{CostSettings, Costs, Preset};
+pub use file_call::{FileCall, FileId, FileKind};
+pub use file_system::{
+    BLOCK_BYTES, BLOCK_SECTORS, FileError, FileSystem, Mapping, Metadata, Ufs, UfsSettings, Update,
+};
+pub use files::{CacheSettings, FileSetup, WriteBack};
 pub use host::{Host, HostEnd, TaskSpec};
 pub use program::{AnyProgram, Call, Child, Event, Key, Program, RawIo, Script};
 pub use settings::{HostSettings, InterruptCpu};

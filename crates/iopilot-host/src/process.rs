@@ -1,8 +1,10 @@
 //! [`Process`]: a program at work.
 
+use crate::file_op::FileOp;
 use crate::program::{AnyProgram, Call};
 use crate::totals::Totals;
 use iopilot_block::{Nanos, ProcessId};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Why a process sleeps.
@@ -12,6 +14,8 @@ pub(crate) enum Wait {
     Request(usize),
     /// For all of its requests.
     Requests,
+    /// For a request for a page of the cache, its own or another's.
+    Page,
     /// For room in the queue of requests.
     Submission,
     /// For a time to pass.
@@ -27,8 +31,19 @@ pub(crate) enum Wait {
 impl Wait {
     /// Whether it is for the disk.
     pub(crate) fn is_io(self) -> bool {
-        matches!(self, Self::Request(_) | Self::Requests | Self::Submission)
+        matches!(self, Self::Request(_) | Self::Requests | Self::Page | Self::Submission)
     }
+}
+
+/// What a process does when it has computed.
+#[derive(Clone, Debug)]
+pub(crate) enum Pending {
+    /// The next event of its program.
+    Event(Call),
+    /// It goes on with its system call.
+    Resume,
+    /// It sweeps the page cache.
+    Sweep,
 }
 
 /// What a process does.
@@ -62,7 +77,9 @@ pub(crate) struct Process {
     pub(crate) since: Nanos,
     /// What it computes until its next event, and what that is.
     pub(crate) left: Nanos,
-    pub(crate) call: Option<Call>,
+    pub(crate) call: Option<Pending>,
+    /// The steps of its system call on files that are left.
+    pub(crate) plan: VecDeque<FileOp>,
     /// Events in a row that took no time.
     pub(crate) at_once: u32,
     /// Whether it sleeps within a submission, whatever else it waits for.
@@ -101,6 +118,7 @@ impl Process {
             since: Nanos::ZERO,
             left: Nanos::ZERO,
             call: None,
+            plan: VecDeque::new(),
             at_once: 0,
             is_stuck_in_submission: false,
             was_waiting: false,

@@ -1,5 +1,6 @@
 //! [`Program`]: what a process does, as a list of events with computation before each (Ganger A.1.3).
 
+use crate::file_call::FileCall;
 use iopilot_block::{Criticality, Flags, Lba, Nanos, Op, Sectors};
 use std::fmt;
 use std::sync::Arc;
@@ -67,6 +68,8 @@ pub enum Call {
     Fork(Child),
     /// It waits until a child has exited: this one, or any.
     Wait(Option<u64>),
+    /// A system call on files.
+    File(FileCall),
     /// It exits.
     Exit,
 }
@@ -101,6 +104,8 @@ pub struct Child {
     pub first: bool,
     /// Whether its parent does not run before it has exited (`vfork` without an `exec`).
     pub holds_parent: bool,
+    /// Whether the user waits for it: it is reported by itself.
+    pub is_task: bool,
 }
 
 /// A program: a pure state machine that says what its process does next.

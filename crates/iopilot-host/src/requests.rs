@@ -1,5 +1,6 @@
 //! [`Requests`]: the requests of all processes, what they were taken for and what came of them.
 
+use crate::page_cache::PageKey;
 use iopilot_block::{Criticality, Histogram, Nanos, Op, RequestClass, TimeLimits};
 
 /// A request, until it is complete and has been wanted.
@@ -9,6 +10,9 @@ pub(crate) struct Request {
     pub(crate) op: Op,
     pub(crate) class: Criticality,
     pub(crate) cpu: usize,
+    /// The page of the cache that it is for, and whether that keeps it until somebody wants it.
+    pub(crate) page: Option<PageKey>,
+    is_kept: bool,
     issued: Nanos,
     wanted: Option<Nanos>,
     pub(crate) complete: Option<Nanos>,
@@ -29,10 +33,35 @@ pub(crate) struct Requests {
 
 impl Requests {
     pub(crate) fn issue(&mut self, process: usize, io: &crate::program::RawIo, cpu: usize, now: Nanos) -> usize {
+        self.add(process, io.op, io.class, cpu, None, now)
+    }
+
+    /// The same for a page of the cache. It stays until it is released.
+    pub(crate) fn issue_page(
+        &mut self,
+        process: usize,
+        op: Op,
+        class: Criticality,
+        page: PageKey,
+        cpu: usize,
+        now: Nanos,
+    ) -> usize {
+        self.add(process, op, class, cpu, Some(page), now)
+    }
+
+    fn add(
+        &mut self,
+        process: usize,
+        op: Op,
+        class: Criticality,
+        cpu: usize,
+        page: Option<PageKey>,
+        now: Nanos,
+    ) -> usize {
         // Who waits at once wants it at once.
-        let wanted = (io.class == Criticality::TimeCritical).then_some(now);
-        let (op, class) = (io.op, io.class);
-        let request = Request { process, op, class, cpu, issued: now, wanted, complete: None };
+        let wanted = (class == Criticality::TimeCritical).then_some(now);
+        let is_kept = page.is_some();
+        let request = Request { process, op, class, cpu, page, is_kept, issued: now, wanted, complete: None };
         match self.free.pop() {
             Some(slot) => {
                 self.slots[slot] = request;
@@ -57,15 +86,29 @@ impl Requests {
         self.responses[direction][request.class as usize].record(now.since(request.issued));
     }
 
-    /// Its process wants what it requested.
-    pub(crate) fn want(&mut self, slot: usize, now: Nanos) {
+    /// A process wants what was requested. Whether it is the first that does.
+    pub(crate) fn want(&mut self, slot: usize, now: Nanos) -> bool {
+        let is_first = self.slots[slot].wanted.is_none();
         self.slots[slot].wanted.get_or_insert(now);
+        is_first
+    }
+
+    /// Whether it was issued for somebody who will want it, and nobody has yet.
+    pub(crate) fn is_unwanted(&self, slot: usize) -> bool {
+        let request = &self.slots[slot];
+        request.class == Criticality::TimeLimited && request.wanted.is_none()
+    }
+
+    /// Its page does not need it any more. It is complete.
+    pub(crate) fn release(&mut self, slot: usize) {
+        self.slots[slot].is_kept = false;
+        self.forget_if_over(slot, false);
     }
 
     /// Whether nothing more can happen to it, or its process no longer `cares`; then it is counted and forgotten.
     pub(crate) fn forget_if_over(&mut self, slot: usize, cares: bool) -> bool {
-        let Request { class, issued, wanted, complete, .. } = self.slots[slot];
-        let Some(complete) = complete else { return false };
+        let Request { class, issued, wanted, complete, is_kept, .. } = self.slots[slot];
+        let Some(complete) = complete.filter(|_| !is_kept) else { return false };
         if cares && wanted.is_none() && class == Criticality::TimeLimited {
             return false;
         }
@@ -82,15 +125,18 @@ impl Requests {
                 None => self.unused += 1,
             }
         }
+        self.slots[slot].complete = None;
         self.free.push(slot);
         true
     }
 
     pub(crate) fn limits(&self) -> TimeLimits {
         let wanted = self.limits.count();
+        let is_unwanted = |slot: &usize| self.slots[*slot].complete.is_some() && self.is_unwanted(*slot);
+        let never = (0..self.slots.len()).filter(is_unwanted).count() as u64;
         TimeLimits {
             wanted,
-            unused: self.unused,
+            unused: self.unused + never,
             satisfied_percent: if wanted > 0 { 100.0 * self.satisfied as f64 / wanted as f64 } else { 0.0 },
             limit_ms: self.limits.distribution(),
             late_ms: self.late.distribution(),

@@ -1,7 +1,12 @@
 //! [`HostSettings`]: the CPUs of a host, and how its kernel runs processes on them.
 
 use crate::costs::{Costs, Preset};
+use crate::file_system::UfsSettings;
+use crate::files::CacheSettings;
 use iopilot_block::{InputError, Nanos};
+
+/// A page cache of 32 MiB: what is left of the 40 MB of Ganger's machine (5.3), less the kernel and its processes.
+const CACHE: u64 = 32 << 20;
 
 /// Which CPU handles the interrupt of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +32,10 @@ pub struct HostSettings {
     pub interrupt_cpu: InterruptCpu,
     /// Whether a process whose request is complete runs at once, instead of one that computes.
     pub io_preempts: bool,
+    /// The page cache, for workloads with files.
+    pub cache: CacheSettings,
+    /// How the disk is laid out for files.
+    pub layout: UfsSettings,
 }
 
 impl HostSettings {
@@ -39,6 +48,8 @@ impl HostSettings {
             quantum: Nanos::from_millis(100),
             interrupt_cpu: InterruptCpu::First,
             io_preempts: false,
+            cache: CacheSettings::of_1995(CACHE),
+            layout: UfsSettings::default(),
         }
     }
 
@@ -62,6 +73,6 @@ impl HostSettings {
         if self.quantum == Nanos::ZERO {
             return Err(InputError::new("host.quantum_ms", "0", "more than 0"));
         }
-        Ok(())
+        self.cache.check()
     }
 }

@@ -14,7 +14,7 @@ use crate::error::SimError;
 use crate::metrics::Recorder;
 use crate::redcap_layer::RedcapLayer;
 use crate::report::RunReport;
-use iopilot_block::{EventQueue, Nanos, ProcessId, RequestId};
+use iopilot_block::{EventQueue, InputError, Nanos, ProcessId, RequestId};
 use iopilot_device::{Completion, Device};
 use iopilot_redcap::CopyId;
 use iopilot_sched::{AnyScheduler, SchedulerSpec};
@@ -83,8 +83,8 @@ pub(crate) struct Engine<S, D, C> {
 pub(crate) enum Stuck {
     /// It waits for requests that nobody serves, by a fault in a scheduler or a model.
     Unserved { at: Nanos, outstanding: usize },
-    /// Its processes wait for each other.
-    NeverWoken(String),
+    /// Its processes could not do what they were to.
+    Failed(InputError),
 }
 
 impl Stuck {
@@ -92,7 +92,7 @@ impl Stuck {
     pub(crate) fn under(self, scheduler: &SchedulerSpec) -> SimError {
         match self {
             Self::Unserved { at, outstanding } => SimError::Stuck { scheduler: scheduler.to_string(), at, outstanding },
-            Self::NeverWoken(sleepers) => SimError::NeverWoken { sleepers },
+            Self::Failed(why) => SimError::Input(why),
         }
     }
 }
@@ -187,7 +187,7 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
     /// Why the run is stuck, once nothing is due; `None` where it is over.
     fn stuck(&self) -> Option<Stuck> {
         match self.outstanding() {
-            0 => self.source.never_woken().map(Stuck::NeverWoken),
+            0 => self.source.failure().map(Stuck::Failed),
             outstanding => Some(Stuck::Unserved { at: self.now, outstanding }),
         }
     }

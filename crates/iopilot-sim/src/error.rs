@@ -46,12 +46,6 @@ pub enum SimError {
         /// How many requests wait.
         outstanding: usize,
     },
-    /// Processes of the workload wait for each other, or for what none of them does.
-    #[error("processes: got {sleepers} when nothing more can happen, expected programs that wake each other")]
-    NeverWoken {
-        /// Who waits, and for what.
-        sleepers: String,
-    },
 }
 
 impl SimError {

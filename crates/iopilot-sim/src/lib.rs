@@ -6,6 +6,7 @@ mod cpu_overheads;
 mod cpu_timing;
 mod engine;
 mod error;
+mod file_tables;
 mod ios;
 mod machine;
 mod metrics;

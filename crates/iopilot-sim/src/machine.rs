@@ -3,6 +3,7 @@
 use crate::block_config::BlockConfig;
 use crate::cpu_overheads::CpuOverheads;
 use crate::error::SimError;
+use crate::file_tables::{CacheTable, FileSystemTable, FileTables};
 use crate::report::MachineSummary;
 use crate::run::RunConfig;
 use crate::simulate::RunOptions;
@@ -36,6 +37,8 @@ pub struct Machine {
     pub host: CpuOverheads,
     /// A cache above the block layer, where there is one.
     pub redcap: Option<RedcapSpec>,
+    /// The page cache, and the layout of the disk for files.
+    files: FileTables,
     /// Whether its description has a `[host]`.
     pub sets_host: bool,
     /// See [`Machine::time_tables`].
@@ -66,6 +69,8 @@ struct Description {
     #[serde(default)]
     block: BlockConfig,
     host: Option<CpuOverheads>,
+    cache: Option<CacheTable>,
+    filesystem: Option<FileSystemTable>,
     redcap: Option<RedcapSpec>,
 }
 
@@ -92,6 +97,7 @@ impl Machine {
             block: BlockConfig::default(),
             host: CpuOverheads::default(),
             redcap: None,
+            files: FileTables::default(),
             sets_host: false,
             tables: Arc::default(),
         })
@@ -167,6 +173,7 @@ impl Machine {
             sets_host: description.host.is_some(),
             host: description.host.unwrap_or_default(),
             redcap: description.redcap,
+            files: FileTables { cache: description.cache, filesystem: description.filesystem },
             ..on_disk
         };
         machine.check().map_err(at)?;
@@ -179,6 +186,13 @@ impl Machine {
     /// Names the one that does not.
     pub fn check(&self) -> Result<(), InputError> {
         self.host.check()?;
+        match (self.host.processes(), self.files.first()) {
+            (Some(processes), _) => _ = self.files.apply(processes)?,
+            (None, Some(table)) => {
+                return Err(InputError::new(table, "no host.preset", "a preset, as files are those of processes on CPUs"));
+            }
+            (None, None) => {}
+        }
         if let Some(redcap) = &self.redcap {
             // As the key of the table.
             redcap.check().map_err(|e| InputError { field: e.field.replacen(": ", ".", 1), ..e })?;
@@ -199,7 +213,8 @@ impl Machine {
 
     /// The CPUs that processes run on, where its description has a `preset` for them.
     pub fn processes(&self) -> Option<HostSettings> {
-        self.host.processes()
+        // They have been checked.
+        self.host.processes().and_then(|processes| self.files.apply(processes).ok())
     }
 
     /// The settings of a run on it.

@@ -4,7 +4,7 @@ use super::fio::FioSource;
 use super::ganger::GangerSource;
 use super::replay::{Closed, Dependent, Open, ReplayRecord};
 use crate::{Source, SourceHandle, Step};
-use iopilot_block::{HostReport, Nanos, ProcessId};
+use iopilot_block::{HostReport, InputError, Nanos, ProcessId};
 use iopilot_host::Host;
 use iopilot_trace::Dependencies;
 
@@ -83,7 +83,7 @@ impl Source for AnySource<'_> {
         each!(self, s => s.host_report())
     }
 
-    fn never_woken(&self) -> Option<String> {
-        each!(self, s => s.never_woken())
+    fn failure(&self) -> Option<InputError> {
+        each!(self, s => s.failure())
     }
 }

@@ -1,4 +1,5 @@
-//! Workloads: processes that issue requests, wait for them and think. Replay of traces, fio jobs, Ganger's generator.
+//! Workloads: processes that issue requests, wait for them and think. Replay of traces, fio jobs, Ganger's generator, programs
+//! on a host with a file system.
 //!
 //! A [`Source`] is a pure state machine in virtual time. [`AnySource`] holds any source as one concrete type. [`Workload`]
 //! is any workload that a user names by its file.
@@ -8,6 +9,7 @@ mod error;
 pub mod fio;
 pub mod ganger;
 pub mod replay;
+mod system;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod trace;
@@ -18,5 +20,6 @@ pub use error::WorkloadError;
 pub use fio::{FioJobs, FioSource};
 pub use ganger::{GangerSource, GangerSpec};
 pub use iopilot_block::{Agenda, Arrival, Source, SourceHandle, Step};
+pub use system::SystemSpec;
 pub use trace::{Fit, Observed, Recording, TraceOptions, TraceWorkload};
 pub use workload::{Workload, WorkloadOptions, WorkloadSummary};

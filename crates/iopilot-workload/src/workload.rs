@@ -3,6 +3,7 @@
 use crate::fio::{FioJobs, FioSource};
 use crate::ganger::{self, GangerSource, GangerSpec};
 use crate::trace::{Recording, TraceOptions, TraceWorkload};
+use crate::system::SystemSpec;
 use crate::{AnySource, WorkloadError};
 use iopilot_block::InputError;
 use iopilot_host::HostSettings;
@@ -39,6 +40,8 @@ pub enum Workload {
         /// The generators.
         spec: GangerSpec,
     },
+    /// Programs on a host with a file system, by name.
+    System(SystemSpec),
 }
 
 /// A workload in a few words.
@@ -46,7 +49,7 @@ pub enum Workload {
 pub struct WorkloadSummary {
     /// The file, or what generated it.
     pub name: String,
-    /// The trace format, `fio`, or `ganger`.
+    /// The trace format, `fio`, `ganger`, or `programs`.
     pub kind: String,
     /// For traces: `open`, `closed` or `dependent`.
     pub mode: Option<String>,
@@ -67,18 +70,25 @@ enum Kind {
 
 const FIO: &str = "fio";
 const GANGER: &str = "ganger";
+const PROGRAMS: &str = "programs";
 
 /// The kinds that are not traces: the name, what it stands for, and the endings of such files.
 const KINDS: &[(&str, Kind, &[&str])] = &[(FIO, Kind::Fio, &["fio", "job"]), (GANGER, Kind::Ganger, &["toml"])];
 
 impl Workload {
     /// Reads the workload in `path` for a disk of `capacity` sectors: a fio job file (`*.fio`), a generator's description
-    /// (`*.toml`), or a trace. `-` is standard input: a trace, unless the options name another kind.
+    /// (`*.toml`), or a trace. `-` is standard input: a trace, unless the options name another kind. Where there is no such file,
+    /// it may be the name of programs, with keys ([`SystemSpec`]).
     ///
     /// # Errors
     /// Names the file, line and field that is wrong, or does not fit the disk.
     pub fn load(path: &Path, options: &WorkloadOptions, capacity: u64) -> Result<Self, WorkloadError> {
         let name = path.display().to_string();
+        if options.format.is_none() && !path.exists() && SystemSpec::is_name(&name) {
+            let spec = SystemSpec::parse(&name)?;
+            spec.source(None, capacity, 0)?;
+            return Ok(Self::System(spec));
+        }
         match kind(path, options.format.as_deref())? {
             Kind::Fio => {
                 let jobs = FioJobs::load(path)?;
@@ -113,6 +123,7 @@ impl Workload {
                 Some(host) => AnySource::Host(ganger::on_host(spec, host, capacity, seed)?),
                 None => AnySource::Ganger(GangerSource::new(spec, capacity, seed)?),
             },
+            Self::System(spec) => AnySource::Host(spec.source(host, capacity, seed)?),
         })
     }
 
@@ -129,7 +140,7 @@ impl Workload {
         match self {
             Self::Trace(trace) => trace.notes(),
             Self::Fio { jobs, .. } => jobs.notes(),
-            Self::Ganger { .. } => &[],
+            Self::Ganger { .. } | Self::System(_) => &[],
         }
     }
 
@@ -138,7 +149,9 @@ impl Workload {
     pub fn is_like(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Trace(a), Self::Trace(b)) => a.mode() == b.mode(),
-            (Self::Fio { .. }, Self::Fio { .. }) | (Self::Ganger { .. }, Self::Ganger { .. }) => true,
+            (Self::Fio { .. }, Self::Fio { .. })
+            | (Self::Ganger { .. }, Self::Ganger { .. })
+            | (Self::System(_), Self::System(_)) => true,
             _ => false,
         }
     }
@@ -154,11 +167,12 @@ impl Workload {
     /// The workload in a few words.
     pub fn summary(&self, seed: u64) -> WorkloadSummary {
         let (name, kind, mode, seed) = match self {
-            Self::Trace(t) => (t.name(), t.format().to_string(), Some(t.mode().to_string()), None),
-            Self::Fio { name, .. } => (name.as_str(), FIO.to_owned(), None, Some(seed)),
-            Self::Ganger { name, .. } => (name.as_str(), GANGER.to_owned(), None, Some(seed)),
+            Self::System(spec) => (spec.to_string(), PROGRAMS.to_owned(), None, Some(seed)),
+            Self::Trace(t) => (t.name().to_owned(), t.format().to_string(), Some(t.mode().to_string()), None),
+            Self::Fio { name, .. } => (name.clone(), FIO.to_owned(), None, Some(seed)),
+            Self::Ganger { name, .. } => (name.clone(), GANGER.to_owned(), None, Some(seed)),
         };
-        WorkloadSummary { name: name.to_owned(), kind, mode, seed, notes: self.notes().to_vec() }
+        WorkloadSummary { name, kind, mode, seed, notes: self.notes().to_vec() }
     }
 }
 

@@ -1,7 +1,7 @@
 //! What happens when an event of a process occurs.
 
 use super::Host;
-use crate::process::{State, Wait};
+use crate::process::{Pending, State, Wait};
 use crate::program::{Call, Child, Event, RawIo, Script};
 use iopilot_block::{Arrival, Criticality, IoPriority, Nanos, SourceHandle, Step};
 
@@ -21,7 +21,7 @@ impl Host {
     }
 
     /// Fetches the next event of process `p`: what it computes before, with what the kernel does for it.
-    fn fetch(&mut self, p: usize) {
+    pub(super) fn fetch(&mut self, p: usize) {
         let Event { compute, call } = self.processes[p].program.next();
         let costs = &self.settings.costs;
         let us = match &call {
@@ -37,6 +37,7 @@ impl Host {
             | Call::Lock(_)
             | Call::Put { .. }
             | Call::Get { .. }
+            | Call::File(_)
             | Call::Wait(_) => costs.syscall_us,
         };
         let computes = Nanos((compute.0 as f64 / self.settings.speed).round() as u64);
@@ -47,17 +48,42 @@ impl Host {
         let is_second = process.at_once > 0 && matches!(call, Call::Io(_)) && process.in_flight > 0;
         let stands_still = is_second || process.at_once > AT_ONCE;
         process.left = if stands_still { Nanos(1) } else { left };
-        process.call = Some(call);
+        process.call = Some(Pending::Event(call));
     }
 
     /// The event of process `p` on CPU `c` occurs.
     pub(super) fn occur(&mut self, p: usize, c: usize, now: Nanos, out: &mut Vec<Step>) {
-        let Some(call) = self.processes[p].call.take() else { return };
-        if matches!(call, Call::Exit) {
-            return self.exit(p, c, now);
+        let Some(pending) = self.processes[p].call.take() else { return };
+        let waits = match pending {
+            Pending::Event(Call::Exit) => return self.exit(p, c, now),
+            Pending::Event(Call::File(call)) => {
+                self.file_call(p, call);
+                self.go_on(p, c, now, out)
+            }
+            Pending::Event(call) => {
+                let waits = self.call(p, c, call, now, out);
+                self.fetch(p);
+                waits
+            }
+            Pending::Resume => self.go_on(p, c, now, out),
+            Pending::Sweep => {
+                self.sweep(now);
+                self.go_on(p, c, now, out)
+            }
+        };
+        if self.left == 0 {
+            self.stop_all(now);
         }
-        let waits = match call {
-            Call::Compute | Call::Exit => None,
+        if let Some(wait) = waits {
+            self.block(p, wait, now);
+        }
+        self.wake_all(now);
+    }
+
+    /// A call of process `p` that is not on files takes effect. Returns on what the process waits.
+    fn call(&mut self, p: usize, c: usize, call: Call, now: Nanos, out: &mut Vec<Step>) -> Option<Wait> {
+        match call {
+            Call::Compute | Call::Exit | Call::File(_) => None,
             Call::Io(io) => {
                 let waits = self.issue(p, &io, c, now, out);
                 self.left -= 1;
@@ -90,22 +116,15 @@ impl Host {
             }
             Call::Fork(child) => self.fork(p, c, child, now, out),
             Call::Wait(which) => self.wait(p, which),
-        };
-        self.fetch(p);
-        if self.left == 0 {
-            self.stop_all(now);
         }
-        if let Some(wait) = waits {
-            self.block(p, wait, now);
-        }
-        self.wake_all(now);
     }
 
     /// All processes exit when they next run, and issue nothing more.
     pub(super) fn stop_all(&mut self, now: Nanos) {
         (0..self.cpus.len()).for_each(|c| self.count(c, now));
         for process in self.processes.iter_mut().filter(|process| process.state != State::Exited) {
-            (process.left, process.call) = (Nanos::ZERO, Some(Call::Exit));
+            (process.left, process.call) = (Nanos::ZERO, Some(Pending::Event(Call::Exit)));
+            process.plan.clear();
             process.program = Script::new([]).into();
         }
         (0..self.cpus.len()).for_each(|c| self.schedule(c, now));
@@ -179,12 +198,12 @@ impl Host {
     }
 
     fn fork(&mut self, p: usize, c: usize, child: Child, now: Nanos, out: &mut Vec<Step>) -> Option<Wait> {
-        let Child { number, name, program, first, holds_parent } = child;
+        let Child { number, name, program, first, holds_parent, is_task } = child;
         let index = self.add(name, program);
         self.processes[p].children += 1;
         let parent = self.processes[p].id;
         let new = &mut self.processes[index];
-        (new.parent, new.number) = (Some(p), number);
+        (new.parent, new.number, new.is_task) = (Some(p), number, is_task);
         (new.since, new.started) = (now, now);
         out.push(Step::Start { process: new.id, parent });
         self.begin(index, now);

@@ -20,6 +20,7 @@ impl Host {
             tasks: self.tasks.clone(),
             classes: self.requests.classes(),
             limits: self.requests.limits(),
+            cache: self.files.as_ref().map(|files| files.cache.report().clone()),
         }
     }
 

@@ -5,7 +5,7 @@ use crate::cpu::Task;
 use crate::process::{State, Wait};
 use crate::settings::InterruptCpu;
 use crate::totals::Use;
-use iopilot_block::{HostReport, Nanos, ProcessId, Source, SourceHandle, Step};
+use iopilot_block::{HostReport, InputError, Nanos, ProcessId, Source, SourceHandle, Step};
 
 impl Source for Host {
     fn next_event(&self) -> Option<Nanos> {
@@ -41,7 +41,9 @@ impl Source for Host {
             InterruptCpu::Issuer => self.requests.get(slot).cpu,
         };
         self.interrupts += 1;
-        let waits = matches!(self.processes[self.requests.get(slot).process].state, State::Blocked(Wait::Request(s)) if s == slot);
+        let state = self.processes[self.requests.get(slot).process].state;
+        let waits = matches!(state, State::Blocked(Wait::Request(s)) if s == slot)
+            || self.files.as_ref().is_some_and(|files| files.is_waited_for(slot));
         let costs = &self.settings.costs;
         let us = costs.irq_us + if waits { costs.wake_us } else { 0.0 };
         self.push_work(c, us, Task::Completion(slot), Use::Kernel, now);
@@ -76,7 +78,11 @@ impl Source for Host {
         Some(self.report())
     }
 
-    fn never_woken(&self) -> Option<String> {
-        self.sleepers()
+    fn failure(&self) -> Option<InputError> {
+        let stuck = || {
+            let expected = format!("a wake-up, as {}", self.sleepers()?);
+            Some(InputError::new("processes", "nothing more that can happen", expected))
+        };
+        self.failure.clone().or_else(stuck)
     }
 }

@@ -23,7 +23,7 @@ fn read(number: u64) -> Call {
 }
 
 fn task(name: &str, events: Vec<Event>) -> TaskSpec {
-    TaskSpec { name: name.into(), program: Script::new(events).into(), start: Nanos::ZERO }
+    TaskSpec { name: name.into(), program: Script::new(events).into(), start: Nanos::ZERO, is_task: true }
 }
 
 /// What came of a run.
@@ -64,7 +64,7 @@ fn run(settings: HostSettings, tasks: Vec<TaskSpec>, service: Nanos) -> Run {
             }
         }
     }
-    let stuck = host.never_woken();
+    let stuck = host.failure().map(|e| e.to_string());
     Run { report: host.report(), issued, waited_for, stuck, end: now }
 }
 
@@ -167,7 +167,7 @@ fn a_request_that_is_wanted_late_is_satisfied_and_one_wanted_early_is_waited_for
 fn processes_meet_at_channels_locks_and_children() {
     let child = |number, events| {
         let program = Script::new(events).into();
-        Call::Fork(Child { number, name: "child".into(), program, first: false, holds_parent: false })
+        Call::Fork(Child { number, name: "child".into(), program, first: false, holds_parent: false, is_task: false })
     };
     let producer = vec![
         Event::after(ms(2), Call::Put { channel: 1, bytes: 10 }),
@@ -192,7 +192,7 @@ fn processes_meet_at_channels_locks_and_children() {
 #[test]
 fn who_is_never_woken_is_named() {
     let run = run(HostSettings::free(1), vec![task("sleeper", vec![Event::after(MS, Call::Sleep(7))])], MS);
-    assert_eq!(run.stuck.as_deref(), Some("sleeper (1000) waits for a wake-up on 7"));
+    assert_eq!(run.stuck.as_deref(), Some("processes: got nothing more that can happen, expected a wake-up, as sleeper (1000) waits for a wake-up on 7"));
 }
 
 fn event() -> impl Strategy<Value = Event> {
@@ -212,6 +212,7 @@ fn event() -> impl Strategy<Value = Event> {
             program: Script::new(vec![Event::after(MS, read(1))]).into(),
             first: true,
             holds_parent: false,
+            is_task: false,
         })),
         1 => Just(Call::Wait(None)),
     ];

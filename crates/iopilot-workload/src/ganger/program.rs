@@ -37,6 +37,7 @@ pub fn on_host(
             name: generator.name.as_str().into(),
             start: generator.start,
             program: AnyProgram::new(GeneratorProgram(process)),
+            is_task: true,
         })
         .collect();
     let end = HostEnd { requests: spec.requests.unwrap_or(u64::MAX), at: spec.duration.unwrap_or(Nanos::MAX) };

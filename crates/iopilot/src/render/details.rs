@@ -1,7 +1,7 @@
 //! One run in full, for people.
 
 use super::{Alignment, Table};
-use iopilot_block::{Distribution, HostReport, SECTOR_BYTES};
+use iopilot_block::{Distribution, HostReport, SECTOR_BYTES, TaskReport};
 use iopilot_device::DeviceReport;
 use iopilot_render::Terminal;
 use iopilot_render::number::{bytes, percent, plain, short_count};
@@ -164,6 +164,20 @@ fn host_facts(host: &HostReport, fact: &mut impl FnMut(&str, String)) {
             host.interrupts, host.ticks, host.context_switches
         ),
     );
+    if let Some(cache) = &host.cache {
+        let looks = cache.hits + cache.misses;
+        fact(
+            "  page cache",
+            format!(
+                "{}: {} of {looks} pages found, {} read ahead ({} never used), {} written",
+                bytes(cache.pages * 4096),
+                percent(cache.hits as f64 / looks.max(1) as f64),
+                cache.read_ahead,
+                cache.read_ahead_unused,
+                cache.written
+            ),
+        );
+    }
     let limits = &host.limits;
     if limits.wanted + limits.unused > 0 {
         fact(
@@ -192,23 +206,34 @@ fn tasks(host: &HostReport, terminal: Terminal) -> String {
         right("I/O waits"),
         right("ms each"),
     ]);
-    for task in host.tasks.iter().take(PROCESSES) {
-        let times = &task.times;
+    // Tasks of one name are one row, of means.
+    let mut names: Vec<(&str, Vec<&TaskReport>)> = Vec::new();
+    for task in &host.tasks {
+        match names.iter_mut().find(|(name, _)| *name == task.name) {
+            Some((_, tasks)) => tasks.push(task),
+            None => names.push((&task.name, vec![task])),
+        }
+    }
+    for (name, tasks) in names.iter().take(PROCESSES) {
+        let count = tasks.len() as f64;
+        let mean = |of: fn(&TaskReport) -> f64| plain(tasks.iter().map(|task| of(task)).sum::<f64>() / count);
+        let sum = |of: fn(&TaskReport) -> f64| tasks.iter().map(|task| of(task)).sum::<f64>();
+        let waits = sum(|task| task.io_waits as f64);
         table.row(vec![
-            format!("  {}", task.name),
-            plain(task.elapsed_s),
-            plain(times.computation_s),
-            plain(times.other_s),
-            plain(times.false_computation_s),
-            plain(times.false_idle_s),
-            plain(times.idle_s),
-            task.io_waits.to_string(),
-            plain(1e3 * task.io_wait_s / task.io_waits.max(1) as f64),
+            if tasks.len() > 1 { format!("  {name} ({} times)", tasks.len()) } else { format!("  {name}") },
+            mean(|task| task.elapsed_s),
+            mean(|task| task.times.computation_s),
+            mean(|task| task.times.other_s),
+            mean(|task| task.times.false_computation_s),
+            mean(|task| task.times.false_idle_s),
+            mean(|task| task.times.idle_s),
+            mean(|task| task.io_waits as f64),
+            plain(1e3 * sum(|task| task.io_wait_s) / waits.max(1.0)),
         ]);
     }
     let mut out = table.render(terminal);
-    if host.tasks.len() > PROCESSES {
-        let _ = writeln!(out, "  … and {} more tasks (--json lists all)", host.tasks.len() - PROCESSES);
+    if names.len() > PROCESSES {
+        let _ = writeln!(out, "  … and {} more tasks (--json lists all)", names.len() - PROCESSES);
     }
     out
 }

@@ -1,0 +1,143 @@
+//! Where [`Ufs`] puts inodes and blocks.
+
+use super::{
+    DIRECT, Directory, Extents, FileError, FileId, FileKind, GROUP_BLOCK, Inode, Metadata, POINTERS, Ufs, Update,
+};
+use rand::Rng;
+
+impl Ufs {
+    pub(super) fn group_start(&self, group: u64) -> u64 {
+        group * self.settings.group_blocks
+    }
+
+    fn group_of(&self, block: u64) -> u64 {
+        block / self.settings.group_blocks
+    }
+
+    /// Makes an inode: of a directory, in a group with few directories and many free inodes; of a file, in that of its
+    /// directory, or the next one with room. Returns the group.
+    pub(super) fn add_inode(
+        &mut self,
+        file: FileId,
+        parent: FileId,
+        kind: FileKind,
+        slot: u64,
+    ) -> Result<u64, FileError> {
+        let wanted = match kind {
+            FileKind::Directory => self.group_for_directory(),
+            FileKind::Regular => self.get(parent)?.group,
+        };
+        let found = self.groups_from(wanted).find_map(|group| {
+            let number = self.groups[group as usize].allocate_inode()?;
+            Some((group, number))
+        });
+        let (group, number) = found.ok_or(FileError::Full)?;
+        self.groups[group as usize].directories += u64::from(kind == FileKind::Directory);
+        let inode = Inode {
+            group,
+            number,
+            parent,
+            slot,
+            bytes: 0,
+            extents: Extents::default(),
+            indirect: Vec::new(),
+            doubly_indirect: None,
+            directory: (kind == FileKind::Directory).then(Directory::default),
+        };
+        self.files.insert(file, inode);
+        Ok(group)
+    }
+
+    fn group_for_directory(&self) -> u64 {
+        let free: u64 = self.groups.iter().map(|group| group.free_inodes).sum();
+        let enough = free / self.group_count;
+        let all = self.groups.iter().enumerate().filter(|(_, group)| group.free_inodes >= enough);
+        all.min_by_key(|(_, group)| group.directories).map_or(0, |(group, _)| group as u64)
+    }
+
+    /// All groups, from `first` on.
+    fn groups_from(&self, first: u64) -> impl Iterator<Item = u64> + use<> {
+        let count = self.group_count;
+        (0..count).map(move |n| (first + n) % count)
+    }
+
+    /// Adds a page at the end of a file, and says what changes: the block of its group, and its indirect block, which is
+    /// written at once where it is new.
+    pub(super) fn allocate_page(&mut self, file: FileId, out: &mut Vec<Metadata>) -> Result<u64, FileError> {
+        let page = self.get(file)?.extents.pages();
+        let indirect = Self::indirect_of(page);
+        if let Some(at) = indirect.filter(|&at| at >= self.files[&file].indirect.len()) {
+            if at == 1 {
+                let block = self.allocate_block(self.goal(file, page), out)?;
+                self.get_mut(file)?.doubly_indirect = Some(block);
+                out.push(Metadata::new(block, Update::Sync));
+            }
+            let block = self.allocate_block(self.goal(file, page), out)?;
+            self.get_mut(file)?.indirect.push(block);
+            out.push(Metadata::new(block, Update::Sync));
+            let above = self.files[&file].doubly_indirect;
+            out.extend(above.map(|block| Metadata::changed(block, Update::Delayed)));
+        }
+        let block = self.allocate_block(self.goal(file, page), out)?;
+        let inode = self.get_mut(file)?;
+        inode.extents.push(block);
+        if let Some(&block) = indirect.and_then(|at| inode.indirect.get(at)) {
+            out.push(Metadata::changed(block, Update::Delayed));
+        }
+        Ok(block)
+    }
+
+    /// Where the next page of a file should be: behind the last one; the first ones in the group of the inode; and every so
+    /// many in another group, with more than the average free.
+    fn goal(&self, file: FileId, page: u64) -> u64 {
+        let inode = &self.files[&file];
+        let first_of_indirect = page >= DIRECT && (page - DIRECT) % POINTERS % self.settings.blocks_in_group == 0;
+        match inode.extents.last_block() {
+            None => self.group_start(inode.group),
+            Some(last) if first_of_indirect => {
+                let free: u64 = self.groups.iter().map(|group| group.free).sum();
+                let enough = free / self.group_count;
+                let mut next = self.groups_from(self.group_of(last) + 1);
+                let group = next.find(|&group| self.groups[group as usize].free >= enough);
+                self.group_start(group.unwrap_or(inode.group))
+            }
+            Some(last) => last + 1,
+        }
+    }
+
+    /// Takes the free block at `goal`, or the next one.
+    fn allocate_block(&mut self, goal: u64, out: &mut Vec<Metadata>) -> Result<u64, FileError> {
+        let (wanted, mut within) = (self.group_of(goal) % self.group_count, goal % self.settings.group_blocks);
+        if self.scatter > 0.0 && self.random.random_bool(self.scatter) {
+            within = self.random.random_range(0..self.settings.group_blocks);
+        }
+        for group in self.groups_from(wanted) {
+            let from = if group == wanted { within } else { 0 };
+            if let Some(block) = self.groups[group as usize].allocate(from) {
+                out.push(Metadata::changed(self.group_start(group) + GROUP_BLOCK, Update::Delayed));
+                return Ok(self.group_start(group) + block);
+            }
+        }
+        Err(FileError::Full)
+    }
+
+    /// Gives back all blocks of a file. What said where they were must be read.
+    pub(super) fn release(&mut self, file: FileId, out: &mut Vec<Metadata>) -> Result<(), FileError> {
+        let inode = self.get_mut(file)?;
+        inode.bytes = 0;
+        let extents = std::mem::take(&mut inode.extents);
+        let mut others = std::mem::take(&mut inode.indirect);
+        others.extend(inode.doubly_indirect.take());
+        out.extend(others.iter().map(|&block| Metadata::read(block)));
+        let pages = extents.iter().flat_map(|extent| extent.block..extent.block + extent.length);
+        let mut last_group = None;
+        for block in pages.chain(others) {
+            let group = self.group_of(block);
+            self.groups[group as usize].release(block % self.settings.group_blocks);
+            if last_group.replace(group) != Some(group) {
+                out.push(Metadata::changed(self.group_start(group) + GROUP_BLOCK, Update::Delayed));
+            }
+        }
+        Ok(())
+    }
+}

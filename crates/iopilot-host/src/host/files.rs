@@ -1,0 +1,334 @@
+//! System calls on files: each step is tried until it is done.
+
+use super::Host;
+use crate::file_call::FileCall;
+use crate::file_op::FileOp;
+use crate::file_system::{BLOCK_SECTORS, Metadata, Update};
+use crate::files::Files;
+use crate::page_cache::{PageKey, PageState};
+use crate::process::{Pending, Wait};
+use iopilot_block::{Arrival, Criticality, Flags, InputError, IoPriority, Lba, Nanos, Op, Sectors, SourceHandle, Step};
+
+/// How a try of a step ends.
+enum Try {
+    /// It is done.
+    Done,
+    /// So much computation, in microseconds, and then the same step again.
+    Again(f64),
+    /// It waits for this request, and then the same step again.
+    Wait(usize),
+}
+
+/// Where and when a process goes on with its system call.
+struct At<'a> {
+    p: usize,
+    c: usize,
+    now: Nanos,
+    out: &'a mut Vec<Step>,
+}
+
+impl Host {
+    /// Begins a system call of process `p` on files.
+    pub(super) fn file_call(&mut self, p: usize, call: FileCall) {
+        let Some(files) = &mut self.files else {
+            return self.fail(p, "there is no file system".to_owned());
+        };
+        let plan = &mut self.processes[p].plan;
+        if let Err(error) = files.plan(call, &self.settings.costs, plan) {
+            plan.clear();
+            self.fail(p, error.to_string());
+        }
+    }
+
+    /// Process `p` cannot go on: the workload ends.
+    fn fail(&mut self, p: usize, why: String) {
+        let process = &self.processes[p];
+        let who = format!("process {} ({})", process.name, process.id);
+        let refused = || InputError::new(who, why, "a call that the file system can do");
+        self.failure.get_or_insert_with(refused);
+        self.left = 0;
+    }
+
+    /// The syncer wakes up.
+    pub(super) fn sweep(&mut self, now: Nanos) {
+        let Some(files) = &mut self.files else { return };
+        files.plan_sweep(now, &mut self.processes[files.syncer].plan);
+    }
+
+    /// The syncer has written what it had to: it sleeps until the next time, or until something is dirty.
+    fn rest(&mut self, now: Nanos) {
+        let Some(files) = &mut self.files else { return };
+        files.rests = files.cache.dirty() == 0;
+        if !files.rests {
+            self.set_syncer(now);
+        }
+    }
+
+    /// Has the syncer wake up at the next time.
+    fn set_syncer(&mut self, now: Nanos) {
+        let Some(files) = &self.files else { return };
+        let interval = files.settings.write_back.interval.0;
+        let next = Nanos((now.0 / interval + 1).saturating_mul(interval));
+        self.agenda.set(self.appointment(files.syncer), Some(next));
+    }
+
+    /// Process `p` goes on with its system call as far as it can. Returns on what it waits; none if it computes, or the call is
+    /// over: then its next event has been fetched.
+    pub(super) fn go_on(&mut self, p: usize, c: usize, now: Nanos, out: &mut Vec<Step>) -> Option<Wait> {
+        while let Some(&op) = self.processes[p].plan.front() {
+            match self.attempt(op, &mut At { p, c, now, out }) {
+                Try::Done => {
+                    self.processes[p].plan.pop_front();
+                }
+                Try::Again(us) => {
+                    let left = self.cost(us);
+                    if left > Nanos::ZERO {
+                        self.processes[p].left = left;
+                        self.processes[p].call = Some(Pending::Resume);
+                        return None;
+                    }
+                }
+                Try::Wait(request) => {
+                    self.processes[p].left = Nanos::ZERO;
+                    self.processes[p].call = Some(Pending::Resume);
+                    if let Some(files) = &mut self.files {
+                        files.wait(request, p);
+                    }
+                    return Some(Wait::Page);
+                }
+            }
+        }
+        if self.files.as_ref().is_some_and(|files| files.syncer == p) {
+            self.processes[p].left = Nanos::ZERO;
+            self.processes[p].call = Some(Pending::Sweep);
+            self.rest(now);
+            return Some(Wait::Timer);
+        }
+        self.fetch(p);
+        None
+    }
+
+    fn attempt(&mut self, op: FileOp, at: &mut At<'_>) -> Try {
+        match op {
+            FileOp::Spend(us) => {
+                // What is left of it is nothing.
+                if let Some(op) = self.processes[at.p].plan.front_mut() {
+                    *op = FileOp::Spend(0.0);
+                }
+                if us > 0.0 { Try::Again(us) } else { Try::Done }
+            }
+            FileOp::Metadata(metadata) => self.metadata(metadata, at),
+            FileOp::Read { file, page, counted, missed } => {
+                let Some(files) = &mut self.files else { return Try::Done };
+                let key = PageKey::of(file, page);
+                let found = files.cache.find(key);
+                let Some(place) = found else {
+                    let Some(mapping) = files.system.map(file, page) else { return Try::Done };
+                    self.set_read(at.p, false, true);
+                    return self.read(key, mapping.block, Criticality::TimeCritical, at);
+                };
+                if !counted {
+                    files.cache.count(!missed && files.cache.get(place).state != PageState::Reading);
+                    let ahead = files.ahead(file, page);
+                    self.set_read(at.p, true, missed);
+                    if let Some((key, block)) = ahead {
+                        return self.read(key, block, Criticality::TimeLimited, at);
+                    }
+                }
+                self.wait_for_page(place, false, at).unwrap_or(Try::Done)
+            }
+            FileOp::Write { file, page, is_whole } => {
+                let Some(files) = &mut self.files else { return Try::Done };
+                // Another process may have removed it.
+                let Some(mapping) = files.system.map(file, page) else { return Try::Done };
+                let key = PageKey::of(file, page);
+                let place = match files.cache.find(key) {
+                    Some(place) => place,
+                    None if !is_whole => return self.read(key, mapping.block, Criticality::TimeCritical, at),
+                    None => match self.add_page(key, mapping.block, at) {
+                        Ok(place) => place,
+                        Err(busy) => return busy,
+                    },
+                };
+                self.wait_for_page(place, false, at).unwrap_or_else(|| self.change(place, false, at.now))
+            }
+            FileOp::WriteOut { key, class } => match self.place(key, PageState::Dirty) {
+                Some(place) => self.write(place, class, at),
+                None => Try::Done,
+            },
+            FileOp::Await(key) => match self.place(key, PageState::Writing) {
+                Some(place) => self.wait_for_request(place, at),
+                None => Try::Done,
+            },
+            FileOp::Drop { file, pages } => {
+                for page in 0..pages {
+                    let unwanted = self.files.as_mut().and_then(|files| files.cache.doom(PageKey::of(file, page)));
+                    self.unwanted(unwanted);
+                }
+                Try::Done
+            }
+        }
+    }
+
+    /// Notes in the step of process `p` how far a read has come.
+    fn set_read(&mut self, p: usize, is_counted: bool, is_missed: bool) {
+        if let Some(FileOp::Read { counted, missed, .. }) = self.processes[p].plan.front_mut() {
+            (*counted, *missed) = (is_counted, is_missed);
+        }
+    }
+
+    /// Where `key` is in the cache, if it is at this.
+    fn place(&self, key: PageKey, state: PageState) -> Option<u32> {
+        let cache = &self.files.as_ref()?.cache;
+        cache.find(key).filter(|&place| cache.get(place).state == state)
+    }
+
+    fn metadata(&mut self, metadata: Metadata, at: &mut At<'_>) -> Try {
+        let Some(files) = &mut self.files else { return Try::Done };
+        let Metadata { block, update, is_new } = metadata;
+        let key = PageKey::metadata(block);
+        let place = match files.cache.find(key) {
+            Some(place) => place,
+            None if !is_new => return self.read(key, block, Criticality::TimeCritical, at),
+            None => match self.add_page(key, block, at) {
+                Ok(place) => place,
+                Err(busy) => return busy,
+            },
+        };
+        if let Some(waits) = self.wait_for_page(place, update == Some(Update::Sync), at) {
+            return waits;
+        }
+        match update {
+            None => Try::Done,
+            Some(Update::Delayed) => self.change(place, false, at.now),
+            Some(Update::Locked) => self.change(place, true, at.now),
+            Some(Update::Sync) => {
+                self.change(place, true, at.now);
+                if let Some(op) = self.processes[at.p].plan.front_mut() {
+                    *op = FileOp::Await(key);
+                }
+                self.write(place, Criticality::TimeCritical, at)
+            }
+        }
+    }
+
+    /// Waits until a page can be used, or also until it is not being written; `None` if that is now.
+    fn wait_for_page(&mut self, place: u32, alone: bool, at: &mut At<'_>) -> Option<Try> {
+        let page = *self.files.as_ref()?.cache.get(place);
+        let waits = match page.state {
+            PageState::Reading => true,
+            PageState::Writing => page.is_locked || alone,
+            PageState::Clean | PageState::Dirty => false,
+        };
+        if waits {
+            return Some(self.wait_for_request(place, at));
+        }
+        // It may have been read ahead, and be wanted only now.
+        self.want_page(place, at);
+        None
+    }
+
+    fn wait_for_request(&mut self, place: u32, at: &mut At<'_>) -> Try {
+        match self.want_page(place, at) {
+            Some(request) => Try::Wait(request),
+            None => Try::Done,
+        }
+    }
+
+    /// Process `p` wants a page. Returns its request, if that is under way.
+    fn want_page(&mut self, place: u32, at: &mut At<'_>) -> Option<usize> {
+        let files = self.files.as_mut()?;
+        let request = files.cache.use_page(place)?;
+        let is_first = self.requests.want(request, at.now);
+        let is_under_way = matches!(files.cache.get(place).state, PageState::Reading | PageState::Writing);
+        if is_under_way {
+            let is_complete = self.requests.get(request).complete.is_some();
+            if is_first && !is_complete {
+                at.out.push(Step::Waits(SourceHandle(request as u64)));
+            }
+            return Some(request);
+        }
+        files.cache.forget_request(place);
+        self.requests.release(request);
+        None
+    }
+
+    fn change(&mut self, place: u32, locks: bool, now: Nanos) -> Try {
+        let Some(files) = &mut self.files else { return Try::Done };
+        files.cache.change(place, locks);
+        if std::mem::take(&mut files.rests) {
+            self.set_syncer(now);
+        }
+        Try::Done
+    }
+
+    /// Adds a page that is clean; if there is no room, something has to be written first.
+    fn add_page(&mut self, key: PageKey, block: u64, at: &mut At<'_>) -> Result<u32, Try> {
+        let Some(files) = &mut self.files else { return Err(Try::Done) };
+        if files.cache.has_room() {
+            let (place, unwanted) = files.cache.insert(key, block);
+            self.unwanted(unwanted);
+            return Ok(place);
+        }
+        let Some(busy) = files.cache.busy() else { return Err(Try::Done) };
+        Err(match files.cache.get(busy).state {
+            PageState::Dirty => self.write(busy, Criticality::TimeCritical, at),
+            _ => self.wait_for_request(busy, at),
+        })
+    }
+
+    /// Reads a page that is not in the cache.
+    fn read(&mut self, key: PageKey, block: u64, class: Criticality, at: &mut At<'_>) -> Try {
+        let place = match self.add_page(key, block, at) {
+            Ok(place) => place,
+            // Nobody waits for room for what is read ahead.
+            Err(_) if class == Criticality::TimeLimited => return Try::Again(0.0),
+            Err(busy) => return busy,
+        };
+        self.submit(place, Op::Read, class, at)
+    }
+
+    /// Writes a dirty page.
+    fn write(&mut self, place: u32, class: Criticality, at: &mut At<'_>) -> Try {
+        self.submit(place, Op::Write, class, at)
+    }
+
+    fn submit(&mut self, place: u32, op: Op, criticality: Criticality, at: &mut At<'_>) -> Try {
+        let Some(Files { cache, .. }) = &mut self.files else { return Try::Done };
+        let (key, lba) = (cache.key(place), Lba(cache.get(place).block * BLOCK_SECTORS));
+        let request = self.requests.issue_page(at.p, op, criticality, key, at.c, at.now);
+        cache.issued(place, request, op == Op::Read && criticality == Criticality::TimeLimited);
+        self.processes[at.p].in_flight += 1;
+        at.out.push(Step::Request(Arrival {
+            op,
+            lba,
+            sectors: Sectors(BLOCK_SECTORS as u32),
+            flags: Flags::empty(),
+            process: self.processes[at.p].id,
+            priority: IoPriority::default(),
+            criticality,
+            cpu: at.c as u16,
+            handle: SourceHandle(request as u64),
+        }));
+        Try::Again(self.settings.costs.submit_us)
+    }
+
+    /// The page of a request that nobody has wanted is gone.
+    fn unwanted(&mut self, request: Option<usize>) {
+        if let Some(request) = request {
+            self.requests.release(request);
+        }
+    }
+
+    /// The interrupt of a request for a page has been handled.
+    pub(super) fn page_completed(&mut self, request: usize, key: PageKey, now: Nanos) {
+        let keeps = self.requests.is_unwanted(request);
+        let Some(files) = &mut self.files else { return };
+        let over = files.cache.completed(key, keeps);
+        let mut woken = std::mem::take(&mut self.woken);
+        files.take_waiting(request, &mut woken);
+        self.woken = woken;
+        self.unwanted(over);
+        self.wake_all(now);
+    }
+}

@@ -1,0 +1,151 @@
+//! SynRGen: programmers who edit, compile and debug, with pauses to think (Ganger 5.2, after Ebling 1994).
+
+use super::layout::{Filled, Layout};
+use super::script::Lines;
+use iopilot_block::Nanos;
+use iopilot_host::{FileCall, FileError, FileId, TaskSpec};
+use rand::Rng;
+
+/// Sources and headers of a programmer, and their mean size in bytes.
+const SOURCES: usize = 60;
+const HEADERS: usize = 40;
+const SOURCE: u64 = 14_000;
+const HEADER: u64 = 6_000;
+const SIGMA: f64 = 0.9;
+/// Tasks of all programmers together.
+const TASKS: u32 = 192;
+/// How long they think between two, in seconds.
+const THINK: std::ops::Range<f64> = 12.0..18.0;
+/// Computation for a page that is read or written, in milliseconds. Compilations sleep besides (Ganger 5.2).
+const PAGE_MS: f64 = 3.0;
+const AGED: f64 = 0.3;
+
+/// What a programmer works on.
+struct Project {
+    directory: FileId,
+    sources: Vec<Source>,
+    headers: Vec<(FileId, u64)>,
+}
+
+struct Source {
+    file: FileId,
+    bytes: u64,
+    object: Option<FileId>,
+}
+
+/// So many programmers at work, each of whom does so many tasks.
+pub(super) fn users(
+    users: u32,
+    tasks: Option<u32>,
+    aged: Option<f64>,
+    mut layout: Layout,
+) -> Result<(Vec<TaskSpec>, Filled), FileError> {
+    let tasks = tasks.unwrap_or(TASKS.div_ceil(users));
+    layout.age(aged.unwrap_or(AGED));
+    let home = layout.directory(FileId::ROOT)?;
+    let mut all = Vec::new();
+    for user in 0..users {
+        let mut project = Project::new(home, &mut layout)?;
+        let mut lines = Lines::default();
+        for number in 0..tasks {
+            let think = layout.random.random_range(THINK);
+            // They do not begin at once.
+            lines.nap(if number == 0 { think * f64::from(user + 1) / f64::from(users) } else { think });
+            let mut command = Lines::default();
+            let name = match layout.random.random_range(0..5) {
+                0 | 1 => project.edit(&mut command, &mut layout),
+                2 | 3 => project.compile(&mut command, &mut layout),
+                _ => project.debug(&mut command, &mut layout),
+            };
+            lines.run(u64::from(number), name, command);
+        }
+        all.push((user, lines));
+    }
+    let start = Nanos::ZERO;
+    let spec = |(user, lines): (u32, Lines)| TaskSpec {
+        name: format!("user {user}").into(),
+        program: lines.script().into(),
+        start,
+        is_task: false,
+    };
+    Ok((all.into_iter().map(spec).collect(), layout.fill()))
+}
+
+impl Project {
+    fn new(home: FileId, layout: &mut Layout) -> Result<Self, FileError> {
+        let directory = layout.directory(home)?;
+        let mut sources = Vec::new();
+        for bytes in layout.sizes(SOURCES, SOURCE * SOURCES as u64, SIGMA) {
+            sources.push(Source { file: layout.file(directory, bytes)?, bytes, object: None });
+        }
+        let mut headers = Vec::new();
+        for bytes in layout.sizes(HEADERS, HEADER * HEADERS as u64, SIGMA) {
+            headers.push((layout.file(directory, bytes)?, bytes));
+        }
+        Ok(Self { directory, sources, headers })
+    }
+
+    fn any_source(&self, layout: &mut Layout) -> usize {
+        layout.random.random_range(0..self.sources.len())
+    }
+
+    /// A source is read, and a new version takes its place.
+    fn edit(&mut self, lines: &mut Lines, layout: &mut Layout) -> &'static str {
+        let at = self.any_source(layout);
+        let Source { file, bytes, .. } = self.sources[at];
+        lines.open(file);
+        lines.read_all(file, bytes, PAGE_MS);
+        lines.nap(layout.random.random_range(1.0..3.0));
+        let new = layout.name();
+        lines.create(self.directory, new);
+        lines.write_all(new, bytes, PAGE_MS);
+        lines.remove(file);
+        self.sources[at].file = new;
+        "edit"
+    }
+
+    /// A source and headers are read; an intermediate file comes and goes; an object takes the place of the old one.
+    fn compile(&mut self, lines: &mut Lines, layout: &mut Layout) -> &'static str {
+        let at = self.any_source(layout);
+        let Source { file, bytes, object } = self.sources[at];
+        lines.open(file);
+        lines.read_all(file, bytes, PAGE_MS);
+        for _ in 0..layout.random.random_range(4..12) {
+            let (header, bytes) = self.headers[layout.random.random_range(0..self.headers.len())];
+            lines.open(header);
+            lines.read_all(header, bytes, PAGE_MS / 2.0);
+        }
+        let (between, new) = (layout.name(), layout.name());
+        lines.create(self.directory, between);
+        lines.write_all(between, 2 * bytes, PAGE_MS);
+        lines.nap(layout.random.random_range(1.5..4.5));
+        lines.read_all(between, 2 * bytes, PAGE_MS);
+        if let Some(object) = object {
+            lines.remove(object);
+        }
+        lines.create(self.directory, new);
+        lines.write_all(new, bytes, PAGE_MS);
+        lines.remove(between);
+        self.sources[at].object = Some(new);
+        "compile"
+    }
+
+    /// Objects are linked to a program, which runs, and goes.
+    fn debug(&mut self, lines: &mut Lines, layout: &mut Layout) -> &'static str {
+        let program = layout.name();
+        lines.file(FileCall::ReadDir(self.directory));
+        lines.create(self.directory, program);
+        let mut offset = 0;
+        for _ in 0..3 {
+            let Source { file, bytes, object } = self.sources[self.any_source(layout)];
+            let read = object.unwrap_or(file);
+            lines.open(read);
+            lines.read_all(read, bytes, PAGE_MS);
+            lines.write(program, offset, bytes);
+            offset += bytes;
+        }
+        lines.nap(layout.random.random_range(1.0..3.0));
+        lines.remove(program);
+        "debug"
+    }
+}
