@@ -153,12 +153,7 @@ impl Files {
     }
 
     /// Puts the steps of `call` into `plan`. What it changes in the layout of files is changed at once.
-    pub(crate) fn plan(
-        &mut self,
-        call: FileCall,
-        costs: &Costs,
-        plan: &mut VecDeque<FileOp>,
-    ) -> Result<(), FileError> {
+    pub(crate) fn plan(&mut self, call: FileCall, costs: &Costs, plan: &mut VecDeque<FileOp>) -> Result<(), FileError> {
         self.metadata.clear();
         match call {
             FileCall::Open(file) => {

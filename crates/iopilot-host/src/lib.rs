@@ -21,9 +21,7 @@ mod totals;
 
 pub use costs::{CostSettings, Costs, Preset};
 pub use file_call::{FileCall, FileId, FileKind};
-pub use file_system::{
-    BLOCK_BYTES, BLOCK_SECTORS, FileError, FileSystem, Mapping, Metadata, Ufs, UfsSettings, Update,
-};
+pub use file_system::{BLOCK_BYTES, BLOCK_SECTORS, FileError, FileSystem, Mapping, Metadata, Ufs, UfsSettings, Update};
 pub use files::{CacheSettings, FileSetup, WriteBack};
 pub use host::{Host, HostEnd, TaskSpec};
 pub use program::{AnyProgram, Call, Child, Event, Key, Program, RawIo, Script};

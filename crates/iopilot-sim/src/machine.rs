@@ -189,7 +189,11 @@ impl Machine {
         match (self.host.processes(), self.files.first()) {
             (Some(processes), _) => _ = self.files.apply(processes)?,
             (None, Some(table)) => {
-                return Err(InputError::new(table, "no host.preset", "a preset, as files are those of processes on CPUs"));
+                return Err(InputError::new(
+                    table,
+                    "no host.preset",
+                    "a preset, as files are those of processes on CPUs",
+                ));
             }
             (None, None) => {}
         }

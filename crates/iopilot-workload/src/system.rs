@@ -80,8 +80,7 @@ impl SystemSpec {
         let name = parts.next().unwrap_or_default();
         let Some(&(_, kind, _)) = KINDS.iter().find(|(known, ..)| *known == name) else {
             let names: Vec<&str> = KINDS.iter().map(|(name, ..)| *name).collect();
-            let hint = suggest(name, names.iter().copied());
-            return Err(InputError::new("workload", name, format!("a file, or one of {}{hint}", names.join(", "))));
+            return Err(InputError::new("workload", name, format!("a file, or {}", one_of(name, &names))));
         };
         let mut spec = Self { kind, scale: 1.0, aged: None, users: 1, tasks: None };
         for part in parts {
@@ -92,8 +91,7 @@ impl SystemSpec {
             let keys: &[Key] = if kind == Kind::SynRGen { &[SCALE, AGED, USERS, TASKS] } else { &[SCALE, AGED] };
             let Some(known) = keys.iter().find(|known| known.name == key) else {
                 let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
-                let hint = suggest(key, names.iter().copied());
-                return Err(InputError::new(field("key"), key, format!("one of {}{hint}", names.join(", "))));
+                return Err(InputError::new(field("key"), key, one_of(key, &names)));
             };
             let wrong = || {
                 let kind = if known.is_whole { "a whole number" } else { "a number" };
@@ -135,6 +133,12 @@ impl SystemSpec {
         let setup = setup.under(host.cache);
         Ok(Host::new(host.clone(), tasks, &[], HostEnd::NEVER)?.with_files(setup)?)
     }
+}
+
+/// What is expected instead of `word`, with the nearest.
+fn one_of(word: &str, names: &[&str]) -> String {
+    let hint = suggest(word, names.iter().copied()).map(|near| format!("; did you mean {near}?"));
+    format!("one of {}{}", names.join(", "), hint.unwrap_or_default())
 }
 
 impl fmt::Display for SystemSpec {

@@ -2,8 +2,8 @@
 
 use crate::fio::{FioJobs, FioSource};
 use crate::ganger::{self, GangerSource, GangerSpec};
-use crate::trace::{Recording, TraceOptions, TraceWorkload};
 use crate::system::SystemSpec;
+use crate::trace::{Recording, TraceOptions, TraceWorkload};
 use crate::{AnySource, WorkloadError};
 use iopilot_block::InputError;
 use iopilot_host::HostSettings;

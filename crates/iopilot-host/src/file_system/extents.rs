@@ -55,13 +55,10 @@ mod tests {
         let mut extents = Extents::default();
         [10, 11, 12, 40, 41, 7].into_iter().for_each(|block| extents.push(block));
         assert_eq!(extents.iter().count(), 3);
-        assert_eq!([0, 2, 3, 5, 6].map(|page| extents.find(page)), [
-            Some((10, 3)),
-            Some((12, 1)),
-            Some((40, 2)),
-            Some((7, 1)),
-            None
-        ]);
+        assert_eq!(
+            [0, 2, 3, 5, 6].map(|page| extents.find(page)),
+            [Some((10, 3)), Some((12, 1)), Some((40, 2)), Some((7, 1)), None]
+        );
         assert_eq!((extents.pages(), extents.last_block()), (6, Some(7)));
     }
 }

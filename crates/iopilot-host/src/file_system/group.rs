@@ -93,13 +93,10 @@ mod tests {
     #[test]
     fn the_next_free_block_is_taken() {
         let mut group = Group::new(200, 10, 4);
-        assert_eq!([0, 0, 150, 199, 199].map(|goal| group.allocate(goal)), [
-            Some(10),
-            Some(11),
-            Some(150),
-            Some(199),
-            Some(12)
-        ]);
+        assert_eq!(
+            [0, 0, 150, 199, 199].map(|goal| group.allocate(goal)),
+            [Some(10), Some(11), Some(150), Some(199), Some(12)]
+        );
         group.release(11);
         assert_eq!(group.allocate(0), Some(11));
         while group.allocate(70).is_some() {}

@@ -70,9 +70,9 @@ struct Directory {
 /// to another group every MiB.
 ///
 /// What a process changes in the metadata so that others could be misled by it after a crash is written at once: a new inode;
-/// a removed name and its inode; a new directory; an indirect block. How many writes that are follows from Table 7.2 and from
-/// the counts of Ganger 5.4: one for a file that is made, two for one that is removed. Other blocks of directories are locked
-/// while they are written.
+/// a removed name and its inode; a new directory. How many writes that are follows from Table 7.2 and from
+/// the counts of Ganger 5.4: one for a file that is made, two for one that is removed. Other blocks of directories, and new
+/// indirect blocks, are locked while they are written.
 #[derive(Clone, Debug)]
 pub struct Ufs {
     settings: UfsSettings,

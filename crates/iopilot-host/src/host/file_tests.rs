@@ -135,7 +135,11 @@ fn data_are_written_by_the_syncer_within_a_minute_and_a_new_inode_at_once() {
     // Ten pages, and the block of the group.
     assert_eq!(data.len(), 11);
     assert!(data.iter().all(|s| s.issued >= Nanos::from_secs(1) && s.issued <= Nanos::from_secs(61)), "{data:?}");
-    assert_eq!(of(&run, Op::Write, Criticality::TimeLimited), 2, "the names of the directory, and its inode with the other");
+    assert_eq!(
+        of(&run, Op::Write, Criticality::TimeLimited),
+        2,
+        "the names of the directory, and its inode with the other"
+    );
     assert!(run.report.tasks[0].elapsed_s < 0.01, "the task does not wait for that");
 }
 

@@ -192,7 +192,12 @@ fn processes_meet_at_channels_locks_and_children() {
 #[test]
 fn who_is_never_woken_is_named() {
     let run = run(HostSettings::free(1), vec![task("sleeper", vec![Event::after(MS, Call::Sleep(7))])], MS);
-    assert_eq!(run.stuck.as_deref(), Some("processes: got nothing more that can happen, expected a wake-up, as sleeper (1000) waits for a wake-up on 7"));
+    assert_eq!(
+        run.stuck.as_deref(),
+        Some(
+            "processes: got nothing more that can happen, expected a wake-up, as sleeper (1000) waits for a wake-up on 7"
+        )
+    );
 }
 
 fn event() -> impl Strategy<Value = Event> {

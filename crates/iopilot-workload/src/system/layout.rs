@@ -1,7 +1,7 @@
 //! [`Layout`]: the files that are there before a workload begins.
 
 use iopilot_block::InputError;
-use iopilot_host::{CacheSettings, FileError, FileId, FileKind, FileSetup, FileSystem, Ufs, UfsSettings};
+use iopilot_host::{BLOCK_BYTES, CacheSettings, FileError, FileId, FileKind, FileSetup, FileSystem, Ufs, UfsSettings};
 use rand::{Rng, SeedableRng};
 use rand_distr::StandardNormal;
 use rand_pcg::Pcg64Mcg;
@@ -64,6 +64,11 @@ impl Layout {
         self.ufs.create(parent, file, FileKind::Regular, &mut Vec::new())?;
         self.ufs.write(file, bytes, &mut Vec::new())?;
         Ok(file)
+    }
+
+    /// Whether there is room for `bytes` more.
+    pub(super) fn reserve(&self, bytes: u64) -> Result<(), FileError> {
+        if self.ufs.free_blocks() < bytes.div_ceil(BLOCK_BYTES) { Err(FileError::Full) } else { Ok(()) }
     }
 
     /// It is in the cache when the workload begins.

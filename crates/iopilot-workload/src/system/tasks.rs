@@ -23,8 +23,8 @@ const IMAGE: u64 = 12 * BLOCK_BYTES;
 /// file and directory that is removed.
 const COMPRESS_MS: f64 = 21.1;
 const UNCOMPRESS_MS: f64 = 33.9;
-const COPY_MS: f64 = 3.8;
-const REMOVE_MS: f64 = 4.4;
+const COPY_MS: f64 = 3.99;
+const REMOVE_MS: f64 = 4.73;
 
 /// Of the blocks of a tree of users, the share that is not placed behind the one before: of copytree's reads, only 4 % hit the
 /// disk's buffer (Table 7.5), of compress' 90 %.
@@ -56,6 +56,7 @@ fn transform(name: &str, from: u64, to: u64, ms: f64, mut layout: Layout) -> Bui
     let home = layout.directory(FileId::ROOT)?;
     let directory = layout.directory(home)?;
     let (source, target) = (layout.file(directory, from)?, layout.name());
+    layout.reserve(to)?;
     lines.open(source);
     lines.create(directory, target);
     let mut written = 0;
@@ -91,6 +92,7 @@ pub(super) fn copytree(scale: f64, aged: Option<f64>, mut layout: Layout) -> Bui
     layout.age(aged.unwrap_or(AGED));
     let sizes = layout.sizes(scaled(FILES, scale) as usize, scaled(TREE, scale), SIGMA);
     let tree = layout.tree(home, scaled(DIRECTORIES, scale) as usize, &sizes)?;
+    layout.reserve(sizes.iter().map(|bytes| bytes.next_multiple_of(BLOCK_BYTES)).sum())?;
     let mut copies: Vec<FileId> = Vec::new();
     for directory in 0..tree.directories.len() {
         let copy = layout.name();

@@ -61,8 +61,7 @@ impl Ufs {
         (0..count).map(move |n| (first + n) % count)
     }
 
-    /// Adds a page at the end of a file, and says what changes: the block of its group, and its indirect block, which is
-    /// written at once where it is new.
+    /// Adds a page at the end of a file, and says what changes: the block of its group, and its indirect block.
     pub(super) fn allocate_page(&mut self, file: FileId, out: &mut Vec<Metadata>) -> Result<u64, FileError> {
         let page = self.get(file)?.extents.pages();
         let indirect = Self::indirect_of(page);
@@ -70,11 +69,11 @@ impl Ufs {
             if at == 1 {
                 let block = self.allocate_block(self.goal(file, page), out)?;
                 self.get_mut(file)?.doubly_indirect = Some(block);
-                out.push(Metadata::new(block, Update::Sync));
+                out.push(Metadata::new(block, Update::Locked));
             }
             let block = self.allocate_block(self.goal(file, page), out)?;
             self.get_mut(file)?.indirect.push(block);
-            out.push(Metadata::new(block, Update::Sync));
+            out.push(Metadata::new(block, Update::Locked));
             let above = self.files[&file].doubly_indirect;
             out.extend(above.map(|block| Metadata::changed(block, Update::Delayed)));
         }

@@ -74,7 +74,9 @@ fn a_full_disk_is_said_to_be() {
     let mut ufs = Ufs::new(UfsSettings::default(), 1 << 15).unwrap();
     ufs.create(FileId::ROOT, FILE, FileKind::Regular, &mut Vec::new()).unwrap();
     assert_eq!(ufs.write(FILE, 1 << 30, &mut Vec::new()), Err(FileError::Full));
-    assert!(Ufs::new(UfsSettings::default(), 1000).unwrap_err().to_string().contains("expected at least 16384 sectors"));
+    assert!(
+        Ufs::new(UfsSettings::default(), 1000).unwrap_err().to_string().contains("expected at least 16384 sectors")
+    );
     let wrong = UfsSettings { bytes_per_inode: 128, ..UfsSettings::default() };
     assert!(Ufs::new(wrong, 1 << 21).unwrap_err().to_string().contains("filesystem.group_mib"));
 }
