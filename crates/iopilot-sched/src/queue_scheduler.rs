@@ -80,6 +80,11 @@ impl<T: QueueTunables> Scheduler for QueueScheduler<T> {
         Dispatch::Request(pick.id)
     }
 
+    fn withdraw(&mut self, _: &mut Requests, id: RequestId, _: Nanos) {
+        let waited = self.queue.remove(id);
+        debug_assert!(waited, "only what is queued is withdrawn");
+    }
+
     fn raise(&mut self, _: &mut Requests, id: RequestId, _: Nanos) {
         self.queue.raise(id);
     }

@@ -108,6 +108,17 @@ pub trait Scheduler {
         false
     }
 
+    /// Takes `id`, which is queued, back out with the parts it has, for another instance to insert: this one goes on as if it
+    /// had not come. May cost `O(n)` in the requests queued.
+    fn withdraw(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos);
+
+    /// Until when it would keep the device idle for the next request of a process, though it has none queued itself:
+    /// [`Scheduler::dispatch`] is silent about that. The default never does.
+    fn idles_until(&mut self, rqs: &mut Requests, now: Nanos) -> Option<Nanos> {
+        let _ = (rqs, now);
+        None
+    }
+
     /// Somebody now waits for `id`, which was inserted (or has joined what was inserted) when nobody did, and which may be
     /// anywhere by now. `rqs` has its new class. The default takes no notice: no scheduler of a kernel can.
     fn raise(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
