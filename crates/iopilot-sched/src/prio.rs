@@ -235,6 +235,13 @@ impl Scheduler for Prio {
         self.completed = list;
     }
 
+    fn collapsed(&mut self) -> Option<RequestId> {
+        let id = self.lists[self.completed].collapsed()?;
+        self.came.remove(id);
+        self.set_place(id, Place::Nowhere);
+        Some(id)
+    }
+
     /// As the list says whose request is complete, and the other where something waits there.
     fn runs_after_completion(&self) -> Option<Nanos> {
         let asked = [HIGH, LOW].into_iter().filter(|&list| list == self.completed || self.lists[list].queued() > 0);

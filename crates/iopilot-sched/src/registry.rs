@@ -148,6 +148,10 @@ macro_rules! schedulers {
             fn completed(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
                 match self { $(Self::$variant(s) => s.completed(rqs, id, now),)* Self::Prio(s) => s.completed(rqs, id, now) }
             }
+            #[inline]
+            fn collapsed(&mut self) -> Option<RequestId> {
+                match self { $(Self::$variant(s) => s.collapsed(),)* Self::Prio(s) => s.collapsed() }
+            }
             fn withdraw(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
                 match self { $(Self::$variant(s) => s.withdraw(rqs, id, now),)* Self::Prio(s) => s.withdraw(rqs, id, now) }
             }

@@ -92,6 +92,13 @@ pub trait Scheduler {
         let _ = (rqs, id, now);
     }
 
+    /// A request that is complete with the one last reported [`Scheduler::completed`], as it was queued for the same blocks:
+    /// it has left the queues and is not sent. To be asked after each completion until there is none. The default has none.
+    #[inline]
+    fn collapsed(&mut self) -> Option<RequestId> {
+        None
+    }
+
     /// When the queue is to be run after a completion, though no request that has left the scheduler waits for the device: the
     /// kernel runs it then only where the scheduler sees to that. What is over means now, as does the default: asking
     /// once more does no harm where a scheduler gives what it has.

@@ -74,6 +74,7 @@ fn run(
             *now += Nanos::from_millis(1);
             let Some(done) = device.pop_front() else { continue };
             scheduler.completed(rqs, done, *now);
+            assert_eq!(scheduler.collapsed(), None, "nothing collapses here");
             let mut next = Some(done);
             while let Some(part) = next {
                 next = rqs.next_part(part);

@@ -306,6 +306,20 @@ impl Bench {
         let id = self.in_device.pop_front().expect("the device is busy with something");
         self.busy_until = None;
         self.scheduler.completed(&mut self.rqs, id, self.now);
+        self.come_back(id, on_done, outbox);
+        while let Some(id) = self.scheduler.collapsed() {
+            assert_eq!(self.place[id.index()], Place::Queued, "complete with another, but not queued");
+            self.place[id.index()] = Place::Gone;
+            self.queued -= 1;
+            self.rqs[id].issued = self.now;
+            self.come_back(id, on_done, outbox);
+        }
+        assert_eq!(self.scheduler.queued(), self.queued, "queued() after a completion");
+        self.start();
+    }
+
+    /// The parts of `id` come back to who submitted them.
+    fn come_back(&mut self, id: RequestId, on_done: &mut impl FnMut(&Done, &mut Outbox), outbox: &mut Outbox) {
         let mut next = Some(id);
         while let Some(part) = next {
             next = self.rqs.next_part(part);
@@ -319,6 +333,5 @@ impl Bench {
             self.submitted[self.number[part.index()]] = None;
             on_done(&done, outbox);
         }
-        self.start();
     }
 }
