@@ -2,7 +2,7 @@
 
 use crate::{
     Array, CacheControl, Completion, ConstantDevice, Device, DeviceReport, DeviceRequest, FlashDrive, HybridDisk,
-    MechanicalDisk, SingleDrive, TableDisk,
+    MechanicalDisk, Scaled, SingleDrive, SpeedFactor, TableDisk,
 };
 use iopilot_block::{Nanos, Positions};
 
@@ -23,6 +23,8 @@ pub enum AnyDevice {
     Flash(Box<FlashDrive>),
     /// A hard disk drive with a flash cache.
     Hybrid(Box<HybridDisk>),
+    /// One of these in a time of its own.
+    Scaled(Box<Scaled<AnyDevice>>),
 }
 
 impl From<TableDisk> for AnyDevice {
@@ -74,7 +76,22 @@ impl AnyDevice {
             Self::Mechanical(disk) => disk.respin(revolutions),
             Self::Drive(drive) => drive.respin(revolutions),
             Self::Hybrid(disk) => disk.respin(revolutions),
+            Self::Scaled(scaled) => scaled.device_mut().respin(revolutions),
             Self::Constant(_) | Self::Array(_) | Self::Table(_) | Self::Flash(_) => {}
+        }
+    }
+
+    /// The device, `speed` times as fast.
+    #[must_use]
+    pub fn at_speed(self, speed: SpeedFactor) -> Self {
+        if speed == SpeedFactor::ONE { self } else { Self::Scaled(Box::new(Scaled::new(self, speed))) }
+    }
+
+    /// The model of the device, however fast its time passes.
+    pub fn model(&self) -> &Self {
+        match self {
+            Self::Scaled(scaled) => scaled.device().model(),
+            model => model,
         }
     }
 }
@@ -89,6 +106,7 @@ macro_rules! each {
             AnyDevice::Table($device) => $call,
             AnyDevice::Flash($device) => $call,
             AnyDevice::Hybrid($device) => $call,
+            AnyDevice::Scaled($device) => $call,
         }
     };
 }

@@ -17,6 +17,7 @@ mod flash;
 mod hybrid;
 mod probe;
 mod report;
+mod scaled;
 mod spec;
 mod subsystem;
 mod table;
@@ -50,6 +51,7 @@ pub use flash::{
 pub use hybrid::{HybridDisk, HybridModel, HybridStats, HybridWrite};
 pub use probe::{Measured, Probe, ProbeError, Probed, probe_disk};
 pub use report::{ArrayReport, DeviceReport, HybridReport, MemberReport};
+pub use scaled::{Scaled, SpeedFactor};
 pub use spec::{
     ArraySpec, BufferSpec, BusSpec, CacheSpec, CellSpec, CopyChoiceSpec, DeviceSpec, DiskSpec, DriveMechanicsSpec,
     DriveQueueSpec, DriveSeekSpec, DriveSpec, ExtraDisconnectSpec, FailureSpec, FlashSpec, G1Spec, G1ZoneSpec, G2Spec,

@@ -16,6 +16,18 @@ pub enum DeviceReport {
     Array(ArrayReport),
 }
 
+impl DeviceReport {
+    /// The report of a device whose time passes `speed` times as fast.
+    #[must_use]
+    pub(crate) fn in_time_of(mut self, speed: f64) -> Self {
+        if let Self::Array(array) = &mut self {
+            array.rebuilt_at_s = array.rebuilt_at_s.map(|at| at / speed);
+            array.members.iter_mut().for_each(|member| member.busy_s /= speed);
+        }
+        self
+    }
+}
+
 /// What a hybrid drive did.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct HybridReport {

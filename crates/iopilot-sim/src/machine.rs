@@ -8,8 +8,8 @@ use crate::run::RunConfig;
 use crate::simulate::RunOptions;
 use iopilot_block::{InputError, SECTOR_BYTES, parse_toml};
 use iopilot_device::{
-    AnyDevice, ArraySpec, Device, DeviceError, DeviceSpec, DiskSpec, Synchronous, TableForm, TableShape, TimeTables,
-    Training, load_disk,
+    AnyDevice, ArraySpec, Device, DeviceError, DeviceSpec, DiskSpec, SpeedFactor, Synchronous, TableForm, TableShape,
+    TimeTables, Training, load_disk,
 };
 use iopilot_host::HostSettings;
 use iopilot_redcap::RedcapSpec;
@@ -28,6 +28,8 @@ pub struct Machine {
     pub disk: DiskSpec,
     /// The array, where it is one.
     pub array: Option<ArraySpec>,
+    /// How many times as fast as described the disk or array is.
+    pub speed: SpeedFactor,
     /// The disk or array as it is before its first request.
     pristine: AnyDevice,
     /// The block layer's settings.
@@ -64,9 +66,19 @@ struct Description {
     disk: Option<String>,
     array: Option<ArraySpec>,
     #[serde(default)]
+    device: WholeDevice,
+    #[serde(default)]
     block: BlockConfig,
     host: Option<CpuOverheads>,
     redcap: Option<RedcapSpec>,
+}
+
+/// `[device]`: what holds for the disk or array as a whole.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WholeDevice {
+    /// How many times as fast it is.
+    speed: Option<f64>,
 }
 
 impl Machine {
@@ -89,6 +101,7 @@ impl Machine {
             pristine: spec.build()?,
             disk: spec,
             array: None,
+            speed: SpeedFactor::ONE,
             block: BlockConfig::default(),
             host: CpuOverheads::default(),
             redcap: None,
@@ -160,6 +173,14 @@ impl Machine {
             on_disk.tables = Arc::default();
             on_disk.disk_name = array.title();
             on_disk.array = Some(array);
+        }
+        if let Some(factor) = description.device.speed {
+            let of_key = |e: InputError| at(InputError { field: "device.speed".to_owned(), ..e });
+            on_disk.speed = SpeedFactor::new(factor).map_err(of_key)?;
+            on_disk.pristine = on_disk.pristine.at_speed(on_disk.speed);
+            if on_disk.speed != SpeedFactor::ONE {
+                on_disk.disk_name += &format!(", {factor} times as fast");
+            }
         }
         let machine = Self {
             name: description.name.unwrap_or_else(|| shown.clone()),
@@ -302,6 +323,18 @@ mod tests {
         );
         assert!(error("disk = \"hd-500-16\"\n[host]\ncpu = 2\n").contains("m.toml:3: key: got cpu, expected"));
         assert_eq!(error("[host]\n"), "m.toml:1: disk: got nothing, expected a value for this key");
+    }
+
+    #[test]
+    fn a_disk_or_array_can_be_faster_than_described() {
+        let text = |rest: &str| format!("disk = \"hd-500-16\"\n{rest}\n");
+        let machine = Machine::from_toml(&text("[device]\nspeed = 2.0"), Path::new("m.toml")).unwrap();
+        assert_eq!((machine.speed.get(), machine.summary().disk.as_str()), (2.0, "hd-500-16, 2 times as fast"));
+        assert!(machine.is_rotational());
+        let own = Machine::from_toml(&text("[device]\nspeed = 1.0"), Path::new("m.toml")).unwrap();
+        assert_eq!(own.summary().disk, "hd-500-16");
+        assert_eq!(error(&text("[device]\nspeed = 0")), "m.toml:3: device.speed: got 0, expected 0.001 to 1000");
+        assert!(error(&text("[device]\nsped = 2")).contains("m.toml:3: key: got sped, expected"));
     }
 
     #[test]

@@ -94,7 +94,8 @@ impl Rig {
             | AnyDevice::Drive(_)
             | AnyDevice::Table(_)
             | AnyDevice::Flash(_)
-            | AnyDevice::Hybrid(_) => 0,
+            | AnyDevice::Hybrid(_)
+            | AnyDevice::Scaled(_) => 0,
         }
     }
 
