@@ -95,6 +95,7 @@ impl Rig {
             | AnyDevice::Table(_)
             | AnyDevice::Flash(_)
             | AnyDevice::Hybrid(_)
+            | AnyDevice::Controlled(_)
             | AnyDevice::Scaled(_) => 0,
         }
     }

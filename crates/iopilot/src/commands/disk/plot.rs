@@ -59,6 +59,7 @@ fn mechanics(device: &AnyDevice) -> Option<&Mechanics> {
         | AnyDevice::Table(_)
         | AnyDevice::Flash(_)
         | AnyDevice::Hybrid(_)
+        | AnyDevice::Controlled(_)
         | AnyDevice::Scaled(_) => None,
     }
 }
