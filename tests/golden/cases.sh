@@ -9,8 +9,8 @@ tiny=crates/iopilot-disksim/tests/files
 
 # From the binary, so that whatever is added is run, too.
 disks=$("$IOPILOT" disk list | awk 'NR > 1 { print $1 }')
-positional=$("$IOPILOT" scheduler list | awk 'NR > 1 && $2 == "positional" { print $1 }')
-general=$("$IOPILOT" scheduler list | awk 'NR > 1 && $2 != "positional" { print $1 }')
+positional=$("$IOPILOT" scheduler list | awk 'NF == 0 { exit } NR > 1 && $2 == "positional" { print $1 }')
+general=$("$IOPILOT" scheduler list | awk 'NF == 0 { exit } NR > 1 && $2 != "positional" { print $1 }')
 four="-s deadline -s cfq -s mq-deadline -s bfq"
 
 simulate() { echo "iopilot simulate --json -w $*"; }

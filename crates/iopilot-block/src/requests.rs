@@ -33,6 +33,8 @@ impl Requests {
 
     /// Forgets `id`; the name may come back for another request. Its merged parts stay: free them one by one.
     pub fn remove(&mut self, id: RequestId) {
+        // What it was merged into may be another request by the time somebody looks here.
+        self[id].whole = None;
         self.free.push(id);
     }
 
@@ -164,6 +166,18 @@ mod tests {
         slab.merge_back(ids[0], ids[1]);
         assert_eq!(slab.urgency(ids[0]), Criticality::TimeCritical);
         assert_eq!(slab[ids[0]].criticality, Criticality::TimeNonCritical, "its own class stays");
+    }
+
+    #[test]
+    fn what_is_gone_is_a_part_of_nothing() {
+        let mut slab = Requests::new();
+        let (a, b) = (read(&mut slab, 0, 8), read(&mut slab, 8, 8));
+        slab.merge_back(a, b);
+        slab.remove(a);
+        slab.remove(b);
+        assert_eq!(read(&mut slab, 100, 8), b);
+        assert_eq!(slab.whole(b), b);
+        assert_eq!(slab.whole(a), a, "not what is in the slot of its host now");
     }
 
     #[test]

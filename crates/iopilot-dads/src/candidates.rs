@@ -1,13 +1,13 @@
 //! Candidates: schedulers, and grids of their tunables.
 
 use iopilot_block::InputError;
-use iopilot_sched::{SchedulerInfo, SchedulerSpec};
+use iopilot_sched::{SchedulerInfo, SchedulerSpec, split_outside_parentheses};
 
 /// More would be a mistake: each candidate is simulated at each check.
 const MOST: usize = 4096;
 
 /// Reads a list of candidates, separated by commas: schedulers as `--scheduler` takes them, and grids, where a tunable
-/// has several values. `none,mq-deadline:fifo_batch=1,16,64:writes_starved=1,2` are seven.
+/// has several values. `none,mq-deadline:fifo_batch=1,16,64:writes_starved=1,2` are seven. `prio(…)` may be around any of it.
 ///
 /// # Errors
 /// The error names the unknown scheduler or tunable, the value out of range, or the duplicate.
@@ -31,7 +31,7 @@ pub fn parse_candidates(lists: &[impl AsRef<str>]) -> Result<Vec<SchedulerSpec>,
 /// Splits a list at its commas, but not between the values of one tunable.
 fn entries(list: &str) -> Vec<String> {
     let mut entries: Vec<String> = Vec::new();
-    for part in list.split(',').map(str::trim) {
+    for part in split_outside_parentheses(list, ',').into_iter().map(str::trim) {
         let first = part.split(':').next().unwrap_or_default().trim();
         let known = SchedulerInfo::of(first).is_some() || SchedulerSpec::group(first).is_some();
         match entries.last_mut() {
@@ -49,9 +49,21 @@ fn is_value(text: &str) -> bool {
     text.parse::<f64>().is_ok() || ["true", "false", "on", "off", "yes", "no"].contains(&text)
 }
 
-/// The points of a grid, the last tunable running fastest.
+/// The points of a grid, the last tunable running fastest; around `prio(…)`, its own run faster than those inside.
 fn points(entry: &str) -> Result<Vec<String>, InputError> {
-    let mut parts = entry.split(':');
+    let Some((inside, behind)) = SchedulerSpec::inside_prio(entry)? else { return plain_points(entry) };
+    let mut points = Vec::new();
+    for text in entries(inside) {
+        for point in plain_points(&text)? {
+            points.extend(plain_points(&format!("prio({point}){behind}"))?);
+            check_number(&points, entry)?;
+        }
+    }
+    Ok(points)
+}
+
+fn plain_points(entry: &str) -> Result<Vec<String>, InputError> {
+    let mut parts = split_outside_parentheses(entry, ':').into_iter();
     let mut points = vec![parts.next().unwrap_or_default().to_owned()];
     for part in parts {
         let (key, values) = match part.split_once('=') {
@@ -63,11 +75,16 @@ fn points(entry: &str) -> Result<Vec<String>, InputError> {
             [] => points.into_iter().map(|point| format!("{point}:{key}")).collect(),
             _ => points.iter().flat_map(|point| values.iter().map(move |v| format!("{point}:{key}={v}"))).collect(),
         };
-        if points.len() > MOST {
-            return Err(InputError::new("candidates", entry, format!("at most {MOST} settings")));
-        }
+        check_number(&points, entry)?;
     }
     Ok(points)
+}
+
+fn check_number(points: &[String], entry: &str) -> Result<(), InputError> {
+    if points.len() > MOST {
+        return Err(InputError::new("candidates", entry, format!("at most {MOST} settings")));
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -91,6 +108,23 @@ mod tests {
                 "bfq:low_latency=0",
                 "bfq:low_latency=1",
                 "kyber",
+            ]
+        );
+    }
+
+    #[test]
+    fn grids_may_be_inside_and_outside_of_prio() {
+        assert_eq!(
+            names("clook,prio(clook,bfq:low_latency=off,on):aging_ms=0,15000,prio(none)"),
+            [
+                "clook",
+                "prio(clook):aging_ms=0",
+                "prio(clook):aging_ms=15000",
+                "prio(bfq:low_latency=0):aging_ms=0",
+                "prio(bfq:low_latency=0):aging_ms=15000",
+                "prio(bfq:low_latency=1):aging_ms=0",
+                "prio(bfq:low_latency=1):aging_ms=15000",
+                "prio(none)",
             ]
         );
     }

@@ -181,7 +181,7 @@ fn requests(c: &mut Criterion) {
         ("128 queued, asptf", 128, Policy::Asptf),
     ] {
         group.bench_function(label, |b| {
-            let queue = IoQueueConfig { age_weight: 30.0, ..IoQueueConfig::with_policy(policy) };
+            let queue = IoQueueConfig { age_weight: 30.0, max_wait: 30.0, ..IoQueueConfig::with_policy(policy) };
             let mut drive = drive(g1(), |m| (m.queue_depth, m.queue) = (depth, queue));
             let mut rng = Pcg64Mcg::seed_from_u64(1);
             let blocks = drive.capacity() / 8;

@@ -1,8 +1,8 @@
 //! [`AnyDevice`]: one of the models, dispatched without a table.
 
 use crate::{
-    Array, CacheControl, Completion, ConstantDevice, Device, DeviceReport, DeviceRequest, FlashDrive, HybridDisk,
-    MechanicalDisk, SingleDrive, TableDisk,
+    Array, CacheControl, Completion, ConstantDevice, ControlledDrive, Device, DeviceReport, DeviceRequest, FlashDrive,
+    HybridDisk, MechanicalDisk, Scaled, SingleDrive, SpeedFactor, TableDisk,
 };
 use iopilot_block::{Nanos, Positions};
 
@@ -23,6 +23,10 @@ pub enum AnyDevice {
     Flash(Box<FlashDrive>),
     /// A hard disk drive with a flash cache.
     Hybrid(Box<HybridDisk>),
+    /// A drive behind a controller with a cache.
+    Controlled(Box<ControlledDrive>),
+    /// One of these in a time of its own.
+    Scaled(Box<Scaled<AnyDevice>>),
 }
 
 impl From<TableDisk> for AnyDevice {
@@ -61,6 +65,12 @@ impl From<ConstantDevice> for AnyDevice {
     }
 }
 
+impl From<ControlledDrive> for AnyDevice {
+    fn from(drive: ControlledDrive) -> Self {
+        Self::Controlled(Box::new(drive))
+    }
+}
+
 impl From<Array> for AnyDevice {
     fn from(array: Array) -> Self {
         Self::Array(Box::new(array))
@@ -74,7 +84,22 @@ impl AnyDevice {
             Self::Mechanical(disk) => disk.respin(revolutions),
             Self::Drive(drive) => drive.respin(revolutions),
             Self::Hybrid(disk) => disk.respin(revolutions),
-            Self::Constant(_) | Self::Array(_) | Self::Table(_) | Self::Flash(_) => {}
+            Self::Scaled(scaled) => scaled.device_mut().respin(revolutions),
+            Self::Constant(_) | Self::Array(_) | Self::Table(_) | Self::Flash(_) | Self::Controlled(_) => {}
+        }
+    }
+
+    /// The device, `speed` times as fast.
+    #[must_use]
+    pub fn at_speed(self, speed: SpeedFactor) -> Self {
+        if speed == SpeedFactor::ONE { self } else { Self::Scaled(Box::new(Scaled::new(self, speed))) }
+    }
+
+    /// The model of the device, however fast its time passes.
+    pub fn model(&self) -> &Self {
+        match self {
+            Self::Scaled(scaled) => scaled.device().model(),
+            model => model,
         }
     }
 }
@@ -89,6 +114,8 @@ macro_rules! each {
             AnyDevice::Table($device) => $call,
             AnyDevice::Flash($device) => $call,
             AnyDevice::Hybrid($device) => $call,
+            AnyDevice::Controlled($device) => $call,
+            AnyDevice::Scaled($device) => $call,
         }
     };
 }

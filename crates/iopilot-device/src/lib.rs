@@ -9,6 +9,7 @@ mod arm_positions;
 mod array;
 mod catalogue;
 mod constant;
+mod controlled;
 mod device;
 mod disk;
 mod drive;
@@ -17,6 +18,7 @@ mod flash;
 mod hybrid;
 mod probe;
 mod report;
+mod scaled;
 mod spec;
 mod subsystem;
 mod table;
@@ -32,6 +34,7 @@ pub use array::{
 };
 pub use catalogue::{Catalogue, load_disk};
 pub use constant::{ConstantDevice, ConstantModel};
+pub use controlled::ControlledDrive;
 pub use device::{CacheControl, Completion, Device, DeviceRequest, ServiceBreakdown};
 pub use disk::{
     Arm, CacheModel, DiskModel, G1Layout, G1Zone, G2Extent, G2Layout, G2Zone, G4Child, G4Entry, G4Layout, G4Remap,
@@ -49,15 +52,16 @@ pub use flash::{
 };
 pub use hybrid::{HybridDisk, HybridModel, HybridStats, HybridWrite};
 pub use probe::{Measured, Probe, ProbeError, Probed, probe_disk};
-pub use report::{ArrayReport, DeviceReport, HybridReport, MemberReport};
+pub use report::{ArrayReport, ControllerReport, DeviceReport, HybridReport, MemberReport};
+pub use scaled::{Scaled, SpeedFactor};
 pub use spec::{
-    ArraySpec, BufferSpec, BusSpec, CacheSpec, CellSpec, CopyChoiceSpec, DeviceSpec, DiskSpec, DriveMechanicsSpec,
-    DriveQueueSpec, DriveSeekSpec, DriveSpec, ExtraDisconnectSpec, FailureSpec, FlashSpec, G1Spec, G1ZoneSpec, G2Spec,
-    G2ZoneSpec, G4NodeSpec, G4Spec, GeometrySpec, HplSpec, HybridCacheSpec, HybridFlashSpec, HybridSpec,
-    HybridWriteSpec, InterfaceSpec, LayoutSpec, LevelSpec, MarkCounts, MeasuredClock, MechanicalSpec, MechanicsSpec,
-    MirrorSpec, OverheadsSpec, PolicySpec, PreconditionSpec, ProtocolSpec, ReadSpec, RebuildSpec, RotationSpec,
-    SeekSpec, SqrtLinearSpec, SsdBufferSpec, SsdFtlSpec, SsdHostSpec, SsdNandSpec, SsdSpec, StripeSpec, TableCacheSpec,
-    TableRowSpec, TableSpec, ThinkSide, ThreePointSpec, WriteSpec, ZoneSpec,
+    ArraySpec, BufferSpec, BusSpec, CacheSpec, CellSpec, ControllerSpec, CopyChoiceSpec, DeviceSpec, DiskSpec,
+    DriveMechanicsSpec, DriveQueueSpec, DriveSeekSpec, DriveSpec, ExtraDisconnectSpec, FailureSpec, FlashSpec, G1Spec,
+    G1ZoneSpec, G2Spec, G2ZoneSpec, G4NodeSpec, G4Spec, GeometrySpec, HplSpec, HybridCacheSpec, HybridFlashSpec,
+    HybridSpec, HybridWriteSpec, InterfaceSpec, LayoutSpec, LevelSpec, MarkCounts, MeasuredClock, MechanicalSpec,
+    MechanicsSpec, MirrorSpec, OverheadsSpec, PolicySpec, PreconditionSpec, ProtocolSpec, ReadSpec, RebuildSpec,
+    RotationSpec, SeekSpec, SqrtLinearSpec, SsdBufferSpec, SsdFtlSpec, SsdHostSpec, SsdNandSpec, SsdSpec, StripeSpec,
+    TableCacheSpec, TableRowSpec, TableSpec, ThinkSide, ThreePointSpec, WritePolicySpec, WriteSpec, ZoneSpec,
 };
 pub use subsystem::{
     AllocationPolicy, Arbitration, BusIndex, BusModel, BusReport, CacheDeviceModel, CacheReport, ControllerCacheModel,

@@ -1,6 +1,6 @@
 //! [`DeviceReport`]: what a device tells of itself after a run.
 
-use crate::{FlashStats, HybridStats};
+use crate::{CacheReport, FlashStats, HybridStats};
 use iopilot_block::{Nanos, SECTOR_BYTES};
 use serde::Serialize;
 
@@ -14,6 +14,56 @@ pub enum DeviceReport {
     Hybrid(HybridReport),
     /// An array.
     Array(ArrayReport),
+    /// A controller with a cache above a drive.
+    Controller(ControllerReport),
+}
+
+/// What the cache of a controller did.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ControllerReport {
+    /// Reads of the host's.
+    pub reads: u64,
+    /// Of these, served without the drive.
+    pub read_hits: u64,
+    /// Writes of the host's.
+    pub writes: u64,
+    /// Of these, onto data that were in the cache.
+    pub write_hits: u64,
+    /// Reads from the drive.
+    pub fills: u64,
+    /// Bytes they brought.
+    pub filled_bytes: u64,
+    /// Writes to the drive.
+    pub write_backs: u64,
+    /// Bytes they wrote.
+    pub written_back_bytes: u64,
+}
+
+impl From<CacheReport> for ControllerReport {
+    fn from(cache: CacheReport) -> Self {
+        Self {
+            reads: cache.reads,
+            read_hits: cache.read_hits,
+            writes: cache.writes,
+            write_hits: cache.write_hits,
+            fills: cache.fills,
+            filled_bytes: cache.filled * SECTOR_BYTES,
+            write_backs: cache.write_backs,
+            written_back_bytes: cache.written_back * SECTOR_BYTES,
+        }
+    }
+}
+
+impl DeviceReport {
+    /// The report of a device whose time passes `speed` times as fast.
+    #[must_use]
+    pub(crate) fn in_time_of(mut self, speed: f64) -> Self {
+        if let Self::Array(array) = &mut self {
+            array.rebuilt_at_s = array.rebuilt_at_s.map(|at| at / speed);
+            array.members.iter_mut().for_each(|member| member.busy_s /= speed);
+        }
+        self
+    }
 }
 
 /// What a hybrid drive did.

@@ -81,7 +81,7 @@ fn a_drive_allocates_nothing_per_request() {
     {
         let mut drive = drive(|m| {
             (m.queue_depth, m.queue) =
-                (depth, IoQueueConfig { age_weight: 30.0, ..IoQueueConfig::with_policy(policy) });
+                (depth, IoQueueConfig { age_weight: 30.0, max_wait: 30.0, ..IoQueueConfig::with_policy(policy) });
         });
         let mut names: Vec<usize> = (0..depth as usize).collect();
         let (mut out, mut now) = (Vec::with_capacity(64), Nanos::ZERO);

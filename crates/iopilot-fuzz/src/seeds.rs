@@ -161,7 +161,12 @@ fn packed() -> Vec<Vec<u8>> {
 /// Lists of schedulers, with and without tunables.
 fn schedulers() -> Vec<Vec<u8>> {
     let names: Vec<&str> = SchedulerSpec::all().iter().map(|s| s.name).collect();
-    let lists = ["all", "bfq:low_latency=0:slice_idle=4,cfq:slice_idle=0", "mq-deadline:fifo_batch=4,vscan:r=0.4"];
+    let lists = [
+        "all",
+        "bfq:low_latency=0:slice_idle=4,cfq:slice_idle=0",
+        "mq-deadline:fifo_batch=4,vscan:r=0.4",
+        "prio(clook,bfq:low_latency=0):aging_ms=50,prio(kyber)",
+    ];
     let lists = lists.into_iter().map(str::to_owned).filter(|l| SchedulerSpec::parse_list(l).is_ok());
     lists.chain(names.chunks(3).map(|c| c.join(","))).map(String::into_bytes).collect()
 }

@@ -302,6 +302,35 @@ impl Scheduler for Anticipatory {
         }
     }
 
+    fn withdraw(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
+        self.advance(now);
+        if self.deadlines.expires(id).is_none() {
+            // Another one of its first sector has pushed it out, and it counts as sent.
+            self.ready.retain(|&other| other != id);
+            let context = self.context_of(id);
+            self.processes[context].ready -= 1;
+            return self.completed(rqs, id, now);
+        }
+        self.unqueue(rqs, id);
+        self.deadlines.remove(id);
+        self.merge.remove(rqs, id);
+        self.forget(rqs, id);
+    }
+
+    /// As it waits while only a write is queued.
+    fn idles_until(&mut self, rqs: &mut Requests, now: Nanos) -> Option<Nanos> {
+        self.advance(now);
+        let may = self.batch == SYNC && !self.changed_batch && self.tunables.antic_expire > 0.0;
+        let over = !self.candidate_finished || self.anticipation == Anticipation::Finished;
+        if may && !over && !self.may_break(rqs, None) {
+            self.anticipate();
+        }
+        match self.anticipation {
+            Anticipation::WaitNext(until) => Some(until),
+            _ => None,
+        }
+    }
+
     fn completed(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
         self.advance(now);
         if self.changed_batch && self.in_flight == 1 {

@@ -109,6 +109,10 @@ impl<R: ArmRule> Scheduler for ArmScheduler<R> {
         }
     }
 
+    fn withdraw(&mut self, rqs: &mut Requests, id: RequestId, _: Nanos) {
+        self.arm.remove(rqs[id].lba, id);
+    }
+
     fn queued(&self) -> usize {
         self.arm.sorted.len()
     }

@@ -402,6 +402,18 @@ impl Scheduler for Bfq {
         }
     }
 
+    fn withdraw(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
+        self.advance(rqs, now);
+        self.merge.remove(rqs, id);
+        self.take_out(rqs, self.per_request[id.index()].queue, id);
+        self.request_freed(id);
+    }
+
+    fn idles_until(&mut self, rqs: &mut Requests, now: Nanos) -> Option<Nanos> {
+        self.advance(rqs, now);
+        self.timer
+    }
+
     fn follow(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) -> bool {
         self.make_next(rqs, id, now);
         self.dispatch(rqs, now) == Dispatch::Request(id)

@@ -309,6 +309,31 @@ impl Scheduler for Cfq {
         }
     }
 
+    fn withdraw(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
+        self.advance(now);
+        match self.ready.iter().position(|&ready| ready == id) {
+            Some(at) => {
+                self.ready.remove(at);
+                self.queued -= 1;
+                let queue = self.entry(id).queue;
+                let q = self.queue(queue);
+                q.in_flight -= 1;
+                self.sync_in_flight -= u32::from(self.queues[queue.0 as usize].is_sync);
+            }
+            None => {
+                self.unqueue(rqs, id);
+                self.merge.remove(rqs, id);
+            }
+        }
+        self.forget(id);
+    }
+
+    fn idles_until(&mut self, _: &mut Requests, now: Nanos) -> Option<Nanos> {
+        self.advance(now);
+        let active = self.active?;
+        self.idle_timer.filter(|_| !self.queues[active.0 as usize].slice_is_used(now))
+    }
+
     fn completed(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
         self.advance(now);
         let Entry { queue, context, .. } = self.entry(id);

@@ -76,6 +76,15 @@ impl Deadline {
         self.sorted[direction].insert(lba, id);
     }
 
+    /// Takes `id` out of the order of sectors; what lies behind it is next where it was.
+    fn unsort(&mut self, rqs: &Requests, id: RequestId) {
+        let (lba, direction) = (rqs[id].lba, usize::from(rqs[id].is_write()));
+        if self.next[direction] == Some(id) {
+            self.next[direction] = self.sorted[direction].next(lba, id);
+        }
+        self.sorted[direction].remove(lba, id);
+    }
+
     /// Takes `id` out of the queues as the request sent last.
     fn leave(&mut self, rqs: &Requests, id: RequestId) {
         let (rq, direction) = (&rqs[id], usize::from(rqs[id].is_write()));
@@ -147,11 +156,7 @@ impl MergeTarget for Deadline {
     }
 
     fn absorb(&mut self, rqs: &Requests, host: RequestId, gone: RequestId) {
-        let (lba, direction) = (rqs[gone].lba, usize::from(rqs[gone].is_write()));
-        if self.next[direction] == Some(gone) {
-            self.next[direction] = self.sorted[direction].next(lba, gone);
-        }
-        self.sorted[direction].remove(lba, gone);
+        self.unsort(rqs, gone);
         self.deadlines.absorb(host, gone);
     }
 }
@@ -177,6 +182,17 @@ impl Scheduler for Deadline {
         self.batching += 1;
         self.leave(rqs, id);
         Dispatch::Request(id)
+    }
+
+    fn withdraw(&mut self, rqs: &mut Requests, id: RequestId, _: Nanos) {
+        if self.deadlines.expires(id).is_none() {
+            // Another one of its first sector has pushed it out.
+            self.ready.retain(|&other| other != id);
+            return;
+        }
+        self.unsort(rqs, id);
+        self.deadlines.remove(id);
+        self.merge.remove(rqs, id);
     }
 
     fn queued(&self) -> usize {

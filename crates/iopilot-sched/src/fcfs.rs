@@ -31,6 +31,10 @@ impl Scheduler for Fcfs {
         self.queue.pop_front().map_or(Dispatch::Empty, Dispatch::Request)
     }
 
+    fn withdraw(&mut self, _: &mut Requests, id: RequestId, _: Nanos) {
+        self.queue.retain(|&other| other != id);
+    }
+
     fn queued(&self) -> usize {
         self.queue.len()
     }

@@ -230,6 +230,20 @@ impl Scheduler for Kyber {
         Dispatch::Request(id)
     }
 
+    fn withdraw(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
+        self.run_timer(now);
+        let (cpu, domain) = (self.map.cpu(rqs[id].cpu), domain_of(&rqs[id]));
+        let queue = &mut self.hardware[self.map.queue_of(rqs[id].cpu)];
+        if queue.ready[domain].iter(&self.links).any(|ready| ready == id) {
+            queue.ready[domain].remove(&mut self.links, id);
+        } else {
+            self.cpus[cpu][domain].remove(&mut self.links, id);
+            queue.waiting[domain] -= 1;
+        }
+        queue.queued -= 1;
+        self.queued -= 1;
+    }
+
     fn follow(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) -> bool {
         self.make_next(rqs, id);
         self.dispatch_queue(rqs, self.map.queue_of(rqs[id].cpu), now) == Dispatch::Request(id)

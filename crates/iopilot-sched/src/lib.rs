@@ -29,6 +29,7 @@ mod merge;
 mod mq_deadline;
 mod none;
 mod noop;
+mod prio;
 mod processes;
 mod queue_map;
 mod queue_scheduler;
@@ -36,6 +37,7 @@ mod registry;
 mod scan;
 mod scheduler;
 mod software_queue;
+mod spec;
 mod sstf;
 mod tunables;
 mod vr;
@@ -58,14 +60,16 @@ pub use merge::{MergeIndex, MergeLimits, MergeTarget, Merged, compatible, try_me
 pub use mq_deadline::{MqDeadline, MqDeadlineTunables};
 pub use none::NoScheduler;
 pub use noop::Noop;
+pub use prio::{Prio, PrioTunables};
 pub use queue_map::QueueMap;
 pub use queue_scheduler::{
     AgedTunables, CylinderTunables, IoQueueTunables, PositionTunables, QueueScheduler, QueueTunables, SlackTunables,
     VscanCylTunables, WeightedTunables,
 };
-pub use registry::{Features, KERNEL_DEFAULT, Lineage, NO_SCHEDULER, SchedulerInfo, SchedulerSpec};
+pub use registry::{Features, KERNEL_DEFAULT, Lineage, NO_SCHEDULER, SchedulerInfo};
 pub use scan::{Scan, Sweep};
 pub use scheduler::{Dispatch, Environment, Scheduler};
+pub use spec::{SchedulerSpec, split_outside_parentheses};
 pub use sstf::{NearestFirst, Sstf};
 pub use tunables::{Tunable, TunableError, Tunables, Unit};
 pub use vr::{Vr, VrTunables};

@@ -259,6 +259,13 @@ impl Scheduler for MqDeadline {
         Dispatch::Request(id)
     }
 
+    fn withdraw(&mut self, rqs: &mut Requests, id: RequestId, _: Nanos) {
+        self.merge.remove(rqs, id);
+        let rq = &rqs[id];
+        self.remove(rq, id);
+        self.classes[class_of(rq)].unfinished -= 1;
+    }
+
     fn completed(&mut self, rqs: &mut Requests, id: RequestId, _: Nanos) {
         self.classes[class_of(&rqs[id])].unfinished -= 1;
     }

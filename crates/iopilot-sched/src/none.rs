@@ -67,6 +67,17 @@ impl Scheduler for NoScheduler {
         Dispatch::Request(id)
     }
 
+    fn withdraw(&mut self, rqs: &mut Requests, id: RequestId, _: Nanos) {
+        let cpu = rqs[id].cpu;
+        let dispatch = &mut self.dispatch[self.map.queue_of(cpu)];
+        let list = match dispatch.iter(&self.links).any(|sent| sent == id) {
+            true => dispatch,
+            false => &mut self.cpus[self.map.cpu(cpu)],
+        };
+        list.remove(&mut self.links, id);
+        self.queued -= 1;
+    }
+
     fn queued(&self) -> usize {
         self.queued
     }

@@ -63,6 +63,11 @@ impl Scheduler for Noop {
         }
     }
 
+    fn withdraw(&mut self, rqs: &mut Requests, id: RequestId, _: Nanos) {
+        self.queue.remove(&mut self.links, id);
+        self.merge.remove(rqs, id);
+    }
+
     fn queued(&self) -> usize {
         self.queue.len()
     }

@@ -25,7 +25,8 @@ pub struct QueueScheduler<T> {
     base: IoQueueConfig,
     /// No request grows beyond this.
     largest: u32,
-    also: Vec<RequestId>,
+    /// What is complete with the request reported last, besides its parts, the last first.
+    collapsed: Vec<RequestId>,
 }
 
 impl<T: QueueTunables> QueueScheduler<T> {
@@ -35,7 +36,7 @@ impl<T: QueueTunables> QueueScheduler<T> {
             IoQueueConfig { capacity: env.capacity, device_initiation: true, ..IoQueueConfig::with_policy(policy) };
         let tunables = T::default();
         let queue = IoQueue::new(tunables.apply(base.clone()));
-        Self { queue, tunables, base, largest: MergeLimits::default().max_sectors, also: Vec::new() }
+        Self { queue, tunables, base, largest: MergeLimits::default().max_sectors, collapsed: Vec::new() }
     }
 
     fn reconfigure(&mut self) {
@@ -80,6 +81,11 @@ impl<T: QueueTunables> Scheduler for QueueScheduler<T> {
         Dispatch::Request(pick.id)
     }
 
+    fn withdraw(&mut self, _: &mut Requests, id: RequestId, _: Nanos) {
+        let waited = self.queue.remove(id);
+        debug_assert!(waited, "only what is queued is withdrawn");
+    }
+
     fn raise(&mut self, _: &mut Requests, id: RequestId, _: Nanos) {
         self.queue.raise(id);
     }
@@ -92,10 +98,17 @@ impl<T: QueueTunables> Scheduler for QueueScheduler<T> {
         self.queue.config().max_concat.0 > 0
     }
 
-    fn completed(&mut self, _: &mut Requests, id: RequestId, now: Nanos) {
+    fn completed(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
+        debug_assert!(self.collapsed.is_empty(), "what is complete is asked for before more is");
+        self.collapsed.clear();
+        self.queue.completed(id, now, &mut self.collapsed);
         // The parts are known to whoever completes the whole.
-        self.also.clear();
-        self.queue.completed(id, now, &mut self.also);
+        self.collapsed.retain(|&other| rqs.whole(other) == other);
+        self.collapsed.reverse();
+    }
+
+    fn collapsed(&mut self) -> Option<RequestId> {
+        self.collapsed.pop()
     }
 
     fn queued(&self) -> usize {
@@ -143,6 +156,31 @@ mod tests {
         }
         b.set("policy", 1.0);
         assert_eq!(b.take(9), [500, 100, 300]);
+    }
+
+    #[test]
+    fn what_was_for_the_same_blocks_is_complete_with_a_request_and_not_sent() {
+        let served = |overlap: f64| {
+            let mut b = Bench::new(QueueScheduler::<IoQueueTunables>::new(Policy::CycleLbn, &Environment::default()));
+            b.set("overlap", overlap);
+            b.set("stream_scheme", 3.0);
+            b.set("max_concat", 64.0);
+            for lba in [8, 16, 8, 8] {
+                b.submit_sectors(Op::Read, lba, 8);
+            }
+            let mut order = Vec::new();
+            while let Some(id) = b.dispatch() {
+                let sent = b.rqs[id].sectors.0;
+                b.complete(id);
+                let with = std::iter::from_fn(|| b.scheduler.collapsed()).count();
+                order.push((sent, with));
+            }
+            assert_eq!(b.scheduler.queued(), 0);
+            order
+        };
+        assert_eq!(served(0.0).iter().map(|&(_, with)| with).sum::<usize>(), 0, "each is sent");
+        let (sent, with) = (served(1.0).len(), served(1.0).iter().map(|&(_, with)| with).sum::<usize>());
+        assert!(sent < served(0.0).len() && with > 0, "{sent} sent, {with} complete with others");
     }
 
     #[test]

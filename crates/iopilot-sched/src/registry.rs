@@ -1,9 +1,6 @@
-//! What is known of every scheduler ([`SchedulerInfo`]), and schedulers by name ([`SchedulerSpec`]). The table itself
-//! is in `lib.rs`.
+//! What is known of every scheduler ([`SchedulerInfo`]). The table itself is in `lib.rs`.
 
-use crate::{AnyScheduler, Environment, Policy, SCHEDULERS, Scheduler, Tunable, TunableError, Unit};
-use iopilot_block::{InputError, suggest};
-use std::fmt;
+use crate::{SCHEDULERS, Tunable};
 
 /// The block layer a scheduler belongs to, which decides how requests reach it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,6 +92,7 @@ macro_rules! schedulers {
         #[allow(clippy::large_enum_variant, missing_docs)]
         pub enum AnyScheduler {
             $($variant($ty),)*
+            Prio(Box<Prio>),
         }
 
         impl AnyScheduler {
@@ -109,10 +107,11 @@ macro_rules! schedulers {
                 }
             }
 
-            /// What there is to know of it.
+            /// What there is to know of it; of one inside `prio(…)`, of that one.
             pub fn info(&self) -> &'static SchedulerInfo {
                 let name = match self {
                     $(Self::$variant(_) => $name,)*
+                    Self::Prio(s) => return s.inside().info(),
                 };
                 SchedulerInfo::of(name).expect("every variant is listed")
             }
@@ -121,60 +120,70 @@ macro_rules! schedulers {
         impl Scheduler for AnyScheduler {
             #[inline]
             fn try_merge(&mut self, rqs: &mut Requests, id: RequestId, limits: &MergeLimits, now: Nanos) -> Option<Merged> {
-                match self { $(Self::$variant(s) => s.try_merge(rqs, id, limits, now),)* }
+                match self { $(Self::$variant(s) => s.try_merge(rqs, id, limits, now),)* Self::Prio(s) => s.try_merge(rqs, id, limits, now) }
             }
             #[inline]
             fn insert(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
-                match self { $(Self::$variant(s) => s.insert(rqs, id, now),)* }
+                match self { $(Self::$variant(s) => s.insert(rqs, id, now),)* Self::Prio(s) => s.insert(rqs, id, now) }
             }
             #[inline]
             fn dispatch(&mut self, rqs: &mut Requests, now: Nanos) -> Dispatch {
-                match self { $(Self::$variant(s) => s.dispatch(rqs, now),)* }
+                match self { $(Self::$variant(s) => s.dispatch(rqs, now),)* Self::Prio(s) => s.dispatch(rqs, now) }
             }
             #[inline]
             fn dispatch_at(&mut self, rqs: &mut Requests, now: Nanos, positions: Option<&dyn Positions>) -> Dispatch {
-                match self { $(Self::$variant(s) => s.dispatch_at(rqs, now, positions),)* }
+                match self { $(Self::$variant(s) => s.dispatch_at(rqs, now, positions),)* Self::Prio(s) => s.dispatch_at(rqs, now, positions) }
             }
             #[inline]
             fn dispatch_queue(&mut self, rqs: &mut Requests, queue: usize, now: Nanos) -> Dispatch {
-                match self { $(Self::$variant(s) => s.dispatch_queue(rqs, queue, now),)* }
+                match self { $(Self::$variant(s) => s.dispatch_queue(rqs, queue, now),)* Self::Prio(s) => s.dispatch_queue(rqs, queue, now) }
             }
             fn joins_at_dispatch(&self) -> bool {
-                match self { $(Self::$variant(s) => s.joins_at_dispatch(),)* }
+                match self { $(Self::$variant(s) => s.joins_at_dispatch(),)* Self::Prio(s) => s.joins_at_dispatch() }
             }
             fn needs_positions(&self) -> bool {
-                match self { $(Self::$variant(s) => s.needs_positions(),)* }
+                match self { $(Self::$variant(s) => s.needs_positions(),)* Self::Prio(s) => s.needs_positions() }
             }
             #[inline]
             fn completed(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
-                match self { $(Self::$variant(s) => s.completed(rqs, id, now),)* }
+                match self { $(Self::$variant(s) => s.completed(rqs, id, now),)* Self::Prio(s) => s.completed(rqs, id, now) }
+            }
+            #[inline]
+            fn collapsed(&mut self) -> Option<RequestId> {
+                match self { $(Self::$variant(s) => s.collapsed(),)* Self::Prio(s) => s.collapsed() }
+            }
+            fn withdraw(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
+                match self { $(Self::$variant(s) => s.withdraw(rqs, id, now),)* Self::Prio(s) => s.withdraw(rqs, id, now) }
+            }
+            fn idles_until(&mut self, rqs: &mut Requests, now: Nanos) -> Option<Nanos> {
+                match self { $(Self::$variant(s) => s.idles_until(rqs, now),)* Self::Prio(s) => s.idles_until(rqs, now) }
             }
             fn follow(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) -> bool {
-                match self { $(Self::$variant(s) => s.follow(rqs, id, now),)* }
+                match self { $(Self::$variant(s) => s.follow(rqs, id, now),)* Self::Prio(s) => s.follow(rqs, id, now) }
             }
             fn raise(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
-                match self { $(Self::$variant(s) => s.raise(rqs, id, now),)* }
+                match self { $(Self::$variant(s) => s.raise(rqs, id, now),)* Self::Prio(s) => s.raise(rqs, id, now) }
             }
             fn process_exited(&mut self, process: ProcessId, now: Nanos) {
-                match self { $(Self::$variant(s) => s.process_exited(process, now),)* }
+                match self { $(Self::$variant(s) => s.process_exited(process, now),)* Self::Prio(s) => s.process_exited(process, now) }
             }
             #[inline]
             fn runs_after_completion(&self) -> Option<Nanos> {
-                match self { $(Self::$variant(s) => s.runs_after_completion(),)* }
+                match self { $(Self::$variant(s) => s.runs_after_completion(),)* Self::Prio(s) => s.runs_after_completion() }
             }
             #[inline]
             fn depth_limit(&self, rq: &Request, nr_requests: u32) -> u32 {
-                match self { $(Self::$variant(s) => s.depth_limit(rq, nr_requests),)* }
+                match self { $(Self::$variant(s) => s.depth_limit(rq, nr_requests),)* Self::Prio(s) => s.depth_limit(rq, nr_requests) }
             }
             #[inline]
             fn queued(&self) -> usize {
-                match self { $(Self::$variant(s) => s.queued(),)* }
+                match self { $(Self::$variant(s) => s.queued(),)* Self::Prio(s) => s.queued() }
             }
             fn tunables(&self) -> &dyn Tunables {
-                match self { $(Self::$variant(s) => s.tunables(),)* }
+                match self { $(Self::$variant(s) => s.tunables(),)* Self::Prio(s) => s.tunables() }
             }
             fn set(&mut self, name: &str, value: f64) -> Result<(), TunableError> {
-                match self { $(Self::$variant(s) => s.set(name, value),)* }
+                match self { $(Self::$variant(s) => s.set(name, value),)* Self::Prio(s) => Scheduler::set(&mut **s, name, value) }
             }
         }
     };
@@ -182,170 +191,9 @@ macro_rules! schedulers {
 
 pub(crate) use schedulers;
 
-/// A scheduler and the tunables to set on it, as written on a command line: `bfq:low_latency=0:slice_idle=4`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SchedulerSpec {
-    /// The scheduler's name.
-    pub name: &'static str,
-    /// Tunables to set, in order.
-    pub settings: Vec<(String, f64)>,
-}
-
-impl SchedulerSpec {
-    /// Every scheduler that a host can have, on any device, with its defaults.
-    pub fn all() -> Vec<Self> {
-        Self::of(|lineage| lineage != Lineage::Positional)
-    }
-
-    /// Every scheduler that asks the disk where its arm is, with its defaults.
-    pub fn positional() -> Vec<Self> {
-        Self::of(|lineage| lineage == Lineage::Positional)
-    }
-
-    /// The schedulers that one word in a list stands for: `all` or `positional`.
-    pub fn group(name: &str) -> Option<Vec<Self>> {
-        match name {
-            "all" => Some(Self::all()),
-            "positional" => Some(Self::positional()),
-            _ => None,
-        }
-    }
-
-    fn of(wanted: impl Fn(Lineage) -> bool) -> Vec<Self> {
-        let listed = SCHEDULERS.iter().filter(|s| wanted(s.lineage));
-        listed.map(|s| Self { name: s.name, settings: Vec::new() }).collect()
-    }
-
-    /// Reads `name[:tunable=value]…`.
-    ///
-    /// # Errors
-    /// Names the unknown scheduler or tunable, or the value out of range.
-    pub fn parse(text: &str) -> Result<Self, InputError> {
-        let mut parts = text.split(':');
-        let name = parts.next().unwrap_or_default().trim();
-        let Some(info) = SchedulerInfo::of(name) else {
-            let names = SCHEDULERS.iter().map(|s| s.name);
-            let expected = match suggest(name, names.clone()) {
-                Some(near) => format!("a scheduler; did you mean `{near}`?"),
-                None => format!("one of {}", names.collect::<Vec<_>>().join(", ")),
-            };
-            return Err(InputError::new("scheduler", name, expected));
-        };
-        let mut settings = Vec::new();
-        for part in parts {
-            let Some((key, value)) = part.split_once('=') else {
-                return Err(InputError::new(format!("scheduler {name}"), part, "TUNABLE=VALUE"));
-            };
-            let (key, value) = (key.trim(), value.trim());
-            let is_policy = info.tunables.iter().any(|t| t.name == key && t.unit == Unit::Policy);
-            let number = match value {
-                _ if is_policy => match Policy::parse(value) {
-                    Ok(policy) => f64::from(policy.number()),
-                    Err(e) => return Err(InputError { field: format!("scheduler {name}: {key}"), ..e }),
-                },
-                "true" | "on" | "yes" => 1.0,
-                "false" | "off" | "no" => 0.0,
-                _ => {
-                    value.parse().map_err(|_| InputError::new(format!("scheduler {name}: {key}"), value, "a number"))?
-                }
-            };
-            crate::tunables::check(info.tunables, key, number).map_err(|e| {
-                let (got, expected) = match &e {
-                    TunableError::Unknown { suggestion: Some(near), .. } => {
-                        (key, format!("a tunable; did you mean `{near}`?"))
-                    }
-                    TunableError::Unknown { known, .. } => (key, format!("one of its tunables ({known})")),
-                    TunableError::Range { min, max, unit, integer, .. } => {
-                        let kind = if *integer { "a whole number from" } else { "a number from" };
-                        (value, format!("{kind} {min} to {max} ({unit})"))
-                    }
-                };
-                InputError::new(format!("scheduler {name}: {key}"), got, expected)
-            })?;
-            settings.push((key.to_owned(), number));
-        }
-        Ok(Self { name: info.name, settings })
-    }
-
-    /// Reads a list separated by commas; `all` stands for [`SchedulerSpec::all`], `positional` for
-    /// [`SchedulerSpec::positional`].
-    ///
-    /// # Errors
-    /// As [`SchedulerSpec::parse`].
-    pub fn parse_list(text: &str) -> Result<Vec<Self>, InputError> {
-        let mut specs = Vec::new();
-        for part in text.split(',').map(str::trim) {
-            match Self::group(part) {
-                Some(group) => specs.extend(group),
-                None => specs.push(Self::parse(part)?),
-            }
-        }
-        Ok(specs)
-    }
-
-    /// Makes the scheduler.
-    ///
-    /// # Errors
-    /// Where a setting is not accepted; [`SchedulerSpec::parse`] has checked those it read.
-    pub fn build(&self, env: &Environment) -> Result<AnyScheduler, TunableError> {
-        let mut scheduler = AnyScheduler::by_name(self.name, env).expect("names are taken from the list");
-        for (name, value) in &self.settings {
-            scheduler.set(name, *value)?;
-        }
-        Ok(scheduler)
-    }
-
-    /// What there is to know of the scheduler.
-    pub fn info(&self) -> &'static SchedulerInfo {
-        SchedulerInfo::of(self.name).expect("names are taken from the list")
-    }
-
-    /// Where it comes from.
-    pub fn lineage(&self) -> Lineage {
-        self.info().lineage
-    }
-}
-
-impl fmt::Display for SchedulerSpec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)?;
-        self.settings.iter().try_for_each(|(name, value)| write!(f, ":{name}={value}"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn unknown_names_are_refused_with_the_nearest_known() {
-        let e = SchedulerSpec::parse("nop").unwrap_err().to_string();
-        assert!(e.contains("noop") && !e.contains('\n'), "{e}");
-        assert!(SchedulerSpec::parse("noop:fifo_batch=4").is_err());
-    }
-
-    #[test]
-    fn policies_go_by_number_or_name() {
-        let number = |text: &str| SchedulerSpec::parse(text).map(|s| s.settings[0].1).map_err(|e| e.to_string());
-        assert_eq!(number("ioqueue:policy=14"), Ok(14.0));
-        assert_eq!(number("ioqueue:policy=ASPTF_OPT"), Ok(14.0));
-        assert_eq!(number("ioqueue:timeout_policy=look_lbn").unwrap_err().lines().count(), 1);
-        let e = number("ioqueue:policy=SPTF_ROT_OTP").unwrap_err();
-        assert!(e.contains("scheduler ioqueue: policy") && e.contains("did you mean `SPTF_ROT_OPT`?"), "{e}");
-        assert!(number("ioqueue:policy=0").unwrap_err().contains("1 to 28"));
-    }
-
-    #[test]
-    fn all_runs_anywhere_and_positional_does_not() {
-        let env = Environment::default();
-        assert!(SchedulerSpec::all().iter().all(|s| s.build(&env).is_ok_and(|s| !s.needs_positions())));
-        let blind: Vec<_> = SchedulerSpec::positional()
-            .into_iter()
-            .filter(|s| s.build(&env).is_ok_and(|s| !s.needs_positions()))
-            .map(|s| s.name)
-            .collect();
-        assert_eq!(blind, ["ioqueue"], "whose policy is to be chosen");
-    }
 
     #[test]
     fn tags_are_of_linux_6() {

@@ -92,6 +92,13 @@ pub trait Scheduler {
         let _ = (rqs, id, now);
     }
 
+    /// A request that is complete with the one last reported [`Scheduler::completed`], as it was queued for the same blocks:
+    /// it has left the queues and is not sent. To be asked after each completion until there is none. The default has none.
+    #[inline]
+    fn collapsed(&mut self) -> Option<RequestId> {
+        None
+    }
+
     /// When the queue is to be run after a completion, though no request that has left the scheduler waits for the device: the
     /// kernel runs it then only where the scheduler sees to that. What is over means now, as does the default: asking
     /// once more does no harm where a scheduler gives what it has.
@@ -106,6 +113,17 @@ pub trait Scheduler {
     fn follow(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) -> bool {
         let _ = (rqs, id, now);
         false
+    }
+
+    /// Takes `id`, which is queued, back out with the parts it has, for another instance to insert: this one goes on as if it
+    /// had not come. May cost `O(n)` in the requests queued.
+    fn withdraw(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos);
+
+    /// Until when it would keep the device idle for the next request of a process, though it has none queued itself:
+    /// [`Scheduler::dispatch`] is silent about that. The default never does.
+    fn idles_until(&mut self, rqs: &mut Requests, now: Nanos) -> Option<Nanos> {
+        let _ = (rqs, now);
+        None
     }
 
     /// Somebody now waits for `id`, which was inserted (or has joined what was inserted) when nobody did, and which may be

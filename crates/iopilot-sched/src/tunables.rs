@@ -22,6 +22,8 @@ pub enum Unit {
     Bool,
     /// A factor.
     Factor,
+    /// A factor, in thousandths.
+    Thousandths,
     /// A [`Policy`](crate::Policy), by number or name.
     Policy,
 }
@@ -37,6 +39,7 @@ impl fmt::Display for Unit {
             Self::Count => "count",
             Self::Bool => "0 or 1",
             Self::Factor => "factor",
+            Self::Thousandths => "thousandths",
             Self::Policy => "policy",
         })
     }

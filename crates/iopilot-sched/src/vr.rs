@@ -116,6 +116,12 @@ impl Scheduler for Vr {
         Dispatch::Request(id)
     }
 
+    fn withdraw(&mut self, rqs: &mut Requests, id: RequestId, _: Nanos) {
+        self.merge.remove(rqs, id);
+        self.arm.remove(rqs[id].lba, id);
+        self.deadlines.remove(id);
+    }
+
     fn queued(&self) -> usize {
         self.arm.sorted().len()
     }

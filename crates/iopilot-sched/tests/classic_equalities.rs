@@ -52,6 +52,14 @@ proptest! {
         }
     }
 
+    /// Two lists of requests in order of arrival are DiskSim's queue with priorities.
+    #[test]
+    fn prio_around_fcfs_is_the_queue_with_priorities(s in scenario()) {
+        let s = Scenario { waits: false, ..s };
+        let queue = order(&s, "ioqueue:policy=1:priorities=1:priority_policy=1");
+        prop_assert_eq!(order(&s, "prio(fcfs)"), queue);
+    }
+
     /// Policy 4 measures from the end of the last request where `sstf` measures from its start: the same for requests
     /// far smaller than what lies between them, but for ties, which it breaks up and down in turns.
     #[test]

@@ -1,6 +1,6 @@
 //! `docs/reference/schedulers.md` names every scheduler, and every tunable with its unit and default.
 
-use iopilot_sched::SCHEDULERS;
+use iopilot_sched::{Prio, PrioTunables, SCHEDULERS};
 
 #[test]
 fn the_page_names_every_scheduler_and_tunable() {
@@ -19,5 +19,16 @@ fn the_page_names_every_scheduler_and_tunable() {
             let row = format!("| `{}` | {} | {} |", t.name, t.unit, t.default);
             assert!(section.contains(&row), "docs/reference/schedulers.md, {name}: no row `{row}`");
         }
+    }
+}
+
+#[test]
+fn the_page_tells_what_goes_around_schedulers() {
+    let page = include_str!("../../../docs/reference/schedulers.md");
+    assert!(page.contains(&format!("| `prio(…)` | that of the scheduler inside | {} |", Prio::SUMMARY)));
+    let section = page.split("\n### `prio`\n").nth(1).unwrap_or_default();
+    for t in PrioTunables::SPECS {
+        let row = format!("| `{}` | {} | {} |", t.name, t.unit, t.default);
+        assert!(section.contains(&row), "docs/reference/schedulers.md, prio: no row `{row}`");
     }
 }

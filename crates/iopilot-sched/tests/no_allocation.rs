@@ -2,7 +2,7 @@
 
 mod common;
 
-use iopilot_block::{Flags, Lba, Nanos, Op, ProcessId, Request, Requests, Sectors};
+use iopilot_block::{Criticality, Flags, Lba, Nanos, Op, ProcessId, Request, Requests, Sectors};
 use iopilot_sched::{Dispatch, Environment, MergeLimits, SCHEDULERS, Scheduler, SchedulerSpec};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -46,6 +46,7 @@ fn run(
         let op = if seed >> 63 == 0 { Op::Read } else { Op::Write };
         let mut rq = Request::new(op, Lba(lba), Sectors(8), process);
         rq.flags.set(Flags::SYNC, seed >> 62 & 1 == 0);
+        rq.criticality = if op == Op::Read { Criticality::TimeCritical } else { Criticality::TimeNonCritical };
         (rq.arrived, rq.inserted) = (*now, *now);
         let id = rqs.insert(rq);
         if scheduler.try_merge(rqs, id, &limits, *now).is_none() {
@@ -73,6 +74,7 @@ fn run(
             *now += Nanos::from_millis(1);
             let Some(done) = device.pop_front() else { continue };
             scheduler.completed(rqs, done, *now);
+            assert_eq!(scheduler.collapsed(), None, "nothing collapses here");
             let mut next = Some(done);
             while let Some(part) = next {
                 next = rqs.next_part(part);
@@ -94,7 +96,9 @@ fn schedulers_do_not_allocate_in_the_steady_state() {
     let common = SchedulerSpec::all().into_iter().map(|spec| (spec, 20_000));
     // Enough for queues of 32; some of these take their time over each.
     let others = SchedulerSpec::positional().into_iter().chain(queues()).map(|spec| (spec, 2_000));
-    for (spec, requests) in common.chain(others) {
+    let prio = SchedulerSpec::parse_list("prio(all):aging_ms=20").expect("a list").into_iter();
+    let prio = prio.map(|spec| (spec, 10_000));
+    for (spec, requests) in common.chain(others).chain(prio) {
         let mut scheduler = spec.build(&Environment { cpus: 2, ..Environment::default() }).expect("defaults are valid");
         let (mut rqs, mut device, mut now) = (Requests::new(), VecDeque::new(), Nanos::ZERO);
         run(&mut scheduler, &mut rqs, &mut device, &mut now, 2 * requests);

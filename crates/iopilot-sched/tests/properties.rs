@@ -8,8 +8,10 @@ use proptest::prelude::*;
 
 /// What might stand in a list of schedulers: names, tunables, values and what goes between them, or anything.
 fn words() -> impl Strategy<Value = String> {
-    let mut known =
-        vec!["all", "0", "1", "-1", "4", "1e99", "nan", "inf", "true", "off", ":", ":", "=", "=", ",", " ", ""];
+    let mut known = vec![
+        "prio(", "prio", "(", ")", "aging_ms", "all", "0", "1", "-1", "4", "1e99", "nan", "inf", "true", "off", ":",
+        ":", "=", "=", ",", " ", "",
+    ];
     for info in SCHEDULERS {
         known.push(info.name);
         known.extend(info.tunables.iter().map(|t| t.name));
@@ -29,6 +31,18 @@ proptest! {
             let spec = if defaults { info.name.to_owned() } else { random_spec(info, scenario.seed) };
             let done = scenario.bench(&spec).drain();
             prop_assert_eq!(done.len(), scenario.requests, "{}", spec);
+        }
+    }
+
+    /// So it is around each scheduler, whenever somebody begins to wait for something; and what somebody waits for goes first
+    /// where nothing ages.
+    #[test]
+    fn prio_serves_all_once_and_first_what_somebody_waits_for(scenario in scenario(), aging_ms in prop_oneof![Just(0u32), 1u32..100]) {
+        for info in SCHEDULERS {
+            let spec = format!("prio({}):aging_ms={aging_ms}", random_spec(info, scenario.seed));
+            let mut bench = scenario.bench(&spec);
+            bench.critical_first = aging_ms == 0;
+            prop_assert_eq!(bench.drain().len(), scenario.requests, "{}", spec);
         }
     }
 

@@ -9,8 +9,8 @@ use crate::run::RunConfig;
 use crate::simulate::RunOptions;
 use iopilot_block::{InputError, SECTOR_BYTES, parse_toml};
 use iopilot_device::{
-    AnyDevice, ArraySpec, Device, DeviceError, DeviceSpec, DiskSpec, Synchronous, TableForm, TableShape, TimeTables,
-    Training, load_disk,
+    AnyDevice, ArraySpec, ControllerSpec, Device, DeviceError, DeviceSpec, DiskSpec, SpeedFactor, Synchronous,
+    TableForm, TableShape, TimeTables, Training, load_disk,
 };
 use iopilot_host::HostSettings;
 use iopilot_redcap::RedcapSpec;
@@ -29,6 +29,8 @@ pub struct Machine {
     pub disk: DiskSpec,
     /// The array, where it is one.
     pub array: Option<ArraySpec>,
+    /// How many times as fast as described the disk or array is.
+    pub speed: SpeedFactor,
     /// The disk or array as it is before its first request.
     pristine: AnyDevice,
     /// The block layer's settings.
@@ -66,12 +68,23 @@ struct Description {
     name: Option<String>,
     disk: Option<String>,
     array: Option<ArraySpec>,
+    controller: Option<ControllerSpec>,
+    #[serde(default)]
+    device: WholeDevice,
     #[serde(default)]
     block: BlockConfig,
     host: Option<CpuOverheads>,
     cache: Option<CacheTable>,
     filesystem: Option<FileSystemTable>,
     redcap: Option<RedcapSpec>,
+}
+
+/// `[device]`: what holds for the disk or array as a whole.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WholeDevice {
+    /// How many times as fast it is.
+    speed: Option<f64>,
 }
 
 impl Machine {
@@ -94,6 +107,7 @@ impl Machine {
             pristine: spec.build()?,
             disk: spec,
             array: None,
+            speed: SpeedFactor::ONE,
             block: BlockConfig::default(),
             host: CpuOverheads::default(),
             redcap: None,
@@ -166,6 +180,22 @@ impl Machine {
             on_disk.tables = Arc::default();
             on_disk.disk_name = array.title();
             on_disk.array = Some(array);
+        }
+        if let Some(controller) = description.controller {
+            if on_disk.array.is_some() {
+                let expected = "none beside an [array], which has a controller of its own";
+                return Err(at(InputError::new("controller", "a section", expected)).into());
+            }
+            on_disk.pristine = controller.build(&on_disk.pristine).map_err(at)?.into();
+            on_disk.disk_name += &format!(" behind a controller with {} KiB", controller.cache_kib);
+        }
+        if let Some(factor) = description.device.speed {
+            let of_key = |e: InputError| at(InputError { field: "device.speed".to_owned(), ..e });
+            on_disk.speed = SpeedFactor::new(factor).map_err(of_key)?;
+            on_disk.pristine = on_disk.pristine.at_speed(on_disk.speed);
+            if on_disk.speed != SpeedFactor::ONE {
+                on_disk.disk_name += &format!(", {factor} times as fast");
+            }
         }
         let machine = Self {
             name: description.name.unwrap_or_else(|| shown.clone()),
@@ -321,6 +351,36 @@ mod tests {
         );
         assert!(error("disk = \"hd-500-16\"\n[host]\ncpu = 2\n").contains("m.toml:3: key: got cpu, expected"));
         assert_eq!(error("[host]\n"), "m.toml:1: disk: got nothing, expected a value for this key");
+    }
+
+    #[test]
+    fn a_disk_or_array_can_be_faster_than_described() {
+        let text = |rest: &str| format!("disk = \"hd-500-16\"\n{rest}\n");
+        let machine = Machine::from_toml(&text("[device]\nspeed = 2.0"), Path::new("m.toml")).unwrap();
+        assert_eq!((machine.speed.get(), machine.summary().disk.as_str()), (2.0, "hd-500-16, 2 times as fast"));
+        assert!(machine.is_rotational());
+        let own = Machine::from_toml(&text("[device]\nspeed = 1.0"), Path::new("m.toml")).unwrap();
+        assert_eq!(own.summary().disk, "hd-500-16");
+        assert_eq!(error(&text("[device]\nspeed = 0")), "m.toml:3: device.speed: got 0, expected 0.001 to 1000");
+        assert!(error(&text("[device]\nsped = 2")).contains("m.toml:3: key: got sped, expected"));
+    }
+
+    #[test]
+    fn a_controller_goes_above_a_drive_only() {
+        let text = |disk: &str, rest: &str| format!("disk = \"{disk}\"\n[controller]\n{rest}\n");
+        let machine = Machine::from_toml(&text("hp-c2247", "flush_idle_ms = 500"), Path::new("m.toml")).unwrap();
+        assert_eq!(machine.summary().disk, "hp-c2247 behind a controller with 1024 KiB");
+        assert_eq!(machine.summary().queue_depth, 16);
+        assert!(machine.is_rotational());
+        assert!(error(&text("hd-500-16", "")).starts_with("m.toml:2: controller: got another kind of disk, expected"));
+        assert_eq!(
+            error(&text("hp-c2247", "cache_kib = 8")),
+            "m.toml:3: controller.cache_kib: got 8, expected 0, or two lines at least"
+        );
+        assert!(error(&text("hp-c2247", "policy = \"FCSF\"")).contains("m.toml:3: controller.policy: got FCSF"));
+        assert!(error(&text("hp-c2247", "write = \"bak\"")).starts_with("m.toml:3"));
+        let array = "[array]\nlevel = \"raid1\"\ndisk = \"hd-500-16\"\nmembers = 2\n[controller]\n";
+        assert!(error(array).starts_with("m.toml:5: controller: got a section, expected none beside an [array]"));
     }
 
     #[test]

@@ -91,7 +91,8 @@ fn check(name: &str, records: &[TraceRecord]) {
     let dependencies = infer(records, &InferOptions::default()).ok();
     let kind = if dependencies.is_some() { "dependent" } else { "open" };
     eprintln!("{name}: {} requests, open, closed{}", records.len(), if kind == "open" { "" } else { ", dependent" });
-    for scheduler in SchedulerSpec::all() {
+    let prio = SchedulerSpec::parse_list("prio(cfq,bfq,mq-deadline,none):aging_ms=50").unwrap();
+    for scheduler in SchedulerSpec::all().into_iter().chain(prio) {
         let mut runs = vec![
             ("open", serve(Open::new(&replay[..]), &scheduler)),
             ("closed", serve(Closed::new(&replay[..], 16), &scheduler)),

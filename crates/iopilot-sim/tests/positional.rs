@@ -9,6 +9,7 @@ use iopilot_trace::TraceRecord;
 use iopilot_workload::replay::{Closed, Open, ReplayRecord};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
+use std::path::Path;
 
 /// Requests of 4 KiB, one every `gap`: of each `run` the first lies anywhere, the others follow it and come with it.
 fn load(disk: &str, requests: u64, gap: Nanos, reads: f64, run: u64) -> Vec<ReplayRecord> {
@@ -97,6 +98,53 @@ fn nothing_is_lost_under_any_policy_and_scheme() {
         }
     }
     assert!(joined > 10_000, "{joined}");
+}
+
+/// What a machine's `speed` divides is all that a closed load without think times waits for, whatever orders it.
+#[test]
+fn a_disk_of_twice_the_speed_takes_half_the_time() {
+    let records = random_load("hp-c2247", 3_000);
+    let elapsed = |scheduler: &str, speed: f64| {
+        let text = format!("disk = \"hp-c2247\"\n[device]\nspeed = {speed:?}\n");
+        let machine = Machine::from_toml(&text, Path::new("m.toml")).unwrap();
+        let spec = SchedulerSpec::parse(scheduler).unwrap();
+        run(Closed::new(&records[..], 16), machine.device(), &spec, &config(1), &Progress::default()).unwrap().elapsed_s
+    };
+    for scheduler in ["fcfs", "sptf", "clook-cyl", "prio(sptf)"] {
+        let own = elapsed(scheduler, 1.0);
+        for speed in [0.5, 2.0] {
+            let change = elapsed(scheduler, speed) * speed / own;
+            assert!((change - 1.0).abs() < 0.02, "{scheduler}, {speed}: {change}");
+        }
+    }
+}
+
+/// Requests for one block that wait together are read once (Ganger 6, request collapsing), and each comes back to who
+/// submitted it; around and inside of `prio`, too.
+#[test]
+fn requests_for_the_same_blocks_collapse_and_none_is_lost() {
+    let disk = "hp-c2247";
+    let device = Machine::for_disk(disk).unwrap().device();
+    // Three of each, all at once.
+    let records: Vec<ReplayRecord> = random_load(disk, 300).into_iter().flat_map(|r| [r; 3]).collect();
+    let run = |spec: &str, nr_requests: u32| {
+        let mut config = config(1);
+        config.block.nr_requests = Some(nr_requests);
+        let spec = SchedulerSpec::parse(spec).unwrap();
+        run(Open::new(&records[..]), device.clone(), &spec, &config, &Progress::default()).unwrap()
+    };
+    let apart = run("ioqueue", 1000);
+    for spec in ["ioqueue:overlap=1", "ioqueue:overlap=2", "prio(ioqueue:overlap=1)"] {
+        for nr_requests in [4, 1000] {
+            let report = run(spec, nr_requests);
+            assert_eq!((report.requests, report.bytes), (900, 900 * 4096), "{spec}, {nr_requests}");
+            assert!(report.merged > 0, "{spec}, {nr_requests}");
+        }
+        let together = run(spec, 1000);
+        assert_eq!(together.merged, 600, "{spec}: of three, two are not sent");
+        assert!(together.elapsed_s < apart.elapsed_s, "{spec}");
+    }
+    assert_eq!(apart.merged, 0);
 }
 
 #[test]

@@ -140,7 +140,8 @@ pub(crate) struct Compare {
     #[command(flatten)]
     pub(crate) machine: MachineArgs,
     /// Schedulers, separated by commas, each with the tunables to set: `bfq:low_latency=0:slice_idle=4`. `all` is every
-    /// one that runs on any disk, `positional` those that need the position of the disk's arm.
+    /// one that runs on any disk, `positional` those that need the position of the disk's arm. `prio(LIST)` puts
+    /// criticality-based scheduling around each of a list.
     #[arg(long, short, value_name = "LIST", default_value = "all", action = ArgAction::Append)]
     pub(crate) scheduler: Vec<String>,
     /// Caches above the block layer, separated by commas, to be compared under each scheduler: `off,64x128k,algorithm=v2`. `off`
@@ -331,7 +332,7 @@ pub(crate) enum Scheduler {
     },
     /// Show a scheduler's tunables with their units, defaults and ranges.
     Show {
-        /// The scheduler.
+        /// The scheduler; `prio` and `prio(SCHEDULER)`, too.
         name: String,
         /// Print JSON.
         #[arg(long)]

@@ -72,7 +72,18 @@ fn described(spec: &DeviceSpec, device: &AnyDevice) -> String {
         DeviceSpec::Ssd(s) => format!("– | – | – | {} / – | {}", s.buffer.size_kib, s.host.queue_depth),
         DeviceSpec::Flash(f) => format!("– | – | – | – | {}", f.queue_depth),
         DeviceSpec::Table(t) => format!("– | – | – | – | {}", t.queue_depth),
-        DeviceSpec::Drive(d) => format!("{} | – | – | – | {}", d.mechanics.rotation_rpm, d.queue_depth),
+        DeviceSpec::Drive(d) => {
+            let heads = match device {
+                AnyDevice::Drive(drive) => {
+                    let geometry = &drive.drive().model().mechanics.geometry;
+                    format!("{} × {}", geometry.heads(), geometry.cylinders())
+                }
+                _ => "–".to_owned(),
+            };
+            let kib = u64::from(d.buffer.segments) * u64::from(d.buffer.segment_sectors) / 2;
+            let cache = format!("{kib} / {}", d.buffer.segments);
+            format!("{} | {heads} | table | {cache} | {}", d.mechanics.rotation_rpm, d.queue_depth)
+        }
     }
 }
 

@@ -246,7 +246,8 @@ mod tests {
     use crate::{Catalogue, DiskSpec};
 
     fn refused(name: &str, change: impl Fn(&mut MechanicalSpec)) -> String {
-        let mut spec = Catalogue::get(name).unwrap();
+        let sheet = include_str!("../../tests/device/hp-c2247-sheet.toml");
+        let mut spec = if name == "sheet" { DiskSpec::from_toml(sheet, name) } else { Catalogue::get(name) }.unwrap();
         let DeviceSpec::Mechanical(m) = &mut spec.device else { panic!("{name} is mechanical") };
         change(m);
         spec.provenance.clear();
@@ -266,11 +267,11 @@ mod tests {
 
     #[test]
     fn contradictions_are_refused_by_name() {
-        let e = refused("hp-c2247", |m| m.geometry.zone[1].first_cylinder = 500);
+        let e = refused("sheet", |m| m.geometry.zone[1].first_cylinder = 500);
         assert_eq!(e, "geometry.zone[1].first_cylinder: got 500, expected 559: zones must not overlap");
-        let e = refused("hp-c2247", |m| m.geometry.heads = 0);
+        let e = refused("sheet", |m| m.geometry.heads = 0);
         assert_eq!(e, "geometry.heads: got 0, expected recording surfaces, 1 to 256");
-        let e = refused("hp-c2247", |m| m.geometry.zones = Some(3));
+        let e = refused("sheet", |m| m.geometry.zones = Some(3));
         assert_eq!(e, "geometry.zones: got a value, expected no value beside a list of [[geometry.zone]]");
         let e = refused("wd1200bb", |m| m.geometry.capacity_sectors = None);
         assert!(e.starts_with("geometry.capacity_sectors: got nothing"), "{e}");

@@ -28,6 +28,8 @@ pub(super) struct HostOperation {
     pub(super) lba: u64,
     pub(super) sectors: u32,
     pub(super) op: Op,
+    /// Whether a write is done only when it is on the device, whatever the cache's scheme.
+    pub(super) through: bool,
 }
 
 /// What a cache wants done.
@@ -35,6 +37,8 @@ pub(super) struct HostOperation {
 pub(super) enum CacheAction {
     /// An access to a device, to be reported under its number.
     Access(CacheAccess),
+    /// This operation found all that it needs in the cache.
+    Hit(u32),
     /// The data of this operation may move between host and cache.
     Transfer(u32),
     /// The host can be told that this operation is done.
@@ -53,6 +57,8 @@ pub(super) struct CacheAccess {
     pub(super) lba: u64,
     pub(super) sectors: u32,
     pub(super) op: Op,
+    /// Whether it is a write that has to be on the device's medium when it ends.
+    pub(super) through: bool,
 }
 
 /// What a cache did.
@@ -125,6 +131,11 @@ impl ControllerCache {
             Self::Memory(cache) => cache.model().idle_delay,
             Self::Device(cache) => cache.model().idle_delay,
         }
+    }
+
+    /// Whether a device is not idle while the host has an operation under way.
+    pub(super) fn idle_counts_host(&self) -> bool {
+        matches!(self, Self::Memory(cache) if cache.model().idle_counts_host)
     }
 
     pub(super) fn flush_period(&self) -> Option<Nanos> {

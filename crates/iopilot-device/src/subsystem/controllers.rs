@@ -31,6 +31,7 @@ impl<T: Target> Subsystem<T> {
                     lba: request.lba.0,
                     sectors: request.sectors.0,
                     op: request.op,
+                    through: request.flags.contains(Flags::FUA),
                 };
                 if smart.operations == 0 {
                     if let Some(period) = smart.cache.flush_period() {
@@ -38,6 +39,10 @@ impl<T: Target> Subsystem<T> {
                     }
                 }
                 smart.operations += 1;
+                smart.interrupted = true;
+                if smart.cache.idle_counts_host() {
+                    smart.idle_periods.iter_mut().for_each(|period| *period += 1);
+                }
                 self.flights[flight as usize].open += 1;
                 let mut actions = std::mem::take(&mut self.actions);
                 smart.cache.begin(operation, &mut actions);
@@ -237,9 +242,14 @@ impl<T: Target> Subsystem<T> {
                     let id = RequestId::from_index(operation as usize);
                     self.send_up(level, device, Message { id, kind: MessageKind::Complete }, now);
                 }
+                CacheAction::Hit(operation) => self.flights[operation as usize].service.cache_hit = true,
                 CacheAction::Forget(operation) => {
+                    let device = self.flights[operation as usize].device;
                     if let Some(smart) = self.smart(controller) {
                         smart.operations -= 1;
+                        if smart.cache.idle_counts_host() {
+                            self.watch_idleness(controller, device, now);
+                        }
                     }
                     self.close(operation);
                 }
@@ -264,7 +274,7 @@ impl<T: Target> Subsystem<T> {
             op: access.op,
             lba: Lba(access.lba),
             sectors: Sectors(access.sectors),
-            flags: Flags::empty(),
+            flags: if access.through { Flags::FUA } else { Flags::empty() },
         };
         let flight = self.begin(access.device, request, Origin::Cache(controller, access.number));
         let id = RequestId::from_index(flight as usize);
@@ -337,6 +347,7 @@ impl<T: Target> Subsystem<T> {
         let mut actions = std::mem::take(&mut self.actions);
         if let Some(smart) = self.smart(controller) {
             if smart.idle_periods[device] == period && (0..smart.queues.len()).all(|d| smart.is_idle(d)) {
+                smart.interrupted = false;
                 smart.cache.idle(device, &mut actions);
             }
         }

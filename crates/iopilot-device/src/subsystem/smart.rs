@@ -19,6 +19,8 @@ pub(super) struct Smart {
     pub(super) idle_periods: Vec<u64>,
     /// Operations of the host's under way.
     pub(super) operations: u32,
+    /// Whether one has come since the cache last began to write out for idleness.
+    pub(super) interrupted: bool,
     /// Accesses that ended together.
     pub(super) ended: Vec<RequestId>,
     /// By device: what was sent and has not ended, of several that became one only one.
@@ -38,6 +40,7 @@ impl Smart {
             transfers: VecDeque::new(),
             idle_periods: Vec::new(),
             operations: 0,
+            interrupted: false,
             ended: Vec::new(),
             sent: Vec::new(),
         }
@@ -54,12 +57,16 @@ impl Smart {
     /// Whether `device` has nothing to do for this controller.
     pub(super) fn is_idle(&self, device: usize) -> bool {
         let queue = &self.queues[device];
-        queue.is_empty() && queue.outstanding() == 0
+        let host = self.cache.idle_counts_host() && self.operations > 0;
+        queue.is_empty() && queue.outstanding() == 0 && !host
     }
 
     /// Whether the cache may write out something dirty of `device` now. A cache device reads what it copies back from one
     /// device and writes it to another: both have to be idle (DiskSim 4.0).
     pub(super) fn may_clean(&self, device: usize) -> bool {
+        if self.cache.idle_counts_host() && self.interrupted {
+            return false;
+        }
         match &self.cache {
             ControllerCache::Memory(_) => self.is_idle(device),
             ControllerCache::Device(cache) => self.is_idle(cache.model().cache) && self.is_idle(cache.model().cached),

@@ -211,6 +211,58 @@ fn idle_and_periodic_flushes_write_all_out() {
 }
 
 #[test]
+fn idleness_may_count_from_what_the_cache_serves_alone() {
+    let written_back = |idle_counts_host, requests: &[(u64, usize, DeviceRequest)]| {
+        let idle =
+            MemoryCacheModel { idle_delay: Some(Nanos(500 * MS)), idle_counts_host, ..MemoryCacheModel::default() };
+        let mut s = one_bus(memory(MemoryCacheModel { size: 1024, max_request: 64, ..idle }), 1);
+        run(&mut s, requests);
+        s.cache_report(ControllerIndex(0)).unwrap().written_back
+    };
+    // Writes that fit the cache never touch the device.
+    let writes = [(0, 0, request(0, Op::Write, 0, 8)), (0, 0, request(1, Op::Write, 640, 8))];
+    assert_eq!((written_back(false, &writes), written_back(true, &writes)), (0, 16));
+    // A hit 400 ms after the last access begins the idle time anew; the run writes out what is dirty, all the same.
+    let hit = 400 * MS;
+    let more =
+        [(0, 0, request(0, Op::Write, 0, 8)), (0, 0, request(1, Op::Read, 0, 8)), (hit, 0, request(2, Op::Read, 0, 8))];
+    assert_eq!(written_back(true, &more), 8);
+}
+
+#[test]
+fn an_arrival_stops_the_writing_out_after_the_run_under_way() {
+    let idle =
+        MemoryCacheModel { idle_delay: Some(Nanos(500 * MS)), idle_counts_host: true, ..MemoryCacheModel::default() };
+    let mut s = one_bus(memory(MemoryCacheModel { size: 1024, max_request: 64, ..idle }), 1);
+    let mut done = Vec::new();
+    for (i, lba) in [0, 640, 1280, 1920].into_iter().enumerate() {
+        s.submit(0, request(i, Op::Write, lba, 8), Nanos::ZERO);
+    }
+    // Each run takes some 11.5 ms: the second is under way when a read comes.
+    let arrival = Nanos(515 * MS);
+    s.advance(arrival, &mut done);
+    s.submit(0, request(9, Op::Read, 0, 8), arrival);
+    s.advance(Nanos(900 * MS), &mut done);
+    assert_eq!(s.cache_report(ControllerIndex(0)).unwrap().written_back, 16);
+    s.advance(Nanos(2_000 * MS), &mut done);
+    assert_eq!(s.cache_report(ControllerIndex(0)).unwrap().written_back, 32, "half a second after it, on it goes");
+    assert_eq!((done.len(), done.last().map(|c| c.service.cache_hit)), (5, Some(true)));
+}
+
+#[test]
+fn one_write_can_go_through_a_write_back_cache() {
+    let mut s = one_bus(memory(MemoryCacheModel { size: 1024, max_request: 64, ..MemoryCacheModel::default() }), 1);
+    let through = DeviceRequest { flags: Flags::FUA, ..request(0, Op::Write, 0, 8) };
+    let done = run(&mut s, &[(0, 0, through), (100 * MS, 0, request(1, Op::Write, 640, 8))]);
+    assert_eq!(
+        done,
+        [(0, 11_700_000), (1, 100 * MS)],
+        "done when it is on the device; the other when it is in the cache"
+    );
+    assert_eq!(s.cache_report(ControllerIndex(0)).unwrap().written_back, 8);
+}
+
+#[test]
 fn prefetch_brings_the_rest_of_the_line() {
     let model = MemoryCacheModel {
         size: 1024,
@@ -267,11 +319,11 @@ fn a_cache_device_takes_writes_and_repeated_reads() {
 }
 
 fn any_cache() -> impl Strategy<Value = MemoryCacheModel> {
-    let policies = (0u8..4, any::<bool>(), 0u8..3, any::<bool>(), any::<bool>());
+    let policies = (0u8..4, any::<bool>(), 0u8..3, any::<bool>(), any::<bool>(), any::<bool>());
     let sizes = (prop_oneof![Just(0u32), Just(1), Just(8), Just(24)], 0u32..3, 0u32..3, 20u64..60, 1u32..6, 0u32..4);
     let times = (prop::option::of(0u64..40), prop::option::of(1u64..60), any::<(bool, bool, bool, bool)>());
     (policies, sizes, times, any::<bool>()).prop_map(|(policies, sizes, times, no_cache)| {
-        let (replacement, skip, scheme, shared, line_by_line) = policies;
+        let (replacement, skip, scheme, shared, line_by_line, idle_counts_host) = policies;
         let (line, bits, locks, lines, cluster, gather) = sizes;
         let (idle, period, prefetch) = times;
         let unit = line.max(1);
@@ -296,6 +348,7 @@ fn any_cache() -> impl Strategy<Value = MemoryCacheModel> {
                 [scheme as usize],
             flush: period.map_or(FlushPolicy::OnDemand, |p| FlushPolicy::Periodic(Nanos(p * MS))),
             idle_delay: idle.map(|p| Nanos(p * MS)),
+            idle_counts_host,
             flush_cluster: cluster,
             read_prefetch: Prefetch { front: prefetch.0, rest: prefetch.1 },
             write_prefetch: Prefetch { front: prefetch.2, rest: prefetch.3 },

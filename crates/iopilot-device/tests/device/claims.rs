@@ -1,23 +1,16 @@
 //! What the papers and data sheets say a drive does.
 
-use crate::rig::{Rig, bare, disk};
+use crate::rig::{Rig, SHEET, bare, disk};
 use iopilot_block::{Flags, Nanos, Op};
 use iopilot_device::{AnyDevice, Catalogue, Device, DeviceSpec, PolicySpec};
 
-const NAMES: [&str; 7] = [
-    "st3400620as",
-    "wd1200bb",
-    "dg072a4951",
-    "hp-c2247",
-    "savvio-10k4-600g",
-    "constellation2-1t",
-    "ultrastar-hc310-4t",
-];
+const NAMES: [&str; 7] =
+    ["st3400620as", "wd1200bb", "dg072a4951", SHEET, "savvio-10k4-600g", "constellation2-1t", "ultrastar-hc310-4t"];
 
 #[test]
 fn random_reads_wait_half_a_revolution() {
     // GF Tables 2.1, 3.1 and 4.1: 4.16 ms at 7200 rpm.
-    for (name, expected_ms) in [("st3400620as", 4.1667), ("dg072a4951", 3.0), ("hp-c2247", 5.5556)] {
+    for (name, expected_ms) in [("st3400620as", 4.1667), ("dg072a4951", 3.0), (SHEET, 5.5556)] {
         let mut rig = Rig::new(&disk(name, bare));
         let mut next = rig.random(1);
         let mut sum = 0.0;
@@ -86,7 +79,7 @@ fn sequential_writes_stream_with_write_back_and_lose_a_revolution_each_without()
 
 #[test]
 fn a_transfer_over_several_tracks_takes_the_sectors_and_the_skews() {
-    let mut rig = Rig::new(&disk("hp-c2247", bare));
+    let mut rig = Rig::new(&disk(SHEET, bare));
     // Five tracks of 96 sectors, four head switches with a skew of 14 sectors.
     let (c, _) = rig.read(0, 480);
     let sector = 60e3 / 5400.0 / 96.0;
@@ -98,7 +91,7 @@ fn a_transfer_over_several_tracks_takes_the_sectors_and_the_skews() {
 #[test]
 fn a_slow_bus_is_the_limit_and_a_fast_one_overlaps_the_medium() {
     let time = |rate| {
-        let mut rig = Rig::new(&disk("hp-c2247", |m| {
+        let mut rig = Rig::new(&disk(SHEET, |m| {
             bare(m);
             m.interface.rate_mb_s = rate;
         }));

@@ -1,6 +1,6 @@
 //! What a disk says of its positions is what it then does.
 
-use crate::rig::{Rig, bare, disk};
+use crate::rig::{Rig, SHEET, bare, disk};
 use iopilot_block::{Cached, Flags, Lba, Nanos, Op, Positions, Sectors};
 use iopilot_device::{Catalogue, Device, DeviceSpec};
 
@@ -15,7 +15,7 @@ fn start(rig: &Rig, op: Op) -> Nanos {
 
 #[test]
 fn an_idle_disk_takes_as_long_as_it_said() {
-    for name in ["hd-500-16", "wd1200bb", "hp-c2247", "dg072a4951"] {
+    for name in ["hd-500-16", "wd1200bb", SHEET, "dg072a4951"] {
         let mut rig = Rig::new(&disk(name, bare));
         let mut place = rig.random(3);
         let mut last = None;
@@ -84,7 +84,8 @@ fn what_was_read_and_what_can_be_buffered_is_cached() {
 fn only_what_has_an_arm_has_positions() {
     for name in Catalogue::names() {
         let spec = Catalogue::get(name).expect("in the catalogue");
-        let mechanical = matches!(spec.device, DeviceSpec::Mechanical(_) | DeviceSpec::Hybrid(_));
+        let mechanical =
+            matches!(spec.device, DeviceSpec::Mechanical(_) | DeviceSpec::Drive(_) | DeviceSpec::Hybrid(_));
         assert_eq!(spec.build().expect("sound").positions().is_some(), mechanical, "{name}");
     }
 }

@@ -120,11 +120,7 @@ fn caches_are_divided_and_filled_ahead_by_rule() {
 #[test]
 fn bands_came_with_the_drives_of_2004() {
     for (spec, m) in mechanical() {
-        let expected = if ["wd1200bb", "hp-c2247"].contains(&spec.name.as_str()) {
-            LayoutSpec::Cylinder
-        } else {
-            LayoutSpec::Banded
-        };
+        let expected = if spec.name == "wd1200bb" { LayoutSpec::Cylinder } else { LayoutSpec::Banded };
         assert_eq!(m.geometry.layout, expected, "{}", spec.name);
     }
 }

@@ -12,9 +12,13 @@ pub(crate) struct Rig {
     pub(crate) out: Vec<Completion>,
 }
 
-/// A drive of the catalogue with some parameters changed.
+/// A drive that is described by its zones and skews.
+pub(crate) const SHEET: &str = "hp-c2247-sheet";
+
+/// A drive of the catalogue, or [`SHEET`], with some parameters changed.
 pub(crate) fn disk(name: &str, change: impl Fn(&mut MechanicalSpec)) -> DiskSpec {
-    let mut spec = Catalogue::get(name).expect("in the catalogue");
+    let sheet = || DiskSpec::from_toml(include_str!("hp-c2247-sheet.toml"), SHEET);
+    let mut spec = if name == SHEET { sheet() } else { Catalogue::get(name) }.expect("in the catalogue");
     let DeviceSpec::Mechanical(m) = &mut spec.device else { panic!("{name} is mechanical") };
     change(m);
     spec.provenance.clear();
@@ -90,7 +94,9 @@ impl Rig {
             | AnyDevice::Drive(_)
             | AnyDevice::Table(_)
             | AnyDevice::Flash(_)
-            | AnyDevice::Hybrid(_) => 0,
+            | AnyDevice::Hybrid(_)
+            | AnyDevice::Controlled(_)
+            | AnyDevice::Scaled(_) => 0,
         }
     }
 

@@ -15,6 +15,7 @@ pub(crate) fn queue_config(queue: &Ioqueue, average: u64) -> IoQueueConfig {
         read_initiation: queue.read_initiation_delay * 1e6,
         write_initiation: queue.write_initiation_delay * 1e6,
         age_weight: queue.timeout_time_weight as f64,
+        max_wait: queue.timeout_time_weight as f64,
         timeout_scheme: match queue.scheduling_timeout_scheme {
             1 => TimeoutScheme::Full,
             2 => TimeoutScheme::HalfAndFull,

@@ -260,6 +260,7 @@ fn memory_cache(cache: &Cachemem) -> MemoryCacheModel {
             params::FlushPolicyParam::Periodic => FlushPolicy::Periodic(Nanos::from_millis_f64(cache.flush_period)),
         },
         idle_delay: cache.flush_idle_delay.map(Nanos::from_millis_f64),
+        idle_counts_host: false,
         flush_cluster: narrow(cache.flush_max_line_cluster.max(1)),
         read_prefetch: prefetch(cache.read_prefetch_type),
         write_prefetch: prefetch(cache.write_prefetch_type),

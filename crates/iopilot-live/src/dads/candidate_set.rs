@@ -38,10 +38,11 @@ impl CandidateSet {
         let mut candidates: Vec<SchedulerSpec> = match wanted {
             [] => {
                 let all = known().filter(|name| offered.iter().any(|o| o == name));
-                all.map(|name| SchedulerSpec { name, settings: Vec::new() }).collect()
+                all.map(|name| SchedulerSpec { name, settings: Vec::new(), prio: None }).collect()
             }
             wanted => wanted.to_vec(),
         };
+        wanted.iter().chain(default).try_for_each(SchedulerSpec::check_of_a_kernel)?;
         candidates.extend(default.filter(|d| !candidates.contains(d)).cloned());
         if let Some(missing) = candidates.iter().find(|c| !offered.iter().any(|o| o == c.name)) {
             let (device, scheduler) = (queue.name().to_owned(), missing.name.to_owned());
@@ -137,7 +138,7 @@ fn spec_of(state: &QueueState) -> Option<SchedulerSpec> {
         let value: f64 = text.parse().ok()?;
         (!usual && value != t.default && (t.min..=t.max).contains(&value)).then(|| (t.name.to_owned(), value))
     };
-    Some(SchedulerSpec { name: info.name, settings: info.tunables.iter().filter_map(set).collect() })
+    Some(SchedulerSpec { name: info.name, settings: info.tunables.iter().filter_map(set).collect(), prio: None })
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ pub(super) fn open_image(options: &VdiskOptions) -> Result<Image, LiveError> {
 
 /// Whether the kernel should treat it as a rotational disk.
 pub(super) fn is_rotational(device: &AnyDevice) -> bool {
-    !matches!(device, AnyDevice::Constant(_) | AnyDevice::Flash(_))
+    !matches!(device.model(), AnyDevice::Constant(_) | AnyDevice::Flash(_))
 }
 
 #[cfg(test)]

@@ -120,10 +120,11 @@ pub struct IoQueueConfig {
     pub write_initiation: f64,
     /// Whether the device's own delay is added to these two.
     pub device_initiation: bool,
-    /// The weight of age (`Timeout time/weight`): milliseconds after which a weighted policy's request goes first,
-    /// thousandths of the age that an aged policy subtracts, 1/1280 blocks per millisecond for
-    /// [`Policy::PriVscanLbn`].
+    /// The weight of age (`Timeout time/weight`): thousandths of the age that an aged policy subtracts, 1/1280 blocks per
+    /// millisecond for [`Policy::PriVscanLbn`].
     pub age_weight: f64,
+    /// After how many milliseconds a weighted policy's request goes first (`Timeout time/weight` as well).
+    pub max_wait: f64,
     /// `Scheduling timeout scheme`.
     pub timeout_scheme: TimeoutScheme,
     /// Of the timeout scheme; DiskSim writes it in seconds into `Timeout time/weight`.
@@ -166,6 +167,7 @@ impl Default for IoQueueConfig {
             write_initiation: 0.0,
             device_initiation: false,
             age_weight: 0.0,
+            max_wait: 0.0,
             timeout_scheme: TimeoutScheme::Off,
             timeout: Nanos::ZERO,
             timeout_policy: Policy::Fcfs,

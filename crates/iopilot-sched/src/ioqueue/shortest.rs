@@ -103,12 +103,11 @@ impl View<'_> {
 
     /// A request's score: `time` weighed with its age, both in ns.
     fn score(&self, measure: Measure, time: f64, age: f64) -> f64 {
-        let weight = self.config.age_weight;
         match measure.aging {
             Aging::None => time,
-            Aging::Aged | Aging::AgedUrgent => time - age * weight / 1e3,
+            Aging::Aged | Aging::AgedUrgent => time - age * self.config.age_weight / 1e3,
             Aging::Weighted => {
-                let limit = weight * 1e6;
+                let limit = self.config.max_wait * 1e6;
                 if age < limit { time * (limit - age) / limit } else { limit - age }
             }
         }

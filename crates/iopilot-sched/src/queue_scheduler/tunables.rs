@@ -1,7 +1,7 @@
 //! The tunables of queues as schedulers.
 
 use crate::tunables::{NoTunables, tunables};
-use crate::{IoQueueConfig, Policy, StreamScheme, TimeoutScheme, Tunable, TunableError, Tunables};
+use crate::{IoQueueConfig, OverlapScheme, Policy, StreamScheme, TimeoutScheme, Tunable, TunableError, Tunables};
 use iopilot_block::{Nanos, Sectors};
 
 /// Tunables that make a queue's parameters.
@@ -24,7 +24,7 @@ tunables! {
     /// The tunables of `aged-sptf`.
     pub struct AgedTunables {
         /// How many microseconds nearer a request gets with each millisecond it waits.
-        age_weight: f64, Factor = 6.0, 0..=1_000_000;
+        age_weight: f64, Thousandths = 6.0, 0..=1_000_000;
         /// What the disk's cache serves counts as no time (ASPCTF).
         cache_aware: bool, Bool = false, 0..=1;
         /// The transfer counts as well (ASATF); not together with the cache.
@@ -100,8 +100,10 @@ tunables! {
     pub struct IoQueueTunables {
         /// The policy of the base queue, by number or name.
         policy: u64, Policy = 3, 1..=28;
-        /// The weight of age: milliseconds for the weighted policies, thousandths for the aged ones.
-        age_weight: f64, Factor = 6.0, 0..=1_000_000_000;
+        /// Which share of the age the aged policies (14 to 16, 20, 21) subtract; 1/1280 blocks for a millisecond under policy 19.
+        age_weight: f64, Thousandths = 6.0, 0..=1_000_000_000;
+        /// The wait at which a request's time has shrunk to nothing under the weighted policies (11 to 13).
+        max_wait: f64, Ms = 1000.0, 0..=1_000_000_000;
         /// What becomes of requests that wait too long: 0 nothing, 1 to the timeout queue (with priorities, to the priority queue), 2 there after half the time and to the priority queue after all of it.
         timeout_scheme: u64, Count = 0, 0..=2;
         /// How long is too long.
@@ -116,6 +118,8 @@ tunables! {
         stream_scheme: u64, Count = 0, 0..=31;
         /// Up to which length requests become one; 0 for never.
         max_concat: u64, Sectors = 0, 0..=4_294_967_295u64;
+        /// Whether queued requests for the very blocks of one that is complete are complete with it (a read's reads only): 0 no, 1 those that are there by then, 2 those that were there when it began.
+        overlap: u64, Count = 0, 0..=2;
         /// The penalty of reversing the arm under V(R), as a share of the disk.
         reversal: f64, Factor = 0.2, 0..=1;
         /// How much longer than the shortest positioning time is near enough for policies 25 and 26, as a share of it.
@@ -159,7 +163,7 @@ impl QueueTunables for WeightedTunables {
             (_, true) => Policy::Watf,
             _ => base.policy,
         };
-        let base = IoQueueConfig { policy, age_weight: self.max_wait as f64, ..base };
+        let base = IoQueueConfig { policy, max_wait: self.max_wait as f64, ..base };
         initiation(base, self.read_initiation, self.write_initiation)
     }
 }
@@ -189,6 +193,7 @@ impl QueueTunables for IoQueueTunables {
         let config = IoQueueConfig {
             policy: policy(self.policy),
             age_weight: self.age_weight,
+            max_wait: self.max_wait,
             timeout_scheme: match self.timeout_scheme {
                 0 => TimeoutScheme::Off,
                 1 => TimeoutScheme::Full,
@@ -200,6 +205,11 @@ impl QueueTunables for IoQueueTunables {
             priority_policy: policy(self.priority_policy),
             streams: StreamScheme::from_bits(self.stream_scheme as u32).expect("the range of the tunable"),
             max_concat: Sectors(self.max_concat as u32),
+            overlap: match self.overlap {
+                0 => OverlapScheme::Off,
+                1 => OverlapScheme::AtCompletion,
+                _ => OverlapScheme::AtStart,
+            },
             reversal: self.reversal,
             slack_percent: 100.0 * self.slack,
             urgency_percent: 100.0 * self.urgency,

@@ -1,6 +1,6 @@
 //! What processes of the bench submit, and what they get back.
 
-use iopilot_block::{Flags, IoPriority, Lba, Nanos, Op, PriorityClass, ProcessId, Request, Sectors};
+use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, Op, PriorityClass, ProcessId, Request, Sectors};
 
 /// One submission.
 #[derive(Clone, Debug)]
@@ -12,6 +12,7 @@ pub struct Io {
     pub flags: Flags,
     pub priority: IoPriority,
     pub cpu: u16,
+    pub criticality: Criticality,
 }
 
 impl Io {
@@ -24,6 +25,7 @@ impl Io {
             flags: Flags::empty(),
             priority: IoPriority::default(),
             cpu: 0,
+            criticality: Criticality::TimeCritical,
         }
     }
 
@@ -50,6 +52,7 @@ impl Io {
     pub fn request(&self) -> Request {
         let mut rq = Request::new(self.op, self.lba, self.sectors, self.process);
         (rq.flags, rq.priority, rq.cpu) = (self.flags, self.priority, self.cpu);
+        rq.criticality = self.criticality;
         rq
     }
 }

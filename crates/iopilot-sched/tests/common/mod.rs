@@ -15,7 +15,7 @@ pub use io::{Done, Io};
 #[allow(unused_imports)]
 pub use random::{Scenario, random_spec, scenario};
 
-use iopilot_block::{Lba, Nanos, ProcessId, RequestId, Requests};
+use iopilot_block::{Criticality, Lba, Nanos, ProcessId, RequestId, Requests};
 use iopilot_sched::{AnyScheduler, Dispatch, Environment, MergeLimits, Scheduler, SchedulerSpec};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -33,6 +33,8 @@ pub enum Event {
     Submit(Io),
     /// A process exits.
     Exit(ProcessId),
+    /// Somebody begins to wait for the submission of this number, counted from 0, wherever it is.
+    Wait(usize),
 }
 
 /// What a process does next: events and how long after now.
@@ -61,6 +63,8 @@ pub struct Bench {
     pub merged: usize,
     /// Longest time the device idled with requests queued.
     pub longest_idle: Nanos,
+    /// Whether nothing that nobody waits for may go while something is queued that somebody waits for.
+    pub critical_first: bool,
     in_device: VecDeque<RequestId>,
     busy_until: Option<Nanos>,
     timer: Option<Nanos>,
@@ -68,6 +72,10 @@ pub struct Bench {
     events: BinaryHeap<Reverse<(Nanos, u64)>>,
     todo: Vec<Option<Event>>,
     ios: Vec<Option<Io>>,
+    /// The request of each submission, in their order, until it comes back.
+    submitted: Vec<Option<RequestId>>,
+    /// The number of the submission that each request is.
+    number: Vec<usize>,
     place: Vec<Place>,
     queued: usize,
 }
@@ -88,6 +96,7 @@ impl Bench {
             order: Vec::new(),
             merged: 0,
             longest_idle: Nanos::ZERO,
+            critical_first: false,
             in_device: VecDeque::new(),
             busy_until: None,
             timer: None,
@@ -95,6 +104,8 @@ impl Bench {
             events: BinaryHeap::new(),
             todo: Vec::new(),
             ios: Vec::new(),
+            submitted: Vec::new(),
+            number: Vec::new(),
             place: Vec::new(),
             queued: 0,
         }
@@ -131,6 +142,7 @@ impl Bench {
                 match self.todo[number as usize].take().expect("each event happens once") {
                     Event::Submit(io) => self.arrive(io),
                     Event::Exit(process) => self.scheduler.process_exited(process, at),
+                    Event::Wait(number) => self.wait_for(number),
                 }
             }
             for (delay, event) in outbox.drain(..) {
@@ -162,10 +174,13 @@ impl Bench {
         let id = self.rqs.insert(rq);
         if id.index() >= self.ios.len() {
             self.ios.resize(id.index() + 1, None);
+            self.number.resize(id.index() + 1, 0);
             self.place.resize(id.index() + 1, Place::Free);
         }
         assert_eq!(self.place[id.index()], Place::Free);
         self.ios[id.index()] = Some(io);
+        self.number[id.index()] = self.submitted.len();
+        self.submitted.push(Some(id));
         match self.scheduler.try_merge(&mut self.rqs, id, &self.limits, self.now) {
             Some(merged) => {
                 self.merged += 1;
@@ -187,6 +202,24 @@ impl Bench {
         assert_eq!(self.scheduler.queued(), self.queued, "queued() after an arrival");
     }
 
+    /// Somebody begins to wait for a submission, which may not be there yet, or not any more.
+    fn wait_for(&mut self, number: usize) {
+        let Some(id) = self.submitted.get(number).copied().flatten() else { return };
+        self.rqs[id].criticality = Criticality::TimeCritical;
+        let whole = self.rqs.whole(id);
+        self.scheduler.raise(&mut self.rqs, whole, self.now);
+        assert_eq!(self.scheduler.queued(), self.queued, "queued() after somebody began to wait");
+    }
+
+    fn check_criticality(&self, id: RequestId) {
+        let waits = |id| self.rqs.urgency(id) != Criticality::TimeNonCritical;
+        if self.critical_first && !waits(id) {
+            let queued = (0..self.place.len()).filter(|&slot| self.place[slot] == Place::Queued);
+            let passed = queued.map(RequestId::from_index).find(|&id| waits(id));
+            assert_eq!(passed, None, "somebody waits for it, and for what is dispatched nobody does");
+        }
+    }
+
     fn pump(&mut self) {
         self.timer = None;
         while self.in_device.len() < self.depth {
@@ -199,6 +232,7 @@ impl Bench {
                         self.joined(id);
                     }
                     self.check_extent(id);
+                    self.check_criticality(id);
                     let rq = &mut self.rqs[id];
                     rq.issued = self.now;
                     self.order.push((rq.process.0, rq.lba.0, rq.sectors.0, rq.is_write()));
@@ -272,6 +306,20 @@ impl Bench {
         let id = self.in_device.pop_front().expect("the device is busy with something");
         self.busy_until = None;
         self.scheduler.completed(&mut self.rqs, id, self.now);
+        self.come_back(id, on_done, outbox);
+        while let Some(id) = self.scheduler.collapsed() {
+            assert_eq!(self.place[id.index()], Place::Queued, "complete with another, but not queued");
+            self.place[id.index()] = Place::Gone;
+            self.queued -= 1;
+            self.rqs[id].issued = self.now;
+            self.come_back(id, on_done, outbox);
+        }
+        assert_eq!(self.scheduler.queued(), self.queued, "queued() after a completion");
+        self.start();
+    }
+
+    /// The parts of `id` come back to who submitted them.
+    fn come_back(&mut self, id: RequestId, on_done: &mut impl FnMut(&Done, &mut Outbox), outbox: &mut Outbox) {
         let mut next = Some(id);
         while let Some(part) = next {
             next = self.rqs.next_part(part);
@@ -282,8 +330,8 @@ impl Bench {
             let done = Done { arrived: rq.arrived, issued: self.rqs[id].issued, completed: self.now, io };
             self.place[part.index()] = Place::Free;
             self.rqs.remove(part);
+            self.submitted[self.number[part.index()]] = None;
             on_done(&done, outbox);
         }
-        self.start();
     }
 }

@@ -1,7 +1,7 @@
 //! Random scenarios: arrivals, merges, priorities, exits, tunables, depth.
 
 use super::{Bench, CAPACITY, Event, Io};
-use iopilot_block::{Flags, Nanos, Op, PriorityClass, ProcessId};
+use iopilot_block::{Criticality, Flags, Nanos, Op, PriorityClass, ProcessId};
 use iopilot_sched::SchedulerInfo;
 use proptest::prelude::*;
 use rand::{Rng, SeedableRng};
@@ -19,6 +19,8 @@ pub struct Scenario {
     pub span: u64,
     pub max_sectors: u32,
     pub nomerges: u8,
+    /// Whether somebody may begin to wait for a request that nobody waited for.
+    pub waits: bool,
 }
 
 /// Scenarios from calm to overloaded, from dense (many merges) to sparse.
@@ -34,6 +36,7 @@ pub fn scenario() -> impl Strategy<Value = Scenario> {
             span,
             max_sectors,
             nomerges,
+            waits: true,
         },
     )
 }
@@ -62,9 +65,11 @@ impl Scenario {
         let mut bench = Bench::new(spec, self.depth);
         bench.limits.max_sectors = self.max_sectors;
         bench.limits.nomerges = self.nomerges;
+        // What depends on requests has a generator of its own, so that the requests are the same without.
+        let mut who = Pcg64Mcg::seed_from_u64(self.seed ^ 0x3a17);
         let mut now = Nanos::ZERO;
         let mut ends = [0u64; 8];
-        for _ in 0..self.requests {
+        for number in 0..self.requests {
             if rng.random_bool(0.7) {
                 now += Nanos::from_micros(rng.random_range(0..2 * self.gap_us));
             }
@@ -93,6 +98,12 @@ impl Scenario {
                 _ => PriorityClass::None,
             };
             io = io.class(class, (draw % 8) as u8);
+            io.criticality = [Criticality::TimeCritical, Criticality::TimeLimited, Criticality::TimeNonCritical]
+                [who.random_range(0..3)];
+            if self.waits && who.random_bool(0.2) {
+                let later = Nanos::from_micros(who.random_range(0..20 * self.gap_us));
+                bench.at(now + later, Event::Wait(number));
+            }
             bench.submit(now, io);
             if rng.random_bool(0.02) {
                 bench.at(now + Nanos::from_micros(rng.random_range(0..4000)), Event::Exit(ProcessId(process)));

@@ -34,6 +34,19 @@ impl BlockLayer {
         } else if self.sequence(id).is_none_or(|sequence| sequence.scheduled) {
             self.scheduler.completed(&mut self.rqs, id, now);
         }
+        self.end(queue, id, now);
+        while let Some(other) = self.scheduler.collapsed() {
+            self.recorder.merged();
+            self.rqs[other].issued = now;
+            self.end(self.queue_of(other), other, now);
+        }
+        self.plug.unplug();
+        self.run_after_completion(queue, handle, now, device, cpus);
+        self.drained(now);
+    }
+
+    /// The data of `id` are there: it is over, or goes on in the flush machinery.
+    fn end(&mut self, queue: usize, id: RequestId, now: Nanos) {
         let mut over = std::mem::take(&mut self.over);
         if self.step_done(queue, id, now, &mut over) {
             for id in over.drain(..) {
@@ -43,9 +56,6 @@ impl BlockLayer {
             self.finish(id, now);
         }
         self.over = over;
-        self.plug.unplug();
-        self.run_after_completion(queue, handle, now, device, cpus);
-        self.drained(now);
     }
 
     /// Nothing is left to do for `id`: its parts complete, and its tag is freed.

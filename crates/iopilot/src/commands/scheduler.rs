@@ -3,16 +3,17 @@
 use super::Context;
 use crate::args::Scheduler;
 use crate::render::{self, Alignment, Table, number};
-use iopilot_sched::{Lineage, SCHEDULERS, SchedulerInfo, SchedulerSpec, Tunable};
+use iopilot_block::InputError;
+use iopilot_sched::{Lineage, Prio, PrioTunables, SCHEDULERS, SchedulerInfo, SchedulerSpec, Tunable};
 use serde::Serialize;
 use std::fmt::Write;
 
 /// A scheduler, as `--json` prints it.
 #[derive(Serialize)]
 struct Description {
-    name: &'static str,
+    name: String,
     lineage: &'static str,
-    summary: &'static str,
+    summary: String,
     tunables: Vec<TunableDescription>,
 }
 
@@ -31,12 +32,52 @@ struct TunableDescription {
 /// Runs the command; the text to print.
 pub(crate) fn run(command: &Scheduler, context: &Context) -> anyhow::Result<String> {
     match command {
-        Scheduler::List { json: true } => render::json(&SCHEDULERS.iter().map(describe).collect::<Vec<_>>()),
+        Scheduler::List { json: true } => {
+            render::json(&SCHEDULERS.iter().map(|info| describe(&Subject::of(info))).collect::<Vec<_>>())
+        }
         Scheduler::List { json: false } => Ok(list(context)),
         Scheduler::Show { name, json } => {
-            let spec = SchedulerSpec::parse(name)?;
-            if *json { render::json(&describe(spec.info())) } else { Ok(show(spec.info(), context)) }
+            let subject = Subject::named(name)?;
+            if *json { render::json(&describe(&subject)) } else { Ok(show(&subject, context)) }
         }
+    }
+}
+
+/// What is to be shown: a scheduler, `prio`, or that around a scheduler.
+struct Subject {
+    name: String,
+    lineage: &'static str,
+    summary: String,
+    tunables: Vec<&'static Tunable>,
+}
+
+impl Subject {
+    fn of(info: &'static SchedulerInfo) -> Self {
+        Self {
+            name: info.name.to_owned(),
+            lineage: lineage(info.lineage),
+            summary: info.summary.to_owned(),
+            tunables: info.tunables.iter().collect(),
+        }
+    }
+
+    fn named(name: &str) -> Result<Self, InputError> {
+        let own = PrioTunables::SPECS.iter();
+        if name.trim() == "prio" {
+            let (name, summary) = ("prio(SCHEDULER)".to_owned(), Prio::SUMMARY.to_owned());
+            return Ok(Self { name, lineage: "any", summary, tunables: own.collect() });
+        }
+        let spec = SchedulerSpec::parse(name)?;
+        let subject = Self::of(spec.info());
+        if spec.prio.is_none() {
+            return Ok(subject);
+        }
+        Ok(Self {
+            name: format!("prio({})", subject.name),
+            summary: format!("{}; inside: {}", Prio::SUMMARY, subject.summary),
+            tunables: own.chain(subject.tunables).collect(),
+            ..subject
+        })
     }
 }
 
@@ -50,21 +91,22 @@ fn list(context: &Context) -> String {
         };
         table.row(vec![s.name.to_owned(), lineage(s.lineage).to_owned(), tunables, s.summary.to_owned()]);
     }
-    table.render(context.terminal)
+    let prio = format!("prio(SCHEDULER), {}: see `iopilot scheduler show prio`.", Prio::SUMMARY);
+    format!("{}\n{}\n", table.render(context.terminal), render::wrap(&prio, context.terminal.width))
 }
 
-fn show(info: &SchedulerInfo, context: &Context) -> String {
+fn show(subject: &Subject, context: &Context) -> String {
     let terminal = context.terminal;
-    let mut out = format!("{} ({})\n", terminal.bold(info.name), lineage(info.lineage));
-    let _ = writeln!(out, "  {}", info.summary);
-    for t in info.tunables {
+    let mut out = format!("{} ({})\n", terminal.bold(&subject.name), subject.lineage);
+    let _ = writeln!(out, "  {}", subject.summary);
+    for t in &subject.tunables {
         let default = format!("{} = {}", t.name, number::tick(t.default));
         let _ = writeln!(out, "\n  {}  {}", terminal.bold(&default), range(t));
         for line in render::wrap(&prose(t.doc), terminal.width.saturating_sub(6).max(20)).lines() {
             let _ = writeln!(out, "      {line}");
         }
     }
-    if info.tunables.is_empty() {
+    if subject.tunables.is_empty() {
         out.push_str("  It has no tunables.\n");
     }
     out
@@ -80,8 +122,8 @@ fn range(t: &Tunable) -> String {
     }
 }
 
-fn describe(info: &SchedulerInfo) -> Description {
-    let tunable = |t: &Tunable| TunableDescription {
+fn describe(subject: &Subject) -> Description {
+    let tunable = |t: &&Tunable| TunableDescription {
         name: t.name,
         unit: t.unit.to_string(),
         default: t.default,
@@ -91,10 +133,10 @@ fn describe(info: &SchedulerInfo) -> Description {
         description: prose(t.doc),
     };
     Description {
-        name: info.name,
-        lineage: lineage(info.lineage),
-        summary: info.summary,
-        tunables: info.tunables.iter().map(tunable).collect(),
+        name: subject.name.clone(),
+        lineage: subject.lineage,
+        summary: subject.summary.clone(),
+        tunables: subject.tunables.iter().map(tunable).collect(),
     }
 }
 

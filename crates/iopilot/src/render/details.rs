@@ -60,6 +60,14 @@ pub(crate) fn details(run: &RunReport, terminal: Terminal) -> String {
             let ends = (requests.iter().min().unwrap_or(&0), requests.iter().max().unwrap_or(&0));
             fact("members", format!("{} with {} to {} requests each", requests.len(), ends.0, ends.1));
         }
+        Some(DeviceReport::Controller(cache)) => {
+            let (requests, hits) = (cache.reads + cache.writes, cache.read_hits + cache.write_hits);
+            fact(
+                "controller",
+                format!("{} of {requests} requests hit its cache", percent(hits as f64 / requests.max(1) as f64)),
+            );
+            fact("written back", format!("{} in {} writes", bytes(cache.written_back_bytes), cache.write_backs));
+        }
         None => {}
     }
     if let Some(redcap) = &run.redcap {

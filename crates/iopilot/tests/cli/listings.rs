@@ -19,6 +19,10 @@ fn every_scheduler_is_listed_and_shown() {
     }
     let shown = s.ok("scheduler show mq-deadline");
     assert!(shown.contains("read_expire = 500  (ms"), "{shown}");
+    assert!(text.contains("\nprio(SCHEDULER)"), "{text}");
+    assert!(s.ok("scheduler show prio").contains("aging_ms = 0  (ms"));
+    let inside = s.ok("scheduler show prio(mq-deadline)");
+    assert!(inside.contains("aging_ms = 0") && inside.contains("read_expire = 500"), "{inside}");
 }
 
 #[test]

@@ -65,6 +65,22 @@ fn the_number_of_threads_changes_nothing() {
 }
 
 #[test]
+fn prio_goes_around_any_scheduler_of_a_list() {
+    let s = Sandbox::new();
+    let json: Value = serde_json::from_str(
+        &s.ok(&format!("{COMPARE} --scheduler clook,prio(clook,bfq:low_latency=0):aging_ms=100 --json")),
+    )
+    .unwrap();
+    let runs = json["runs"].as_array().unwrap();
+    let mut names: Vec<_> = runs.iter().map(|run| run["scheduler"].as_str().unwrap()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["clook", "prio(bfq:low_latency=0):aging_ms=100", "prio(clook):aging_ms=100"]);
+    assert!(runs.iter().all(|run| run["requests"] == 400));
+    let error = s.refused(&format!("{COMPARE} --scheduler prio(clock)"));
+    assert!(error.contains("did you mean `clook`?"), "{error}");
+}
+
+#[test]
 fn a_list_of_schedulers_is_run_as_asked() {
     let s = Sandbox::new();
     let line = format!("{COMPARE} --sort asked --scheduler none,mq-deadline:fifo_batch=4,mq-deadline");

@@ -178,6 +178,7 @@ prop_compose! {
             queue: IoQueueConfig {
                 overlap: [OverlapScheme::Off, OverlapScheme::AtCompletion, OverlapScheme::AtStart][usize::from(overlap)],
                 age_weight: 20.0,
+                max_wait: 20.0,
                 ..IoQueueConfig::with_policy(Policy::from_number(policy).unwrap_or(Policy::Fcfs))
             },
         }

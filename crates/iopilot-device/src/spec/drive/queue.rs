@@ -19,7 +19,8 @@ pub struct DriveQueueSpec {
     pub read_initiation_ms: f64,
     /// The same of a write.
     pub write_initiation_ms: f64,
-    /// The weight of age, for the policies that have one.
+    /// The weight of age, for the policies that have one: DiskSim's `Timeout time/weight`, milliseconds for the weighted
+    /// policies, thousandths for the aged ones.
     pub age_weight: f64,
     /// What becomes of requests that have waited long: 0 nothing, 1 and 2 as the queue's timeout schemes.
     pub timeout_scheme: u32,
@@ -86,6 +87,7 @@ impl DriveQueueSpec {
             read_initiation: self.read_initiation_ms * 1e6,
             write_initiation: self.write_initiation_ms * 1e6,
             age_weight: self.age_weight,
+            max_wait: self.age_weight,
             timeout_scheme: match self.timeout_scheme {
                 0 => TimeoutScheme::Off,
                 1 => TimeoutScheme::Full,

@@ -212,6 +212,6 @@ impl CacheDevice {
             }
         };
         let Access { lba, sectors, .. } = access;
-        out.push(CacheAction::Access(CacheAccess { number, device, lba, sectors, op }));
+        out.push(CacheAction::Access(CacheAccess { number, device, lba, sectors, op, through: false }));
     }
 }

@@ -151,6 +151,7 @@ impl MemoryCache {
     pub(in crate::subsystem) fn transferred(&mut self, number: u32, out: &mut Vec<CacheAction>) {
         let Some(operation) = self.operations[number as usize].as_mut() else { return };
         let write = operation.host.op != Op::Read;
+        let scheme = if operation.host.through { WriteScheme::Synchronous } else { self.model.write_scheme };
         if self.model.size == 0 {
             if write {
                 operation.stage = Stage::Accessing;
@@ -163,7 +164,7 @@ impl MemoryCache {
         self.use_lines(number);
         if !write {
             self.finish(number, out);
-        } else if self.model.write_scheme == WriteScheme::WriteBack {
+        } else if scheme == WriteScheme::WriteBack {
             self.mark_written(number, true);
             self.finish(number, out);
         } else {
@@ -171,7 +172,7 @@ impl MemoryCache {
             self.share_locks(number);
             if let Some(operation) = self.operations[number as usize].as_mut() {
                 operation.stage = Stage::Accessing;
-                if self.model.write_scheme == WriteScheme::WriteThrough {
+                if scheme == WriteScheme::WriteThrough {
                     operation.replied = true;
                     out.push(CacheAction::Reply(number));
                 }
@@ -267,6 +268,7 @@ impl MemoryCache {
                     &mut self.report.write_hits
                 };
                 *hits += 1;
+                out.push(CacheAction::Hit(number));
             }
         }
         out.push(CacheAction::Transfer(number));
@@ -593,6 +595,10 @@ impl MemoryCache {
         out: &mut Vec<CacheAction>,
     ) {
         let access = Access { reason, device, lba, sectors, locks };
+        let through = match reason {
+            Reason::Store(operation) => self.operations[operation as usize].as_ref().is_some_and(|o| o.host.through),
+            _ => false,
+        };
         let number = match self.free_accesses.pop() {
             Some(number) => {
                 self.accesses[number as usize] = Some(access);
@@ -603,7 +609,7 @@ impl MemoryCache {
                 self.accesses.len() as u32 - 1
             }
         };
-        out.push(CacheAction::Access(CacheAccess { number, device, lba, sectors: sectors as u32, op }));
+        out.push(CacheAction::Access(CacheAccess { number, device, lba, sectors: sectors as u32, op, through }));
     }
 
     pub(super) fn count_write_back(&mut self, blocks: u64) {

@@ -85,6 +85,10 @@ pub struct MemoryCacheModel {
     pub flush: FlushPolicy,
     /// Dirty data are written out when a device has been idle for this long.
     pub idle_delay: Option<Nanos>,
+    /// Whether it is not idle while an operation of the host's is under way, and idle since the last one ended. Without, only
+    /// accesses to the device count, so that what the cache serves alone neither stops the writing out nor sets it off (DiskSim
+    /// 4.0).
+    pub idle_counts_host: bool,
     /// Most lines that one write-back may span.
     pub flush_cluster: u32,
     /// Of fills for reads.
@@ -115,6 +119,7 @@ impl Default for MemoryCacheModel {
             write_scheme: WriteScheme::default(),
             flush: FlushPolicy::default(),
             idle_delay: None,
+            idle_counts_host: false,
             flush_cluster: 8,
             read_prefetch: Prefetch::default(),
             write_prefetch: Prefetch::default(),

@@ -135,7 +135,7 @@ fn satf_counts_the_transfer() {
 fn spctf_takes_first_what_the_cache_holds() {
     for policy in [Policy::Spctf, Policy::Wpctf, Policy::Aspctf, Policy::PriAspctf] {
         let mut rig = Rig::policy(policy);
-        rig.queue.reconfigure(IoQueueConfig { age_weight: 6.0, ..rig.queue.config().clone() });
+        rig.queue.reconfigure(IoQueueConfig { age_weight: 6.0, max_wait: 6.0, ..rig.queue.config().clone() });
         rig.disk.cached = vec![(Lba(80_000), Cached::Full), (Lba(90_000), Cached::Partial)];
         rig.reads(&[9_002, 90_000, 80_000, 3]);
         assert_eq!(rig.pick().map(|p| p.lba.0), Some(80_000), "{policy}");
@@ -147,8 +147,9 @@ fn spctf_takes_first_what_the_cache_holds() {
 #[test]
 fn age_makes_up_for_distance() {
     // An old request 9 ms away, and young ones 2 ms away.
-    let served_old_after = |policy, age_weight| {
-        let mut rig = Rig::new(IoQueueConfig { age_weight, ..IoQueueConfig::with_policy(policy) });
+    let served_old_after = |policy, weight| {
+        let config = IoQueueConfig { age_weight: weight, max_wait: weight, ..IoQueueConfig::with_policy(policy) };
+        let mut rig = Rig::new(config);
         let old = rig.read(9);
         for ms in 0..2000 {
             rig.now = Nanos::from_millis(10 * ms);

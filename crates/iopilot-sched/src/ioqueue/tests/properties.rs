@@ -65,6 +65,7 @@ fn configs() -> impl Strategy<Value = IoQueueConfig> {
                 write_initiation: initiation.1,
                 device_initiation: initiation.2,
                 age_weight: n.0,
+                max_wait: n.0,
                 timeout_scheme,
                 timeout: Nanos::from_millis(timeout),
                 timeout_policy,
@@ -98,13 +99,11 @@ fn score(rig: &Rig, request: &IoRequest, arrived: Nanos) -> f64 {
         _ => delay + rig.disk.positioning(request.lba, request.sectors, request.op, at),
     };
     let age = rig.now.since(arrived).0 as f64;
-    let weight = config.age_weight;
+    let (weight, max_wait) = (config.age_weight, config.max_wait * 1e6);
     let ages = request.criticality != Criticality::TimeNonCritical;
     match policy {
-        Policy::Wptf | Policy::Wpctf | Policy::Watf if age < weight * 1e6 => {
-            time * (weight * 1e6 - age) / (weight * 1e6)
-        }
-        Policy::Wptf | Policy::Wpctf | Policy::Watf => weight * 1e6 - age,
+        Policy::Wptf | Policy::Wpctf | Policy::Watf if age < max_wait => time * (max_wait - age) / max_wait,
+        Policy::Wptf | Policy::Wpctf | Policy::Watf => max_wait - age,
         Policy::Asptf | Policy::Aspctf | Policy::Asatf => time - age * weight / 1e3,
         Policy::PriAsptf | Policy::PriAspctf if ages => time - age * weight / 1e3,
         _ => time,
@@ -124,7 +123,9 @@ proptest! {
         policy in (8u32..=21).prop_filter("by position", |n| !(17..=19).contains(n)),
     ) {
         let policy = Policy::from_number(policy).expect("listed");
-        let config = IoQueueConfig { age_weight, read_initiation, write_initiation, ..IoQueueConfig::with_policy(policy) };
+        let config = IoQueueConfig {
+            age_weight, max_wait: age_weight, read_initiation, write_initiation, ..IoQueueConfig::with_policy(policy)
+        };
         let mut rig = Rig::new(config);
         let mut waiting: Vec<(IoRequest, Nanos)> = Vec::new();
         for (i, a) in arrivals.iter().enumerate() {

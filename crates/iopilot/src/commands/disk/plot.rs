@@ -51,14 +51,16 @@ pub(super) fn run(disk: &str, folder: &Path, seed: u64, context: &Context) -> an
 
 /// The moving parts, where the model has some.
 fn mechanics(device: &AnyDevice) -> Option<&Mechanics> {
-    match device {
+    match device.model() {
         AnyDevice::Mechanical(disk) => Some(&disk.model().mechanics),
         AnyDevice::Drive(drive) => Some(&drive.drive().model().mechanics),
         AnyDevice::Constant(_)
         | AnyDevice::Array(_)
         | AnyDevice::Table(_)
         | AnyDevice::Flash(_)
-        | AnyDevice::Hybrid(_) => None,
+        | AnyDevice::Hybrid(_)
+        | AnyDevice::Controlled(_)
+        | AnyDevice::Scaled(_) => None,
     }
 }
 

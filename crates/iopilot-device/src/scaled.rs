@@ -1,0 +1,290 @@
+//! [`Scaled`]: a device all of whose times are divided by a factor (Ganger 6, Fig. 6.5).
+//!
+//! The device inside lives in a time of its own, which passes `speed` times as fast: rotation, seeks, transfers, command
+//! processing, timers, rebuilds. What it is sent and what it says is translated. Queues in it follow by themselves.
+
+use crate::{CacheControl, Completion, Device, DeviceReport, DeviceRequest, ServiceBreakdown};
+use iopilot_block::{Cached, InputError, Knowledge, Lba, Nanos, Op, Positions, Sectors};
+
+/// Parts of 1 that a factor is counted in.
+const PARTS: u64 = 1_000_000_000;
+
+/// How many times as fast the time of a device passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SpeedFactor {
+    /// In parts of [`PARTS`].
+    parts: u64,
+}
+
+impl SpeedFactor {
+    /// The factor of a device that is as it is.
+    pub const ONE: Self = Self { parts: PARTS };
+
+    /// `factor` times as fast: from 0.001 to 1000, to nine decimals.
+    ///
+    /// # Errors
+    /// Where it is not in that range.
+    pub fn new(factor: f64) -> Result<Self, InputError> {
+        if !(0.001..=1000.0).contains(&factor) {
+            return Err(InputError::new("speed", factor.to_string(), "0.001 to 1000"));
+        }
+        Ok(Self { parts: (factor * PARTS as f64).round() as u64 })
+    }
+
+    /// It as a number.
+    pub fn get(self) -> f64 {
+        self.parts as f64 / PARTS as f64
+    }
+
+    /// The last moment of the device's time that is not after the moment `at` of the host's.
+    fn inside(self, at: Nanos) -> Nanos {
+        let at = u128::from(at.0) * u128::from(self.parts) / u128::from(PARTS);
+        Nanos(u64::try_from(at).unwrap_or(u64::MAX))
+    }
+
+    /// The first moment of the host's time at which the moment `at` of the device's has come.
+    fn outside(self, at: Nanos) -> Nanos {
+        let at = (u128::from(at.0) * u128::from(PARTS)).div_ceil(u128::from(self.parts));
+        Nanos(u64::try_from(at).unwrap_or(u64::MAX))
+    }
+
+    /// How long the host sees something take that takes the device `length`.
+    fn length(self, length: Nanos) -> Nanos {
+        Nanos((length.0 as f64 / self.get()).round() as u64)
+    }
+}
+
+/// A device in a time of its own.
+#[derive(Clone, Debug)]
+pub struct Scaled<D> {
+    device: D,
+    speed: SpeedFactor,
+    /// When the last request came.
+    submitted: Nanos,
+}
+
+impl<D> Scaled<D> {
+    /// `device`, `speed` times as fast.
+    pub fn new(device: D, speed: SpeedFactor) -> Self {
+        Self { device, speed, submitted: Nanos::ZERO }
+    }
+
+    /// The device inside.
+    pub fn device(&self) -> &D {
+        &self.device
+    }
+
+    /// The device inside.
+    pub fn device_mut(&mut self) -> &mut D {
+        &mut self.device
+    }
+
+    /// How many times as fast it is.
+    pub fn speed(&self) -> SpeedFactor {
+        self.speed
+    }
+
+    fn completed(&self, done: &Completion) -> Completion {
+        let length = |length| self.speed.length(length);
+        let ServiceBreakdown { seek, rotation, transfer, overhead, cylinders, cache_hit } = done.service;
+        let service = ServiceBreakdown {
+            seek: length(seek),
+            rotation: length(rotation),
+            transfer: length(transfer),
+            overhead: length(overhead),
+            cylinders,
+            cache_hit,
+        };
+        // Rounding must not let a request be complete before it came.
+        Completion { id: done.id, at: self.speed.outside(done.at).max(self.submitted), service }
+    }
+}
+
+impl<D: Device> Device for Scaled<D> {
+    fn submit(&mut self, request: DeviceRequest, now: Nanos) {
+        self.submitted = now;
+        self.device.submit(request, self.speed.inside(now));
+    }
+
+    fn next_event(&self) -> Option<Nanos> {
+        self.device.next_event().map(|at| self.speed.outside(at))
+    }
+
+    fn advance(&mut self, now: Nanos, out: &mut Vec<Completion>) {
+        let first = out.len();
+        self.device.advance(self.speed.inside(now), out);
+        for done in &mut out[first..] {
+            *done = self.completed(done);
+        }
+    }
+
+    fn capacity(&self) -> u64 {
+        self.device.capacity()
+    }
+
+    fn queue_depth(&self) -> u32 {
+        self.device.queue_depth()
+    }
+
+    fn hardware_queues(&self) -> u16 {
+        self.device.hardware_queues()
+    }
+
+    fn cache_control(&self) -> CacheControl {
+        self.device.cache_control()
+    }
+
+    fn positions(&self) -> Option<&dyn Positions> {
+        self.device.positions().map(|_| self as &dyn Positions)
+    }
+
+    fn report(&self) -> Option<DeviceReport> {
+        self.device.report().map(|report| report.in_time_of(self.speed.get()))
+    }
+}
+
+impl<D: Device> Scaled<D> {
+    /// What `of` says of the positions inside, a length of the device's time; 0 where there are none, which nobody asks.
+    fn time(&self, of: impl Fn(&dyn Positions) -> f64) -> f64 {
+        self.device.positions().map_or(0.0, |positions| of(positions) / self.speed.get())
+    }
+}
+
+/// As the device inside knows them. Only asked where it does.
+impl<D: Device> Positions for Scaled<D> {
+    fn cylinders(&self) -> u32 {
+        self.device.positions().map_or(0, Positions::cylinders)
+    }
+
+    fn cylinder(&self, lba: Lba) -> u32 {
+        self.device.positions().map_or(0, |p| p.cylinder(lba))
+    }
+
+    fn cylinder_known(&self, lba: Lba, knowledge: Knowledge) -> u32 {
+        self.device.positions().map_or(0, |p| p.cylinder_known(lba, knowledge))
+    }
+
+    fn arm(&self, at: Nanos) -> u32 {
+        self.device.positions().map_or(0, |p| p.arm(self.speed.inside(at)))
+    }
+
+    fn seek_at_least(&self, distance: u32) -> f64 {
+        self.time(|p| p.seek_at_least(distance))
+    }
+
+    fn initiation(&self, op: Op) -> f64 {
+        self.time(|p| p.initiation(op))
+    }
+
+    fn positioning(&self, lba: Lba, sectors: Sectors, op: Op, at: Nanos) -> f64 {
+        self.time(|p| p.positioning(lba, sectors, op, self.speed.inside(at)))
+    }
+
+    fn access(&self, lba: Lba, sectors: Sectors, op: Op, at: Nanos) -> f64 {
+        self.time(|p| p.access(lba, sectors, op, self.speed.inside(at)))
+    }
+
+    fn access_after(&self, after: Lba, lba: Lba, sectors: Sectors, op: Op, at: Nanos) -> f64 {
+        self.time(|p| p.access_after(after, lba, sectors, op, self.speed.inside(at)))
+    }
+
+    fn cached(&self, lba: Lba, sectors: Sectors, op: Op) -> Cached {
+        self.device.positions().map_or(Cached::None, |p| p.cached(lba, sectors, op))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{AnyDevice, Catalogue};
+    use iopilot_block::{Flags, RequestId};
+
+    /// Serves reads and writes all over the device, up to four at a time, as soon as there is room; their completions.
+    fn served(mut device: impl Device, requests: u64) -> Vec<Completion> {
+        let mut state = 99u64;
+        let mut done = Vec::new();
+        let (mut sent, mut now) = (0, Nanos::ZERO);
+        while (done.len() as u64) < requests {
+            while sent < requests && sent - (done.len() as u64) < u64::from(device.queue_depth().min(4)) {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                let (op, id) =
+                    (if state >> 63 == 0 { Op::Read } else { Op::Write }, RequestId::from_index(sent as usize));
+                let lba = Lba((state >> 20) % (device.capacity() - 64));
+                device.submit(DeviceRequest { id, op, lba, sectors: Sectors(16), flags: Flags::empty() }, now);
+                sent += 1;
+            }
+            now = device.next_event().expect("it has requests").max(now);
+            let first = done.len();
+            device.advance(now, &mut done);
+            assert!(done[first..].iter().all(|c| c.at <= now), "not after the time it was advanced to");
+            assert!(done.windows(2).all(|pair| pair[0].at <= pair[1].at), "in order of time");
+        }
+        done
+    }
+
+    fn device(name: &str) -> AnyDevice {
+        Catalogue::get(name).expect("it is in the catalogue").build().expect("it is sound")
+    }
+
+    #[test]
+    fn every_time_is_divided_by_the_factor() {
+        for name in ["hp-c2247", "hd-250-32", "ssd-160", "momentus-xt-750g"] {
+            let own = served(device(name), 400);
+            for factor in [0.5, 1.0, 2.0, 3.7] {
+                let speed = SpeedFactor::new(factor).expect("in range");
+                let scaled = served(Scaled::new(device(name), speed), 400);
+                let ids = |of: &[Completion]| of.iter().map(|c| c.id).collect::<Vec<_>>();
+                assert_eq!(ids(&own), ids(&scaled), "{name}, {factor}: the same order");
+                for (own, scaled) in own.iter().zip(&scaled) {
+                    let error = |own: Nanos, scaled: Nanos| (own.0 as f64 / factor - scaled.0 as f64).abs();
+                    // A nanosecond at each request, for those that are sent when one completes.
+                    assert!(error(own.at, scaled.at) < 1000.0, "{name}, {factor}: {own:?}, {scaled:?}");
+                    assert!(error(own.service.seek, scaled.service.seek) < 1000.0, "{name}, {factor}");
+                    assert_eq!(own.service.cache_hit, scaled.service.cache_hit);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_factor_of_one_changes_nothing() {
+        for name in ["hp-c2247", "ssd-160"] {
+            assert_eq!(served(device(name), 200), served(Scaled::new(device(name), SpeedFactor::ONE), 200), "{name}");
+        }
+    }
+
+    #[test]
+    fn moments_are_never_missed() {
+        for factor in [0.001, 0.3, 1.0, 1.000_000_001, 2.0, 999.999] {
+            let speed = SpeedFactor::new(factor).expect("in range");
+            for at in [0, 1, 2, 3, 999, 1_000_000_007, u64::from(u32::MAX), 1 << 52] {
+                let outside = speed.outside(Nanos(at));
+                assert!(speed.inside(outside) >= Nanos(at), "{factor}, {at}: it has come");
+                assert!(
+                    outside.0 == 0 || speed.inside(Nanos(outside.0 - 1)) < Nanos(at.max(1)),
+                    "{factor}, {at}: just"
+                );
+            }
+        }
+        assert_eq!(SpeedFactor::ONE.outside(Nanos::MAX), Nanos::MAX);
+    }
+
+    #[test]
+    fn positions_are_those_of_the_device_in_its_time() {
+        let (own, fast) =
+            (device("hp-c2247"), Scaled::new(device("hp-c2247"), SpeedFactor::new(2.0).expect("in range")));
+        let (own, fast) = (own.positions().expect("it has an arm"), fast.positions().expect("it has an arm"));
+        let at = Nanos::from_millis(7);
+        assert_eq!(own.cylinder(Lba(100_000)), fast.cylinder(Lba(100_000)));
+        let far = |p: &dyn Positions, at| p.positioning(Lba(100_000), Sectors(8), Op::Read, at);
+        assert!((far(own, at * 2) / 2.0 - far(fast, at)).abs() < 1e-3);
+        assert!((own.seek_at_least(100) / 2.0 - fast.seek_at_least(100)).abs() < 1e-3);
+    }
+
+    #[test]
+    fn a_factor_has_bounds() {
+        for wrong in [0.0, -1.0, 1001.0, f64::NAN, f64::INFINITY] {
+            assert!(SpeedFactor::new(wrong).is_err(), "{wrong}");
+        }
+    }
+}

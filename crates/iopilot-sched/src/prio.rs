@@ -1,0 +1,316 @@
+//! `prio(SCHED)`: criticality-based scheduling (Ganger 7) around any scheduler.
+//!
+//! Two instances of the scheduler inside, a list each: requests that somebody waits for, or soon will (time-critical and
+//! time-limited), go to the high list, those that nobody waits for (time-noncritical) to the low one. Each orders and merges
+//! its own as the scheduler does. The high list is asked first; the low one has its turn only while the high list is empty.
+//! What is at the disk is not pre-empted. No kernel has this: it can only be simulated.
+//!
+//! A request of the low list goes to the high one when somebody begins to wait for it ([`Scheduler::raise`]), and after
+//! `aging_ms`, which bounds how long it can wait (7.4). It is withdrawn from the one instance and inserted into the other, as
+//! a request that comes then.
+//!
+//! Where the high list keeps the disk idle for the next request of a process (`as`, `cfq`, `bfq`), the low one is kept waiting
+//! as the scheduler keeps its own requests waiting: what idling protects is what somebody waits for. Each list knows of the
+//! arm's position, and of processes, only what it has served itself.
+
+#[cfg(test)]
+mod tests;
+
+use crate::deadlines::Deadlines;
+use crate::tunables::tunables;
+use crate::{AnyScheduler, Dispatch, MergeLimits, Merged, Scheduler, Tunable, TunableError, Tunables};
+use iopilot_block::{Criticality, Nanos, Positions, ProcessId, Request, RequestId, Requests};
+
+tunables! {
+    /// The tunable of `prio`.
+    pub struct PrioTunables {
+        /// After how long a request that nobody waits for goes to the high list; 0 for never.
+        aging_ms: u64, Ms = 0, 0..=2_147_483_647;
+    }
+}
+
+const HIGH: usize = 0;
+const LOW: usize = 1;
+
+/// Where a request is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Place {
+    /// Not here, or a part of another.
+    #[default]
+    Nowhere,
+    /// In this list.
+    Waits(usize),
+    /// At the device, from this list.
+    Sent(usize),
+}
+
+/// Two lists of one scheduler: what somebody waits for, and the rest.
+#[derive(Clone, Debug)]
+pub struct Prio {
+    lists: [AnyScheduler; 2],
+    /// By the request's index.
+    places: Vec<Place>,
+    /// What is in the low list, by when it came there.
+    came: Deadlines<1>,
+    /// The list of the request completed last.
+    completed: usize,
+    tunables: PrioTunables,
+}
+
+impl Prio {
+    /// What it does, in a line.
+    pub const SUMMARY: &'static str = "around any scheduler: first what somebody waits for";
+
+    /// Around `inside`, which holds nothing yet.
+    pub fn new(inside: AnyScheduler) -> Self {
+        debug_assert_eq!(inside.queued(), 0, "the lists begin empty");
+        Self {
+            lists: [inside.clone(), inside],
+            places: Vec::new(),
+            came: Deadlines::default(),
+            completed: HIGH,
+            tunables: PrioTunables::default(),
+        }
+    }
+
+    /// The scheduler inside: the instance for what somebody waits for.
+    pub fn inside(&self) -> &AnyScheduler {
+        &self.lists[HIGH]
+    }
+
+    /// The list that a request of this class goes to.
+    fn list_for(class: Criticality) -> usize {
+        match class {
+            Criticality::TimeCritical | Criticality::TimeLimited => HIGH,
+            Criticality::TimeNonCritical => LOW,
+        }
+    }
+
+    fn place(&self, id: RequestId) -> Place {
+        self.places.get(id.index()).copied().unwrap_or_default()
+    }
+
+    fn set_place(&mut self, id: RequestId, place: Place) {
+        if id.index() >= self.places.len() {
+            self.places.resize(id.index() + 1, Place::Nowhere);
+        }
+        self.places[id.index()] = place;
+    }
+
+    fn put(&mut self, rqs: &mut Requests, id: RequestId, list: usize, now: Nanos) {
+        debug_assert!(!matches!(self.place(id), Place::Waits(_)), "a request is in one list");
+        self.lists[list].insert(rqs, id, now);
+        self.set_place(id, Place::Waits(list));
+        if list == LOW {
+            self.came.push(0, id, now);
+        }
+    }
+
+    /// Moves `id` from the low list to the high one.
+    fn promote(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
+        self.came.remove(id);
+        self.lists[LOW].withdraw(rqs, id, now);
+        self.set_place(id, Place::Nowhere);
+        self.put(rqs, id, HIGH, now);
+    }
+
+    /// When the oldest of the low list is due in the high one.
+    fn next_aging(&self) -> Option<(Nanos, RequestId)> {
+        let oldest = self.came.oldest(0).filter(|_| self.tunables.aging_ms > 0)?;
+        let came = self.came.expires(oldest)?;
+        Some((came.saturating_add(Nanos::from_millis(self.tunables.aging_ms)), oldest))
+    }
+
+    fn age(&mut self, rqs: &mut Requests, now: Nanos) {
+        while let Some((_, id)) = self.next_aging().filter(|&(at, _)| at <= now) {
+            self.promote(rqs, id, now);
+        }
+    }
+
+    /// Keeps the device idle until then, or until a request is due in the high list.
+    fn wait(&self, until: Nanos) -> Dispatch {
+        Dispatch::WaitUntil(self.next_aging().map_or(until, |(at, _)| at.min(until)))
+    }
+
+    /// `id` has left `list` for the device, with what has just joined it.
+    fn sent(&mut self, rqs: &Requests, id: RequestId, list: usize) {
+        self.came.remove(id);
+        self.set_place(id, Place::Sent(list));
+        if self.lists[list].joins_at_dispatch() {
+            let mut part = rqs.next_part(id);
+            while let Some(joined) = part {
+                self.came.remove(joined);
+                self.set_place(joined, Place::Nowhere);
+                part = rqs.next_part(joined);
+            }
+        }
+    }
+
+    /// What `ask` gets from `list`.
+    fn take(
+        &mut self,
+        rqs: &mut Requests,
+        list: usize,
+        ask: &mut impl FnMut(&mut AnyScheduler, &mut Requests) -> Dispatch,
+    ) -> Dispatch {
+        let answer = ask(&mut self.lists[list], rqs);
+        match answer {
+            Dispatch::Request(id) => self.sent(rqs, id, list),
+            Dispatch::WaitUntil(at) => return self.wait(at),
+            Dispatch::Empty => {}
+        }
+        answer
+    }
+
+    /// Has the lists choose: `ask` asks one.
+    fn choose(
+        &mut self,
+        rqs: &mut Requests,
+        now: Nanos,
+        mut ask: impl FnMut(&mut AnyScheduler, &mut Requests) -> Dispatch,
+    ) -> Dispatch {
+        self.age(rqs, now);
+        let answer = self.take(rqs, HIGH, &mut ask);
+        // What the high list holds back waits for its own requests at the device.
+        let waits = self.lists[HIGH].queued() > 0;
+        if answer != Dispatch::Empty || waits || self.lists[LOW].queued() == 0 {
+            return answer;
+        }
+        match self.lists[HIGH].idles_until(rqs, now).filter(|&until| until > now) {
+            Some(until) => self.wait(until),
+            None => self.take(rqs, LOW, &mut ask),
+        }
+    }
+}
+
+impl Scheduler for Prio {
+    fn try_merge(&mut self, rqs: &mut Requests, id: RequestId, limits: &MergeLimits, now: Nanos) -> Option<Merged> {
+        let list = Self::list_for(rqs.urgency(id));
+        let Some(merged) = self.lists[list].try_merge(rqs, id, limits, now) else {
+            let other = &mut self.lists[1 - list];
+            if other.joins_at_dispatch() {
+                // It takes note of the limits, no more: a request may come to it from the other list.
+                other.try_merge(rqs, id, limits, now);
+            }
+            return None;
+        };
+        if let Some(gone) = merged.absorbed {
+            self.set_place(gone, Place::Nowhere);
+            self.came.absorb(merged.host, gone);
+        }
+        Some(merged)
+    }
+
+    fn insert(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
+        self.put(rqs, id, Self::list_for(rqs.urgency(id)), now);
+    }
+
+    fn dispatch(&mut self, rqs: &mut Requests, now: Nanos) -> Dispatch {
+        self.choose(rqs, now, |list, rqs| list.dispatch(rqs, now))
+    }
+
+    fn dispatch_at(&mut self, rqs: &mut Requests, now: Nanos, positions: Option<&dyn Positions>) -> Dispatch {
+        self.choose(rqs, now, |list, rqs| list.dispatch_at(rqs, now, positions))
+    }
+
+    fn dispatch_queue(&mut self, rqs: &mut Requests, queue: usize, now: Nanos) -> Dispatch {
+        self.choose(rqs, now, |list, rqs| list.dispatch_queue(rqs, queue, now))
+    }
+
+    fn joins_at_dispatch(&self) -> bool {
+        self.lists[HIGH].joins_at_dispatch()
+    }
+
+    fn needs_positions(&self) -> bool {
+        self.lists[HIGH].needs_positions()
+    }
+
+    fn completed(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
+        let Place::Sent(list) = self.place(id) else {
+            debug_assert!(false, "only what was sent completes");
+            return;
+        };
+        self.lists[list].completed(rqs, id, now);
+        self.set_place(id, Place::Nowhere);
+        self.completed = list;
+    }
+
+    fn collapsed(&mut self) -> Option<RequestId> {
+        let id = self.lists[self.completed].collapsed()?;
+        self.came.remove(id);
+        self.set_place(id, Place::Nowhere);
+        Some(id)
+    }
+
+    /// As the list says whose request is complete, and the other where something waits there.
+    fn runs_after_completion(&self) -> Option<Nanos> {
+        let asked = [HIGH, LOW].into_iter().filter(|&list| list == self.completed || self.lists[list].queued() > 0);
+        asked.filter_map(|list| self.lists[list].runs_after_completion()).min()
+    }
+
+    fn follow(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) -> bool {
+        let Place::Waits(list) = self.place(id) else { return false };
+        let follows = self.lists[list].follow(rqs, id, now);
+        if follows {
+            self.sent(rqs, id, list);
+        }
+        follows
+    }
+
+    fn withdraw(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
+        let Place::Waits(list) = self.place(id) else { return };
+        self.came.remove(id);
+        self.lists[list].withdraw(rqs, id, now);
+        self.set_place(id, Place::Nowhere);
+    }
+
+    fn idles_until(&mut self, rqs: &mut Requests, now: Nanos) -> Option<Nanos> {
+        self.lists[HIGH].idles_until(rqs, now).or_else(|| self.lists[LOW].idles_until(rqs, now))
+    }
+
+    fn raise(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
+        match self.place(id) {
+            Place::Waits(LOW) => self.promote(rqs, id, now),
+            Place::Waits(list) => self.lists[list].raise(rqs, id, now),
+            Place::Nowhere | Place::Sent(_) => {}
+        }
+    }
+
+    fn process_exited(&mut self, process: ProcessId, now: Nanos) {
+        self.lists.iter_mut().for_each(|list| list.process_exited(process, now));
+    }
+
+    fn depth_limit(&self, rq: &Request, nr_requests: u32) -> u32 {
+        self.lists[Self::list_for(rq.criticality)].depth_limit(rq, nr_requests)
+    }
+
+    fn queued(&self) -> usize {
+        self.lists.iter().map(Scheduler::queued).sum()
+    }
+
+    fn tunables(&self) -> &dyn Tunables {
+        self
+    }
+
+    fn set(&mut self, name: &str, value: f64) -> Result<(), TunableError> {
+        Tunables::set(self, name, value)
+    }
+}
+
+/// Its own, and those of the scheduler inside by name.
+impl Tunables for Prio {
+    fn specs(&self) -> &'static [Tunable] {
+        PrioTunables::SPECS
+    }
+
+    fn get(&self, name: &str) -> Option<f64> {
+        self.tunables.get(name).or_else(|| self.inside().tunables().get(name))
+    }
+
+    fn set(&mut self, name: &str, value: f64) -> Result<(), TunableError> {
+        if self.tunables.get(name).is_some() || self.inside().tunables().get(name).is_none() {
+            return self.tunables.set(name, value);
+        }
+        self.lists.iter_mut().try_for_each(|list| list.set(name, value))
+    }
+}

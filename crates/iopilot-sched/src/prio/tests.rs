@@ -1,0 +1,209 @@
+use super::*;
+use crate::bench_queue::Bench;
+use crate::{Environment, SchedulerSpec};
+use Criticality::{TimeCritical, TimeLimited, TimeNonCritical};
+use iopilot_block::{Flags, Op, Sectors};
+
+fn bench(inside: &str) -> Bench<Prio> {
+    let spec = SchedulerSpec::parse(inside).expect("a scheduler");
+    Bench::new(Prio::new(spec.build(&Environment::default()).expect("its tunables")))
+}
+
+/// Submits eight sectors; whether they merged.
+fn submit(b: &mut Bench<Prio>, op: Op, lba: u64, class: Criticality) -> bool {
+    let mut rq = b.request(op, lba, 8);
+    rq.criticality = class;
+    rq.flags.set(Flags::SYNC, class == TimeCritical);
+    b.put(rq)
+}
+
+/// The queued request that begins at `lba`.
+fn at(b: &Bench<Prio>, lba: u64) -> RequestId {
+    let ids = (0..b.rqs.slots()).map(RequestId::from_index);
+    ids.into_iter().find(|&id| b.rqs[id].own_lba.0 == lba).expect("it was submitted")
+}
+
+/// Somebody begins to wait for the request that began at `lba`.
+fn wait_for(b: &mut Bench<Prio>, lba: u64) {
+    let id = at(b, lba);
+    b.rqs[id].criticality = TimeCritical;
+    let whole = b.rqs.whole(id);
+    b.scheduler.raise(&mut b.rqs, whole, b.now);
+}
+
+#[test]
+fn critical_and_limited_requests_go_before_noncritical_ones_each_list_in_the_order_of_the_scheduler() {
+    let order = |inside| {
+        let mut b = bench(inside);
+        for (lba, class) in [
+            (300, TimeNonCritical),
+            (500, TimeLimited),
+            (100, TimeNonCritical),
+            (400, TimeCritical),
+            (200, TimeLimited),
+        ] {
+            submit(&mut b, Op::Write, lba, class);
+        }
+        b.take(9)
+    };
+    assert_eq!(order("clook"), [200, 400, 500, 100, 300]);
+    assert_eq!(order("fcfs"), [500, 400, 200, 300, 100]);
+}
+
+#[test]
+fn what_is_at_the_disk_is_not_pre_empted_and_completes_where_it_came_from() {
+    for inside in ["clook", "mq-deadline", "kyber", "bfq", "cfq", "as", "ioqueue"] {
+        let mut b = bench(inside);
+        submit(&mut b, Op::Write, 100, TimeNonCritical);
+        let first = b.dispatch().expect("nobody waits for anything else");
+        submit(&mut b, Op::Read, 900, TimeCritical);
+        submit(&mut b, Op::Write, 300, TimeNonCritical);
+        wait_for(&mut b, 100);
+        b.now = Nanos::from_millis(10);
+        b.complete(first);
+        assert_eq!(b.take(1), [900], "{inside}");
+        b.now = Nanos::from_millis(100);
+        assert_eq!(b.take(9), [300], "{inside}");
+    }
+}
+
+#[test]
+fn requests_merge_within_a_list_only() {
+    for inside in ["deadline", "mq-deadline", "bfq", "noop", "vr"] {
+        let mut b = bench(inside);
+        submit(&mut b, Op::Write, 100, TimeNonCritical);
+        assert!(!submit(&mut b, Op::Write, 108, TimeLimited), "{inside}: nobody waits for what it touches");
+        assert!(submit(&mut b, Op::Write, 108, TimeNonCritical), "{inside}");
+        assert!(submit(&mut b, Op::Write, 116, TimeLimited), "{inside}");
+        assert_eq!(b.scheduler.queued(), 2);
+        assert_eq!(b.take(1), [108], "{inside}");
+    }
+}
+
+#[test]
+fn who_begins_to_wait_moves_the_request_with_all_that_is_merged_into_it() {
+    for inside in
+        ["clook", "deadline", "mq-deadline", "vr", "noop", "none", "kyber", "sstf", "fcfs", "bfq", "cfq", "as"]
+    {
+        let mut b = bench(inside);
+        for lba in [100, 500, 508, 900] {
+            submit(&mut b, Op::Write, lba, TimeNonCritical);
+        }
+        submit(&mut b, Op::Read, 700, TimeCritical);
+        let queued = b.scheduler.queued();
+        wait_for(&mut b, 508);
+        wait_for(&mut b, 508);
+        assert_eq!(b.scheduler.queued(), queued, "{inside}: it is in one list");
+        let mut order = Vec::new();
+        for _ in 0..queued {
+            b.now += Nanos::from_millis(300);
+            order.extend(b.take(1));
+        }
+        let merged = queued == 4;
+        let first_two = if merged { [500, 700] } else { [508, 700] };
+        assert!(order[..2].iter().all(|lba| first_two.contains(lba)), "{inside}: {order:?}");
+        assert_eq!(order.len(), queued, "{inside}: nothing is lost");
+    }
+}
+
+#[test]
+fn a_request_that_has_waited_for_the_aging_time_goes_with_those_that_somebody_waits_for() {
+    let waited = |aging_ms: f64| {
+        let mut b = bench("fcfs");
+        b.set("aging_ms", aging_ms);
+        submit(&mut b, Op::Write, 1, TimeNonCritical);
+        for i in 0..200u64 {
+            // Under load there is always somebody who waits for something.
+            submit(&mut b, Op::Read, 1000 + i, TimeCritical);
+            submit(&mut b, Op::Read, 2000 + i, TimeCritical);
+            b.now += Nanos::from_millis(100);
+            if b.take(1) == [1] {
+                return Some(b.now);
+            }
+        }
+        None
+    };
+    assert_eq!(waited(0.0), None, "it starves");
+    let aged = waited(5_000.0).expect("it is served");
+    // It comes behind the fifty that were waiting when it aged.
+    assert!((Nanos::from_millis(5_000)..Nanos::from_millis(10_200)).contains(&aged), "{aged}");
+}
+
+#[test]
+fn a_merged_request_is_as_old_as_its_oldest_part() {
+    let mut b = bench("mq-deadline");
+    b.set("aging_ms", 1_000.0);
+    submit(&mut b, Op::Write, 116, TimeNonCritical);
+    b.now = Nanos::from_millis(600);
+    submit(&mut b, Op::Write, 100, TimeNonCritical);
+    assert!(submit(&mut b, Op::Write, 108, TimeNonCritical), "joins the two");
+    submit(&mut b, Op::Read, 500, TimeCritical);
+    b.now = Nanos::from_millis(1_000);
+    assert_eq!(b.take(1), [100], "from the direction of writes, where mq-deadline begins");
+    assert_eq!(b.take(9), [500]);
+}
+
+#[test]
+fn the_low_list_waits_while_the_high_one_idles_for_a_process_but_not_longer() {
+    for inside in ["as", "cfq", "bfq:low_latency=0"] {
+        let mut b = bench(inside);
+        // Long enough for the scheduler to learn that the process comes back at once.
+        for i in 0..200 {
+            submit(&mut b, Op::Read, 8 * i, TimeCritical);
+            b.now += Nanos::from_micros(10);
+            let read = b.dispatch().unwrap_or_else(|| panic!("{inside}: nothing else waits"));
+            b.now += Nanos::from_millis(1);
+            b.complete(read);
+            b.now += Nanos::from_micros(100);
+        }
+        submit(&mut b, Op::Write, 1 << 20, TimeNonCritical);
+        let Dispatch::WaitUntil(until) = b.scheduler.dispatch(&mut b.rqs, b.now) else {
+            panic!("{inside}: the disk is kept for the reader");
+        };
+        assert!(until.since(b.now) < Nanos::from_millis(10), "{inside}");
+        submit(&mut b, Op::Read, 8 * 200, TimeCritical);
+        let read = b.dispatch().unwrap_or_else(|| panic!("{inside}: the reader is back"));
+        assert_eq!(b.rqs[read].lba.0, 1600, "{inside}");
+        b.complete(read);
+        b.now += Nanos::from_millis(20);
+        assert_eq!(b.take(1), [1 << 20], "{inside}: the reader does not come back");
+    }
+}
+
+#[test]
+fn a_wait_ends_when_a_request_is_due_in_the_high_list() {
+    let mut b = bench("cfq");
+    b.set("aging_ms", 2.0);
+    submit(&mut b, Op::Read, 0, TimeCritical);
+    let read = b.dispatch().expect("nothing else waits");
+    b.complete(read);
+    submit(&mut b, Op::Write, 1 << 20, TimeNonCritical);
+    let answer = b.scheduler.dispatch(&mut b.rqs, b.now);
+    assert_eq!(answer, Dispatch::WaitUntil(Nanos::from_millis(2)));
+}
+
+#[test]
+fn it_has_the_tunables_of_both() {
+    let mut b = bench("mq-deadline:read_expire=200");
+    let tunables = |b: &Bench<Prio>, name: &str| b.scheduler.tunables().get(name);
+    assert_eq!((tunables(&b, "read_expire"), tunables(&b, "aging_ms")), (Some(200.0), Some(0.0)));
+    b.set("fifo_batch", 1.0);
+    b.set("aging_ms", 15_000.0);
+    assert_eq!((tunables(&b, "fifo_batch"), tunables(&b, "aging_ms")), (Some(1.0), Some(15_000.0)));
+    assert!(Scheduler::set(&mut b.scheduler, "quantum", 4.0).is_err());
+}
+
+#[test]
+fn parts_that_join_at_dispatch_leave_with_it() {
+    let mut b = bench("ioqueue:stream_scheme=3:max_concat=64");
+    for lba in [16, 8, 24] {
+        submit(&mut b, Op::Write, lba, TimeNonCritical);
+    }
+    submit(&mut b, Op::Write, 32, TimeCritical);
+    assert_eq!(b.take(1), [32], "what somebody waits for, alone");
+    let whole = b.dispatch().expect("three wait");
+    assert_eq!((b.rqs[whole].lba.0, b.rqs[whole].sectors, b.scheduler.queued()), (8, Sectors(24), 0));
+    b.complete(whole);
+    submit(&mut b, Op::Write, 100, TimeNonCritical);
+    assert_eq!(b.take(9), [100]);
+}
