@@ -62,6 +62,12 @@ pub trait Source {
     /// Appends to `out`, in order, everything due at or before `now`.
     fn advance(&mut self, now: Nanos, out: &mut Vec<Step>);
 
+    /// How the device served the request `handle`, which is reported as complete right after: whether its cache did. That is of
+    /// interest to who counts interrupts.
+    fn served(&mut self, handle: SourceHandle, cache_hit: bool) {
+        let _ = (handle, cache_hit);
+    }
+
     /// The request `handle` has completed, and its task runs again.
     fn completed(&mut self, handle: SourceHandle, now: Nanos);
 
@@ -117,6 +123,10 @@ impl<S: Source> Source for &mut S {
 
     fn advance(&mut self, now: Nanos, out: &mut Vec<Step>) {
         (**self).advance(now, out);
+    }
+
+    fn served(&mut self, handle: SourceHandle, cache_hit: bool) {
+        (**self).served(handle, cache_hit);
     }
 
     fn completed(&mut self, handle: SourceHandle, now: Nanos) {

@@ -25,8 +25,15 @@ pub struct Costs {
     pub tick_us: f64,
     /// Clock interrupts a second; 0 for none.
     pub hz: u32,
-    /// The interrupt of a completion, with what the driver does then.
+    /// An interrupt of the controller, with what the driver does then.
     pub irq_us: f64,
+    /// Interrupts of a read that the device's cache serves, of another read, and of a write: a controller of 1995 interrupts as
+    /// the device disconnects, reconnects, and saves its pointers, too (Ganger 5.4: the counts of Tables 5.4 to 5.7).
+    pub irqs_per_hit: u32,
+    /// See [`Costs::irqs_per_hit`].
+    pub irqs_per_read: u32,
+    /// See [`Costs::irqs_per_hit`].
+    pub irqs_per_write: u32,
     /// A request into the driver.
     pub submit_us: f64,
     /// From one process to another.
@@ -56,6 +63,9 @@ pub struct CostSettings {
     tick_us: Option<f64>,
     hz: Option<u32>,
     irq_us: Option<f64>,
+    irqs_per_hit: Option<u32>,
+    irqs_per_read: Option<u32>,
+    irqs_per_write: Option<u32>,
     submit_us: Option<f64>,
     switch_us: Option<f64>,
     block_us: Option<f64>,
@@ -74,6 +84,9 @@ impl Costs {
         tick_us: 0.0,
         hz: 0,
         irq_us: 0.0,
+        irqs_per_hit: 1,
+        irqs_per_read: 1,
+        irqs_per_write: 1,
         submit_us: 0.0,
         switch_us: 0.0,
         block_us: 0.0,
@@ -93,6 +106,9 @@ impl Costs {
                 tick_us: 275.0,
                 hz: 100,
                 irq_us: 275.0,
+                irqs_per_hit: 1,
+                irqs_per_read: 3,
+                irqs_per_write: 6,
                 submit_us: 150.0,
                 switch_us: 20.0,
                 block_us: 15.0,
@@ -108,6 +124,9 @@ impl Costs {
                 tick_us: 5.0,
                 hz: 250,
                 irq_us: 8.0,
+                irqs_per_hit: 1,
+                irqs_per_read: 1,
+                irqs_per_write: 1,
                 submit_us: 8.0,
                 switch_us: 3.0,
                 block_us: 2.0,
@@ -123,6 +142,9 @@ impl Costs {
                 tick_us: 2.0,
                 hz: 250,
                 irq_us: 3.0,
+                irqs_per_hit: 1,
+                irqs_per_read: 1,
+                irqs_per_write: 1,
                 submit_us: 3.0,
                 switch_us: 1.5,
                 block_us: 1.0,
@@ -147,6 +169,10 @@ impl Costs {
             Some(us) if (0.0..=1e6).contains(&us) => Ok(us),
             Some(us) => Err(InputError::new(format!("host.costs.{key}"), us.to_string(), "0 to 1000000 microseconds")),
         };
+        let irqs = |key: &str, own: u32, set: Option<u32>| match set.unwrap_or(own) {
+            irqs @ 1..=100 => Ok(irqs),
+            wrong => Err(InputError::new(format!("host.costs.{key}"), wrong.to_string(), "1 to 100 interrupts")),
+        };
         let hz = settings.hz.unwrap_or(self.hz);
         if hz > 10_000 {
             return Err(InputError::new("host.costs.hz", hz.to_string(), "0 to 10000 interrupts a second"));
@@ -155,6 +181,9 @@ impl Costs {
             hz,
             tick_us: us("tick_us", self.tick_us, settings.tick_us)?,
             irq_us: us("irq_us", self.irq_us, settings.irq_us)?,
+            irqs_per_hit: irqs("irqs_per_hit", self.irqs_per_hit, settings.irqs_per_hit)?,
+            irqs_per_read: irqs("irqs_per_read", self.irqs_per_read, settings.irqs_per_read)?,
+            irqs_per_write: irqs("irqs_per_write", self.irqs_per_write, settings.irqs_per_write)?,
             submit_us: us("submit_us", self.submit_us, settings.submit_us)?,
             switch_us: us("switch_us", self.switch_us, settings.switch_us)?,
             block_us: us("block_us", self.block_us, settings.block_us)?,

@@ -18,6 +18,8 @@ pub(crate) struct Work {
 pub(crate) enum Task {
     /// The interrupt of a request that is complete: wakes who waits.
     Completion(usize),
+    /// Another interrupt of a request.
+    Interrupt,
     /// The process has been put to sleep: another is chosen.
     Leave,
     /// The next process is in place.

@@ -88,6 +88,10 @@ pub struct Host {
     io_waiters: u64,
     idle_since: Nanos,
     interrupts: u64,
+    /// Whether the device's cache served the request that completes next.
+    cache_hit: bool,
+    /// When a process last began.
+    begun: Nanos,
     context_switches: u64,
     tasks: Vec<TaskReport>,
     /// Empty between calls.
@@ -126,6 +130,8 @@ impl Host {
             io_waiters: 0,
             idle_since: Nanos::ZERO,
             interrupts: 0,
+            cache_hit: false,
+            begun: Nanos::ZERO,
             context_switches: 0,
             tasks: Vec::new(),
             woken: Vec::new(),
@@ -217,14 +223,39 @@ impl Host {
         self.agenda.set(FIRST_CPU + c, at);
     }
 
+    /// `count` interrupts of a request, before the one of its completion, on CPU `c`. They came while the device served it: what
+    /// fits into the time that the CPU has been idle for was not idle, and the rest is done now.
+    fn interrupts_before(&mut self, c: usize, count: u32, now: Nanos) {
+        if count == 0 {
+            return;
+        }
+        self.interrupts += u64::from(count);
+        let mut work = self.cost(f64::from(count) * self.settings.costs.irq_us);
+        if self.cpus[c].is_idle() {
+            self.count_idle(now);
+            let idle = now.since(self.cpus[c].since.max(self.begun));
+            let from = if self.io_waiters > 0 { &mut self.totals.false_idle } else { &mut self.totals.idle };
+            let taken = work.min(idle).min(*from);
+            *from = from.since(taken);
+            self.totals.kernel += taken;
+            work = work.since(taken);
+        }
+        if work > Nanos::ZERO {
+            self.push_nanos(c, work, Task::Interrupt, Use::Kernel, now);
+        }
+    }
+
     /// Puts work of the kernel on CPU `c`, above what it does.
     fn push_work(&mut self, c: usize, us: f64, what: Task, counts: Use, now: Nanos) {
+        self.push_nanos(c, self.cost(us), what, counts, now);
+    }
+
+    fn push_nanos(&mut self, c: usize, left: Nanos, what: Task, counts: Use, now: Nanos) {
         self.count(c, now);
         if self.cpus[c].is_idle() {
             self.count_idle(now);
             self.idle_cpus -= 1;
         }
-        let left = self.cost(us);
         self.cpus[c].work.push(Work { left, what, counts });
         self.schedule(c, now);
     }
@@ -345,7 +376,7 @@ impl Host {
         match what {
             Task::Completion(slot) => self.completion_handled(slot, now),
             Task::Enter => self.cpus[c].quantum = now.saturating_add(self.settings.quantum),
-            Task::Leave => {}
+            Task::Leave | Task::Interrupt => {}
         }
         // Whoever was woken may have taken it.
         if self.cpus[c].is_idle() {

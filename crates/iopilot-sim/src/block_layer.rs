@@ -40,6 +40,8 @@ pub(crate) enum Effect {
         issued: Nanos,
         /// How long the request is that this one was merged into; its own length where it was not.
         merged: Sectors,
+        /// Whether the device's cache served it.
+        cache_hit: bool,
     },
     /// This sleeper is to look for a tag soon.
     Wake(RequestId),
@@ -101,6 +103,8 @@ pub(crate) struct BlockLayer {
     starved: bool,
     /// Whether the device has a flush beside which it takes nothing else.
     drains: bool,
+    /// Whether the device's cache served the request that completed last.
+    cache_hit: bool,
     /// By a request's index: how far it has come in the flush machinery.
     sequences: Vec<Option<Sequence>>,
     /// Requests that have just come to the end of it; empty between calls.
@@ -147,6 +151,7 @@ impl BlockLayer {
             in_flight: 0,
             starved: false,
             drains: false,
+            cache_hit: false,
             sequences: Vec::new(),
             over: Vec::new(),
             throttle: queue.throttle(),

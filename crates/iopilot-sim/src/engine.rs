@@ -387,8 +387,11 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
         match effect {
             Effect::Blocked(process) => self.source.blocked(process, now),
             Effect::Unblocked(process) => self.source.unblocked(process, now),
-            Effect::Completed { handle, process, inserted, issued, merged } => match &mut self.redcap {
-                None => self.completed(handle, process),
+            Effect::Completed { handle, process, inserted, issued, merged, cache_hit } => match &mut self.redcap {
+                None => {
+                    self.source.served(handle, cache_hit);
+                    self.completed(handle, process);
+                }
                 Some(layer) => {
                     layer.served(handle, (inserted, issued, now), merged);
                     self.serve_cache();

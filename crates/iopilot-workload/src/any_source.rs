@@ -51,6 +51,10 @@ impl Source for AnySource<'_> {
     }
 
     #[inline]
+    fn served(&mut self, handle: SourceHandle, cache_hit: bool) {
+        each!(self, s => s.served(handle, cache_hit));
+    }
+
     fn completed(&mut self, handle: SourceHandle, now: Nanos) {
         each!(self, s => s.completed(handle, now));
     }

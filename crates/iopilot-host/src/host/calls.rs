@@ -16,6 +16,7 @@ impl Host {
             self.schedule(c, now);
         }
         self.count_idle(now);
+        self.begun = now;
         self.processes[p].before = self.totals;
         self.fetch(p);
     }

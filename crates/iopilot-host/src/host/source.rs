@@ -5,7 +5,7 @@ use crate::cpu::Task;
 use crate::process::{State, Wait};
 use crate::settings::InterruptCpu;
 use crate::totals::Use;
-use iopilot_block::{HostReport, InputError, Nanos, ProcessId, Source, SourceHandle, Step};
+use iopilot_block::{HostReport, InputError, Nanos, Op, ProcessId, Source, SourceHandle, Step};
 
 impl Source for Host {
     fn next_event(&self) -> Option<Nanos> {
@@ -32,6 +32,10 @@ impl Source for Host {
         }
     }
 
+    fn served(&mut self, _: SourceHandle, cache_hit: bool) {
+        self.cache_hit = cache_hit;
+    }
+
     fn completed(&mut self, handle: SourceHandle, now: Nanos) {
         self.now = now;
         let slot = handle.0 as usize;
@@ -44,6 +48,13 @@ impl Source for Host {
         let state = self.processes[self.requests.get(slot).process].state;
         let waits = matches!(state, State::Blocked(Wait::Request(s)) if s == slot)
             || self.files.as_ref().is_some_and(|files| files.is_waited_for(slot));
+        let costs = &self.settings.costs;
+        let irqs = match (self.requests.get(slot).op, self.cache_hit) {
+            (Op::Read, true) => costs.irqs_per_hit,
+            (Op::Read, false) => costs.irqs_per_read,
+            _ => costs.irqs_per_write,
+        };
+        self.interrupts_before(c, irqs - 1, now);
         let costs = &self.settings.costs;
         let us = costs.irq_us + if waits { costs.wake_us } else { 0.0 };
         self.push_work(c, us, Task::Completion(slot), Use::Kernel, now);

@@ -27,6 +27,7 @@ impl BlockLayer {
             self.below.flushing = false;
             self.send_held(now, device, cpus);
         }
+        self.cache_hit = done.service.cache_hit;
         self.in_flight -= 1;
         self.hardware[queue].in_flight -= 1;
         if self.rqs[id].op == Op::Flush {
@@ -69,7 +70,14 @@ impl BlockLayer {
             if let Some(io) = self.ios.part_done(rq.io) {
                 self.recorder.completed(rq, &io, issued, now);
                 let (handle, process, inserted) = (io.handle, rq.process, rq.inserted);
-                self.effects.push(Effect::Completed { handle, process, inserted, issued, merged });
+                self.effects.push(Effect::Completed {
+                    handle,
+                    process,
+                    inserted,
+                    issued,
+                    merged,
+                    cache_hit: self.cache_hit,
+                });
             }
         }
         self.release_place(id);
