@@ -108,7 +108,7 @@ impl Measure {
 }
 
 /// How long the tasks of a host took, on average, in seconds; `None` where there are none.
-fn tasks_take(run: &RunReport) -> Option<f64> {
+pub(crate) fn tasks_take(run: &RunReport) -> Option<f64> {
     let tasks = &run.host.as_ref()?.tasks;
     (!tasks.is_empty()).then(|| tasks.iter().map(|task| task.elapsed_s).sum::<f64>() / tasks.len() as f64)
 }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 /// The page cache, as described in TOML.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct CacheTable {
+pub(crate) struct CacheTable {
     mib: Option<u64>,
     read_ahead_pages: Option<u32>,
     syncer_ms: Option<f64>,
@@ -25,7 +25,7 @@ enum FileSystemKind {
 /// The layout of the disk, as described in TOML.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct FileSystemTable {
+pub(crate) struct FileSystemTable {
     #[serde(rename = "type")]
     kind: FileSystemKind,
     group_mib: Option<f64>,
@@ -35,7 +35,7 @@ pub struct FileSystemTable {
 
 /// Both.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct FileTables {
+pub(crate) struct FileTables {
     pub(crate) cache: Option<CacheTable>,
     pub(crate) filesystem: Option<FileSystemTable>,
 }

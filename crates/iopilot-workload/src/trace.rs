@@ -214,6 +214,21 @@ impl TraceWorkload {
         })
     }
 
+    /// The requests of a run, called `name`, at their arrival times (open), or with `population` outstanding (closed).
+    pub fn of_run(name: &str, records: &[TraceRecord], mode: ReplayMode, population: u32) -> Self {
+        Self {
+            name: name.to_owned(),
+            format: Format::Parquet,
+            mode,
+            population,
+            time_scale: 1.0,
+            records: Arc::new(records.iter().map(ReplayRecord::from).collect()),
+            dependencies: None,
+            recording: Arc::default(),
+            notes: Vec::new(),
+        }
+    }
+
     /// The same trace with think times drawn anew ([`Dependencies::redrawn`]); a pure function of `seed`. `None` where it is
     /// not replayed by its dependencies, so that there is nothing to draw.
     #[must_use]

@@ -132,9 +132,8 @@ pub(crate) struct Demo {
 /// `iopilot compare`
 #[derive(Debug, Args)]
 pub(crate) struct Compare {
-    /// A trace in any known format, a fio job file (.fio) or a description of synthetic load (.toml); `-` is standard
-    /// input. Several recordings of
-    /// one load are one comparison: their results are put together, and their differences are part of the spread.
+    /// A trace in any known format, a fio job file (.fio), a description of synthetic load (.toml), or programs by name with
+    /// keys (`synrgen:users=4`); `-` is standard input. Several recordings of one load are one comparison: their results are put together, and their differences are part of the spread.
     #[arg(required = true, value_hint = ValueHint::FilePath)]
     pub(crate) workload: Vec<PathBuf>,
     #[command(flatten)]
@@ -148,6 +147,11 @@ pub(crate) struct Compare {
     /// is none; a setting with `=` belongs to the cache before it.
     #[arg(long, value_name = "LIST")]
     pub(crate) redcap: Option<String>,
+    /// Instead, compare what models of the workload say of the schedulers (Ganger 6), separated by commas: `open`, `closed` and
+    /// `system`. The requests of a run with their causes, under the first scheduler, are replayed at their arrival times (open),
+    /// and with as many outstanding as there were on average (closed).
+    #[arg(long, value_name = "LIST", conflicts_with_all = ["redcap", "replays", "report"])]
+    pub(crate) models: Option<String>,
     #[command(flatten)]
     pub(crate) replay: Replay,
     /// How often each scheduler is run, each time with other think times or another seed: the spread of the runs says how sure
@@ -164,8 +168,8 @@ pub(crate) struct Compare {
 /// `iopilot simulate`
 #[derive(Debug, Args)]
 pub(crate) struct Simulate {
-    /// A trace in any known format, a fio job file (.fio) or a description of synthetic load (.toml); `-` is standard
-    /// input.
+    /// A trace in any known format, a fio job file (.fio), a description of synthetic load (.toml), or programs by name with
+    /// keys: compress, uncompress, copytree, removetree or synrgen (`synrgen:users=4`); `-` is standard input.
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) workload: PathBuf,
     #[command(flatten)]

@@ -2,10 +2,13 @@
 
 use super::{Context, session};
 use crate::args::{Compare, Sort};
+use crate::progress::with_progress_bar;
 use crate::render;
+use iopilot_sched::SchedulerSpec;
 use iopilot_block::InputError;
-use iopilot_compare::Candidates;
-use iopilot_sim::RunOptions;
+use iopilot_compare::{Candidates, WorkloadModel};
+use iopilot_sim::{Machine, RunOptions};
+use iopilot_workload::Workload;
 
 /// Runs the command; the text to print.
 pub(crate) fn run(args: &Compare, context: &Context) -> anyhow::Result<String> {
@@ -22,6 +25,9 @@ pub(crate) fn run(args: &Compare, context: &Context) -> anyhow::Result<String> {
     }
     let settings = session::take_settings(&mut machine, &workloads, &args.replay);
     let options = RunOptions { seed: args.replay.seed, log: false };
+    if let Some(models) = &args.models {
+        return compare_models(&machine, &workloads, &schedulers, models, &options, args, context);
+    }
     let candidates =
         Candidates { schedulers: &schedulers, redcaps: &redcaps, replays: args.replays, run: iopilot_dads::simulate };
     let mut comparison = session::predict(&machine, &workloads, &candidates, &options, context)?;
@@ -31,4 +37,28 @@ pub(crate) fn run(args: &Compare, context: &Context) -> anyhow::Result<String> {
         return render::json(&comparison);
     }
     Ok(render::comparison(&comparison, args.sort == Sort::Best, context.terminal))
+}
+
+/// What models of the workload say.
+fn compare_models(
+    machine: &Machine,
+    workloads: &[Workload],
+    schedulers: &[SchedulerSpec],
+    models: &str,
+    options: &RunOptions,
+    args: &Compare,
+    context: &Context,
+) -> anyhow::Result<String> {
+    let [workload] = workloads else {
+        let got = format!("{} recordings", workloads.len());
+        return Err(InputError::new("workload", got, "one, to be seen by several models").into());
+    };
+    let models = models.split(',').map(|name| name.trim().parse()).collect::<Result<Vec<WorkloadModel>, _>>()?;
+    let runs = (models.len() * schedulers.len() + 1) as u64;
+    let total = workload.requests().map(|requests| requests * runs);
+    let comparison = with_progress_bar(context.quiet, total, |progress| {
+        let run = (iopilot_dads::simulate as iopilot_compare::Runner, progress);
+        iopilot_compare::compare_models(machine, workload, schedulers, &models, options, run)
+    })?;
+    if args.output.json { render::json(&comparison) } else { Ok(render::models(&comparison, context.terminal)) }
 }

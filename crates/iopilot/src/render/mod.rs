@@ -4,6 +4,7 @@ mod columns;
 mod comparison;
 mod details;
 mod json;
+mod models;
 mod self_replay;
 
 pub(crate) use columns::{Better, COLUMNS, Column};
@@ -11,6 +12,7 @@ pub(crate) use comparison::comparison;
 pub(crate) use details::details;
 pub(crate) use iopilot_render::{Alignment, Table, Terminal, number, wrap};
 pub(crate) use json::json;
+pub(crate) use models::models;
 pub(crate) use self_replay::self_replays;
 
 use iopilot_compare::Comparison;
