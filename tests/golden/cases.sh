@@ -96,7 +96,7 @@ disks() {
 machines() {
     local machine load
     for machine in $machines/*.toml $inputs/{raid*,declustered,concatenated,depth-1,few-tags,tag-steal,slow-host}.toml \
-        $inputs/{no-merges,lookahead,twice-as-fast,behind-controller}.toml; do
+        $inputs/{no-merges,lookahead,twice-as-fast}.toml; do
         for load in $inputs/load.blktrace $inputs/everything.fio "$inputs/closed.toml --seed 3"; do
             simulate $load -m $machine $four
         done
