@@ -69,6 +69,18 @@ tunables() {
     for policy in $(seq 28); do simulate $inputs/closed.toml -d wd1200bb -s ioqueue:policy=$policy; done
 }
 
+# Around each scheduler, on a load whose requests are of all classes, and on one whose flags tell.
+criticality() {
+    local name
+    for name in $general sptf ioqueue:overlap=1; do
+        simulate $jobs/ganger-time-sharing.toml -m $machines/ncr-3433-1995.toml -s "'prio($name):aging_ms=2000'"
+        simulate $inputs/load.blktrace -m $inputs/twice-as-fast.toml -s "'prio($name)'"
+    done
+    for name in ioqueue:overlap=1 ioqueue:policy=1:overlap=2 ioqueue:policy=11:max_wait=50; do
+        simulate $inputs/everything.fio -d wd1200bb -s $name
+    done
+}
+
 disks() {
     local name
     for name in $disks; do
@@ -84,7 +96,7 @@ disks() {
 machines() {
     local machine load
     for machine in $machines/*.toml $inputs/{raid*,declustered,concatenated,depth-1,few-tags,tag-steal,slow-host}.toml \
-        $inputs/{no-merges,lookahead}.toml; do
+        $inputs/{no-merges,lookahead,twice-as-fast}.toml; do
         for load in $inputs/load.blktrace $inputs/everything.fio "$inputs/closed.toml --seed 3"; do
             simulate $load -m $machine $four
         done
@@ -215,6 +227,7 @@ experiments() {
 listings
 schedulers
 tunables
+criticality
 disks
 machines
 replays

@@ -131,7 +131,7 @@ mod tests {
         Catalogue::get("hp-c2247").expect("it is in the catalogue").build().expect("it is sound")
     }
 
-    fn controlled(spec: ControllerSpec) -> ControlledDrive {
+    fn controlled(spec: &ControllerSpec) -> ControlledDrive {
         spec.build(&disk()).expect("it is of type drive")
     }
 
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn writes_are_done_in_the_cache_unless_the_policy_or_the_request_says_otherwise() {
         let time = |write, flags| {
-            let mut drive = controlled(ControllerSpec { write, ..ControllerSpec::default() });
+            let mut drive = controlled(&ControllerSpec { write, ..ControllerSpec::default() });
             let mut now = Nanos::ZERO;
             serve(&mut drive, DeviceRequest { flags, ..request(0, Op::Write, 100_000, 16) }, &mut now).0
         };
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn what_was_read_or_written_is_in_the_cache_and_a_flush_has_nothing_to_do() {
-        let mut drive = controlled(ControllerSpec::default());
+        let mut drive = controlled(&ControllerSpec::default());
         let mut now = Nanos::ZERO;
         let (first, hit) = serve(&mut drive, request(0, Op::Read, 100_000, 16), &mut now);
         assert!(first > Nanos::from_millis(5) && !hit);
@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn reads_after_a_pause_are_faster_where_idle_time_was_used() {
         let read_after_a_burst = |flush_idle_ms| {
-            let mut drive = controlled(ControllerSpec { flush_idle_ms, ..ControllerSpec::default() });
+            let mut drive = controlled(&ControllerSpec { flush_idle_ms, ..ControllerSpec::default() });
             let mut now = Nanos::ZERO;
             for i in 0..128 {
                 serve(&mut drive, request(0, Op::Write, i * 16_000, 16), &mut now);
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn requests_beyond_the_cache_are_served_in_pieces_and_complete_once() {
-        let mut drive = controlled(ControllerSpec { cache_kib: 32, ..ControllerSpec::default() });
+        let mut drive = controlled(&ControllerSpec { cache_kib: 32, ..ControllerSpec::default() });
         let mut now = Nanos::ZERO;
         for op in [Op::Read, Op::Write] {
             serve(&mut drive, request(7, op, 64, 1000), &mut now);

@@ -230,6 +230,10 @@ impl Scheduler for Kyber {
         Dispatch::Request(id)
     }
 
+    fn serves_queues_apart(&self) -> bool {
+        true
+    }
+
     fn withdraw(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
         self.run_timer(now);
         let (cpu, domain) = (self.map.cpu(rqs[id].cpu), domain_of(&rqs[id]));

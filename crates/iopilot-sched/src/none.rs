@@ -67,6 +67,10 @@ impl Scheduler for NoScheduler {
         Dispatch::Request(id)
     }
 
+    fn serves_queues_apart(&self) -> bool {
+        true
+    }
+
     fn withdraw(&mut self, rqs: &mut Requests, id: RequestId, _: Nanos) {
         let cpu = rqs[id].cpu;
         let dispatch = &mut self.dispatch[self.map.queue_of(cpu)];

@@ -3,7 +3,8 @@
 //! Two instances of the scheduler inside, a list each: requests that somebody waits for, or soon will (time-critical and
 //! time-limited), go to the high list, those that nobody waits for (time-noncritical) to the low one. Each orders and merges
 //! its own as the scheduler does. The high list is asked first; the low one has its turn only while the high list is empty.
-//! What is at the disk is not pre-empted. No kernel has this: it can only be simulated.
+//! What is at the disk is not pre-empted. No kernel has this: it can only be simulated. Where each hardware queue serves its own
+//! CPUs only (`none`, `kyber`), so it is in each of them.
 //!
 //! A request of the low list goes to the high one when somebody begins to wait for it ([`Scheduler::raise`]), and after
 //! `aging_ms`, which bounds how long it can wait (7.4). It is withdrawn from the one instance and inserted into the other, as
@@ -18,7 +19,9 @@ mod tests;
 
 use crate::deadlines::Deadlines;
 use crate::tunables::tunables;
-use crate::{AnyScheduler, Dispatch, MergeLimits, Merged, Scheduler, Tunable, TunableError, Tunables};
+use crate::{
+    AnyScheduler, Dispatch, Environment, MergeLimits, Merged, QueueMap, Scheduler, Tunable, TunableError, Tunables,
+};
 use iopilot_block::{Criticality, Nanos, Positions, ProcessId, Request, RequestId, Requests};
 
 tunables! {
@@ -54,6 +57,7 @@ pub struct Prio {
     came: Deadlines<1>,
     /// The list of the request completed last.
     completed: usize,
+    map: QueueMap,
     tunables: PrioTunables,
 }
 
@@ -61,14 +65,15 @@ impl Prio {
     /// What it does, in a line.
     pub const SUMMARY: &'static str = "around any scheduler: first what somebody waits for";
 
-    /// Around `inside`, which holds nothing yet.
-    pub fn new(inside: AnyScheduler) -> Self {
+    /// Around `inside`, which was made for `env` and holds nothing yet.
+    pub fn new(inside: AnyScheduler, env: &Environment) -> Self {
         debug_assert_eq!(inside.queued(), 0, "the lists begin empty");
         Self {
             lists: [inside.clone(), inside],
             places: Vec::new(),
             came: Deadlines::default(),
             completed: HIGH,
+            map: env.queue_map(),
             tunables: PrioTunables::default(),
         }
     }
@@ -162,18 +167,31 @@ impl Prio {
         answer
     }
 
-    /// Has the lists choose: `ask` asks one.
+    /// Whether the high list keeps the low one waiting, where it has given nothing for hardware queue `queue`: what it holds back
+    /// waits for its own requests at the device. O(requests) where queues are served apart.
+    fn high_waits(&self, rqs: &Requests, queue: Option<usize>) -> bool {
+        let high = &self.lists[HIGH];
+        match queue {
+            Some(queue) if high.queued() > 0 && high.serves_queues_apart() => {
+                let waiting = self.places.iter().enumerate().filter(|(_, place)| **place == Place::Waits(HIGH));
+                let mut cpus = waiting.map(|(id, _)| rqs[RequestId::from_index(id)].cpu);
+                cpus.any(|cpu| self.map.queue_of(cpu) == queue)
+            }
+            _ => high.queued() > 0,
+        }
+    }
+
+    /// Has the lists choose for a hardware queue, of several: `ask` asks one.
     fn choose(
         &mut self,
         rqs: &mut Requests,
+        queue: Option<usize>,
         now: Nanos,
         mut ask: impl FnMut(&mut AnyScheduler, &mut Requests) -> Dispatch,
     ) -> Dispatch {
         self.age(rqs, now);
         let answer = self.take(rqs, HIGH, &mut ask);
-        // What the high list holds back waits for its own requests at the device.
-        let waits = self.lists[HIGH].queued() > 0;
-        if answer != Dispatch::Empty || waits || self.lists[LOW].queued() == 0 {
+        if answer != Dispatch::Empty || self.lists[LOW].queued() == 0 || self.high_waits(rqs, queue) {
             return answer;
         }
         match self.lists[HIGH].idles_until(rqs, now).filter(|&until| until > now) {
@@ -206,15 +224,19 @@ impl Scheduler for Prio {
     }
 
     fn dispatch(&mut self, rqs: &mut Requests, now: Nanos) -> Dispatch {
-        self.choose(rqs, now, |list, rqs| list.dispatch(rqs, now))
+        self.choose(rqs, None, now, |list, rqs| list.dispatch(rqs, now))
     }
 
     fn dispatch_at(&mut self, rqs: &mut Requests, now: Nanos, positions: Option<&dyn Positions>) -> Dispatch {
-        self.choose(rqs, now, |list, rqs| list.dispatch_at(rqs, now, positions))
+        self.choose(rqs, None, now, |list, rqs| list.dispatch_at(rqs, now, positions))
     }
 
     fn dispatch_queue(&mut self, rqs: &mut Requests, queue: usize, now: Nanos) -> Dispatch {
-        self.choose(rqs, now, |list, rqs| list.dispatch_queue(rqs, queue, now))
+        self.choose(rqs, Some(queue), now, |list, rqs| list.dispatch_queue(rqs, queue, now))
+    }
+
+    fn serves_queues_apart(&self) -> bool {
+        self.lists[HIGH].serves_queues_apart()
     }
 
     fn joins_at_dispatch(&self) -> bool {

@@ -138,6 +138,9 @@ macro_rules! schedulers {
             fn dispatch_queue(&mut self, rqs: &mut Requests, queue: usize, now: Nanos) -> Dispatch {
                 match self { $(Self::$variant(s) => s.dispatch_queue(rqs, queue, now),)* Self::Prio(s) => s.dispatch_queue(rqs, queue, now) }
             }
+            fn serves_queues_apart(&self) -> bool {
+                match self { $(Self::$variant(s) => s.serves_queues_apart(),)* Self::Prio(s) => s.serves_queues_apart() }
+            }
             fn joins_at_dispatch(&self) -> bool {
                 match self { $(Self::$variant(s) => s.joins_at_dispatch(),)* Self::Prio(s) => s.joins_at_dispatch() }
             }

@@ -77,6 +77,11 @@ pub trait Scheduler {
         self.dispatch(rqs, now)
     }
 
+    /// Whether [`Scheduler::dispatch_queue`] gives only requests of the queue's own CPUs.
+    fn serves_queues_apart(&self) -> bool {
+        false
+    }
+
     /// Whether a dispatched request may hold others that were queued beside it until then (its parts).
     fn joins_at_dispatch(&self) -> bool {
         false

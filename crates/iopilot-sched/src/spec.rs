@@ -172,7 +172,7 @@ impl SchedulerSpec {
             scheduler.set(name, *value)?;
         }
         let Some(settings) = &self.prio else { return Ok(scheduler) };
-        let mut prio = Prio::new(scheduler);
+        let mut prio = Prio::new(scheduler, env);
         for (name, value) in settings {
             prio.set(name, *value)?;
         }

@@ -375,7 +375,7 @@ mod tests {
         assert!(error(&text("hd-500-16", "")).starts_with("m.toml:2: controller: got another kind of disk, expected"));
         assert_eq!(
             error(&text("hp-c2247", "cache_kib = 8")),
-            "m.toml:3: controller.cache_kib: got 8, expected 0, or two lines at least"
+            "m.toml:3: controller.cache_kib: got 8, expected 0, or 2 to 262144 lines of line_kib"
         );
         assert!(error(&text("hp-c2247", "policy = \"FCSF\"")).contains("m.toml:3: controller.policy: got FCSF"));
         assert!(error(&text("hp-c2247", "write = \"bak\"")).starts_with("m.toml:3"));

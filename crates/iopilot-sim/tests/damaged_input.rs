@@ -13,6 +13,10 @@ const CAPACITY: u64 = 1 << 21;
 const MACHINE: &str = "name = \"m\"\ndisk = \"hd-250-32\"\n[block]\nnr_requests = 64\nqueue_depth = 8\nplug = true\n\
                        max_sectors_kb = 512\n[host]\ncpus = 4\n";
 
+/// The same with what goes above one drive.
+const CONTROLLED: &str = "disk = \"hp-c2247\"\n[controller]\ncache_kib = 64\nline_kib = 4\nwrite = \"through\"\n\
+                          flush_idle_ms = 500\npolicy = \"FCFS\"\nbus_mb_s = 10\n[device]\nspeed = 2.0\n";
+
 const JOBS: [&str; 3] = [
     include_str!("../../../examples/jobs/mixed.fio"),
     include_str!("../../../examples/jobs/priorities.fio"),
@@ -114,7 +118,9 @@ fn read_generators(text: &str) -> Result<(), TestCaseError> {
 
 #[test]
 fn undamaged_descriptions_are_read() {
-    assert!(Machine::from_toml(MACHINE, Path::new("machine.toml")).is_ok());
+    for machine in [MACHINE, CONTROLLED] {
+        assert!(Machine::from_toml(machine, Path::new("machine.toml")).is_ok());
+    }
     for jobs in JOBS {
         assert!(FioJobs::parse(jobs, "job.fio").is_ok());
     }
@@ -138,8 +144,8 @@ proptest! {
     }
 
     #[test]
-    fn nothing_panics_on_damaged_machines(damage in damage()) {
-        read_machine(&damaged(MACHINE, &damage))?;
+    fn nothing_panics_on_damaged_machines(machine in select(&[MACHINE, CONTROLLED][..]), damage in damage()) {
+        read_machine(&damaged(machine, &damage))?;
     }
 
     #[test]

@@ -10,6 +10,8 @@ use serde::Deserialize;
 
 /// Sectors of a KiB.
 const KIB: u32 = 2;
+/// More than any controller had; each takes memory of the simulator's.
+const MOST_LINES: u32 = 1 << 18;
 /// ns in which a sector moves at 10^6 bytes a second.
 const SECTOR_NS_AT_1_MB_S: f64 = 512_000.0;
 
@@ -118,8 +120,8 @@ impl ControllerSpec {
         let policy =
             Policy::parse(&self.policy).map_err(|e| InputError { field: "controller.policy".to_owned(), ..e })?;
         let lines = self.cache_kib / self.line_kib;
-        if self.cache_kib > 0 && lines < 2 {
-            return wrong("cache_kib", &self.cache_kib, "0, or two lines at least");
+        if self.cache_kib > 0 && !(2..=MOST_LINES).contains(&lines) {
+            return wrong("cache_kib", &self.cache_kib, &format!("0, or 2 to {MOST_LINES} lines of line_kib"));
         }
         let line = self.line_kib * KIB;
         let cache = MemoryCacheModel {

@@ -6,7 +6,8 @@ use iopilot_block::{Flags, Op, Sectors};
 
 fn bench(inside: &str) -> Bench<Prio> {
     let spec = SchedulerSpec::parse(inside).expect("a scheduler");
-    Bench::new(Prio::new(spec.build(&Environment::default()).expect("its tunables")))
+    let env = Environment::default();
+    Bench::new(Prio::new(spec.build(&env).expect("its tunables"), &env))
 }
 
 /// Submits eight sectors; whether they merged.
@@ -180,6 +181,23 @@ fn a_wait_ends_when_a_request_is_due_in_the_high_list() {
     submit(&mut b, Op::Write, 1 << 20, TimeNonCritical);
     let answer = b.scheduler.dispatch(&mut b.rqs, b.now);
     assert_eq!(answer, Dispatch::WaitUntil(Nanos::from_millis(2)));
+}
+
+#[test]
+fn a_hardware_queue_of_its_own_does_not_wait_for_the_requests_of_another() {
+    let env = Environment { cpus: 2, hardware_queues: 2, ..Environment::default() };
+    for (inside, apart) in [("none", true), ("kyber", true), ("mq-deadline", false)] {
+        let inside_it = AnyScheduler::by_name(inside, &env).expect("a scheduler");
+        let mut b = Bench::new(Prio::new(inside_it, &env));
+        for (cpu, lba, class) in [(0, 100, TimeNonCritical), (1, 900, TimeCritical), (1, 300, TimeNonCritical)] {
+            let mut rq = b.request(Op::Read, lba, 8);
+            (rq.cpu, rq.criticality) = (cpu, class);
+            b.put(rq);
+        }
+        let order = [b.take_from(0, 9), b.take_from(1, 9)];
+        let expected = if apart { [vec![100], vec![900, 300]] } else { [vec![900, 100, 300], vec![]] };
+        assert_eq!(order, expected, "{inside}");
+    }
 }
 
 #[test]

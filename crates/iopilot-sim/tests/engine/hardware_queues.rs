@@ -1,6 +1,7 @@
 //! Several hardware queues, on a device that takes no time.
 
 use super::*;
+use iopilot_block::Criticality::{TimeCritical, TimeLimited, TimeNonCritical};
 use iopilot_device::ConstantDevice;
 
 /// A device with queues of its own, which serves what it has in `service`, all at once.
@@ -51,12 +52,13 @@ impl Device for Many {
     }
 }
 
-/// `each` reads at random of each of `tasks` tasks, one task for each CPU.
+/// `each` reads at random of each of `tasks` tasks, one task for each CPU, with every class of criticality.
 fn reads(tasks: u32, each: u32) -> Vec<ReplayRecord> {
     let all = (0..each).flat_map(|n| (0..tasks).map(move |task| (n, task)));
     let reads = all.map(|(n, task)| {
         let place = u64::from(n * 7919 + task * 104_729) % 1_000_000;
-        ReplayRecord { cpu: task as u16, ..record(0, task, Op::Read, place * 8, 8) }
+        let criticality = [TimeCritical, TimeNonCritical, TimeLimited][((n + task) % 3) as usize];
+        ReplayRecord { cpu: task as u16, criticality, ..record(0, task, Op::Read, place * 8, 8) }
     });
     reads.collect()
 }
@@ -97,11 +99,19 @@ fn one_hardware_queue_sends_one_request_at_a_time() {
 
 #[test]
 fn nothing_is_lost_with_more_cpus_than_queues_and_few_tags() {
-    for scheduler in ["none", "kyber", "mq-deadline", "bfq"] {
+    let run = |scheduler, queues, depth, tags| {
+        let block = BlockConfig { nr_hw_queues: Some(queues), queue_depth: Some(depth), ..BlockConfig::default() };
+        rate(5, scheduler, BlockConfig { host_tags: Some(tags), nr_requests: Some(4), ..block });
+    };
+    let alone = ["none", "kyber", "mq-deadline", "bfq"];
+    for scheduler in alone {
         for (queues, depth) in [(2, 1), (3, 2), (5, 4)] {
-            let block = BlockConfig { nr_hw_queues: Some(queues), queue_depth: Some(depth), ..BlockConfig::default() };
-            rate(5, scheduler, BlockConfig { host_tags: Some(depth), nr_requests: Some(4), ..block });
+            run(scheduler, queues, depth, depth);
         }
+    }
+    // With so many tags requests wait behind those in the device.
+    for scheduler in ["none", "prio(none)", "prio(kyber):aging_ms=1", "prio(mq-deadline)", "prio(bfq)"] {
+        run(scheduler, 3, 2, 64);
     }
 }
 
@@ -112,7 +122,7 @@ fn hardware_queues_of_an_adapter_share_the_depth_of_its_disk() {
         host: CpuOverheads { cpus: 4, ..CpuOverheads::default() },
         ..RunConfig::default()
     };
-    for scheduler in ["none", "kyber", "mq-deadline"] {
+    for scheduler in ["none", "kyber", "mq-deadline", "prio(none)", "prio(kyber)", "prio(mq-deadline)"] {
         // It refuses a request beyond its depth.
         let device = Fixed::new(Nanos::from_micros(100), 6);
         let spec = SchedulerSpec::parse(scheduler).unwrap();
