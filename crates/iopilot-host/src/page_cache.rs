@@ -2,6 +2,10 @@
 
 use crate::file_call::FileId;
 use iopilot_block::{CacheReport, Lru};
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_pcg::Pcg64Mcg;
+use std::sync::Arc;
 
 /// A page: of a file; or a block of metadata, by its address on the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -60,11 +64,14 @@ pub(crate) struct Page {
 
 /// Pages in order of use. Those that are dirty, or under way, stay.
 ///
-/// Pages are swept in the order of their places in memory, which is that in which they first came.
+/// Pages are swept in the order of their places in memory. On a machine that has been up for a while pages that came one after
+/// the other are anywhere in memory: so here.
 #[derive(Clone, Debug)]
 pub(crate) struct PageCache {
     pages: Lru<PageKey, Page>,
     capacity: u32,
+    /// The places in the order of memory.
+    memory: Arc<[u32]>,
     /// Places that have been used.
     places: u32,
     /// Dirty blocks of metadata, and some that were.
@@ -75,7 +82,10 @@ pub(crate) struct PageCache {
 
 impl PageCache {
     pub(crate) fn new(capacity: u32) -> Self {
+        let mut memory: Vec<u32> = (0..capacity).collect();
+        memory.shuffle(&mut Pcg64Mcg::seed_from_u64(u64::from(capacity)));
         Self {
+            memory: memory.into(),
             pages: Lru::new(capacity),
             capacity,
             places: 0,
@@ -243,9 +253,10 @@ impl PageCache {
         out.extend(dirty.into_iter().filter(|&key| self.is_dirty(key)));
     }
 
-    /// Puts into `out` the dirty pages of files in `count` places from `first` on, around.
+    /// Puts into `out` the dirty pages of files in `count` places of memory from `first` on, around.
     pub(crate) fn dirty_pages(&self, first: u32, count: u32, out: &mut Vec<PageKey>) {
-        let places = (0..count.min(self.capacity)).map(|n| (first + n) % self.capacity);
+        let frames = (0..count.min(self.capacity)).map(|n| (first + n) % self.capacity);
+        let places = frames.map(|frame| self.memory[frame as usize]);
         let used = places.filter(|&place| place < self.places);
         let dirty = used.filter(|&place| self.get(place).state == PageState::Dirty);
         out.extend(dirty.map(|place| self.key(place)).filter(|key| !key.is_metadata()));

@@ -121,10 +121,10 @@ impl SystemSpec {
         let host = host.unwrap_or(&own);
         let layout = Layout::new(host.layout.clone(), capacity, seed)?;
         let (tasks, setup) = match self.kind {
-            Kind::Compress => tasks::compress(self.scale, layout),
-            Kind::Uncompress => tasks::uncompress(self.scale, layout),
+            Kind::Compress => tasks::compress(self.scale, self.aged, layout),
+            Kind::Uncompress => tasks::uncompress(self.scale, self.aged, layout),
             Kind::CopyTree => tasks::copytree(self.scale, self.aged, layout),
-            Kind::RemoveTree => tasks::removetree(self.scale, layout),
+            Kind::RemoveTree => tasks::removetree(self.scale, self.aged, layout),
             Kind::SynRGen => synrgen::users(self.users, self.tasks, self.aged, layout),
         }
         .map_err(|error| {

@@ -107,9 +107,7 @@ impl Layout {
     }
 
     pub(super) fn fill(self) -> Filled {
-        let Self { mut ufs, cached, .. } = self;
-        // What the workload itself makes is placed as ever.
-        ufs.scatter(0.0, 0);
+        let Self { ufs, cached, .. } = self;
         Filled { ufs, cached }
     }
 }

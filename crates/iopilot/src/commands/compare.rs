@@ -4,9 +4,9 @@ use super::{Context, session};
 use crate::args::{Compare, Sort};
 use crate::progress::with_progress_bar;
 use crate::render;
-use iopilot_sched::SchedulerSpec;
 use iopilot_block::InputError;
 use iopilot_compare::{Candidates, WorkloadModel};
+use iopilot_sched::SchedulerSpec;
 use iopilot_sim::{Machine, RunOptions};
 use iopilot_workload::Workload;
 
