@@ -1,7 +1,7 @@
 //! [`ModelComparison`]: one load as three models of a workload see it (Ganger 6): open, closed, and with its causes.
 
 use crate::predict::Runner;
-use iopilot_block::InputError;
+use iopilot_block::{InputError, Nanos};
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::{Machine, MachineSummary, Progress, RunOptions, RunReport, SimError};
 use iopilot_trace::TraceRecord;
@@ -91,10 +91,10 @@ pub(crate) fn elapsed(run: &RunReport) -> f64 {
     crate::verdict::tasks_take(run).unwrap_or(run.elapsed_s)
 }
 
-/// The requests of a run as an open and as a closed workload, and how many are outstanding in the latter: as many as there
-/// were on average.
-pub fn traced(workload: &Workload, run: &mut RunReport) -> ([Workload; 2], u32) {
-    let records: Vec<TraceRecord> = run.log.take().unwrap_or_default();
+/// The requests of a run as an open workload, `speed` times as fast, and as a closed one, and how many are outstanding in the
+/// latter: as many as there were on average.
+pub fn traced(workload: &Workload, run: &mut RunReport, speed: f64) -> ([Workload; 2], u32) {
+    let mut records: Vec<TraceRecord> = run.log.take().unwrap_or_default();
     let span = |records: &[TraceRecord]| {
         let end = records.iter().filter_map(|record| record.completion).max()?;
         Some(end.since(records.first()?.arrival).as_secs_f64())
@@ -102,6 +102,9 @@ pub fn traced(workload: &Workload, run: &mut RunReport) -> ([Workload; 2], u32) 
     // Little's law.
     let outstanding = span(&records).map_or(1.0, |span| run.response_ms.mean * 1e-3 * records.len() as f64 / span);
     let population = (outstanding.round() as u32).max(1);
+    for record in &mut records {
+        record.arrival = Nanos((record.arrival.0 as f64 / speed) as u64);
+    }
     let name = workload.summary(0).name;
     let replay = |mode| Workload::Trace(TraceWorkload::of_run(&name, &records, mode, population));
     ([replay(ReplayMode::Open), replay(ReplayMode::Closed)], population)
@@ -131,7 +134,7 @@ pub fn compare_models(
         return Err(InputError::new("scheduler", "none", "at least one").into());
     };
     let mut base = run(machine, workload, first, &RunOptions { log: true, ..options.clone() }, progress)?;
-    let ([open, closed], population) = traced(workload, &mut base);
+    let ([open, closed], population) = traced(workload, &mut base, 1.0);
     let of = |model| match model {
         WorkloadModel::Open => Cow::Borrowed(&open),
         WorkloadModel::Closed => Cow::Borrowed(&closed),

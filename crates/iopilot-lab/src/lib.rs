@@ -38,6 +38,7 @@ mod carroll;
 mod dads_cost;
 mod dads_live;
 mod figure;
+mod ganger_host;
 pub mod gf;
 mod gf_cache_times;
 mod gf_dads;
@@ -99,6 +100,9 @@ pub const ALL: &[Experiment] = &[
     dads_cost::EXPERIMENT,
     dads_live::EXPERIMENT,
     dads_live::WITHOUT_A_MODEL,
+    ganger_host::CRITICALITY,
+    ganger_host::FEEDBACK,
+    ganger_host::SYSTEM,
     gf_cache_times::EXPERIMENT,
     gf_dads::EXPERIMENT,
     gf_table_accuracy::EXPERIMENT,

@@ -9,7 +9,7 @@ use rand::Rng;
 /// Sources and headers of a programmer, and their mean size in bytes.
 const SOURCES: usize = 60;
 const HEADERS: usize = 40;
-const SOURCE: u64 = 14_000;
+const SOURCE: u64 = 20_000;
 const HEADER: u64 = 6_000;
 const SIGMA: f64 = 0.9;
 /// Tasks of all programmers together.
@@ -89,22 +89,25 @@ impl Project {
         layout.random.random_range(0..self.sources.len())
     }
 
-    /// A source is read, and a new version takes its place.
+    /// A source is read, and a new version takes its place. The editor keeps a file of changes meanwhile.
     fn edit(&mut self, lines: &mut Lines, layout: &mut Layout) -> &'static str {
         let at = self.any_source(layout);
         let Source { file, bytes, .. } = self.sources[at];
         lines.open(file);
         lines.read_all(file, bytes, PAGE_MS);
-        lines.nap(layout.random.random_range(1.0..3.0));
-        let new = layout.name();
+        let (changes, new) = (layout.name(), layout.name());
+        lines.create(self.directory, changes);
+        lines.write(changes, 0, 2000);
+        lines.nap(layout.random.random_range(1.5..3.5));
         lines.create(self.directory, new);
         lines.write_all(new, bytes, PAGE_MS);
         lines.remove(file);
+        lines.remove(changes);
         self.sources[at].file = new;
         "edit"
     }
 
-    /// A source and headers are read; an intermediate file comes and goes; an object takes the place of the old one.
+    /// A source and headers are read; two intermediate files come and go; an object takes the place of the old one.
     fn compile(&mut self, lines: &mut Lines, layout: &mut Layout) -> &'static str {
         let at = self.any_source(layout);
         let Source { file, bytes, object } = self.sources[at];
@@ -115,22 +118,26 @@ impl Project {
             lines.open(header);
             lines.read_all(header, bytes, PAGE_MS / 2.0);
         }
-        let (between, new) = (layout.name(), layout.name());
-        lines.create(self.directory, between);
-        lines.write_all(between, 2 * bytes, PAGE_MS);
+        let (expanded, assembly, new) = (layout.name(), layout.name(), layout.name());
+        lines.create(self.directory, expanded);
+        lines.write_all(expanded, 2 * bytes, PAGE_MS);
+        lines.read_all(expanded, 2 * bytes, PAGE_MS);
         lines.nap(layout.random.random_range(1.5..4.5));
-        lines.read_all(between, 2 * bytes, PAGE_MS);
+        lines.create(self.directory, assembly);
+        lines.write_all(assembly, 2 * bytes, PAGE_MS);
+        lines.remove(expanded);
+        lines.read_all(assembly, 2 * bytes, PAGE_MS);
         if let Some(object) = object {
             lines.remove(object);
         }
         lines.create(self.directory, new);
         lines.write_all(new, bytes, PAGE_MS);
-        lines.remove(between);
+        lines.remove(assembly);
         self.sources[at].object = Some(new);
         "compile"
     }
 
-    /// Objects are linked to a program, which runs, and goes.
+    /// Objects are linked to a program, which runs and writes, and goes.
     fn debug(&mut self, lines: &mut Lines, layout: &mut Layout) -> &'static str {
         let program = layout.name();
         lines.file(FileCall::ReadDir(self.directory));
@@ -144,7 +151,11 @@ impl Project {
             lines.write(program, offset, bytes);
             offset += bytes;
         }
-        lines.nap(layout.random.random_range(1.0..3.0));
+        let output = layout.name();
+        lines.create(self.directory, output);
+        lines.nap(layout.random.random_range(1.5..3.5));
+        lines.write_all(output, SOURCE, PAGE_MS);
+        lines.remove(output);
         lines.remove(program);
         "debug"
     }
