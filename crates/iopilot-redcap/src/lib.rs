@@ -53,6 +53,7 @@ mod blocks;
 mod check;
 mod choices;
 mod comparison;
+mod contents;
 mod counters;
 mod directory;
 mod estimator;
@@ -74,6 +75,7 @@ mod tests;
 
 pub use check::Check;
 pub use choices::{Algorithm, Interval, Miss, Ratio};
+pub use contents::Contents;
 pub use counters::Counters;
 pub use geometry::Geometry;
 pub use io::{Action, CopyId, Io, Part, PartId, Role, Served};

@@ -8,7 +8,7 @@ use crate::redcap_virtual_disk::RedcapVirtualDisk;
 use crate::report::RunReport;
 use crate::run::RunConfig;
 use iopilot_block::{InputError, IoIndex, Lba, Nanos, Op, ProcessId, Request, Sectors};
-use iopilot_redcap::{Action, CopyId, Geometry, Part, PartId, Redcap, RedcapSpec, Role, Served};
+use iopilot_redcap::{Action, Contents, CopyId, Geometry, Part, PartId, Redcap, RedcapSpec, Role, Served};
 use iopilot_sched::SchedulerSpec;
 use iopilot_workload::{Arrival, SourceHandle};
 use std::ops::Range;
@@ -97,6 +97,16 @@ impl RedcapLayer {
         self.cache.set_geometry(geometry, now, &mut self.actions)?;
         self.note_state(now);
         Ok(())
+    }
+
+    /// What the cache holds.
+    pub(crate) fn contents(&self) -> Contents {
+        self.cache.contents()
+    }
+
+    /// Lets the cache begin with what another one held.
+    pub(crate) fn begin_with(&mut self, contents: &Contents) {
+        self.cache.begin_with(contents);
     }
 
     /// Takes a request of the workload.
