@@ -83,6 +83,17 @@ fn neither_nor(random: &mut Pcg64Mcg) -> Vec<u64> {
     sectors
 }
 
+/// At random places, every sixteenth block of 256 KiB, in any order. A segment of 32 KiB has one of them, and one of 256 KiB all four.
+fn sparse(random: &mut Pcg64Mcg) -> Vec<u64> {
+    let mut sectors = Vec::new();
+    while sectors.len() < READS as usize {
+        let start = random.random_range(0..400_000) * 512;
+        let first = random.random_range(0..4);
+        sectors.extend((0..4).map(|n| start + (first + 3 * n) % 4 * 128));
+    }
+    sectors
+}
+
 #[test]
 fn a_clear_gain_turns_it_on_within_two_windows_and_a_clear_loss_off() {
     let (mut flown, mut random, mut from) =
@@ -124,4 +135,25 @@ fn what_a_large_cache_comes_to_hold_counts() {
     assert!(changes.len() == 1, "{changes:?}");
     let check = flown.window((0..READS).map(|_| random.random_range(0..12_288) * 8));
     assert!(check.with_s < 0.5 * check.without_s, "{check:?}");
+}
+
+#[test]
+fn a_change_of_size_may_turn_it_on() {
+    let (mut flown, mut random) = (Flown::new("256x32k"), Pcg64Mcg::seed_from_u64(1));
+    let mut windows = 0;
+    let check = loop {
+        let check = flown.window(sparse(&mut random));
+        windows += 1;
+        if check.changes || windows > 200 {
+            break check;
+        }
+        assert!(!check.setting.active && check.setting.geometry.to_string() == "256x32k", "{check:?}");
+    };
+    // The trial of other segments, not that of the cache as it is: it was off, and changes both.
+    assert!(check.setting.active && check.changes, "{check:?}");
+    assert_eq!(check.setting.geometry.to_string(), "32x256k");
+    assert!(check.everywhere_s > check.without_s, "with short segments it is of no use: {check:?}");
+    // Twice what makes eight seconds, as each window lasts one.
+    assert!((16..=20).contains(&windows), "after {windows} windows");
+    assert_eq!(flown.changes(50, || sparse(&mut random)), [0; 0], "it stays on");
 }
