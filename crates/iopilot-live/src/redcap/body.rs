@@ -9,8 +9,8 @@ use super::ring::Ring;
 use super::streams::Streams;
 use super::tally::Tally;
 use crate::block_server::{Answer, BlockRequest, monotonic};
-use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, SECTOR_BYTES, Sectors};
-use iopilot_redcap::{Action, CopyId, Geometry, Io, Part, Redcap, RedcapSpec, Role, Served};
+use iopilot_block::{Arrival, Criticality, Flags, IoPriority, Lba, Nanos, SECTOR_BYTES, Sectors, SourceHandle};
+use iopilot_redcap::{Action, CopyId, Geometry, Part, Redcap, RedcapSpec, Role, Served};
 use iopilot_sim::RedcapVirtualDisk;
 use iopilot_trace::TraceRecord;
 use std::io;
@@ -29,7 +29,7 @@ const MOST_RECORDS: usize = 50_000;
 struct Original {
     /// `None` once a [`Hit`] has it.
     answer: Option<Answer>,
-    io: Io,
+    io: Arrival,
     durable: bool,
     arrived: Nanos,
     /// What is answered if a part fails.
@@ -169,7 +169,7 @@ impl Body {
         let handle = self.free.pop().unwrap_or(self.originals.len() as u64);
         let flags = if durable { Flags::FUA } else { Flags::empty() };
         let (priority, criticality, cpu) = (IoPriority::default(), Criticality::default(), 0);
-        let io = Io { handle, op, lba, sectors, flags, process, priority, criticality, cpu };
+        let io = Arrival { handle: SourceHandle(handle), op, lba, sectors, flags, process, priority, criticality, cpu };
         let original = Some(Original { answer: Some(answer), io, durable, arrived: now, errno: libc::EIO });
         match self.originals.get_mut(handle as usize) {
             Some(place) => *place = original,
@@ -222,7 +222,7 @@ impl Body {
             window.below.push(record);
         }
         if result < 0 && part.role != Role::Prefetch {
-            if let Some(original) = self.originals[part.io as usize].as_mut() {
+            if let Some(original) = self.originals[part.io.0 as usize].as_mut() {
                 original.errno = -result;
             }
         }
@@ -306,7 +306,7 @@ impl Body {
                 Action::Copy { copy, io, slot, lba, sectors } => {
                     let offset = (lba.0 % self.segment_sectors * SECTOR_BYTES) as usize;
                     let (first, length) = (self.offset_in(io, lba), sectors.bytes() as usize);
-                    if let Some(original) = self.originals[io as usize].as_mut() {
+                    if let Some(original) = self.originals[io.0 as usize].as_mut() {
                         if let Ok(data) = original
                             .answer
                             .as_mut()
@@ -328,19 +328,19 @@ impl Body {
     }
 
     /// Where a sector of an original is in its buffer, in bytes.
-    fn offset_in(&self, io: u64, lba: Lba) -> usize {
-        let first = self.originals[io as usize].as_ref().map_or(lba, |original| original.io.lba);
+    fn offset_in(&self, io: SourceHandle, lba: Lba) -> usize {
+        let first = self.originals[io.0 as usize].as_ref().map_or(lba, |original| original.io.lba);
         ((lba.0 - first.0) * SECTOR_BYTES) as usize
     }
 
     /// An original is complete.
-    fn finish(&mut self, io: u64, failed: bool, now: Nanos) {
-        let Some(Original { answer, io: Io { op, lba, sectors, process, .. }, arrived, errno, .. }) =
-            self.originals[io as usize].take()
+    fn finish(&mut self, io: SourceHandle, failed: bool, now: Nanos) {
+        let Some(Original { answer, io: Arrival { op, lba, sectors, process, .. }, arrived, errno, .. }) =
+            self.originals[io.0 as usize].take()
         else {
             return;
         };
-        self.free.push(io);
+        self.free.push(io.0);
         self.tally.above(op, sectors, now.since(arrived), failed);
         if let Some(window) = self.window.as_mut().filter(|window| window.above.len() < MOST_RECORDS) {
             let mut record = TraceRecord::new(arrived, op, lba, sectors);

@@ -4,8 +4,8 @@ use super::Redcap;
 use crate::contents::{Contents, Held};
 use crate::miss_times::MissTimes;
 use crate::records::{Fetch, Handling};
-use crate::{Action, Io, VirtualDisk};
-use iopilot_block::Nanos;
+use crate::{Action, VirtualDisk};
+use iopilot_block::{Arrival, Nanos};
 
 impl<V: VirtualDisk> Redcap<V> {
     /// The disk segments of which the cache holds blocks, by number, those that were used last first. O(segments).
@@ -40,7 +40,7 @@ impl<V: VirtualDisk> Redcap<V> {
     ///
     /// The segment must be absent, and there must be room for it: nothing is evicted for it. The cache must be active.
     /// The parts are prefetches with the process, priority and handle of `io`. No [`Action::Done`] follows.
-    pub fn warm(&mut self, io: &Io, now: Nanos, out: &mut Vec<Action>) -> bool {
+    pub fn warm(&mut self, io: &Arrival, now: Nanos, out: &mut Vec<Action>) -> bool {
         self.advance(now, out);
         if !self.state.is_active() || io.lba.0 >= self.layout.capacity() {
             return false;

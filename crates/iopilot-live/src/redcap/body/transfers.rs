@@ -2,8 +2,8 @@
 
 use super::{Body, InFlight};
 use crate::redcap::ring::Transfer;
-use iopilot_block::{Nanos, Op, PriorityClass, SECTOR_BYTES};
-use iopilot_redcap::{Io, Part, Role};
+use iopilot_block::{Arrival, Nanos, Op, PriorityClass, SECTOR_BYTES};
+use iopilot_redcap::{Part, Role};
 use std::io;
 
 const NOWHERE: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
@@ -36,7 +36,7 @@ impl Body {
         }
         let count = self.place(&part)?;
         // What is read for nobody has no original.
-        let original = self.originals.get(part.io as usize).and_then(Option::as_ref);
+        let original = self.originals.get(part.io.0 as usize).and_then(Option::as_ref);
         let durable = original.is_some_and(|original| original.durable);
         let transfer = Transfer {
             name: index as u64,
@@ -75,8 +75,8 @@ impl Body {
             // A prefetch.
             Some(slot) if part.role == Role::Prefetch => add(self.frames.place(slot, in_segment, length), length),
             frames => {
-                let original = self.originals[part.io as usize].as_mut().ok_or(io::ErrorKind::InvalidData)?;
-                let Io { lba, sectors, .. } = original.io;
+                let original = self.originals[part.io.0 as usize].as_mut().ok_or(io::ErrorKind::InvalidData)?;
+                let Arrival { lba, sectors, .. } = original.io;
                 let bytes = |from: u64, to: u64| (to.saturating_sub(from) * SECTOR_BYTES) as usize;
                 let (first, end) = (part.lba.0, part.lba.0 + u64::from(part.sectors.0));
                 // Those of its sectors that the original asked for.

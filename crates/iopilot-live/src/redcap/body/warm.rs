@@ -1,11 +1,12 @@
 //! Reading for nobody what the cache held before a restart.
 
 use super::Body;
-use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, Op, PriorityClass, ProcessId, Sectors};
-use iopilot_redcap::Io;
+use iopilot_block::{
+    Arrival, Criticality, Flags, IoPriority, Lba, Nanos, Op, PriorityClass, ProcessId, Sectors, SourceHandle,
+};
 
 /// The handle of what is read for nobody.
-const NOBODY: u64 = u64::MAX;
+const NOBODY: SourceHandle = SourceHandle(u64::MAX);
 
 impl Body {
     /// Whether nothing is under way, and nothing came from above for `long`.
@@ -15,7 +16,7 @@ impl Body {
 
     /// Reads the disk segment called `number` into the cache, at idle priority. Whether it does.
     pub(in crate::redcap) fn warm(&mut self, lba: Lba, now: Nanos) -> bool {
-        let io = Io {
+        let io = Arrival {
             handle: NOBODY,
             op: Op::Read,
             lba,
