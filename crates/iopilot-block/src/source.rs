@@ -8,7 +8,7 @@ use crate::{Criticality, Flags, HostReport, InputError, IoPriority, Lba, Nanos, 
 pub struct SourceHandle(pub u64);
 
 /// A request as a workload issues it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
     /// What to do.
     pub op: Op,

@@ -1,9 +1,11 @@
 //! [`SizeTrials`]: which other segments a cache is tried with, and when.
 
+use crate::cache_setting::CacheSetting;
 use iopilot_block::Nanos;
-use iopilot_redcap::{Geometry, RedcapSpec};
+use iopilot_redcap::{Contents, Geometry, RedcapSpec};
 use iopilot_trace::TraceRecord;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 /// Blocks of 4 KiB in a segment (GF 2.5.1: 32 to 256 KiB).
 const BLOCKS: [u32; 4] = [8, 16, 32, 64];
@@ -25,12 +27,14 @@ pub(crate) struct SizeTrials {
     bytes: (u64, u64),
     history: Vec<TraceRecord>,
     last: Option<Geometry>,
+    /// What a cache with each geometry, for the whole disk or for a part of it, held at the end of its last trial.
+    contents: Vec<((Geometry, bool), Arc<Contents>)>,
 }
 
 impl SizeTrials {
     pub(crate) fn new(spec: &RedcapSpec) -> Self {
         let bytes = (spec.geometry.bytes(), spec.most_bytes());
-        Self { enabled: spec.resize, bytes, history: Vec::new(), last: None }
+        Self { enabled: spec.resize, bytes, history: Vec::new(), last: None, contents: Vec::new() }
     }
 
     /// Adds a window. Returns what is to be tried together, in order of arrival, once that is enough for a cache of
@@ -74,12 +78,33 @@ impl SizeTrials {
         (half.bytes() >= self.bytes.0).then_some(half)
     }
 
+    /// What a trial of `setting` begins with: what its last one has left, had it any.
+    pub(crate) fn contents(&self, setting: &CacheSetting) -> Option<Arc<Contents>> {
+        let key = key(setting);
+        self.contents
+            .iter()
+            .find(|(other, _)| setting.active && *other == key)
+            .map(|(_, contents)| Arc::clone(contents))
+    }
+
+    /// Keeps what the last trial of each setting has left. Nothing else is kept.
+    pub(crate) fn keep<'a>(&mut self, trials: impl Iterator<Item = (&'a CacheSetting, &'a Option<Arc<Contents>>)>) {
+        let left = |(setting, contents): (&CacheSetting, &Option<Arc<Contents>>)| {
+            Some((key(setting), Arc::clone(contents.as_ref()?)))
+        };
+        self.contents = trials.filter_map(left).collect();
+    }
+
     /// Notes which geometry won, if any. Whether it has won twice in a row.
     pub(crate) fn won(&mut self, winner: Option<Geometry>) -> bool {
         let twice = winner.is_some() && winner == self.last;
         self.last = if twice { None } else { winner };
         twice
     }
+}
+
+fn key(setting: &CacheSetting) -> (Geometry, bool) {
+    (setting.geometry, setting.regions.any_off())
 }
 
 #[cfg(test)]

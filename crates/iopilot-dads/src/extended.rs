@@ -10,6 +10,7 @@ use iopilot_device::Device;
 use iopilot_sim::{RequestOutcome, RunConfig};
 use iopilot_trace::{Dependencies, InferOptions, TraceRecord, infer};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The most times that a window is repeated.
 const MAX_ROUNDS: u64 = 64;
@@ -136,6 +137,7 @@ impl<'a> ExtendedTrial<'a> {
         session.run_until(Nanos::MAX)?;
         let clock = session.now();
         let disk = session.take_disk_completed();
+        let contents = session.redcap_contents().map(Arc::new);
         let (mut report, device) = session.finish();
         let outcomes = report.outcomes.take().unwrap_or_default();
         let from_readiness = |((record, ready), outcome): ((usize, Nanos), RequestOutcome)| {
@@ -152,7 +154,7 @@ impl<'a> ExtendedTrial<'a> {
         let second = SecondHalf { trial: self, waited, half, end, served, all: second };
         let cost = second.cost(objective);
         let (shares, window_s) = (second.shares(objective, cost), second.window_s());
-        let trial = Trial { report, cost, shares, window_s, disk };
+        let trial = Trial { report, cost, shares, window_s, disk, contents };
         Ok((trial, device, clock))
     }
 }

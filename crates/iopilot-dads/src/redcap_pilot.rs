@@ -3,33 +3,37 @@
 use crate::cache_setting::CacheSetting;
 use crate::cache_sizes::SizeTrials;
 use crate::confidence::confidence;
+use crate::evidence::{Evidence, PLANS, TriedWindow};
 use crate::objective::Objective;
+use crate::patience::Patience;
 use crate::region_gains::RegionGains;
 use crate::regions::Regions;
-use crate::rig::{Candidate, Rig, Trial};
+use crate::rig::{Candidate, Rig, Trial, TrialDisk};
 use iopilot_block::Op;
 use iopilot_device::Device;
-use iopilot_redcap::{Algorithm, RedcapSpec};
+use iopilot_redcap::{Algorithm, Contents, RedcapSpec};
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::{RunConfig, SimError};
 use iopilot_trace::TraceRecord;
+use std::sync::Arc;
 
 /// A window with fewer reads decides nothing.
 const LEAST: usize = 32;
-/// A change must save this share of the cost…
+/// A change must surely save this share of the cost.
 const LEAST_GAIN: f64 = 0.01;
-/// Other segments, this share: what the cache holds is dropped.
+/// Other segments, this share: what the cache holds is dropped…
 const LEAST_GAIN_OF_SIZES: f64 = 0.05;
+/// …and be so sure in one trial.
+const SURE: f64 = 0.95;
 /// A cache of half the size costs no more than this share more.
 const EQUAL: f64 = 0.001;
-/// …and be so sure.
-const SURE: f64 = 0.95;
 
 /// Decides how a cache is used. It begins off: nothing is risked before it was tried. Each window of requests is replayed,
-/// with the causes of the requests, on a model of the disk: without the cache, with it, and with it for those regions of the
-/// disk where it has saved time in the windows before ([`RedcapSpec::regions`]). Several windows together are replayed with
-/// other segments ([`RedcapSpec::resize`]). The cache is empty at the beginning of each
-/// trial, so that a small gain of a large cache is not seen.
+/// with the causes of the requests, on a model of the disk, for each [`Plan`]: without the cache, with it, and with it for those
+/// regions of the disk where it has saved time in the windows before ([`RedcapSpec::regions`]). The windows count together
+/// ([`Evidence`]). Several of them are replayed at once with other segments ([`RedcapSpec::resize`]). A trial begins with
+/// what the cache would hold, had it been used by that plan all the time: what the trial of the window before has left. The disk,
+/// too, is as that trial has left it: its own cache reads ahead for those who read without a cache above it.
 ///
 /// The trials count what processes waited for and what nobody waited for alike: the total service time (GF 4.2).
 #[derive(Clone, Debug)]
@@ -43,6 +47,35 @@ pub struct RedcapPilot<D> {
     sizes: SizeTrials,
     setting: CacheSetting,
     gains: RegionGains,
+    evidence: Evidence,
+    patience: Patience<Kind>,
+    /// What the cache of each plan held at the end of its last trial.
+    contents: [Option<Arc<Contents>>; PLANS],
+    /// The virtual disk of each plan.
+    disks: [TrialDisk<D>; PLANS],
+}
+
+/// The ways to use the cache that each window is tried with. Two of them may come to the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Plan {
+    Off,
+    /// On for the whole disk.
+    Everywhere,
+    /// On for the regions of the setting in use, or of that before it was turned off.
+    Kept,
+    /// On for the regions where the last windows say that it saves time.
+    Learned,
+}
+
+impl Plan {
+    const ALL: [Self; PLANS] = [Self::Off, Self::Everywhere, Self::Kept, Self::Learned];
+}
+
+/// Whether a setting has the cache on, and whether it is for a part of the disk: a change back to such a setting is taken back.
+type Kind = (bool, bool);
+
+fn kind(setting: &CacheSetting) -> Kind {
+    (setting.active, setting.active && setting.regions.any_off())
 }
 
 /// A decision, and what it was made on.
@@ -70,9 +103,13 @@ impl<D: Device + Clone + Send + Sync> RedcapPilot<D> {
             scheduler: scheduler.clone(),
             cache: RedcapSpec { algorithm: Algorithm::Always, ..spec.clone() },
             rig: Rig::new(model.clone(), config),
+            disks: std::array::from_fn(|_| TrialDisk::new(model.clone())),
             size_rig: Rig::new(model, config),
             sizes: SizeTrials::new(spec),
             gains: RegionGains::new(&regions),
+            evidence: Evidence::default(),
+            patience: Patience::new(),
+            contents: Default::default(),
             setting: CacheSetting { active: false, geometry: spec.geometry, regions },
         }
     }
@@ -82,8 +119,9 @@ impl<D: Device + Clone + Send + Sync> RedcapPilot<D> {
         &self.setting
     }
 
-    /// Replaces the model by one that has learned.
+    /// Replaces the model by one that has learned. What trials on the old one showed still counts.
     pub fn replace_model(&mut self, model: D) {
+        self.disks = std::array::from_fn(|_| TrialDisk::new(model.clone()));
         self.rig.replace(model.clone());
         self.size_rig.replace(model);
     }
@@ -97,32 +135,50 @@ impl<D: Device + Clone + Send + Sync> RedcapPilot<D> {
         if records.iter().filter(|record| record.op == Op::Read).count() < LEAST {
             return Ok(None);
         }
-        let (settings, current) = self.settings();
+        let settings = self.settings();
+        // Each different setting is tried once: the plans that are tried, and of each plan, which trial is its own.
+        let mut tried: Vec<usize> = Vec::with_capacity(PLANS);
+        let mut place = [0; PLANS];
+        for (plan, setting) in settings.iter().enumerate() {
+            place[plan] = tried.iter().position(|other| settings[*other] == *setting).unwrap_or(tried.len());
+            if place[plan] == tried.len() {
+                tried.push(plan);
+            }
+        }
+        let current = if self.setting.active { Plan::Kept } else { Plan::Off };
         let learns = self.setting.regions.states().len() > 1;
-        let candidate = |(n, setting): (usize, &CacheSetting)| {
-            let candidate = self.candidate(setting);
-            // Of the first two, off and on everywhere, regions are learned.
-            Candidate { keeps_disk: learns && n < 2, ..candidate }
+        // Of the first two, off and on everywhere, regions are learned.
+        let candidate = |(n, plan): (usize, &usize)| {
+            let contents = self.contents[*plan].clone();
+            Candidate { keeps_disk: learns && n < 2, ..self.candidate(&settings[*plan], contents) }
         };
-        let candidates: Vec<Candidate> = settings.iter().enumerate().map(candidate).collect();
-        let trials = self.rig.try_candidates(records, pending, &candidates, current, Objective::ServiceTime)?;
+        let candidates: Vec<Candidate> = tried.iter().enumerate().map(candidate).collect();
+        let disks: Vec<TrialDisk<D>> = tried.iter().map(|plan| self.disks[*plan].clone()).collect();
+        let in_use = place[current as usize];
+        let trials = self.rig.try_on(&disks, records, pending, &candidates, in_use, Objective::ServiceTime)?;
+        let (trials, disks): (Vec<Trial>, Vec<TrialDisk<D>>) = trials.into_iter().unzip();
+        if disks.len() == tried.len() {
+            self.disks = place.map(|n| disks[n].clone());
+        }
         let [without, everywhere, ..] = &trials[..] else { return Ok(None) };
         if learns {
             self.gains.learn(&self.setting.regions, &without.disk, &everywhere.disk);
         }
-        let chosen = best(&trials, current, LEAST_GAIN);
-        let cost = |n: usize| trials[n].cost;
-        let with_s = match settings[chosen].active {
-            true => cost(chosen),
-            false => (1..trials.len()).map(cost).fold(f64::INFINITY, f64::min),
+        self.note(&candidates, &trials, place);
+        let chosen = self.choose(current, place);
+        let cost = |plan: Plan| trials[place[plan as usize]].cost;
+        let with_s = match chosen {
+            Plan::Off => trials[1..].iter().map(|trial| trial.cost).fold(f64::INFINITY, f64::min),
+            on => cost(on),
         };
         let (without_s, everywhere_s, before_s) = (without.cost, everywhere.cost, cost(current));
-        let old = std::mem::replace(&mut self.setting, settings[chosen].clone());
+        let changes = place[chosen as usize] != in_use;
+        let old = if changes { self.adopt(chosen, &settings[chosen as usize]) } else { self.setting.clone() };
         let resized = match self.try_sizes(records, pending) {
             Ok(resized) => resized,
             Err(e) => {
                 // The caller carries out nothing.
-                self.setting = old;
+                (self.setting, self.evidence) = (old, Evidence::default());
                 return Err(e);
             }
         };
@@ -132,8 +188,44 @@ impl<D: Device + Clone + Send + Sync> RedcapPilot<D> {
             everywhere_s,
             before_s,
             setting: self.setting.clone(),
-            changes: chosen != current || resized,
+            changes: changes || resized,
         }))
+    }
+
+    /// Notes what the trials of a window show. `place` says which of them is whose.
+    fn note(&mut self, candidates: &[Candidate], trials: &[Trial], place: [usize; PLANS]) {
+        let reused = |(candidate, trial): (&Candidate, &Trial)| match (&candidate.contents, &trial.contents) {
+            (Some(before), Some(after)) => (before.len(), after.reused(before)),
+            _ => (0, 0),
+        };
+        let segments: Vec<(usize, usize)> = candidates.iter().zip(trials).map(reused).collect();
+        self.evidence.add(&TriedWindow {
+            shares: place.map(|n| trials[n].shares.as_deref().unwrap_or_default()),
+            began_with: place.map(|n| segments[n].0),
+            reused: place.map(|n| segments[n].1),
+        });
+        self.contents = place.map(|n| trials[n].contents.clone());
+    }
+
+    /// The plan that surely saves most against the `current` one, if any; else that one.
+    fn choose(&mut self, current: Plan, place: [usize; PLANS]) -> Plan {
+        let windows = self.patience.window();
+        let is_filled = current == Plan::Off;
+        let saved = |plan: Plan| self.evidence.saved(current as usize, plan as usize, LEAST_GAIN, windows, is_filled);
+        let others = Plan::ALL.into_iter().filter(|&plan| place[plan as usize] != place[current as usize]);
+        let better = others.filter_map(|plan| Some((plan, saved(plan)?)));
+        better.max_by(|(_, a), (_, b)| a.total_cmp(b)).map_or(current, |(plan, _)| plan)
+    }
+
+    /// Uses the cache by `plan`, which is `setting`. Returns how it was used before.
+    fn adopt(&mut self, plan: Plan, setting: &CacheSetting) -> CacheSetting {
+        if plan != Plan::Off {
+            self.evidence.rename(Plan::Kept as usize, plan as usize);
+            self.contents[Plan::Kept as usize] = self.contents[plan as usize].clone();
+            self.disks[Plan::Kept as usize] = self.disks[plan as usize].clone();
+        }
+        self.patience.changed(kind(&self.setting), &kind(setting));
+        std::mem::replace(&mut self.setting, setting.clone())
     }
 
     /// Tries other segments, once there are enough requests. Whether the cache is to have others.
@@ -149,50 +241,52 @@ impl<D: Device + Clone + Send + Sync> RedcapPilot<D> {
         settings.extend(self.sizes.double(geometry).filter(|_| self.setting.regions.any_off()).map(everywhere));
         let half = self.sizes.half(geometry).map(|_| settings.len());
         settings.extend(self.sizes.half(geometry).map(with));
-        let candidates: Vec<Candidate> = settings.iter().map(|setting| self.candidate(setting)).collect();
+        let candidate = |setting: &CacheSetting| self.candidate(setting, self.sizes.contents(setting));
+        let candidates: Vec<Candidate> = settings.iter().map(candidate).collect();
         let current = usize::from(self.setting.active);
         let trials = self.size_rig.try_candidates(&records, pending, &candidates, current, Objective::ServiceTime)?;
+        self.sizes.keep(settings.iter().zip(trials.iter().map(|trial| &trial.contents)));
         let [_, same, ..] = &trials[..] else { return Ok(false) };
         let is_as_good = |half: &usize| trials[*half].cost <= (1.0 + EQUAL) * same.cost;
-        let winner = match best(&trials, current, LEAST_GAIN_OF_SIZES) {
+        let winner = match best(&trials, current) {
             0 | 1 => half.filter(is_as_good).filter(|_| self.setting.active),
             other => Some(other),
         };
         let winner = winner.map(|winner| settings[winner].clone());
         let changes = self.sizes.won(winner.as_ref().map(|setting| setting.geometry));
         if let Some(setting) = winner.filter(|_| changes) {
-            // What each region gains depends on the segments.
+            // What was learned of the old segments says nothing of these.
             self.gains = RegionGains::new(&setting.regions);
+            self.evidence = Evidence::default();
+            let contents = self.sizes.contents(&setting);
+            self.contents = Plan::ALL.map(|plan| contents.clone().filter(|_| plan != Plan::Off));
             self.setting = setting;
         }
         Ok(changes)
     }
 
-    /// What is tried, and which of it is in use: off; on everywhere; on as it is; on as the last windows say.
-    fn settings(&self) -> (Vec<CacheSetting>, usize) {
-        let &CacheSetting { active, geometry, ref regions } = &self.setting;
+    /// The setting of each plan.
+    fn settings(&self) -> [CacheSetting; PLANS] {
+        let &CacheSetting { geometry, ref regions, .. } = &self.setting;
         let on = |regions| CacheSetting { active: true, geometry, regions };
-        let mut settings = vec![CacheSetting { active: false, ..self.setting.clone() }, on(regions.all_on())];
-        let said = self.gains.applied(regions);
-        let further =
-            [regions, &said].into_iter().filter(|regions| regions.any_off()).map(|regions| on(regions.clone()));
-        settings.extend(further);
-        settings.dedup();
-        let current = if active { settings.iter().position(|setting| setting == &self.setting) } else { Some(0) };
-        (settings, current.unwrap_or(0))
+        Plan::ALL.map(|plan| match plan {
+            Plan::Off => CacheSetting { active: false, ..self.setting.clone() },
+            Plan::Everywhere => on(regions.all_on()),
+            Plan::Kept => on(regions.clone()),
+            Plan::Learned => on(self.gains.applied(regions)),
+        })
     }
 
-    fn candidate(&self, setting: &CacheSetting) -> Candidate {
+    fn candidate(&self, setting: &CacheSetting, contents: Option<Arc<Contents>>) -> Candidate {
         let off = if setting.active { setting.regions.off() } else { Vec::new() };
         let redcap = setting.active.then(|| RedcapSpec { geometry: setting.geometry, cap: None, ..self.cache.clone() });
-        Candidate { off, ..Candidate::new(self.scheduler.clone(), redcap) }
+        Candidate { off, contents, ..Candidate::new(self.scheduler.clone(), redcap) }
     }
 }
 
-/// The cheapest trial of those that are surely cheaper than that of what is in use; else that one.
-fn best(trials: &[Trial], current: usize, least_gain: f64) -> usize {
-    let old = &trials[current];
-    let share = 1.0 - least_gain;
+/// The cheapest trial of those of other segments that are surely cheaper than what is in use; else that one.
+fn best(trials: &[Trial], current: usize) -> usize {
+    let (old, share) = (&trials[current], 1.0 - LEAST_GAIN_OF_SIZES);
     let is_better = |new: &Trial| new.cost < share * old.cost && is_sure(old, new, share);
     let better = trials.iter().enumerate().filter(|(_, new)| is_better(new));
     better.min_by(|(_, a), (_, b)| a.cost.total_cmp(&b.cost)).map_or(current, |(n, _)| n)

@@ -10,6 +10,7 @@ use iopilot_trace::{Dependencies, InferOptions, TraceRecord, infer};
 use iopilot_workload::replay::{Dependent, ReplayRecord};
 use iopilot_workload::{Source, SourceHandle, Step};
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 /// A window that is replayed once: processes wait for what they waited for, and think as long as they thought.
 pub(crate) struct ReplayTrial {
@@ -70,6 +71,7 @@ impl ReplayTrial {
         let clock = session.now();
         let slept = std::mem::take(&mut session.source_mut().slept);
         let disk = session.take_disk_completed();
+        let contents = session.redcap_contents().map(Arc::new);
         let (mut report, device) = session.finish();
         let cost = objective.cost(&report);
         let mut outcomes = report.outcomes.take().unwrap_or_default();
@@ -78,7 +80,7 @@ impl ReplayTrial {
         let cost = if slept.is_empty() { cost } else { objective.of_responses(responses).unwrap_or(cost) };
         let shares = outcomes.iter().map(|outcome| objective.share(outcome)).collect();
         let window_s = report.elapsed_s;
-        Ok((Trial { report, cost, shares, window_s, disk }, device, clock))
+        Ok((Trial { report, cost, shares, window_s, disk, contents }, device, clock))
     }
 
     /// Lets the responses of requests that were held back by a process that `slept` for a tag begin when they would have

@@ -6,7 +6,7 @@ use crate::replay_trial::{ReplayTrial, from_zero};
 use crate::tag_waits::{InFlight, depth_of_full_device, inserted_when_issued, slept};
 use iopilot_block::{Nanos, ProcessId};
 use iopilot_device::Device;
-use iopilot_redcap::{Algorithm, RedcapSpec};
+use iopilot_redcap::{Algorithm, Contents, RedcapSpec};
 use iopilot_sched::{Lineage, SchedulerSpec};
 use iopilot_sim::{RunConfig, RunReport, Session, SimError};
 use iopilot_trace::{Dependencies, TraceRecord};
@@ -15,6 +15,7 @@ use rayon::prelude::*;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The virtual disk. Every candidate starts on it as the scheduler in use left it at the last check: with the same cache
 /// content and the same arm position.
@@ -26,10 +27,8 @@ use std::ops::Range;
 /// windows a candidate would see its processes stop until the last of them has finished, and bfq would remember that.
 #[derive(Clone, Debug)]
 pub struct Rig<D> {
-    device: D,
+    disk: TrialDisk<D>,
     config: RunConfig,
-    /// The virtual time of the device; it never goes back.
-    clock: Nanos,
     /// When the last request tried so far completed on the real disk.
     last_completion: Nanos,
     /// See [`Rig::with_min_requests`].
@@ -63,8 +62,10 @@ pub(crate) enum TrialMode {
 #[derive(Clone, Debug)]
 pub(crate) struct Candidate {
     pub(crate) scheduler: SchedulerSpec,
-    /// The cache above the block layer. It begins empty.
+    /// The cache above the block layer.
     pub(crate) redcap: Option<RedcapSpec>,
+    /// What it begins with; `None` if it begins empty.
+    pub(crate) contents: Option<Arc<Contents>>,
     /// Ranges of sectors that the cache leaves alone.
     pub(crate) off: Vec<Range<u64>>,
     /// Whether the requests of the disk are to be kept ([`Trial::disk`]).
@@ -74,7 +75,7 @@ pub(crate) struct Candidate {
 impl Candidate {
     /// A scheduler, and a cache that leaves nothing alone, or none.
     pub(crate) const fn new(scheduler: SchedulerSpec, redcap: Option<RedcapSpec>) -> Self {
-        Self { scheduler, redcap, off: Vec::new(), keeps_disk: false }
+        Self { scheduler, redcap, contents: None, off: Vec::new(), keeps_disk: false }
     }
 
     /// A run of `source` on `device` with it, before the first event.
@@ -89,6 +90,9 @@ impl Candidate {
     ) -> Result<Session<S, D>, SimError> {
         let config = RunConfig { redcap: self.redcap.clone(), disk_log: self.keeps_disk, ..config.clone() };
         let mut session = Session::new(source, device, &self.scheduler, &config)?;
+        if let Some(contents) = &self.contents {
+            session.begin_redcap_with(contents);
+        }
         if !self.off.is_empty() {
             // The device may have events of its own before the workload begins.
             session.set_redcap_off_regions(&self.off, Nanos::ZERO);
@@ -110,6 +114,23 @@ pub struct Trial {
     pub window_s: f64,
     /// The requests that the disk served, in order of arrival; empty where they were not asked for.
     pub(crate) disk: Vec<TraceRecord>,
+    /// What its cache held at the end, where it had one.
+    pub(crate) contents: Option<Arc<Contents>>,
+}
+
+/// A virtual disk from one trial to the next.
+#[derive(Clone, Debug)]
+pub(crate) struct TrialDisk<D> {
+    pub(crate) device: D,
+    /// Its virtual time, which never goes back.
+    clock: Nanos,
+}
+
+impl<D> TrialDisk<D> {
+    /// One that has served nothing yet.
+    pub(crate) const fn new(device: D) -> Self {
+        Self { device, clock: Nanos::ZERO }
+    }
 }
 
 /// A trial, and the disk and the time after it.
@@ -120,9 +141,8 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
     pub fn new(device: D, config: &RunConfig) -> Self {
         let config = RunConfig { log: false, outcomes: true, ..config.clone() };
         Self {
-            device,
+            disk: TrialDisk::new(device),
             config,
-            clock: Nanos::ZERO,
             last_completion: Nanos::ZERO,
             least: 0,
             before: Vec::new(),
@@ -189,12 +209,12 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
 
     /// The virtual disk, to learn in place; its cache and its arm position stay.
     pub fn device_mut(&mut self) -> &mut D {
-        &mut self.device
+        &mut self.disk.device
     }
 
     /// Replaces the virtual disk by one that has served nothing yet.
     pub fn replace(&mut self, device: D) {
-        (self.device, self.clock) = (device, Nanos::ZERO);
+        self.disk = TrialDisk::new(device);
     }
 
     /// Tries each candidate on `records`, in order of arrival, with `pending` requests under way after them. Processes wait
@@ -229,6 +249,28 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
         current: usize,
         objective: Objective,
     ) -> Result<Vec<Trial>, SimError> {
+        let disks = vec![self.disk.clone(); candidates.len()];
+        let tried = self.try_on(&disks, records, pending, candidates, current, objective)?;
+        if let Some((_, disk)) = tried.get(current) {
+            self.disk = disk.clone();
+        }
+        Ok(tried.into_iter().map(|(trial, _)| trial).collect())
+    }
+
+    /// As [`Rig::try_candidates`], each on a disk of its own: those in `disks`, as its last trial has left them. Returns them as they are
+    /// after the trial.
+    ///
+    /// # Errors
+    /// As [`Rig::try_all`].
+    pub(crate) fn try_on(
+        &mut self,
+        disks: &[TrialDisk<D>],
+        records: &[TraceRecord],
+        pending: usize,
+        candidates: &[Candidate],
+        current: usize,
+        objective: Objective,
+    ) -> Result<Vec<(Trial, TrialDisk<D>)>, SimError> {
         self.ready.clear();
         let Some(first) = records.first() else {
             self.mode = TrialMode::Replay;
@@ -241,7 +283,7 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
             .is_some_and(|c| c.lineage() == Lineage::Linux6 && !c.info().features.scheduler_tags);
         if let Some(depth) = sleeps.then(|| depth_of_full_device(records)).flatten() {
             let block = &mut self.config.block;
-            if block.queue_depth.unwrap_or(self.device.queue_depth()) > depth {
+            if block.queue_depth.unwrap_or(self.disk.device.queue_depth()) > depth {
                 (block.queue_depth, block.host_tags) = (Some(depth), Some(depth));
             }
         }
@@ -255,7 +297,7 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
         };
         let gone = ended(records);
         // If the real disk was idle between two windows, so is the virtual one.
-        let start = self.clock + Nanos(first.arrival.0.saturating_sub(self.last_completion.0));
+        let idle = Nanos(first.arrival.0.saturating_sub(self.last_completion.0));
         let since = self.last_completion.max(first.arrival);
         let least = usize::try_from(self.least).unwrap_or(usize::MAX);
         (self.left_out, self.since) = match records.len() < least {
@@ -273,7 +315,7 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
                 rest,
                 (self.since, pending),
                 self.least,
-                self.device.capacity(),
+                self.disk.device.capacity(),
                 &mut correct,
             )?,
             false => None,
@@ -289,30 +331,27 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
         let runs: Vec<Tried<D>> = match &extended {
             Some(extended) => {
                 self.ready.extend_from_slice(extended.ready());
-                let trial = |c| extended.trial(self.device.clone(), c, &self.config, start, objective);
-                candidates.par_iter().map(trial).collect()
+                let trial = |(c, disk): (_, &TrialDisk<D>)| {
+                    extended.trial(disk.device.clone(), c, &self.config, disk.clock + idle, objective)
+                };
+                candidates.par_iter().zip(disks).map(trial).collect()
             }
             None => {
                 let replayed = ReplayTrial::new(records, since, gone, &mut correct)?;
                 self.ready.extend_from_slice(replayed.ready());
-                let trial = |c| replayed.trial(self.device.clone(), c, &self.config, start, objective);
-                candidates.par_iter().map(trial).collect()
+                let trial = |(c, disk): (_, &TrialDisk<D>)| {
+                    replayed.trial(disk.device.clone(), c, &self.config, disk.clock + idle, objective)
+                };
+                candidates.par_iter().zip(disks).map(trial).collect()
             }
         };
         self.in_flight = in_flight;
         let runs = runs.into_iter().collect::<Result<Vec<_>, _>>()?;
-        let mut trials = Vec::with_capacity(runs.len());
-        for (i, (trial, device, clock)) in runs.into_iter().enumerate() {
-            if i == current {
-                (self.device, self.clock) = (device, clock);
-            }
-            trials.push(trial);
-        }
         self.last_completion = records.iter().filter_map(|r| r.completion).max().unwrap_or(first.arrival);
         if least > 0 {
             self.before = records[records.len().saturating_sub(least)..].to_vec();
         }
-        Ok(trials)
+        Ok(runs.into_iter().map(|(trial, device, clock)| (trial, TrialDisk { device, clock })).collect())
     }
 }
 

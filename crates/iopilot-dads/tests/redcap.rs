@@ -7,6 +7,8 @@ use iopilot_redcap::RedcapSpec;
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::{Machine, Progress, RunOptions, RunReport};
 use iopilot_workload::{Workload, WorkloadOptions};
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
 
 /// Eight processes read 4 KiB and leave out 8 KiB, each in its own file near the start of the disk.
 const STRIDED: &str = "[global]\nfilename=/dev/sdX\ndirect=1\nioengine=sync\nbs=4k\n\n\
@@ -19,8 +21,13 @@ fn machine() -> Machine {
 }
 
 fn workload(name: &str, jobs: &str, machine: &Machine) -> Workload {
-    let path = std::env::temp_dir().join(format!("iopilot-dads-redcap-{}-{name}.fio", std::process::id()));
-    std::fs::write(&path, jobs).unwrap();
+    loaded(&format!("{name}.fio"), jobs, machine)
+}
+
+/// The workload in a file of this name.
+fn loaded(name: &str, text: &str, machine: &Machine) -> Workload {
+    let path = std::env::temp_dir().join(format!("iopilot-dads-redcap-{}-{name}", std::process::id()));
+    std::fs::write(&path, text).unwrap();
     let load = Workload::load(&path, &WorkloadOptions::default(), machine.capacity()).unwrap();
     std::fs::remove_file(&path).unwrap();
     load
@@ -49,6 +56,36 @@ fn by_region_a_cache_serves_those_who_gain_and_leaves_the_others_alone() {
     // Each decision says so, too.
     let last = redcap.checks.last().unwrap();
     assert!((last.off_percent - redcap.off_percent).abs() < 1.0, "{last:?}");
+}
+
+/// Four processes that read blocks at random, and then as many of a file backwards, in turn. A phase has `reads` reads.
+fn in_turn(machine: &Machine, reads: u64) -> Workload {
+    let mut random = Pcg64Mcg::seed_from_u64(reads);
+    let mut lines = String::from("# columns: time_ms,op,lba,sectors,pid,completion_ms\n");
+    for n in 0..2500 {
+        for process in 0..4 {
+            let lba = match n / reads % 2 {
+                0 => random.random_range(0..25_000_000) * 8,
+                _ => 40_000_000 * (process + 1) - 8 * n,
+            };
+            lines += &format!("{},R,{lba},8,{process},{}\n", n * 10, n * 10 + 9);
+        }
+    }
+    loaded(&format!("in-turn-{reads}.csv"), &lines, machine)
+}
+
+#[test]
+fn where_the_cache_hardly_helps_it_neither_costs_nor_flaps() {
+    let machine = machine();
+    for reads in [3, 12, 100, 400] {
+        let load = in_turn(&machine, reads);
+        let [off, always, rig] = ["off", "64x128k,algorithm=always", "64x128k"].map(|redcap| run(&load, redcap));
+        let seconds = [off.elapsed_s, always.elapsed_s, rig.elapsed_s];
+        assert!(seconds[1] > 1.03 * seconds[0], "phases of {reads}: always on costs: {seconds:?}");
+        assert!(seconds[2] < 1.01 * seconds[0], "phases of {reads}: {seconds:?}");
+        let changes = rig.redcap.unwrap().state.len() - 1;
+        assert!(changes <= 8, "phases of {reads}: {changes} changes");
+    }
 }
 
 #[test]

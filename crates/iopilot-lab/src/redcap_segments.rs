@@ -3,6 +3,7 @@
 //! The machine is that of the thesis: a WD1200BB under CFQ of Linux 2.6. The loads are those of [`crate::gf`]. Files were written
 //! at the same time on ext3, and directories have no index. There is no page cache but for metadata.
 
+mod algorithms;
 mod claims;
 
 use super::figure::{self, Line, Panel};
@@ -122,6 +123,28 @@ impl Results {
     }
 }
 
+/// The machine with the cache that `text` describes, or without.
+fn config(text: Option<&str>, setup: &Setup<'_>) -> anyhow::Result<RunConfig> {
+    let redcap = text.map(|text| RedcapSpec::parse(&format!("{text},copy_us_per_kib={COPY_US_PER_KIB}")));
+    Ok(RunConfig {
+        redcap: redcap.transpose()?,
+        block: BlockConfig::default(),
+        rotational: true,
+        seed: setup.seed,
+        ..RunConfig::default()
+    })
+}
+
+fn source(benchmark: GfBenchmark, processes: u32, capacity: u64, setup: &Setup<'_>) -> BenchmarkSequence {
+    let share = if setup.quick { 0.01 } else { 1.0 };
+    BenchmarkSequence::new(&[benchmark], processes, u32::MAX, capacity, setup.seed)
+        .share(share)
+        .interleaved()
+        .unplugging()
+        .unhashed()
+        .forking()
+}
+
 fn measure(
     device: &AnyDevice,
     benchmark: GfBenchmark,
@@ -129,21 +152,9 @@ fn measure(
     cache: Option<&str>,
     setup: &Setup<'_>,
 ) -> anyhow::Result<Measured> {
-    let redcap = cache.map(|text| RedcapSpec::parse(&format!("{text},algorithm=v1,copy_us_per_kib={COPY_US_PER_KIB}")));
-    let config = RunConfig {
-        redcap: redcap.transpose()?,
-        block: BlockConfig::default(),
-        rotational: true,
-        seed: setup.seed,
-        ..RunConfig::default()
-    };
-    let share = if setup.quick { 0.01 } else { 1.0 };
-    let source = BenchmarkSequence::new(&[benchmark], processes, u32::MAX, device.capacity(), setup.seed)
-        .share(share)
-        .interleaved()
-        .unplugging()
-        .unhashed()
-        .forking();
+    let cache = cache.map(|cache| format!("{cache},algorithm=v1"));
+    let config = config(cache.as_deref(), setup)?;
+    let source = source(benchmark, processes, device.capacity(), setup);
     let report = simulate(source, device.clone(), &SchedulerSpec::parse("cfq")?, &config, setup.progress)?;
     let redcap = report.redcap.as_ref();
     let off = redcap.and_then(|redcap| redcap.checks.iter().find(|check| check.active == [true, false]));
@@ -163,7 +174,7 @@ fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
     let results = Results::run(setup)?;
     let title = "REDCAP of 8 MiB: seconds over processes, without and with segments of four sizes";
     Ok(Outcome {
-        tables: vec![results.table()],
+        tables: vec![results.table(), algorithms::table(setup)?],
         claims: claims::of(&results),
         notes: vec![
             "files lie as ext3 leaves those that are written at the same time; directories have no index".to_owned(),

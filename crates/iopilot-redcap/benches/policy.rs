@@ -3,8 +3,8 @@
 #![allow(missing_docs, reason = "criterion's macros make undocumented functions")]
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors};
-use iopilot_redcap::{Action, Io, Redcap, RedcapSpec, Served};
+use iopilot_block::{Arrival, Criticality, Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors, SourceHandle};
+use iopilot_redcap::{Action, Redcap, RedcapSpec, Served};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -46,8 +46,8 @@ impl Stream {
     }
 
     fn read(&mut self, handle: u64, lba: u64) {
-        let io = Io {
-            handle,
+        let io = Arrival {
+            handle: SourceHandle(handle),
             op: Op::Read,
             lba: Lba(lba),
             sectors: Sectors(8),

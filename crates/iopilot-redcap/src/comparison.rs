@@ -13,8 +13,8 @@ mod side;
 use crate::check::Verdict;
 use crate::slab::{NONE, Slab};
 use crate::sums::{Sums, scaled};
-use crate::{Algorithm, Io, Ratio, RedcapSpec, Served, Virtual, VirtualDisk, VirtualDone};
-use iopilot_block::{Lba, Nanos, Op, Sectors};
+use crate::{Algorithm, Ratio, RedcapSpec, Served, Virtual, VirtualDisk, VirtualDone};
+use iopilot_block::{Arrival, Lba, Nanos, Op, Sectors, SourceHandle};
 use side::Side;
 
 /// Reads between two checks.
@@ -99,8 +99,8 @@ impl<V: VirtualDisk> Comparison<V> {
         }
         let mut done = std::mem::take(&mut self.done);
         self.disk.advance(now, &mut done);
-        for VirtualDone { id, wait_and_service, .. } in done.drain(..) {
-            let (generation, index) = ((id >> 32) as u32, id as u32);
+        for VirtualDone { handle, wait_and_service, .. } in done.drain(..) {
+            let (generation, index) = ((handle.0 >> 32) as u32, handle.0 as u32);
             if generation == self.generation && index != NONE {
                 self.reads[index].time += wait_and_service;
                 self.ended(index);
@@ -143,7 +143,7 @@ impl<V: VirtualDisk> Comparison<V> {
     }
 
     /// An original goes to the virtual disk as it is.
-    pub(crate) fn mirror(&mut self, io: &Io, batch: u32, blocks: u64, now: Nanos) {
+    pub(crate) fn mirror(&mut self, io: &Arrival, batch: u32, blocks: u64, now: Nanos) {
         if !self.takes_requests() || (io.op == Op::Read && batch == NO_BATCH) {
             return;
         }
@@ -162,13 +162,13 @@ impl<V: VirtualDisk> Comparison<V> {
     }
 
     /// The cache would read sectors from the disk.
-    pub(crate) fn virtual_disk(&mut self, read: u32, io: &Io, (lba, sectors): (Lba, Sectors), now: Nanos) {
+    pub(crate) fn virtual_disk(&mut self, read: u32, io: &Arrival, (lba, sectors): (Lba, Sectors), now: Nanos) {
         self.reads[read].left += 1;
         self.submit(read, io, lba, sectors, None, now);
     }
 
     /// Blocks would be copied from the cache.
-    pub(crate) fn virtual_hit(&mut self, read: u32, io: &Io, blocks: u64, now: Nanos) {
+    pub(crate) fn virtual_hit(&mut self, read: u32, io: &Arrival, blocks: u64, now: Nanos) {
         let (time, copied) = self.last_copies;
         let time = if copied > 0 { scaled(time, blocks, copied) } else { self.copy_time * blocks }; // 2.10
         self.reads[read].time += time; // 3.4
@@ -182,10 +182,9 @@ impl<V: VirtualDisk> Comparison<V> {
         self.ended(read);
     }
 
-    fn submit(&mut self, read: u32, io: &Io, lba: Lba, sectors: Sectors, copy: Option<Nanos>, now: Nanos) {
-        let &Io { op, flags, process, priority, criticality, cpu, .. } = io;
-        let id = u64::from(self.generation) << 32 | u64::from(read);
-        self.disk.submit(Virtual { id, op, lba, sectors, flags, process, priority, criticality, cpu, copy }, now);
+    fn submit(&mut self, read: u32, io: &Arrival, lba: Lba, sectors: Sectors, copy: Option<Nanos>, now: Nanos) {
+        let handle = SourceHandle(u64::from(self.generation) << 32 | u64::from(read));
+        self.disk.submit(Virtual { request: Arrival { handle, lba, sectors, ..*io }, copy }, now);
     }
 
     /// `B_R`: what the cache serves. As printed, the blocks it prefetches as well.

@@ -171,15 +171,16 @@ impl Directory {
 
     /// Takes over what `other` holds or expects, the least recently used first, as if all that is coming had come.
     pub(crate) fn imitate(&mut self, other: &Self) {
+        let held = |slot: u32| (other.number(slot), other.get(slot).valid | other.get(slot).coming);
+        self.hold(other.oldest_first().map(held));
+    }
+
+    /// Holds these segments with their valid blocks and nothing else, the least recently used first.
+    pub(crate) fn hold(&mut self, segments: impl Iterator<Item = (u64, Blocks)>) {
         self.clear();
-        for slot in other.oldest_first() {
-            let segment = other.get(slot);
-            let valid = segment.valid | segment.coming;
-            if valid.is_empty() {
-                continue;
-            }
-            if let Some(copy) = self.allocate(other.number(slot)) {
-                self.get_mut(copy).valid = valid;
+        for (number, valid) in segments.filter(|(_, valid)| !valid.is_empty()) {
+            if let Some(slot) = self.allocate(number) {
+                self.get_mut(slot).valid = valid;
             }
         }
     }

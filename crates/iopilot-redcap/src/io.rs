@@ -1,30 +1,9 @@
-//! What passes between the cache and its body: requests in, parts, copies and completions out.
+//! What passes between the cache and its body: requests in ([`iopilot_block::Arrival`]); parts, copies and completions out.
+//!
+//! The handle of a request is the body's own number for it. It may be used again after [`Action::Done`].
 
 use crate::sums::scaled;
-use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors};
-
-/// A request as it reaches the cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Io {
-    /// The body's own number for it. It may be used again after [`Action::Done`].
-    pub handle: u64,
-    /// What to do.
-    pub op: Op,
-    /// First sector.
-    pub lba: Lba,
-    /// Length.
-    pub sectors: Sectors,
-    /// Hints.
-    pub flags: Flags,
-    /// The submitting task.
-    pub process: ProcessId,
-    /// Its I/O priority.
-    pub priority: IoPriority,
-    /// How it depends on the completion.
-    pub criticality: Criticality,
-    /// The CPU it was submitted on.
-    pub cpu: u16,
-}
+use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors, SourceHandle};
 
 /// The name of a [`Part`] until it is reported. Names are used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -79,8 +58,8 @@ pub struct Part {
     pub criticality: Criticality,
     /// The CPU that the original was submitted on.
     pub cpu: u16,
-    /// The [`Io::handle`] of the original. A prefetch may outlive it.
-    pub io: u64,
+    /// The handle of the original. A prefetch may outlive it.
+    pub io: SourceHandle,
     /// The segment slot whose frames get the data; `None` where all goes to (or comes from) the original's buffer.
     pub frames: Option<u32>,
 }
@@ -96,8 +75,8 @@ pub enum Action {
     Copy {
         /// The copy's name.
         copy: CopyId,
-        /// The [`Io::handle`] of the original.
-        io: u64,
+        /// The handle of the original.
+        io: SourceHandle,
         /// The segment slot to copy from.
         slot: u32,
         /// First sector. The frames of a slot begin at the multiple of the segment's length that is at or before it.
@@ -107,8 +86,8 @@ pub enum Action {
     },
     /// An original is complete.
     Done {
-        /// Its [`Io::handle`].
-        io: u64,
+        /// Its handle.
+        io: SourceHandle,
         /// Whether any part of it failed.
         failed: bool,
     },

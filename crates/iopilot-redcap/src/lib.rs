@@ -8,13 +8,13 @@
 //! the time. A simulator drives it in virtual time, a block-device server in real time.
 //!
 //! ```
-//! use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors};
-//! use iopilot_redcap::{Action, Io, Redcap, RedcapSpec, Role, Served};
+//! use iopilot_block::{Arrival, Criticality, Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors, SourceHandle};
+//! use iopilot_redcap::{Action, Redcap, RedcapSpec, Role, Served};
 //!
 //! let spec = RedcapSpec::parse("64x128k,algorithm=always")?;
 //! let mut cache = Redcap::new(&spec, 1 << 20)?;
-//! let read = |handle, lba| Io {
-//!     handle,
+//! let read = |handle, lba| Arrival {
+//!     handle: SourceHandle(handle),
 //!     op: Op::Read,
 //!     lba: Lba(lba),
 //!     sectors: Sectors(8),
@@ -38,12 +38,12 @@
 //!     let served = Served { inserted, dispatched, completed, merged: Sectors(0) };
 //!     cache.served(part.id, served, &mut out);
 //! }
-//! assert_eq!(out, [Action::Done { io: 1, failed: false }]);
+//! assert_eq!(out, [Action::Done { io: SourceHandle(1), failed: false }]);
 //!
 //! // The neighbour is copied.
 //! out.clear();
 //! cache.submit(&read(2, 8), Nanos(2_000), &mut out);
-//! assert!(matches!(out[0], Action::Copy { io: 2, lba: Lba(8), sectors: Sectors(8), .. }));
+//! assert!(matches!(out[0], Action::Copy { io: SourceHandle(2), lba: Lba(8), sectors: Sectors(8), .. }));
 //! # Ok::<(), iopilot_block::InputError>(())
 //! ```
 
@@ -53,6 +53,7 @@ mod blocks;
 mod check;
 mod choices;
 mod comparison;
+mod contents;
 mod counters;
 mod directory;
 mod estimator;
@@ -74,9 +75,10 @@ mod tests;
 
 pub use check::Check;
 pub use choices::{Algorithm, Interval, Miss, Ratio};
+pub use contents::Contents;
 pub use counters::Counters;
 pub use geometry::Geometry;
-pub use io::{Action, CopyId, Io, Part, PartId, Role, Served};
+pub use io::{Action, CopyId, Part, PartId, Role, Served};
 pub use redcap::Redcap;
 pub use spec::RedcapSpec;
 pub use state::State;

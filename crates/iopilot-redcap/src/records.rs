@@ -1,11 +1,11 @@
 //! What the cache remembers of requests in flight.
 
+use crate::Role;
 use crate::blocks::Blocks;
 use crate::miss_times::MissTimes;
 use crate::slab::NONE;
 use crate::sums::Sums;
-use crate::{Io, Role};
-use iopilot_block::Nanos;
+use iopilot_block::{Arrival, Nanos};
 
 /// How an original is handled, for all of its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub(crate) enum Handling {
 /// A request of the body's. It lives until its prefetches have ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Original {
-    pub(crate) io: Io,
+    pub(crate) io: Arrival,
     pub(crate) handling: Handling,
     /// When the state last changed, as a count, at its arrival.
     pub(crate) epoch: u32,

@@ -21,10 +21,10 @@ use crate::regions::Regions;
 use crate::slab::Slab;
 use crate::sums::Sums;
 use crate::{
-    Action, Algorithm, Check, Counters, Geometry, Io, Miss, NoVirtualDisk, Part, PartId, RedcapSpec, Role, State,
+    Action, Algorithm, Check, Counters, Geometry, Miss, NoVirtualDisk, Part, PartId, RedcapSpec, Role, State,
     VirtualDisk,
 };
-use iopilot_block::{Criticality, Flags, InputError, Links, Nanos, Op, Sectors};
+use iopilot_block::{Arrival, Criticality, Flags, InputError, Links, Nanos, Op, Sectors};
 use std::collections::VecDeque;
 
 /// A disk cache in RAM with prefetching in disk order (GF 2.3, 3.3), as a pure policy: it holds no data, and has no clock.
@@ -119,7 +119,7 @@ impl<V: VirtualDisk> Redcap<V> {
     }
 
     /// Takes a request.
-    pub fn submit(&mut self, io: &Io, now: Nanos, out: &mut Vec<Action>) {
+    pub fn submit(&mut self, io: &Arrival, now: Nanos, out: &mut Vec<Action>) {
         self.advance(now, out);
         let (from, to) = (io.lba.0, io.lba.0.saturating_add(u64::from(io.sectors.0)));
         let inside = from < to && to <= self.layout.capacity();
@@ -193,7 +193,7 @@ impl<V: VirtualDisk> Redcap<V> {
         self.originals.len()
     }
 
-    fn original(&mut self, io: &Io, handling: Handling, parts: u32) -> u32 {
+    fn original(&mut self, io: &Arrival, handling: Handling, parts: u32) -> u32 {
         self.cached += usize::from(handling == Handling::Cached);
         self.originals.insert(Original {
             io: *io,
@@ -210,7 +210,7 @@ impl<V: VirtualDisk> Redcap<V> {
 
     /// Sends a part of an original.
     fn send(&mut self, record: PartRecord, out: &mut Vec<Action>) {
-        let &Io { handle, op, lba, sectors, flags, process, priority, criticality, cpu } =
+        let &Arrival { handle, op, lba, sectors, flags, process, priority, criticality, cpu } =
             &self.originals[record.original].io;
         let extent = match record.role {
             Role::Whole => (lba, sectors),

@@ -2,6 +2,7 @@
 
 mod bench;
 mod body;
+mod contents;
 mod errors;
 pub(crate) mod fifo_disk;
 mod properties;

@@ -1,28 +1,12 @@
 //! [`VirtualDisk`]: the disk of the other world, for `vd` and `vd-literal` (GF 3.3).
 
-use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors};
+use iopilot_block::{Arrival, Lba, Nanos, Op, Sectors, SourceHandle};
 
 /// A request to the virtual disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Virtual {
-    /// Its name, for [`VirtualDone`].
-    pub id: u64,
-    /// What it does.
-    pub op: Op,
-    /// First sector.
-    pub lba: Lba,
-    /// Length.
-    pub sectors: Sectors,
-    /// Hints.
-    pub flags: Flags,
-    /// The task that issued the original.
-    pub process: ProcessId,
-    /// Its I/O priority.
-    pub priority: IoPriority,
-    /// How it depends on the completion.
-    pub criticality: Criticality,
-    /// The CPU it was submitted on.
-    pub cpu: u16,
+    /// What it does. Its handle is for [`VirtualDone`].
+    pub request: Arrival,
     /// `Some`: a hit of the simulated cache. It waits for what its process waits for, takes this long, and does not use
     /// the disk.
     pub copy: Option<Nanos>,
@@ -32,7 +16,7 @@ pub struct Virtual {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VirtualDone {
     /// As submitted.
-    pub id: u64,
+    pub handle: SourceHandle,
     /// When.
     pub at: Nanos,
     /// From its insertion into the virtual scheduler to its end. Time in the waiting queue, for requests of its own

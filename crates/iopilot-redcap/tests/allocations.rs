@@ -1,7 +1,7 @@
 //! In the steady state, a request allocates nothing.
 
-use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors};
-use iopilot_redcap::{Action, Io, Redcap, RedcapSpec, Served};
+use iopilot_block::{Arrival, Criticality, Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors, SourceHandle};
+use iopilot_redcap::{Action, Redcap, RedcapSpec, Served};
 use rand::{Rng, SeedableRng};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,8 +33,8 @@ fn run(cache: &mut Redcap, requests: u64, rng: &mut rand_pcg::Pcg64Mcg, buffers:
     for handle in 0..requests {
         let op = if rng.random_range(0..8) == 0 { Op::Write } else { Op::Read };
         *now += 1_000;
-        let io = Io {
-            handle,
+        let io = Arrival {
+            handle: SourceHandle(handle),
             op,
             lba: Lba(rng.random_range(0..100_000)),
             sectors: Sectors(rng.random_range(1..300)),

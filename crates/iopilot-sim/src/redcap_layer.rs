@@ -8,7 +8,7 @@ use crate::redcap_virtual_disk::RedcapVirtualDisk;
 use crate::report::RunReport;
 use crate::run::RunConfig;
 use iopilot_block::{InputError, IoIndex, Lba, Nanos, Op, ProcessId, Request, Sectors};
-use iopilot_redcap::{Action, CopyId, Geometry, Part, PartId, Redcap, RedcapSpec, Role, Served};
+use iopilot_redcap::{Action, Contents, CopyId, Geometry, Part, PartId, Redcap, RedcapSpec, Role, Served};
 use iopilot_sched::SchedulerSpec;
 use iopilot_workload::{Arrival, SourceHandle};
 use std::ops::Range;
@@ -99,6 +99,16 @@ impl RedcapLayer {
         Ok(())
     }
 
+    /// What the cache holds.
+    pub(crate) fn contents(&self) -> Contents {
+        self.cache.contents()
+    }
+
+    /// Lets the cache begin with what another one held.
+    pub(crate) fn begin_with(&mut self, contents: &Contents) {
+        self.cache.begin_with(contents);
+    }
+
     /// Takes a request of the workload.
     pub(crate) fn submit(&mut self, arrival: &Arrival, now: Nanos) {
         self.recorder.arrived(now);
@@ -113,9 +123,7 @@ impl RedcapLayer {
                 self.originals.len() as u64 - 1
             }
         };
-        let &Arrival { op, lba, sectors, flags, process, priority, criticality, cpu, .. } = arrival;
-        let io = iopilot_redcap::Io { handle, op, lba, sectors, flags, process, priority, criticality, cpu };
-        self.cache.submit(&io, now, &mut self.actions);
+        self.cache.submit(&Arrival { handle: SourceHandle(handle), ..*arrival }, now, &mut self.actions);
         self.note_state(now);
     }
 
@@ -129,7 +137,7 @@ impl RedcapLayer {
         let is_prefetch = part.role == Role::Prefetch;
         self.prefetches += u64::from(is_prefetch);
         if !is_prefetch {
-            self.originals[part.io as usize].waits = true;
+            self.originals[part.io.0 as usize].waits = true;
         }
         let &Part { op, lba, sectors, flags, process, priority, criticality, cpu, .. } = part;
         let handle = SourceHandle(index as u64);
@@ -187,8 +195,8 @@ impl RedcapLayer {
     }
 
     /// Something is copied to a reader; how long that takes.
-    pub(crate) fn copy(&mut self, io: u64, sectors: u32, now: Nanos) -> Nanos {
-        let original = &mut self.originals[io as usize];
+    pub(crate) fn copy(&mut self, io: SourceHandle, sectors: u32, now: Nanos) -> Nanos {
+        let original = &mut self.originals[io.0 as usize];
         original.waits |= original.arrived < now;
         Nanos((f64::from(sectors) * self.copy_per_sector).round() as u64)
     }
@@ -201,9 +209,9 @@ impl RedcapLayer {
     }
 
     /// A request of the workload is complete; its arrival, and whether its task sleeps until then.
-    pub(crate) fn done(&mut self, handle: u64, now: Nanos) -> (Arrival, bool) {
-        let Original { arrival, arrived, waits } = self.originals[handle as usize];
-        self.free.push(handle);
+    pub(crate) fn done(&mut self, handle: SourceHandle, now: Nanos) -> (Arrival, bool) {
+        let Original { arrival, arrived, waits } = self.originals[handle.0 as usize];
+        self.free.push(handle.0);
         let &Arrival { op, lba, sectors, flags, process, priority, criticality, cpu, handle } = &arrival;
         let mut request = Request::new(op, lba, sectors, process);
         (request.flags, request.priority, request.criticality) = (flags, priority, criticality);

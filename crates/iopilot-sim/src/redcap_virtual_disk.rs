@@ -220,7 +220,7 @@ impl VirtualDisk for RedcapVirtualDisk {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iopilot_block::{Criticality, IoPriority};
+    use iopilot_block::{Arrival, Criticality, IoPriority, SourceHandle};
 
     const CAPACITY: u64 = 1 << 24;
 
@@ -235,8 +235,8 @@ mod tests {
     }
 
     fn read(id: u64, process: u32, lba: u64) -> Virtual {
-        Virtual {
-            id,
+        let request = Arrival {
+            handle: SourceHandle(id),
             op: Op::Read,
             lba: Lba(lba),
             sectors: Sectors(8),
@@ -245,14 +245,14 @@ mod tests {
             priority: IoPriority::default(),
             criticality: Criticality::TimeCritical,
             cpu: 0,
-            copy: None,
-        }
+        };
+        Virtual { request, copy: None }
     }
 
     fn served(disk: &mut RedcapVirtualDisk, until: Nanos) -> Vec<(u64, u64)> {
         let mut out = Vec::new();
         disk.advance(until, &mut out);
-        out.iter().map(|done| (done.id, done.wait_and_service.0 / 1000)).collect()
+        out.iter().map(|done| (done.handle.0, done.wait_and_service.0 / 1000)).collect()
     }
 
     #[test]

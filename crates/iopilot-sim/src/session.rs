@@ -7,7 +7,7 @@ use crate::report::RunReport;
 use crate::run::{RunConfig, assembled, built, run_name};
 use iopilot_block::{InputError, Nanos};
 use iopilot_device::Device;
-use iopilot_redcap::Geometry;
+use iopilot_redcap::{Contents, Geometry};
 use iopilot_sched::SchedulerSpec;
 use iopilot_trace::TraceRecord;
 use iopilot_workload::Source;
@@ -126,6 +126,19 @@ impl<S: Source, D: Device> Session<S, D> {
     /// Where the geometry is out of range.
     pub fn set_redcap_geometry(&mut self, geometry: Geometry, now: Nanos) -> Result<(), SimError> {
         Ok(self.engine.set_redcap_geometry(geometry, now)?)
+    }
+
+    /// What the REDCAP cache holds, where there is one.
+    pub fn redcap_contents(&mut self) -> Option<Contents> {
+        self.engine.redcap_mut().map(|layer| layer.contents())
+    }
+
+    /// Lets the REDCAP cache begin with what another one held, where there is one and its segments are the same. Before the first
+    /// event.
+    pub fn begin_redcap_with(&mut self, contents: &Contents) {
+        if let Some(layer) = self.engine.redcap_mut() {
+            layer.begin_with(contents);
+        }
     }
 
     /// The workload, to be read or changed.

@@ -42,7 +42,7 @@ struct Process {
     under_way: u32,
     reads: u32,
     /// The last synchronous read that went on: what belongs to the same read goes with it.
-    last_read: Option<(u64, Nanos)>,
+    last_read: Option<(SourceHandle, Nanos)>,
     /// What it did so far.
     submitted: Count,
     /// How much of that is over.
@@ -91,26 +91,26 @@ enum Waiting {
 
 impl Waiting {
     fn is_read(&self) -> bool {
-        matches!(self, Self::Request(request, _) if is_synchronous(request))
+        matches!(self, Self::Request(next, _) if is_synchronous(&next.request))
     }
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Ready {
-    Request(Virtual),
+    Request(Arrival),
     Exit(ProcessId),
 }
 
 #[derive(Clone, Copy, Debug)]
 struct UnderWay {
-    id: u64,
+    handle: SourceHandle,
     process: ProcessId,
     since: Nanos,
     is_read: bool,
 }
 
 /// Whether its process waits for it.
-fn is_synchronous(request: &Virtual) -> bool {
+fn is_synchronous(request: &Arrival) -> bool {
     request.op == Op::Read
         && request.criticality == Criticality::TimeCritical
         && !request.flags.contains(Flags::READ_AHEAD)
@@ -118,14 +118,14 @@ fn is_synchronous(request: &Virtual) -> bool {
 
 impl WaitingQueue {
     /// Takes a copy of a request. `now` never goes back.
-    pub(crate) fn submit(&mut self, request: Virtual, now: Nanos) {
-        if request.op != Op::Read {
-            return self.start(request, now);
+    pub(crate) fn submit(&mut self, next: Virtual, now: Nanos) {
+        let Arrival { op, process, .. } = next.request;
+        if op != Op::Read {
+            return self.start(next, now);
         }
-        let process = self.processes.entry(request.process).or_default();
-        process.push(Waiting::Request(request, now));
+        self.processes.entry(process).or_default().push(Waiting::Request(next, now));
         self.waiting += 1;
-        self.release(request.process, now);
+        self.release(process, now);
     }
 
     /// `parent` has started `process`.
@@ -218,31 +218,32 @@ impl WaitingQueue {
             self.processes.get_mut(&id)?.pop();
         }
         let process = self.processes.get_mut(&id)?;
-        let &Waiting::Request(request, at) = process.waiting.front()? else { return None };
+        let &Waiting::Request(next @ Virtual { request, copy }, at) = process.waiting.front()? else { return None };
         if process.gated {
             return None;
         }
         if is_synchronous(&request) {
             // The parts of one read go together; a copy among them has no name of its own.
-            let same = |(id, since): (u64, Nanos)| since == at && (id == request.id || request.copy.is_some());
+            let same =
+                |(handle, since): (SourceHandle, Nanos)| since == at && (handle == request.handle || copy.is_some());
             if process.reads > 0 && !process.last_read.is_some_and(same) {
                 return None;
             }
-            process.last_read = Some((request.id, at));
+            process.last_read = Some((request.handle, at));
         }
         process.pop();
         self.waiting -= 1;
-        Some(request)
+        Some(next)
     }
 
-    fn start(&mut self, request: Virtual, now: Nanos) {
-        let is_read = is_synchronous(&request);
-        let process = self.processes.entry(request.process).or_default();
-        process.under_way += 1;
-        process.reads += u32::from(is_read);
-        match request.copy {
+    fn start(&mut self, Virtual { request, copy }: Virtual, now: Nanos) {
+        let (is_read, Arrival { handle, process, .. }) = (is_synchronous(&request), request);
+        let of = self.processes.entry(process).or_default();
+        of.under_way += 1;
+        of.reads += u32::from(is_read);
+        match copy {
             Some(takes) => {
-                let copy = self.begin(UnderWay { id: request.id, process: request.process, since: now, is_read });
+                let copy = self.begin(UnderWay { handle, process, since: now, is_read });
                 self.copies.push(now + takes, copy);
             }
             None => self.ready.push_back((now, Ready::Request(request))),
@@ -259,9 +260,9 @@ impl WaitingQueue {
     }
 
     fn end(&mut self, number: u32, now: Nanos) {
-        let UnderWay { id, process, since, is_read } = self.under_way[number as usize];
+        let UnderWay { handle, process, since, is_read } = self.under_way[number as usize];
         self.free.push(number);
-        self.done.push(VirtualDone { id, at: now, wait_and_service: now.since(since) });
+        self.done.push(VirtualDone { handle, at: now, wait_and_service: now.since(since) });
         let Some(of) = self.processes.get_mut(&process) else { return };
         of.under_way -= 1;
         if is_read {
@@ -286,10 +287,9 @@ impl Source for WaitingQueue {
             out.push(match next {
                 Ready::Exit(process) => Step::Exit(process),
                 Ready::Request(request) => {
-                    let is_read = is_synchronous(&request);
-                    let Virtual { id, op, lba, sectors, flags, process, priority, criticality, cpu, .. } = request;
-                    let handle = SourceHandle(self.begin(UnderWay { id, process, since: now, is_read }).into());
-                    Step::Request(Arrival { op, lba, sectors, flags, process, priority, criticality, cpu, handle })
+                    let (is_read, Arrival { handle, process, .. }) = (is_synchronous(&request), request);
+                    let number = self.begin(UnderWay { handle, process, since: now, is_read });
+                    Step::Request(Arrival { handle: SourceHandle(number.into()), ..request })
                 }
             });
         }
@@ -316,8 +316,8 @@ mod tests {
     use iopilot_block::{IoPriority, Lba, Sectors};
 
     fn request(id: u64, process: u32, op: Op) -> Virtual {
-        Virtual {
-            id,
+        let request = Arrival {
+            handle: SourceHandle(id),
             op,
             lba: Lba(id * 8),
             sectors: Sectors(8),
@@ -326,8 +326,8 @@ mod tests {
             priority: IoPriority::default(),
             criticality: Criticality::TimeCritical,
             cpu: 0,
-            copy: None,
-        }
+        };
+        Virtual { request, copy: None }
     }
 
     fn read(id: u64, process: u32) -> Virtual {
@@ -364,13 +364,16 @@ mod tests {
         assert_eq!((names(&first), q.waiting()), (vec![1, 3, 4], 1), "writes wait for nothing");
         q.completed(SourceHandle(first[0].1), Nanos(40));
         assert_eq!(names(&steps(&mut q, 40)), [2]);
-        let done: Vec<_> = q.done.iter().map(|done| (done.id, done.at.0, done.wait_and_service.0)).collect();
+        let done: Vec<_> = q.done.iter().map(|done| (done.handle.0, done.at.0, done.wait_and_service.0)).collect();
         assert_eq!(done, [(1, 40, 40 - 5)], "the time counts from the insertion into the scheduler");
     }
 
     #[test]
     fn read_ahead_goes_with_the_reads_before_it_and_behind_those_that_wait() {
-        let ahead = |id| Virtual { flags: Flags::READ_AHEAD, ..read(id, 7) };
+        let ahead = |id| {
+            let Virtual { request, copy } = read(id, 7);
+            Virtual { request: Arrival { flags: Flags::READ_AHEAD, ..request }, copy }
+        };
         let mut q = WaitingQueue::default();
         q.submit(read(1, 7), Nanos(0));
         q.submit(ahead(2), Nanos(1));

@@ -1,22 +1,21 @@
 //! [`Body`]: the body of the cache's policy: its frames, and the requests above and below it.
 
+mod sizes;
+mod transfers;
+mod warm;
+
 use super::frames::Frames;
-use super::ring::{Ring, Transfer};
+use super::ring::Ring;
 use super::streams::Streams;
 use super::tally::Tally;
 use crate::block_server::{Answer, BlockRequest, monotonic};
-use iopilot_block::{
-    Criticality, Flags, InputError, IoPriority, Lba, Nanos, Op, PriorityClass, ProcessId, SECTOR_BYTES, Sectors,
-};
-use iopilot_redcap::{Action, CopyId, Geometry, Io, Part, Redcap, RedcapSpec, Role, Served};
+use iopilot_block::{Arrival, Criticality, Flags, IoPriority, Lba, Nanos, SECTOR_BYTES, Sectors, SourceHandle};
+use iopilot_redcap::{Action, CopyId, Geometry, Part, Redcap, RedcapSpec, Role, Served};
 use iopilot_sim::RedcapVirtualDisk;
 use iopilot_trace::TraceRecord;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
-
-/// The handle of what is read for nobody.
-const NOBODY: u64 = u64::MAX;
 
 /// Real time, as the cache is told it.
 pub(super) fn now() -> Nanos {
@@ -30,7 +29,7 @@ const MOST_RECORDS: usize = 50_000;
 struct Original {
     /// `None` once a [`Hit`] has it.
     answer: Option<Answer>,
-    io: Io,
+    io: Arrival,
     durable: bool,
     arrived: Nanos,
     /// What is answered if a part fails.
@@ -170,7 +169,7 @@ impl Body {
         let handle = self.free.pop().unwrap_or(self.originals.len() as u64);
         let flags = if durable { Flags::FUA } else { Flags::empty() };
         let (priority, criticality, cpu) = (IoPriority::default(), Criticality::default(), 0);
-        let io = Io { handle, op, lba, sectors, flags, process, priority, criticality, cpu };
+        let io = Arrival { handle: SourceHandle(handle), op, lba, sectors, flags, process, priority, criticality, cpu };
         let original = Some(Original { answer: Some(answer), io, durable, arrived: now, errno: libc::EIO });
         match self.originals.get_mut(handle as usize) {
             Some(place) => *place = original,
@@ -223,7 +222,7 @@ impl Body {
             window.below.push(record);
         }
         if result < 0 && part.role != Role::Prefetch {
-            if let Some(original) = self.originals[part.io as usize].as_mut() {
+            if let Some(original) = self.originals[part.io.0 as usize].as_mut() {
                 original.errno = -result;
             }
         }
@@ -245,35 +244,6 @@ impl Body {
         self.act(actions, now);
     }
 
-    /// Whether nothing is under way, and nothing came from above for `long`.
-    pub(super) fn is_quiet(&self, now: Nanos, long: Nanos) -> bool {
-        self.pending() == 0 && self.in_flight == 0 && now.since(self.arrived) >= long
-    }
-
-    /// Reads the disk segment called `number` into the cache, at idle priority. Whether it does.
-    pub(super) fn warm(&mut self, lba: Lba, now: Nanos) -> bool {
-        let io = Io {
-            handle: NOBODY,
-            op: Op::Read,
-            lba,
-            sectors: Sectors(self.segment_sectors as u32),
-            flags: Flags::READ_AHEAD,
-            process: ProcessId::default(),
-            priority: IoPriority { class: PriorityClass::Idle, level: 0 },
-            criticality: Criticality::TimeNonCritical,
-            cpu: 0,
-        };
-        let mut actions = std::mem::take(&mut self.actions);
-        let warmed = self.cache.warm(&io, now, &mut actions);
-        self.act(actions, now);
-        warmed
-    }
-
-    /// Sectors of a segment, as it is now.
-    pub(super) fn segment_sectors(&self) -> u64 {
-        self.segment_sectors
-    }
-
     /// Turns the cache on or off, from outside.
     pub(super) fn set_active(&mut self, active: bool, now: Nanos) {
         let mut actions = std::mem::take(&mut self.actions);
@@ -286,46 +256,6 @@ impl Body {
         let mut actions = std::mem::take(&mut self.actions);
         self.cache.set_off_regions(sectors, now, &mut actions);
         self.act(actions, now);
-    }
-
-    /// Gives the cache other segments, as soon as no frame is in use.
-    ///
-    /// # Errors
-    /// Where they are out of range, or more than there is memory for.
-    pub(super) fn set_geometry(&mut self, geometry: Geometry, now: Nanos) -> Result<(), InputError> {
-        if geometry.bytes() > self.frames.most_bytes() {
-            let expected = format!("at most the {} bytes that were set aside", self.frames.most_bytes());
-            return Err(InputError::new("redcap: geometry", geometry.to_string(), expected));
-        }
-        let mut actions = std::mem::take(&mut self.actions);
-        let result = self.cache.set_geometry(geometry, now, &mut actions);
-        self.act(actions, now);
-        result
-    }
-
-    /// Divides the frames as the cache is divided. The policy changes that only where it uses no frame.
-    fn follow_geometry(&mut self) {
-        let geometry = self.cache.geometry();
-        if geometry != self.geometry {
-            self.geometry = geometry;
-            self.segment_sectors = u64::from(geometry.segment_sectors().0);
-            self.frames.divide(geometry.segments, geometry.segment_sectors().bytes() as usize);
-            self.set_limit(self.limit);
-        }
-    }
-
-    /// The segments in use.
-    pub(super) const fn geometry(&self) -> Geometry {
-        self.geometry
-    }
-
-    /// Makes the cache hold at most so many bytes, and gives back the memory of the others.
-    pub(super) fn set_limit(&mut self, bytes: u64) {
-        self.limit = bytes;
-        let segments = bytes / self.geometry.segment_sectors().bytes();
-        self.cache.set_limit(segments.clamp(1, u64::from(self.geometry.segments)) as u32);
-        let cache = &self.cache;
-        self.frames.release(|slot| cache.is_slot_used(slot));
     }
 
     /// Answers that are to be sent, once this is not locked any more; and whether the ring has something to submit.
@@ -376,7 +306,7 @@ impl Body {
                 Action::Copy { copy, io, slot, lba, sectors } => {
                     let offset = (lba.0 % self.segment_sectors * SECTOR_BYTES) as usize;
                     let (first, length) = (self.offset_in(io, lba), sectors.bytes() as usize);
-                    if let Some(original) = self.originals[io as usize].as_mut() {
+                    if let Some(original) = self.originals[io.0 as usize].as_mut() {
                         if let Ok(data) = original
                             .answer
                             .as_mut()
@@ -398,109 +328,19 @@ impl Body {
     }
 
     /// Where a sector of an original is in its buffer, in bytes.
-    fn offset_in(&self, io: u64, lba: Lba) -> usize {
-        let first = self.originals[io as usize].as_ref().map_or(lba, |original| original.io.lba);
+    fn offset_in(&self, io: SourceHandle, lba: Lba) -> usize {
+        let first = self.originals[io.0 as usize].as_ref().map_or(lba, |original| original.io.lba);
         ((lba.0 - first.0) * SECTOR_BYTES) as usize
     }
 
-    /// Sends a read that failed once more, alone. The kernel merges it with the prefetches beside it, and fails the whole of
-    /// a merged request where any block of it is bad. Only the second failure is the reader's own.
-    ///
-    /// # Errors
-    /// For what is no read that somebody waits for, and where it cannot be sent.
-    fn read_alone(&mut self, part: Part, now: Nanos) -> io::Result<()> {
-        // Of a combined read, the policy sends what was asked for alone.
-        if part.op != Op::Read || matches!(part.role, Role::Prefetch | Role::Combined) {
-            return Err(io::ErrorKind::InvalidInput.into());
-        }
-        self.send(part, now)?;
-        if let Some(in_flight) = &mut self.parts[part.id.index()] {
-            in_flight.again = true;
-        }
-        // At once: what is sent in one batch may be merged again. What cannot be sent now goes with the next batch.
-        let _ = self.ring.submit();
-        Ok(())
-    }
-
-    fn send(&mut self, part: Part, now: Nanos) -> io::Result<()> {
-        let index = part.id.index();
-        if index >= self.parts.len() {
-            self.parts.resize(index + 1, None);
-            self.vectors.resize_with(index + 1, || Box::new([NOWHERE; 3]));
-        }
-        let count = self.place(&part)?;
-        // What is read for nobody has no original.
-        let original = self.originals.get(part.io as usize).and_then(Option::as_ref);
-        let durable = original.is_some_and(|original| original.durable);
-        let transfer = Transfer {
-            name: index as u64,
-            op: part.op,
-            durable,
-            idle: part.priority.class == PriorityClass::Idle,
-            offset: part.lba.0 * SECTOR_BYTES,
-            length: part.sectors.bytes(),
-            vectors: (self.vectors[index].as_ptr(), count),
-        };
-        // SAFETY: whoever calls has the lock. The vectors are boxed, and change only with the next part of this index. The
-        // policy keeps the frames, and the original's buffer stays in place until its answer is sent, after its last part.
-        unsafe { self.ring.push(&transfer) }?;
-        self.unsubmitted = true;
-        self.parts[index] = Some(InFlight { part, sent: now, again: false });
-        self.in_flight += 1;
-        Ok(())
-    }
-
-    /// Says where the data of a part are; in how many pieces.
-    fn place(&mut self, part: &Part) -> io::Result<u32> {
-        if !part.op.transfers() {
-            return Ok(0);
-        }
-        let length = part.sectors.bytes() as usize;
-        let vectors = &mut self.vectors[part.id.index()];
-        let mut pieces = 0;
-        let mut add = |base: *mut u8, len: usize| {
-            if len > 0 {
-                vectors[pieces] = libc::iovec { iov_base: base.cast(), iov_len: len };
-                pieces += 1;
-            }
-        };
-        let in_segment = (part.lba.0 % self.segment_sectors * SECTOR_BYTES) as usize;
-        match part.frames {
-            // A prefetch.
-            Some(slot) if part.role == Role::Prefetch => add(self.frames.place(slot, in_segment, length), length),
-            frames => {
-                let original = self.originals[part.io as usize].as_mut().ok_or(io::ErrorKind::InvalidData)?;
-                let Io { lba, sectors, .. } = original.io;
-                let bytes = |from: u64, to: u64| (to.saturating_sub(from) * SECTOR_BYTES) as usize;
-                let (first, end) = (part.lba.0, part.lba.0 + u64::from(part.sectors.0));
-                // Those of its sectors that the original asked for.
-                let from = lba.0.max(first);
-                let to = (lba.0 + u64::from(sectors.0)).min(end);
-                let (before, asked, behind) = (bytes(first, from), bytes(from, to), bytes(to, end));
-                let at = bytes(lba.0, from);
-                let answer = original.answer.as_mut().ok_or(io::ErrorKind::InvalidData)?;
-                let data = answer.data(at + asked)?[at..].as_mut_ptr();
-                match frames {
-                    Some(slot) => {
-                        add(self.frames.place(slot, in_segment, before), before);
-                        add(data, asked);
-                        add(self.frames.place(slot, in_segment + before + asked, behind), behind);
-                    }
-                    None => add(data, asked),
-                }
-            }
-        }
-        Ok(pieces as u32)
-    }
-
     /// An original is complete.
-    fn finish(&mut self, io: u64, failed: bool, now: Nanos) {
-        let Some(Original { answer, io: Io { op, lba, sectors, process, .. }, arrived, errno, .. }) =
-            self.originals[io as usize].take()
+    fn finish(&mut self, io: SourceHandle, failed: bool, now: Nanos) {
+        let Some(Original { answer, io: Arrival { op, lba, sectors, process, .. }, arrived, errno, .. }) =
+            self.originals[io.0 as usize].take()
         else {
             return;
         };
-        self.free.push(io);
+        self.free.push(io.0);
         self.tally.above(op, sectors, now.since(arrived), failed);
         if let Some(window) = self.window.as_mut().filter(|window| window.above.len() < MOST_RECORDS) {
             let mut record = TraceRecord::new(arrived, op, lba, sectors);
@@ -518,5 +358,3 @@ impl Body {
         self.done.push(answer);
     }
 }
-
-const NOWHERE: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };

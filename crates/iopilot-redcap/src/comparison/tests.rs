@@ -8,9 +8,9 @@ fn comparison(spec: &str) -> Comparison<FifoDisk> {
     Comparison::new(&RedcapSpec::parse(spec).unwrap(), FifoDisk::new(Nanos(100 * US), Nanos(10 * US)))
 }
 
-fn read(lba: u64, sectors: u32) -> Io {
-    Io {
-        handle: 0,
+fn read(lba: u64, sectors: u32) -> Arrival {
+    Arrival {
+        handle: SourceHandle(0),
         op: Op::Read,
         lba: Lba(lba),
         sectors: Sectors(sectors),

@@ -4,8 +4,8 @@ use super::Redcap;
 use crate::blocks::Blocks;
 use crate::records::{Handling, PartRecord};
 use crate::sums::Sums;
-use crate::{Action, Io, Role, VirtualDisk};
-use iopilot_block::Nanos;
+use crate::{Action, Role, VirtualDisk};
+use iopilot_block::{Arrival, Nanos};
 
 /// What the cache would do for a partial read.
 struct Simulated {
@@ -16,7 +16,14 @@ struct Simulated {
 }
 
 impl<V: VirtualDisk> Redcap<V> {
-    pub(super) fn read_inactive(&mut self, io: &Io, extent: (u64, u64), batch: u32, now: Nanos, out: &mut Vec<Action>) {
+    pub(super) fn read_inactive(
+        &mut self,
+        io: &Arrival,
+        extent: (u64, u64),
+        batch: u32,
+        now: Nanos,
+        out: &mut Vec<Action>,
+    ) {
         self.counters.inactive_reads += 1;
         let original = self.original(io, Handling::Inactive, 1);
         if self.ada.simulates() {
@@ -26,7 +33,7 @@ impl<V: VirtualDisk> Redcap<V> {
         self.send(PartRecord::new(Role::Whole, original, extent), out);
     }
 
-    fn simulate(&mut self, io: &Io, extent: (u64, u64), batch: u32, now: Nanos) -> Sums {
+    fn simulate(&mut self, io: &Arrival, extent: (u64, u64), batch: u32, now: Nanos) -> Sums {
         let mut sums = Sums::default();
         let read = self.ada.comparison().and_then(|comparison| comparison.virtual_begin(batch));
         for number in self.layout.number(extent.0)..=self.layout.number(extent.1 - 1) {

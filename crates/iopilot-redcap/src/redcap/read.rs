@@ -5,15 +5,15 @@ use crate::blocks::Blocks;
 use crate::miss_times::MissTimes;
 use crate::records::{Fetch, Handling, PartRecord, Partial};
 use crate::slab::NONE;
-use crate::{Action, CopyId, Io, Miss, Role, VirtualDisk};
-use iopilot_block::Nanos;
+use crate::{Action, CopyId, Miss, Role, VirtualDisk};
+use iopilot_block::{Arrival, Nanos};
 
 /// Bits of a [`CopyId`] that tell the copies of one partial read apart: every other block of 64.
 pub(super) const COPY_BITS: u32 = 5;
 
 impl<V: VirtualDisk> Redcap<V> {
     /// A read of sectors that exist: a partial read for each segment, from the first to the last.
-    pub(super) fn read(&mut self, io: &Io, extent: (u64, u64), now: Nanos, out: &mut Vec<Action>) {
+    pub(super) fn read(&mut self, io: &Arrival, extent: (u64, u64), now: Nanos, out: &mut Vec<Action>) {
         let verdict = self.ada.overdue(self.state);
         self.follow(verdict, now, out);
         let batch = self.ada.admit();

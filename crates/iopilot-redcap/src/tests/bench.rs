@@ -1,12 +1,12 @@
 //! [`Bench`]: a cache, by hand.
 
-use crate::{Action, CopyId, Geometry, Io, NoVirtualDisk, PartId, Redcap, RedcapSpec, Role, Served, VirtualDisk};
-use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors};
+use crate::{Action, CopyId, Geometry, NoVirtualDisk, PartId, Redcap, RedcapSpec, Role, Served, VirtualDisk};
+use iopilot_block::{Arrival, Criticality, Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors, SourceHandle};
 
 /// A request of process 7.
-pub(super) fn io(handle: u64, op: Op, lba: u64, sectors: u32) -> Io {
-    Io {
-        handle,
+pub(super) fn io(handle: u64, op: Op, lba: u64, sectors: u32) -> Arrival {
+    Arrival {
+        handle: SourceHandle(handle),
         op,
         lba: Lba(lba),
         sectors: Sectors(sectors),
@@ -65,19 +65,19 @@ impl<V: VirtualDisk> Bench<V> {
         let steps = actions.iter().map(|action| match *action {
             Action::Send(part) => {
                 self.parts.push((part.lba.0, part.role, part.id));
-                Step::Send(part.io, part.role, part.lba.0, part.sectors.0)
+                Step::Send(part.io.0, part.role, part.lba.0, part.sectors.0)
             }
             Action::Copy { copy, io, lba, sectors, .. } => {
                 self.copies.push((lba.0, copy));
-                Step::Copy(io, lba.0, sectors.0)
+                Step::Copy(io.0, lba.0, sectors.0)
             }
-            Action::Done { io, failed: false } => Step::Done(io),
-            Action::Done { io, failed: true } => Step::Failed(io),
+            Action::Done { io, failed: false } => Step::Done(io.0),
+            Action::Done { io, failed: true } => Step::Failed(io.0),
         });
         steps.collect()
     }
 
-    pub(super) fn submit(&mut self, io: &Io) -> Vec<Step> {
+    pub(super) fn submit(&mut self, io: &Arrival) -> Vec<Step> {
         self.cache.submit(io, Nanos(self.now), &mut self.out);
         self.steps()
     }

@@ -1,8 +1,8 @@
 //! [`Body`]: a small disk with real bytes under a cache, in which everything happens in any order.
 
 use super::bench::io;
-use crate::{Action, CopyId, Geometry, Io, Part, PartId, Redcap, RedcapSpec, Role, Served, VirtualDisk};
-use iopilot_block::{Nanos, Op};
+use crate::{Action, CopyId, Geometry, Part, PartId, Redcap, RedcapSpec, Role, Served, VirtualDisk};
+use iopilot_block::{Arrival, Nanos, Op, SourceHandle};
 use rand::Rng;
 use rand::seq::IndexedRandom;
 use rand_pcg::Pcg64Mcg;
@@ -23,7 +23,7 @@ struct InFlight {
 
 struct CopyUnderWay {
     copy: CopyId,
-    io: u64,
+    io: SourceHandle,
     slot: u32,
     from: u64,
     to: u64,
@@ -31,7 +31,7 @@ struct CopyUnderWay {
 
 /// An original in flight.
 struct Running {
-    io: Io,
+    io: Arrival,
     buffer: Vec<Option<Version>>,
     /// The oldest content of each sector that may be returned.
     floor: Vec<Version>,
@@ -179,7 +179,7 @@ impl<V: VirtualDisk> Body<V> {
         }
     }
 
-    fn done(&mut self, handle: u64, failed: bool) {
+    fn done(&mut self, handle: SourceHandle, failed: bool) {
         let at = self.running.iter().position(|running| running.io.handle == handle).expect("it completes once");
         let Running { io, buffer, floor, failed: expected } = self.running.swap_remove(at);
         assert_eq!(failed, expected);
@@ -198,7 +198,7 @@ impl<V: VirtualDisk> Body<V> {
         (u64::from(slot) * self.segment + sector % self.segment) as usize
     }
 
-    fn fill(&mut self, io: u64, sector: u64, value: Version) {
+    fn fill(&mut self, io: SourceHandle, sector: u64, value: Version) {
         let running = self.running.iter_mut().find(|running| running.io.handle == io).expect("it is not done");
         let place = &mut running.buffer[(sector - running.io.lba.0) as usize];
         assert_eq!(*place, None, "each sector comes once");

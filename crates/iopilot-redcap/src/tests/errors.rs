@@ -3,7 +3,7 @@
 use super::bench::{Bench, Step::*, io};
 use crate::Role::*;
 use crate::{Action, Redcap, RedcapSpec};
-use iopilot_block::{Nanos, Op};
+use iopilot_block::{Nanos, Op, SourceHandle};
 
 fn bench() -> Bench {
     Bench::new("4x32k,algorithm=always")
@@ -97,7 +97,7 @@ fn addresses_that_no_disk_has_go_down_as_they_are() {
                 assert_eq!((part.role, part.lba.0, part.sectors.0), (Whole, lba, 67));
                 out.clear();
                 cache.dropped(part.id, Nanos(1), &mut out);
-                assert_eq!(out, [Action::Done { io: 1, failed: true }]);
+                assert_eq!(out, [Action::Done { io: SourceHandle(1), failed: true }]);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! [`FifoDisk`]: a virtual disk without a seek.
 
 use crate::{Virtual, VirtualDisk, VirtualDone};
-use iopilot_block::{Lba, Nanos, Op, Sectors};
+use iopilot_block::{Lba, Nanos, Op, Sectors, SourceHandle};
 use std::collections::VecDeque;
 
 /// Serves one request after the other, each in a constant time and one for each block.
@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 pub(crate) struct FifoDisk {
     base: Nanos,
     block: Nanos,
-    /// Name, arrival, end.
-    queue: VecDeque<(u64, Nanos, Nanos)>,
+    /// Handle, arrival, end.
+    queue: VecDeque<(SourceHandle, Nanos, Nanos)>,
     pub(crate) now: Nanos,
     pub(crate) congested: bool,
     /// All that was submitted: what, where, and whether it is a copy.
@@ -27,12 +27,12 @@ impl FifoDisk {
 }
 
 impl VirtualDisk for FifoDisk {
-    fn submit(&mut self, request: Virtual, now: Nanos) {
-        self.requests.push((request.op, request.lba.0, request.sectors.0, request.copy.is_some()));
+    fn submit(&mut self, Virtual { request, copy }: Virtual, now: Nanos) {
+        self.requests.push((request.op, request.lba.0, request.sectors.0, copy.is_some()));
         self.now = now;
         let start = self.queue.back().map_or(now, |last| last.2.max(now));
-        let service = request.copy.unwrap_or_else(|| self.service(request.op, request.lba, request.sectors));
-        self.queue.push_back((request.id, now, start + service));
+        let service = copy.unwrap_or_else(|| self.service(request.op, request.lba, request.sectors));
+        self.queue.push_back((request.handle, now, start + service));
     }
 
     fn next_event(&self) -> Option<Nanos> {
@@ -41,9 +41,9 @@ impl VirtualDisk for FifoDisk {
 
     fn advance(&mut self, now: Nanos, out: &mut Vec<VirtualDone>) {
         self.now = now;
-        while let Some(&(id, arrived, at)) = self.queue.front().filter(|next| next.2 <= now) {
+        while let Some(&(handle, arrived, at)) = self.queue.front().filter(|next| next.2 <= now) {
             self.queue.pop_front();
-            out.push(VirtualDone { id, at, wait_and_service: at - arrived });
+            out.push(VirtualDone { handle, at, wait_and_service: at - arrived });
         }
     }
 

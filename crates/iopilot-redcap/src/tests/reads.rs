@@ -243,7 +243,7 @@ fn a_prefetch_is_read_ahead_of_the_same_process() {
     let [Action::Send(missed), Action::Send(prefetch)] = out[..] else { panic!("{out:?}") };
     assert_eq!((missed.flags, missed.criticality, missed.frames), (io.flags, Criticality::TimeCritical, None));
     assert_eq!(prefetch.flags, Flags::META | Flags::READ_AHEAD);
-    assert_eq!((prefetch.process, prefetch.cpu, prefetch.io), (ProcessId(7), 1, 1));
+    assert_eq!((prefetch.process, prefetch.cpu, prefetch.io.0), (ProcessId(7), 1, 1));
     assert_eq!((prefetch.criticality, prefetch.frames), (Criticality::TimeNonCritical, Some(0)));
 }
 

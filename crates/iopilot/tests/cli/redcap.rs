@@ -95,6 +95,35 @@ fn trials_in_virtual_time_keep_what_pays_and_turn_off_what_does_not() {
     assert!(seconds(&off) - seconds(&never) < 0.1 * (always - seconds(&never)), "{off}");
 }
 
+#[test]
+fn other_segments_turn_a_cache_on_that_was_off() {
+    let s = Sandbox::new();
+    // At places all over the disk, every sixteenth block of 256 KiB, in any order. A segment of 32 KiB has one of them.
+    let mut lines = String::from("# columns: time_ms,op,lba,sectors,pid,completion_ms\n");
+    for n in 0..6000_u64 {
+        let place = (n / 4 * 7_919_317) % 400_000 * 512;
+        let lba = place + (n / 4 + 3 * n) % 4 * 128;
+        lines += &format!("{},R,{lba},8,1,{}\n", n * 10, n * 10 + 9);
+    }
+    s.write("sparse.csv", &lines);
+    let run = |redcap: &str| {
+        let report =
+            json(&s, &format!("simulate -w sparse.csv --disk wd1200bb -s mq-deadline --redcap {redcap} --json"));
+        report["runs"][0].clone()
+    };
+    let [fixed, free] = ["256x32k,resize=off", "256x32k"].map(run);
+    let (fixed_state, state) = (&fixed["redcap"]["state"], free["redcap"]["state"].as_array().unwrap());
+    assert_eq!(fixed_state.as_array().unwrap().len(), 1, "with short segments it is off all the time: {fixed_state}");
+    let actives: Vec<_> = state.iter().map(|change| change["active"].as_bool().unwrap()).collect();
+    assert_eq!(actives, [false, true], "{state:?}");
+    let checks = free["redcap"]["checks"].as_array().unwrap();
+    let change = checks.iter().find(|check| check["active"][1] == true).unwrap();
+    let segments = |check: &Value| check["geometry"].as_str().unwrap().to_owned();
+    assert_eq!((segments(&checks[0]), segments(change)), ("256x32k".to_owned(), "32x256k".to_owned()));
+    let mean = |run: &Value| run["wait_ms_mean"].as_f64().unwrap();
+    assert!(mean(&free) < 0.9 * mean(&fixed), "{} ms, and {} without other segments", mean(&free), mean(&fixed));
+}
+
 /// Reads of one process at random over 100 GB, as fast as the disk goes: a prefetch is never used.
 fn random(s: &Sandbox, reads: u64) {
     let mut lines = String::from("# columns: time_ms,op,lba,sectors,pid,completion_ms\n");

@@ -1,0 +1,286 @@
+//! [`Evidence`]: what the last windows say together about the ways to use a cache.
+
+/// The ways that are compared.
+pub(crate) const PLANS: usize = 4;
+/// Blocks of neighbouring requests that a stretch is cut into.
+const BLOCKS: usize = 24;
+/// A block depends on so many before it: a request delays those behind it in the queue.
+const LAGS: usize = 4;
+/// A sum is surely positive or negative from so many standard errors on. By chance, that happens once in twenty thousand times.
+/// It has to be rare: each window asks the question of three plans, and of several stretches before it.
+const SURE: f64 = 3.9;
+/// Stretches of one length that are kept apart. Of more, the two oldest become one of twice the length.
+const OF_ONE_LENGTH: usize = 2;
+/// Stretches that are kept at most: some ten thousand windows.
+const MOST: usize = 24;
+
+/// A window that was tried, by plan.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TriedWindow<'a> {
+    /// What each of its requests costs, in seconds, all in the same order.
+    pub(crate) shares: [&'a [f64]; PLANS],
+    /// The segments that the cache began with.
+    pub(crate) began_with: [usize; PLANS],
+    /// Those of them that were used.
+    pub(crate) reused: [usize; PLANS],
+}
+
+/// Some windows in a row.
+#[derive(Clone, Debug)]
+struct Stretch {
+    windows: u32,
+    requests: f64,
+    /// For each plan, the costs of its blocks in seconds. The blocks are the same requests for all plans.
+    costs: [[f64; BLOCKS]; PLANS],
+    /// The segments that the cache held before, and how often any was used.
+    began_with: [f64; PLANS],
+    reused: [f64; PLANS],
+}
+
+impl Stretch {
+    /// Adds as many windows that followed. Two neighbouring blocks become one.
+    fn append(&mut self, newer: &Self) {
+        for (costs, newer) in self.costs.iter_mut().zip(&newer.costs) {
+            let all = [*costs, *newer].concat();
+            costs.iter_mut().zip(all.chunks(2)).for_each(|(cost, pair)| *cost = pair.iter().sum());
+        }
+        self.reused.iter_mut().zip(&newer.reused).for_each(|(reused, newer)| *reused += newer);
+        self.windows += newer.windows;
+        self.requests += newer.requests;
+    }
+}
+
+/// What a plan costs in the last windows, and whether another one surely costs less.
+///
+/// A window alone is noisy: it holds few requests, and one of them delays others. So windows count together, from the last one
+/// back, as far as it takes to be sure. A clear difference shows in one window, and a small one in many. What was before a
+/// change of the load does not count where what came after it is clear.
+///
+/// Older windows are kept in stretches of twice, four times and more as many: the memory does not grow with time.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Evidence {
+    /// The oldest first.
+    stretches: Vec<Stretch>,
+}
+
+impl Evidence {
+    /// Adds a window. One with fewer requests than blocks is left out. O(requests).
+    pub(crate) fn add(&mut self, window: &TriedWindow<'_>) {
+        let TriedWindow { shares, began_with, reused } = window;
+        let count = shares.iter().map(|shares| shares.len()).min().unwrap_or(0);
+        if count < BLOCKS {
+            return;
+        }
+        let block = |n: usize| n * count / BLOCKS..(n + 1) * count / BLOCKS;
+        self.stretches.push(Stretch {
+            windows: 1,
+            requests: count as f64,
+            costs: shares.map(|shares| std::array::from_fn(|n| shares[block(n)].iter().sum())),
+            began_with: began_with.map(|segments| segments as f64),
+            reused: reused.map(|segments| segments as f64),
+        });
+        let mut length = 1;
+        loop {
+            let of_length = |stretch: &Stretch| stretch.windows == length;
+            let oldest = self.stretches.iter().position(of_length);
+            let Some(oldest) =
+                oldest.filter(|_| self.stretches.iter().filter(|s| of_length(s)).count() > OF_ONE_LENGTH)
+            else {
+                break;
+            };
+            let newer = self.stretches.remove(oldest + 1);
+            self.stretches[oldest].append(&newer);
+            length *= 2;
+        }
+        let surplus = self.stretches.len().saturating_sub(MOST);
+        self.stretches.drain(..surplus);
+    }
+
+    /// From now on `plan` means what `like` has meant.
+    pub(crate) fn rename(&mut self, plan: usize, like: usize) {
+        for Stretch { costs, began_with, reused, .. } in &mut self.stretches {
+            (costs[plan], began_with[plan], reused[plan]) = (costs[like], began_with[like], reused[like]);
+        }
+    }
+
+    /// Whether `other` surely costs less than `current` by more than `least_gain`, a share. The last `windows` windows are looked at
+    /// together, then those before them are added until the answer is sure, either way. Returns the share that it saves.
+    ///
+    /// Where the cache is off now, `is_filled` must be set: it is empty when it is turned on, while the trials have it as if it had
+    /// been on all the time. So the change has to pay for itself in those windows: what the cache held before them and has
+    /// used in them is read once more.
+    pub(crate) fn saved(
+        &self,
+        current: usize,
+        other: usize,
+        least_gain: f64,
+        windows: u32,
+        is_filled: bool,
+    ) -> Option<f64> {
+        let (mut seen, mut requests, mut costs, mut saved, mut reused) = (0, 0.0, 0.0, 0.0, 0.0);
+        let (mut variance, mut freedom) = (0.0, 0.0);
+        for stretch in self.stretches.iter().rev() {
+            let [of_current, of_other] = [current, other].map(|plan| &stretch.costs[plan]);
+            let gains: [f64; BLOCKS] = std::array::from_fn(|n| (1.0 - least_gain) * of_current[n] - of_other[n]);
+            seen += stretch.windows;
+            requests += stretch.requests;
+            costs += of_current.iter().sum::<f64>();
+            saved += gains.iter().sum::<f64>();
+            reused += stretch.reused[other];
+            variance += variance_of_sum(&gains);
+            freedom += (BLOCKS - 1) as f64;
+            if seen < windows {
+                continue;
+            }
+            let error = sure(freedom) * variance.sqrt();
+            let filled = if is_filled { stretch.began_with[other].min(reused) } else { 0.0 };
+            if saved - filled * costs / requests > error {
+                return Some(least_gain + saved / costs);
+            }
+            if saved < -error {
+                return None;
+            }
+        }
+        None
+    }
+}
+
+/// [`SURE`] where the variance itself is estimated, with so many degrees of freedom: Student's quantile instead of the normal one
+/// (Abramowitz and Stegun 26.7.5).
+fn sure(freedom: f64) -> f64 {
+    SURE * (1.0 + (SURE * SURE + 1.0) / (4.0 * freedom))
+}
+
+/// The variance of the sum of blocks that depend on each other (Newey and West 1987).
+fn variance_of_sum(blocks: &[f64; BLOCKS]) -> f64 {
+    let mean = blocks.iter().sum::<f64>() / BLOCKS as f64;
+    let product = |lag: usize| blocks.iter().zip(&blocks[lag..]).map(|(a, b)| (a - mean) * (b - mean)).sum::<f64>();
+    let alone = product(0);
+    let weight = |lag: usize| 1.0 - lag as f64 / (LAGS + 1) as f64;
+    let together = alone + 2.0 * (1..=LAGS).map(|lag| weight(lag) * product(lag)).sum::<f64>();
+    together.max(alone) * BLOCKS as f64 / (BLOCKS - 1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{Rng, SeedableRng};
+    use rand_pcg::Pcg64Mcg;
+
+    /// A window of 64 requests in which the second plan costs `share` of what the first does, and each request of each plan up to
+    /// `noise` times as much more or less.
+    fn window(random: &mut Pcg64Mcg, share: f64, noise: f64) -> [Vec<f64>; 2] {
+        let mut requests = |mean: f64| {
+            (0..64).map(|_| mean * (1.0 + noise * (2.0 * random.random::<f64>() - 1.0))).collect::<Vec<_>>()
+        };
+        [requests(0.010), requests(0.010 * share)]
+    }
+
+    /// The same, as it was tried. The cache has begun with as many segments, and used as many of them.
+    fn tried<'a>(a: &'a [f64], b: &'a [f64], (began_with, reused): (usize, usize)) -> TriedWindow<'a> {
+        TriedWindow { shares: [a, b, b, b], began_with: [began_with; PLANS], reused: [reused; PLANS] }
+    }
+
+    /// In use are one of the two; windows whose `shares` are these, and how often what is in use was changed.
+    fn changes(seed: u64, noise: f64, shares: impl Iterator<Item = f64>) -> Vec<usize> {
+        let (mut random, mut evidence, mut current) = (Pcg64Mcg::seed_from_u64(seed), Evidence::default(), 0);
+        let mut changes = Vec::new();
+        for (n, share) in shares.enumerate() {
+            let [a, b] = window(&mut random, share, noise);
+            evidence.add(&tried(&a, &b, (0, 0)));
+            if evidence.saved(current, 1 - current, 0.01, 1, false).is_some() {
+                current = 1 - current;
+                changes.push(n);
+            }
+        }
+        changes
+    }
+
+    #[test]
+    fn noise_changes_nothing() {
+        for seed in 0..20 {
+            let changed = changes(seed, 1.0, (0..100).map(|_| 1.0));
+            assert!(changed.is_empty(), "seed {seed}: {changed:?}");
+        }
+    }
+
+    #[test]
+    fn a_clear_gain_is_seen_within_two_windows_and_a_small_one_in_time() {
+        for seed in 0..20 {
+            let large = changes(seed, 1.0, (0..100).map(|_| 0.5));
+            assert!(large.len() == 1 && large[0] <= 1, "half of the cost; seed {seed}: {large:?}");
+            let small = changes(seed, 1.0, (0..200).map(|_| 0.93));
+            assert!(small.len() == 1 && small[0] > 1, "7 % less; seed {seed}: {small:?}");
+        }
+    }
+
+    #[test]
+    fn a_change_of_the_load_is_followed_within_two_windows() {
+        for seed in 0..20 {
+            let shares = (0..300).map(|n| if n / 100 == 1 { 2.0 } else { 0.5 });
+            let changed = changes(seed, 1.0, shares);
+            assert_eq!(changed.len(), 3, "seed {seed}: {changed:?}");
+            assert!(changed[0] <= 1 && changed[1] <= 101 && changed[2] <= 201, "seed {seed}: {changed:?}");
+        }
+    }
+
+    #[test]
+    fn phases_shorter_than_what_a_change_rests_on_count_together() {
+        let (mut random, mut evidence) = (Pcg64Mcg::seed_from_u64(1), Evidence::default());
+        for n in 0..64 {
+            let [a, b] = window(&mut random, if n % 2 == 0 { 0.7 } else { 1.3 }, 0.2);
+            evidence.add(&tried(&a, &b, (0, 0)));
+            let sure = evidence.saved(0, 1, 0.01, 1, false).is_some();
+            assert_eq!(sure, n % 2 == 0, "each is clear alone");
+            assert_eq!(evidence.saved(0, 1, 0.01, 2, false).filter(|_| n > 0), None, "and two are nothing, at {n}");
+        }
+    }
+
+    #[test]
+    fn a_change_pays_for_what_is_read_once_more() {
+        // A read takes 10 ms, or 5 with a cache; 40 of the 64 of a window come from segments that it held before.
+        let ([a, b], mut evidence) = ([[0.010; 64], [0.005; 64]], Evidence::default());
+        let saved = |evidence: &mut Evidence| {
+            evidence.add(&tried(&a, &b, (100, 40)));
+            [true, false].map(|is_filled| evidence.saved(0, 1, 0.01, 1, is_filled).is_some())
+        };
+        let pays: Vec<_> = (0..4).map(|_| saved(&mut evidence)).collect();
+        // No more than the 100 segments that it held: a second.
+        assert_eq!(pays, [[false, true], [false, true], [false, true], [true, true]]);
+    }
+
+    #[test]
+    fn memory_does_not_grow_with_time() {
+        let mut evidence = Evidence::default();
+        let shares = [0.01; 64];
+        for _ in 0..5000 {
+            evidence.add(&tried(&shares, &shares, (5, 1)));
+        }
+        let windows: Vec<_> = evidence.stretches.iter().map(|stretch| stretch.windows).collect();
+        assert_eq!(windows.iter().sum::<u32>(), 5000);
+        assert!(windows.len() <= MOST && windows.is_sorted_by(|a, b| a >= b) && windows.ends_with(&[1]), "{windows:?}");
+        let cost: f64 = evidence.stretches.iter().flat_map(|stretch| &stretch.costs[2]).sum();
+        assert!((cost - 5000.0 * 0.64).abs() < 1e-6, "{cost}");
+        let reused: f64 = evidence.stretches.iter().map(|stretch| stretch.reused[1]).sum();
+        assert_eq!((reused, evidence.stretches[0].began_with[1]), (5000.0, 5.0));
+        evidence.add(&tried(&shares[..20], &shares, (0, 0)));
+        assert_eq!(evidence.stretches.iter().map(|stretch| stretch.windows).sum::<u32>(), 5000, "too few requests");
+    }
+
+    #[test]
+    fn a_few_slow_requests_prove_nothing() {
+        let (mut old, new) = ([0.01; 64], [0.01; 64]);
+        old[30] = 2.0;
+        let mut evidence = Evidence::default();
+        evidence.add(&tried(&old, &new, (0, 0)));
+        assert_eq!(evidence.saved(0, 1, 0.01, 1, false), None);
+        assert_eq!(evidence.saved(1, 0, 0.01, 1, false), None);
+    }
+
+    #[test]
+    fn blocks_that_depend_on_each_other_tell_less() {
+        let alternating = std::array::from_fn(|n| if n % 2 == 0 { 1.0 } else { -1.0 });
+        let in_runs = std::array::from_fn(|n| if n / 6 % 2 == 0 { 1.0 } else { -1.0 });
+        assert!(variance_of_sum(&in_runs) > 2.0 * variance_of_sum(&alternating));
+    }
+}

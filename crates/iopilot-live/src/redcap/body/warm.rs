@@ -1,0 +1,35 @@
+//! Reading for nobody what the cache held before a restart.
+
+use super::Body;
+use iopilot_block::{
+    Arrival, Criticality, Flags, IoPriority, Lba, Nanos, Op, PriorityClass, ProcessId, Sectors, SourceHandle,
+};
+
+/// The handle of what is read for nobody.
+const NOBODY: SourceHandle = SourceHandle(u64::MAX);
+
+impl Body {
+    /// Whether nothing is under way, and nothing came from above for `long`.
+    pub(in crate::redcap) fn is_quiet(&self, now: Nanos, long: Nanos) -> bool {
+        self.pending() == 0 && self.in_flight == 0 && now.since(self.arrived) >= long
+    }
+
+    /// Reads the disk segment called `number` into the cache, at idle priority. Whether it does.
+    pub(in crate::redcap) fn warm(&mut self, lba: Lba, now: Nanos) -> bool {
+        let io = Arrival {
+            handle: NOBODY,
+            op: Op::Read,
+            lba,
+            sectors: Sectors(self.segment_sectors as u32),
+            flags: Flags::READ_AHEAD,
+            process: ProcessId::default(),
+            priority: IoPriority { class: PriorityClass::Idle, level: 0 },
+            criticality: Criticality::TimeNonCritical,
+            cpu: 0,
+        };
+        let mut actions = std::mem::take(&mut self.actions);
+        let warmed = self.cache.warm(&io, now, &mut actions);
+        self.act(actions, now);
+        warmed
+    }
+}
