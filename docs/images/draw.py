@@ -144,6 +144,30 @@ def vdisk_threads():
     p.save("vdisk-threads.svg")
 
 
+def host():
+    p = Picture(920, 380, "The host: processes on files")
+    p.parts.append(f"<rect x='190' y='40' width='560' height='260' rx='8' fill='none' stroke='{SOFT}' stroke-dasharray='3 3'/>")
+    p.text(470, 32, "Host", 14, bold=True)
+    p.box(20, 60, 140, 88, "Programs", "events, each after\nso much computation")
+    p.box(210, 60, 150, 88, "CPUs", "run queue, interrupts,\nwhat each costs", "#f0f0ee")
+    p.box(420, 60, 150, 88, "System calls", "planned as steps;\na step is tried until\nit is done")
+    p.box(600, 60, 135, 88, "File system", "where pages are,\nwhich metadata\nsay so", GREEN)
+    p.box(420, 195, 150, 88, "Page cache", "data and metadata:\nclean, dirty,\nbeing read, written", GREEN)
+    p.box(210, 195, 150, 88, "Syncer", "a process that\nsweeps once a second")
+    p.box(790, 195, 115, 88, "Block layer", "scheduler,\ndevice", ORANGE)
+    p.line([(160, 104), (210, 104)])
+    p.line([(360, 104), (420, 104)], "calls", (390, 96))
+    p.line([(570, 104), (600, 104)])
+    p.line([(480, 148), (480, 195)], "wants pages", (472, 175), "end")
+    p.line([(510, 195), (510, 148)], "there, or wait", (518, 175), "start")
+    p.line([(360, 239), (420, 239)], "dirty?", (390, 231))
+    p.line([(570, 225), (790, 225)], "requests, with their class", (670, 217))
+    p.line([(570, 257), (790, 257)], "somebody waits for it now", (670, 273), dashed=True)
+    p.line([(848, 283), (848, 335), (175, 335), (175, 130), (210, 130)], "completion: an interrupt; the page is there, or clean; who waited for it can run", (510, 328))
+    p.text(460, 365, "A program says what it wants. What reaches the disk, when, and who waits for it comes out.", 12, colour=SOFT)
+    p.save("host.svg")
+
+
 def crates():
     p = Picture(920, 500, "The crates")
     def crate(x, y, w, name, note, fill=BLUE, dashed=False):
@@ -157,7 +181,7 @@ def crates():
     crate(730, 110, 160, "iopilot-render", "tables, charts", "#f0f0ee")
     crate(330, 200, 260, "iopilot-sim", "event loop, block layer, machines")
     crate(30, 200, 210, "iopilot-disksim", "DiskSim's files and systems")
-    crate(680, 290, 210, "iopilot-host", "processes on CPUs")
+    crate(680, 290, 210, "iopilot-host", "CPUs, page cache, files")
     crate(330, 290, 260, "iopilot-workload", "replay, fio jobs, generators")
     crate(30, 380, 210, "iopilot-device", "disks, flash, arrays")
     crate(250, 380, 190, "iopilot-sched", "the schedulers")
@@ -191,5 +215,5 @@ def crates():
     p.save("crates.svg")
 
 
-for draw in (request_path, waiting_for_a_tag, autopilot_timeline, vdisk_threads, crates):
+for draw in (request_path, waiting_for_a_tag, autopilot_timeline, vdisk_threads, host, crates):
     draw()

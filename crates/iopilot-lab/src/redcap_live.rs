@@ -3,6 +3,7 @@
 mod judge;
 mod load;
 mod memory_limit;
+mod picture;
 mod rival;
 mod stage;
 

@@ -27,8 +27,8 @@ pub fn write(folder: &Path, name: &str, json: &str, outcome: &Outcome) -> anyhow
 }
 
 fn csv(table: &ResultTable) -> String {
-    let mut out = table.columns().join(",");
-    out.push('\n');
+    let names: Vec<String> = table.columns().iter().map(|name| quoted(name)).collect();
+    let mut out = names.join(",") + "\n";
     for row in table.rows() {
         let cells: Vec<String> = row.iter().map(field).collect();
         out.push_str(&cells.join(","));
@@ -39,12 +39,15 @@ fn csv(table: &ResultTable) -> String {
 
 fn field(cell: &Cell) -> String {
     match cell {
-        Cell::Text(text) if text.contains([',', '"', '\n']) => format!("\"{}\"", text.replace('"', "\"\"")),
-        Cell::Text(text) => text.clone(),
+        Cell::Text(text) => quoted(text),
         Cell::Count(count) => count.to_string(),
         Cell::Number(value) if value.is_finite() => value.to_string(),
         Cell::Number(_) => String::new(),
     }
+}
+
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }
 
 #[cfg(test)]
@@ -53,9 +56,9 @@ mod tests {
 
     #[test]
     fn a_table_becomes_csv_with_all_digits() {
-        let mut table = ResultTable::new("t", "", &["name", "value"]);
+        let mut table = ResultTable::new("t", "", &["name", "value, as measured"]);
         table.row(vec!["a, \"b\"".into(), (1.0 / 3.0).into()]);
         table.row(vec!["c".into(), f64::NAN.into()]);
-        assert_eq!(csv(&table), "name,value\n\"a, \"\"b\"\"\",0.3333333333333333\nc,\n");
+        assert_eq!(csv(&table), "name,\"value, as measured\"\n\"a, \"\"b\"\"\",0.3333333333333333\nc,\n");
     }
 }

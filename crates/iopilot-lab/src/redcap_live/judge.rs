@@ -1,6 +1,6 @@
 //! Tables and claims.
 
-use super::{BARE, CACHE, Cell, MEMORY, OFF, Plan, RIG, Way};
+use super::{BARE, CACHE, Cell, MEMORY, OFF, Plan, RIG, Way, picture};
 use crate::{Claim, Outcome, ResultTable};
 
 /// Student's t for 95 % on both sides, by degrees of freedom from 1.
@@ -14,9 +14,9 @@ const EIGHT: f64 = 50.0;
 
 /// A mean, and half of its 95 % interval.
 #[derive(Clone, Copy, Debug)]
-struct Mean {
-    mean: f64,
-    half: f64,
+pub(super) struct Mean {
+    pub(super) mean: f64,
+    pub(super) half: f64,
 }
 
 impl Mean {
@@ -32,6 +32,26 @@ impl Mean {
     }
 }
 
+/// What a load took in each way, in seconds; the first way is the bare disk.
+pub(super) struct Row {
+    pub(super) disk: &'static str,
+    pub(super) load: &'static str,
+    pub(super) means: Vec<Mean>,
+}
+
+impl Row {
+    fn of(cell: &Cell) -> Self {
+        let means = cell.seconds.iter().map(|seconds| Mean::of(seconds)).collect();
+        Self { disk: cell.disk, load: cell.load, means }
+    }
+
+    /// The ways but the bare disk, over that.
+    pub(super) fn over_bare(&self) -> impl Iterator<Item = Mean> {
+        let bare = self.means.first().map_or(1.0, |bare| bare.mean);
+        self.means.iter().skip(1).map(move |way| Mean { mean: way.mean / bare, half: way.half / bare })
+    }
+}
+
 pub(super) fn outcome(plan: &Plan, cells: &[Cell], left_out: &[&str]) -> Outcome {
     let names: Vec<String> = plan.ways.iter().map(|way| way.name()).collect();
     let mut columns = vec!["disk".to_owned(), "load".to_owned()];
@@ -41,12 +61,10 @@ pub(super) fn outcome(plan: &Plan, cells: &[Cell], left_out: &[&str]) -> Outcome
     let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
     let title = "seconds that each load took: mean, and half of its 95 % interval";
     let mut times = ResultTable::new("times", title, &columns);
-    for cell in cells {
-        let mut row = vec![cell.disk.into(), cell.load.into()];
-        for seconds in &cell.seconds {
-            let Mean { mean, half } = Mean::of(seconds);
-            row.extend([mean.into(), half.into()]);
-        }
+    let rows: Vec<Row> = cells.iter().map(Row::of).collect();
+    for Row { disk, load, means } in &rows {
+        let mut row = vec![(*disk).into(), (*load).into()];
+        row.extend(means.iter().flat_map(|way| [way.mean.into(), way.half.into()]));
         times.row(row);
     }
     let mut notes =
@@ -61,7 +79,7 @@ pub(super) fn outcome(plan: &Plan, cells: &[Cell], left_out: &[&str]) -> Outcome
     if !left_out.is_empty() {
         notes.push(format!("left out, as their programs are missing: {}", left_out.join(", ")));
     }
-    Outcome { tables: vec![times], claims: claims(plan, cells), notes, files: Vec::new() }
+    Outcome { tables: vec![times], claims: claims(plan, cells), notes, files: vec![picture::of(&names, &rows)] }
 }
 
 fn claims(plan: &Plan, cells: &[Cell]) -> Vec<Claim> {
