@@ -75,7 +75,6 @@ impl Bench {
 struct Figures {
     elapsed_s: f64,
     task_cpu_s: f64,
-    other_cpu_s: f64,
     false_idle_s: f64,
     io_wait_s: f64,
     io_waits: f64,
@@ -91,7 +90,6 @@ impl Figures {
         Ok(Self {
             elapsed_s: mean(|task| task.elapsed_s),
             task_cpu_s: mean(|task| task.times.computation_s),
-            other_cpu_s: mean(|task| task.times.other_s),
             false_idle_s: mean(|task| task.times.false_idle_s),
             io_wait_s: mean(|task| task.io_wait_s),
             io_waits: mean(|task| task.io_waits as f64),

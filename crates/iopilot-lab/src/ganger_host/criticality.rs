@@ -29,22 +29,38 @@ pub(super) fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
         let at = points.iter().position(|&point| point == (name, scheduler));
         at.and_then(|at| runs.get(at)).context("a run of each")
     };
-    let mut cells = ResultTable::new("cells", "Tables 7.3 to 7.8: theirs, ours", &[
-        "workload",
-        "scheduler",
-        "elapsed_s",
-        "ours_elapsed_s",
-        "false_idle_s",
-        "ours_false_idle_s",
-        "io_wait_s",
-        "ours_io_wait_s",
-        "service_ms",
-        "ours_service_ms",
-        "ours_response_ms",
-    ]);
-    let mut gains = ResultTable::new("gains", "Elapsed time with criticality beside without it, percent", &[
-        "workload", "clook", "ours_clook", "fcfs", "ours_fcfs", "times_response", "aged_clook", "longest_s", "aged_longest_s",
-    ]);
+    let mut cells = ResultTable::new(
+        "cells",
+        "Tables 7.3 to 7.8: theirs, ours",
+        &[
+            "workload",
+            "scheduler",
+            "elapsed_s",
+            "ours_elapsed_s",
+            "false_idle_s",
+            "ours_false_idle_s",
+            "io_wait_s",
+            "ours_io_wait_s",
+            "service_ms",
+            "ours_service_ms",
+            "ours_response_ms",
+        ],
+    );
+    let mut gains = ResultTable::new(
+        "gains",
+        "Elapsed time with criticality beside without it, percent",
+        &[
+            "workload",
+            "clook",
+            "ours_clook",
+            "fcfs",
+            "ours_fcfs",
+            "times_response",
+            "aged_clook",
+            "longest_s",
+            "aged_longest_s",
+        ],
+    );
     let mut claims = Vec::new();
     let mut panels = Vec::new();
     for &(name, table, columns) in rows {
@@ -149,10 +165,7 @@ pub(super) fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
 }
 
 /// Aging bounds the longest response, and costs some of the gain (7.4).
-fn aging<'a>(
-    name: &str,
-    of: &impl Fn(&str, &str) -> anyhow::Result<&'a RunReport>,
-) -> anyhow::Result<Claim> {
+fn aging<'a>(name: &str, of: &impl Fn(&str, &str) -> anyhow::Result<&'a RunReport>) -> anyhow::Result<Claim> {
     let [base, critical, aged] = [of(name, "clook")?, of(name, "prio(clook)")?, of(name, AGED)?];
     let elapsed = |run| Figures::of(run).map(|figures| figures.elapsed_s);
     let (base, with, with_aging) = (elapsed(base)?, elapsed(critical)?, elapsed(aged)?);

@@ -21,11 +21,7 @@ struct Models {
 impl Models {
     /// By how many percent each differs from `before`.
     fn change(&self, before: &Self) -> [f64; 3] {
-        [
-            change(self.open, before.open),
-            change(self.closed, before.closed),
-            change(self.system, before.system),
-        ]
+        [change(self.open, before.open), change(self.closed, before.closed), change(self.system, before.system)]
     }
 }
 
@@ -37,9 +33,8 @@ fn models(name: &str, from: Storage<'_>, to: Storage<'_>, speed: f64) -> anyhow:
     let workload = from.0.workload(name)?;
     let mut base = from.0.run(&workload, from.1, true)?;
     let ([open, closed], population) = traced(&workload, &mut base, speed);
-    let response = |workload: &Workload, at: Storage<'_>| {
-        anyhow::Ok(Figures::of_any(&at.0.run(workload, at.1, false)?))
-    };
+    let response =
+        |workload: &Workload, at: Storage<'_>| anyhow::Ok(Figures::of_any(&at.0.run(workload, at.1, false)?));
     let on = |at: Storage<'_>| {
         anyhow::Ok(Models {
             open: response(&open, at)?,
@@ -77,9 +72,11 @@ fn scheduling(bench: &Bench, outcome: &mut Outcome) -> anyhow::Result<()> {
         .par_iter()
         .map(|&(name, at)| models(name, (bench, changes[at].0), (bench, changes[at].1), 1.0))
         .collect::<anyhow::Result<_>>()?;
-    let mut table = ResultTable::new("scheduling", "Change of the mean response with the scheduler, percent", &[
-        "task", "from", "to", "population", "open", "closed", "system",
-    ]);
+    let mut table = ResultTable::new(
+        "scheduling",
+        "Change of the mean response with the scheduler, percent",
+        &["task", "from", "to", "population", "open", "closed", "system"],
+    );
     for (&(name, at), [before, after]) in points.iter().zip(&found) {
         let [open, closed, system] = after.change(before);
         let (from, to) = changes[at];
@@ -119,9 +116,11 @@ fn speed(setup: &Setup<'_>, bench: &Bench, outcome: &mut Outcome) -> anyhow::Res
         .par_iter()
         .map(|&(name, (_, other))| models(name, (bench, "fcfs"), (other, "fcfs"), 1.0))
         .collect::<anyhow::Result<_>>()?;
-    let mut table = ResultTable::new("speed", "Mean response on storage of another speed, ms, and the open model's error", &[
-        "task", "speed", "open_ms", "system_ms", "error_percent",
-    ]);
+    let mut table = ResultTable::new(
+        "speed",
+        "Mean response on storage of another speed, ms, and the open model's error",
+        &["task", "speed", "open_ms", "system_ms", "error_percent"],
+    );
     let mut panels: Vec<Panel> = Vec::new();
     for (&(name, &(speed, _)), [_, after]) in points.iter().zip(&found) {
         let error = change(after.open, after.system);
@@ -160,10 +159,13 @@ fn speed(setup: &Setup<'_>, bench: &Bench, outcome: &mut Outcome) -> anyhow::Res
 fn collapsing(setup: &Setup<'_>, bench: &Bench, outcome: &mut Outcome) -> anyhow::Result<()> {
     let fast = Bench::of(&MACHINE.replace("preset = ", "speed = 2.0\npreset = "), setup)?;
     let (from, to) = ("ioqueue:policy=3", "ioqueue:policy=3:overlap=1");
-    let known = [("removetree", 1.0, -7.0), ("removetree", 2.0, -99.0), ("copytree", 1.0, 0.0), ("copytree", 2.0, -45.0)];
-    let mut table = ResultTable::new("collapsing", "Change of the mean response with request collapsing, percent", &[
-        "task", "cpu_speed", "their_open", "open", "system",
-    ]);
+    let known =
+        [("removetree", 1.0, -7.0), ("removetree", 2.0, -99.0), ("copytree", 1.0, 0.0), ("copytree", 2.0, -45.0)];
+    let mut table = ResultTable::new(
+        "collapsing",
+        "Change of the mean response with request collapsing, percent",
+        &["task", "cpu_speed", "their_open", "open", "system"],
+    );
     for (name, speed, theirs) in known {
         let [before, after] = models(name, (bench, from), (bench, to), speed)?;
         let open = change(after.open, before.open);
@@ -196,9 +198,11 @@ fn flushing(setup: &Setup<'_>, outcome: &mut Outcome) -> anyhow::Result<()> {
         .par_iter()
         .map(|users| models(&format!("synrgen:users={users}"), (&demand, "clook"), (&idle, "clook"), 1.0))
         .collect::<anyhow::Result<_>>()?;
-    let mut table = ResultTable::new("flushing", "Change of the mean response with flushing in idle times, percent", &[
-        "users", "population", "open", "closed", "system",
-    ]);
+    let mut table = ResultTable::new(
+        "flushing",
+        "Change of the mean response with flushing in idle times, percent",
+        &["users", "population", "open", "closed", "system"],
+    );
     for (users, [before, after]) in users.iter().zip(&found) {
         let [open, closed, system] = after.change(before);
         let population = u64::from(before.population);
@@ -220,9 +224,11 @@ fn flushing(setup: &Setup<'_>, outcome: &mut Outcome) -> anyhow::Result<()> {
 fn cache_awareness(setup: &Setup<'_>, bench: &Bench, outcome: &mut Outcome) -> anyhow::Result<()> {
     let fast = Bench::of(&MACHINE.replace("preset = ", "speed = 2.0\npreset = "), setup)?;
     let known = [("compress", [17.0, 21.0], [-8.0, 17.0]), ("copytree", [0.6, 0.0], [-6.0, 3.2])];
-    let mut table = ResultTable::new("cache_awareness", "Change of the mean response from SPTF to SPCTF, percent", &[
-        "task", "cpu_speed", "their_open", "open", "closed", "their_system", "system",
-    ]);
+    let mut table = ResultTable::new(
+        "cache_awareness",
+        "Change of the mean response from SPTF to SPCTF, percent",
+        &["task", "cpu_speed", "their_open", "open", "closed", "their_system", "system"],
+    );
     for (name, slow, quick) in known {
         for (speed, [their_open, their_system]) in [(1.0, slow), (2.0, quick)] {
             let [before, after] = models(name, (bench, "sptf"), (bench, "spctf"), speed)?;

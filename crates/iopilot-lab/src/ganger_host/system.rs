@@ -68,13 +68,11 @@ pub(super) fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
         let at = points.iter().position(|&point| point == (name, scheduler));
         at.and_then(|at| runs.get(at)).context("a run of each")
     };
-    let mut tasks = ResultTable::new("tasks", "Tables 5.4 to 5.7 under C-LOOK: measured in 1995, and ours", &[
-        "task",
-        "metric",
-        "measured",
-        "ours",
-        "difference_percent",
-    ]);
+    let mut tasks = ResultTable::new(
+        "tasks",
+        "Tables 5.4 to 5.7 under C-LOOK: measured in 1995, and ours",
+        &["task", "metric", "measured", "ours", "difference_percent"],
+    );
     let mut improved = ResultTable::new(
         "improvements",
         "Tables 5.8 to 5.11: by how many percent C-LOOK is better than FCFS",
@@ -128,22 +126,28 @@ pub(super) fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
             "the bursts of writes are not the same",
         ));
     }
-    let mut shares = ResultTable::new("classes", "Table 7.2: requests by class, percent: theirs, ours", &[
-        "workload",
-        "read_critical",
-        "ours_read_critical",
-        "read_limited",
-        "ours_read_limited",
-        "write_critical",
-        "ours_write_critical",
-        "write_limited",
-        "ours_write_limited",
-        "noncritical",
-        "ours_noncritical",
-    ]);
-    let mut limits = ResultTable::new("limits", "Figures 7.1 to 7.6: time limits, theirs and ours", &[
-        "workload", "mean_ms", "ours_ms", "longest_ms", "ours_longest_ms", "satisfied_percent",
-    ]);
+    let mut shares = ResultTable::new(
+        "classes",
+        "Table 7.2: requests by class, percent: theirs, ours",
+        &[
+            "workload",
+            "read_critical",
+            "ours_read_critical",
+            "read_limited",
+            "ours_read_limited",
+            "write_critical",
+            "ours_write_critical",
+            "write_limited",
+            "ours_write_limited",
+            "noncritical",
+            "ours_noncritical",
+        ],
+    );
+    let mut limits = ResultTable::new(
+        "limits",
+        "Figures 7.1 to 7.6: time limits, theirs and ours",
+        &["workload", "mean_ms", "ours_ms", "longest_ms", "ours_longest_ms", "satisfied_percent"],
+    );
     for (name, theirs) in CLASSES.iter().filter(|(name, _)| names.contains(name)) {
         let run = of(name, "clook")?;
         let host = run.host.as_ref().context("a workload with a host")?;
@@ -166,21 +170,17 @@ pub(super) fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
             limits.row(std::iter::once((*name).into()).chain(cells).chain(satisfied).collect());
         }
     }
-    let mut users = ResultTable::new("synrgen", "Table 5.2: seconds of a task, and of these asleep", &[
-        "users", "elapsed_s", "ours_elapsed_s", "sleep_s", "ours_idle_s",
-    ]);
+    let mut users = ResultTable::new(
+        "synrgen",
+        "Table 5.2: seconds of a task, and of these asleep",
+        &["users", "elapsed_s", "ours_elapsed_s", "sleep_s", "ours_idle_s"],
+    );
     for (count, elapsed, sleep) in SYNRGEN {
         let Ok(run) = of(&format!("synrgen:users={count}"), "clook") else { continue };
         let figures = Figures::of(run)?;
         let host = run.host.as_ref().context("a workload with a host")?;
         let idle = host.tasks.iter().map(|task| task.times.idle_s).sum::<f64>() / host.tasks.len().max(1) as f64;
-        users.row(vec![
-            u64::from(count).into(),
-            elapsed.into(),
-            figures.elapsed_s.into(),
-            sleep.into(),
-            idle.into(),
-        ]);
+        users.row(vec![u64::from(count).into(), elapsed.into(), figures.elapsed_s.into(), sleep.into(), idle.into()]);
     }
     let mut tables = vec![tasks, improved, shares, limits];
     tables.extend((!setup.quick).then_some(users));

@@ -10,8 +10,7 @@ pub(super) const MEASURED: [(&str, [f64; 8]); 4] = [
 ];
 
 /// Tables 5.8 to 5.11, as measured: by how many percent C-LOOK is better than FCFS in elapsed time, response and access time.
-pub(super) const IMPROVED: [[f64; 3]; 4] =
-    [[3.0, 9.2, 4.2], [10.4, 65.2, 17.8], [6.1, 38.2, 6.8], [-0.2, 0.3, 0.1]];
+pub(super) const IMPROVED: [[f64; 3]; 4] = [[3.0, 9.2, 4.2], [10.4, 65.2, 17.8], [6.1, 38.2, 6.8], [-0.2, 0.3, 0.1]];
 
 /// Table 7.2, percent of all requests: reads time-critical and time-limited; writes time-critical, time-limited and
 /// time-noncritical.
@@ -59,40 +58,64 @@ pub(super) const SCHEDULERS: [&str; 4] = ["clook", "prio(clook)", "fcfs", "prio(
 
 /// Tables 7.3 to 7.8, with the schedulers above.
 pub(super) const CRITICALITY: [(&str, &str, [Column; 4]); 6] = [
-    ("compress", "7.3", [
-        column(194.3, 20.8, 23.8, 6.5),
-        column(194.1, 20.7, 22.5, 12.4),
-        column(199.7, 26.0, 29.3, 6.7),
-        column(194.7, 21.3, 23.1, 12.6),
-    ]),
-    ("uncompress", "7.4", [
-        column(147.5, 39.6, 51.0, 8.0),
-        column(103.8, 3.9, 4.3, 12.1),
-        column(171.1, 62.0, 75.9, 9.9),
-        column(104.0, 4.3, 4.8, 13.6),
-    ]),
-    ("copytree", "7.5", [
-        column(92.7, 63.4, 72.1, 10.9),
-        column(73.0, 47.5, 52.8, 11.6),
-        column(107.7, 77.3, 87.4, 12.1),
-        column(74.2, 48.6, 53.9, 12.8),
-    ]),
-    ("synrgen:users=16", "7.6", [
-        column(3.26, 0.22, 0.33, 13.8),
-        column(3.12, 0.13, 0.19, 14.7),
-        column(3.39, 0.32, 0.45, 15.1),
-        column(3.12, 0.14, 0.19, 15.8),
-    ]),
-    ("synrgen:users=8", "7.7", [
-        column(3.25, 0.16, 0.20, 14.3),
-        column(3.20, 0.12, 0.14, 14.7),
-        column(3.32, 0.20, 0.26, 15.6),
-        column(3.21, 0.12, 0.15, 15.9),
-    ]),
-    ("synrgen:users=4", "7.8", [
-        column(3.19, 0.12, 0.14, 14.3),
-        column(3.17, 0.10, 0.11, 14.5),
-        column(3.23, 0.15, 0.17, 15.9),
-        column(3.17, 0.10, 0.11, 16.0),
-    ]),
+    (
+        "compress",
+        "7.3",
+        [
+            column(194.3, 20.8, 23.8, 6.5),
+            column(194.1, 20.7, 22.5, 12.4),
+            column(199.7, 26.0, 29.3, 6.7),
+            column(194.7, 21.3, 23.1, 12.6),
+        ],
+    ),
+    (
+        "uncompress",
+        "7.4",
+        [
+            column(147.5, 39.6, 51.0, 8.0),
+            column(103.8, 3.9, 4.3, 12.1),
+            column(171.1, 62.0, 75.9, 9.9),
+            column(104.0, 4.3, 4.8, 13.6),
+        ],
+    ),
+    (
+        "copytree",
+        "7.5",
+        [
+            column(92.7, 63.4, 72.1, 10.9),
+            column(73.0, 47.5, 52.8, 11.6),
+            column(107.7, 77.3, 87.4, 12.1),
+            column(74.2, 48.6, 53.9, 12.8),
+        ],
+    ),
+    (
+        "synrgen:users=16",
+        "7.6",
+        [
+            column(3.26, 0.22, 0.33, 13.8),
+            column(3.12, 0.13, 0.19, 14.7),
+            column(3.39, 0.32, 0.45, 15.1),
+            column(3.12, 0.14, 0.19, 15.8),
+        ],
+    ),
+    (
+        "synrgen:users=8",
+        "7.7",
+        [
+            column(3.25, 0.16, 0.20, 14.3),
+            column(3.20, 0.12, 0.14, 14.7),
+            column(3.32, 0.20, 0.26, 15.6),
+            column(3.21, 0.12, 0.15, 15.9),
+        ],
+    ),
+    (
+        "synrgen:users=4",
+        "7.8",
+        [
+            column(3.19, 0.12, 0.14, 14.3),
+            column(3.17, 0.10, 0.11, 14.5),
+            column(3.23, 0.15, 0.17, 15.9),
+            column(3.17, 0.10, 0.11, 16.0),
+        ],
+    ),
 ];

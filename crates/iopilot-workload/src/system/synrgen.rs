@@ -7,8 +7,10 @@ use iopilot_host::{FileCall, FileError, FileId, TaskSpec};
 use rand::Rng;
 
 /// Sources and headers of a programmer, and their mean size in bytes.
-const SOURCES: usize = 60;
-const HEADERS: usize = 40;
+const SOURCES: usize = 30;
+const HEADERS: usize = 25;
+/// An object has so many times as many bytes as its source.
+const OBJECT: u64 = 3;
 const SOURCE: u64 = 20_000;
 const HEADER: u64 = 6_000;
 const SIGMA: f64 = 0.9;
@@ -131,7 +133,7 @@ impl Project {
             lines.remove(object);
         }
         lines.create(self.directory, new);
-        lines.write_all(new, bytes, PAGE_MS);
+        lines.write_all(new, OBJECT * bytes, PAGE_MS);
         lines.remove(assembly);
         self.sources[at].object = Some(new);
         "compile"
@@ -145,7 +147,7 @@ impl Project {
         let mut offset = 0;
         for _ in 0..3 {
             let Source { file, bytes, object } = self.sources[self.any_source(layout)];
-            let read = object.unwrap_or(file);
+            let (read, bytes) = object.map_or((file, bytes), |object| (object, OBJECT * bytes));
             lines.open(read);
             lines.read_all(read, bytes, PAGE_MS);
             lines.write(program, offset, bytes);
