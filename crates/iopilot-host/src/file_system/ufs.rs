@@ -71,8 +71,8 @@ struct Directory {
 ///
 /// What a process changes in the metadata so that others could be misled by it after a crash is written at once: a new inode;
 /// a removed name and its inode; a new directory. How many writes that are follows from Table 7.2 and from
-/// the counts of Ganger 5.4: one for a file that is made, two for one that is removed. Other blocks of directories, and new
-/// indirect blocks, are locked while they are written.
+/// the counts of Ganger 5.4: one for a file that is made, two for one that is removed. New indirect blocks are locked while
+/// they are written, and nothing else is: Table 7.2 has few writes that are time-limited.
 #[derive(Clone, Debug)]
 pub struct Ufs {
     settings: UfsSettings,
@@ -233,7 +233,7 @@ impl FileSystem for Ufs {
             let block = self.allocate_page(parent, out)?;
             out.push(Metadata::new(block, Update::Sync));
         }
-        let update = if kind == FileKind::Directory { Update::Sync } else { Update::Locked };
+        let update = if kind == FileKind::Directory { Update::Sync } else { Update::Delayed };
         let names = self.name_block(self.get(parent)?, slot);
         out.extend(names.map(|block| Metadata::changed(block, update)));
         out.push(Metadata::changed(parent_inode, update));
