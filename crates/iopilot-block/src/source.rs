@@ -108,6 +108,12 @@ pub trait Source {
         None
     }
 
+    /// Of the responses of time-limited requests so far, the share for which somebody waited; `None` where there were none, or
+    /// the source does not know when its processes wait.
+    fn lateness(&self) -> Option<f64> {
+        None
+    }
+
     /// How long each process has waited, for its own requests or within a submission; `None` where the source does not know
     /// when its processes wait.
     fn waiting(&self) -> Option<Vec<(ProcessId, Nanos)>> {
@@ -151,6 +157,10 @@ impl<S: Source> Source for &mut S {
 
     fn thinks_from_block_layer(&self) -> bool {
         (**self).thinks_from_block_layer()
+    }
+
+    fn lateness(&self) -> Option<f64> {
+        (**self).lateness()
     }
 
     fn waiting(&self) -> Option<Vec<(ProcessId, Nanos)>> {

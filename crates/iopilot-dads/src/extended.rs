@@ -1,6 +1,6 @@
 //! [`ExtendedTrial`]: a short window whose processes go on as they did, until the trial is long enough.
 
-use crate::objective::Objective;
+use crate::objective::{Costing, Objective};
 use crate::pattern::{KnownRequests, WindowPattern};
 use crate::pattern_source::PatternSource;
 use crate::rig::{Candidate, Trial, Tried};
@@ -109,7 +109,7 @@ impl<'a> ExtendedTrial<'a> {
         candidate: &Candidate,
         config: &RunConfig,
         start: Nanos,
-        objective: Objective,
+        costing: Costing,
     ) -> Tried<D> {
         let mut session = candidate.session(PatternSource::new(&self.pattern, start), device, config)?;
         let (mut at, mut half) = (start, None);
@@ -142,7 +142,7 @@ impl<'a> ExtendedTrial<'a> {
         let outcomes = report.outcomes.take().unwrap_or_default();
         let from_readiness = |((record, ready), outcome): ((usize, Nanos), RequestOutcome)| {
             let waits = outcome.completion.since(ready);
-            let response = if objective.is_of_responses() { outcome.response.max(waits) } else { outcome.response };
+            let response = if costing.is_of_responses() { outcome.response.max(waits) } else { outcome.response };
             (record, RequestOutcome { response, ..outcome })
         };
         let mut second: Vec<(usize, RequestOutcome)> = (issued.into_iter().zip(outcomes))
@@ -152,8 +152,8 @@ impl<'a> ExtendedTrial<'a> {
         second.sort_by_key(|(_, outcome)| outcome.completion);
         let served = second.partition_point(|(_, outcome)| outcome.completion <= end);
         let second = SecondHalf { trial: self, waited, half, end, served, all: second };
-        let cost = second.cost(objective);
-        let (shares, window_s) = (second.shares(objective, cost), second.window_s());
+        let cost = second.cost(costing);
+        let (shares, window_s) = (second.shares(costing, cost), second.window_s());
         let trial = Trial { report, cost, shares, window_s, disk, contents };
         Ok((trial, device, clock))
     }
@@ -198,14 +198,14 @@ impl SecondHalf<'_> {
     /// Requests that processes wait for cost what they cost in the window, scaled by how much longer or shorter the processes
     /// waited here. With one request at a time, that is the sum of the response times. A process with several requests in
     /// the queue, or one that sleeps for a tag, is not held up by the sum of them.
-    fn cost(&self, objective: Objective) -> f64 {
+    fn cost(&self, costing: Costing) -> f64 {
         let window = self.trial.window;
-        match objective {
+        match costing.objective {
             Objective::ServiceTime | Objective::BlockedTime => {
-                let background = self.in_background(objective);
+                let background = self.in_background(costing);
                 let took: f64 = (window.iter().zip(&self.trial.ready).zip(&self.trial.background))
                     .filter(|(_, background)| !**background)
-                    .filter_map(|((r, ready), _)| self.share(objective, r, r.completion?.since(*ready)))
+                    .filter_map(|((r, ready), _)| self.share(costing, r, r.completion?.since(*ready)))
                     .sum();
                 let was = self.trial.pattern.waited.as_secs_f64();
                 let longer = if was > 0.0 { self.waited.as_secs_f64() / was } else { 0.0 };
@@ -217,29 +217,29 @@ impl SecondHalf<'_> {
                     .map(|(record, outcome)| with_times(outcome, &window[*record]))
                     .collect();
                 served.sort_by_key(|r| r.arrival);
-                let cost = objective.measured(&served).unwrap_or_default();
-                if objective.is_time() { cost / self.rounds() } else { cost }
+                let cost = costing.measured(&served).unwrap_or_default();
+                if costing.objective.is_time() { cost / self.rounds() } else { cost }
             }
         }
     }
 
     /// The cost of the requests that nobody waits for. Those still under way count, too: not serving them is no gain.
-    fn in_background(&self, objective: Objective) -> f64 {
+    fn in_background(&self, costing: Costing) -> f64 {
         let cost = |(record, outcome): &(usize, RequestOutcome)| {
             let arrival = Nanos(outcome.completion.0.saturating_sub(outcome.response.0));
             let response = outcome.completion.min(self.end).since(arrival.max(self.half));
-            self.share(objective, &self.trial.window[*record], response)
+            self.share(costing, &self.trial.window[*record], response)
         };
         self.all.iter().filter(|(record, _)| self.trial.background[*record]).filter_map(cost).sum()
     }
 
-    fn share(&self, objective: Objective, record: &TraceRecord, response: Nanos) -> Option<f64> {
-        objective.share(&RequestOutcome { response, criticality: record.criticality(), ..RequestOutcome::default() })
+    fn share(&self, costing: Costing, record: &TraceRecord, response: Nanos) -> Option<f64> {
+        costing.share(&RequestOutcome { response, criticality: record.criticality(), ..RequestOutcome::default() })
     }
 
     /// The cost in parts of equally many successive requests; `None` where the cost is not a sum.
-    fn shares(&self, objective: Objective, cost: f64) -> Option<Vec<f64>> {
-        objective.share(&RequestOutcome::default())?;
+    fn shares(&self, costing: Costing, cost: f64) -> Option<Vec<f64>> {
+        costing.share(&RequestOutcome::default())?;
         let parts = PARTS.min(self.served);
         let edge = |n: usize| match n {
             0 => self.half,

@@ -89,6 +89,7 @@ where
         if !session.is_switching() {
             window.sort_by_key(|record| record.arrival);
             pilot.tell_redcap_active(session.is_redcap_active());
+            pilot.tell_lateness(session.lateness());
             let check = pilot.check(&window, session.outstanding(), now)?;
             on_check(&check)?;
             window.clear();

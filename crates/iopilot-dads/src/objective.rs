@@ -34,49 +34,81 @@ impl Objective {
     /// All of them, by name.
     pub const NAMES: [&'static str; 6] = ["service-time", "busy-time", "p99", "throughput", "fairness", "blocked-time"];
 
+    /// Whether the cost is a time of the disk or of processes, so that the time of a change can be added.
+    pub fn is_time(self) -> bool {
+        matches!(self, Self::BusyTime | Self::ServiceTime | Self::BlockedTime | Self::Throughput)
+    }
+}
+
+/// An objective, and how much a time-limited request counts in it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Costing {
+    pub(crate) objective: Objective,
+    /// Of the response of a time-limited request, the share for which somebody waits.
+    pub(crate) lateness: f64,
+}
+
+impl From<Objective> for Costing {
+    /// Where nothing is known of the time limits, one half of the response counts: the middle.
+    fn from(objective: Objective) -> Self {
+        Self { objective, lateness: 0.5 }
+    }
+}
+
+impl Costing {
+    /// The share of a response for which somebody waits (Ganger 3.1). A time-limited request delays its process only if it is
+    /// late.
+    fn weight(self, criticality: Criticality) -> f64 {
+        match criticality {
+            Criticality::TimeCritical => 1.0,
+            Criticality::TimeLimited => self.lateness,
+            Criticality::TimeNonCritical => 0.0,
+        }
+    }
+
     /// Whether the cost follows from the response times alone. Waiting for a tag is then part of it.
     pub(crate) fn is_of_responses(self) -> bool {
-        matches!(self, Self::ServiceTime | Self::P99 | Self::BlockedTime)
+        matches!(self.objective, Objective::ServiceTime | Objective::P99 | Objective::BlockedTime)
     }
 
     /// The cost of these responses, each with the criticality of its request; `None` where more is needed to tell.
     pub(crate) fn of_responses(self, responses: impl Iterator<Item = (Nanos, Criticality)>) -> Option<f64> {
-        match self {
-            Self::ServiceTime => Some(responses.map(|(response, _)| response.as_secs_f64()).sum()),
-            Self::BlockedTime => {
-                Some(responses.map(|(response, criticality)| weight(criticality) * response.as_secs_f64()).sum())
+        match self.objective {
+            Objective::ServiceTime => Some(responses.map(|(response, _)| response.as_secs_f64()).sum()),
+            Objective::BlockedTime => {
+                Some(responses.map(|(response, criticality)| self.weight(criticality) * response.as_secs_f64()).sum())
             }
-            Self::P99 => {
+            Objective::P99 => {
                 let mut histogram = Histogram::new();
                 responses.for_each(|(response, _)| histogram.record(response));
                 Some(histogram.distribution().p99 / 1e3)
             }
-            Self::BusyTime | Self::Throughput | Self::Fairness => None,
+            Objective::BusyTime | Objective::Throughput | Objective::Fairness => None,
         }
     }
 
     /// The cost of `report` by this objective; less is better.
-    pub fn cost(self, report: &RunReport) -> f64 {
-        match self {
-            Self::BusyTime => report.utilization * report.elapsed_s,
-            Self::ServiceTime => report.response_ms.mean * report.requests as f64 / 1e3,
-            Self::P99 => report.response_ms.p99 / 1e3,
-            Self::Throughput => report.elapsed_s,
-            Self::Fairness => 1.0 / report.jain.max(1e-9),
-            Self::BlockedTime => {
+    pub(crate) fn cost(self, report: &RunReport) -> f64 {
+        match self.objective {
+            Objective::BusyTime => report.utilization * report.elapsed_s,
+            Objective::ServiceTime => report.response_ms.mean * report.requests as f64 / 1e3,
+            Objective::P99 => report.response_ms.p99 / 1e3,
+            Objective::Throughput => report.elapsed_s,
+            Objective::Fairness => 1.0 / report.jain.max(1e-9),
+            Objective::BlockedTime => {
                 let outcomes = report.outcomes.as_deref().unwrap_or_default();
-                outcomes.iter().map(|o| weight(o.criticality) * o.response.as_secs_f64()).sum()
+                outcomes.iter().map(|o| self.weight(o.criticality) * o.response.as_secs_f64()).sum()
             }
         }
     }
 
     /// The measured cost of `records`, in order of arrival, by this objective. `None` if a record lacks a time that the
     /// objective needs. O(n log n).
-    pub fn measured(self, records: &[TraceRecord]) -> Option<f64> {
+    pub(crate) fn measured(self, records: &[TraceRecord]) -> Option<f64> {
         let spans = || records.iter().filter_map(|r| Some((r, r.completion?)));
         let start = records.first()?.arrival;
-        match self {
-            Self::BusyTime => {
+        match self.objective {
+            Objective::BusyTime => {
                 let mut served: Vec<(Nanos, Nanos)> =
                     records.iter().map(|r| Some((r.issue?, r.completion?))).collect::<Option<_>>()?;
                 served.sort_unstable();
@@ -87,11 +119,11 @@ impl Objective {
                 }
                 Some(busy.as_secs_f64())
             }
-            Self::ServiceTime | Self::P99 | Self::BlockedTime => {
+            Objective::ServiceTime | Objective::P99 | Objective::BlockedTime => {
                 self.of_responses(spans().map(|(r, end)| (end.since(r.arrival), r.criticality())))
             }
-            Self::Throughput => spans().map(|(_, end)| end.since(start).as_secs_f64()).max_by(f64::total_cmp),
-            Self::Fairness => {
+            Objective::Throughput => spans().map(|(_, end)| end.since(start).as_secs_f64()).max_by(f64::total_cmp),
+            Objective::Fairness => {
                 let mut processes: BTreeMap<Option<ProcessId>, (u64, Nanos, Nanos)> = BTreeMap::new();
                 for (r, end) in spans() {
                     let p = processes.entry(r.process).or_insert((0, r.arrival, end));
@@ -104,29 +136,14 @@ impl Objective {
     }
 
     /// The part of the cost that one request causes, in seconds; `None` if the cost is not a sum over requests.
-    pub fn share(self, outcome: &RequestOutcome) -> Option<f64> {
-        match self {
-            Self::BusyTime => Some(outcome.service.as_secs_f64()),
-            Self::BlockedTime => Some(weight(outcome.criticality) * outcome.response.as_secs_f64()),
+    pub(crate) fn share(self, outcome: &RequestOutcome) -> Option<f64> {
+        match self.objective {
+            Objective::BusyTime => Some(outcome.service.as_secs_f64()),
+            Objective::BlockedTime => Some(self.weight(outcome.criticality) * outcome.response.as_secs_f64()),
             // For P99 and throughput the response time is only the nearest thing to a share.
-            Self::ServiceTime | Self::P99 | Self::Throughput => Some(outcome.response.as_secs_f64()),
-            Self::Fairness => None,
+            Objective::ServiceTime | Objective::P99 | Objective::Throughput => Some(outcome.response.as_secs_f64()),
+            Objective::Fairness => None,
         }
-    }
-
-    /// Whether the cost is a time of the disk or of processes, so that the time of a change can be added.
-    pub fn is_time(self) -> bool {
-        matches!(self, Self::BusyTime | Self::ServiceTime | Self::BlockedTime | Self::Throughput)
-    }
-}
-
-/// The share of a response for which somebody waits (Ganger 3.1). A time-limited request delays its process only if it is
-/// late. How often it is depends on think times; one half is the middle.
-fn weight(criticality: Criticality) -> f64 {
-    match criticality {
-        Criticality::TimeCritical => 1.0,
-        Criticality::TimeLimited => 0.5,
-        Criticality::TimeNonCritical => 0.0,
     }
 }
 
@@ -162,6 +179,7 @@ mod tests {
 
     #[test]
     fn what_was_measured_is_judged_as_what_was_simulated() {
+        let measured = |objective: Objective| move |records: &[TraceRecord]| Costing::from(objective).measured(records);
         let record = |op, arrival: u64, issue: u64, end: u64| TraceRecord {
             issue: Some(Nanos::from_secs(issue)),
             completion: Some(Nanos::from_secs(end)),
@@ -169,13 +187,22 @@ mod tests {
         };
         // Busy from 1 to 4 and from 6 to 7: the second request overlaps the first, the third is a background write.
         let records = [record(Op::Read, 0, 1, 3), record(Op::Read, 0, 2, 4), record(Op::Write, 5, 6, 7)];
-        assert_eq!(Objective::BusyTime.measured(&records), Some(4.0));
-        assert_eq!(Objective::ServiceTime.measured(&records), Some(3.0 + 4.0 + 2.0));
-        assert_eq!(Objective::BlockedTime.measured(&records), Some(7.0), "nobody waits for the write");
-        assert_eq!(Objective::Throughput.measured(&records), Some(7.0));
-        assert_eq!(Objective::BusyTime.measured(&[]), None);
+        assert_eq!(measured(Objective::BusyTime)(&records), Some(4.0));
+        assert_eq!(measured(Objective::ServiceTime)(&records), Some(3.0 + 4.0 + 2.0));
+        assert_eq!(measured(Objective::BlockedTime)(&records), Some(7.0), "nobody waits for the write");
+        assert_eq!(measured(Objective::Throughput)(&records), Some(7.0));
+        assert_eq!(measured(Objective::BusyTime)(&[]), None);
         let unissued = TraceRecord { issue: None, ..records[0].clone() };
-        assert_eq!(Objective::BusyTime.measured(&[unissued]), None, "a guess would be no measurement");
+        assert_eq!(measured(Objective::BusyTime)(&[unissued]), None, "a guess would be no measurement");
+    }
+
+    #[test]
+    fn a_limited_request_counts_as_far_as_it_is_late() {
+        let response = [(Nanos::from_secs(4), Criticality::TimeLimited)];
+        let cost =
+            |lateness| Costing { objective: Objective::BlockedTime, lateness }.of_responses(response.into_iter());
+        assert_eq!((cost(0.25), cost(0.0)), (Some(1.0), Some(0.0)));
+        assert_eq!(Costing::from(Objective::BlockedTime).of_responses(response.into_iter()), Some(2.0));
     }
 
     #[test]

@@ -160,6 +160,11 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
         self.rig.tell_in_flight(in_flight);
     }
 
+    /// Notes how late time-limited requests have been ([`Rig::tell_lateness`]).
+    pub fn tell_lateness(&mut self, lateness: Option<f64>) {
+        self.rig.tell_lateness(lateness);
+    }
+
     /// Notes whether the cache above the block layer is in use ([`Rig::tell_redcap_active`]).
     pub fn tell_redcap_active(&mut self, active: bool) {
         self.rig.tell_redcap_active(active);

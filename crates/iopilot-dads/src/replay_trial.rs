@@ -1,6 +1,6 @@
 //! [`ReplayTrial`]: a window that is replayed once.
 
-use crate::objective::Objective;
+use crate::objective::Costing;
 use crate::rig::{Candidate, Trial, Tried};
 use crate::tag_waits::ready_times;
 use iopilot_block::{InputError, Nanos, ProcessId};
@@ -63,7 +63,7 @@ impl ReplayTrial {
         candidate: &Candidate,
         config: &RunConfig,
         start: Nanos,
-        objective: Objective,
+        costing: Costing,
     ) -> Tried<D> {
         let source = Dependent::new(&self.requests[..], &self.dependencies, 1.0).lasting(self.ended.clone());
         let mut session = candidate.session(Observed::new(source, start), device, config)?;
@@ -73,12 +73,12 @@ impl ReplayTrial {
         let disk = session.take_disk_completed();
         let contents = session.redcap_contents().map(Arc::new);
         let (mut report, device) = session.finish();
-        let cost = objective.cost(&report);
+        let cost = costing.cost(&report);
         let mut outcomes = report.outcomes.take().unwrap_or_default();
         self.count_from_readiness(&mut outcomes, &slept);
         let responses = outcomes.iter().map(|o| (o.response, o.criticality));
-        let cost = if slept.is_empty() { cost } else { objective.of_responses(responses).unwrap_or(cost) };
-        let shares = outcomes.iter().map(|outcome| objective.share(outcome)).collect();
+        let cost = if slept.is_empty() { cost } else { costing.of_responses(responses).unwrap_or(cost) };
+        let shares = outcomes.iter().map(|outcome| costing.share(outcome)).collect();
         let window_s = report.elapsed_s;
         Ok((Trial { report, cost, shares, window_s, disk, contents }, device, clock))
     }

@@ -1,7 +1,7 @@
 //! [`Rig`]: the virtual disk on which the candidates are tried.
 
 use crate::extended::ExtendedTrial;
-use crate::objective::Objective;
+use crate::objective::{Costing, Objective};
 use crate::replay_trial::{ReplayTrial, from_zero};
 use crate::tag_waits::{InFlight, depth_of_full_device, inserted_when_issued, slept};
 use iopilot_block::{Nanos, ProcessId};
@@ -43,6 +43,8 @@ pub struct Rig<D> {
     redcap_active: bool,
     /// What processes keep in flight.
     in_flight: InFlight,
+    /// See [`Rig::tell_lateness`].
+    lateness: Option<f64>,
     /// For each request that was tried, when it would have arrived, had its process not slept for tags.
     ready: Vec<Nanos>,
 }
@@ -151,6 +153,7 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
             left_out: 0,
             redcap_active: true,
             in_flight: InFlight::default(),
+            lateness: None,
             ready: Vec::new(),
         }
     }
@@ -174,6 +177,17 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
         self.in_flight.tell(in_flight);
     }
 
+    /// Notes how late time-limited requests have been: of their responses, the share for which somebody waited. `None` where
+    /// that is not known: then one half counts.
+    pub fn tell_lateness(&mut self, lateness: Option<f64>) {
+        self.lateness = lateness.or(self.lateness);
+    }
+
+    fn costing(&self, objective: Objective) -> Costing {
+        let usual = Costing::from(objective);
+        Costing { lateness: self.lateness.unwrap_or(usual.lateness), ..usual }
+    }
+
     /// Notes whether the cache above the block layer is in use ([`RunConfig::redcap`]). Trials have it as it is then, for as long
     /// as they last: they begin with an empty one that stays on, or with none.
     pub fn tell_redcap_active(&mut self, active: bool) {
@@ -193,17 +207,18 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
     /// The measured cost of `records`, the last window, to be compared with the cost of its trials. If the window was replayed
     /// once, a request that arrived before it counts from the start of the window.
     pub(crate) fn measured(&self, records: &[TraceRecord], objective: Objective) -> Option<f64> {
+        let costing = self.costing(objective);
         let tried = &records[self.left_out.min(records.len())..];
-        if objective.is_of_responses() {
+        if costing.is_of_responses() {
             let spans = tried.iter().zip(&self.ready).filter_map(|(r, ready)| Some((r, *ready, r.completion?)));
             let since = if self.mode == TrialMode::Extended { Nanos::ZERO } else { self.since };
             return (!tried.is_empty())
                 .then(|| spans.map(|(r, ready, end)| (end.since(ready.max(since).min(end)), r.criticality())))
-                .and_then(|responses| objective.of_responses(responses));
+                .and_then(|responses| costing.of_responses(responses));
         }
         match self.mode {
-            TrialMode::Extended => objective.measured(tried),
-            TrialMode::Replay | TrialMode::ShortReplay => objective.measured(&from_zero(records, self.since)),
+            TrialMode::Extended => costing.measured(tried),
+            TrialMode::Replay | TrialMode::ShortReplay => costing.measured(&from_zero(records, self.since)),
         }
     }
 
@@ -272,6 +287,7 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
         objective: Objective,
     ) -> Result<Vec<(Trial, TrialDisk<D>)>, SimError> {
         self.ready.clear();
+        let costing = self.costing(objective);
         let Some(first) = records.first() else {
             self.mode = TrialMode::Replay;
             return Ok(Vec::new());
@@ -332,7 +348,7 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
             Some(extended) => {
                 self.ready.extend_from_slice(extended.ready());
                 let trial = |(c, disk): (_, &TrialDisk<D>)| {
-                    extended.trial(disk.device.clone(), c, &self.config, disk.clock + idle, objective)
+                    extended.trial(disk.device.clone(), c, &self.config, disk.clock + idle, costing)
                 };
                 candidates.par_iter().zip(disks).map(trial).collect()
             }
@@ -340,7 +356,7 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
                 let replayed = ReplayTrial::new(records, since, gone, &mut correct)?;
                 self.ready.extend_from_slice(replayed.ready());
                 let trial = |(c, disk): (_, &TrialDisk<D>)| {
-                    replayed.trial(disk.device.clone(), c, &self.config, disk.clock + idle, objective)
+                    replayed.trial(disk.device.clone(), c, &self.config, disk.clock + idle, costing)
                 };
                 candidates.par_iter().zip(disks).map(trial).collect()
             }

@@ -130,6 +130,14 @@ impl Requests {
         true
     }
 
+    /// Of the responses of time-limited requests, the share for which somebody waited.
+    pub(crate) fn lateness(&self) -> Option<f64> {
+        let limited = self.responses.iter().map(|of| &of[Criticality::TimeLimited as usize]);
+        let responses: f64 = limited.map(|h| h.distribution().mean * h.count() as f64).sum();
+        let late = self.late.distribution().mean * self.late.count() as f64;
+        (responses > 0.0).then(|| (late / responses).min(1.0))
+    }
+
     pub(crate) fn limits(&self) -> TimeLimits {
         let wanted = self.limits.count();
         let is_unwanted = |slot: &usize| self.slots[*slot].complete.is_some() && self.is_unwanted(*slot);

@@ -102,6 +102,11 @@ impl<S: Source, D: Device> Session<S, D> {
         Ok(())
     }
 
+    /// See [`Source::lateness`].
+    pub fn lateness(&self) -> Option<f64> {
+        self.engine.source.lateness()
+    }
+
     /// Whether there is a REDCAP cache and it is in use.
     pub fn is_redcap_active(&self) -> bool {
         self.engine.is_redcap_active()

@@ -79,6 +79,10 @@ impl Source for AnySource<'_> {
         each!(self, s => s.thinks_from_block_layer())
     }
 
+    fn lateness(&self) -> Option<f64> {
+        each!(self, s => s.lateness())
+    }
+
     fn waiting(&self) -> Option<Vec<(ProcessId, Nanos)>> {
         each!(self, s => s.waiting())
     }

@@ -62,7 +62,7 @@ fn cost(extended: &ExtendedTrial<'_>, objective: Objective, depth: u32, service:
     let disk = ConstantDevice::simple(SECTORS, depth, service, 0.0);
     let config = RunConfig { outcomes: true, ..RunConfig::default() };
     let none = Candidate::new(SchedulerSpec::parse("none").unwrap(), None);
-    let (trial, _, _) = extended.trial(disk, &none, &config, Nanos::ZERO, objective).unwrap();
+    let (trial, _, _) = extended.trial(disk, &none, &config, Nanos::ZERO, objective.into()).unwrap();
     trial.cost
 }
 
@@ -133,7 +133,7 @@ fn who_was_away_is_away_each_time() {
 fn one_at_a_time_costs_the_sum_of_its_times() {
     let window = window();
     let extended = extended(&[], &window, Nanos::ZERO);
-    let recorded = Objective::ServiceTime.measured(&window).unwrap();
+    let recorded = Costing::from(Objective::ServiceTime).measured(&window).unwrap();
     // Two processes, a disk for each.
     let alike = cost(&extended, Objective::ServiceTime, 1, us(470));
     assert!((alike / recorded - 1.0).abs() < 0.05, "{alike} of {recorded}");
@@ -154,7 +154,7 @@ fn several_at_once_cost_what_they_hold_their_process_up() {
         })
         .collect();
     let extended = extended(&[], &window, Nanos::ZERO);
-    let recorded = Objective::ServiceTime.measured(&window).unwrap();
+    let recorded = Costing::from(Objective::ServiceTime).measured(&window).unwrap();
     for (service, times) in [(1000, 1.0), (3000, 3.0)] {
         let cost = cost(&extended, Objective::ServiceTime, 4, us(service));
         assert!((cost / recorded / times - 1.0).abs() < 0.1, "{service} us: {cost} of {recorded}");
@@ -206,7 +206,8 @@ fn parts_of_the_cost_make_the_whole() {
     let disk = ConstantDevice::simple(SECTORS, 1, us(470), 0.0);
     let config = RunConfig { outcomes: true, ..RunConfig::default() };
     let none = Candidate::new(SchedulerSpec::parse("none").unwrap(), None);
-    let trial = |objective| extended.trial(disk.clone(), &none, &config, Nanos::ZERO, objective).unwrap().0;
+    let trial =
+        |objective: Objective| extended.trial(disk.clone(), &none, &config, Nanos::ZERO, objective.into()).unwrap().0;
     let result = trial(Objective::ServiceTime);
     let parts = result.shares.unwrap();
     assert_eq!(parts.len(), PARTS);
@@ -231,10 +232,10 @@ fn what_waits_behind_a_sleeper_for_a_tag_counts_in_trials() {
     let trial = trial.unwrap().unwrap();
     let mut config = RunConfig { outcomes: true, ..RunConfig::default() };
     (config.block.queue_depth, config.block.host_tags, config.block.nr_requests) = (Some(1), Some(1), Some(64));
-    let cost = |scheduler: &str, objective| {
+    let cost = |scheduler: &str, objective: Objective| {
         let disk = ConstantDevice::simple(SECTORS, 1, us(10_000), 0.0);
         let candidate = Candidate::new(SchedulerSpec::parse(scheduler).unwrap(), None);
-        trial.trial(disk, &candidate, &config, Nanos::ZERO, objective).unwrap().0.cost
+        trial.trial(disk, &candidate, &config, Nanos::ZERO, objective.into()).unwrap().0.cost
     };
     for objective in [Objective::ServiceTime, Objective::P99, Objective::BlockedTime] {
         let (none, kyber) = (cost("none", objective), cost("kyber", objective));

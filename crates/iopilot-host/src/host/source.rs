@@ -81,6 +81,10 @@ impl Source for Host {
         true
     }
 
+    fn lateness(&self) -> Option<f64> {
+        self.requests.lateness()
+    }
+
     fn waiting(&self) -> Option<Vec<(ProcessId, Nanos)>> {
         Some(self.processes.iter().map(|process| (process.id, process.io_wait)).collect())
     }
