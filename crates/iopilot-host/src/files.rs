@@ -33,7 +33,7 @@ pub struct CacheSettings {
     pub bytes: u64,
     /// When dirty pages go to the disk.
     pub write_back: WriteBack,
-    /// Pages that are read ahead of one who reads in order.
+    /// How many pages ahead of one who reads in order another is read; 0 for none.
     pub read_ahead: u32,
 }
 

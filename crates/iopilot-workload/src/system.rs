@@ -68,7 +68,7 @@ impl SystemSpec {
     pub fn is_name(text: &str) -> bool {
         let name = text.split(':').next().unwrap_or_default();
         let is_word = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-        KINDS.iter().any(|(known, ..)| *known == name) || (is_word && text.contains([':', '=']))
+        is_word && (text.contains([':', '=']) || suggest(name, KINDS.iter().map(|(known, ..)| *known)).is_some())
     }
 
     /// Reads `NAME[:key=value…]`.

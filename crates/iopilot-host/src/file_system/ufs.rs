@@ -95,9 +95,13 @@ impl Ufs {
         let group_count = blocks / settings.group_blocks.max(1);
         let inodes = settings.group_blocks * BLOCK_BYTES / settings.bytes_per_inode.max(1);
         let inode_blocks = inodes.div_ceil(INODES);
-        if settings.group_blocks < 64 || inode_blocks + FIRST_INODE_BLOCK >= settings.group_blocks {
-            let expected = "groups of at least 64 blocks, and more than half of a group for data";
-            return Err(InputError::new("filesystem.group_mib", settings.group_blocks.to_string(), expected));
+        if settings.group_blocks < 64 {
+            let mib = (settings.group_blocks * BLOCK_BYTES) as f64 / f64::from(1 << 20);
+            return Err(InputError::new("filesystem.group_mib", mib.to_string(), "at least 0.25 MiB"));
+        }
+        if inode_blocks + FIRST_INODE_BLOCK >= settings.group_blocks {
+            let got = settings.bytes_per_inode.to_string();
+            return Err(InputError::new("filesystem.bytes_per_inode", got, "so many that a group has room for data"));
         }
         if group_count == 0 {
             let expected = format!("at least {} sectors for a file system", settings.group_blocks * 8);

@@ -78,7 +78,7 @@ fn a_full_disk_is_said_to_be() {
         Ufs::new(UfsSettings::default(), 1000).unwrap_err().to_string().contains("expected at least 16384 sectors")
     );
     let wrong = UfsSettings { bytes_per_inode: 128, ..UfsSettings::default() };
-    assert!(Ufs::new(wrong, 1 << 21).unwrap_err().to_string().contains("filesystem.group_mib"));
+    assert!(Ufs::new(wrong, 1 << 21).unwrap_err().to_string().contains("filesystem.bytes_per_inode"));
 }
 
 /// What is random in a test: which file, and what is done to it.
