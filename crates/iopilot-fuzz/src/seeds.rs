@@ -41,6 +41,12 @@ pub fn seeds(name: &str) -> Vec<Vec<u8>> {
         "fio-job" => shipped("examples/jobs", "fio"),
         "ganger" => shipped("examples/jobs", "toml"),
         "scheduler" => schedulers(),
+        "programs" => text(&[
+            "compress",
+            "copytree:scale=0.25:aged=0.5",
+            "synrgen:users=16:tasks=3:scale=2",
+            "removetree:scale=1e-2",
+        ]),
         "redcap" => text(&[
             "64x128k",
             "512x128k,algorithm=v2,miss=split",

@@ -39,7 +39,7 @@ const fn other(name: &'static str, check: fn(&[u8]) -> String) -> Target {
     Target { name, input: Input::Other(check) }
 }
 
-const OTHERS: [Target; 9] = [
+const OTHERS: [Target; 10] = [
     other("detect", |bytes| trace(bytes, None)),
     other("reorder", reordered),
     other("disk", |bytes| text(bytes, used::disk)),
@@ -47,6 +47,7 @@ const OTHERS: [Target; 9] = [
     other("fio-job", |bytes| text(bytes, used::fio_job)),
     other("ganger", |bytes| text(bytes, used::ganger)),
     other("scheduler", |bytes| text(bytes, used::scheduler)),
+    other("programs", |bytes| text(bytes, used::programs)),
     other("redcap", |bytes| text(bytes, used::redcap)),
     other("disksim-parameters", |bytes| text(bytes, used::disksim_parameters)),
 ];

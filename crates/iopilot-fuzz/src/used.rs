@@ -11,7 +11,7 @@ use iopilot_sim::{Machine, Progress, RunConfig, SimError, run};
 use iopilot_trace::{Dependencies, TraceRecord};
 use iopilot_workload::replay::{Closed, Dependent, Open, ReplayRecord};
 use iopilot_workload::{FioJobs, FioSource, GangerSource, GangerSpec};
-use iopilot_workload::{Source, SourceHandle, Step};
+use iopilot_workload::{Source, SourceHandle, Step, SystemSpec};
 use std::path::Path;
 
 /// Requests that a workload is let issue.
@@ -197,6 +197,18 @@ pub(crate) fn scheduler(text: &str) -> String {
                 served(Closed::new(requests(any_disk().capacity()), 16), any_disk(), scheduler, &RunConfig::default());
             }
             format!("ok {}", list.len())
+        }
+    }
+}
+
+/// Programs by name, with keys. What is said of them can be read again.
+pub(crate) fn programs(text: &str) -> String {
+    match SystemSpec::parse(text) {
+        Err(e) => refused(&e),
+        Ok(spec) => {
+            let said = spec.to_string();
+            assert_eq!(SystemSpec::parse(&said).ok(), Some(spec), "{said} is read as it is written");
+            format!("ok {said}")
         }
     }
 }

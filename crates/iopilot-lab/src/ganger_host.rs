@@ -10,6 +10,7 @@ use anyhow::Context;
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::{Machine, Progress, RunOptions, RunReport, simulate};
 use iopilot_workload::{Workload, WorkloadOptions};
+use rayon::prelude::*;
 use std::path::Path;
 
 pub(super) const SYSTEM: Experiment = Experiment {
@@ -67,6 +68,26 @@ impl Bench {
         let scheduler = SchedulerSpec::parse(scheduler)?;
         let options = RunOptions { seed: self.seed, log };
         Ok(simulate(&self.machine, workload, &scheduler, &options, &Progress::default())?)
+    }
+}
+
+/// Runs of workloads under schedulers.
+struct Runs {
+    points: Vec<(&'static str, &'static str)>,
+    reports: Vec<RunReport>,
+}
+
+impl Runs {
+    /// All `points`, each a workload and a scheduler, in parallel.
+    fn new(bench: &Bench, points: Vec<(&'static str, &'static str)>) -> anyhow::Result<Self> {
+        let run = |&(name, scheduler): &(&str, &str)| bench.run(&bench.workload(name)?, scheduler, false);
+        let reports = points.par_iter().map(run).collect::<anyhow::Result<_>>()?;
+        Ok(Self { points, reports })
+    }
+
+    fn of(&self, name: &str, scheduler: &str) -> anyhow::Result<&RunReport> {
+        let at = self.points.iter().position(|&point| point == (name, scheduler));
+        at.and_then(|at| self.reports.get(at)).context("a run of each")
     }
 }
 

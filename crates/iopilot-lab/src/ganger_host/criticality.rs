@@ -1,12 +1,9 @@
 //! `ganger-criticality`: who waits goes first.
 
 use super::tables::{CRITICALITY, SCHEDULERS};
-use super::{Bench, Figures, Outcome, ResultTable, Setup, change};
+use super::{Bench, Figures, Outcome, ResultTable, Runs, Setup, change};
 use crate::Claim;
 use crate::figure::{self, Line, Panel};
-use anyhow::Context;
-use iopilot_sim::RunReport;
-use rayon::prelude::*;
 
 /// A noncritical request goes to the front after so long (7.4).
 const AGED: &str = "prio(clook):aging_ms=15000";
@@ -17,18 +14,12 @@ pub(super) fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
     let bench = Bench::new("", setup)?;
     let starved = Bench::new(STARVED, setup)?;
     let rows = if setup.quick { &CRITICALITY[..3] } else { &CRITICALITY[..] };
-    let points: Vec<(&str, &str)> = rows
+    let points = rows
         .iter()
         .flat_map(|&(name, ..)| SCHEDULERS.into_iter().chain([AGED]).map(move |scheduler| (name, scheduler)))
         .collect();
-    let runs: Vec<RunReport> = points
-        .par_iter()
-        .map(|&(name, scheduler)| bench.run(&bench.workload(name)?, scheduler, false))
-        .collect::<anyhow::Result<_>>()?;
-    let of = |name: &str, scheduler: &str| {
-        let at = points.iter().position(|&point| point == (name, scheduler));
-        at.and_then(|at| runs.get(at)).context("a run of each")
-    };
+    let runs = Runs::new(&bench, points)?;
+    let of = |name: &str, scheduler: &str| runs.of(name, scheduler);
     let mut cells = ResultTable::new(
         "cells",
         "Tables 7.3 to 7.8: theirs, ours",
@@ -142,7 +133,7 @@ pub(super) fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
             ],
         });
     }
-    claims.push(aging("uncompress", &of)?);
+    claims.push(aging("uncompress", &runs)?);
     let workload = starved.workload("copytree")?;
     let hurt = [starved.run(&workload, "clook", false)?, starved.run(&workload, "prio(clook)", false)?];
     let [without, with] = [Figures::of(&hurt[0])?, Figures::of(&hurt[1])?];
@@ -165,8 +156,9 @@ pub(super) fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
 }
 
 /// Aging bounds the longest response, and costs some of the gain (7.4).
-fn aging<'a>(name: &str, of: &impl Fn(&str, &str) -> anyhow::Result<&'a RunReport>) -> anyhow::Result<Claim> {
-    let [base, critical, aged] = [of(name, "clook")?, of(name, "prio(clook)")?, of(name, AGED)?];
+fn aging(name: &str, runs: &Runs) -> anyhow::Result<Claim> {
+    let of = |scheduler| runs.of(name, scheduler);
+    let [base, critical, aged] = [of("clook")?, of("prio(clook)")?, of(AGED)?];
     let elapsed = |run| Figures::of(run).map(|figures| figures.elapsed_s);
     let (base, with, with_aging) = (elapsed(base)?, elapsed(critical)?, elapsed(aged)?);
     let lost = 100.0 * (with_aging - with) / (base - with);

@@ -1,12 +1,11 @@
 //! `ganger-system`: what the machine of 1995 does under the tasks of 1995.
 
 use super::tables::{CLASSES, IMPROVED, LIMITS, MEASURED, SYNRGEN};
-use super::{Bench, Figures, Outcome, ResultTable, Setup, TASKS, change};
+use super::{Bench, Figures, Outcome, ResultTable, Runs, Setup, TASKS, change};
 use crate::Claim;
 use anyhow::Context;
 use iopilot_block::{Criticality, HostReport, Op};
 use iopilot_sim::RunReport;
-use rayon::prelude::*;
 
 /// The script sleeps twice for so long behind a task (5.2): clock interrupts are counted in that time, too.
 const SLEEPS_S: f64 = 2.0 * 65.0;
@@ -59,15 +58,9 @@ pub(super) fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
     let bench = Bench::new("", setup)?;
     let names: Vec<&str> = CLASSES.iter().map(|(name, _)| *name).collect();
     let names = if setup.quick { &names[..TASKS.len()] } else { &names[..] };
-    let points: Vec<(&str, &str)> = names.iter().flat_map(|&name| [(name, "clook"), (name, "fcfs")]).collect();
-    let runs: Vec<RunReport> = points
-        .par_iter()
-        .map(|&(name, scheduler)| bench.run(&bench.workload(name)?, scheduler, false))
-        .collect::<anyhow::Result<_>>()?;
-    let of = |name: &str, scheduler: &str| {
-        let at = points.iter().position(|&point| point == (name, scheduler));
-        at.and_then(|at| runs.get(at)).context("a run of each")
-    };
+    let points = names.iter().flat_map(|&name| [(name, "clook"), (name, "fcfs")]).collect();
+    let runs = Runs::new(&bench, points)?;
+    let of = |name: &str, scheduler: &str| runs.of(name, scheduler);
     let mut tasks = ResultTable::new(
         "tasks",
         "Tables 5.4 to 5.7 under C-LOOK: measured in 1995, and ours",
