@@ -23,6 +23,7 @@ mod pipes;
 mod plot;
 mod predictions;
 mod probing;
+mod programs;
 mod recording;
 mod redcap;
 mod redcap_live;
