@@ -34,6 +34,7 @@ mod traces;
 mod training;
 mod validation;
 mod vdisks;
+mod warm_up;
 
 use std::fmt::Write;
 use std::path::Path;
