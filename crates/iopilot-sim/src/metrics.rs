@@ -407,7 +407,7 @@ mod tests {
         };
         let io = Io { handle: SourceHandle(0), lba: Lba(80), sectors: Sectors(8), parts_left: 0 };
         let (old, new) = (request(Nanos::from_secs(1)), request(Nanos::from_secs(4)));
-        let mut service = |r: &mut Recorder, rq: &Request, end: Nanos| {
+        let service = |r: &mut Recorder, rq: &Request, end: Nanos| {
             r.served(rq, io.handle, &ServiceBreakdown::default(), end);
             r.completed(rq, &io, rq.issued, end);
         };

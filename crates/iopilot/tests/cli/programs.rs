@@ -123,5 +123,9 @@ fn programs_are_judged_by_the_time_that_their_tasks_take() {
     let verdict = json(&s.ok(&format!("{line} --json")))["verdict"].clone();
     assert_eq!(verdict["measure"], "elapsed_s");
     assert!(verdict["text"].as_str().unwrap().to_lowercase().contains("by the time that tasks take"), "{verdict}");
-    assert!(s.ok(line).contains("time that tasks take"));
+    assert!(s.ok(&format!("{line} --report page.html")).contains("time that tasks take"));
+    let page = std::fs::read_to_string(s.path().join("page.html")).unwrap();
+    for part in ["<h2>Host</h2>", "false idle", "critical reads", "limited reads", "page cache"] {
+        assert!(page.contains(part), "{part} is missing");
+    }
 }
