@@ -81,6 +81,15 @@ criticality() {
     done
 }
 
+# Programs on a host with files: small ones, with and without criticality, and under a cache of REDCAP.
+programs() {
+    local name
+    for name in compress:scale=0.03 uncompress:scale=0.03 copytree:scale=0.1 removetree:scale=0.2 synrgen:users=3:tasks=3; do
+        simulate $name -m $machines/ncr-3433-1995.toml -s clook -s "'prio(clook)'" -s bfq
+        simulate $name --seed 5 -d hd-500-16 -s mq-deadline --redcap 64x128k,algorithm=rig
+    done
+}
+
 disks() {
     local name
     for name in $disks; do
@@ -228,6 +237,7 @@ listings
 schedulers
 tunables
 criticality
+programs
 disks
 machines
 replays

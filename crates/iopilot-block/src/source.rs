@@ -97,6 +97,11 @@ pub trait Source {
         false
     }
 
+    /// The warm-up of the run was over at `now`: [`Source::host_report`] leaves out what was before. Nothing else changes.
+    fn restart_report(&mut self, now: Nanos) {
+        let _ = now;
+    }
+
     /// Where the time of its host went, after a run; `None` where it has no host.
     fn host_report(&mut self) -> Option<HostReport> {
         None
@@ -165,6 +170,10 @@ impl<S: Source> Source for &mut S {
 
     fn waiting(&self) -> Option<Vec<(ProcessId, Nanos)>> {
         (**self).waiting()
+    }
+
+    fn restart_report(&mut self, now: Nanos) {
+        (**self).restart_report(now);
     }
 
     fn host_report(&mut self) -> Option<HostReport> {

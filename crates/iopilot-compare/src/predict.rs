@@ -86,7 +86,9 @@ pub fn predict(
     let replays = replays(workloads, of_each, options);
     // Recordings are of machines without a cache.
     let plain = machine.with_redcap(None);
-    let (fitted, fit_note) = fit_host(&plain, workloads, options, progress)?.unzip();
+    // A recording is compared with all of its replay.
+    let whole = RunOptions { warm_up: None, ..options.clone() };
+    let (fitted, fit_note) = fit_host(&plain, workloads, &whole, progress)?.unzip();
     let plain = fitted.as_ref().unwrap_or(&plain);
     let redcaps = if redcaps.is_empty() { std::slice::from_ref(&machine.redcap) } else { redcaps };
     let machines: Vec<Machine> = redcaps.iter().map(|redcap| plain.with_redcap(redcap.clone())).collect();
@@ -102,7 +104,7 @@ pub fn predict(
     let middle_of = |_| middle(runs.by_ref().take(replays.len()).collect(), measure);
     let runs: Vec<RunReport> = setups().filter_map(middle_of).collect();
     let self_replays: Vec<Option<Result<SelfReplay, SimError>>> =
-        workloads.par_iter().map(|workload| SelfReplay::of(plain, workload, options, progress)).collect();
+        workloads.par_iter().map(|workload| SelfReplay::of(plain, workload, &whole, progress)).collect();
     let self_replays = self_replays.into_iter().flatten().collect::<Result<Vec<_>, _>>()?;
     let verdict = Verdict::of(&runs, measure);
     let mut workload = first.summary(options.seed);

@@ -49,7 +49,7 @@ pub fn fly<E: From<SimError>>(
         let expected = "an algorithm that decides by itself, such as v2: here the autopilot decides for the scheduler";
         return Err(SimError::from(InputError::new("redcap: algorithm", spec.algorithm.name(), expected)).into());
     }
-    let config = machine.run_config(&RunOptions { seed: plan.seed, log: true });
+    let config = machine.run_config(&RunOptions { seed: plan.seed, log: true, ..RunOptions::default() });
     let pilot = Pilot::new(plan.pilot.clone(), machine.device(), &config).map_err(SimError::from)?;
     let session = begin(machine, workload, pilot.current(), &config)?;
     fly_session(session, pilot, plan.interval, |_, _| (), on_check)

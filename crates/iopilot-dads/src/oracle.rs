@@ -21,7 +21,7 @@ pub fn oracle(
     interval: Nanos,
     seed: u64,
 ) -> Result<(RunReport, Vec<String>), SimError> {
-    let mut config = machine.run_config(&RunOptions { seed, log: true });
+    let mut config = machine.run_config(&RunOptions { seed, log: true, ..RunOptions::default() });
     config.host.switch_us = 0.0;
     let mut choices = Vec::new();
     let mut now = Nanos::ZERO;

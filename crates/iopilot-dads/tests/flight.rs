@@ -255,7 +255,7 @@ fn candidates_of_two_kernels_are_refused() {
 fn a_change_that_made_things_worse_is_taken_back_and_not_tried_again_for_a_while() {
     let machine = Machine::for_disk("hd-500-16").unwrap();
     let load = workload(&machine, STREAMS);
-    let config = machine.run_config(&RunOptions { seed: 0, log: true });
+    let config = machine.run_config(&RunOptions { seed: 0, log: true, ..RunOptions::default() });
     let none = parse_candidates(&["none"]).unwrap();
     let mut session = begin(&machine, &load, &none[0], &config).unwrap();
     session.run_until(Nanos::MAX).unwrap();
@@ -297,7 +297,7 @@ fn a_change_that_made_things_worse_is_taken_back_and_not_tried_again_for_a_while
 fn what_was_not_carried_out_does_not_count() {
     let machine = Machine::for_disk("hd-500-16").unwrap();
     let load = workload(&machine, STREAMS);
-    let config = machine.run_config(&RunOptions { seed: 0, log: true });
+    let config = machine.run_config(&RunOptions { seed: 0, log: true, ..RunOptions::default() });
     let plan = plan("none,bfq:low_latency=0", Objective::ServiceTime, Rule::THESIS);
     let mut pilot = Pilot::new(PilotConfig { budget: Some(200), ..plan.pilot }, machine.device(), &config).unwrap();
     let mut session = begin(&machine, &load, pilot.current(), &config).unwrap();

@@ -94,6 +94,9 @@ pub struct Host {
     begun: Nanos,
     context_switches: u64,
     tasks: Vec<TaskReport>,
+    /// Since when the report counts, and what the totals were then.
+    reported_from: Nanos,
+    unreported: Totals,
     /// Empty between calls.
     woken: Vec<usize>,
     exited: Vec<usize>,
@@ -134,6 +137,8 @@ impl Host {
             begun: Nanos::ZERO,
             context_switches: 0,
             tasks: Vec::new(),
+            reported_from: Nanos::ZERO,
+            unreported: Totals::default(),
             woken: Vec::new(),
             exited: Vec::new(),
             settings,

@@ -104,6 +104,11 @@ impl PageCache {
         self.dirty
     }
 
+    /// Begins the report anew.
+    pub(crate) fn restart_report(&mut self) {
+        self.report = CacheReport { pages: self.report.pages, ..CacheReport::default() };
+    }
+
     pub(crate) const fn report(&self) -> &CacheReport {
         &self.report
     }

@@ -23,6 +23,8 @@ pub(crate) struct Request {
 pub(crate) struct Requests {
     slots: Vec<Request>,
     free: Vec<usize>,
+    /// Those that were issued before are not counted.
+    from: Nanos,
     /// Responses by direction (writes second) and class.
     responses: [[Histogram; 3]; 2],
     limits: Histogram,
@@ -78,10 +80,19 @@ impl Requests {
         &self.slots[slot]
     }
 
+    /// Begins the statistics anew, of what is issued from now on.
+    pub(crate) fn restart(&mut self, now: Nanos) {
+        let (slots, free) = (std::mem::take(&mut self.slots), std::mem::take(&mut self.free));
+        *self = Self { slots, free, from: now, ..Self::default() };
+    }
+
     /// It is complete.
     pub(crate) fn complete(&mut self, slot: usize, now: Nanos) {
         let request = &mut self.slots[slot];
         request.complete = Some(now);
+        if request.issued < self.from {
+            return;
+        }
         let direction = usize::from(request.op != Op::Read);
         self.responses[direction][request.class as usize].record(now.since(request.issued));
     }
@@ -112,7 +123,7 @@ impl Requests {
         if cares && wanted.is_none() && class == Criticality::TimeLimited {
             return false;
         }
-        if class == Criticality::TimeLimited {
+        if class == Criticality::TimeLimited && issued >= self.from {
             match wanted {
                 Some(wanted) => {
                     self.limits.record(wanted.since(issued));
@@ -140,7 +151,8 @@ impl Requests {
 
     pub(crate) fn limits(&self) -> TimeLimits {
         let wanted = self.limits.count();
-        let is_unwanted = |slot: &usize| self.slots[*slot].complete.is_some() && self.is_unwanted(*slot);
+        let counts = |slot: usize| self.slots[slot].complete.is_some() && self.slots[slot].issued >= self.from;
+        let is_unwanted = |slot: &usize| counts(*slot) && self.is_unwanted(*slot);
         let never = (0..self.slots.len()).filter(is_unwanted).count() as u64;
         TimeLimits {
             wanted,

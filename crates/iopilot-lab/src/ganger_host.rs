@@ -66,7 +66,7 @@ impl Bench {
     /// A run, with its requests where `log` is set.
     fn run(&self, workload: &Workload, scheduler: &str, log: bool) -> anyhow::Result<RunReport> {
         let scheduler = SchedulerSpec::parse(scheduler)?;
-        let options = RunOptions { seed: self.seed, log };
+        let options = RunOptions { seed: self.seed, log, ..RunOptions::default() };
         Ok(simulate(&self.machine, workload, &scheduler, &options, &Progress::default())?)
     }
 }

@@ -50,3 +50,34 @@ pub struct Counters {
     /// How often the cache was turned off.
     pub deactivations: u64,
 }
+
+impl Counters {
+    /// What the cache did since its counters were `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            reads: self.reads.saturating_sub(earlier.reads),
+            inactive_reads: self.inactive_reads.saturating_sub(earlier.inactive_reads),
+            writes: self.writes.saturating_sub(earlier.writes),
+            hits: self.hits.saturating_sub(earlier.hits),
+            waits: self.waits.saturating_sub(earlier.waits),
+            partial_misses: self.partial_misses.saturating_sub(earlier.partial_misses),
+            hole_misses: self.hole_misses.saturating_sub(earlier.hole_misses),
+            misses: self.misses.saturating_sub(earlier.misses),
+            whole_segments: self.whole_segments.saturating_sub(earlier.whole_segments),
+            pass_bys: self.pass_bys.saturating_sub(earlier.pass_bys),
+            requested_blocks: self.requested_blocks.saturating_sub(earlier.requested_blocks),
+            hit_blocks: self.hit_blocks.saturating_sub(earlier.hit_blocks),
+            missed_blocks: self.missed_blocks.saturating_sub(earlier.missed_blocks),
+            prefetched_blocks: self.prefetched_blocks.saturating_sub(earlier.prefetched_blocks),
+            used_blocks: self.used_blocks.saturating_sub(earlier.used_blocks),
+            dropped_blocks: self.dropped_blocks.saturating_sub(earlier.dropped_blocks),
+            doomed_blocks: self.doomed_blocks.saturating_sub(earlier.doomed_blocks),
+            failed_blocks: self.failed_blocks.saturating_sub(earlier.failed_blocks),
+            invalidated_blocks: self.invalidated_blocks.saturating_sub(earlier.invalidated_blocks),
+            evictions: self.evictions.saturating_sub(earlier.evictions),
+            activations: self.activations.saturating_sub(earlier.activations),
+            deactivations: self.deactivations.saturating_sub(earlier.deactivations),
+        }
+    }
+}

@@ -6,6 +6,7 @@
 //! the next is pulled, and only then the completing task's own next request arrives.
 
 mod cache;
+mod warming;
 
 use crate::block_config::Queue;
 use crate::block_layer::{BlockLayer, Effect};
@@ -14,6 +15,7 @@ use crate::error::SimError;
 use crate::metrics::Recorder;
 use crate::redcap_layer::RedcapLayer;
 use crate::report::RunReport;
+use crate::warm_up::WarmUp;
 use iopilot_block::{EventQueue, InputError, Nanos, ProcessId, RequestId};
 use iopilot_device::{Completion, Device};
 use iopilot_redcap::CopyId;
@@ -76,6 +78,8 @@ pub(crate) struct Engine<S, D, C> {
     completions: Vec<Completion>,
     /// Empty; kept for its memory.
     effects: Vec<Effect>,
+    /// What the report is to leave out, until it is over.
+    warm_up: Option<WarmUp>,
 }
 
 /// Nothing more can happen, and the workload is not over.
@@ -118,6 +122,7 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
             steps: Vec::new(),
             completions: Vec::new(),
             effects: Vec::new(),
+            warm_up: None,
         }
     }
 
@@ -138,6 +143,10 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
 
     /// The report of a run that is over, and the device in its last state.
     pub(crate) fn finish(mut self, scheduler: String) -> (RunReport, D) {
+        if self.warm_up.is_some() {
+            // The run was over before it: nothing counts.
+            self.end_warm_up(self.now);
+        }
         self.block.recorder.device = self.device.report();
         self.recorder_mut().waiting = self.source.waiting();
         let host = self.source.host_report();
@@ -243,6 +252,9 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
     }
 
     fn act(&mut self, what: Due, at: Nanos) {
+        if let Some(warm_up) = self.warm_up {
+            self.warm(warm_up, at);
+        }
         debug_assert!(at >= self.now, "time goes back at {what:?}: {} < {}", at.0, self.now.0);
         self.now = at.max(self.now);
         let now = self.now;

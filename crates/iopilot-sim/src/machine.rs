@@ -263,6 +263,7 @@ impl Machine {
             log: options.log,
             disk_log: false,
             outcomes: false,
+            warm_up: options.warm_up,
         }
     }
 

@@ -1,5 +1,6 @@
 //! [`Recorder`]: measures a run as it goes, in bounded memory.
 
+use crate::intervals::{Intervals, POINTS};
 use crate::ios::Io;
 use crate::report::{ProcessReport, RequestOutcome, RunReport, SeekPoint, Series};
 use crate::request_log::RequestLog;
@@ -7,9 +8,6 @@ use iopilot_block::{Criticality, Histogram, Lba, Nanos, Op, ProcessId, ProcessMa
 use iopilot_device::{DeviceReport, ServiceBreakdown};
 use iopilot_trace::TraceRecord;
 use iopilot_workload::SourceHandle;
-
-/// Intervals and seek points are thinned by half when there are this many.
-const POINTS: usize = 2048;
 
 /// Measures a run as it goes. O(1) a request; memory grows with the number of processes only.
 #[derive(Clone, Debug)]
@@ -25,6 +23,11 @@ pub(crate) struct Recorder {
     cache_hits: u64,
     head: Option<Lba>,
     seek_distance: u128,
+    /// What arrived before does not count.
+    from: Nanos,
+    /// All arrivals and completions, also those that do not count.
+    arrivals: u64,
+    completions: u64,
     first_arrival: Option<Nanos>,
     last_completion: Nanos,
     in_device: u32,
@@ -44,6 +47,8 @@ pub(crate) struct Recorder {
     pub(crate) device: Option<DeviceReport>,
     /// How long each process waited, where the source knows ([`iopilot_workload::Source::waiting`]).
     pub(crate) waiting: Option<Vec<(ProcessId, Nanos)>>,
+    /// How long it had when the statistics began anew.
+    waited_before: Vec<(ProcessId, Nanos)>,
 }
 
 #[derive(Clone, Debug)]
@@ -54,64 +59,6 @@ struct Process {
     first: Nanos,
     last: Nanos,
     response: u128,
-}
-
-/// Bytes and queue length over time, in equal intervals that double when there are too many.
-#[derive(Clone, Debug)]
-struct Intervals {
-    width: u64,
-    bytes: Vec<u64>,
-    /// Requests times nanoseconds.
-    area: Vec<u128>,
-    queue: u64,
-    since: u64,
-    /// The interval looked up last, and when it begins (none yet: never). Most lookups are of the same one.
-    last: (usize, u64),
-}
-
-impl Intervals {
-    fn new() -> Self {
-        Self { width: 1_000_000, bytes: Vec::new(), area: Vec::new(), queue: 0, since: 0, last: (0, u64::MAX) }
-    }
-
-    fn slot(&mut self, at: u64) -> usize {
-        let (slot, start) = self.last;
-        if at >= start && at - start < self.width { slot } else { self.find(at) }
-    }
-
-    fn find(&mut self, at: u64) -> usize {
-        while at / self.width >= POINTS as u64 {
-            self.width *= 2;
-            let halve = |n: usize| n.div_ceil(2);
-            for i in 0..halve(self.bytes.len()) {
-                self.bytes[i] = self.bytes[2 * i] + self.bytes.get(2 * i + 1).copied().unwrap_or(0);
-                self.area[i] = self.area[2 * i] + self.area.get(2 * i + 1).copied().unwrap_or(0);
-            }
-            self.bytes.truncate(halve(self.bytes.len()));
-            self.area.truncate(halve(self.area.len()));
-        }
-        let slot = (at / self.width) as usize;
-        if slot >= self.bytes.len() {
-            self.bytes.resize(slot + 1, 0);
-            self.area.resize(slot + 1, 0);
-        }
-        self.last = (slot, slot as u64 * self.width);
-        slot
-    }
-
-    /// The queue had its present length until `at`.
-    fn until(&mut self, at: u64) {
-        if self.queue == 0 {
-            self.since = at;
-            return;
-        }
-        while self.since < at {
-            let slot = self.slot(self.since);
-            let end = at.min((slot as u64 + 1) * self.width);
-            self.area[slot] += u128::from(end - self.since) * u128::from(self.queue);
-            self.since = end;
-        }
-    }
 }
 
 impl Recorder {
@@ -130,6 +77,9 @@ impl Recorder {
             cache_hits: 0,
             head: None,
             seek_distance: 0,
+            from: Nanos::ZERO,
+            arrivals: 0,
+            completions: 0,
             first_arrival: None,
             last_completion: Nanos::ZERO,
             in_device: 0,
@@ -146,7 +96,33 @@ impl Recorder {
             outcomes: outcomes.then(Vec::new),
             device: None,
             waiting: None,
+            waited_before: Vec::new(),
         }
+    }
+
+    /// Begins anew at `from`, when each process had `waited` for so long. What arrived before does not count, but is in the log
+    /// and among the outcomes. A wait that is under way counts when it ends.
+    pub(crate) fn restart(&mut self, from: Nanos, waited: Option<Vec<(ProcessId, Nanos)>>) {
+        let old = std::mem::replace(self, Self::new(false, false));
+        *self = Self {
+            from,
+            first_arrival: Some(from),
+            busy_since: from,
+            waited_before: waited.unwrap_or_default(),
+            arrivals: old.arrivals,
+            completions: old.completions,
+            head: old.head,
+            in_device: old.in_device,
+            log: old.log,
+            births: old.births,
+            outcomes: old.outcomes,
+            ..Self::new(false, false)
+        };
+    }
+
+    /// All requests that have arrived.
+    pub(crate) fn arrivals(&self) -> u64 {
+        self.arrivals
     }
 
     /// `parent` started `process`.
@@ -166,6 +142,7 @@ impl Recorder {
         if let Some(log) = &mut self.log {
             log.arrived(now);
         }
+        self.arrivals += 1;
         let start = *self.first_arrival.get_or_insert(now);
         self.intervals.until(now.since(start).0);
         self.intervals.queue += 1;
@@ -182,12 +159,18 @@ impl Recorder {
             self.busy_since = now;
         }
         self.in_device += 1;
+        let head = self.head;
+        if rq.op.transfers() {
+            self.head = Some(rq.end());
+        }
+        if rq.arrived < self.from {
+            return;
+        }
         self.dispatched += 1;
         if !rq.op.transfers() {
             return;
         }
-        self.seek_distance += u128::from(self.head.map_or(0, |head| head.distance(rq.lba)));
-        self.head = Some(rq.end());
+        self.seek_distance += u128::from(head.map_or(0, |head| head.distance(rq.lba)));
         if self.dispatched % self.seek_stride == 0 {
             if self.seeks.len() == 2 * POINTS {
                 let mut keep = false;
@@ -210,6 +193,9 @@ impl Recorder {
         self.in_device -= 1;
         if self.in_device == 0 {
             self.busy += now.since(self.busy_since);
+        }
+        if rq.arrived < self.from {
+            return;
         }
         self.service.record(now.since(rq.issued));
         self.cache_hits += u64::from(service.cache_hit);
@@ -237,6 +223,11 @@ impl Recorder {
         if let Some(outcome) = self.outcome(io.handle) {
             (outcome.response, outcome.completion, outcome.criticality) = (response, now, criticality);
         }
+        self.completions += 1;
+        self.last_completion = self.last_completion.max(now);
+        if arrived < self.from {
+            return;
+        }
         match op {
             Op::Read => self.requests[0] += 1,
             Op::Write => self.requests[1] += 1,
@@ -247,7 +238,6 @@ impl Recorder {
             self.critical.record(response);
         }
         self.bytes += bytes;
-        self.last_completion = self.last_completion.max(now);
         let at = now.since(self.first_arrival.unwrap_or(now)).0;
         self.intervals.until(at);
         self.intervals.queue -= 1;
@@ -272,9 +262,9 @@ impl Recorder {
         outcomes.get_mut(place)
     }
 
-    /// The number of completed requests.
+    /// The number of completed requests, also of those that do not count.
     pub(crate) fn count(&self) -> u64 {
-        self.requests[0] + self.requests[1] + self.others
+        self.completions
     }
 
     fn process(&mut self, id: ProcessId, arrived: Nanos) -> usize {
@@ -295,14 +285,19 @@ impl Recorder {
         let share = |n: u64| if self.dispatched > 0 { n as f64 / self.dispatched as f64 } else { 0.0 };
         let mut response = self.response[0].clone();
         response.merge(&self.response[1]);
-        let requests = self.count();
+        let requests = self.requests[0] + self.requests[1] + self.others;
         self.processes.sort_by_key(|p| p.id);
         let mut waited: ProcessMap<Nanos> = ProcessMap::default();
         for &(process, time) in self.waiting.iter().flatten() {
             *waited.entry(process).or_default() += time;
         }
+        for &(process, time) in &self.waited_before {
+            let all = waited.entry(process).or_default();
+            *all = all.since(time);
+        }
+        let waited_before: f64 = self.waited_before.iter().map(|(_, time)| time.as_secs_f64()).sum();
         let waiting_s = match &self.waiting {
-            Some(all) => all.iter().map(|(_, time)| time.as_secs_f64()).sum(),
+            Some(all) => (all.iter().map(|(_, time)| time.as_secs_f64()).sum::<f64>() - waited_before).max(0.0),
             None => self.critical.total().as_secs_f64(),
         };
         let processes: Vec<_> = self
@@ -400,6 +395,38 @@ mod tests {
         let area: f64 = report.series.queue_length.iter().sum::<f64>() * report.series.interval_s;
         assert!((area - 5.0).abs() < 1e-6, "ten requests of half a second each: {area}");
         assert!((report.queue_length_mean - 5.0 / 9.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_arrived_before_a_restart_does_not_count() {
+        let mut r = Recorder::new(true, false);
+        let request = |at: Nanos| {
+            let mut rq = Request::new(Op::Read, Lba(80), Sectors(8), ProcessId(1));
+            (rq.arrived, rq.issued) = (at, at);
+            rq
+        };
+        let io = Io { handle: SourceHandle(0), lba: Lba(80), sectors: Sectors(8), parts_left: 0 };
+        let (old, new) = (request(Nanos::from_secs(1)), request(Nanos::from_secs(4)));
+        let service = |r: &mut Recorder, rq: &Request, end: Nanos| {
+            r.served(rq, io.handle, &ServiceBreakdown::default(), end);
+            r.completed(rq, &io, rq.issued, end);
+        };
+        r.arrived(old.arrived);
+        r.dispatched(&old, old.arrived);
+        r.restart(Nanos::from_secs(2), Some(vec![(ProcessId(1), Nanos::from_secs(1))]));
+        service(&mut r, &old, Nanos::from_secs(3));
+        r.arrived(new.arrived);
+        r.dispatched(&new, new.arrived);
+        service(&mut r, &new, Nanos::from_secs(6));
+        assert_eq!((r.arrivals(), r.count()), (2, 2));
+        assert_eq!(r.log.as_mut().unwrap().ready().count(), 2, "the log has both");
+        r.waiting = Some(vec![(ProcessId(1), Nanos::from_secs(4))]);
+        let report = r.finish("noop".into());
+        assert_eq!((report.requests, report.dispatched, report.bytes), (1, 1, 4096));
+        assert_eq!((report.elapsed_s, report.waiting_s), (4.0, 3.0));
+        assert_eq!((report.response_ms.mean, report.service_ms.mean), (2000.0, 2000.0));
+        assert_eq!(report.utilization, 0.75, "busy from 2 to 3 s, and from 4 to 6 s");
+        assert_eq!(report.processes[0].waiting_s, Some(3.0));
     }
 
     #[test]

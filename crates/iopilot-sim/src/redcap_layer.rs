@@ -8,7 +8,7 @@ use crate::redcap_virtual_disk::RedcapVirtualDisk;
 use crate::report::RunReport;
 use crate::run::RunConfig;
 use iopilot_block::{InputError, IoIndex, Lba, Nanos, Op, ProcessId, Request, Sectors};
-use iopilot_redcap::{Action, Contents, CopyId, Geometry, Part, PartId, Redcap, RedcapSpec, Role, Served};
+use iopilot_redcap::{Action, Contents, CopyId, Counters, Geometry, Part, PartId, Redcap, RedcapSpec, Role, Served};
 use iopilot_sched::SchedulerSpec;
 use iopilot_workload::{Arrival, SourceHandle};
 use std::ops::Range;
@@ -48,6 +48,8 @@ pub(crate) struct RedcapLayer {
     /// Nanoseconds to copy a sector.
     copy_per_sector: f64,
     prefetches: u64,
+    /// Its counters, and its prefetches, when the warm-up was over.
+    before: (Counters, u64),
     changes: Vec<StateChange>,
     /// What the workload sees. The block layer's own recorder sees the disk's requests.
     pub(crate) recorder: Recorder,
@@ -66,6 +68,7 @@ impl RedcapLayer {
             parts: Vec::new(),
             copy_per_sector: spec.copy_us_per_kib * 500.0,
             prefetches: 0,
+            before: (Counters::default(), 0),
             changes: vec![StateChange { time_s: 0.0, active }],
             recorder,
             actions: Vec::new(),
@@ -232,9 +235,21 @@ impl RedcapLayer {
         }
     }
 
+    /// The warm-up was over at `end`, by when each process had `waited` for so long.
+    pub(crate) fn restart_report(&mut self, end: Nanos, waited: Option<Vec<(ProcessId, Nanos)>>) {
+        self.recorder.restart(end, waited);
+        self.before = (*self.cache.counters(), self.prefetches);
+    }
+
     /// The report of a run under `scheduler` whose disk `below` recorded.
     pub(crate) fn finish(self, below: Recorder, scheduler: String) -> RunReport {
-        let report = RedcapReport::new(self.settings, &self.cache, self.changes, self.prefetches);
+        let report = RedcapReport::new(
+            self.settings,
+            &self.cache,
+            self.changes,
+            self.prefetches - self.before.1,
+            &self.before.0,
+        );
         report.join(self.recorder.finish(scheduler.clone()), below.finish(scheduler))
     }
 }

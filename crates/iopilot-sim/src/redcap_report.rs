@@ -71,7 +71,14 @@ pub struct DiskView {
 }
 
 impl RedcapReport {
-    pub(crate) fn new(settings: String, cache: &Cache, state: Vec<StateChange>, prefetches: u64) -> Self {
+    /// Without what the counters were `before`.
+    pub(crate) fn new(
+        settings: String,
+        cache: &Cache,
+        state: Vec<StateChange>,
+        prefetches: u64,
+        before: &Counters,
+    ) -> Self {
         let checks = cache.checks().iter().map(|check| CheckReport {
             time_s: check.at.as_secs_f64(),
             reads: check.reads,
@@ -85,7 +92,7 @@ impl RedcapReport {
             settings,
             geometry: cache.geometry(),
             off_percent: 100.0 * cache.off_share(),
-            counters: *cache.counters(),
+            counters: cache.counters().since(before),
             state,
             checks: checks.collect(),
             disk: DiskView { prefetches, ..DiskView::default() },

@@ -9,6 +9,7 @@ use crate::metrics::Recorder;
 use crate::redcap_layer::RedcapLayer;
 use crate::redcap_virtual_disk::RedcapVirtualDisk;
 use crate::report::RunReport;
+use crate::warm_up::WarmUp;
 use iopilot_block::InputError;
 use iopilot_device::{Device, TimeTables};
 use iopilot_redcap::{Algorithm, Redcap, RedcapSpec};
@@ -41,6 +42,8 @@ pub struct RunConfig {
     pub disk_log: bool,
     /// Whether the report is to hold the outcome of each of the source's requests ([`RunReport::outcomes`]).
     pub outcomes: bool,
+    /// The beginning of the run that the report leaves out, where there is one. Logs and outcomes have all of the run.
+    pub warm_up: Option<WarmUp>,
 }
 
 /// The progress of runs, for another thread to read.
@@ -65,7 +68,7 @@ impl Progress {
 /// come out on any machine. Memory is bounded by the requests in flight and the number of processes.
 ///
 /// # Errors
-/// Where a setting is not accepted, or the run gets stuck.
+/// Where a setting is not accepted, the run gets stuck, or is over before its warm-up is.
 pub fn run<S: Source, D: Device>(
     source: S,
     device: D,
@@ -130,7 +133,11 @@ pub fn run_timed<S: Source, D: Device, C: CpuTiming>(
         }
     });
     match done {
-        Ok(engine) => Ok(engine.finish(run_name(scheduler, config)).0),
+        Ok(engine) => {
+            let (report, _) = engine.finish(run_name(scheduler, config));
+            config.warm_up.map_or(Ok(()), |warm_up| warm_up.check(&report))?;
+            Ok(report)
+        }
         Err(End::Log(e)) => Err(e.into()),
         Err(End::Stuck(stuck)) => Err(stuck.under(scheduler)),
     }
@@ -156,7 +163,7 @@ pub(crate) fn assembled<S: Source, D: Device, C: CpuTiming>(
 ) -> Result<Engine<S, D, C>, SimError> {
     let Some(redcap) = &config.redcap else {
         let recorder = Recorder::new(log || config.disk_log, config.outcomes);
-        return Ok(Engine::new(source, queue, scheduler, device, cpus, recorder));
+        return Ok(Engine::new(source, queue, scheduler, device, cpus, recorder).with_warm_up(config.warm_up));
     };
     let capacity = device.capacity();
     let needed = redcap.algorithm.needs_virtual_disk();
@@ -164,7 +171,8 @@ pub(crate) fn assembled<S: Source, D: Device, C: CpuTiming>(
     let recorder = Recorder::new(log, config.outcomes);
     let layer = RedcapLayer::new(Redcap::with_virtual_disk(redcap, capacity, disk)?, redcap, recorder);
     let below = Recorder::new(config.disk_log, false);
-    Ok(Engine::new(source, queue, scheduler, device, cpus, below).with_redcap(layer))
+    let engine = Engine::new(source, queue, scheduler, device, cpus, below);
+    Ok(engine.with_redcap(layer).with_warm_up(config.warm_up))
 }
 
 /// The scheduler that `scheduler` describes for `device`, and the queue it gets.

@@ -5,6 +5,7 @@ use crate::machine::Machine;
 use crate::report::RunReport;
 use crate::run::{LogSink, Progress, RunConfig, run, run_logged};
 use crate::session::Session;
+use crate::warm_up::WarmUp;
 use iopilot_device::AnyDevice;
 use iopilot_sched::SchedulerSpec;
 use iopilot_workload::Source;
@@ -17,6 +18,8 @@ pub struct RunOptions {
     pub seed: u64,
     /// Whether reports are to hold every request.
     pub log: bool,
+    /// The beginning of the run that reports leave out, where there is one.
+    pub warm_up: Option<WarmUp>,
 }
 
 /// Runs `workload` on `machine` under `scheduler`.

@@ -42,7 +42,7 @@ fn spec() -> GangerSpec {
 /// Completed requests go on at once: what that costs is the host's.
 fn config(machine: &Machine) -> RunConfig {
     let host = CpuOverheads { resume_us: Some(0.0), ..machine.host.clone() };
-    RunConfig { host, ..machine.run_config(&RunOptions { seed: 5, log: true }) }
+    RunConfig { host, ..machine.run_config(&RunOptions { seed: 5, log: true, ..RunOptions::default() }) }
 }
 
 fn on_cpus(machine: &Machine, settings: &HostSettings, scheduler: &str) -> RunReport {

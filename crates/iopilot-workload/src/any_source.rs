@@ -87,6 +87,10 @@ impl Source for AnySource<'_> {
         each!(self, s => s.waiting())
     }
 
+    fn restart_report(&mut self, now: Nanos) {
+        each!(self, s => s.restart_report(now));
+    }
+
     fn host_report(&mut self) -> Option<HostReport> {
         each!(self, s => s.host_report())
     }

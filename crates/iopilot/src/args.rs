@@ -22,6 +22,7 @@ pub(crate) use vdisk::{Vdisk, VdiskAttach};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
 use iopilot_block::InputError;
 use iopilot_sched::KERNEL_DEFAULT;
+use iopilot_sim::WarmUp;
 use iopilot_trace::ColumnLayout;
 use serde::Deserialize;
 use std::path::PathBuf;
@@ -154,6 +155,10 @@ pub(crate) struct Compare {
     pub(crate) models: Option<String>,
     #[command(flatten)]
     pub(crate) replay: Replay,
+    /// Leave the beginning out of the results: a time of the simulation (`10s`), or a number of requests (`5000`). Its statistics
+    /// are dropped, and the state that it leaves is kept: caches are warm.
+    #[arg(long, value_name = "TIME|N", value_parser = quantity::warm_up, conflicts_with = "models")]
+    pub(crate) warm_up: Option<WarmUp>,
     /// How often each scheduler is run, each time with other think times or another seed: the spread of the runs says how sure
     /// the result is. Default: 5 for a trace with processes, 3 for synthetic load, 1 for others.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -182,7 +187,12 @@ pub(crate) struct Simulate {
     pub(crate) redcap: Option<String>,
     #[command(flatten)]
     pub(crate) replay: Replay,
-    /// Write every request with its times as a trace; only with one scheduler. The name's ending gives the format.
+    /// Leave the beginning out of the results: a time of the simulation (`10s`), or a number of requests (`5000`). Its statistics
+    /// are dropped, and the state that it leaves is kept: caches are warm.
+    #[arg(long, value_name = "TIME|N", value_parser = quantity::warm_up)]
+    pub(crate) warm_up: Option<WarmUp>,
+    /// Write every request with its times as a trace, also those of a warm-up; only with one scheduler. The name's ending gives
+    /// the format.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) requests_out: Option<PathBuf>,
     #[command(flatten)]

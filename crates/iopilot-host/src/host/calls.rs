@@ -242,7 +242,7 @@ impl Host {
             self.schedule(other, now);
         }
         self.count_idle(now);
-        if self.processes[p].is_task {
+        if self.processes[p].is_task && self.processes[p].started >= self.reported_from {
             let report = self.task_report(&self.processes[p], now);
             self.tasks.push(report);
         }

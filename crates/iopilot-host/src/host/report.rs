@@ -9,18 +9,39 @@ impl Host {
         let now = self.now;
         self.count_idle(now);
         (0..self.cpus.len()).for_each(|c| self.count(c, now));
-        let own = self.totals.process;
+        let totals = self.totals - self.unreported;
+        let ticks = |at: Nanos| (at.as_secs_f64() * f64::from(self.settings.costs.hz)) as u64;
         HostReport {
             cpus: self.settings.cpus,
-            elapsed_s: now.as_secs_f64(),
-            times: self.totals.times(own),
+            elapsed_s: now.since(self.reported_from).as_secs_f64(),
+            times: totals.times(totals.process),
             interrupts: self.interrupts,
-            ticks: (now.as_secs_f64() * f64::from(self.settings.costs.hz)) as u64,
+            ticks: ticks(now).saturating_sub(ticks(self.reported_from)),
             context_switches: self.context_switches,
             tasks: self.tasks.clone(),
             classes: self.requests.classes(),
             limits: self.requests.limits(),
             cache: self.files.as_ref().map(|files| files.cache.report().clone()),
+        }
+    }
+
+    /// Begins the report anew at `now`. Tasks and requests that began before it are left out.
+    pub(super) fn restart(&mut self, now: Nanos) {
+        self.count_idle(now);
+        for c in 0..self.cpus.len() {
+            if self.cpus[c].is_idle() {
+                self.count(c, now);
+            }
+        }
+        // What a CPU does is not to be counted in two pieces: rounding would move its end.
+        let mut copy = self.clone();
+        (0..copy.cpus.len()).for_each(|c| copy.count(c, now));
+        (self.reported_from, self.unreported) = (now, copy.totals);
+        (self.interrupts, self.context_switches) = (0, 0);
+        self.tasks.clear();
+        self.requests.restart(now);
+        if let Some(files) = &mut self.files {
+            files.cache.restart_report();
         }
     }
 

@@ -89,6 +89,10 @@ impl Source for Host {
         Some(self.processes.iter().map(|process| (process.id, process.io_wait)).collect())
     }
 
+    fn restart_report(&mut self, now: Nanos) {
+        self.restart(now);
+    }
+
     fn host_report(&mut self) -> Option<HostReport> {
         Some(self.report())
     }

@@ -132,7 +132,8 @@ fn run(point: &Point, seed: u64, progress: &Progress) -> Result<Measured, SimErr
     let jobs = FioJobs::parse(&point.jobs, "readers")?;
     let workload = Workload::Fio { name: "readers".to_owned(), jobs };
     let scheduler = scheduler(&point.scheduler)?;
-    let report = simulate(&machine, &workload, &scheduler, &RunOptions { seed, log: false }, progress)?;
+    let report =
+        simulate(&machine, &workload, &scheduler, &RunOptions { seed, log: false, ..RunOptions::default() }, progress)?;
     Ok(Measured::of(&report))
 }
 

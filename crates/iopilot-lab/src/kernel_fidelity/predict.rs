@@ -44,7 +44,7 @@ pub(super) fn predicted(
     writer.finish()?;
     let workload = Workload::load(&path, &WorkloadOptions::default(), machine.capacity())?;
     let specs = SCHEDULERS.iter().map(|name| SchedulerSpec::parse(name)).collect::<Result<Vec<_>, _>>()?;
-    let options = RunOptions { seed: setup.seed, log: false };
+    let options = RunOptions { seed: setup.seed, log: false, ..RunOptions::default() };
     let comparison = compare(machine, &workload, &specs, &options, setup.progress)?;
     let mut predicted = [Figures::default(); SCHEDULERS.len()];
     for (figures, run) in predicted.iter_mut().zip(&comparison.runs) {

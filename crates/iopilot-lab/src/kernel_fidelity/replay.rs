@@ -33,7 +33,10 @@ pub(super) fn replayed(
     let source = Dependent::new(requests, infer(&records, &InferOptions::default())?, 1.0);
     let ahead = recording.path.model.unwrap_or_default() + MINUTE - begin;
     let device = DelayedDevice::new(ShiftedClock::new(machine.device(), ahead), &recording.path.ways);
-    let config = RunConfig { outcomes: true, ..machine.run_config(&RunOptions { seed: setup.seed, log: false }) };
+    let config = RunConfig {
+        outcomes: true,
+        ..machine.run_config(&RunOptions { seed: setup.seed, log: false, ..RunOptions::default() })
+    };
     let timing = RecordedTiming::new(&records);
     let report = run_timed(source, device, timing, scheduler, &config, setup.progress, None)?;
     let outcomes = report.outcomes.iter().flatten();

@@ -40,7 +40,7 @@ pub(crate) fn ganger(text: &str) -> Workload {
 
 /// What `scheduler` does, with every request.
 pub(crate) fn serve(machine: &Machine, workload: &Workload, scheduler: &str) -> RunReport {
-    let options = RunOptions { seed: 1, log: true };
+    let options = RunOptions { seed: 1, log: true, ..RunOptions::default() };
     simulate(machine, workload, &SchedulerSpec::parse(scheduler).unwrap(), &options, &Progress::default()).unwrap()
 }
 

@@ -1,6 +1,8 @@
 //! Durations and sizes on the command line: a number, perhaps with decimals, and perhaps a unit. What a number without a
 //! unit means is the option's to say.
 
+use iopilot_block::Nanos;
+use iopilot_sim::WarmUp;
 use std::time::Duration;
 
 /// Units of time, in nanoseconds.
@@ -53,6 +55,17 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
         0 => Err("a time above 0".to_owned()),
         ns => Ok(Duration::from_nanos(ns)),
     }
+}
+
+/// A warm-up: a number of requests, or with a unit a length of time.
+pub(super) fn warm_up(text: &str) -> Result<WarmUp, String> {
+    let text = text.trim();
+    if !text.contains(|c: char| c.is_alphabetic()) {
+        let requests = text.parse().ok().filter(|&requests| requests > 0);
+        let expected = || "a number of requests such as 5000, or a time with a unit such as 10s".to_owned();
+        return requests.map(WarmUp::Requests).ok_or_else(expected);
+    }
+    duration(text).map(|time| WarmUp::Time(Nanos(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))))
 }
 
 /// Seconds; a number without a unit is taken as it is, also where it is out of range.
@@ -141,6 +154,11 @@ mod tests {
         assert_eq!((seconds("0.5"), seconds("500ms"), seconds("-1")), (Ok(0.5), Ok(0.5), Ok(-1.0)));
         for text in ["", "s", "0", "3 parsecs", "-3s", "3,5s"] {
             assert!(duration(text).is_err(), "{text}");
+        }
+        assert_eq!(warm_up("5000"), Ok(WarmUp::Requests(5000)));
+        assert_eq!(warm_up("1.5s"), Ok(WarmUp::Time(Nanos::from_millis(1500))));
+        for text in ["", "0", "0s", "1.5", "-3", "10 parsecs"] {
+            assert!(warm_up(text).is_err(), "{text}");
         }
         assert!(whole_seconds("1.5s").is_err() && microseconds("1ns").is_err() && seconds("soon").is_err());
     }

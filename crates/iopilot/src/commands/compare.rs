@@ -24,7 +24,7 @@ pub(crate) fn run(args: &Compare, context: &Context) -> anyhow::Result<String> {
         return Err(InputError::new("workload", got, expected).into());
     }
     let settings = session::take_settings(&mut machine, &workloads, &args.replay);
-    let options = RunOptions { seed: args.replay.seed, log: false };
+    let options = RunOptions { seed: args.replay.seed, log: false, warm_up: args.warm_up };
     if let Some(models) = &args.models {
         return compare_models(&machine, &workloads, &schedulers, models, &options, args, context);
     }

@@ -44,7 +44,7 @@ pub(super) fn run(args: &Demo, context: &Context) -> anyhow::Result<String> {
     context.note(
         "an archive unpacked, a file read forwards, one backwards. Which scheduler serves them best on a desktop disk?\n",
     );
-    let options = RunOptions { seed: 0, log: false };
+    let options = RunOptions { seed: 0, log: false, ..RunOptions::default() };
     let mut comparison = session::run(&machine, &workload, &SchedulerSpec::all(), &options, context)?;
     comparison.workload.name = NAME.to_owned();
     session::write_report(Some(&args.report), &comparison, context)?;

@@ -24,7 +24,7 @@ pub(crate) fn run(args: &Simulate, context: &Context) -> anyhow::Result<String> 
     session::take_redcap(&mut machine, args.redcap.as_deref())?;
     let workload = session::workload(&args.workload, &args.replay, &machine)?;
     let settings = session::take_settings(&mut machine, std::slice::from_ref(&workload), &args.replay);
-    let options = RunOptions { seed: args.replay.seed, log: false };
+    let options = RunOptions { seed: args.replay.seed, log: false, warm_up: args.warm_up };
     let mut comparison = match out {
         Some((path, format)) => {
             let mut writer = TraceWriter::create(path, format)?;

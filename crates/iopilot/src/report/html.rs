@@ -1,7 +1,7 @@
 //! The page around the charts.
 
 use super::emphasis::{self, Emphasis};
-use super::{lines, redcap, seeks};
+use super::{host, lines, redcap, seeks};
 use crate::render::{Better, Column, columns, ranking};
 use iopilot_compare::Comparison;
 use iopilot_render::Terminal;
@@ -61,6 +61,15 @@ pub(super) fn page_of(kind: &str, comparison: &Comparison, first: &str, command:
         "Mean number of requests in the block layer and the device.",
         &lines::queue(comparison, &emphasis),
     );
+    if let Some(body) = host::hosts(comparison) {
+        section(
+            "Host",
+            "Where the time of the tasks went, the mean of all tasks. In false idle time nobody can run, and somebody waits for a \
+             request; false computation is what that costs the CPU. Below: mean response times by class of request, as guessed \
+             when issued; how long requests with a time limit had, and how many were complete by then; the page cache.",
+            &body,
+        );
+    }
     if let Some(body) = redcap::caches(comparison) {
         section(
             "REDCAP",

@@ -5,6 +5,7 @@
 
 mod emphasis;
 mod flight;
+mod host;
 mod html;
 mod lines;
 pub(crate) mod pictures;

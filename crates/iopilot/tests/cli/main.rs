@@ -23,6 +23,7 @@ mod pipes;
 mod plot;
 mod predictions;
 mod probing;
+mod programs;
 mod recording;
 mod redcap;
 mod redcap_live;
@@ -33,6 +34,7 @@ mod traces;
 mod training;
 mod validation;
 mod vdisks;
+mod warm_up;
 
 use std::fmt::Write;
 use std::path::Path;

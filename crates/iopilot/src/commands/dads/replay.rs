@@ -45,7 +45,7 @@ pub(super) fn run(args: &DadsReplay, context: &Context) -> anyhow::Result<String
     let workload = session::workload(&args.workload, &args.replay, &machine)?;
     let candidates = &plan.pilot.candidates;
     let total = workload.requests().map(|n| n * candidates.len() as u64);
-    let options = RunOptions { seed: plan.seed, log: false };
+    let options = RunOptions { seed: plan.seed, log: false, ..RunOptions::default() };
     let (flight, alone, oracle) = with_progress_bar(context.quiet, total, |progress| -> anyhow::Result<_> {
         let flight = fly(&machine, &workload, &plan, |_| Ok::<(), SimError>(()))?;
         let alone = compare(&machine, &workload, candidates, &options, progress)?;

@@ -1,0 +1,39 @@
+//! [`WarmUp`]: the beginning of a run, which its report leaves out.
+
+use crate::error::SimError;
+use crate::report::RunReport;
+use iopilot_block::{InputError, Nanos};
+use std::fmt;
+
+/// The beginning of a run, which its report leaves out: caches fill, and queues find their lengths (Ganger A.1.1). At its end
+/// statistics begin anew, and all state is kept. The report then holds requests that arrive afterwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WarmUp {
+    /// It ends at this time of the simulation.
+    Time(Nanos),
+    /// It ends when so many requests have arrived. Requests that arrive at the same moment as the last of them belong to it.
+    Requests(u64),
+}
+
+impl WarmUp {
+    /// Whether anything is left to be reported.
+    ///
+    /// # Errors
+    /// If no request arrived after it.
+    pub fn check(self, report: &RunReport) -> Result<(), SimError> {
+        if report.requests > 0 {
+            return Ok(());
+        }
+        Err(InputError::new("warm-up", self.to_string(), "less than the run, in which no request came after that")
+            .into())
+    }
+}
+
+impl fmt::Display for WarmUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Time(time) => time.fmt(f),
+            Self::Requests(count) => write!(f, "{count} requests"),
+        }
+    }
+}
