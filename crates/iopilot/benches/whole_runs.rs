@@ -25,6 +25,19 @@ const DISKSIM_PER_SECOND: f64 = 70_000.0;
 const MEMORY_MB: f64 = 200.0;
 const PARSE_MB_PER_SECOND: f64 = 100.0;
 
+/// Processes that share a CPU: half of their requests are read ahead.
+const GENERATOR: &str = r#"
+[[generator]]
+name = "reader"
+processes = 4
+read_probability = 0.67
+time_critical_probability = 0.5
+time_limited_probability = 0.5
+time_limit_ms = 20.0
+general_time_ms = 60.0
+size_sectors = 8
+"#;
+
 fn main() -> Result<(), Box<dyn Error>> {
     // `cargo test --benches` only wants to see it work.
     let requests = if std::env::args().any(|a| a == "--bench") { 1_000_000 } else { 10_000 };
@@ -61,6 +74,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         let schedulers = iopilot_sched::SchedulerSpec::all().len();
         run.print(&format!("compare {mode}, {schedulers} schedulers"), (requests * schedulers as u64) as f64, None);
     }
+
+    fs::write(path("host.toml"), "disk = \"hp-c2247\"\n[host]\ncpus = 1\npreset = \"1995\"\n")?;
+    fs::write(path("generators.toml"), format!("requests = {requests}\n{GENERATOR}"))?;
+    let args = ["simulate", "-w", "generators.toml", "--machine", "host.toml", "--scheduler", "clook", "--quiet"];
+    Run::of(folder.path(), &args)?.print("simulate on a host of 1995, clook", requests as f64, None);
 
     println!(
         "\n{:<34} {:>8} {:>12} {:>10} {:>11} {:>9}",

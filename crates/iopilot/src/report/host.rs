@@ -104,7 +104,9 @@ fn bars(hosts: &[(&str, &HostReport)]) -> String {
         };
         let _ = write!(out, "<text x=\"{end}\" y=\"{middle}\"><title>{tasks}</title>{} s</text>", plain(all));
     }
-    format!("<figure>{out}</svg></figure>")
+    let key = |(what, _, colour): Part| format!("<b style=\"color:{colour}\">{what}</b> ");
+    let keys: String = parts(&HostTimes::default()).into_iter().map(key).collect();
+    format!("<figure>{out}</svg></figure><p class=\"what\">{keys}</p>")
 }
 
 const CLASSES: [(&str, Op, Criticality); 6] = [
