@@ -29,9 +29,9 @@ const SURE: f64 = 0.95;
 const EQUAL: f64 = 0.001;
 
 /// Decides how a cache is used. It begins off: nothing is risked before it was tried. Each window of requests is replayed,
-/// with the causes of the requests, on a model of the disk, for each [`Plan`]: without the cache, with it, and with it for those
-/// regions of the disk where it has saved time in the windows before ([`RedcapSpec::regions`]). The windows count together
-/// ([`Evidence`]). Several of them are replayed at once with other segments ([`RedcapSpec::resize`]). A trial begins with
+/// with the causes of the requests, on a model of the disk: without the cache, with it, and with it for those regions of the
+/// disk where it has saved time in the windows before ([`RedcapSpec::regions`]). What the windows say is pooled. Several of
+/// them are replayed at once with other segments ([`RedcapSpec::resize`]). A trial begins with
 /// what the cache would hold, had it been used by that plan all the time: what the trial of the window before has left. The disk,
 /// too, is as that trial has left it: its own cache reads ahead for those who read without a cache above it.
 ///
