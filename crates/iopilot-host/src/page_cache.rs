@@ -218,10 +218,12 @@ impl PageCache {
         self.pages.get_mut(place).request = None;
     }
 
-    /// It has been changed. It must not be on its way in.
-    pub(crate) fn change(&mut self, place: u32, locks: bool) {
+    /// It has been changed, and belongs to this block now. It must not be on its way in. If what it held is still being written,
+    /// though its file was gone, it is written again.
+    pub(crate) fn change(&mut self, place: u32, block: u64, locks: bool) {
         let key = self.key(place);
         let page = self.pages.get_mut(place);
+        (page.block, page.is_doomed) = (block, false);
         page.locks |= locks;
         match page.state {
             PageState::Writing => page.changed_since = true,

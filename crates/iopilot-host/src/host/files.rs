@@ -150,7 +150,7 @@ impl Host {
                         Err(busy) => return busy,
                     },
                 };
-                self.wait_for_page(place, false, at).unwrap_or_else(|| self.change(place, false, at.now))
+                self.wait_for_page(place, false, at).unwrap_or_else(|| self.change(place, mapping.block, false, at.now))
             }
             FileOp::WriteOut { key, class } => match self.place(key, PageState::Dirty) {
                 Some(place) => self.write(place, class, at),
@@ -200,10 +200,10 @@ impl Host {
         }
         match update {
             None => Try::Done,
-            Some(Update::Delayed) => self.change(place, false, at.now),
-            Some(Update::Locked) => self.change(place, true, at.now),
+            Some(Update::Delayed) => self.change(place, block, false, at.now),
+            Some(Update::Locked) => self.change(place, block, true, at.now),
             Some(Update::Sync) => {
-                self.change(place, true, at.now);
+                self.change(place, block, true, at.now);
                 if let Some(op) = self.processes[at.p].plan.front_mut() {
                     *op = FileOp::Await(key);
                 }
@@ -253,9 +253,9 @@ impl Host {
         None
     }
 
-    fn change(&mut self, place: u32, locks: bool, now: Nanos) -> Try {
+    fn change(&mut self, place: u32, block: u64, locks: bool, now: Nanos) -> Try {
         let Some(files) = &mut self.files else { return Try::Done };
-        files.cache.change(place, locks);
+        files.cache.change(place, block, locks);
         if std::mem::take(&mut files.rests) {
             self.set_syncer(now);
         }
