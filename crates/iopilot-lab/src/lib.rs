@@ -43,6 +43,7 @@ pub mod gf;
 mod gf_cache_times;
 mod gf_dads;
 mod gf_table_accuracy;
+mod host_costs;
 mod kernel_fidelity;
 mod mounts;
 mod outcome;
@@ -106,6 +107,7 @@ pub const ALL: &[Experiment] = &[
     gf_cache_times::EXPERIMENT,
     gf_dads::EXPERIMENT,
     gf_table_accuracy::EXPERIMENT,
+    host_costs::EXPERIMENT,
     kernel_fidelity::EXPERIMENT,
     prediction::EXPERIMENT,
     redcap_cost::EXPERIMENT,

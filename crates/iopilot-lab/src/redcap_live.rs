@@ -124,7 +124,7 @@ impl Plan {
         }
         ways.extend([OFF, RIG, ALWAYS]);
         let parts = vec![shallow, part("savvio-10k4-600g", 32, FileSystemKind::Xfs)];
-        Self { parts, ways, left_out, limited, loads: load::ALL, runs: 3, share: 1.0 }
+        Self { parts, ways, left_out, limited, loads: load::ALL, runs: 5, share: 1.0 }
     }
 }
 
