@@ -3,7 +3,7 @@
 use super::tests::{MS, Run, ms, read, run, task};
 use crate::costs::Costs;
 use crate::cpu_scheduler::{CpuScheduler, FairSettings};
-use crate::program::{Call, Event};
+use crate::program::{Call, Child, Event, Script};
 use crate::settings::{HostSettings, IdleLoop, InterruptCpu};
 use iopilot_block::{Nanos, TaskReport};
 
@@ -108,6 +108,20 @@ fn code_of_the_kernel_is_preempted_only_where_it_may_be() {
         let scheduler = settings.scheduler;
         let waits = |kernel_preemption| waits_for_system_call(HostSettings { kernel_preemption, ..settings.clone() });
         assert_eq!((waits(true), waits(false)), (0.0, 0.016), "{scheduler:?}");
+    }
+}
+
+#[test]
+fn a_child_that_goes_first_takes_its_parents_place() {
+    for scheduler in CpuScheduler::ALL {
+        let program = Script::new(computes(5)).into();
+        let child = Child { number: 1, name: "child".into(), program, first: true, holds_parent: false, is_task: true };
+        let parent = vec![Event::after(MS, Call::Fork(child)), Event::after(ms(20), Call::Exit)];
+        let fair = FairSettings { latency: ms(1000), ..FairSettings::of(1) };
+        let settings = HostSettings { fair, ..of(scheduler, 1) };
+        let run = run(settings, vec![task("parent", parent), task("other", computes(50))], MS);
+        let child = named(&run, "child");
+        assert_eq!((child.elapsed_s, child.runnable_s), (0.005, 0.0), "{scheduler:?}: before its parent and the other");
     }
 }
 
