@@ -38,6 +38,8 @@ pub(crate) struct Cpu {
     pub(crate) ends: Option<Nanos>,
     /// When its process has computed long enough for now, if others want to.
     pub(crate) quantum: Nanos,
+    /// Whether its process is to make room as soon as it may.
+    pub(crate) resched: bool,
     /// The process that ran last.
     pub(crate) last: Option<usize>,
 }

@@ -5,6 +5,9 @@
 //! (Ganger A.1.3). The clock's interrupts are not events: they make all work of a CPU take a little longer.
 
 mod calls;
+mod dispatch;
+#[cfg(test)]
+mod dispatch_tests;
 #[cfg(test)]
 mod file_tests;
 mod files;
@@ -19,11 +22,11 @@ use crate::files::{FileSetup, Files};
 use crate::process::{Pending, Process, State, Wait};
 use crate::program::{AnyProgram, Key, Script};
 use crate::requests::Requests;
+use crate::run_queue::RunQueue;
 use crate::settings::HostSettings;
 use crate::sync::Meetings;
 use crate::totals::{Totals, Use};
 use iopilot_block::{Agenda, InputError, Nanos, ProcessId, ProcessMap, Step, TaskReport};
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// The first process; others are numbered from here in the order of their start.
@@ -62,8 +65,7 @@ const FIRST_CPU: usize = 1;
 
 /// Processes on CPUs, a source of requests.
 ///
-/// One run queue serves all CPUs. A process that can run goes to the CPU it ran on last, if that is idle, else to an idle
-/// one, else to the end of the queue.
+/// A process that can run goes to the CPU it ran on last, if that is idle, else to an idle one, else to the run queue.
 #[derive(Clone, Debug)]
 pub struct Host {
     settings: HostSettings,
@@ -76,7 +78,7 @@ pub struct Host {
     agenda: Agenda,
     /// Requests that are left to all processes together.
     left: u64,
-    run_queue: VecDeque<usize>,
+    run_queue: RunQueue,
     requests: Requests,
     meetings: Meetings,
     files: Option<Files>,
@@ -88,6 +90,8 @@ pub struct Host {
     io_waiters: u64,
     idle_since: Nanos,
     interrupts: u64,
+    /// Who handles the next interrupt, where all CPUs do in turn.
+    next_interrupt: usize,
     /// Whether the device's cache served the request that completes next.
     cache_hit: bool,
     /// When a process last began.
@@ -123,7 +127,7 @@ impl Host {
             by_id: ProcessMap::default(),
             agenda: Agenda::new(FIRST_CPU + cpus + tasks.len()),
             left: end.requests,
-            run_queue: VecDeque::new(),
+            run_queue: RunQueue::new(&settings),
             requests: Requests::default(),
             meetings: Meetings::default(),
             files: None,
@@ -133,6 +137,7 @@ impl Host {
             io_waiters: 0,
             idle_since: Nanos::ZERO,
             interrupts: 0,
+            next_interrupt: 0,
             cache_hit: false,
             begun: Nanos::ZERO,
             context_switches: 0,
@@ -147,7 +152,7 @@ impl Host {
             host.meetings.set_capacity(channel, capacity);
         }
         for TaskSpec { name, program, start, is_task } in tasks {
-            let index = host.add(name, program);
+            let index = host.add(name, program, None);
             host.processes[index].is_task = is_task;
             host.agenda.set(host.appointment(index), Some(start));
         }
@@ -160,18 +165,19 @@ impl Host {
     /// # Errors
     /// Names the setting that makes no sense.
     pub fn with_files(mut self, setup: FileSetup) -> Result<Self, InputError> {
-        let syncer = self.add("syncer".into(), Script::new([]).into());
+        let syncer = self.add("syncer".into(), Script::new([]).into(), None);
         let process = &mut self.processes[syncer];
         (process.state, process.call) = (State::Blocked(Wait::Timer), Some(Pending::Sweep));
         self.files = Some(Files::new(setup, syncer)?);
         Ok(self)
     }
 
-    fn add(&mut self, name: Arc<str>, program: AnyProgram) -> usize {
+    fn add(&mut self, name: Arc<str>, program: AnyProgram, parent: Option<usize>) -> usize {
         let index = self.processes.len();
         let id = ProcessId(FIRST_PROCESS + index as u32);
         self.processes.push(Process::new(id, name, program));
         self.by_id.insert(id, index);
+        self.run_queue.add(parent);
         index
     }
 
@@ -223,8 +229,7 @@ impl Host {
         cpu.since = now;
         let left = cpu.work.last().map(|work| work.left).or(cpu.process.map(|p| self.processes[p].left));
         cpu.ends = left.map(|left| now.saturating_add(self.stretch.wall(left)));
-        let quantum = (cpu.computes() && !self.run_queue.is_empty()).then_some(cpu.quantum.max(now));
-        let at = cpu.ends.map(|ends| quantum.map_or(ends, |quantum| quantum.min(ends)));
+        let at = cpu.ends.map(|ends| self.turn_ends(c).map_or(ends, |turn| turn.max(now).min(ends)));
         self.agenda.set(FIRST_CPU + c, at);
     }
 
@@ -265,99 +270,6 @@ impl Host {
         self.schedule(c, now);
     }
 
-    /// Process `p` can run from now on.
-    fn wake(&mut self, p: usize, now: Nanos) {
-        let process = &self.processes[p];
-        if process.is_stuck_in_submission {
-            if process.state != State::Blocked(Wait::Submission) {
-                self.change_state(p, State::Blocked(Wait::Submission), now);
-            }
-            return;
-        }
-        self.processes[p].was_waiting = process.waits_for_io();
-        self.change_state(p, State::Runnable, now);
-        let last = self.processes[p].last_cpu;
-        let idle = last.filter(|&c| self.cpus[c].is_idle()).or_else(|| self.cpus.iter().position(Cpu::is_idle));
-        let preempts = self.settings.io_preempts && self.processes[p].was_waiting;
-        match idle {
-            Some(c) => self.enter(c, p, now),
-            None if preempts => {
-                self.run_queue.push_front(p);
-                if let Some(c) = self.cpus.iter().position(Cpu::computes) {
-                    self.preempt(c, now);
-                }
-            }
-            None => {
-                self.run_queue.push_back(p);
-                // Whoever computes has a quantum from now on.
-                for c in 0..self.cpus.len() {
-                    if self.cpus[c].computes() {
-                        self.count(c, now);
-                        self.schedule(c, now);
-                    }
-                }
-            }
-        }
-    }
-
-    fn change_state(&mut self, p: usize, state: State, now: Nanos) {
-        self.count_idle(now);
-        self.io_waiters -= u64::from(self.processes[p].waits_for_io());
-        self.processes[p].enter(state, now);
-        self.io_waiters += u64::from(self.processes[p].waits_for_io());
-    }
-
-    /// Process `p` takes the place on CPU `c`, which is free.
-    fn enter(&mut self, c: usize, p: usize, now: Nanos) {
-        let costs = &self.settings.costs;
-        let us = if self.cpus[c].last == Some(p) { 0.0 } else { costs.switch_us + costs.refill_us };
-        let counts = if self.processes[p].was_waiting { Use::FalseComputation } else { Use::Kernel };
-        self.context_switches += u64::from(self.cpus[c].last != Some(p));
-        self.change_state(p, State::Running(c), now);
-        self.processes[p].last_cpu = Some(c);
-        // Before it is taken by the process, while it is still idle.
-        self.push_work(c, us, Task::Enter, counts, now);
-        let cpu = &mut self.cpus[c];
-        (cpu.process, cpu.last) = (Some(p), Some(p));
-    }
-
-    /// The process on CPU `c` makes room for the next one.
-    fn preempt(&mut self, c: usize, now: Nanos) {
-        let Some(next) = self.run_queue.pop_front() else { return };
-        self.count(c, now);
-        if let Some(p) = self.cpus[c].process.take() {
-            self.processes[p].was_waiting = false;
-            self.change_state(p, State::Runnable, now);
-            self.run_queue.push_back(p);
-        }
-        self.count_idle(now);
-        self.idle_cpus += u64::from(self.cpus[c].is_idle());
-        self.enter(c, next, now);
-    }
-
-    /// Process `p` goes to sleep, if it runs. What it was computing stays.
-    fn block(&mut self, p: usize, wait: Wait, now: Nanos) {
-        let state = self.processes[p].state;
-        self.change_state(p, State::Blocked(wait), now);
-        match state {
-            State::Running(c) => self.leave(c, wait.is_io(), now),
-            State::Runnable => self.run_queue.retain(|&other| other != p),
-            State::New | State::Blocked(_) | State::Exited => {}
-        }
-    }
-
-    /// CPU `c` is free, once its process has been put to sleep.
-    fn leave(&mut self, c: usize, for_io: bool, now: Nanos) {
-        self.count(c, now);
-        self.cpus[c].process = None;
-        // Entering it may have been under way.
-        self.cpus[c].work.retain(|work| work.what != Task::Enter);
-        self.count_idle(now);
-        self.idle_cpus += u64::from(self.cpus[c].is_idle());
-        let counts = if for_io { Use::FalseComputation } else { Use::Kernel };
-        self.push_work(c, self.settings.costs.block_us, Task::Leave, counts, now);
-    }
-
     /// Looks at CPU `c`, for which something is over.
     fn look(&mut self, c: usize, now: Nanos, out: &mut Vec<Step>) {
         self.count(c, now);
@@ -371,24 +283,10 @@ impl Host {
                 self.work_is_over(c, what, now);
             }
             (None, Some(p)) if self.processes[p].left == Nanos::ZERO => self.occur(p, c, now, out),
-            (None, Some(_)) if self.cpus[c].quantum <= now => self.preempt(c, now),
+            (None, Some(_)) if self.turn_ends(c).is_some_and(|at| at <= now) => self.preempt(c, now),
             _ => {}
         }
         self.schedule(c, now);
-    }
-
-    fn work_is_over(&mut self, c: usize, what: Task, now: Nanos) {
-        match what {
-            Task::Completion(slot) => self.completion_handled(slot, now),
-            Task::Enter => self.cpus[c].quantum = now.saturating_add(self.settings.quantum),
-            Task::Leave | Task::Interrupt => {}
-        }
-        // Whoever was woken may have taken it.
-        if self.cpus[c].is_idle() {
-            if let Some(next) = self.run_queue.pop_front() {
-                self.enter(c, next, now);
-            }
-        }
     }
 
     /// The interrupt of a request has been handled: who waits for it goes on.
@@ -420,14 +318,5 @@ impl Host {
                 own.swap_remove(at);
             }
         }
-    }
-
-    /// Wakes those whom a call has put into `woken`.
-    fn wake_all(&mut self, now: Nanos) {
-        let mut woken = std::mem::take(&mut self.woken);
-        for p in woken.drain(..) {
-            self.wake(p, now);
-        }
-        self.woken = woken;
     }
 }

@@ -6,6 +6,7 @@
 
 mod costs;
 mod cpu;
+mod cpu_scheduler;
 mod file_call;
 mod file_op;
 mod file_system;
@@ -15,14 +16,16 @@ mod page_cache;
 mod process;
 mod program;
 mod requests;
+mod run_queue;
 mod settings;
 mod sync;
 mod totals;
 
 pub use costs::{CostSettings, Costs, Preset};
+pub use cpu_scheduler::{CpuScheduler, FairSettings};
 pub use file_call::{FileCall, FileId, FileKind};
 pub use file_system::{BLOCK_BYTES, BLOCK_SECTORS, FileError, FileSystem, Mapping, Metadata, Ufs, UfsSettings, Update};
 pub use files::{CacheSettings, FileSetup, WriteBack};
 pub use host::{Host, HostEnd, TaskSpec};
 pub use program::{AnyProgram, Call, Child, Event, Key, Program, RawIo, Script};
-pub use settings::{HostSettings, InterruptCpu};
+pub use settings::{HostSettings, IdleLoop, InterruptCpu};

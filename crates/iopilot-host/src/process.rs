@@ -78,6 +78,8 @@ pub(crate) struct Process {
     /// What it computes until its next event, and what that is.
     pub(crate) left: Nanos,
     pub(crate) call: Option<Pending>,
+    /// Of what it computes until an event of its program, the end that is the kernel's work.
+    pub(crate) kernel: Nanos,
     /// The steps of its system call on files that are left.
     pub(crate) plan: VecDeque<FileOp>,
     /// Events in a row that took no time.
@@ -118,6 +120,7 @@ impl Process {
             since: Nanos::ZERO,
             left: Nanos::ZERO,
             call: None,
+            kernel: Nanos::ZERO,
             plan: VecDeque::new(),
             at_once: 0,
             is_stuck_in_submission: false,
@@ -157,6 +160,15 @@ impl Process {
     /// How long it ran, could have run, or slept.
     pub(crate) fn life(&self) -> Nanos {
         Nanos(self.running.0 + self.runnable.0 + self.io_wait.0 + self.other_wait.0)
+    }
+
+    /// Whether it runs code of the kernel. Between two system calls it is back in its own for a moment.
+    pub(crate) fn is_in_kernel(&self) -> bool {
+        match self.call {
+            Some(Pending::Event(_)) => self.left < self.kernel,
+            Some(Pending::Resume | Pending::Sweep) => true,
+            None => false,
+        }
     }
 
     /// Whether it waits for the disk.

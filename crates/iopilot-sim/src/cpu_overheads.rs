@@ -1,7 +1,7 @@
 //! [`CpuOverheads`]: the `[host]` table of a machine.
 
 use iopilot_block::{InputError, Nanos};
-use iopilot_host::{CostSettings, HostSettings, Preset};
+use iopilot_host::{CostSettings, CpuScheduler, FairSettings, HostSettings, IdleLoop, InterruptCpu, Preset};
 use serde::Deserialize;
 
 /// What the machine's CPUs add to each request.
@@ -44,8 +44,22 @@ pub struct CpuOverheads {
     pub costs: CostSettings,
     /// How fast the CPUs are: what processes compute, and the costs of the preset, take their time over this.
     pub speed: f64,
-    /// How long a process computes while others want to, in milliseconds.
-    pub quantum_ms: f64,
+    /// How processes share the CPUs; by default as the preset's system does.
+    pub scheduler: Option<CpuScheduler>,
+    /// How long a process computes while others want to under [`CpuScheduler::RoundRobin`], in milliseconds. 100.
+    pub quantum_ms: Option<f64>,
+    /// Tunables of [`CpuScheduler::Fair`] in nanoseconds ([`FairSettings`]).
+    pub sched_latency_ns: Option<u64>,
+    /// See [`CpuOverheads::sched_latency_ns`].
+    pub sched_min_granularity_ns: Option<u64>,
+    /// See [`CpuOverheads::sched_latency_ns`].
+    pub sched_wakeup_granularity_ns: Option<u64>,
+    /// Whether a process makes room also while it runs code of the kernel; by default as the preset's system does.
+    pub kernel_preemption: Option<bool>,
+    /// What an idle CPU does; by default it stays in the context of the last process.
+    pub idle_loop: Option<IdleLoop>,
+    /// Which CPU handles the interrupt of a request; by default as on the preset's machine.
+    pub irq_cpu: Option<InterruptCpu>,
     /// Whether a process whose request is complete runs at once, instead of one that computes.
     pub io_preempts: bool,
 }
@@ -87,7 +101,14 @@ impl Default for CpuOverheads {
             preset: None,
             costs: CostSettings::default(),
             speed: 1.0,
-            quantum_ms: 100.0,
+            scheduler: None,
+            quantum_ms: None,
+            sched_latency_ns: None,
+            sched_min_granularity_ns: None,
+            sched_wakeup_granularity_ns: None,
+            kernel_preemption: None,
+            idle_loop: None,
+            irq_cpu: None,
             io_preempts: false,
         }
     }
@@ -130,15 +151,33 @@ impl CpuOverheads {
         self.on_cpus().ok().flatten()
     }
 
+    /// The tunables of a CPU scheduler that are set, with the one that has them.
+    fn tunables(&self) -> [(&'static str, bool, CpuScheduler); 4] {
+        [
+            ("quantum_ms", self.quantum_ms.is_some(), CpuScheduler::RoundRobin),
+            ("sched_latency_ns", self.sched_latency_ns.is_some(), CpuScheduler::Fair),
+            ("sched_min_granularity_ns", self.sched_min_granularity_ns.is_some(), CpuScheduler::Fair),
+            ("sched_wakeup_granularity_ns", self.sched_wakeup_granularity_ns.is_some(), CpuScheduler::Fair),
+        ]
+    }
+
+    /// The keys that need a preset, and whether they are set.
+    fn needing_preset(&self) -> impl Iterator<Item = (&'static str, bool)> {
+        let others = [
+            ("costs", self.costs != CostSettings::default()),
+            ("speed", self.speed != 1.0),
+            ("scheduler", self.scheduler.is_some()),
+            ("kernel_preemption", self.kernel_preemption.is_some()),
+            ("idle_loop", self.idle_loop.is_some()),
+            ("irq_cpu", self.irq_cpu.is_some()),
+            ("io_preempts", self.io_preempts),
+        ];
+        others.into_iter().chain(self.tunables().map(|(key, is_set, _)| (key, is_set)))
+    }
+
     fn on_cpus(&self) -> Result<Option<HostSettings>, InputError> {
         let Some(preset) = self.preset else {
-            let set = [
-                ("costs", self.costs != CostSettings::default()),
-                ("speed", self.speed != 1.0),
-                ("quantum_ms", self.quantum_ms != 100.0),
-                ("io_preempts", self.io_preempts),
-            ];
-            return match set.iter().find(|(_, set)| *set) {
+            return match self.needing_preset().find(|&(_, is_set)| is_set) {
                 Some((key, _)) => Err(InputError::new(
                     format!("host.{key}"),
                     "no preset",
@@ -148,10 +187,31 @@ impl CpuOverheads {
             };
         };
         let settings = HostSettings::of(preset, self.cpus);
+        let scheduler = self.scheduler.unwrap_or(settings.scheduler);
+        if let Some((key, _, whose)) =
+            self.tunables().into_iter().find(|&(_, is_set, whose)| is_set && whose != scheduler)
+        {
+            let got = format!("scheduler {}", scheduler.name());
+            return Err(InputError::new(
+                format!("host.{key}"),
+                got,
+                format!("scheduler {}, whose it is", whose.name()),
+            ));
+        }
+        let fair = settings.fair;
         let settings = HostSettings {
             speed: self.speed,
             costs: settings.costs.with(&self.costs)?,
-            quantum: Nanos::from_millis_f64(self.quantum_ms.max(0.0)),
+            scheduler,
+            quantum: self.quantum_ms.map_or(settings.quantum, |ms| Nanos::from_millis_f64(ms.max(0.0))),
+            fair: FairSettings {
+                latency: self.sched_latency_ns.map_or(fair.latency, Nanos),
+                min_granularity: self.sched_min_granularity_ns.map_or(fair.min_granularity, Nanos),
+                wakeup_granularity: self.sched_wakeup_granularity_ns.map_or(fair.wakeup_granularity, Nanos),
+            },
+            kernel_preemption: self.kernel_preemption.unwrap_or(settings.kernel_preemption),
+            idle_loop: self.idle_loop.unwrap_or(settings.idle_loop),
+            interrupt_cpu: self.irq_cpu.unwrap_or(settings.interrupt_cpu),
             io_preempts: self.io_preempts,
             ..settings
         };
@@ -183,6 +243,64 @@ impl CpuOverheads {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The settings of CPUs of such a `[host]`.
+    fn processes(host: &str) -> Result<HostSettings, String> {
+        let host: CpuOverheads = iopilot_block::parse_toml(host, "m.toml").map_err(|e| e.to_string())?;
+        host.check().map_err(|e| e.to_string())?;
+        host.processes().ok_or_else(|| "no preset".to_owned())
+    }
+
+    #[test]
+    fn each_preset_shares_its_cpus_as_its_system_does() {
+        let of = |preset: &str| processes(&format!("preset = \"{preset}\"\ncpus = 4")).unwrap();
+        assert_eq!((of("1995").scheduler, of("1995").interrupt_cpu), (CpuScheduler::RoundRobin, InterruptCpu::First));
+        for preset in ["2005", "today"] {
+            let settings = of(preset);
+            assert_eq!((settings.scheduler, settings.interrupt_cpu), (CpuScheduler::Fair, InterruptCpu::Issuer));
+            assert_eq!(settings.fair.latency, Nanos::from_millis(18), "6 ms, times 1 + log2 of 4 CPUs");
+        }
+        assert!(["1995", "2005", "today"].iter().all(|preset| !of(preset).kernel_preemption));
+        let own = "preset = \"1995\"\nscheduler = \"rr\"\nquantum_ms = 50\nkernel_preemption = true\nidle_loop = \"process\"\n\
+                   irq_cpu = \"round-robin\"";
+        let own = processes(own).unwrap();
+        assert_eq!((own.scheduler, own.quantum), (CpuScheduler::RoundRobin, Nanos::from_millis(50)));
+        assert_eq!((own.kernel_preemption, own.idle_loop), (true, IdleLoop::Process));
+        assert_eq!(own.interrupt_cpu, InterruptCpu::RoundRobin);
+        for scheduler in CpuScheduler::ALL {
+            let of = processes(&format!("preset = \"1995\"\nscheduler = \"{}\"", scheduler.name())).unwrap();
+            assert_eq!(of.scheduler, scheduler, "it is read as it is named");
+        }
+        let fair = processes("preset = \"today\"\nsched_latency_ns = 20000000").unwrap().fair;
+        assert_eq!((fair.latency, fair.wakeup_granularity), (Nanos::from_millis(20), Nanos::from_millis(2)));
+    }
+
+    #[test]
+    fn a_tunable_of_another_scheduler_is_refused() {
+        for (host, told) in [
+            (
+                "preset = \"today\"\nquantum_ms = 50",
+                "host.quantum_ms: got scheduler fair, expected scheduler rr, whose it is",
+            ),
+            (
+                "preset = \"1995\"\nsched_latency_ns = 6000000",
+                "host.sched_latency_ns: got scheduler rr, expected scheduler fair, whose it is",
+            ),
+            (
+                "preset = \"today\"\nsched_min_granularity_ns = 1",
+                "host.sched_min_granularity_ns: got 1, expected 100000 to 1000000000 ns",
+            ),
+            ("scheduler = \"rr\"", "host.scheduler: got no preset, expected a preset"),
+            ("irq_cpu = \"first\"", "host.irq_cpu: got no preset, expected a preset"),
+            (
+                "preset = \"1995\"\nscheduler = \"svr5\"",
+                "m.toml:2: scheduler: got svr5, expected a known name; did you mean `svr4`?",
+            ),
+        ] {
+            let error = processes(host).unwrap_err();
+            assert!(error.starts_with(told), "{error}");
+        }
+    }
 
     #[test]
     fn a_probability_is_from_0_to_1_and_a_time_not_negative() {

@@ -42,14 +42,15 @@ impl Host {
             | Call::Wait(_) => costs.syscall_us,
         };
         let computes = Nanos((compute.0 as f64 / self.settings.speed).round() as u64);
-        let left = computes.saturating_add(self.cost(us));
+        let kernel = self.cost(us);
+        let left = computes.saturating_add(kernel);
         let process = &mut self.processes[p];
         process.at_once = if left == Nanos::ZERO { process.at_once + 1 } else { 0 };
         // Separate requests are separate moments, also where nothing is computed between them.
         let is_second = process.at_once > 0 && matches!(call, Call::Io(_)) && process.in_flight > 0;
         let stands_still = is_second || process.at_once > AT_ONCE;
         process.left = if stands_still { Nanos(1) } else { left };
-        process.call = Some(Pending::Event(call));
+        (process.kernel, process.call) = (kernel, Some(Pending::Event(call)));
     }
 
     /// The event of process `p` on CPU `c` occurs.
@@ -200,7 +201,7 @@ impl Host {
 
     fn fork(&mut self, p: usize, c: usize, child: Child, now: Nanos, out: &mut Vec<Step>) -> Option<Wait> {
         let Child { number, name, program, first, holds_parent, is_task } = child;
-        let index = self.add(name, program);
+        let index = self.add(name, program, Some(p));
         self.processes[p].children += 1;
         let parent = self.processes[p].id;
         let new = &mut self.processes[index];
@@ -215,8 +216,9 @@ impl Host {
         if first && !self.cpus.iter().any(crate::cpu::Cpu::is_idle) {
             // The child takes the parent's place.
             self.change_state(index, State::Runnable, now);
-            self.run_queue.push_front(index);
-            self.cpus[c].quantum = now;
+            self.run_queue.wake(index, false);
+            self.run_queue.push_first(index);
+            self.cpus[c].resched = true;
         } else {
             self.woken.push(index);
         }

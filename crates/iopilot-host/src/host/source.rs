@@ -3,7 +3,6 @@
 use super::{END, FIRST_CPU, Host};
 use crate::cpu::Task;
 use crate::process::{State, Wait};
-use crate::settings::InterruptCpu;
 use crate::totals::Use;
 use iopilot_block::{HostReport, InputError, Nanos, Op, ProcessId, Source, SourceHandle, Step};
 
@@ -40,10 +39,7 @@ impl Source for Host {
         self.now = now;
         let slot = handle.0 as usize;
         self.requests.complete(slot, now);
-        let c = match self.settings.interrupt_cpu {
-            InterruptCpu::First => 0,
-            InterruptCpu::Issuer => self.requests.get(slot).cpu,
-        };
+        let c = self.interrupt_cpu(self.requests.get(slot).cpu);
         self.interrupts += 1;
         let state = self.processes[self.requests.get(slot).process].state;
         let waits = matches!(state, State::Blocked(Wait::Request(s)) if s == slot)

@@ -2,14 +2,15 @@
 
 use super::*;
 use crate::costs::{Costs, Preset};
+use crate::cpu_scheduler::CpuScheduler;
 use crate::program::{Call, Child, Event, RawIo, Script};
-use crate::settings::InterruptCpu;
+use crate::settings::{IdleLoop, InterruptCpu};
 use iopilot_block::{Criticality, EventQueue, Flags, HostReport, HostTimes, Lba, Op, Sectors, Source};
 use proptest::prelude::*;
 
-const MS: Nanos = Nanos::from_millis(1);
+pub(super) const MS: Nanos = Nanos::from_millis(1);
 
-fn ms(n: u64) -> Nanos {
+pub(super) fn ms(n: u64) -> Nanos {
     Nanos::from_millis(n)
 }
 
@@ -18,26 +19,26 @@ fn io(number: u64, op: Op, class: Criticality) -> Call {
     Call::Io(RawIo { number, op, lba, sectors, flags, class })
 }
 
-fn read(number: u64) -> Call {
+pub(super) fn read(number: u64) -> Call {
     io(number, Op::Read, Criticality::TimeCritical)
 }
 
-fn task(name: &str, events: Vec<Event>) -> TaskSpec {
+pub(super) fn task(name: &str, events: Vec<Event>) -> TaskSpec {
     TaskSpec { name: name.into(), program: Script::new(events).into(), start: Nanos::ZERO, is_task: true }
 }
 
 /// What came of a run.
-struct Run {
-    report: HostReport,
+pub(super) struct Run {
+    pub(super) report: HostReport,
     /// When each request was issued.
     issued: Vec<Nanos>,
     waited_for: Vec<u64>,
     stuck: Option<String>,
-    end: Nanos,
+    pub(super) end: Nanos,
 }
 
 /// Runs it above a disk that serves everything in `service`, all at once.
-fn run(settings: HostSettings, tasks: Vec<TaskSpec>, service: Nanos) -> Run {
+pub(super) fn run(settings: HostSettings, tasks: Vec<TaskSpec>, service: Nanos) -> Run {
     let mut host = Host::new(settings, tasks, &[], HostEnd::NEVER).unwrap();
     let (mut disk, mut steps, mut now) = (EventQueue::new(), Vec::new(), Nanos::ZERO);
     let (mut issued, mut waited_for) = (Vec::new(), Vec::new());
@@ -53,6 +54,8 @@ fn run(settings: HostSettings, tasks: Vec<TaskSpec>, service: Nanos) -> Run {
             continue;
         }
         host.advance(now, &mut steps);
+        let is_left_waiting = host.processes.iter().any(|process| process.state == State::Runnable);
+        assert!(!is_left_waiting || !host.cpus.iter().any(Cpu::is_idle), "a CPU is idle, and somebody could run");
         for step in steps.drain(..) {
             match step {
                 Step::Request(arrival) => {
@@ -224,25 +227,43 @@ fn event() -> impl Strategy<Value = Event> {
     (0u64..3_000_000, call).prop_map(|(compute, call)| Event::after(Nanos(compute), call))
 }
 
+fn settings() -> impl Strategy<Value = HostSettings> {
+    let presets = vec![None, Some(Preset::Y1995), Some(Preset::Y2005), Some(Preset::Today)];
+    let schedulers = vec![CpuScheduler::RoundRobin, CpuScheduler::Svr4, CpuScheduler::Fair];
+    let interrupt_cpus = vec![InterruptCpu::First, InterruptCpu::Issuer, InterruptCpu::RoundRobin];
+    let choices = (
+        prop::sample::select(presets),
+        prop::sample::select(schedulers),
+        prop::sample::select(interrupt_cpus),
+        prop::sample::select(vec![IdleLoop::Process, IdleLoop::Last]),
+    );
+    // On slow CPUs also long turns are used up.
+    let speed = prop::sample::select(vec![1.0, 0.1]);
+    (1u16..4, speed, choices, any::<bool>(), any::<bool>()).prop_map(
+        |(cpus, speed, (preset, scheduler, interrupt_cpu, idle_loop), io_preempts, kernel_preemption)| HostSettings {
+            speed,
+            costs: preset.map_or(Costs::FREE, Costs::of),
+            scheduler,
+            interrupt_cpu,
+            io_preempts,
+            kernel_preemption,
+            idle_loop,
+            quantum: ms(2),
+            ..HostSettings::free(cpus)
+        },
+    )
+}
+
 proptest! {
-    /// Whatever processes do on however many CPUs: all time is something (asserted at the end of every task), every request
-    /// is served once, all tasks end, and the same comes out again.
+    /// Whatever processes do on however many CPUs, and however they share them: all time is something (asserted at the end of
+    /// every task), every request is served once, all tasks end, no CPU idles while somebody waits for one, and the same comes
+    /// out again.
     #[test]
     fn all_time_is_accounted_for(
         scripts in prop::collection::vec(prop::collection::vec(event(), 0..25), 1..6),
-        cpus in 1u16..4,
-        preset in prop::sample::select(vec![None, Some(Preset::Y1995), Some(Preset::Y2005), Some(Preset::Today)]),
-        io_preempts in any::<bool>(),
-        issuer in any::<bool>(),
+        settings in settings(),
         service in 0u64..10_000_000,
     ) {
-        let settings = HostSettings {
-            costs: preset.map_or(Costs::FREE, Costs::of),
-            io_preempts,
-            interrupt_cpu: if issuer { InterruptCpu::Issuer } else { InterruptCpu::First },
-            quantum: ms(2),
-            ..HostSettings::free(cpus)
-        };
         let requests = |events: &Vec<Event>| events.iter().filter(|e| matches!(e.call, Call::Io(_) | Call::Fork(_))).count();
         let all: usize = scripts.iter().map(requests).sum();
         let tasks = || scripts.iter().map(|events| task("t", events.clone())).collect::<Vec<_>>();
@@ -255,7 +276,7 @@ proptest! {
         prop_assert_eq!(served as usize, first.issued.len());
         let HostTimes { computation_s, other_s, false_computation_s, false_idle_s, idle_s } = first.report.times;
         let sum = computation_s + other_s + false_computation_s + false_idle_s + idle_s;
-        prop_assert!((sum - f64::from(cpus) * first.end.as_secs_f64()).abs() < 1e-6, "{:?}", first.report);
+        prop_assert!((sum - f64::from(settings.cpus) * first.end.as_secs_f64()).abs() < 1e-6, "{:?}", first.report);
         let again = run(settings, tasks(), Nanos(service));
         prop_assert_eq!(first.report, again.report);
     }

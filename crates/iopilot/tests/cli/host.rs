@@ -82,6 +82,11 @@ fn what_makes_no_sense_is_refused() {
     for (host, line) in [
         ("speed = 2.0", "m.toml:3: host.speed: got no preset, expected a preset"),
         ("preset = \"1994\"", "m.toml:3: preset: got 1994, expected a known name; did you mean `1995`?"),
+        (
+            "preset = \"1995\"\nscheduler = \"svr5\"",
+            "m.toml:4: scheduler: got svr5, expected a known name; did you mean `svr4`?",
+        ),
+        ("preset = \"today\"\nquantum_ms = 50", "m.toml:4: host.quantum_ms: got scheduler fair, expected scheduler rr"),
         ("preset = \"1995\"\nspeed = 0.0", "m.toml:4: host.speed: got 0, expected 0.001 to 1000000"),
         (
             "preset = \"1995\"\n[host.costs]\nirq_us = -1.0",

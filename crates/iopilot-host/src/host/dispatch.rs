@@ -1,0 +1,187 @@
+//! Which process has which CPU: waking, entering, making room, leaving.
+
+use super::Host;
+use crate::cpu::{Cpu, Task};
+use crate::process::{State, Wait};
+use crate::settings::{IdleLoop, InterruptCpu};
+use crate::totals::Use;
+use iopilot_block::Nanos;
+
+impl Host {
+    /// Process `p` can run from now on.
+    pub(super) fn wake(&mut self, p: usize, now: Nanos) {
+        let process = &self.processes[p];
+        if process.is_stuck_in_submission {
+            if process.state != State::Blocked(Wait::Submission) {
+                self.change_state(p, State::Blocked(Wait::Submission), now);
+            }
+            return;
+        }
+        let waited_for_io = process.waits_for_io();
+        self.processes[p].was_waiting = waited_for_io;
+        self.change_state(p, State::Runnable, now);
+        self.run_queue.wake(p, waited_for_io);
+        let last = self.processes[p].last_cpu;
+        let idle = last.filter(|&c| self.cpus[c].is_idle()).or_else(|| self.cpus.iter().position(Cpu::is_idle));
+        match idle {
+            Some(c) => self.enter(c, p, now),
+            None if waited_for_io && self.settings.io_preempts => {
+                self.run_queue.push_first(p);
+                if let Some(c) = self.cpus.iter().position(Cpu::computes) {
+                    self.preempt_soon(c, now);
+                }
+            }
+            None => self.wait_for_cpu(p, now),
+        }
+    }
+
+    /// Wakes those whom a call has put into `woken`.
+    pub(super) fn wake_all(&mut self, now: Nanos) {
+        let mut woken = std::mem::take(&mut self.woken);
+        for p in woken.drain(..) {
+            self.wake(p, now);
+        }
+        self.woken = woken;
+    }
+
+    fn wait_for_cpu(&mut self, p: usize, now: Nanos) {
+        let of_one = self.run_queue.push(p, self.processes[p].last_cpu, now);
+        if let Some(c) = self.run_queue.victim(p, &self.cpus) {
+            self.preempt_soon(c, now);
+        }
+        // Whoever computes where it waits has a turn that ends from now on.
+        let cpus = of_one.map_or(0..self.cpus.len(), |c| c..c + 1);
+        for c in cpus {
+            if self.cpus[c].computes() {
+                self.count(c, now);
+                self.schedule(c, now);
+            }
+        }
+    }
+
+    pub(super) fn change_state(&mut self, p: usize, state: State, now: Nanos) {
+        self.count_idle(now);
+        self.io_waiters -= u64::from(self.processes[p].waits_for_io());
+        self.processes[p].enter(state, now);
+        self.io_waiters += u64::from(self.processes[p].waits_for_io());
+    }
+
+    /// Process `p` takes the place on CPU `c`, which is free.
+    fn enter(&mut self, c: usize, p: usize, now: Nanos) {
+        let costs = &self.settings.costs;
+        let us = if self.cpus[c].last == Some(p) { 0.0 } else { costs.switch_us + costs.refill_us };
+        let counts = if self.processes[p].was_waiting { Use::FalseComputation } else { Use::Kernel };
+        self.context_switches += u64::from(self.cpus[c].last != Some(p));
+        self.change_state(p, State::Running(c), now);
+        self.processes[p].last_cpu = Some(c);
+        self.run_queue.enter(c, p, now);
+        // Before it is taken by the process, while it is still idle.
+        self.push_work(c, us, Task::Enter, counts, now);
+        let cpu = &mut self.cpus[c];
+        (cpu.process, cpu.last, cpu.resched) = (Some(p), Some(p), false);
+    }
+
+    /// When the process that computes on CPU `c` makes room for another; `None` while nobody waits, or it may not. What it does
+    /// has been counted.
+    pub(super) fn turn_ends(&self, c: usize) -> Option<Nanos> {
+        let cpu = &self.cpus[c];
+        if !cpu.computes() || !self.run_queue.is_waited_for(c) || !self.is_preemptible(c) {
+            return None;
+        }
+        Some(if cpu.resched { Nanos::ZERO } else { self.run_queue.turn_ends(c, cpu.quantum) })
+    }
+
+    /// Whether the process on CPU `c` may make room where it is. What it does has been counted.
+    fn is_preemptible(&self, c: usize) -> bool {
+        let is_in_kernel = || self.cpus[c].process.is_some_and(|p| self.processes[p].is_in_kernel());
+        self.settings.kernel_preemption || !is_in_kernel()
+    }
+
+    /// The process on CPU `c` makes room for the next one, now or as soon as it may.
+    fn preempt_soon(&mut self, c: usize, now: Nanos) {
+        if self.cpus[c].computes() {
+            self.count(c, now);
+            if self.is_preemptible(c) {
+                return self.preempt(c, now);
+            }
+        }
+        self.cpus[c].resched = true;
+    }
+
+    /// The process on CPU `c` makes room for the next one, which may be itself. What it does has been counted.
+    pub(super) fn preempt(&mut self, c: usize, now: Nanos) {
+        let Some(p) = self.cpus[c].process else { return };
+        self.run_queue.put_back(c, p, self.cpus[c].quantum, now);
+        let Some(next) = self.run_queue.take(c, now) else { return };
+        if next == p {
+            self.run_queue.enter(c, p, now);
+            self.begin_turn(c, now);
+            self.cpus[c].resched = false;
+            return self.schedule(c, now);
+        }
+        self.cpus[c].process = None;
+        self.processes[p].was_waiting = false;
+        self.change_state(p, State::Runnable, now);
+        self.idle_cpus += u64::from(self.cpus[c].is_idle());
+        self.enter(c, next, now);
+    }
+
+    fn begin_turn(&mut self, c: usize, now: Nanos) {
+        if let Some(p) = self.cpus[c].process {
+            self.cpus[c].quantum = self.run_queue.begin_turn(c, p, now);
+        }
+    }
+
+    /// Process `p` goes to sleep, if it runs. What it was computing stays.
+    pub(super) fn block(&mut self, p: usize, wait: Wait, now: Nanos) {
+        let state = self.processes[p].state;
+        self.change_state(p, State::Blocked(wait), now);
+        match state {
+            State::Running(c) => self.leave(c, wait.is_io(), now),
+            State::Runnable => self.run_queue.remove(p),
+            State::New | State::Blocked(_) | State::Exited => {}
+        }
+    }
+
+    /// CPU `c` is free, once its process has been put to sleep.
+    pub(super) fn leave(&mut self, c: usize, for_io: bool, now: Nanos) {
+        self.count(c, now);
+        self.run_queue.leave(c, now);
+        self.cpus[c].process = None;
+        // Entering it may have been under way.
+        self.cpus[c].work.retain(|work| work.what != Task::Enter);
+        self.count_idle(now);
+        self.idle_cpus += u64::from(self.cpus[c].is_idle());
+        let counts = if for_io { Use::FalseComputation } else { Use::Kernel };
+        self.push_work(c, self.settings.costs.block_us, Task::Leave, counts, now);
+    }
+
+    pub(super) fn work_is_over(&mut self, c: usize, what: Task, now: Nanos) {
+        match what {
+            Task::Completion(slot) => self.completion_handled(slot, now),
+            Task::Enter => self.begin_turn(c, now),
+            Task::Leave | Task::Interrupt => {}
+        }
+        // Whoever was woken may have taken it.
+        if self.cpus[c].is_idle() {
+            if let Some(next) = self.run_queue.take(c, now) {
+                self.enter(c, next, now);
+            } else if self.settings.idle_loop == IdleLoop::Process {
+                self.cpus[c].last = None;
+            }
+        }
+    }
+
+    /// The CPU that handles an interrupt of a request that CPU `issuer` issued.
+    pub(super) fn interrupt_cpu(&mut self, issuer: usize) -> usize {
+        match self.settings.interrupt_cpu {
+            InterruptCpu::First => 0,
+            InterruptCpu::Issuer => issuer,
+            InterruptCpu::RoundRobin => {
+                let c = self.next_interrupt;
+                self.next_interrupt = (c + 1) % self.cpus.len();
+                c
+            }
+        }
+    }
+}

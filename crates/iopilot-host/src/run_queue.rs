@@ -1,0 +1,157 @@
+//! [`RunQueue`]: who waits for a CPU, and who has one next.
+
+mod fair;
+mod round_robin;
+mod svr4;
+
+use crate::cpu::Cpu;
+use crate::cpu_scheduler::CpuScheduler;
+use crate::settings::HostSettings;
+use fair::Fair;
+use iopilot_block::Nanos;
+use round_robin::RoundRobin;
+use std::collections::VecDeque;
+use svr4::Svr4;
+
+#[derive(Clone, Debug)]
+enum Policy {
+    RoundRobin(RoundRobin),
+    Svr4(Svr4),
+    Fair(Fair),
+}
+
+/// The processes that could run, and what decides who of them does next.
+///
+/// Processes and CPUs are numbers of the host's. All but [`RunQueue::remove`] is O(log n) at most, over the processes that
+/// wait, and O(n) over the CPUs.
+#[derive(Clone, Debug)]
+pub(crate) struct RunQueue {
+    /// Those that go before all others, whatever the policy is.
+    first: VecDeque<usize>,
+    policy: Policy,
+}
+
+impl RunQueue {
+    pub(crate) fn new(settings: &HostSettings) -> Self {
+        let policy = match settings.scheduler {
+            CpuScheduler::RoundRobin => Policy::RoundRobin(RoundRobin::new(settings.quantum)),
+            CpuScheduler::Svr4 => Policy::Svr4(Svr4::default()),
+            CpuScheduler::Fair => Policy::Fair(Fair::new(settings.fair, settings.cpus)),
+        };
+        Self { first: VecDeque::new(), policy }
+    }
+
+    /// There is a process more, the next number, of such a parent.
+    pub(crate) fn add(&mut self, parent: Option<usize>) {
+        match &mut self.policy {
+            Policy::RoundRobin(_) => {}
+            Policy::Svr4(svr4) => svr4.add(parent),
+            Policy::Fair(fair) => fair.add(),
+        }
+    }
+
+    /// Process `p` sleeps no more. It is to be pushed, or enters a CPU.
+    pub(crate) fn wake(&mut self, p: usize, waited_for_io: bool) {
+        match &mut self.policy {
+            Policy::RoundRobin(_) => {}
+            Policy::Svr4(svr4) => svr4.wake(p, waited_for_io),
+            Policy::Fair(fair) => fair.wake(p),
+        }
+    }
+
+    /// Process `p` waits for a CPU. Returns whose it waits for; `None` if for any.
+    pub(crate) fn push(&mut self, p: usize, last_cpu: Option<usize>, now: Nanos) -> Option<usize> {
+        match &mut self.policy {
+            Policy::RoundRobin(queue) => queue.push(p),
+            Policy::Svr4(svr4) => svr4.push(p, now),
+            Policy::Fair(fair) => return Some(fair.push(p, last_cpu, now)),
+        }
+        None
+    }
+
+    /// Process `p` waits for any CPU, before all others.
+    pub(crate) fn push_first(&mut self, p: usize) {
+        self.first.push_front(p);
+    }
+
+    /// The CPU whose process is to make room for `p`, which has just been pushed.
+    pub(crate) fn victim(&self, p: usize, cpus: &[Cpu]) -> Option<usize> {
+        match &self.policy {
+            Policy::RoundRobin(_) => None,
+            Policy::Svr4(svr4) => svr4.victim(p, cpus),
+            Policy::Fair(fair) => fair.victim(p),
+        }
+    }
+
+    /// Whether somebody waits for CPU `c`.
+    pub(crate) fn is_waited_for(&self, c: usize) -> bool {
+        !self.first.is_empty()
+            || match &self.policy {
+                Policy::RoundRobin(queue) => !queue.is_empty(),
+                Policy::Svr4(svr4) => !svr4.is_empty(),
+                Policy::Fair(fair) => fair.is_waited_for(c),
+            }
+    }
+
+    /// The turn of process `p` on CPU `c` begins. Returns when it ends, where that is known by now.
+    pub(crate) fn begin_turn(&mut self, c: usize, p: usize, now: Nanos) -> Nanos {
+        match &mut self.policy {
+            Policy::RoundRobin(queue) => queue.turn_ends(now),
+            Policy::Svr4(svr4) => svr4.turn_ends(p, now),
+            Policy::Fair(fair) => {
+                fair.begin_turn(c, now);
+                Nanos::MAX
+            }
+        }
+    }
+
+    /// When the turn on CPU `c` ends, as somebody waits; `known` is what [`RunQueue::begin_turn`] said.
+    pub(crate) fn turn_ends(&self, c: usize, known: Nanos) -> Nanos {
+        match &self.policy {
+            Policy::RoundRobin(_) | Policy::Svr4(_) => known,
+            Policy::Fair(fair) => fair.turn_ends(c),
+        }
+    }
+
+    /// The next process for CPU `c`.
+    pub(crate) fn take(&mut self, c: usize, now: Nanos) -> Option<usize> {
+        self.first.pop_front().or_else(|| match &mut self.policy {
+            Policy::RoundRobin(queue) => queue.take(),
+            Policy::Svr4(svr4) => svr4.take(now),
+            Policy::Fair(fair) => fair.take(c),
+        })
+    }
+
+    /// Process `p` has CPU `c`, from now on.
+    pub(crate) fn enter(&mut self, c: usize, p: usize, now: Nanos) {
+        if let Policy::Fair(fair) = &mut self.policy {
+            fair.enter(c, p, now);
+        }
+    }
+
+    /// Process `p` makes room on CPU `c`, and waits again. Its turn was known to end at `turn_ends`.
+    pub(crate) fn put_back(&mut self, c: usize, p: usize, turn_ends: Nanos, now: Nanos) {
+        match &mut self.policy {
+            Policy::RoundRobin(queue) => queue.push(p),
+            Policy::Svr4(svr4) => svr4.put_back(p, turn_ends, now),
+            Policy::Fair(fair) => fair.put_back(c, p, now),
+        }
+    }
+
+    /// The process on CPU `c` sleeps, or has exited.
+    pub(crate) fn leave(&mut self, c: usize, now: Nanos) {
+        if let Policy::Fair(fair) = &mut self.policy {
+            fair.leave(c, now);
+        }
+    }
+
+    /// Process `p` waits no more, without having had a CPU.
+    pub(crate) fn remove(&mut self, p: usize) {
+        self.first.retain(|&other| other != p);
+        match &mut self.policy {
+            Policy::RoundRobin(queue) => queue.remove(p),
+            Policy::Svr4(svr4) => svr4.remove(p),
+            Policy::Fair(fair) => fair.remove(p),
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! [`RoundRobin`]: all processes take turns of one length, in order of arrival, whoever they are.
+
+use iopilot_block::Nanos;
+use std::collections::VecDeque;
+
+/// One queue for all CPUs.
+#[derive(Clone, Debug)]
+pub(super) struct RoundRobin {
+    waiting: VecDeque<usize>,
+    quantum: Nanos,
+}
+
+impl RoundRobin {
+    pub(super) fn new(quantum: Nanos) -> Self {
+        Self { waiting: VecDeque::new(), quantum }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    pub(super) fn push(&mut self, p: usize) {
+        self.waiting.push_back(p);
+    }
+
+    pub(super) fn take(&mut self) -> Option<usize> {
+        self.waiting.pop_front()
+    }
+
+    /// When a turn that begins now ends.
+    pub(super) fn turn_ends(&self, now: Nanos) -> Nanos {
+        now.saturating_add(self.quantum)
+    }
+
+    pub(super) fn remove(&mut self, p: usize) {
+        self.waiting.retain(|&other| other != p);
+    }
+}
