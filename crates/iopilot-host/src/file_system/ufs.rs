@@ -123,8 +123,8 @@ impl Ufs {
         Ok(ufs)
     }
 
-    /// From now on, such a share of all blocks is placed anywhere in the group, and not behind the one before, as on a file
-    /// system that has been in use for years. All choices follow from `seed`.
+    /// From now on, such a share of all blocks is placed further on in the group, and not behind the one before, as on a file
+    /// system that has been in use for years and has few free blocks left. All choices follow from `seed`.
     pub fn scatter(&mut self, share: f64, seed: u64) {
         (self.scatter, self.random) = (share, Pcg64::seed_from_u64(seed));
     }

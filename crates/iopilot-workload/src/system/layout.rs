@@ -41,7 +41,7 @@ impl Layout {
         Ok(Self { ufs: Ufs::new(settings, capacity)?, next: FileId::ROOT.0 + 1, random, cached: Vec::new() })
     }
 
-    /// From now on, such a share of blocks is placed anywhere in its group.
+    /// From now on, such a share of blocks is placed further on in its group than behind the one before.
     pub(super) fn age(&mut self, share: f64) {
         let seed = self.random.random();
         self.ufs.scatter(share, seed);

@@ -5,6 +5,9 @@ use super::{
 };
 use rand::Rng;
 
+/// How much further on a block lies, on average, where the one behind the last is not free.
+const GAP_BLOCKS: f64 = 32.0;
+
 impl Ufs {
     pub(super) fn group_start(&self, group: u64) -> u64 {
         group * self.settings.group_blocks
@@ -108,7 +111,9 @@ impl Ufs {
     fn allocate_block(&mut self, goal: u64, out: &mut Vec<Metadata>) -> Result<u64, FileError> {
         let (wanted, mut within) = (self.group_of(goal) % self.group_count, goal % self.settings.group_blocks);
         if self.scatter > 0.0 && self.random.random_bool(self.scatter) {
-            within = self.random.random_range(0..self.settings.group_blocks);
+            // On a disk that is nearly full, the next free block is further on: the search goes forward (McKusick 1984, 3.3.1).
+            let gap = -GAP_BLOCKS * (1.0 - self.random.random::<f64>()).ln();
+            within = (within + 1 + gap as u64) % self.settings.group_blocks;
         }
         for group in self.groups_from(wanted) {
             let from = if group == wanted { within } else { 0 };
