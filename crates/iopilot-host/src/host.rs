@@ -5,23 +5,32 @@
 //! (Ganger A.1.3). The clock's interrupts are not events: they make all work of a CPU take a little longer.
 
 mod calls;
+mod external;
+#[cfg(test)]
+mod external_tests;
 #[cfg(test)]
 mod file_tests;
 mod files;
+mod placement;
 mod report;
 mod source;
+mod stuck;
 #[cfg(test)]
 mod tests;
+
+pub use placement::{InitialState, Placement};
 
 use crate::costs::time;
 use crate::cpu::{Cpu, Stretch, Task, Work};
 use crate::files::{FileSetup, Files};
+use crate::names::Names;
 use crate::process::{Pending, Process, State, Wait};
 use crate::program::{AnyProgram, Key, Script};
 use crate::requests::Requests;
 use crate::settings::HostSettings;
 use crate::sync::Meetings;
 use crate::totals::{Totals, Use};
+use external::Externals;
 use iopilot_block::{Agenda, InputError, Nanos, ProcessId, ProcessMap, Step, TaskReport};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -80,6 +89,11 @@ pub struct Host {
     requests: Requests,
     meetings: Meetings,
     files: Option<Files>,
+    externals: Externals,
+    names: Names,
+    /// Processes of users that have not exited, beside daemons; and how many daemons there are.
+    live: u64,
+    daemons: u64,
     /// Why a process could not go on.
     failure: Option<InputError>,
     totals: Totals,
@@ -127,6 +141,10 @@ impl Host {
             requests: Requests::default(),
             meetings: Meetings::default(),
             files: None,
+            externals: Externals::default(),
+            names: Names::default(),
+            live: tasks.len() as u64,
+            daemons: 0,
             failure: None,
             totals: Totals::default(),
             idle_cpus: u64::from(settings.cpus),
@@ -223,8 +241,9 @@ impl Host {
         cpu.since = now;
         let left = cpu.work.last().map(|work| work.left).or(cpu.process.map(|p| self.processes[p].left));
         cpu.ends = left.map(|left| now.saturating_add(self.stretch.wall(left)));
-        let quantum = (cpu.computes() && !self.run_queue.is_empty()).then_some(cpu.quantum.max(now));
-        let at = cpu.ends.map(|ends| quantum.map_or(ends, |quantum| quantum.min(ends)));
+        let (ends, quantum) = (cpu.ends, cpu.computes().then_some(cpu.quantum.max(now)));
+        let quantum = quantum.filter(|_| self.is_wanted(c));
+        let at = ends.map(|ends| quantum.map_or(ends, |quantum| quantum.min(ends)));
         self.agenda.set(FIRST_CPU + c, at);
     }
 
@@ -277,13 +296,14 @@ impl Host {
         self.processes[p].was_waiting = process.waits_for_io();
         self.change_state(p, State::Runnable, now);
         let last = self.processes[p].last_cpu;
-        let idle = last.filter(|&c| self.cpus[c].is_idle()).or_else(|| self.cpus.iter().position(Cpu::is_idle));
+        let is_idle = |&c: &usize| self.cpus[c].is_idle() && self.allowed(p, c);
+        let idle = last.filter(is_idle).or_else(|| (0..self.cpus.len()).find(is_idle));
         let preempts = self.settings.io_preempts && self.processes[p].was_waiting;
         match idle {
             Some(c) => self.enter(c, p, now),
             None if preempts => {
                 self.run_queue.push_front(p);
-                if let Some(c) = self.cpus.iter().position(Cpu::computes) {
+                if let Some(c) = (0..self.cpus.len()).find(|&c| self.cpus[c].computes() && self.allowed(p, c)) {
                     self.preempt(c, now);
                 }
             }
@@ -323,7 +343,7 @@ impl Host {
 
     /// The process on CPU `c` makes room for the next one.
     fn preempt(&mut self, c: usize, now: Nanos) {
-        let Some(next) = self.run_queue.pop_front() else { return };
+        let Some(next) = self.next_for(c) else { return };
         self.count(c, now);
         if let Some(p) = self.cpus[c].process.take() {
             self.processes[p].was_waiting = false;
@@ -381,11 +401,12 @@ impl Host {
         match what {
             Task::Completion(slot) => self.completion_handled(slot, now),
             Task::Enter => self.cpus[c].quantum = now.saturating_add(self.settings.quantum),
+            Task::External(stream) => self.external_handled(stream, c, now),
             Task::Leave | Task::Interrupt => {}
         }
         // Whoever was woken may have taken it.
         if self.cpus[c].is_idle() {
-            if let Some(next) = self.run_queue.pop_front() {
+            if let Some(next) = self.next_for(c) {
                 self.enter(c, next, now);
             }
         }
