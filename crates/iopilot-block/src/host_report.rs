@@ -98,6 +98,12 @@ pub struct HostReport {
     pub times: HostTimes,
     /// Interrupts of completed requests.
     pub interrupts: u64,
+    /// Interrupts from outside, as of a network; where there are sources of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub external_interrupts: Option<u64>,
+    /// Of these, those that found no room for what they brought; where they bring anything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub external_lost: Option<u64>,
     /// Interrupts of the clock.
     pub ticks: u64,
     /// Changes from one process to another.

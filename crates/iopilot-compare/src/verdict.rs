@@ -39,7 +39,7 @@ impl Measure {
             },
             Workload::Fio { .. } => Self::Throughput,
             Workload::Ganger { .. } => Self::MeanResponse,
-            Workload::System(_) => Self::Elapsed,
+            Workload::System(_) | Workload::Programs { .. } => Self::Elapsed,
         }
     }
 

@@ -22,6 +22,43 @@ instantiate [ disk0 .. disk2, other ] as D1
 topology disksim_iodriver driver0 [ disksim_bus bus0 [ disksim_disk disk0 [], disksim_disk disk1 [] ] ]
 ";
 
+/// Programs that do what the shipped ones do not.
+const EVERY_EVENT: &str = r#"
+[[directory]]
+name = "d"
+[[file]]
+name = "f"
+size = "64k"
+directory = "d"
+cached = true
+[[channel]]
+name = "c"
+[[external]]
+name = "e"
+at_ms = [1, 2.5, 2.5]
+handler_us = 50.0
+wakeup = "k"
+all = true
+[[process]]
+name = "a"
+count = 2
+cpu = 0
+state = "runnable"
+events = [{ open = "f" }, { readdir = "d" }, { create = "t", directory = "d" }, { write = "t", offset = "next", bytes = 9000 },
+    { lock = "l" }, { fsync = "t" }, { unlock = "l" }, { truncate = "t" }, { remove = "t" }, { sync = true },
+    { repeat = 2, events = [{ io = "read", lba = "random", sectors = 8, class = "limited", number = 7 }, { await = 7 }] },
+    { io = "write", class = "noncritical" }, { await_all = true }, { put = "c", bytes = 3 }, { exit = true }]
+[[process]]
+name = "b"
+state = "sleeping"
+key = "k"
+events = [{ get = "c", bytes = 6 }, { fork = "p" }, { wait = true }, { mkdir = "m" }]
+[[program]]
+name = "p"
+repeat = 3
+events = [{ compute_ms = { distribution = "twovalue", default = 1.0, second = 2.0, probability = 0.5 } }, { nap_ms = 4 }]
+"#;
+
 /// What to begin with for the target called `name`.
 ///
 /// # Panics
@@ -41,12 +78,16 @@ pub fn seeds(name: &str) -> Vec<Vec<u8>> {
         "fio-job" => shipped("examples/jobs", "fio"),
         "ganger" => shipped("examples/jobs", "toml"),
         "scheduler" => schedulers(),
-        "programs" => text(&[
-            "compress",
-            "copytree:scale=0.25:aged=0.5",
-            "synrgen:users=16:tasks=3:scale=2",
-            "removetree:scale=1e-2",
-        ]),
+        "programs" => {
+            let named = text(&[
+                "compress",
+                "copytree:scale=0.25:aged=0.5",
+                "synrgen:users=16:tasks=3:scale=2",
+                "removetree:scale=1e-2",
+                EVERY_EVENT,
+            ]);
+            [named, shipped("examples/workloads", "toml")].concat()
+        }
         "redcap" => text(&[
             "64x128k",
             "512x128k,algorithm=v2,miss=split",

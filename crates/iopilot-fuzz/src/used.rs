@@ -11,24 +11,29 @@ use iopilot_sim::{Machine, Progress, RunConfig, SimError, run};
 use iopilot_trace::{Dependencies, TraceRecord};
 use iopilot_workload::replay::{Closed, Dependent, Open, ReplayRecord};
 use iopilot_workload::{FioJobs, FioSource, GangerSource, GangerSpec};
-use iopilot_workload::{Source, SourceHandle, Step, SystemSpec};
+use iopilot_workload::{ProgramsSpec, Source, SourceHandle, Step, SystemSpec};
 use std::path::Path;
 
-/// Requests that a workload is let issue.
+/// Requests that a workload is let issue, and times that it is asked for more: one may compute forever.
 const REQUESTS: usize = 200;
+const CALLS: usize = 20_000;
+/// A small disk, so that files that fill it are made soon: 512 MiB.
+const SMALL: u64 = 1 << 20;
 
-/// A source that falls silent after some requests.
+/// A source that falls silent after some requests, or calls.
 struct Bounded<S> {
     source: S,
     left: usize,
+    calls: usize,
 }
 
 impl<S: Source> Source for Bounded<S> {
     fn next_event(&self) -> Option<Nanos> {
-        self.source.next_event().filter(|_| self.left > 0)
+        self.source.next_event().filter(|_| self.left > 0 && self.calls > 0)
     }
 
     fn advance(&mut self, now: Nanos, out: &mut Vec<Step>) {
+        self.calls = self.calls.saturating_sub(1);
         self.source.advance(now, out);
         out.truncate(self.left);
         self.left -= out.len();
@@ -66,7 +71,7 @@ fn any_disk() -> AnyDevice {
 }
 
 fn served(source: impl Source, device: AnyDevice, scheduler: &SchedulerSpec, config: &RunConfig) {
-    let source = Bounded { source, left: REQUESTS };
+    let source = Bounded { source, left: REQUESTS, calls: CALLS };
     match run(source, device, scheduler, config, &Progress::default()) {
         Ok(_) => {}
         Err(e @ SimError::Stuck { .. }) => panic!("{e}"),
@@ -201,8 +206,18 @@ pub(crate) fn scheduler(text: &str) -> String {
     }
 }
 
-/// Programs by name, with keys. What is said of them can be read again.
+/// Programs that are described, which then run for a while; or by name, with keys. What is said of those can be read again.
 pub(crate) fn programs(text: &str) -> String {
+    if ProgramsSpec::is_in(text) || text.contains("[[") {
+        let spec = ProgramsSpec::from_toml(text, "fuzz.toml");
+        return match spec.and_then(|spec| spec.check_disk(SMALL).and_then(|()| spec.source(None, SMALL, 1))) {
+            Err(e) => refused(&e),
+            Ok(source) => {
+                served(source, any_disk(), &under("none"), &RunConfig::default());
+                "ok".to_owned()
+            }
+        };
+    }
     match SystemSpec::parse(text) {
         Err(e) => refused(&e),
         Ok(spec) => {

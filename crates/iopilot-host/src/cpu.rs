@@ -20,6 +20,8 @@ pub(crate) enum Task {
     Completion(usize),
     /// Another interrupt of a request.
     Interrupt,
+    /// An interrupt of this external source.
+    External(usize),
     /// The process has been put to sleep: another is chosen.
     Leave,
     /// The next process is in place.

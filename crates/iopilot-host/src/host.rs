@@ -8,17 +8,25 @@ mod calls;
 mod dispatch;
 #[cfg(test)]
 mod dispatch_tests;
+mod external;
+#[cfg(test)]
+mod external_tests;
 #[cfg(test)]
 mod file_tests;
 mod files;
+mod placement;
 mod report;
 mod source;
+mod stuck;
 #[cfg(test)]
 mod tests;
+
+pub use placement::{InitialState, Placement};
 
 use crate::costs::time;
 use crate::cpu::{Cpu, Stretch, Task, Work};
 use crate::files::{FileSetup, Files};
+use crate::names::Names;
 use crate::process::{Pending, Process, State, Wait};
 use crate::program::{AnyProgram, Key, Script};
 use crate::requests::Requests;
@@ -26,6 +34,7 @@ use crate::run_queue::RunQueue;
 use crate::settings::HostSettings;
 use crate::sync::Meetings;
 use crate::totals::{Totals, Use};
+use external::Externals;
 use iopilot_block::{Agenda, InputError, Nanos, ProcessId, ProcessMap, Step, TaskReport};
 use std::sync::Arc;
 
@@ -82,6 +91,11 @@ pub struct Host {
     requests: Requests,
     meetings: Meetings,
     files: Option<Files>,
+    externals: Externals,
+    names: Names,
+    /// Processes of users that have not exited, beside daemons; and how many daemons there are.
+    live: u64,
+    daemons: u64,
     /// Why a process could not go on.
     failure: Option<InputError>,
     totals: Totals,
@@ -131,6 +145,10 @@ impl Host {
             requests: Requests::default(),
             meetings: Meetings::default(),
             files: None,
+            externals: Externals::default(),
+            names: Names::default(),
+            live: tasks.len() as u64,
+            daemons: 0,
             failure: None,
             totals: Totals::default(),
             idle_cpus: u64::from(settings.cpus),

@@ -7,11 +7,13 @@
 mod costs;
 mod cpu;
 mod cpu_scheduler;
+mod external;
 mod file_call;
 mod file_op;
 mod file_system;
 mod files;
 mod host;
+mod names;
 mod page_cache;
 mod process;
 mod program;
@@ -23,9 +25,11 @@ mod totals;
 
 pub use costs::{CostSettings, Costs, Preset};
 pub use cpu_scheduler::{CpuScheduler, FairSettings};
+pub use external::{AnyArrivals, Arrivals, Effect, External};
 pub use file_call::{FileCall, FileId, FileKind};
 pub use file_system::{BLOCK_BYTES, BLOCK_SECTORS, FileError, FileSystem, Mapping, Metadata, Ufs, UfsSettings, Update};
 pub use files::{CacheSettings, FileSetup, WriteBack};
-pub use host::{Host, HostEnd, TaskSpec};
+pub use host::{Host, HostEnd, InitialState, Placement, TaskSpec};
+pub use names::Names;
 pub use program::{AnyProgram, Call, Child, Event, Key, Program, RawIo, Script};
 pub use settings::{HostSettings, IdleLoop, InterruptCpu};

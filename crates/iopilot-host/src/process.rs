@@ -33,6 +33,11 @@ impl Wait {
     pub(crate) fn is_io(self) -> bool {
         matches!(self, Self::Request(_) | Self::Requests | Self::Page | Self::Submission)
     }
+
+    /// Whether only another process can end it, or an interrupt from outside.
+    pub(crate) fn is_for_others(self) -> bool {
+        matches!(self, Self::Key(_) | Self::Lock(_) | Self::Channel(_) | Self::Child(_))
+    }
 }
 
 /// What a process does when it has computed.
@@ -71,6 +76,8 @@ pub(crate) struct Process {
     pub(crate) number: u64,
     /// Whether it is a user's task.
     pub(crate) is_task: bool,
+    /// Whether the run may end without it.
+    pub(crate) is_daemon: bool,
     pub(crate) program: AnyProgram,
     pub(crate) state: State,
     /// Since when it is in that state.
@@ -115,6 +122,7 @@ impl Process {
             parent: None,
             number: 0,
             is_task: false,
+            is_daemon: false,
             program,
             state: State::New,
             since: Nanos::ZERO,

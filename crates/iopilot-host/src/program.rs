@@ -48,7 +48,7 @@ pub enum Call {
     },
     /// It takes a lock, and sleeps as long as another process has it.
     Lock(Key),
-    /// It gives the lock to who has waited longest.
+    /// It gives the lock to who has waited longest. It must have it.
     Unlock(Key),
     /// It puts so many bytes into a channel (a pipe, a socket, a job server's tokens), and sleeps while there is no room.
     Put {
@@ -64,6 +64,9 @@ pub enum Call {
         /// How many.
         bytes: u64,
     },
+    /// It has done what was asked for by what it has got from this channel: the tasks that external interrupts began with it end.
+    /// Nothing happens where there are none.
+    Answer(Key),
     /// It starts a child.
     Fork(Child),
     /// It waits until a child has exited: this one, or any.

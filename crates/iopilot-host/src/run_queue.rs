@@ -1,6 +1,7 @@
 //! [`RunQueue`]: who waits for a CPU, and who has one next.
 
 mod fair;
+mod pins;
 mod round_robin;
 mod svr4;
 
@@ -9,6 +10,7 @@ use crate::cpu_scheduler::CpuScheduler;
 use crate::settings::HostSettings;
 use fair::Fair;
 use iopilot_block::Nanos;
+use pins::Pins;
 use round_robin::RoundRobin;
 use std::collections::VecDeque;
 use svr4::Svr4;
@@ -23,11 +25,12 @@ enum Policy {
 /// The processes that could run, and what decides who of them does next.
 ///
 /// Processes and CPUs are numbers of the host's. All but [`RunQueue::remove`] is O(log n) at most, over the processes that
-/// wait, and O(n) over the CPUs.
+/// wait, and O(n) over the CPUs; where processes keep to CPUs of their own, over those that wait, too.
 #[derive(Clone, Debug)]
 pub(crate) struct RunQueue {
     /// Those that go before all others, whatever the policy is.
     first: VecDeque<usize>,
+    pins: Pins,
     policy: Policy,
 }
 
@@ -38,16 +41,27 @@ impl RunQueue {
             CpuScheduler::Svr4 => Policy::Svr4(Svr4::default()),
             CpuScheduler::Fair => Policy::Fair(Fair::new(settings.fair, settings.cpus)),
         };
-        Self { first: VecDeque::new(), policy }
+        Self { first: VecDeque::new(), pins: Pins::default(), policy }
     }
 
     /// There is a process more, the next number, of such a parent.
     pub(crate) fn add(&mut self, parent: Option<usize>) {
+        self.pins.add(parent);
         match &mut self.policy {
             Policy::RoundRobin(_) => {}
             Policy::Svr4(svr4) => svr4.add(parent),
             Policy::Fair(fair) => fair.add(),
         }
+    }
+
+    /// From now on process `p` runs on CPU `c` only, and so do the children that it will have.
+    pub(crate) fn pin(&mut self, p: usize, c: usize) {
+        self.pins.pin(p, c);
+    }
+
+    /// Whether process `p` may run on CPU `c`.
+    pub(crate) fn allows(&self, p: usize, c: usize) -> bool {
+        self.pins.allow(p, c)
     }
 
     /// Process `p` sleeps no more. It is to be pushed, or enters a CPU.
@@ -64,12 +78,12 @@ impl RunQueue {
         match &mut self.policy {
             Policy::RoundRobin(queue) => queue.push(p),
             Policy::Svr4(svr4) => svr4.push(p, now),
-            Policy::Fair(fair) => return Some(fair.push(p, last_cpu, now)),
+            Policy::Fair(fair) => return Some(fair.push(p, self.pins.of(p).or(last_cpu), now)),
         }
-        None
+        self.pins.of(p)
     }
 
-    /// Process `p` waits for any CPU, before all others.
+    /// Process `p` waits for any CPU that it may have, before all others.
     pub(crate) fn push_first(&mut self, p: usize) {
         self.first.push_front(p);
     }
@@ -78,17 +92,19 @@ impl RunQueue {
     pub(crate) fn victim(&self, p: usize, cpus: &[Cpu]) -> Option<usize> {
         match &self.policy {
             Policy::RoundRobin(_) => None,
-            Policy::Svr4(svr4) => svr4.victim(p, cpus),
+            Policy::Svr4(svr4) => svr4.victim(p, cpus, |c| self.pins.allow(p, c)),
             Policy::Fair(fair) => fair.victim(p),
         }
     }
 
     /// Whether somebody waits for CPU `c`.
     pub(crate) fn is_waited_for(&self, c: usize) -> bool {
-        !self.first.is_empty()
+        let allowed = |&p: &usize| self.pins.allow(p, c);
+        self.first.iter().any(allowed)
             || match &self.policy {
-                Policy::RoundRobin(queue) => !queue.is_empty(),
-                Policy::Svr4(svr4) => !svr4.is_empty(),
+                Policy::RoundRobin(queue) => queue.waiting().any(allowed),
+                Policy::Svr4(svr4) => svr4.waiting().any(allowed),
+                // Who keeps to a CPU waits in its queue.
                 Policy::Fair(fair) => fair.is_waited_for(c),
             }
     }
@@ -115,11 +131,16 @@ impl RunQueue {
 
     /// The next process for CPU `c`.
     pub(crate) fn take(&mut self, c: usize, now: Nanos) -> Option<usize> {
-        self.first.pop_front().or_else(|| match &mut self.policy {
-            Policy::RoundRobin(queue) => queue.take(),
-            Policy::Svr4(svr4) => svr4.take(now),
-            Policy::Fair(fair) => fair.take(c),
-        })
+        let pins = &self.pins;
+        let allowed = |p: usize| pins.allow(p, c);
+        if let Some(at) = self.first.iter().position(|&p| allowed(p)) {
+            return self.first.remove(at);
+        }
+        match &mut self.policy {
+            Policy::RoundRobin(queue) => queue.take(allowed),
+            Policy::Svr4(svr4) => svr4.take(now, allowed),
+            Policy::Fair(fair) => fair.take(c, allowed),
+        }
     }
 
     /// Process `p` has CPU `c`, from now on.

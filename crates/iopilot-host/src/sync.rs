@@ -9,7 +9,7 @@ const CHANNEL: u64 = 65_536;
 
 #[derive(Clone, Debug, Default)]
 struct Lock {
-    is_taken: bool,
+    holder: Option<usize>,
     waiting: VecDeque<usize>,
 }
 
@@ -17,6 +17,9 @@ struct Lock {
 struct Channel {
     capacity: u64,
     bytes: u64,
+    /// Bytes that have come out since the beginning; tasks that came with bytes, by where their last one is in that count.
+    out: u64,
+    marks: VecDeque<(u64, usize)>,
     /// Who waits for bytes, and for how many; who waits for room. The first is served first, so that none is passed over.
     getters: VecDeque<(usize, u64)>,
     putters: VecDeque<(usize, u64)>,
@@ -28,6 +31,8 @@ pub(crate) struct Meetings {
     sleepers: NumberMap<Key, VecDeque<usize>>,
     locks: NumberMap<Key, Lock>,
     channels: NumberMap<Key, Channel>,
+    /// Who has got the bytes of which task. Empty between calls.
+    taken: Vec<(usize, usize)>,
 }
 
 impl Meetings {
@@ -50,40 +55,74 @@ impl Meetings {
     /// Whether `process` has the lock now; else it waits for it.
     pub(crate) fn lock(&mut self, key: Key, process: usize) -> bool {
         let lock = self.locks.entry(key).or_default();
-        if lock.is_taken {
+        if lock.holder.is_some() {
             lock.waiting.push_back(process);
             return false;
         }
-        lock.is_taken = true;
+        lock.holder = Some(process);
         true
     }
 
-    /// Gives the lock to the next, who is woken, if there is one.
-    pub(crate) fn unlock(&mut self, key: Key, woken: &mut Vec<usize>) {
-        if let Some(lock) = self.locks.get_mut(&key) {
-            match lock.waiting.pop_front() {
-                Some(next) => woken.push(next),
-                None => lock.is_taken = false,
+    /// Gives the lock of `process` to the next, who is woken, if there is one. False if `process` does not have it.
+    pub(crate) fn unlock(&mut self, key: Key, process: usize, woken: &mut Vec<usize>) -> bool {
+        match self.locks.get_mut(&key) {
+            Some(lock) if lock.holder == Some(process) => {
+                lock.holder = lock.waiting.pop_front();
+                woken.extend(lock.holder);
+                true
             }
+            _ => false,
         }
+    }
+
+    /// Who has the lock.
+    pub(crate) fn holder(&self, key: Key) -> Option<usize> {
+        self.locks.get(&key)?.holder
     }
 
     /// Whether the bytes are in the channel now; else `process` waits for room. Who waited for bytes is woken.
     pub(crate) fn put(&mut self, channel: Key, bytes: u64, process: usize, woken: &mut Vec<usize>) -> bool {
-        let at = self.channel(channel);
-        at.putters.push_back((process, bytes));
+        self.channel(channel).putters.push_back((process, bytes));
         let others = woken.len();
-        at.settle(woken);
+        self.settle(channel, woken);
         Self::take_self(process, others, woken)
+    }
+
+    /// Puts bytes into the channel for an interrupt, with the task that it began. Returns whether there is room: it does not wait.
+    pub(crate) fn offer(&mut self, channel: Key, bytes: u64, task: Option<usize>, woken: &mut Vec<usize>) -> bool {
+        let at = self.channel(channel);
+        if !at.putters.is_empty() || !at.has_room(bytes) {
+            return false;
+        }
+        at.bytes += bytes;
+        let end = at.out.wrapping_add(at.bytes);
+        at.marks.extend(task.map(|task| (end, task)));
+        self.settle(channel, woken);
+        true
     }
 
     /// Whether `process` has the bytes now; else it waits for them. Who waited for room is woken.
     pub(crate) fn get(&mut self, channel: Key, bytes: u64, process: usize, woken: &mut Vec<usize>) -> bool {
-        let at = self.channel(channel);
-        at.getters.push_back((process, bytes));
+        self.channel(channel).getters.push_back((process, bytes));
         let others = woken.len();
-        at.settle(woken);
+        self.settle(channel, woken);
         Self::take_self(process, others, woken)
+    }
+
+    /// Who has got the bytes of which task since the last time.
+    pub(crate) fn drain_taken(&mut self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        self.taken.drain(..)
+    }
+
+    /// Whether `process` waits for room in a channel.
+    pub(crate) fn wants_room(&self, channel: Key, process: usize) -> bool {
+        self.channels.get(&channel).is_some_and(|at| at.putters.iter().any(|&(putter, _)| putter == process))
+    }
+
+    fn settle(&mut self, channel: Key, woken: &mut Vec<usize>) {
+        let mut taken = std::mem::take(&mut self.taken);
+        self.channel(channel).settle(woken, &mut taken);
+        self.taken = taken;
     }
 
     /// Whether `process` is among those served since `from`; it is not woken, as it does not sleep.
@@ -101,6 +140,8 @@ impl Meetings {
         self.channels.entry(key).or_insert_with(|| Channel {
             capacity: CHANNEL,
             bytes: 0,
+            out: 0,
+            marks: VecDeque::new(),
             getters: VecDeque::new(),
             putters: VecDeque::new(),
         })
@@ -108,11 +149,16 @@ impl Meetings {
 }
 
 impl Channel {
-    /// Serves who can be served, in order. More than the channel holds goes in where it is empty.
-    fn settle(&mut self, served: &mut Vec<usize>) {
+    /// Whether so many bytes can go in: more than the channel holds where it is empty.
+    fn has_room(&self, bytes: u64) -> bool {
+        self.bytes.saturating_add(bytes) <= self.capacity || self.bytes == 0
+    }
+
+    /// Serves who can be served, in order, and puts into `taken` who has got the last byte of which task.
+    fn settle(&mut self, served: &mut Vec<usize>, taken: &mut Vec<(usize, usize)>) {
         loop {
             if let Some(&(process, bytes)) = self.putters.front() {
-                if self.bytes + bytes <= self.capacity || self.bytes == 0 {
+                if self.has_room(bytes) {
                     self.bytes += bytes;
                     self.putters.pop_front();
                     served.push(process);
@@ -122,8 +168,16 @@ impl Channel {
             match self.getters.front() {
                 Some(&(process, bytes)) if bytes <= self.bytes => {
                     self.bytes -= bytes;
+                    self.out = self.out.wrapping_add(bytes);
                     self.getters.pop_front();
                     served.push(process);
+                    // What is in front of this place is out.
+                    let out = self.out;
+                    let is_out = |&&(end, _): &&(u64, usize)| end.wrapping_sub(out) as i64 <= 0;
+                    while let Some(&(_, task)) = self.marks.front().filter(is_out) {
+                        self.marks.pop_front();
+                        taken.push((process, task));
+                    }
                 }
                 _ => return,
             }
@@ -140,8 +194,9 @@ mod tests {
         let mut meetings = Meetings::default();
         assert_eq!([1, 2, 3].map(|p| meetings.lock(7, p)), [true, false, false]);
         let mut woken = Vec::new();
-        (0..3).for_each(|_| meetings.unlock(7, &mut woken));
-        assert_eq!(woken, [2, 3]);
+        assert!(!meetings.unlock(7, 2, &mut woken), "2 does not have it");
+        (1..4).for_each(|p| assert!(meetings.unlock(7, p, &mut woken)));
+        assert_eq!((woken, meetings.holder(7)), (vec![2, 3], None));
         assert!(meetings.lock(7, 4));
     }
 

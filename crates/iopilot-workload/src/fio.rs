@@ -19,6 +19,7 @@ mod task;
 mod value;
 
 pub use source::FioSource;
+pub(crate) use value::integer as bytes;
 
 use super::WorkloadError;
 use crate::workload::read_text;

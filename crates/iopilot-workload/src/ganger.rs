@@ -11,6 +11,7 @@ mod program;
 mod source;
 mod spec;
 
+pub(crate) use distribution::Variable;
 pub use program::on_host;
 pub use source::GangerSource;
 pub use spec::GangerSpec;

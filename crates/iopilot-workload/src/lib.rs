@@ -5,9 +5,11 @@
 //! is any workload that a user names by its file.
 
 mod any_source;
+mod description;
 mod error;
 pub mod fio;
 pub mod ganger;
+mod programs;
 pub mod replay;
 mod system;
 #[cfg(any(test, feature = "testing"))]
@@ -20,6 +22,7 @@ pub use error::WorkloadError;
 pub use fio::{FioJobs, FioSource};
 pub use ganger::{GangerSource, GangerSpec};
 pub use iopilot_block::{Agenda, Arrival, Source, SourceHandle, Step};
+pub use programs::ProgramsSpec;
 pub use system::SystemSpec;
 pub use trace::{Fit, Observed, Recording, TraceOptions, TraceWorkload};
 pub use workload::{Workload, WorkloadOptions, WorkloadSummary};

@@ -2,6 +2,7 @@
 
 use crate::fio::{FioJobs, FioSource};
 use crate::ganger::{self, GangerSource, GangerSpec};
+use crate::programs::ProgramsSpec;
 use crate::system::SystemSpec;
 use crate::trace::{Recording, TraceOptions, TraceWorkload};
 use crate::{AnySource, WorkloadError};
@@ -15,7 +16,7 @@ use std::path::Path;
 /// How to read a workload.
 #[derive(Clone, Debug, Default)]
 pub struct WorkloadOptions {
-    /// What the file is: `fio`, `ganger`, or the name of a trace format. Where it is not set, name and content decide.
+    /// What the file is: `fio`, `ganger`, `programs`, or the name of a trace format. Where it is not set, name and content decide.
     pub format: Option<String>,
     /// For traces.
     pub trace: TraceOptions,
@@ -42,6 +43,13 @@ pub enum Workload {
     },
     /// Programs on a host with a file system, by name.
     System(SystemSpec),
+    /// Programs that a file describes.
+    Programs {
+        /// The file.
+        name: String,
+        /// What it describes.
+        spec: ProgramsSpec,
+    },
 }
 
 /// A workload in a few words.
@@ -64,6 +72,7 @@ pub struct WorkloadSummary {
 enum Kind {
     Fio,
     Ganger,
+    Programs,
     /// A trace; its format, where that is known before it is read.
     Trace(Option<Format>),
 }
@@ -73,11 +82,13 @@ const GANGER: &str = "ganger";
 const PROGRAMS: &str = "programs";
 
 /// The kinds that are not traces: the name, what it stands for, and the endings of such files.
-const KINDS: &[(&str, Kind, &[&str])] = &[(FIO, Kind::Fio, &["fio", "job"]), (GANGER, Kind::Ganger, &["toml"])];
+/// A file in TOML is one of generators, unless it says of itself that it is one of programs.
+const KINDS: &[(&str, Kind, &[&str])] =
+    &[(FIO, Kind::Fio, &["fio", "job"]), (GANGER, Kind::Ganger, &["toml"]), (PROGRAMS, Kind::Programs, &[])];
 
 impl Workload {
-    /// Reads the workload in `path` for a disk of `capacity` sectors: a fio job file (`*.fio`), a generator's description
-    /// (`*.toml`), or a trace. `-` is standard input: a trace, unless the options name another kind. Where there is no such file,
+    /// Reads the workload in `path` for a disk of `capacity` sectors: a fio job file (`*.fio`), a description of generators
+    /// or of programs (`*.toml`), or a trace. `-` is standard input: a trace, unless the options name another kind. Where there is no such file,
     /// it may be the name of programs, with keys ([`SystemSpec`]).
     ///
     /// # Errors
@@ -95,8 +106,14 @@ impl Workload {
                 FioSource::new(&jobs, capacity, 0)?;
                 Ok(Self::Fio { name, jobs })
             }
-            Kind::Ganger => {
+            kind @ (Kind::Ganger | Kind::Programs) => {
                 let text = read_text(path)?;
+                let is_programs = matches!(kind, Kind::Programs);
+                if is_programs || (options.format.is_none() && ProgramsSpec::is_in(&text)) {
+                    let spec = ProgramsSpec::from_toml(&text, &name)?;
+                    spec.check_disk(capacity)?;
+                    return Ok(Self::Programs { name, spec });
+                }
                 let spec = GangerSpec::from_toml(&text, &name)?;
                 GangerSource::new(&spec, capacity, 0)?;
                 Ok(Self::Ganger { name, spec })
@@ -124,6 +141,7 @@ impl Workload {
                 None => AnySource::Ganger(GangerSource::new(spec, capacity, seed)?),
             },
             Self::System(spec) => AnySource::Host(spec.source(host, capacity, seed)?),
+            Self::Programs { spec, .. } => AnySource::Host(spec.source(host, capacity, seed)?),
         })
     }
 
@@ -140,7 +158,7 @@ impl Workload {
         match self {
             Self::Trace(trace) => trace.notes(),
             Self::Fio { jobs, .. } => jobs.notes(),
-            Self::Ganger { .. } | Self::System(_) => &[],
+            Self::Ganger { .. } | Self::System(_) | Self::Programs { .. } => &[],
         }
     }
 
@@ -151,7 +169,8 @@ impl Workload {
             (Self::Trace(a), Self::Trace(b)) => a.mode() == b.mode(),
             (Self::Fio { .. }, Self::Fio { .. })
             | (Self::Ganger { .. }, Self::Ganger { .. })
-            | (Self::System(_), Self::System(_)) => true,
+            | (Self::System(_), Self::System(_))
+            | (Self::Programs { .. }, Self::Programs { .. }) => true,
             _ => false,
         }
     }
@@ -171,6 +190,7 @@ impl Workload {
             Self::Trace(t) => (t.name().to_owned(), t.format().to_string(), Some(t.mode().to_string()), None),
             Self::Fio { name, .. } => (name.clone(), FIO.to_owned(), None, Some(seed)),
             Self::Ganger { name, .. } => (name.clone(), GANGER.to_owned(), None, Some(seed)),
+            Self::Programs { name, .. } => (name.clone(), PROGRAMS.to_owned(), None, Some(seed)),
         };
         WorkloadSummary { name, kind, mode, seed, notes: self.notes().to_vec() }
     }

@@ -133,8 +133,8 @@ pub(crate) struct Demo {
 /// `iopilot compare`
 #[derive(Debug, Args)]
 pub(crate) struct Compare {
-    /// A trace in any known format, a fio job file (.fio), a description of synthetic load (.toml), or programs by name with
-    /// keys (`synrgen:users=4`); `-` is standard input. Several recordings of one load are one comparison: their results are put together, and their differences are part of the spread.
+    /// A trace in any known format, a fio job file (.fio), a description of synthetic load or of programs (.toml), or programs
+    /// by name with keys (`synrgen:users=4`); `-` is standard input. Several recordings of one load are one comparison: their results are put together, and their differences are part of the spread.
     #[arg(required = true, value_hint = ValueHint::FilePath)]
     pub(crate) workload: Vec<PathBuf>,
     #[command(flatten)]
@@ -173,8 +173,8 @@ pub(crate) struct Compare {
 /// `iopilot simulate`
 #[derive(Debug, Args)]
 pub(crate) struct Simulate {
-    /// A trace in any known format, a fio job file (.fio), a description of synthetic load (.toml), or programs by name with
-    /// keys: compress, uncompress, copytree, removetree or synrgen (`synrgen:users=4`); `-` is standard input.
+    /// A trace in any known format, a fio job file (.fio), a description of synthetic load or of programs (.toml), or programs
+    /// by name with keys: compress, uncompress, copytree, removetree or synrgen (`synrgen:users=4`); `-` is standard input.
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) workload: PathBuf,
     #[command(flatten)]
@@ -220,7 +220,8 @@ pub(crate) struct Replay {
     /// Requests in flight in closed replay.
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) population: u32,
-    /// What the file is, where name and content do not show it: fio, ganger, or one of `iopilot trace formats`.
+    /// What the file is, where name and content do not show it: fio, ganger, programs, or one of
+    /// `iopilot trace formats`.
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<String>,
     #[command(flatten)]

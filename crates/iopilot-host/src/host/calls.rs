@@ -38,6 +38,7 @@ impl Host {
             | Call::Lock(_)
             | Call::Put { .. }
             | Call::Get { .. }
+            | Call::Answer(_)
             | Call::File(_)
             | Call::Wait(_) => costs.syscall_us,
         };
@@ -76,6 +77,8 @@ impl Host {
         if self.left == 0 {
             self.stop_all(now);
         }
+        // What is counted down from here on ends at another time, also where a fork has just looked at all CPUs.
+        self.cpus[c].ends = None;
         if let Some(wait) = waits {
             self.block(p, wait, now);
         }
@@ -84,6 +87,9 @@ impl Host {
 
     /// A call of process `p` that is not on files takes effect. Returns on what the process waits.
     fn call(&mut self, p: usize, c: usize, call: Call, now: Nanos, out: &mut Vec<Step>) -> Option<Wait> {
+        if self.processes[p].is_daemon {
+            self.take_turn(now);
+        }
         match call {
             Call::Compute | Call::Exit | Call::File(_) => None,
             Call::Io(io) => {
@@ -107,14 +113,24 @@ impl Host {
             }
             Call::Lock(key) => (!self.meetings.lock(key, p)).then_some(Wait::Lock(key)),
             Call::Unlock(key) => {
-                self.meetings.unlock(key, &mut self.woken);
+                if !self.meetings.unlock(key, p, &mut self.woken) {
+                    self.fail_unlock(p, key);
+                }
                 None
             }
             Call::Put { channel, bytes } => {
-                (!self.meetings.put(channel, bytes, p, &mut self.woken)).then_some(Wait::Channel(channel))
+                let is_in = self.meetings.put(channel, bytes, p, &mut self.woken);
+                self.hand_over();
+                (!is_in).then_some(Wait::Channel(channel))
             }
             Call::Get { channel, bytes } => {
-                (!self.meetings.get(channel, bytes, p, &mut self.woken)).then_some(Wait::Channel(channel))
+                let is_out = self.meetings.get(channel, bytes, p, &mut self.woken);
+                self.hand_over();
+                (!is_out).then_some(Wait::Channel(channel))
+            }
+            Call::Answer(channel) => {
+                self.answer(p, channel, now);
+                None
             }
             Call::Fork(child) => self.fork(p, c, child, now, out),
             Call::Wait(which) => self.wait(p, which),
@@ -123,6 +139,7 @@ impl Host {
 
     /// All processes exit when they next run, and issue nothing more.
     pub(super) fn stop_all(&mut self, now: Nanos) {
+        self.externals.stop();
         (0..self.cpus.len()).for_each(|c| self.count(c, now));
         for process in self.processes.iter_mut().filter(|process| process.state != State::Exited) {
             (process.left, process.call) = (Nanos::ZERO, Some(Pending::Event(Call::Exit)));
@@ -202,6 +219,7 @@ impl Host {
     fn fork(&mut self, p: usize, c: usize, child: Child, now: Nanos, out: &mut Vec<Step>) -> Option<Wait> {
         let Child { number, name, program, first, holds_parent, is_task } = child;
         let index = self.add(name, program, Some(p));
+        self.live += 1;
         self.processes[p].children += 1;
         let parent = self.processes[p].id;
         let new = &mut self.processes[index];
@@ -249,6 +267,7 @@ impl Host {
             self.tasks.push(report);
         }
         self.change_state(p, State::Exited, now);
+        self.forget_process(p);
         debug_assert_eq!(self.processes[p].life(), now.since(self.processes[p].started), "it always does something");
         self.leave(c, false, now);
         if self.processes[p].in_flight == 0 {

@@ -1,7 +1,7 @@
 //! Which process has which CPU: waking, entering, making room, leaving.
 
 use super::Host;
-use crate::cpu::{Cpu, Task};
+use crate::cpu::Task;
 use crate::process::{State, Wait};
 use crate::settings::{IdleLoop, InterruptCpu};
 use crate::totals::Use;
@@ -22,12 +22,14 @@ impl Host {
         self.change_state(p, State::Runnable, now);
         self.run_queue.wake(p, waited_for_io);
         let last = self.processes[p].last_cpu;
-        let idle = last.filter(|&c| self.cpus[c].is_idle()).or_else(|| self.cpus.iter().position(Cpu::is_idle));
+        let is_idle = |&c: &usize| self.cpus[c].is_idle() && self.run_queue.allows(p, c);
+        let idle = last.filter(is_idle).or_else(|| (0..self.cpus.len()).find(is_idle));
         match idle {
             Some(c) => self.enter(c, p, now),
             None if waited_for_io && self.settings.io_preempts => {
                 self.run_queue.push_first(p);
-                if let Some(c) = self.cpus.iter().position(Cpu::computes) {
+                let computes = |&c: &usize| self.cpus[c].computes() && self.run_queue.allows(p, c);
+                if let Some(c) = (0..self.cpus.len()).find(computes) {
                     self.preempt_soon(c, now);
                 }
             }
@@ -67,7 +69,7 @@ impl Host {
     }
 
     /// Process `p` takes the place on CPU `c`, which is free.
-    fn enter(&mut self, c: usize, p: usize, now: Nanos) {
+    pub(super) fn enter(&mut self, c: usize, p: usize, now: Nanos) {
         let costs = &self.settings.costs;
         let us = if self.cpus[c].last == Some(p) { 0.0 } else { costs.switch_us + costs.refill_us };
         let counts = if self.processes[p].was_waiting { Use::FalseComputation } else { Use::Kernel };
@@ -160,6 +162,7 @@ impl Host {
         match what {
             Task::Completion(slot) => self.completion_handled(slot, now),
             Task::Enter => self.begin_turn(c, now),
+            Task::External(stream) => self.external_handled(stream, c, now),
             Task::Leave | Task::Interrupt => {}
         }
         // Whoever was woken may have taken it.

@@ -36,7 +36,8 @@ impl Host {
         let plan = &mut self.processes[p].plan;
         if let Err(error) = files.plan(call, &self.settings.costs, plan) {
             plan.clear();
-            self.fail(p, error.to_string());
+            let why = self.names.error(error);
+            self.fail(p, why);
         }
     }
 

@@ -1,7 +1,7 @@
 //! What [`Host`] says after a run.
 
 use super::Host;
-use crate::process::{Process, State, Wait};
+use crate::process::Process;
 use iopilot_block::{HostReport, Nanos, TaskReport};
 
 impl Host {
@@ -16,6 +16,8 @@ impl Host {
             elapsed_s: now.since(self.reported_from).as_secs_f64(),
             times: totals.times(totals.process),
             interrupts: self.interrupts,
+            external_interrupts: self.externals.interrupts(),
+            external_lost: self.externals.lost(),
             ticks: ticks(now).saturating_sub(ticks(self.reported_from)),
             context_switches: self.context_switches,
             tasks: self.tasks.clone(),
@@ -38,6 +40,7 @@ impl Host {
         (0..copy.cpus.len()).for_each(|c| copy.count(c, now));
         (self.reported_from, self.unreported) = (now, copy.totals);
         (self.interrupts, self.context_switches) = (0, 0);
+        self.externals.restart();
         self.tasks.clear();
         self.requests.restart(now);
         if let Some(files) = &mut self.files {
@@ -62,23 +65,5 @@ impl Host {
             io_wait_s: process.io_wait.as_secs_f64(),
             runnable_s: process.runnable.as_secs_f64(),
         }
-    }
-
-    /// Who sleeps, and nobody can wake; `None` where nobody does.
-    pub(super) fn sleepers(&self) -> Option<String> {
-        if self.agenda.next().is_some() {
-            return None;
-        }
-        let why = |process: &Process| match process.state {
-            State::Blocked(Wait::Key(key)) => Some(format!("for a wake-up on {key}")),
-            State::Blocked(Wait::Lock(key)) => Some(format!("for lock {key}")),
-            State::Blocked(Wait::Channel(key)) => Some(format!("for channel {key}")),
-            State::Blocked(Wait::Child(_)) => Some("for a child".to_owned()),
-            _ => None,
-        };
-        let all: Vec<String> = (self.processes.iter())
-            .filter_map(|process| Some(format!("{} ({}) waits {}", process.name, process.id, why(process)?)))
-            .collect();
-        (!all.is_empty()).then(|| all.join(", "))
     }
 }

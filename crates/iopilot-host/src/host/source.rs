@@ -8,13 +8,23 @@ use iopilot_block::{HostReport, InputError, Nanos, Op, ProcessId, Source, Source
 
 impl Source for Host {
     fn next_event(&self) -> Option<Nanos> {
-        self.agenda.next()
+        match (self.agenda.next(), self.externals.next()) {
+            (Some(own), Some(external)) => Some(own.min(external)),
+            (own, external) => own.or(external),
+        }
     }
 
     fn advance(&mut self, now: Nanos, out: &mut Vec<Step>) {
         self.now = now;
         let first_process = self.appointment(0);
-        while let Some(task) = self.agenda.take(now) {
+        loop {
+            let Some(task) = self.agenda.take(now) else {
+                match self.externals.take(now) {
+                    Some(stream) => self.external_interrupt(stream, now),
+                    None => break,
+                }
+                continue;
+            };
             match task.checked_sub(first_process) {
                 None if task == END => self.stop_all(now),
                 None => self.look(task - FIRST_CPU, now, out),
@@ -29,6 +39,7 @@ impl Source for Host {
             }
             out.extend(self.exited.drain(..).map(|p| Step::Exit(self.processes[p].id)));
         }
+        self.end_daemons();
     }
 
     fn served(&mut self, _: SourceHandle, cache_hit: bool) {
@@ -94,10 +105,6 @@ impl Source for Host {
     }
 
     fn failure(&self) -> Option<InputError> {
-        let stuck = || {
-            let expected = format!("a wake-up, as {}", self.sleepers()?);
-            Some(InputError::new("processes", "nothing more that can happen", expected))
-        };
-        self.failure.clone().or_else(stuck)
+        self.failure.clone().or_else(|| self.stuck()).map(|error| self.names.in_file(error))
     }
 }

@@ -163,15 +163,18 @@ impl Fair {
         self.queues[c].current = None;
     }
 
-    pub(super) fn take(&mut self, c: usize) -> Option<usize> {
-        let from = if self.is_waited_for(c) { c } else { self.longest() };
-        let Reverse((.., p)) = self.queues[from].waiting.pop()?;
-        Some(p)
-    }
-
-    /// The CPU with the longest queue; of equal ones the first.
-    fn longest(&self) -> usize {
-        (0..self.queues.len()).rev().max_by_key(|&c| self.queues[c].waiting.len()).unwrap_or(0)
+    /// The next one of CPU `c`, or of another one who is `allowed` here.
+    pub(super) fn take(&mut self, c: usize, allowed: impl Fn(usize) -> bool) -> Option<usize> {
+        if let Some(Reverse((.., p))) = self.queues[c].waiting.pop() {
+            return Some(p);
+        }
+        // The longest queue; of equal ones the first.
+        let has_one = |c: &usize| self.queues[*c].waiting.iter().any(|&Reverse((.., p))| allowed(p));
+        let from = (0..self.queues.len()).rev().filter(has_one).max_by_key(|&c| self.queues[c].waiting.len())?;
+        let waiting = &mut self.queues[from].waiting;
+        let &Reverse(next) = waiting.iter().filter(|Reverse((.., p))| allowed(*p)).max()?;
+        waiting.retain(|&Reverse(other)| other != next);
+        Some(next.2)
     }
 
     pub(super) fn remove(&mut self, p: usize) {
@@ -199,7 +202,7 @@ mod tests {
 
     /// Has the next process run on the CPU until `now`; returns it.
     fn run(fair: &mut Fair, from: Nanos, to: Nanos) -> usize {
-        let p = fair.take(0).unwrap();
+        let p = fair.take(0, |_| true).unwrap();
         fair.enter(0, p, from);
         fair.put_back(0, p, to);
         p
@@ -261,7 +264,7 @@ mod tests {
         for (p, cpu) in [(0, 1), (1, 2), (2, 2), (3, 1), (4, 2)] {
             fair.push(p, Some(cpu), Nanos::ZERO);
         }
-        let p = fair.take(0).unwrap();
+        let p = fair.take(0, |_| true).unwrap();
         assert!([1, 2, 4].contains(&p), "{p}");
         fair.enter(0, p, MS);
         assert_eq!(fair.entities[p].cpu, 0);
@@ -273,6 +276,6 @@ mod tests {
         let mut fair = of(1, 2);
         (0..2).for_each(|p| _ = fair.push(p, Some(0), Nanos::ZERO));
         fair.remove(1);
-        assert_eq!((fair.take(0), fair.take(0)), (Some(0), None));
+        assert_eq!((fair.take(0, |_| true), fair.take(0, |_| true)), (Some(0), None));
     }
 }

@@ -15,16 +15,18 @@ impl RoundRobin {
         Self { waiting: VecDeque::new(), quantum }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
+    pub(super) fn waiting(&self) -> impl Iterator<Item = &usize> {
+        self.waiting.iter()
     }
 
     pub(super) fn push(&mut self, p: usize) {
         self.waiting.push_back(p);
     }
 
-    pub(super) fn take(&mut self) -> Option<usize> {
-        self.waiting.pop_front()
+    /// The first that is `allowed`.
+    pub(super) fn take(&mut self, allowed: impl Fn(usize) -> bool) -> Option<usize> {
+        let at = self.waiting.iter().position(|&p| allowed(p))?;
+        self.waiting.remove(at)
     }
 
     /// When a turn that begins now ends.

@@ -59,8 +59,19 @@ impl Svr4 {
         self.entities.push(Entity { priority, left: quantum(priority), since: None });
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.occupied == 0
+    /// Who waits, the highest first.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = &usize> {
+        self.occupied_levels().flat_map(|level| &self.levels[level])
+    }
+
+    /// The levels at which somebody waits, the highest first.
+    fn occupied_levels(&self) -> impl Iterator<Item = usize> + use<> {
+        let mut left = self.occupied;
+        std::iter::from_fn(move || {
+            let level = left.checked_ilog2()?;
+            left &= !(1 << level);
+            Some(level as usize)
+        })
     }
 
     pub(super) fn wake(&mut self, p: usize, waited_for_io: bool) {
@@ -90,9 +101,9 @@ impl Svr4 {
         usize::from(entity.priority)
     }
 
-    /// The CPU with the lowest priority, if that is below that of `p`.
-    pub(super) fn victim(&self, p: usize, cpus: &[Cpu]) -> Option<usize> {
-        let running = cpus.iter().enumerate();
+    /// Of the CPUs that are `allowed`, the one with the lowest priority, if that is below that of `p`.
+    pub(super) fn victim(&self, p: usize, cpus: &[Cpu], allowed: impl Fn(usize) -> bool) -> Option<usize> {
+        let running = cpus.iter().enumerate().filter(|(c, _)| allowed(*c));
         let (lowest, c) = running.filter_map(|(c, cpu)| Some((self.entities[cpu.process?].priority, c))).min()?;
         (lowest < self.entities[p].priority).then_some(c)
     }
@@ -115,10 +126,12 @@ impl Svr4 {
         }
     }
 
-    pub(super) fn take(&mut self, now: Nanos) -> Option<usize> {
+    /// The first of the highest priority that is `allowed`.
+    pub(super) fn take(&mut self, now: Nanos, allowed: impl Fn(usize) -> bool) -> Option<usize> {
         self.age(now);
-        let level = self.occupied.checked_ilog2()? as usize;
-        let p = self.levels[level].pop_front()?;
+        let place = |level: usize| self.levels[level].iter().position(|&p| allowed(p)).map(|at| (level, at));
+        let (level, at) = self.occupied_levels().find_map(place)?;
+        let p = self.levels[level].remove(at)?;
         self.leave_level(p, level);
         Some(p)
     }
@@ -184,7 +197,7 @@ mod tests {
             let ends = svr4.turn_ends(0, now);
             now = ends;
             svr4.put_back(0, ends, now);
-            assert_eq!((svr4.take(now), priority(&svr4, 0)), (Some(0), expected));
+            assert_eq!((svr4.take(now, |_| true), priority(&svr4, 0)), (Some(0), expected));
         }
         assert_eq!(svr4.turn_ends(0, now), now + LONGEST);
         for expected in [10, 20, 30, 40, 50, 59, 59] {
@@ -203,9 +216,9 @@ mod tests {
         svr4.wake(2, true);
         svr4.wake(3, true);
         (0..4).for_each(|p| svr4.push(p, MS));
-        let order: Vec<_> = std::iter::from_fn(|| svr4.take(MS)).collect();
+        let order: Vec<_> = std::iter::from_fn(|| svr4.take(MS, |_| true)).collect();
         assert_eq!(order, [2, 3, 0, 1]);
-        assert!(svr4.is_empty());
+        assert_eq!(svr4.waiting().count(), 0);
     }
 
     #[test]
@@ -214,10 +227,10 @@ mod tests {
         svr4.push(1, Nanos::ZERO);
         let ends = svr4.turn_ends(0, Nanos::ZERO);
         svr4.put_back(0, ends, MS);
-        assert_eq!(svr4.take(MS), Some(0));
+        assert_eq!(svr4.take(MS, |_| true), Some(0));
         assert_eq!((svr4.turn_ends(0, MS), priority(&svr4, 0)), (ends, FIRST));
         svr4.put_back(0, ends, ends);
-        assert_eq!(svr4.take(ends), Some(1), "it has fallen below the other");
+        assert_eq!(svr4.take(ends, |_| true), Some(1), "it has fallen below the other");
     }
 
     #[test]
@@ -230,11 +243,11 @@ mod tests {
         svr4.put_back(2, MS * 600, MS * 500);
         let mut at = |ms: u64| {
             svr4.push(1, MS * ms);
-            assert_eq!(svr4.take(MS * ms), Some(1), "the highest");
+            assert_eq!(svr4.take(MS * ms, |_| true), Some(1), "the highest");
             priority(&svr4, 0)
         };
         assert_eq!([999, 1000, 1500, 1999, 2000].map(&mut at), [29, 39, 39, 39, 49]);
-        assert_eq!(svr4.take(MS * 2001), Some(0), "above the other");
+        assert_eq!(svr4.take(MS * 2001, |_| true), Some(0), "above the other");
     }
 
     #[test]
@@ -242,7 +255,7 @@ mod tests {
         let mut svr4 = of(2);
         (0..2).for_each(|p| svr4.push(p, Nanos::ZERO));
         svr4.remove(0);
-        assert_eq!((svr4.take(MS), svr4.take(MS)), (Some(1), None));
-        assert_eq!(svr4.take(MS * 5000), None, "nor does it age");
+        assert_eq!((svr4.take(MS, |_| true), svr4.take(MS, |_| true)), (Some(1), None));
+        assert_eq!(svr4.take(MS * 5000, |_| true), None, "nor does it age");
     }
 }

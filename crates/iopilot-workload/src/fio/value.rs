@@ -13,7 +13,7 @@ pub(super) enum Amount {
 
 /// A whole number with a unit: `4096`, `0x1000`, `4k`, `4kb`, `4KiB`. As in fio, with `kb_base=1024` (the default)
 /// `k` is 1024 and `ki` is 1000; with `kb_base=1000` it is the other way round.
-pub(super) fn integer(text: &str, kb_base: u64) -> Option<u64> {
+pub(crate) fn integer(text: &str, kb_base: u64) -> Option<u64> {
     let text = text.trim().to_ascii_lowercase();
     let (radix, digits) = match text.strip_prefix("0x") {
         Some(rest) => (16, rest),

@@ -9,7 +9,7 @@ const PATIENCE: u32 = 1000;
 /// A random variable (Ganger A.2.3, footnote 7). The parameters have been checked: finite, deviations and means not
 /// negative, probabilities from 0 to 1.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Variable {
+pub(crate) enum Variable {
     Uniform { min: f64, max: f64 },
     Normal { mean: f64, deviation: f64 },
     Exponential { base: f64, mean: f64 },
@@ -19,12 +19,12 @@ pub(super) enum Variable {
 
 impl Variable {
     /// Always `value`.
-    pub(super) fn constant(value: f64) -> Self {
+    pub(crate) fn constant(value: f64) -> Self {
         Self::Uniform { min: value, max: value }
     }
 
     /// One draw.
-    pub(super) fn draw(&self, random: &mut impl Rng) -> f64 {
+    pub(crate) fn draw(&self, random: &mut impl Rng) -> f64 {
         match *self {
             Self::Uniform { min, max } => min + (max - min) * random.random::<f64>(),
             Self::Normal { mean, deviation } => mean + deviation * random.sample::<f64, _>(StandardNormal),
@@ -41,12 +41,22 @@ impl Variable {
     }
 
     /// Draws until one passes; where a thousand do not, `None`.
-    pub(super) fn draw_until<T>(&self, random: &mut impl Rng, mut passes: impl FnMut(f64) -> Option<T>) -> Option<T> {
+    pub(crate) fn draw_until<T>(&self, random: &mut impl Rng, mut passes: impl FnMut(f64) -> Option<T>) -> Option<T> {
         (0..PATIENCE).find_map(|_| passes(self.draw(random)))
     }
 
+    /// The mean of all draws.
+    pub(crate) fn mean(&self) -> f64 {
+        match *self {
+            Self::Uniform { min, max } => (min + max) / 2.0,
+            Self::Normal { mean, .. } => mean,
+            Self::Exponential { base, mean } | Self::Poisson { base, mean } => base + mean,
+            Self::TwoValue { default, second, probability } => default + (second - default) * probability,
+        }
+    }
+
     /// Whether a draw may be at least `bound`.
-    pub(super) fn can_reach(&self, bound: f64) -> bool {
+    pub(crate) fn can_reach(&self, bound: f64) -> bool {
         match *self {
             Self::Uniform { min, max } => min.max(max) >= bound,
             Self::Normal { mean, deviation } => deviation > 0.0 || mean >= bound,
@@ -81,6 +91,7 @@ mod tests {
             (Variable::TwoValue { default: 8.0, second: 16.0, probability: 0.25 }, 10.0, 8.0 * 0.1875f64.sqrt()),
         ] {
             let (m, d) = moments(&variable);
+            assert_eq!(variable.mean(), mean, "{variable:?}");
             assert!((m - mean).abs() < 0.05 && (d - deviation).abs() < 0.05, "{variable:?}: {m} {d}");
         }
     }

@@ -2,11 +2,12 @@
 
 use super::distribution::Variable;
 use crate::WorkloadError;
-use iopilot_block::{InputError, Nanos, suggest};
+use crate::description::{Document, Table};
+use iopilot_block::{InputError, Nanos};
 use std::fs;
 use std::path::Path;
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::DeValue;
 
 const TOP_KEYS: [&str; 3] = ["requests", "duration_s", "generator"];
 const GENERATOR_KEYS: [&str; 17] = [
@@ -83,10 +84,7 @@ impl GangerSpec {
     /// Where it is no TOML, a key is unknown or missing, or a value makes no sense.
     pub fn from_toml(text: &str, source_name: &str) -> Result<Self, WorkloadError> {
         let document = Document { text, source_name };
-        let table = DeTable::parse(text).map_err(|e| {
-            let line = e.span().map_or(1, |span| document.line(span.start));
-            InputError::new("TOML", e.message(), "valid TOML").in_file(source_name).at_line(line)
-        })?;
+        let table = document.parse()?;
         let top = Table { document: &document, table: table.get_ref(), line: 1 };
         top.only(&TOP_KEYS)?;
         let generators = match top.table.get("generator") {
@@ -167,157 +165,4 @@ fn generator(document: &Document, item: &Spanned<DeValue>) -> Result<Generator, 
         return Err(t.missing("time_limit_ms"));
     }
     Ok(generator)
-}
-
-/// The text, for line numbers.
-struct Document<'a> {
-    text: &'a str,
-    source_name: &'a str,
-}
-
-impl Document<'_> {
-    fn line(&self, at: usize) -> u64 {
-        self.text.as_bytes()[..at.min(self.text.len())].iter().filter(|&&b| b == b'\n').count() as u64 + 1
-    }
-
-    fn error(&self, value: &Spanned<DeValue>, key: &str, expected: impl Into<String>) -> InputError {
-        let got = self.text.get(value.span()).unwrap_or_default();
-        InputError::new(key, got, expected).in_file(self.source_name).at_line(self.line(value.span().start))
-    }
-}
-
-/// A table, for typed access to its keys.
-struct Table<'a> {
-    document: &'a Document<'a>,
-    table: &'a DeTable<'a>,
-    line: u64,
-}
-
-impl Table<'_> {
-    /// No keys but `known`.
-    fn only(&self, known: &[&str]) -> Result<(), InputError> {
-        for key in self.table.keys() {
-            let name: &str = key.get_ref();
-            if !known.contains(&name) {
-                let expected = match suggest(name, known.iter().copied()) {
-                    Some(near) => format!("`{near}`"),
-                    None => format!("one of {}", known.join(", ")),
-                };
-                let line = self.document.line(key.span().start);
-                let e = InputError::new(name, "an unknown key", expected);
-                return Err(e.in_file(self.document.source_name).at_line(line));
-            }
-        }
-        Ok(())
-    }
-
-    fn error(&self, key: &str, got: impl Into<String>, expected: &str) -> InputError {
-        InputError::new(key, got, expected).in_file(self.document.source_name).at_line(self.line)
-    }
-
-    fn missing(&self, key: &str) -> InputError {
-        self.error(key, "", "this key")
-    }
-
-    fn number(&self, key: &str, range: std::ops::RangeInclusive<f64>) -> Result<Option<f64>, InputError> {
-        let Some(value) = self.table.get(key) else { return Ok(None) };
-        match as_number(value.get_ref()).filter(|n| range.contains(n)) {
-            Some(n) => Ok(Some(n)),
-            None => Err(self.document.error(value, key, format!("a number from {} to {}", range.start(), range.end()))),
-        }
-    }
-
-    fn whole(&self, key: &str, range: std::ops::RangeInclusive<u64>) -> Result<Option<u64>, InputError> {
-        let Some(value) = self.table.get(key) else { return Ok(None) };
-        let n = match value.get_ref() {
-            DeValue::Integer(n) => u64::from_str_radix(n.as_str(), n.radix()).ok(),
-            _ => None,
-        };
-        match n.filter(|n| range.contains(n)) {
-            Some(n) => Ok(Some(n)),
-            None if *range.end() == u64::MAX => {
-                Err(self.document.error(value, key, format!("a whole number, at least {}", range.start())))
-            }
-            None => Err(self.document.error(
-                value,
-                key,
-                format!("a whole number from {} to {}", range.start(), range.end()),
-            )),
-        }
-    }
-
-    /// A random variable that can be at least `bound`: a number, or a table.
-    fn variable(&self, key: &str, bound: f64) -> Result<Option<Variable>, InputError> {
-        let Some(value) = self.table.get(key) else { return Ok(None) };
-        let variable = match value.get_ref() {
-            DeValue::Table(table) => {
-                let line = self.document.line(value.span().start);
-                variable(key, value, &Table { document: self.document, table, line })?
-            }
-            other => Variable::constant(as_number(other).ok_or_else(|| {
-                self.document.error(
-                    value,
-                    key,
-                    "a number, or a table such as { distribution = \"exponential\", mean = 5.0 }",
-                )
-            })?),
-        };
-        if variable.can_reach(bound) {
-            Ok(Some(variable))
-        } else {
-            Err(self.document.error(value, key, format!("values of at least {bound}")))
-        }
-    }
-}
-
-/// The distributions, and the keys of each; `base` may be left out.
-const DISTRIBUTIONS: [(&str, &[&str]); 5] = [
-    ("uniform", &["distribution", "min", "max"]),
-    ("normal", &["distribution", "mean", "deviation"]),
-    ("exponential", &["distribution", "mean", "base"]),
-    ("poisson", &["distribution", "mean", "base"]),
-    ("twovalue", &["distribution", "default", "second", "probability"]),
-];
-
-fn variable(key: &str, value: &Spanned<DeValue>, t: &Table) -> Result<Variable, InputError> {
-    let names: Vec<&str> = DISTRIBUTIONS.iter().map(|d| d.0).collect();
-    let kind = t.table.get("distribution").ok_or_else(|| t.document.error(value, key, "a key `distribution`"))?;
-    let name = kind.get_ref().as_str().unwrap_or_default();
-    let Some((_, keys)) = DISTRIBUTIONS.iter().find(|(known, _)| *known == name) else {
-        let expected = match suggest(name, names.iter().copied()) {
-            Some(near) => format!("`{near}`"),
-            None => format!("one of {}", names.join(", ")),
-        };
-        return Err(t.document.error(kind, "distribution", expected));
-    };
-    t.only(keys)?;
-    let get = |key: &str, range| t.number(key, range)?.ok_or_else(|| t.missing(key));
-    let (any, positive) = (-1e15..=1e15, 0.0..=1e15);
-    Ok(match name {
-        "uniform" => {
-            let (min, max) = (get("min", any.clone())?, get("max", any)?);
-            if min > max {
-                return Err(t.document.error(value, key, "a min that is not above max"));
-            }
-            Variable::Uniform { min, max }
-        }
-        "normal" => Variable::Normal { mean: get("mean", any)?, deviation: get("deviation", positive)? },
-        "twovalue" => Variable::TwoValue {
-            default: get("default", any.clone())?,
-            second: get("second", any)?,
-            probability: get("probability", 0.0..=1.0)?,
-        },
-        _ => {
-            let (base, mean) = (t.number("base", any)?.unwrap_or(0.0), get("mean", positive)?);
-            if name == "poisson" { Variable::Poisson { base, mean } } else { Variable::Exponential { base, mean } }
-        }
-    })
-}
-
-fn as_number(value: &DeValue) -> Option<f64> {
-    match value {
-        DeValue::Integer(n) => i64::from_str_radix(n.as_str(), n.radix()).ok().map(|n| n as f64),
-        DeValue::Float(x) => x.as_str().parse().ok().filter(|x: &f64| x.is_finite()),
-        _ => None,
-    }
 }

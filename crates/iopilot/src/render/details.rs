@@ -168,10 +168,16 @@ fn host_facts(host: &HostReport, fact: &mut impl FnMut(&str, String)) {
     fact(
         "  interrupts",
         format!(
-            "{} of requests, {} of the clock; {} context switches",
-            host.interrupts, host.ticks, host.context_switches
+            "{} of requests, {} of the clock{}; {} context switches",
+            host.interrupts,
+            host.ticks,
+            host.external_interrupts.map(|count| format!(", {count} from outside")).unwrap_or_default(),
+            host.context_switches
         ),
     );
+    if let Some(lost) = host.external_lost.filter(|&lost| lost > 0) {
+        fact("  lost", format!("{lost} of those from outside, as there was no room in their channel"));
+    }
     if let Some(cache) = &host.cache {
         let looks = cache.hits + cache.misses;
         fact(

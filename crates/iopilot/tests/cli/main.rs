@@ -18,6 +18,7 @@ mod host;
 mod listings;
 mod live_disk;
 mod loop_device;
+mod own_programs;
 mod perils;
 mod pipes;
 mod plot;

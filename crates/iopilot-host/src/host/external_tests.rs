@@ -1,0 +1,382 @@
+//! Interrupts from outside, processes that begin in the middle, CPUs of their own, and daemons.
+
+mod stuck;
+
+use super::*;
+use crate::costs::{Costs, Preset};
+use crate::external::{AnyArrivals, Arrivals, Effect, External};
+use crate::names::Names;
+use crate::program::{AnyProgram, Call, Child, Event, Program};
+use iopilot_block::{HostReport, HostTimes, Source};
+use proptest::prelude::*;
+use std::collections::VecDeque;
+
+const MS: Nanos = Nanos::from_millis(1);
+const DOOR: Key = 1;
+const QUEUE: Key = 2;
+
+fn ms(n: u64) -> Nanos {
+    Nanos::from_millis(n)
+}
+
+/// At these times.
+#[derive(Clone, Debug)]
+struct List(VecDeque<Nanos>);
+
+impl Arrivals for List {
+    fn next(&mut self) -> Option<Nanos> {
+        self.0.pop_front()
+    }
+
+    fn boxed(&self) -> Box<dyn Arrivals> {
+        Box::new(self.clone())
+    }
+}
+
+/// Every so often, forever.
+#[derive(Clone, Debug)]
+struct Endless(Nanos, Nanos);
+
+impl Arrivals for Endless {
+    fn next(&mut self) -> Option<Nanos> {
+        self.1 += self.0;
+        Some(self.1)
+    }
+
+    fn boxed(&self) -> Box<dyn Arrivals> {
+        Box::new(self.clone())
+    }
+}
+
+/// A list of events, again and again.
+#[derive(Clone, Debug)]
+struct Round(Vec<Event>, usize);
+
+impl Program for Round {
+    fn next(&mut self) -> Event {
+        self.1 += 1;
+        self.0[(self.1 - 1) % self.0.len()].clone()
+    }
+
+    fn boxed(&self) -> Box<dyn Program> {
+        Box::new(self.clone())
+    }
+}
+
+fn external(at: &[u64], handler: Nanos, effect: Effect) -> External {
+    External {
+        name: "network".into(),
+        arrivals: AnyArrivals::new(List(at.iter().map(|&at| ms(at)).collect())),
+        is_endless: false,
+        cpu: 0,
+        handler,
+        effect,
+        is_task: false,
+    }
+}
+
+fn task(name: &str, events: Vec<Event>) -> TaskSpec {
+    TaskSpec { name: name.into(), program: Script::new(events).into(), start: Nanos::ZERO, is_task: true }
+}
+
+fn daemon(name: &str, events: Vec<Event>) -> TaskSpec {
+    let program = AnyProgram::new(Round(events, 0));
+    TaskSpec { name: name.into(), program, start: Nanos::ZERO, is_task: false }
+}
+
+const DAEMON: Placement = Placement { cpu: None, state: InitialState::New, is_daemon: true };
+
+fn after(time: u64, call: Call) -> Event {
+    Event::after(ms(time), call)
+}
+
+fn computes(time: u64) -> Vec<Event> {
+    vec![after(time, Call::Exit)]
+}
+
+struct Run {
+    report: HostReport,
+    failure: Option<String>,
+    end: Nanos,
+}
+
+impl Run {
+    fn elapsed(&self) -> Vec<(&str, f64)> {
+        self.report.tasks.iter().map(|task| (&*task.name, task.elapsed_s)).collect()
+    }
+}
+
+/// Runs it to the end, without a disk.
+fn run(settings: HostSettings, tasks: Vec<(TaskSpec, Placement)>, externals: Vec<External>) -> Run {
+    let (tasks, placements): (Vec<_>, Vec<_>) = tasks.into_iter().unzip();
+    let mut host = Host::new(settings, tasks, &[(QUEUE, 4)], HostEnd::NEVER).unwrap();
+    host.set_names(Names::new("w.toml", vec![(DOOR, "door".into()), (QUEUE, "queue".into())], Vec::new()));
+    for (p, placement) in placements.into_iter().enumerate() {
+        host.place_process(p, placement).unwrap();
+    }
+    for external in externals {
+        host.add_external(external).unwrap();
+    }
+    let (mut steps, mut now) = (Vec::new(), Nanos::ZERO);
+    while let Some(at) = host.next_event() {
+        assert!(at >= now, "time goes back");
+        now = at;
+        host.advance(now, &mut steps);
+        assert!(host.next_event().is_none_or(|next| next > now), "not everything due was done");
+        assert!(now < Nanos::from_secs(1000), "it does not end");
+    }
+    let failure = host.failure().map(|e| e.to_string());
+    Run { report: host.report(), failure, end: now }
+}
+
+fn plain(tasks: Vec<TaskSpec>) -> Vec<(TaskSpec, Placement)> {
+    tasks.into_iter().map(|task| (task, Placement::default())).collect()
+}
+
+fn sum(times: HostTimes) -> f64 {
+    times.computation_s + times.other_s + times.false_computation_s + times.false_idle_s + times.idle_s
+}
+
+#[test]
+fn interrupts_take_the_time_of_who_computes() {
+    let wakes = Effect::Wakeup { key: DOOR, all: true };
+    let interrupts = external(&[2, 5, 9], MS, wakes);
+    let run = run(HostSettings::free(1), plain(vec![task("a", computes(10))]), vec![interrupts]);
+    // 10 ms of its own, and three handlers of 1 ms within.
+    assert_eq!((run.end, run.elapsed()), (ms(13), vec![("a", 0.013)]));
+    let times = run.report.tasks[0].times;
+    assert_eq!((times.computation_s, times.other_s), (0.010, 0.003));
+    assert_eq!((run.report.external_interrupts, run.report.external_lost), (Some(3), None));
+    assert_eq!(run.report.interrupts, 0, "those of requests are others");
+}
+
+#[test]
+fn a_faster_cpu_handles_them_faster_and_another_one_not_at_all() {
+    let interrupts = || external(&[1, 2], MS, Effect::Wakeup { key: DOOR, all: false });
+    let fast = HostSettings { speed: 4.0, ..HostSettings::free(1) };
+    assert_eq!(run(fast, plain(vec![task("a", computes(40))]), vec![interrupts()]).end, Nanos(10_500_000));
+    let elsewhere = External { cpu: 1, ..interrupts() };
+    let two = run(HostSettings::free(2), plain(vec![task("a", computes(10))]), vec![elsewhere]);
+    assert_eq!(two.elapsed(), [("a", 0.010)]);
+    assert!((two.report.times.other_s - 0.002).abs() < 1e-12, "{:?}", two.report);
+}
+
+#[test]
+fn handlers_run_one_after_the_other() {
+    // The second and the third come while the first is handled: 1 to 4, to 7, to 10. Then the server runs.
+    let brings = Effect::Put { channel: QUEUE, bytes: 1 };
+    let interrupts = External { is_task: true, ..external(&[1, 2, 3], ms(3), brings) };
+    let get = || after(0, Call::Get { channel: QUEUE, bytes: 1 });
+    let answer = || after(0, Call::Answer(QUEUE));
+    let server = task("server", vec![get(), answer(), get(), answer(), get(), answer()]);
+    let run = run(HostSettings::free(1), plain(vec![server]), vec![interrupts]);
+    assert_eq!(run.elapsed(), [("network", 0.009), ("network", 0.008), ("network", 0.007), ("server", 0.010)]);
+}
+
+#[test]
+fn a_flood_is_handled_in_the_end() {
+    let flood = external(&vec![1; 200_000], Nanos(1000), Effect::Nothing);
+    let run = run(HostSettings::free(1), plain(vec![task("a", computes(2))]), vec![flood]);
+    assert_eq!((run.end, run.report.external_interrupts), (ms(202), Some(200_000)));
+}
+
+#[test]
+fn a_task_of_an_interrupt_lasts_from_its_arrival_to_its_answer() {
+    let brings = Effect::Put { channel: QUEUE, bytes: 1 };
+    let interrupts = External { is_task: true, ..external(&[10, 11], MS, brings) };
+    let work = vec![
+        after(0, Call::Get { channel: QUEUE, bytes: 1 }),
+        after(5, Call::Answer(QUEUE)),
+        after(2, Call::Compute),
+        // Nothing is left to be answered.
+        after(0, Call::Answer(QUEUE)),
+    ];
+    let run = run(HostSettings::free(1), vec![(daemon("server", work), DAEMON)], vec![interrupts]);
+    assert_eq!(run.failure, None, "a daemon may wait for more");
+    // The first: handled at 11, but the second comes then: 12. 5 ms of work, to 17. The second is got at 19, done at 24.
+    assert_eq!(run.elapsed(), [("network", 0.007), ("network", 0.013)]);
+    let second = run.report.tasks[1].times;
+    assert_eq!((second.computation_s, second.idle_s), (0.005, 0.0));
+    assert!((sum(second) - 0.013).abs() < 1e-12, "all time is something: {second:?}");
+    assert_eq!(run.end, ms(26));
+}
+
+#[test]
+fn what_finds_no_room_is_lost() {
+    let brings = Effect::Put { channel: QUEUE, bytes: 2 };
+    let interrupts = External { is_task: true, ..external(&[1, 2, 3, 4], Nanos::ZERO, brings) };
+    let get = |time| after(time, Call::Get { channel: QUEUE, bytes: 2 });
+    let server = task("server", vec![get(10), after(0, Call::Answer(QUEUE)), get(0), after(0, Call::Answer(QUEUE))]);
+    let run = run(HostSettings::free(1), plain(vec![server]), vec![interrupts]);
+    assert_eq!((run.report.external_interrupts, run.report.external_lost), (Some(4), Some(2)));
+    // Those that were not: of 1 and 2 ms.
+    assert_eq!(run.elapsed(), [("network", 0.009), ("network", 0.008), ("server", 0.010)]);
+}
+
+#[test]
+fn a_message_that_is_got_in_pieces_is_got_with_its_last_byte() {
+    let brings = Effect::Put { channel: QUEUE, bytes: 3 };
+    let interrupts = External { is_task: true, ..external(&[1], Nanos::ZERO, brings) };
+    let get = |bytes| after(1, Call::Get { channel: QUEUE, bytes });
+    let events = vec![get(2), after(0, Call::Answer(QUEUE)), get(1), after(4, Call::Answer(QUEUE))];
+    let run = run(HostSettings::free(1), plain(vec![task("server", events)]), vec![interrupts]);
+    assert_eq!(run.elapsed(), [("network", 0.005), ("server", 0.006)], "at 1, 2 and 6 ms");
+}
+
+#[test]
+fn an_endless_source_ends_when_all_but_daemons_have_exited() {
+    let every = |period| External {
+        arrivals: AnyArrivals::new(Endless(period, Nanos::ZERO)),
+        is_endless: true,
+        ..external(&[], Nanos::ZERO, Effect::Wakeup { key: DOOR, all: true })
+    };
+    let woken = daemon("woken", vec![after(0, Call::Sleep(DOOR)), after(1, Call::Compute)]);
+    let naps = daemon("naps", vec![after(0, Call::Nap(ms(7)))]);
+    let tasks = vec![(task("a", computes(20)), Placement::default()), (woken, DAEMON), (naps, DAEMON)];
+    let run = run(HostSettings::free(2), tasks, vec![every(ms(3))]);
+    assert_eq!((run.failure, run.report.external_interrupts), (None, Some(6)));
+    assert_eq!(run.end, ms(20), "a nap of a daemon is no reason to go on");
+}
+
+#[test]
+fn a_daemon_that_naps_before_it_answers_does_so() {
+    let brings = Effect::Put { channel: QUEUE, bytes: 1 };
+    let interrupts = External { is_task: true, ..external(&[1], Nanos::ZERO, brings) };
+    let work = vec![
+        after(0, Call::Get { channel: QUEUE, bytes: 1 }),
+        after(0, Call::Nap(ms(8))),
+        after(0, Call::Answer(QUEUE)),
+    ];
+    let run = run(HostSettings::free(1), vec![(daemon("server", work), DAEMON)], vec![interrupts]);
+    assert_eq!((run.elapsed(), run.end), (vec![("network", 0.008)], ms(9)));
+}
+
+#[test]
+fn processes_begin_on_a_cpu_behind_it_or_asleep() {
+    let placed = |state| Placement { state, ..Placement::default() };
+    let costs = Costs { switch_us: 1000.0, ..Costs::FREE };
+    let tasks = vec![
+        (task("runs", computes(4)), placed(InitialState::Running)),
+        (task("could", computes(3)), placed(InitialState::Runnable)),
+        (task("sleeps", computes(2)), placed(InitialState::Sleeping(DOOR))),
+        (
+            TaskSpec { start: ms(20), ..task("new", vec![after(1, Call::Wakeup { key: DOOR, all: true })]) },
+            placed(InitialState::New),
+        ),
+    ];
+    let run = run(HostSettings { costs, ..HostSettings::free(1) }, tasks, Vec::new());
+    // Who runs is there already: no switch. Who could run is switched to from 4 to 5, and ends at 8. The new one is
+    // switched to from 20 to 21, wakes the sleeper at 22, and exits: 23 to 25.
+    assert_eq!(run.elapsed(), [("runs", 0.004), ("could", 0.008), ("new", 0.002), ("sleeps", 0.025)]);
+    assert_eq!((run.report.context_switches, run.failure), (3, None));
+}
+
+#[test]
+fn who_has_a_cpu_of_its_own_waits_for_it() {
+    let pinned = |cpu| Placement { cpu: Some(cpu), ..Placement::default() };
+    let tasks = || vec![task("a", computes(10)), task("b", computes(10)), task("c", computes(10))];
+    let both_on_the_second = || vec![Placement::default(), pinned(1), pinned(1)];
+    let placed = |placements: Vec<Placement>| {
+        run(HostSettings::free(2), tasks().into_iter().zip(placements).collect(), Vec::new())
+    };
+    let run = placed(both_on_the_second());
+    assert_eq!(run.elapsed(), [("a", 0.010), ("b", 0.010), ("c", 0.020)]);
+    assert!((run.report.times.idle_s - 0.010).abs() < 1e-12, "the first CPU is idle while c waits: {:?}", run.report);
+    // Who may run anywhere takes the first CPU, although it has run on none.
+    let run = placed(vec![pinned(0), pinned(0), Placement::default()]);
+    assert_eq!(run.elapsed(), [("a", 0.010), ("c", 0.010), ("b", 0.020)]);
+}
+
+#[test]
+fn those_with_one_cpu_take_turns_and_others_do_not_disturb_them() {
+    let pinned = |cpu| Placement { cpu: Some(cpu), ..Placement::default() };
+    let settings = HostSettings { quantum: ms(2), ..HostSettings::free(2) };
+    let tasks = vec![
+        (task("a", computes(4)), pinned(0)),
+        (task("b", computes(4)), pinned(0)),
+        (task("c", computes(9)), pinned(1)),
+    ];
+    let run = run(settings, tasks, Vec::new());
+    assert_eq!(run.elapsed(), [("a", 0.006), ("b", 0.008), ("c", 0.009)]);
+    assert_eq!(run.report.context_switches, 5, "c is never put off its CPU");
+}
+
+#[test]
+fn a_child_inherits_the_cpu() {
+    let program = Script::new(computes(5)).into();
+    let child = Child { number: 1, name: "child".into(), program, first: false, holds_parent: false, is_task: true };
+    let parent = vec![after(0, Call::Fork(child)), after(5, Call::Exit)];
+    let pinned = Placement { cpu: Some(1), ..Placement::default() };
+    let run = run(HostSettings::free(2), vec![(task("parent", parent), pinned)], Vec::new());
+    assert_eq!(run.elapsed(), [("parent", 0.005), ("child", 0.010)]);
+}
+
+#[test]
+fn places_that_are_not_there_are_refused() {
+    let host = || {
+        Host::new(HostSettings::free(2), vec![task("a", computes(1)), task("b", computes(1))], &[], HostEnd::NEVER)
+            .unwrap()
+    };
+    let pinned = Placement { cpu: Some(2), ..Placement::default() };
+    let told = host().place_process(0, pinned).unwrap_err().to_string();
+    assert_eq!(told, "cpu: got 2, a task on a CPU that is not there, expected a CPU of the machine's: 0 to 1");
+    let mut host = host();
+    let running = Placement { cpu: Some(1), state: InitialState::Running, is_daemon: false };
+    host.place_process(0, running).unwrap();
+    assert!(host.place_process(1, running).unwrap_err().to_string().starts_with("state: got running, where all"));
+    let elsewhere = External { cpu: 9, ..external(&[1], MS, Effect::Wakeup { key: DOOR, all: true }) };
+    assert_eq!(
+        host.add_external(elsewhere).unwrap_err().to_string(),
+        "cpu: got 9, expected a CPU of the machine's: 0 to 1"
+    );
+}
+
+proptest! {
+    /// With interrupts, CPUs of their own and any beginning, too, all time is something (asserted at the end of every task
+    /// and of every answer), and the same comes out again.
+    #[test]
+    fn all_time_is_accounted_for_with_interrupts(
+        arrivals in prop::collection::vec(0u64..60, 0..20),
+        (handler, clients) in (0u64..3_000_000, any::<bool>()),
+        (cpus, cpu) in (1u16..4, 0u16..4),
+        work in prop::collection::vec((0u64..4_000_000, 0u16..4, 0u8..4, any::<bool>()), 1..6),
+        preset in prop::sample::select(vec![None, Some(Preset::Y1995), Some(Preset::Today)]),
+    ) {
+        let mut at = arrivals;
+        at.sort_unstable();
+        let costs = preset.map_or(Costs::FREE, Costs::of);
+        let settings = HostSettings { costs, quantum: MS, ..HostSettings::free(cpus) };
+        let effect = Effect::Put { channel: QUEUE, bytes: 1 };
+        let network = External { is_task: clients, cpu: cpu % cpus, ..external(&at, Nanos(handler), effect) };
+        let tasks = || {
+            let mut running = 0;
+            let mut tasks: Vec<_> = work.iter().map(|&(compute, own, state, serves)| {
+                let compute = Nanos(compute);
+                let events = vec![
+                    Event::after(compute, Call::Get { channel: QUEUE, bytes: 1 }),
+                    Event::after(compute, Call::Answer(QUEUE)),
+                ];
+                let task = if serves { daemon("server", events) } else { task("t", vec![Event::after(compute, Call::Nap(MS)); 3]) };
+                // At most one runs, and that anywhere.
+                running += u32::from(state == 3);
+                let is_first = state == 3 && running == 1;
+                let state = if is_first { InitialState::Running } else if state == 2 { InitialState::Runnable } else { InitialState::New };
+                let cpu = (own < cpus && !is_first).then_some(own);
+                (task, Placement { cpu, state, is_daemon: serves })
+            }).collect();
+            tasks.sort_by_key(|(_, placement)| placement.state != InitialState::Running);
+            tasks
+        };
+        let first = run(settings.clone(), tasks(), vec![network.clone()]);
+        prop_assert_eq!(first.failure, None);
+        prop_assert_eq!(first.report.external_interrupts, Some(at.len() as u64));
+        let all = f64::from(cpus) * first.end.as_secs_f64();
+        prop_assert!((sum(first.report.times) - all).abs() < 1e-6, "{:?}", first.report);
+        let served = first.report.tasks.iter().filter(|task| &*task.name == "network").count() as u64;
+        let has_server = work.iter().any(|&(.., serves)| serves);
+        let expected = if clients && has_server { at.len() as u64 - first.report.external_lost.unwrap_or(0) } else { 0 };
+        prop_assert_eq!(served, expected, "{:?}", first.report);
+        let again = run(settings, tasks(), vec![network]);
+        prop_assert_eq!(first.report, again.report);
+    }
+}

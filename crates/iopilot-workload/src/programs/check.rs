@@ -1,0 +1,351 @@
+//! What can be seen to be wrong in each list, and in the sums of all.
+
+use super::event::{Action, Event, What};
+use super::spec::{Actor, Node, ProgramsSpec, SlotOf};
+use iopilot_block::{InputError, suggest};
+use iopilot_host::{Effect, FileKind, Key};
+use std::collections::BTreeMap;
+
+/// Processes that may be started in all, beside those of daemons.
+const STARTED: u64 = 1_000_000;
+
+/// Whether all can be what it says.
+///
+/// # Errors
+/// Names the line that is wrong.
+pub(super) fn check(spec: &ProgramsSpec) -> Result<(), InputError> {
+    let actors = spec.actors();
+    for actor in &actors {
+        sequence(spec, actor)?;
+        children(spec, actor)?;
+        daemon(spec, actor)?;
+    }
+    let started = started(spec, &actors)?;
+    keys(spec, &actors)?;
+    channels(spec, &actors, &started)?;
+    files(spec, &actors)
+}
+
+/// Locks that are held and files of its own that are there, as a process goes through its events.
+#[derive(Clone, Default)]
+struct Standing {
+    locks: Vec<Key>,
+    files: Vec<usize>,
+}
+
+fn sequence(spec: &ProgramsSpec, actor: &Actor<'_>) -> Result<(), InputError> {
+    let mut standing = Standing::default();
+    // What a list leaves behind after one round it leaves after each: twice tells all.
+    let rounds = if actor.is_daemon { 2 } else { actor.list.repeat.min(2) };
+    for _ in 0..rounds {
+        if !go_through(spec, actor, &actor.list.events, &mut standing)? {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// Returns false where the process exits.
+fn go_through(spec: &ProgramsSpec, actor: &Actor<'_>, events: &[Event], at: &mut Standing) -> Result<bool, InputError> {
+    for event in events {
+        match &event.what {
+            What::Do(Action::Exit) => return Ok(false),
+            What::Do(action) => step(spec, actor, event.line, action, at)?,
+            What::Repeat(count, events) => {
+                for _ in 0..(*count).min(2) {
+                    if !go_through(spec, actor, events, at)? {
+                        return Ok(false);
+                    }
+                }
+            }
+        }
+    }
+    Ok(true)
+}
+
+fn step(
+    spec: &ProgramsSpec,
+    actor: &Actor<'_>,
+    line: u64,
+    action: &Action,
+    at: &mut Standing,
+) -> Result<(), InputError> {
+    let name = |key: Key| &*spec.keys[key as usize];
+    match *action {
+        Action::Lock(key) => {
+            if at.locks.contains(&key) {
+                return Err(spec.error(line, "lock", format!("{}, which it has", name(key)), "an unlock before"));
+            }
+            at.locks.push(key);
+        }
+        Action::Unlock(key) => match at.locks.iter().position(|&held| held == key) {
+            Some(held) => _ = at.locks.remove(held),
+            None => {
+                let got = format!("{}, which it does not have", name(key));
+                return Err(spec.error(line, "unlock", got, "a lock before"));
+            }
+        },
+        _ => {}
+    }
+    let Some(slot) = action.slot().filter(|&slot| matches!(actor.list.slots[slot].of, SlotOf::Own(_))) else {
+        return Ok(());
+    };
+    let of = &actor.list.slots[slot];
+    let there = at.files.iter().position(|&file| file == slot);
+    match (action, there) {
+        (Action::Create { .. }, Some(_)) => {
+            let verb = if of.kind == FileKind::Directory { "mkdir" } else { "create" };
+            Err(spec.error(line, verb, format!("{} a second time", of.name), "a remove before"))
+        }
+        (Action::Create { .. }, None) => {
+            at.files.push(slot);
+            Ok(())
+        }
+        (Action::Remove(_), Some(there)) => {
+            at.files.remove(there);
+            Ok(())
+        }
+        (_, Some(_)) => Ok(()),
+        (_, None) => Err(spec.error(line, "file", &*of.name, "a file that is there: a create before")),
+    }
+}
+
+/// A process waits for children that it has, and for requests that it has issued.
+fn children(spec: &ProgramsSpec, actor: &Actor<'_>) -> Result<(), InputError> {
+    let mut forks: BTreeMap<usize, u64> = BTreeMap::new();
+    let mut numbers = Vec::new();
+    let mut waits: BTreeMap<usize, (u64, u64)> = BTreeMap::new();
+    let mut awaits = Vec::new();
+    actor.list.each(|line, action, times| match *action {
+        Action::Fork(program) => {
+            let count = forks.entry(program).or_default();
+            *count = count.saturating_add(times);
+        }
+        Action::Wait(Some(program)) => {
+            let (_, count) = waits.entry(program).or_insert((line, 0));
+            *count = count.saturating_add(times);
+        }
+        Action::Io { number: Some(number), .. } => numbers.push(number),
+        Action::Await(number) => awaits.push((line, number)),
+        _ => {}
+    });
+    for (program, (line, count)) in waits {
+        let forked = forks.get(&program).copied().unwrap_or(0);
+        if count > forked {
+            let name = &spec.programs[program].name;
+            let got = format!("{name} {count} times, of which {} starts {forked}", actor.name);
+            return Err(spec.error(line, "wait", got, "a fork for each"));
+        }
+    }
+    match awaits.into_iter().find(|(_, number)| !numbers.contains(number)) {
+        Some((line, number)) => {
+            Err(spec.error(line, "await", number.to_string(), "the number of an `io` of the same process"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// A daemon that never waits would let no run end.
+fn daemon(spec: &ProgramsSpec, actor: &Actor<'_>) -> Result<(), InputError> {
+    let waits = |action: &Action| {
+        matches!(action, Action::Get { .. } | Action::Sleep(_) | Action::Nap(_) | Action::Wait(_) | Action::Exit)
+    };
+    if actor.is_daemon && !actor.list.has(waits) {
+        let got = format!("{} that never waits", actor.name);
+        return Err(spec.error(actor.line, "daemon", got, "a get, a sleep, a nap_ms or a wait among its events"));
+    }
+    Ok(())
+}
+
+/// How many processes of each actor there are in all; `u64::MAX` where a daemon starts them.
+fn started(spec: &ProgramsSpec, actors: &[Actor<'_>]) -> Result<Vec<u64>, InputError> {
+    let first_program = spec.processes.len();
+    let mut started: Vec<u64> = actors.iter().map(|actor| actor.count).collect();
+    // Those that start others come before them: a program that is nobody's child is over first.
+    let mut left: Vec<usize> = vec![0; actors.len()];
+    let mut forks: Vec<Vec<(usize, u64)>> = vec![Vec::new(); actors.len()];
+    for (n, actor) in actors.iter().enumerate() {
+        actor.list.each(|_, action, times| {
+            if let Action::Fork(program) = *action {
+                left[first_program + program] += 1;
+                forks[n].push((first_program + program, times));
+            }
+        });
+    }
+    let mut ready: Vec<usize> = (0..actors.len()).filter(|&n| left[n] == 0).collect();
+    let mut done = 0;
+    while let Some(n) = ready.pop() {
+        done += 1;
+        for &(child, times) in &forks[n] {
+            let is_endless = actors[n].is_daemon && !actors[n].list.exits();
+            let count = if is_endless { u64::MAX } else { started[n].saturating_mul(times) };
+            started[child] = started[child].saturating_add(count);
+            left[child] -= 1;
+            if left[child] == 0 {
+                ready.push(child);
+            }
+        }
+    }
+    if done < actors.len() {
+        let n = (0..actors.len()).find(|&n| left[n] > 0).unwrap_or(0);
+        let got = format!("{}, which is started by what it starts", actors[n].name);
+        return Err(spec.error(actors[n].line, "fork", got, "a program that does not start itself"));
+    }
+    let all: u64 = started.iter().filter(|&&count| count < u64::MAX).fold(0, |sum, &count| sum.saturating_add(count));
+    if all > STARTED {
+        let line = actors[0].line;
+        return Err(spec.error(line, "fork", format!("{all} processes in all"), format!("at most {STARTED}")));
+    }
+    Ok(started)
+}
+
+/// Who sleeps is woken, and who wakes finds somebody asleep.
+fn keys(spec: &ProgramsSpec, actors: &[Actor<'_>]) -> Result<(), InputError> {
+    // With their lines.
+    let mut slept: Vec<(u64, Key)> = Vec::new();
+    let mut woken: Vec<(u64, Key)> = Vec::new();
+    for actor in actors {
+        slept.extend(actor.sleeps.map(|key| (actor.line, key)));
+        actor.list.each(|line, action, _| match *action {
+            Action::Sleep(key) => slept.push((line, key)),
+            Action::Wakeup { key, .. } => woken.push((line, key)),
+            _ => {}
+        });
+    }
+    for external in &spec.externals {
+        if let Effect::Wakeup { key, .. } = external.effect {
+            woken.push((external.line, key));
+        }
+    }
+    for (of, others, field, what) in [
+        (&slept, &woken, "sleep", "a key that somebody wakes"),
+        (&woken, &slept, "wakeup", "a key that somebody sleeps on"),
+    ] {
+        if let Some(&(line, key)) = of.iter().find(|(_, key)| !others.iter().any(|(_, other)| other == key)) {
+            let name = &*spec.keys[key as usize];
+            let near = suggest(name, others.iter().map(|&(_, other)| &*spec.keys[other as usize]));
+            let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            return Err(spec.error(line, field, name, format!("{what}{hint}")));
+        }
+    }
+    Ok(())
+}
+
+/// What goes into a channel, and out.
+#[derive(Clone, Copy, Default)]
+struct Flow {
+    put: u64,
+    /// By those that have to come to an end.
+    got: u64,
+    largest_put: u64,
+    /// The lines where it is first got, put, and answered, and of a source whose interrupts begin tasks.
+    get_line: Option<u64>,
+    put_line: Option<u64>,
+    answer_line: Option<u64>,
+    task_line: Option<u64>,
+}
+
+fn channels(spec: &ProgramsSpec, actors: &[Actor<'_>], started: &[u64]) -> Result<(), InputError> {
+    let mut flows = vec![Flow::default(); spec.channels.len()];
+    let mut too_much = None;
+    for (actor, &started) in actors.iter().zip(started) {
+        let is_endless = actor.is_daemon && !actor.list.exits() || started == u64::MAX;
+        actor.list.each(|line, action, times| match *action {
+            Action::Put { channel, bytes } => {
+                let flow = &mut flows[channel as usize];
+                let all = if is_endless { u64::MAX } else { bytes.saturating_mul(times).saturating_mul(started) };
+                flow.put = flow.put.saturating_add(all);
+                flow.largest_put = flow.largest_put.max(bytes);
+                flow.put_line.get_or_insert(line);
+            }
+            Action::Get { channel, bytes } => {
+                let flow = &mut flows[channel as usize];
+                let all = if is_endless { 0 } else { bytes.saturating_mul(times).saturating_mul(started) };
+                flow.got = flow.got.saturating_add(all);
+                flow.get_line.get_or_insert(line);
+            }
+            Action::Answer(channel) => _ = flows[channel as usize].answer_line.get_or_insert(line),
+            _ => {}
+        });
+    }
+    for external in &spec.externals {
+        if let Effect::Put { channel, bytes } = external.effect {
+            let flow = &mut flows[channel as usize];
+            flow.put = flow.put.saturating_add(external.count().map_or(u64::MAX, |count| count.saturating_mul(bytes)));
+            flow.largest_put = flow.largest_put.max(bytes);
+            flow.put_line.get_or_insert(external.line);
+            if external.is_task {
+                flow.task_line.get_or_insert(external.line);
+            }
+            if flow.get_line.is_none() {
+                let name = &*spec.keys[channel as usize];
+                return Err(spec.error(
+                    external.line,
+                    "put",
+                    format!("{name}, a channel nobody empties"),
+                    "a get of it",
+                ));
+            }
+        }
+    }
+    for actor in actors {
+        actor.list.each(|line, action, _| {
+            if let Action::Get { channel, bytes } = *action {
+                let most = spec.channels[channel as usize].capacity.max(flows[channel as usize].largest_put);
+                if bytes > most {
+                    too_much.get_or_insert((line, bytes, most));
+                }
+            }
+        });
+    }
+    for (channel, flow) in flows.iter().enumerate() {
+        let name = &*spec.keys[channel];
+        match *flow {
+            Flow { get_line: Some(line), put_line: None, .. } => {
+                return Err(spec.error(line, "get", format!("{name}, a channel nobody fills"), "a put into it"));
+            }
+            Flow { get_line: Some(line), put, got, .. } if got > put => {
+                let got = format!("{got} bytes from {name} in all");
+                return Err(spec.error(line, "get", got, format!("at most the {put} that are put into it")));
+            }
+            Flow { answer_line: Some(line), task_line: None, .. } => {
+                let expected = "a channel that an [[external]] with task = true puts into";
+                return Err(spec.error(line, "answer", name, expected));
+            }
+            Flow { answer_line: None, task_line: Some(line), .. } => {
+                let expected = format!("an event that ends it: answer = \"{name}\"");
+                return Err(spec.error(line, "task", "true", expected));
+            }
+            _ => {}
+        }
+    }
+    match too_much {
+        Some((line, bytes, most)) => {
+            Err(spec.error(line, "bytes", bytes.to_string(), format!("at most the {most} that the channel holds")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// A file that is not there at the beginning is made by somebody; endless interrupts have an end.
+fn files(spec: &ProgramsSpec, actors: &[Actor<'_>]) -> Result<(), InputError> {
+    for (n, node) in spec.nodes.iter().enumerate() {
+        let Node { line, name, kind, bytes, .. } = node;
+        let creates = |actor: &Actor<'_>| {
+            let is_it = |slot: usize| actor.list.slots[slot].of == SlotOf::Node(n);
+            actor.list.has(|action| matches!(*action, Action::Create { slot, .. } if is_it(slot)))
+        };
+        if *kind == FileKind::Regular && bytes.is_none() && !actors.iter().any(creates) {
+            let expected = format!("a size, or an event that makes {name}: create = \"{name}\"");
+            return Err(spec.error(*line, "size", "", expected));
+        }
+    }
+    let endless = spec.externals.iter().find(|external| external.count().is_none());
+    match endless.filter(|_| spec.processes.iter().all(|process| process.is_daemon)) {
+        Some(external) => {
+            let expected = "a count, a list at_ms, or a process that is no daemon: else the run has no end";
+            Err(spec.error(external.line, "period_ms", "no end", expected))
+        }
+        None => Ok(()),
+    }
+}

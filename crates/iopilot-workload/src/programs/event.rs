@@ -1,0 +1,135 @@
+//! [`Event`]: an event of a list, and the table of verbs.
+
+use crate::ganger::Variable;
+use iopilot_block::{Criticality, Op};
+use iopilot_host::Key;
+use std::sync::Arc;
+
+/// The verbs of events, and the keys that each has beside.
+pub(super) const VERBS: [(&str, &[&str]); 26] = [
+    ("compute_ms", &[]),
+    ("nap_ms", &[]),
+    ("read", &["offset", "bytes"]),
+    ("write", &["offset", "bytes"]),
+    ("open", &[]),
+    ("readdir", &[]),
+    ("create", &["directory"]),
+    ("mkdir", &["directory"]),
+    ("remove", &[]),
+    ("truncate", &[]),
+    ("fsync", &[]),
+    ("sync", &[]),
+    ("io", &["lba", "sectors", "class", "number"]),
+    ("await", &[]),
+    ("await_all", &[]),
+    ("sleep", &[]),
+    ("wakeup", &["all"]),
+    ("lock", &[]),
+    ("unlock", &[]),
+    ("put", &["bytes"]),
+    ("get", &["bytes"]),
+    ("answer", &[]),
+    ("fork", &[]),
+    ("wait", &[]),
+    ("exit", &[]),
+    ("repeat", &["events"]),
+];
+
+/// An event of a list.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Event {
+    pub(super) line: u64,
+    pub(super) what: What,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum What {
+    Do(Action),
+    /// These, so many times.
+    Repeat(u64, Vec<Event>),
+}
+
+/// Where a file or the disk is read or written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Place {
+    At(u64),
+    /// Behind the last one.
+    Next,
+    /// Anywhere, at a multiple of the size.
+    Random,
+}
+
+/// What a process does. Files are slots of its list.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Action {
+    Compute(Arc<Variable>),
+    Nap(Arc<Variable>),
+    /// All that is left, where `bytes` is not set.
+    Read {
+        slot: usize,
+        place: Place,
+        bytes: Option<u64>,
+    },
+    Write {
+        slot: usize,
+        place: Place,
+        bytes: u64,
+    },
+    Open(usize),
+    ReadDir(usize),
+    /// In a directory, or the root.
+    Create {
+        slot: usize,
+        directory: Option<usize>,
+    },
+    Remove(usize),
+    Truncate(usize),
+    Fsync(usize),
+    Sync,
+    Io {
+        op: Op,
+        place: Place,
+        sectors: u32,
+        class: Criticality,
+        number: Option<u64>,
+    },
+    Await(u64),
+    AwaitAll,
+    Sleep(Key),
+    Wakeup {
+        key: Key,
+        all: bool,
+    },
+    Lock(Key),
+    Unlock(Key),
+    Put {
+        channel: Key,
+        bytes: u64,
+    },
+    Get {
+        channel: Key,
+        bytes: u64,
+    },
+    Answer(Key),
+    Fork(usize),
+    Wait(Option<usize>),
+    Exit,
+}
+
+impl Action {
+    /// The slot of the file that it works on.
+    pub(super) fn slot(&self) -> Option<usize> {
+        match *self {
+            Self::Read { slot, .. } | Self::Write { slot, .. } | Self::Create { slot, .. } => Some(slot),
+            Self::Open(slot) | Self::ReadDir(slot) | Self::Remove(slot) | Self::Truncate(slot) | Self::Fsync(slot) => {
+                Some(slot)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether it needs a file system.
+    pub(super) fn is_on_files(&self) -> bool {
+        self.slot().is_some() || *self == Self::Sync
+    }
+}

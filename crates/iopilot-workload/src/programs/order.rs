@@ -1,0 +1,220 @@
+//! Whether processes can go on: one that waits for what another does only later, and that one for it, cannot.
+//!
+//! All are run without time, as if every lock were free, every channel had room, and what is done once were done as often as it
+//! ever is. Who cannot go on even so cannot go on at all.
+
+use super::event::Action;
+use super::spec::{Actor, ProgramsSpec};
+use iopilot_block::InputError;
+use iopilot_host::{Effect, Key};
+use std::sync::Arc;
+
+/// An event that others may wait for, or that waits for others.
+#[derive(Clone, Copy)]
+struct Step {
+    line: u64,
+    what: Meeting,
+}
+
+#[derive(Clone, Copy)]
+enum Meeting {
+    Sleep(Key),
+    Wake(Key),
+    Get(Key, u64),
+    /// So many bytes in all.
+    Put(Key, u64),
+    Fork(usize),
+    Wait(Option<usize>),
+}
+
+/// Who does these steps, and how far that has come.
+struct Walker<'a> {
+    actor: Actor<'a>,
+    steps: Vec<Step>,
+    at: usize,
+    is_started: bool,
+}
+
+impl Walker<'_> {
+    fn is_over(&self) -> bool {
+        self.is_started && self.at == self.steps.len()
+    }
+}
+
+/// All of them, and what has happened so far.
+struct Walk<'a> {
+    spec: &'a ProgramsSpec,
+    walkers: Vec<Walker<'a>>,
+    woken: Vec<bool>,
+    put: Vec<u64>,
+}
+
+/// Whether all that have to come to an end can.
+///
+/// # Errors
+/// Names those that cannot, and what each waits for.
+pub(super) fn check(spec: &ProgramsSpec) -> Result<(), InputError> {
+    let mut walk = Walk::new(spec);
+    while walk.go_on() {}
+    let stuck = |walker: &&Walker<'_>| walker.is_started && !walker.is_over() && !walker.actor.is_daemon;
+    match walk.walkers.iter().position(|walker| stuck(&walker)) {
+        Some(first) => Err(walk.error(first)),
+        None => Ok(()),
+    }
+}
+
+impl<'a> Walk<'a> {
+    fn new(spec: &'a ProgramsSpec) -> Self {
+        let first_program = spec.processes.len();
+        let walker = |actor: Actor<'a>| {
+            let mut steps: Vec<Step> = Vec::new();
+            steps.extend(actor.sleeps.map(|key| Step { line: actor.line, what: Meeting::Sleep(key) }));
+            actor.list.each(|line, action, times| {
+                // Programs count once: as often as they are started is enough for what one needs.
+                let all =
+                    if actor.is_daemon || actor.count == 0 { u64::MAX } else { times.saturating_mul(actor.count) };
+                let what = match *action {
+                    Action::Sleep(key) => Meeting::Sleep(key),
+                    Action::Wakeup { key, .. } => Meeting::Wake(key),
+                    Action::Get { channel, bytes } => Meeting::Get(channel, bytes),
+                    Action::Put { channel, bytes } => Meeting::Put(channel, bytes.saturating_mul(all)),
+                    Action::Fork(program) => Meeting::Fork(first_program + program),
+                    Action::Wait(which) => Meeting::Wait(which.map(|program| first_program + program)),
+                    _ => return,
+                };
+                steps.push(Step { line, what });
+            });
+            Walker { is_started: actor.count > 0, actor, steps, at: 0 }
+        };
+        let mut walk = Self {
+            spec,
+            walkers: spec.actors().into_iter().map(walker).collect(),
+            woken: vec![false; spec.keys.len()],
+            put: vec![0; spec.channels.len()],
+        };
+        for external in &spec.externals {
+            match external.effect {
+                Effect::Wakeup { key, .. } => walk.woken[key as usize] = true,
+                Effect::Put { channel, bytes } => {
+                    let all = external.count().map_or(u64::MAX, |count| count.saturating_mul(bytes));
+                    walk.add(channel, all);
+                }
+                Effect::Nothing => {}
+            }
+        }
+        walk
+    }
+
+    fn add(&mut self, channel: Key, bytes: u64) {
+        let put = &mut self.put[channel as usize];
+        *put = put.saturating_add(bytes);
+    }
+
+    /// Has each go as far as it can. Whether anybody could.
+    fn go_on(&mut self) -> bool {
+        let mut has_moved = false;
+        for n in 0..self.walkers.len() {
+            while self.walkers[n].is_started {
+                let Some(&step) = self.walkers[n].steps.get(self.walkers[n].at) else { break };
+                if !self.passes(n, step.what) {
+                    break;
+                }
+                match step.what {
+                    Meeting::Wake(key) => self.woken[key as usize] = true,
+                    Meeting::Put(channel, bytes) => self.add(channel, bytes),
+                    Meeting::Fork(child) => self.walkers[child].is_started = true,
+                    _ => {}
+                }
+                self.walkers[n].at += 1;
+                has_moved = true;
+            }
+        }
+        has_moved
+    }
+
+    fn passes(&self, n: usize, what: Meeting) -> bool {
+        match what {
+            Meeting::Sleep(key) => self.woken[key as usize],
+            Meeting::Get(channel, bytes) => self.put[channel as usize] >= bytes,
+            Meeting::Wait(Some(child)) => self.walkers[child].is_over(),
+            Meeting::Wait(None) => {
+                let done = &self.walkers[n].steps[..self.walkers[n].at];
+                let mut children = done.iter().filter_map(|step| match step.what {
+                    Meeting::Fork(child) => Some(child),
+                    _ => None,
+                });
+                let is_childless = children.clone().next().is_none();
+                is_childless || children.any(|child| self.walkers[child].is_over())
+            }
+            Meeting::Wake(_) | Meeting::Put(..) | Meeting::Fork(_) => true,
+        }
+    }
+
+    /// Who could help the walker `n`, and would, had it not to wait.
+    fn helper(&self, n: usize) -> Option<usize> {
+        let walker = &self.walkers[n];
+        if !walker.is_started {
+            // It waits for who starts it.
+            return self.who_does(|what| matches!(what, Meeting::Fork(child) if child == n));
+        }
+        match walker.steps.get(walker.at)?.what {
+            Meeting::Sleep(key) => self.who_does(|what| matches!(what, Meeting::Wake(other) if other == key)),
+            Meeting::Get(channel, _) => {
+                self.who_does(|what| matches!(what, Meeting::Put(other, _) if other == channel))
+            }
+            Meeting::Wait(Some(child)) => Some(child),
+            Meeting::Wait(None) => walker.steps[..walker.at].iter().find_map(|step| match step.what {
+                Meeting::Fork(child) => Some(child),
+                _ => None,
+            }),
+            Meeting::Wake(_) | Meeting::Put(..) | Meeting::Fork(_) => None,
+        }
+    }
+
+    /// Who has such a step before it.
+    fn who_does(&self, is_such: impl Fn(Meeting) -> bool) -> Option<usize> {
+        self.walkers.iter().position(|walker| walker.steps[walker.at..].iter().any(|step| is_such(step.what)))
+    }
+
+    fn name(&self, key: Key) -> &Arc<str> {
+        &self.spec.keys[key as usize]
+    }
+
+    /// `a waits for channel x of b`.
+    fn wait_of(&self, n: usize, helper: Option<usize>) -> String {
+        let walker = &self.walkers[n];
+        let of = helper.map(|helper| format!(" of {}", self.walkers[helper].actor.name)).unwrap_or_default();
+        let what = match walker.steps.get(walker.at).map(|step| step.what).filter(|_| walker.is_started) {
+            Some(Meeting::Sleep(key)) => format!("a wake-up on {}{of}", self.name(key)),
+            Some(Meeting::Get(channel, _)) => format!("channel {}{of}", self.name(channel)),
+            Some(Meeting::Wait(_)) => format!("the end{of}"),
+            _ => format!("a fork{of}"),
+        };
+        format!("{} waits for {what}", walker.actor.name)
+    }
+
+    /// The error of the walker `first`, which cannot go on.
+    fn error(&self, first: usize) -> InputError {
+        let mut chain = vec![first];
+        let mut last = first;
+        let cycle = loop {
+            let Some(next) = self.helper(last) else { break None };
+            if let Some(at) = chain.iter().position(|&n| n == next) {
+                break Some(chain.split_off(at));
+            }
+            chain.push(next);
+            last = next;
+        };
+        let (got, all) = match cycle {
+            Some(cycle) => ("a cycle of waits", cycle),
+            None => ("what never comes", chain),
+        };
+        let next = |n: usize| all.get(n + 1).copied().or_else(|| self.helper(all[n]));
+        let waits: Vec<String> = all.iter().enumerate().map(|(n, &walker)| self.wait_of(walker, next(n))).collect();
+        let walker = &self.walkers[all[0]];
+        let step = walker.steps.get(walker.at).filter(|_| walker.is_started);
+        let line = step.map_or(walker.actor.line, |step| step.line);
+        let expected = format!("an order in which all can go on: {}", waits.join(", "));
+        self.spec.error(line, "events", got, expected)
+    }
+}

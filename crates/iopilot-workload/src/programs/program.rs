@@ -1,0 +1,317 @@
+//! [`Running`]: a list of events at work.
+
+use super::event::{Action, Event as Described, Place, What};
+use super::spec::{List, Node, ProgramsSpec, Slot, SlotOf};
+use crate::ganger::Variable;
+use iopilot_block::{Criticality, Flags, Lba, Nanos, Op, Sectors};
+use iopilot_host::{AnyProgram, Call, Child, Event, FileCall, FileId, Program, RawIo};
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use std::sync::Arc;
+
+/// Requests without a number of their own are numbered from here.
+const FIRST_NUMBER: u64 = 1 << 32;
+/// Files of their own that the children of a daemon have, before the numbers of the first are used again.
+const CHILDREN_OF_DAEMON: u64 = 1 << 16;
+
+/// A line of a list, with its loops laid out one behind the other.
+#[derive(Clone, Debug)]
+enum Line {
+    Do(Action),
+    /// What follows, up to the matching [`Line::Again`], so many times.
+    Repeat(u64),
+    Again,
+}
+
+/// A list, ready to run.
+#[derive(Debug)]
+struct Code {
+    name: Arc<str>,
+    lines: Vec<Line>,
+    slots: Vec<Slot>,
+    /// Bytes of each slot's file at the beginning, where they are known.
+    sizes: Vec<Option<u64>>,
+    own: u64,
+    is_task: bool,
+    is_daemon: bool,
+    /// Numbers of files that a process needs for its own and its children's.
+    numbers: u64,
+}
+
+/// All lists: of processes, then of programs.
+#[derive(Debug)]
+pub(super) struct Codes {
+    all: Vec<Code>,
+    first_program: usize,
+    capacity: u64,
+}
+
+fn lay_out(events: &[Described], lines: &mut Vec<Line>) {
+    for event in events {
+        match &event.what {
+            What::Do(action) => lines.push(Line::Do(action.clone())),
+            What::Repeat(count, events) => {
+                lines.push(Line::Repeat(*count));
+                lay_out(events, lines);
+                lines.push(Line::Again);
+            }
+        }
+    }
+}
+
+impl Codes {
+    /// Those of a description, on a disk of `capacity` sectors.
+    pub(super) fn new(spec: &ProgramsSpec, capacity: u64) -> Self {
+        let code = |name: &Arc<str>, list: &List, is_task: bool, is_daemon: bool| {
+            let mut lines = Vec::new();
+            lines.push(Line::Repeat(if is_daemon { u64::MAX } else { list.repeat }));
+            lay_out(&list.events, &mut lines);
+            lines.push(Line::Again);
+            let size = |slot: &Slot| match slot.of {
+                SlotOf::Node(node) => spec.nodes[node].bytes,
+                SlotOf::Own(_) => Some(0),
+            };
+            Code {
+                name: name.clone(),
+                lines,
+                sizes: list.slots.iter().map(size).collect(),
+                slots: list.slots.clone(),
+                own: u64::from(list.own),
+                is_task,
+                is_daemon,
+                numbers: 0,
+            }
+        };
+        let processes = spec.processes.iter().map(|p| code(&p.name, &p.list, p.is_task, p.is_daemon));
+        let programs = spec.programs.iter().map(|p| code(&p.name, &p.list, p.is_task, false));
+        let mut codes =
+            Self { all: processes.chain(programs).collect(), first_program: spec.processes.len(), capacity };
+        // A program's children may stand before it or behind: as deep as they can be nested, all are known.
+        let lists: Vec<&List> = spec.actors().iter().map(|actor| actor.list).collect();
+        for _ in 0..=spec.programs.len() {
+            for (n, list) in lists.iter().enumerate() {
+                let mut children = 0u64;
+                list.each(|_, action, times| {
+                    if let Action::Fork(program) = *action {
+                        let each = codes.all[codes.first_program + program].numbers;
+                        let times =
+                            if codes.all[n].is_daemon { times.saturating_mul(CHILDREN_OF_DAEMON) } else { times };
+                        children = children.saturating_add(each.saturating_mul(times));
+                    }
+                });
+                codes.all[n].numbers = codes.all[n].own.saturating_add(children);
+            }
+        }
+        codes
+    }
+
+    /// Numbers of files that a process of the list `n` needs.
+    pub(super) fn numbers(&self, n: usize) -> u64 {
+        self.all[n].numbers
+    }
+}
+
+/// A process of a list. What is random follows from its seed.
+#[derive(Clone, Debug)]
+pub(super) struct Running {
+    codes: Arc<Codes>,
+    code: usize,
+    at: usize,
+    /// For each loop that it is in: where it begins, and rounds that are left.
+    loops: Vec<(usize, u64)>,
+    random: Pcg64Mcg,
+    /// For each slot: where the next read or write is, and how long the file is, if that is known.
+    next: Vec<u64>,
+    sizes: Vec<Option<u64>>,
+    next_lba: u64,
+    next_number: u64,
+    /// The number of its first own file, and of the first that its next child may have.
+    first_file: u32,
+    next_file: u32,
+}
+
+impl Running {
+    /// Of the list `n`, with numbers of files from `first_file` on.
+    pub(super) fn new(codes: &Arc<Codes>, n: usize, first_file: u32, seed: u64) -> Self {
+        let code = &codes.all[n];
+        Self {
+            at: 0,
+            loops: Vec::new(),
+            random: Pcg64Mcg::seed_from_u64(seed),
+            next: vec![0; code.slots.len()],
+            sizes: code.sizes.clone(),
+            next_lba: 0,
+            next_number: FIRST_NUMBER,
+            first_file,
+            next_file: first_file + code.own as u32,
+            codes: Arc::clone(codes),
+            code: n,
+        }
+    }
+
+    /// The next thing to do, as deep in loops as it may be; `None` at the end.
+    fn action(&mut self) -> Option<Action> {
+        loop {
+            match self.codes.all[self.code].lines.get(self.at)? {
+                Line::Do(action) => {
+                    self.at += 1;
+                    return Some(action.clone());
+                }
+                Line::Repeat(count) => {
+                    self.at += 1;
+                    self.loops.push((self.at, *count));
+                }
+                Line::Again => match self.loops.last_mut() {
+                    Some((begin, left)) if *left > 1 => {
+                        *left -= 1;
+                        self.at = *begin;
+                    }
+                    _ => {
+                        self.loops.pop();
+                        self.at += 1;
+                    }
+                },
+            }
+        }
+    }
+
+    fn time(&mut self, variable: &Variable) -> Nanos {
+        let ms = variable.draw_until(&mut self.random, |ms| (ms >= 0.0).then_some(ms));
+        Nanos::from_millis_f64(ms.unwrap_or(0.0).min(super::read::LONGEST_MS))
+    }
+
+    fn file(&self, slot: usize) -> FileId {
+        match self.codes.all[self.code].slots[slot].of {
+            SlotOf::Node(node) => Node::id(node),
+            SlotOf::Own(own) => FileId(self.first_file + own),
+        }
+    }
+
+    fn read(&mut self, slot: usize, place: Place, bytes: Option<u64>) -> FileCall {
+        let size = self.sizes[slot];
+        let offset = match (place, bytes) {
+            (Place::At(offset), _) => offset,
+            (Place::Random, Some(bytes)) => self.random.random_range(0..(size.unwrap_or(0) / bytes).max(1)) * bytes,
+            // At the end it begins again.
+            (Place::Next | Place::Random, _) => {
+                Some(self.next[slot]).filter(|&next| size.is_none_or(|size| next < size)).unwrap_or(0)
+            }
+        };
+        self.next[slot] = bytes.map_or(0, |bytes| offset + bytes);
+        FileCall::Read { file: self.file(slot), offset, bytes: bytes.unwrap_or(u64::MAX) }
+    }
+
+    fn write(&mut self, slot: usize, place: Place, bytes: u64) -> FileCall {
+        let offset = match place {
+            Place::At(offset) => offset,
+            Place::Random => self.random.random_range(0..(self.sizes[slot].unwrap_or(0) / bytes).max(1)) * bytes,
+            Place::Next => self.next[slot],
+        };
+        let end = offset + bytes;
+        self.next[slot] = end;
+        self.sizes[slot] = self.sizes[slot].map(|size| size.max(end));
+        FileCall::Write { file: self.file(slot), offset, bytes }
+    }
+
+    /// It is empty from now on.
+    fn forget(&mut self, slot: usize) {
+        self.next[slot] = 0;
+        self.sizes[slot] = self.sizes[slot].map(|_| 0);
+    }
+
+    fn io(&mut self, op: Op, place: Place, sectors: u32, class: Criticality, number: Option<u64>) -> RawIo {
+        let (capacity, length) = (self.codes.capacity, u64::from(sectors));
+        let lba = match place {
+            Place::At(lba) => lba,
+            Place::Random => self.random.random_range(0..(capacity / length).max(1)) * length,
+            Place::Next => Some(self.next_lba).filter(|next| next + length <= capacity).unwrap_or(0),
+        };
+        self.next_lba = lba + length;
+        self.next_number += 1;
+        let flags = match (op, class) {
+            (Op::Read, Criticality::TimeLimited) => Flags::READ_AHEAD,
+            (Op::Write, Criticality::TimeCritical) => Flags::SYNC,
+            _ => Flags::empty(),
+        };
+        let number = number.unwrap_or(self.next_number);
+        RawIo { number, op, lba: Lba(lba), sectors: Sectors(sectors), flags, class }
+    }
+
+    fn fork(&mut self, program: usize) -> Child {
+        let n = self.codes.first_program + program;
+        let Code { name, numbers, is_task, .. } = &self.codes.all[n];
+        let own = &self.codes.all[self.code];
+        // The children of a daemon are without number: some day they have those of earlier ones.
+        if u64::from(self.next_file - self.first_file) + numbers > own.numbers {
+            self.next_file = self.first_file + own.own as u32;
+        }
+        let first_file = self.next_file;
+        self.next_file += *numbers as u32;
+        let (name, is_task) = (name.clone(), *is_task);
+        let program_of_child = Self::new(&self.codes, n, first_file, self.random.random());
+        Child {
+            number: program as u64,
+            name,
+            program: AnyProgram::new(program_of_child),
+            first: true,
+            holds_parent: false,
+            is_task,
+        }
+    }
+
+    fn call(&mut self, action: &Action) -> Call {
+        let file = |call| Call::File(call);
+        match *action {
+            Action::Compute(_) => Call::Compute,
+            Action::Nap(ref time) => Call::Nap(self.time(time)),
+            Action::Read { slot, place, bytes } => file(self.read(slot, place, bytes)),
+            Action::Write { slot, place, bytes } => file(self.write(slot, place, bytes)),
+            Action::Open(slot) => file(FileCall::Open(self.file(slot))),
+            Action::ReadDir(slot) => file(FileCall::ReadDir(self.file(slot))),
+            Action::Create { slot, directory } => {
+                self.forget(slot);
+                let kind = self.codes.all[self.code].slots[slot].kind;
+                let parent = directory.map_or(FileId::ROOT, |directory| self.file(directory));
+                file(FileCall::Create { parent, file: self.file(slot), kind })
+            }
+            Action::Remove(slot) => {
+                self.forget(slot);
+                file(FileCall::Remove(self.file(slot)))
+            }
+            Action::Truncate(slot) => {
+                self.forget(slot);
+                file(FileCall::Truncate(self.file(slot)))
+            }
+            Action::Fsync(slot) => file(FileCall::Fsync(self.file(slot))),
+            Action::Sync => file(FileCall::Sync),
+            Action::Io { op, place, sectors, class, number } => Call::Io(self.io(op, place, sectors, class, number)),
+            Action::Await(number) => Call::Await(number),
+            Action::AwaitAll => Call::AwaitAll,
+            Action::Sleep(key) => Call::Sleep(key),
+            Action::Wakeup { key, all } => Call::Wakeup { key, all },
+            Action::Lock(key) => Call::Lock(key),
+            Action::Unlock(key) => Call::Unlock(key),
+            Action::Put { channel, bytes } => Call::Put { channel, bytes },
+            Action::Get { channel, bytes } => Call::Get { channel, bytes },
+            Action::Answer(channel) => Call::Answer(channel),
+            Action::Fork(program) => Call::Fork(self.fork(program)),
+            Action::Wait(program) => Call::Wait(program.map(|program| program as u64)),
+            Action::Exit => Call::Exit,
+        }
+    }
+}
+
+impl Program for Running {
+    fn next(&mut self) -> Event {
+        let Some(action) = self.action() else { return Event::after(Nanos::ZERO, Call::Exit) };
+        let compute = match &action {
+            Action::Compute(time) => self.time(time),
+            _ => Nanos::ZERO,
+        };
+        Event::after(compute, self.call(&action))
+    }
+
+    fn boxed(&self) -> Box<dyn Program> {
+        Box::new(self.clone())
+    }
+}
