@@ -209,7 +209,11 @@ impl Costs {
 }
 
 /// A cost as time on a CPU of such a speed.
+#[inline]
 pub(crate) fn time(us: f64, speed: f64) -> Nanos {
+    if us == 0.0 {
+        return Nanos::ZERO;
+    }
     Nanos((us * 1e3 / speed).round() as u64)
 }
 

@@ -8,6 +8,7 @@ mod calls;
 #[cfg(test)]
 mod file_tests;
 mod files;
+mod own_cpus;
 mod report;
 mod source;
 #[cfg(test)]
@@ -68,6 +69,8 @@ const FIRST_CPU: usize = 1;
 pub struct Host {
     settings: HostSettings,
     stretch: Stretch,
+    /// See [`Host::on_own_cpus`].
+    own_cpus: bool,
     now: Nanos,
     cpus: Vec<Cpu>,
     processes: Vec<Process>,
@@ -117,6 +120,7 @@ impl Host {
         let cpus = usize::from(settings.cpus);
         let mut host = Self {
             stretch: Stretch::new(settings.costs.ticking(settings.speed)),
+            own_cpus: false,
             now: Nanos::ZERO,
             cpus: vec![Cpu::default(); cpus],
             processes: Vec::new(),
@@ -187,6 +191,9 @@ impl Host {
 
     /// Counts the idle time so far. To be called before the number of idle CPUs, or of those who wait for requests, changes.
     fn count_idle(&mut self, now: Nanos) {
+        if self.own_cpus {
+            return;
+        }
         let passed = now.since(self.idle_since);
         let false_idle = self.idle_cpus.min(self.io_waiters);
         self.totals.false_idle += Nanos(false_idle * passed.0);
@@ -208,6 +215,9 @@ impl Host {
         };
         let done = if over { *left } else { self.stretch.work(passed).min(*left) };
         *left = left.since(done);
+        if self.own_cpus {
+            return;
+        }
         let done = done.min(passed);
         self.totals.add(counts, done);
         // The rest is the clock's.
@@ -246,16 +256,12 @@ impl Host {
             work = work.since(taken);
         }
         if work > Nanos::ZERO {
-            self.push_nanos(c, work, Task::Interrupt, Use::Kernel, now);
+            self.push_work(c, work, Task::Interrupt, Use::Kernel, now);
         }
     }
 
     /// Puts work of the kernel on CPU `c`, above what it does.
-    fn push_work(&mut self, c: usize, us: f64, what: Task, counts: Use, now: Nanos) {
-        self.push_nanos(c, self.cost(us), what, counts, now);
-    }
-
-    fn push_nanos(&mut self, c: usize, left: Nanos, what: Task, counts: Use, now: Nanos) {
+    fn push_work(&mut self, c: usize, left: Nanos, what: Task, counts: Use, now: Nanos) {
         self.count(c, now);
         if self.cpus[c].is_idle() {
             self.count_idle(now);
@@ -273,6 +279,9 @@ impl Host {
                 self.change_state(p, State::Blocked(Wait::Submission), now);
             }
             return;
+        }
+        if self.own_cpus {
+            return self.go_on_alone(p, now);
         }
         self.processes[p].was_waiting = process.waits_for_io();
         self.change_state(p, State::Runnable, now);
@@ -301,6 +310,9 @@ impl Host {
     }
 
     fn change_state(&mut self, p: usize, state: State, now: Nanos) {
+        if self.own_cpus {
+            return self.processes[p].enter(state, now);
+        }
         self.count_idle(now);
         self.io_waiters -= u64::from(self.processes[p].waits_for_io());
         self.processes[p].enter(state, now);
@@ -315,10 +327,21 @@ impl Host {
         self.context_switches += u64::from(self.cpus[c].last != Some(p));
         self.change_state(p, State::Running(c), now);
         self.processes[p].last_cpu = Some(c);
+        let left = self.cost(us);
         // Before it is taken by the process, while it is still idle.
-        self.push_work(c, us, Task::Enter, counts, now);
+        if left > Nanos::ZERO {
+            self.push_work(c, left, Task::Enter, counts, now);
+        } else if self.cpus[c].is_idle() {
+            self.count_idle(now);
+            self.idle_cpus -= 1;
+        }
         let cpu = &mut self.cpus[c];
         (cpu.process, cpu.last) = (Some(p), Some(p));
+        if left == Nanos::ZERO {
+            // In place at once.
+            cpu.quantum = now.saturating_add(self.settings.quantum);
+            self.schedule(c, now);
+        }
     }
 
     /// The process on CPU `c` makes room for the next one.
@@ -338,6 +361,9 @@ impl Host {
     /// Process `p` goes to sleep, if it runs. What it was computing stays.
     fn block(&mut self, p: usize, wait: Wait, now: Nanos) {
         let state = self.processes[p].state;
+        if let (true, State::Running(c)) = (self.own_cpus, state) {
+            return self.block_alone(p, c, wait, now);
+        }
         self.change_state(p, State::Blocked(wait), now);
         match state {
             State::Running(c) => self.leave(c, wait.is_io(), now),
@@ -355,7 +381,12 @@ impl Host {
         self.count_idle(now);
         self.idle_cpus += u64::from(self.cpus[c].is_idle());
         let counts = if for_io { Use::FalseComputation } else { Use::Kernel };
-        self.push_work(c, self.settings.costs.block_us, Task::Leave, counts, now);
+        let left = self.cost(self.settings.costs.block_us);
+        if left == Nanos::ZERO && self.cpus[c].is_idle() && self.run_queue.is_empty() {
+            // There is no other to be chosen.
+            return self.schedule(c, now);
+        }
+        self.push_work(c, left, Task::Leave, counts, now);
     }
 
     /// Looks at CPU `c`, for which something is over.
@@ -394,6 +425,8 @@ impl Host {
     /// The interrupt of a request has been handled: who waits for it goes on.
     fn completion_handled(&mut self, slot: usize, now: Nanos) {
         let crate::requests::Request { process: p, page, .. } = *self.requests.get(slot);
+        self.requests.handled(slot);
+        self.need_not_wait(p, slot, now);
         self.processes[p].in_flight -= 1;
         if let Some(page) = page {
             self.page_completed(slot, page, now);
@@ -410,14 +443,26 @@ impl Host {
         }
     }
 
+    /// The same for an interrupt that takes no time. If it was the last of an exited process, the host says so in an event at `now`.
+    fn handled_at_once(&mut self, slot: usize, now: Nanos) {
+        self.completion_handled(slot, now);
+        if let Some(&p) = self.exited.first() {
+            self.agenda.set(self.appointment(p), Some(now));
+        }
+    }
+
     /// Forgets a request that is complete, unless its process may still want it.
     fn forget_if_over(&mut self, slot: usize) {
         let request = *self.requests.get(slot);
-        let cares = self.processes[request.process].state != State::Exited;
-        if self.requests.forget_if_over(slot, cares) {
-            let own = &mut self.processes[request.process].requests;
-            if let Some(at) = own.iter().position(|&(_, other)| other == slot) {
-                own.swap_remove(at);
+        let cares = self.reports() && self.processes[request.process].state != State::Exited;
+        if !self.requests.forget_if_over(slot, cares) {
+            return;
+        }
+        let own = &mut self.processes[request.process].requests;
+        if let Some(place) = request.place {
+            own.swap_remove(place);
+            if let Some(&(_, moved)) = own.get(place) {
+                self.requests.moved(moved, place);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! [`Workload`]: any workload, as a user names it.
 
 use crate::fio::{FioJobs, FioSource};
-use crate::ganger::{self, GangerSource, GangerSpec};
+use crate::ganger::{self, GangerSpec};
 use crate::system::SystemSpec;
 use crate::trace::{Recording, TraceOptions, TraceWorkload};
 use crate::{AnySource, WorkloadError};
@@ -98,7 +98,7 @@ impl Workload {
             Kind::Ganger => {
                 let text = read_text(path)?;
                 let spec = GangerSpec::from_toml(&text, &name)?;
-                GangerSource::new(&spec, capacity, 0)?;
+                ganger::on_own_cpus(&spec, capacity, 0)?;
                 Ok(Self::Ganger { name, spec })
             }
             Kind::Trace(format) => TraceWorkload::load(path, format, &options.trace, capacity).map(Self::Trace),
@@ -119,10 +119,10 @@ impl Workload {
         Ok(match self {
             Self::Trace(trace) => trace.source(),
             Self::Fio { jobs, .. } => AnySource::Fio(FioSource::new(jobs, capacity, seed)?),
-            Self::Ganger { spec, .. } => match host {
-                Some(host) => AnySource::Host(ganger::on_host(spec, host, capacity, seed)?),
-                None => AnySource::Ganger(GangerSource::new(spec, capacity, seed)?),
-            },
+            Self::Ganger { spec, .. } => AnySource::Host(match host {
+                Some(host) => ganger::on_host(spec, host, capacity, seed)?,
+                None => ganger::on_own_cpus(spec, capacity, seed)?,
+            }),
             Self::System(spec) => AnySource::Host(spec.source(host, capacity, seed)?),
         })
     }

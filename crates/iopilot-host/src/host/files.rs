@@ -104,7 +104,7 @@ impl Host {
             self.rest(now);
             return Some(Wait::Timer);
         }
-        self.fetch(p);
+        self.fetch(p, false, now);
         None
     }
 
