@@ -1,6 +1,6 @@
 //! [`HostSettings`]: the CPUs of a host, and how its kernel runs processes on them.
 
-use crate::costs::{Costs, Preset};
+use crate::costs::{Costs, Preset, time};
 use crate::file_system::UfsSettings;
 use crate::files::CacheSettings;
 use iopilot_block::{InputError, Nanos};
@@ -57,6 +57,11 @@ impl HostSettings {
     pub fn of(preset: Preset, cpus: u16) -> Self {
         let interrupt_cpu = if preset == Preset::Y1995 { InterruptCpu::First } else { InterruptCpu::Issuer };
         Self { costs: Costs::of(preset), interrupt_cpu, ..Self::free(cpus) }
+    }
+
+    /// How long an interrupt is handled. At its end the driver sends the next request.
+    pub fn interrupt(&self) -> Nanos {
+        time(self.costs.irq_us, self.speed)
     }
 
     /// Whether they make sense.
