@@ -55,13 +55,14 @@ pub use probe::{Measured, Probe, ProbeError, Probed, probe_disk};
 pub use report::{ArrayReport, ControllerReport, DeviceReport, HybridReport, MemberReport};
 pub use scaled::{Scaled, SpeedFactor};
 pub use spec::{
-    ArraySpec, BufferSpec, BusSpec, CacheSpec, CellSpec, ControllerSpec, CopyChoiceSpec, DeviceSpec, DiskSpec,
-    DriveMechanicsSpec, DriveQueueSpec, DriveSeekSpec, DriveSpec, ExtraDisconnectSpec, FailureSpec, FlashSpec, G1Spec,
-    G1ZoneSpec, G2Spec, G2ZoneSpec, G4NodeSpec, G4Spec, GeometrySpec, HplSpec, HybridCacheSpec, HybridFlashSpec,
-    HybridSpec, HybridWriteSpec, InterfaceSpec, LayoutSpec, LevelSpec, MarkCounts, MeasuredClock, MechanicalSpec,
-    MechanicsSpec, MirrorSpec, OverheadsSpec, PolicySpec, PreconditionSpec, ProtocolSpec, ReadSpec, RebuildSpec,
-    RotationSpec, SeekSpec, SqrtLinearSpec, SsdBufferSpec, SsdFtlSpec, SsdHostSpec, SsdNandSpec, SsdSpec, StripeSpec,
-    TableCacheSpec, TableRowSpec, TableSpec, ThinkSide, ThreePointSpec, WritePolicySpec, WriteSpec, ZoneSpec,
+    ArraySpec, BufferSpec, BusSharing, BusSpec, CacheSpec, CellSpec, ControllerSpec, CopyChoiceSpec, DeviceSpec,
+    DiskSpec, DriveMechanicsSpec, DriveQueueSpec, DriveSeekSpec, DriveSpec, ExtraDisconnectSpec, FailureSpec,
+    FlashSpec, G1Spec, G1ZoneSpec, G2Spec, G2ZoneSpec, G4NodeSpec, G4Spec, GeometrySpec, HplSpec, HybridCacheSpec,
+    HybridFlashSpec, HybridSpec, HybridWriteSpec, InterfaceSpec, LayoutSpec, LevelSpec, MarkCounts, MeasuredClock,
+    MechanicalSpec, MechanicsSpec, MirrorSpec, OverheadsSpec, PolicySpec, PreconditionSpec, ProtocolSpec, ReadSpec,
+    RebuildSpec, RotationSpec, SeekSpec, SqrtLinearSpec, SsdBufferSpec, SsdFtlSpec, SsdHostSpec, SsdNandSpec, SsdSpec,
+    StripeSpec, TableCacheSpec, TableRowSpec, TableSpec, ThinkSide, ThreePointSpec, WritePolicySpec, WriteSpec,
+    ZoneSpec,
 };
 pub use subsystem::{
     AllocationPolicy, Arbitration, BusIndex, BusModel, BusReport, CacheDeviceModel, CacheReport, ControllerCacheModel,

@@ -16,7 +16,7 @@ mod ssd;
 mod table;
 
 pub use array::{ArraySpec, CopyChoiceSpec, FailureSpec, LevelSpec, MirrorSpec, RebuildSpec, RotationSpec};
-pub use controller::{ControllerSpec, WritePolicySpec};
+pub use controller::{BusSharing, ControllerSpec, WritePolicySpec};
 pub use drive::{
     BufferSpec, BusSpec, DriveMechanicsSpec, DriveQueueSpec, DriveSeekSpec, DriveSpec, ExtraDisconnectSpec, G1Spec,
     G1ZoneSpec, G2Spec, G2ZoneSpec, G4NodeSpec, G4Spec, HplSpec, MeasuredClock, OverheadsSpec, ReadSpec, ThinkSide,

@@ -15,6 +15,7 @@ mod model;
 mod scsi;
 mod simple_disk;
 mod smart;
+mod transfers;
 
 pub use build::{BusIndex, ControllerIndex, SubsystemBuilder, SubsystemFault};
 pub use bus::{Arbitration, BusModel, BusReport, Ownership};
@@ -121,8 +122,8 @@ enum Event {
     Up(usize, usize, Message),
     /// An acknowledgement has left the controller at this level downwards.
     Down(usize, usize, Message),
-    /// A smart controller has moved data to or from the host.
-    Transferred(usize),
+    /// A smart controller has moved data to or from the host, by the appointment of this number.
+    Transferred(usize, u64),
     /// A cache's dirty data are due.
     Flush(usize),
     /// A device has been idle since its idle period of this number began.
@@ -290,7 +291,7 @@ impl<T: Target> Subsystem<T> {
                     self.acknowledge(device, message, now);
                 }
             }
-            Event::Transferred(controller) => self.transferred(controller, now),
+            Event::Transferred(controller, number) => self.transferred(controller, number, now),
             Event::Flush(controller) => self.flush_due(controller, now),
             Event::Idle(controller, device, period) => self.idle_due(controller, device, period, now),
         }

@@ -9,8 +9,9 @@ use iopilot_redcap::RedcapSpec;
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::{Machine, Progress, RunConfig, SimError, run};
 use iopilot_trace::{Dependencies, TraceRecord};
+use iopilot_workload::ganger::{GangerSpec, on_own_cpus};
 use iopilot_workload::replay::{Closed, Dependent, Open, ReplayRecord};
-use iopilot_workload::{FioJobs, FioSource, GangerSource, GangerSpec};
+use iopilot_workload::{FioJobs, FioSource};
 use iopilot_workload::{ProgramsSpec, Source, SourceHandle, Step, SystemSpec};
 use std::path::Path;
 
@@ -184,7 +185,7 @@ pub(crate) fn fio_job(text: &str) -> String {
 
 /// The description of generators, which then run for a while.
 pub(crate) fn ganger(text: &str) -> String {
-    match GangerSpec::from_toml(text, "fuzz.toml").and_then(|spec| GangerSource::new(&spec, any_disk().capacity(), 1)) {
+    match GangerSpec::from_toml(text, "fuzz.toml").and_then(|spec| on_own_cpus(&spec, any_disk().capacity(), 1)) {
         Err(e) => refused(&e),
         Ok(source) => {
             served(source, any_disk(), &under("none"), &RunConfig::default());

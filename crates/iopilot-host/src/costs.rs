@@ -202,6 +202,18 @@ impl Costs {
         Ok(costs)
     }
 
+    /// The same with a driver that takes `scale` times as long: its interrupts, and requests into it (Ganger A.1.2.1, the driver's
+    /// third parameter).
+    ///
+    /// # Errors
+    /// If the scale is out of range.
+    pub fn with_driver_scale(self, scale: f64) -> Result<Self, InputError> {
+        if !(0.0..=1000.0).contains(&scale) {
+            return Err(InputError::new("host.driver_scale", scale.to_string(), "0, for nothing, to 1000"));
+        }
+        Ok(Self { irq_us: scale * self.irq_us, submit_us: scale * self.submit_us, ..self })
+    }
+
     /// Of a CPU that is not idle, the share that the clock's interrupts take.
     pub(crate) fn ticking(&self, speed: f64) -> f64 {
         f64::from(self.hz) * self.tick_us / (1e6 * speed)
@@ -209,7 +221,11 @@ impl Costs {
 }
 
 /// A cost as time on a CPU of such a speed.
+#[inline]
 pub(crate) fn time(us: f64, speed: f64) -> Nanos {
+    if us == 0.0 {
+        return Nanos::ZERO;
+    }
     Nanos((us * 1e3 / speed).round() as u64)
 }
 
@@ -227,6 +243,15 @@ mod tests {
         assert_eq!(error, "host.costs.switch_us: got -1, expected 0 to 1000000 microseconds");
         let busy = CostSettings { tick_us: Some(5000.0), ..CostSettings::default() };
         assert!(Costs::of(Preset::Y1995).with(&busy).unwrap_err().to_string().contains("half of a CPU"));
+    }
+
+    #[test]
+    fn a_driver_can_be_faster_or_cost_nothing() {
+        let half = Costs::of(Preset::Y1995).with_driver_scale(0.5).unwrap();
+        assert_eq!(half, Costs { irq_us: 137.5, submit_us: 75.0, ..Costs::of(Preset::Y1995) });
+        assert_eq!(Costs::of(Preset::Y1995).with_driver_scale(0.0).unwrap().irq_us, 0.0);
+        let wrong = Costs::FREE.with_driver_scale(-1.0).unwrap_err().to_string();
+        assert_eq!(wrong, "host.driver_scale: got -1, expected 0, for nothing, to 1000");
     }
 
     #[test]

@@ -47,11 +47,13 @@ pub(crate) struct Cpu {
 }
 
 impl Cpu {
+    #[inline]
     pub(crate) fn is_idle(&self) -> bool {
         self.process.is_none() && self.work.is_empty()
     }
 
     /// Whether a process computes on it.
+    #[inline]
     pub(crate) fn computes(&self) -> bool {
         self.process.is_some() && self.work.is_empty()
     }
@@ -70,13 +72,21 @@ impl Stretch {
     }
 
     /// How long so much work takes.
+    #[inline]
     pub(crate) fn wall(self, work: Nanos) -> Nanos {
+        if self.ticks == 0 {
+            return work;
+        }
         let ticks = (u128::from(work.0) * u128::from(self.ticks)) >> 32;
         work.saturating_add(Nanos(u64::try_from(ticks).unwrap_or(u64::MAX)))
     }
 
     /// How much work is done in so long a time.
+    #[inline]
     pub(crate) fn work(self, wall: Nanos) -> Nanos {
+        if self.ticks == 0 {
+            return wall;
+        }
         Nanos(((u128::from(wall.0) << 32) / ((1u128 << 32) + u128::from(self.ticks))) as u64)
     }
 }

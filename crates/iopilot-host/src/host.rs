@@ -14,6 +14,7 @@ mod external_tests;
 #[cfg(test)]
 mod file_tests;
 mod files;
+mod own_cpus;
 mod placement;
 mod report;
 mod source;
@@ -79,6 +80,8 @@ const FIRST_CPU: usize = 1;
 pub struct Host {
     settings: HostSettings,
     stretch: Stretch,
+    /// See [`Host::on_own_cpus`].
+    own_cpus: bool,
     now: Nanos,
     cpus: Vec<Cpu>,
     processes: Vec<Process>,
@@ -135,6 +138,7 @@ impl Host {
         let cpus = usize::from(settings.cpus);
         let mut host = Self {
             stretch: Stretch::new(settings.costs.ticking(settings.speed)),
+            own_cpus: false,
             now: Nanos::ZERO,
             cpus: vec![Cpu::default(); cpus],
             processes: Vec::new(),
@@ -211,6 +215,9 @@ impl Host {
 
     /// Counts the idle time so far. To be called before the number of idle CPUs, or of those who wait for requests, changes.
     fn count_idle(&mut self, now: Nanos) {
+        if self.own_cpus {
+            return;
+        }
         let passed = now.since(self.idle_since);
         let false_idle = self.idle_cpus.min(self.io_waiters);
         self.totals.false_idle += Nanos(false_idle * passed.0);
@@ -232,6 +239,9 @@ impl Host {
         };
         let done = if over { *left } else { self.stretch.work(passed).min(*left) };
         *left = left.since(done);
+        if self.own_cpus {
+            return;
+        }
         let done = done.min(passed);
         self.totals.add(counts, done);
         // The rest is the clock's.
@@ -269,16 +279,12 @@ impl Host {
             work = work.since(taken);
         }
         if work > Nanos::ZERO {
-            self.push_nanos(c, work, Task::Interrupt, Use::Kernel, now);
+            self.push_work(c, work, Task::Interrupt, Use::Kernel, now);
         }
     }
 
     /// Puts work of the kernel on CPU `c`, above what it does.
-    fn push_work(&mut self, c: usize, us: f64, what: Task, counts: Use, now: Nanos) {
-        self.push_nanos(c, self.cost(us), what, counts, now);
-    }
-
-    fn push_nanos(&mut self, c: usize, left: Nanos, what: Task, counts: Use, now: Nanos) {
+    fn push_work(&mut self, c: usize, left: Nanos, what: Task, counts: Use, now: Nanos) {
         self.count(c, now);
         if self.cpus[c].is_idle() {
             self.count_idle(now);
@@ -310,6 +316,8 @@ impl Host {
     /// The interrupt of a request has been handled: who waits for it goes on.
     fn completion_handled(&mut self, slot: usize, now: Nanos) {
         let crate::requests::Request { process: p, page, .. } = *self.requests.get(slot);
+        self.requests.handled(slot);
+        self.need_not_wait(p, slot, now);
         self.processes[p].in_flight -= 1;
         if let Some(page) = page {
             self.page_completed(slot, page, now);
@@ -326,14 +334,26 @@ impl Host {
         }
     }
 
+    /// The same for an interrupt that takes no time. If it was the last of an exited process, the host says so in an event at `now`.
+    fn handled_at_once(&mut self, slot: usize, now: Nanos) {
+        self.completion_handled(slot, now);
+        if let Some(&p) = self.exited.first() {
+            self.agenda.set(self.appointment(p), Some(now));
+        }
+    }
+
     /// Forgets a request that is complete, unless its process may still want it.
     fn forget_if_over(&mut self, slot: usize) {
         let request = *self.requests.get(slot);
-        let cares = self.processes[request.process].state != State::Exited;
-        if self.requests.forget_if_over(slot, cares) {
-            let own = &mut self.processes[request.process].requests;
-            if let Some(at) = own.iter().position(|&(_, other)| other == slot) {
-                own.swap_remove(at);
+        let cares = self.reports() && self.processes[request.process].state != State::Exited;
+        if !self.requests.forget_if_over(slot, cares) {
+            return;
+        }
+        let own = &mut self.processes[request.process].requests;
+        if let Some(place) = request.place {
+            own.swap_remove(place);
+            if let Some(&(_, moved)) = own.get(place) {
+                self.requests.moved(moved, place);
             }
         }
     }

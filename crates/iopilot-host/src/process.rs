@@ -89,7 +89,8 @@ pub(crate) struct Process {
     pub(crate) kernel: Nanos,
     /// The steps of its system call on files that are left.
     pub(crate) plan: VecDeque<FileOp>,
-    /// Events in a row that took no time.
+    /// When its last event was fetched, and how many in a row took no time until then.
+    pub(crate) last_fetch: Nanos,
     pub(crate) at_once: u32,
     /// Whether it sleeps within a submission, whatever else it waits for.
     pub(crate) is_stuck_in_submission: bool,
@@ -98,6 +99,8 @@ pub(crate) struct Process {
     pub(crate) last_cpu: Option<usize>,
     /// Its own numbers of its requests, and those of the host. They are there until both are complete and wanted.
     pub(crate) requests: Vec<(u64, usize)>,
+    /// When it issued the last of them.
+    pub(crate) last_issue: Option<Nanos>,
     pub(crate) in_flight: u32,
     /// Its living children, and those that have exited and that it has not waited for.
     pub(crate) children: u32,
@@ -130,11 +133,13 @@ impl Process {
             call: None,
             kernel: Nanos::ZERO,
             plan: VecDeque::new(),
+            last_fetch: Nanos::ZERO,
             at_once: 0,
             is_stuck_in_submission: false,
             was_waiting: false,
             last_cpu: None,
             requests: Vec::new(),
+            last_issue: None,
             in_flight: 0,
             children: 0,
             exited_children: Vec::new(),

@@ -16,6 +16,10 @@ pub(crate) struct Request {
     issued: Nanos,
     wanted: Option<Nanos>,
     pub(crate) complete: Option<Nanos>,
+    /// Whether the interrupt of its completion has been handled.
+    pub(crate) is_handled: bool,
+    /// Its place among the requests of its process, if it has one there.
+    pub(crate) place: Option<usize>,
 }
 
 /// All requests that are under way or may still be wanted, in a slab, and statistics of the others.
@@ -34,8 +38,18 @@ pub(crate) struct Requests {
 }
 
 impl Requests {
-    pub(crate) fn issue(&mut self, process: usize, io: &crate::program::RawIo, cpu: usize, now: Nanos) -> usize {
-        self.add(process, io.op, io.class, cpu, None, now)
+    /// A request of a process, which keeps it at `place` among its own.
+    pub(crate) fn issue(
+        &mut self,
+        process: usize,
+        io: &crate::program::RawIo,
+        place: usize,
+        cpu: usize,
+        now: Nanos,
+    ) -> usize {
+        let slot = self.add(process, io.op, io.class, cpu, None, now);
+        self.slots[slot].place = Some(place);
+        slot
     }
 
     /// The same for a page of the cache. It stays until it is released.
@@ -63,7 +77,19 @@ impl Requests {
         // Who waits at once wants it at once.
         let wanted = (class == Criticality::TimeCritical).then_some(now);
         let is_kept = page.is_some();
-        let request = Request { process, op, class, cpu, page, is_kept, issued: now, wanted, complete: None };
+        let request = Request {
+            process,
+            op,
+            class,
+            cpu,
+            page,
+            is_kept,
+            issued: now,
+            wanted,
+            complete: None,
+            is_handled: false,
+            place: None,
+        };
         match self.free.pop() {
             Some(slot) => {
                 self.slots[slot] = request;
@@ -78,6 +104,21 @@ impl Requests {
 
     pub(crate) fn get(&self, slot: usize) -> &Request {
         &self.slots[slot]
+    }
+
+    /// Nothing is counted.
+    pub(crate) fn count_nothing(&mut self) {
+        self.from = Nanos::MAX;
+    }
+
+    /// The interrupt of its completion has been handled.
+    pub(crate) fn handled(&mut self, slot: usize) {
+        self.slots[slot].is_handled = true;
+    }
+
+    /// Its process keeps it at `place` from now on.
+    pub(crate) fn moved(&mut self, slot: usize, place: usize) {
+        self.slots[slot].place = Some(place);
     }
 
     /// Begins the statistics anew, of what is issued from now on.

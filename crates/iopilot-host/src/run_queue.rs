@@ -97,6 +97,16 @@ impl RunQueue {
         }
     }
 
+    /// Whether nobody waits for a CPU.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.first.is_empty()
+            && match &self.policy {
+                Policy::RoundRobin(queue) => queue.waiting().next().is_none(),
+                Policy::Svr4(svr4) => svr4.waiting().next().is_none(),
+                Policy::Fair(fair) => fair.is_empty(),
+            }
+    }
+
     /// Whether somebody waits for CPU `c`.
     pub(crate) fn is_waited_for(&self, c: usize) -> bool {
         let allowed = |&p: &usize| self.pins.allow(p, c);

@@ -1,6 +1,6 @@
 //! [`HostSettings`]: the CPUs of a host, and how its kernel runs processes on them.
 
-use crate::costs::{Costs, Preset};
+use crate::costs::{Costs, Preset, time};
 use crate::cpu_scheduler::{CpuScheduler, FairSettings};
 use crate::file_system::UfsSettings;
 use crate::files::CacheSettings;
@@ -91,6 +91,11 @@ impl HostSettings {
         // Kernels of servers are built without pre-emption (`PREEMPT_NONE`), as System V was.
         let kernel_preemption = false;
         Self { costs: Costs::of(preset), scheduler, interrupt_cpu, kernel_preemption, ..Self::free(cpus) }
+    }
+
+    /// How long an interrupt is handled. At its end the driver sends the next request.
+    pub fn interrupt(&self) -> Nanos {
+        time(self.costs.irq_us, self.speed)
     }
 
     /// Whether they make sense.

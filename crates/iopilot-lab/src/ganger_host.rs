@@ -2,6 +2,7 @@
 
 mod criticality;
 mod feedback;
+mod steps;
 mod system;
 mod tables;
 

@@ -13,10 +13,17 @@
 //! Where the high list keeps the disk idle for the next request of a process (`as`, `cfq`, `bfq`), the low one is kept waiting
 //! as the scheduler keeps its own requests waiting: what idling protects is what somebody waits for. Each list knows of the
 //! arm's position, and of processes, only what it has served itself.
+//!
+//! Two variants that the thesis leaves to others (8.2). With `limited`, time-limited requests wait in a list between the two, until
+//! somebody waits for them or their estimated limit is over, the earliest first: then they go to the high list. With
+//! `low_starved`, the low list has a turn after so many requests of the others. That tempers criticality by throughput: a burst of
+//! requests that nobody waits for does not stay until it fills the queue.
 
+mod limits;
 #[cfg(test)]
 mod tests;
 
+use self::limits::Limits;
 use crate::deadlines::Deadlines;
 use crate::tunables::tunables;
 use crate::{
@@ -25,15 +32,21 @@ use crate::{
 use iopilot_block::{Criticality, Nanos, Positions, ProcessId, Request, RequestId, Requests};
 
 tunables! {
-    /// The tunable of `prio`.
+    /// The tunables of `prio`.
     pub struct PrioTunables {
         /// After how long a request that nobody waits for goes to the high list; 0 for never.
         aging_ms: u64, Ms = 0, 0..=2_147_483_647;
+        /// Whether requests that somebody will wait for have a list of their own, until their estimated limit is over.
+        limited: bool, Bool = false, 0..=1;
+        /// How many requests of the other lists may pass over the low one; 0 for any number.
+        low_starved: u64, Count = 0, 0..=2_147_483_647;
     }
 }
 
+/// The lists, in the order in which they are asked.
 const HIGH: usize = 0;
-const LOW: usize = 1;
+const LIMITED: usize = 1;
+const LOW: usize = 2;
 
 /// Where a request is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,14 +60,17 @@ enum Place {
     Sent(usize),
 }
 
-/// Two lists of one scheduler: what somebody waits for, and the rest.
+/// Lists of one scheduler: what somebody waits for, what somebody will wait for where that is apart, and the rest.
 #[derive(Clone, Debug)]
 pub struct Prio {
-    lists: [AnyScheduler; 2],
+    lists: [AnyScheduler; 3],
     /// By the request's index.
     places: Vec<Place>,
     /// What is in the low list, by when it came there.
     came: Deadlines<1>,
+    limits: Limits,
+    /// Requests that have passed over the low list since it had its turn.
+    passed: u64,
     /// The list of the request completed last.
     completed: usize,
     map: QueueMap,
@@ -69,9 +85,11 @@ impl Prio {
     pub fn new(inside: AnyScheduler, env: &Environment) -> Self {
         debug_assert_eq!(inside.queued(), 0, "the lists begin empty");
         Self {
-            lists: [inside.clone(), inside],
+            lists: [inside.clone(), inside.clone(), inside],
             places: Vec::new(),
             came: Deadlines::default(),
+            limits: Limits::default(),
+            passed: 0,
             completed: HIGH,
             map: env.queue_map(),
             tunables: PrioTunables::default(),
@@ -83,12 +101,25 @@ impl Prio {
         &self.lists[HIGH]
     }
 
-    /// The list that a request of this class goes to.
-    fn list_for(class: Criticality) -> usize {
+    /// The list that a request of `process` and of this class goes to.
+    fn list_for(&self, process: ProcessId, class: Criticality) -> usize {
         match class {
+            Criticality::TimeLimited if self.tunables.limited && self.limits.estimate(process).is_some() => LIMITED,
             Criticality::TimeCritical | Criticality::TimeLimited => HIGH,
             Criticality::TimeNonCritical => LOW,
         }
+    }
+
+    /// When somebody will wait for a request of `process` that came at `came`.
+    fn limit_of(&self, process: ProcessId, came: Nanos) -> Nanos {
+        came.saturating_add(self.limits.estimate(process).unwrap_or_default())
+    }
+
+    /// `id` is neither in a list nor at the device.
+    fn forget(&mut self, id: RequestId) {
+        self.came.remove(id);
+        self.limits.forget(id);
+        self.set_place(id, Place::Nowhere);
     }
 
     fn place(&self, id: RequestId) -> Place {
@@ -106,15 +137,18 @@ impl Prio {
         debug_assert!(!matches!(self.place(id), Place::Waits(_)), "a request is in one list");
         self.lists[list].insert(rqs, id, now);
         self.set_place(id, Place::Waits(list));
-        if list == LOW {
-            self.came.push(0, id, now);
+        match list {
+            LIMITED => self.limits.set(id, self.limit_of(rqs[id].process, rqs[id].arrived)),
+            LOW => self.came.push(0, id, now),
+            _ => {}
         }
     }
 
-    /// Moves `id` from the low list to the high one.
-    fn promote(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
+    /// Moves `id` from another list to the high one.
+    fn promote(&mut self, rqs: &mut Requests, id: RequestId, list: usize, now: Nanos) {
         self.came.remove(id);
-        self.lists[LOW].withdraw(rqs, id, now);
+        self.limits.unset(id);
+        self.lists[list].withdraw(rqs, id, now);
         self.set_place(id, Place::Nowhere);
         self.put(rqs, id, HIGH, now);
     }
@@ -127,28 +161,33 @@ impl Prio {
     }
 
     fn age(&mut self, rqs: &mut Requests, now: Nanos) {
+        while let Some(id) = self.limits.take(now) {
+            self.promote(rqs, id, LIMITED, now);
+        }
         while let Some((_, id)) = self.next_aging().filter(|&(at, _)| at <= now) {
-            self.promote(rqs, id, now);
+            self.promote(rqs, id, LOW, now);
         }
     }
 
     /// Keeps the device idle until then, or until a request is due in the high list.
     fn wait(&self, until: Nanos) -> Dispatch {
-        Dispatch::WaitUntil(self.next_aging().map_or(until, |(at, _)| at.min(until)))
+        let next = self.next_aging().map(|(at, _)| at).into_iter().chain(self.limits.next()).min();
+        Dispatch::WaitUntil(next.map_or(until, |at| at.min(until)))
     }
 
     /// `id` has left `list` for the device, with what has just joined it.
     fn sent(&mut self, rqs: &Requests, id: RequestId, list: usize) {
         self.came.remove(id);
+        self.limits.unset(id);
         self.set_place(id, Place::Sent(list));
         if self.lists[list].joins_at_dispatch() {
             let mut part = rqs.next_part(id);
             while let Some(joined) = part {
-                self.came.remove(joined);
-                self.set_place(joined, Place::Nowhere);
+                self.forget(joined);
                 part = rqs.next_part(joined);
             }
         }
+        self.passed = if list == LOW || self.lists[LOW].queued() == 0 { 0 } else { self.passed + 1 };
     }
 
     /// What `ask` gets from `list`.
@@ -167,17 +206,17 @@ impl Prio {
         answer
     }
 
-    /// Whether the high list keeps the low one waiting, where it has given nothing for hardware queue `queue`: what it holds back
-    /// waits for its own requests at the device. O(requests) where queues are served apart.
-    fn high_waits(&self, rqs: &Requests, queue: Option<usize>) -> bool {
-        let high = &self.lists[HIGH];
+    /// Whether `list` keeps the next ones waiting, where it has given nothing for hardware queue `queue`: what it holds back waits
+    /// for its own requests at the device. O(requests) where queues are served apart.
+    fn holds_back(&self, rqs: &Requests, list: usize, queue: Option<usize>) -> bool {
+        let asked = &self.lists[list];
         match queue {
-            Some(queue) if high.queued() > 0 && high.serves_queues_apart() => {
-                let waiting = self.places.iter().enumerate().filter(|(_, place)| **place == Place::Waits(HIGH));
+            Some(queue) if asked.queued() > 0 && asked.serves_queues_apart() => {
+                let waiting = self.places.iter().enumerate().filter(|(_, place)| **place == Place::Waits(list));
                 let mut cpus = waiting.map(|(id, _)| rqs[RequestId::from_index(id)].cpu);
                 cpus.any(|cpu| self.map.queue_of(cpu) == queue)
             }
-            _ => high.queued() > 0,
+            _ => asked.queued() > 0,
         }
     }
 
@@ -190,37 +229,57 @@ impl Prio {
         mut ask: impl FnMut(&mut AnyScheduler, &mut Requests) -> Dispatch,
     ) -> Dispatch {
         self.age(rqs, now);
-        let answer = self.take(rqs, HIGH, &mut ask);
-        if answer != Dispatch::Empty || self.lists[LOW].queued() == 0 || self.high_waits(rqs, queue) {
-            return answer;
+        if self.tunables.low_starved > 0 && self.passed >= self.tunables.low_starved {
+            if let given @ Dispatch::Request(_) = self.take(rqs, LOW, &mut ask) {
+                return given;
+            }
         }
-        match self.lists[HIGH].idles_until(rqs, now).filter(|&until| until > now) {
-            Some(until) => self.wait(until),
-            None => self.take(rqs, LOW, &mut ask),
+        for list in [HIGH, LIMITED] {
+            if list == LIMITED && !self.tunables.limited && self.lists[LIMITED].queued() == 0 {
+                continue;
+            }
+            let answer = self.take(rqs, list, &mut ask);
+            let behind: usize = self.lists[list + 1..].iter().map(Scheduler::queued).sum();
+            if answer != Dispatch::Empty || behind == 0 || self.holds_back(rqs, list, queue) {
+                return answer;
+            }
+            if let Some(until) = self.lists[list].idles_until(rqs, now).filter(|&until| until > now) {
+                return self.wait(until);
+            }
         }
+        self.take(rqs, LOW, &mut ask)
     }
 }
 
 impl Scheduler for Prio {
     fn try_merge(&mut self, rqs: &mut Requests, id: RequestId, limits: &MergeLimits, now: Nanos) -> Option<Merged> {
-        let list = Self::list_for(rqs.urgency(id));
+        let list = self.list_for(rqs[id].process, rqs.urgency(id));
         let Some(merged) = self.lists[list].try_merge(rqs, id, limits, now) else {
-            let other = &mut self.lists[1 - list];
-            if other.joins_at_dispatch() {
-                // It takes note of the limits, no more: a request may come to it from the other list.
-                other.try_merge(rqs, id, limits, now);
+            for other in [HIGH, LIMITED, LOW].into_iter().filter(|&other| other != list) {
+                if self.lists[other].joins_at_dispatch() {
+                    // It takes note of the limits, no more: a request may come to it from the other list.
+                    self.lists[other].try_merge(rqs, id, limits, now);
+                }
             }
             return None;
         };
+        if list == LIMITED {
+            self.limits.set(merged.host, self.limit_of(rqs[id].process, rqs[id].arrived));
+        }
         if let Some(gone) = merged.absorbed {
             self.set_place(gone, Place::Nowhere);
             self.came.absorb(merged.host, gone);
+            self.limits.absorb(merged.host, gone);
         }
         Some(merged)
     }
 
     fn insert(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
-        self.put(rqs, id, Self::list_for(rqs.urgency(id)), now);
+        let (process, class) = (rqs[id].process, rqs.urgency(id));
+        if self.tunables.limited && class == Criticality::TimeLimited {
+            self.limits.issued(id, process, rqs[id].arrived);
+        }
+        self.put(rqs, id, self.list_for(process, class), now);
     }
 
     fn dispatch(&mut self, rqs: &mut Requests, now: Nanos) -> Dispatch {
@@ -253,20 +312,20 @@ impl Scheduler for Prio {
             return;
         };
         self.lists[list].completed(rqs, id, now);
-        self.set_place(id, Place::Nowhere);
+        self.forget(id);
         self.completed = list;
     }
 
     fn collapsed(&mut self) -> Option<RequestId> {
         let id = self.lists[self.completed].collapsed()?;
-        self.came.remove(id);
-        self.set_place(id, Place::Nowhere);
+        self.forget(id);
         Some(id)
     }
 
-    /// As the list says whose request is complete, and the other where something waits there.
+    /// As the list says whose request is complete, and the others where something waits there.
     fn runs_after_completion(&self) -> Option<Nanos> {
-        let asked = [HIGH, LOW].into_iter().filter(|&list| list == self.completed || self.lists[list].queued() > 0);
+        let asked =
+            [HIGH, LIMITED, LOW].into_iter().filter(|&list| list == self.completed || self.lists[list].queued() > 0);
         asked.filter_map(|list| self.lists[list].runs_after_completion()).min()
     }
 
@@ -281,29 +340,32 @@ impl Scheduler for Prio {
 
     fn withdraw(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
         let Place::Waits(list) = self.place(id) else { return };
-        self.came.remove(id);
         self.lists[list].withdraw(rqs, id, now);
-        self.set_place(id, Place::Nowhere);
+        self.forget(id);
     }
 
     fn idles_until(&mut self, rqs: &mut Requests, now: Nanos) -> Option<Nanos> {
-        self.lists[HIGH].idles_until(rqs, now).or_else(|| self.lists[LOW].idles_until(rqs, now))
+        self.lists.iter_mut().find_map(|list| list.idles_until(rqs, now))
     }
 
     fn raise(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
+        if self.tunables.limited {
+            self.limits.over(id, now);
+        }
         match self.place(id) {
-            Place::Waits(LOW) => self.promote(rqs, id, now),
-            Place::Waits(list) => self.lists[list].raise(rqs, id, now),
+            Place::Waits(HIGH) => self.lists[HIGH].raise(rqs, id, now),
+            Place::Waits(list) => self.promote(rqs, id, list, now),
             Place::Nowhere | Place::Sent(_) => {}
         }
     }
 
     fn process_exited(&mut self, process: ProcessId, now: Nanos) {
+        self.limits.exited(process);
         self.lists.iter_mut().for_each(|list| list.process_exited(process, now));
     }
 
     fn depth_limit(&self, rq: &Request, nr_requests: u32) -> u32 {
-        self.lists[Self::list_for(rq.criticality)].depth_limit(rq, nr_requests)
+        self.lists[self.list_for(rq.process, rq.criticality)].depth_limit(rq, nr_requests)
     }
 
     fn queued(&self) -> usize {

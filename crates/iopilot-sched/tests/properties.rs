@@ -9,8 +9,30 @@ use proptest::prelude::*;
 /// What might stand in a list of schedulers: names, tunables, values and what goes between them, or anything.
 fn words() -> impl Strategy<Value = String> {
     let mut known = vec![
-        "prio(", "prio", "(", ")", "aging_ms", "all", "0", "1", "-1", "4", "1e99", "nan", "inf", "true", "off", ":",
-        ":", "=", "=", ",", " ", "",
+        "prio(",
+        "prio",
+        "(",
+        ")",
+        "aging_ms",
+        "limited",
+        "low_starved",
+        "all",
+        "0",
+        "1",
+        "-1",
+        "4",
+        "1e99",
+        "nan",
+        "inf",
+        "true",
+        "off",
+        ":",
+        ":",
+        "=",
+        "=",
+        ",",
+        " ",
+        "",
     ];
     for info in SCHEDULERS {
         known.push(info.name);
@@ -37,11 +59,17 @@ proptest! {
     /// So it is around each scheduler, whenever somebody begins to wait for something; and what somebody waits for goes first
     /// where nothing ages.
     #[test]
-    fn prio_serves_all_once_and_first_what_somebody_waits_for(scenario in scenario(), aging_ms in prop_oneof![Just(0u32), 1u32..100]) {
+    fn prio_serves_all_once_and_first_what_somebody_waits_for(
+        scenario in scenario(),
+        aging_ms in prop_oneof![Just(0u32), 1u32..100],
+        limited in 0u32..2,
+        low_starved in prop_oneof![3 => Just(0u32), 1 => 1u32..5],
+    ) {
         for info in SCHEDULERS {
-            let spec = format!("prio({}):aging_ms={aging_ms}", random_spec(info, scenario.seed));
+            let inside = random_spec(info, scenario.seed);
+            let spec = format!("prio({inside}):aging_ms={aging_ms}:limited={limited}:low_starved={low_starved}");
             let mut bench = scenario.bench(&spec);
-            bench.critical_first = aging_ms == 0;
+            bench.critical_first = aging_ms == 0 && low_starved == 0;
             prop_assert_eq!(bench.drain().len(), scenario.requests, "{}", spec);
         }
     }

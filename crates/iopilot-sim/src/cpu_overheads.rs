@@ -62,7 +62,13 @@ pub struct CpuOverheads {
     pub irq_cpu: Option<InterruptCpu>,
     /// Whether a process whose request is complete runs at once, instead of one that computes.
     pub io_preempts: bool,
+    /// How long the driver takes, over what its costs say (Ganger A.1.2.1): interrupts, and requests into it.
+    pub driver_scale: f64,
 }
+
+/// What is not given beside a preset, and which of `[host.costs]` is there instead.
+const MODELLED: [(&str, &str); 3] =
+    [("issue_us", "submit_us and irq_us"), ("complete_us", "irq_us"), ("resume_us", "wake_us and switch_us")];
 
 /// `issue_us`, `complete_us`, `restart_us` and `resume_us` where a device has one queue.
 const ONE_QUEUE: [f64; 4] = [10.0, 0.0, 20.0, 50.0];
@@ -74,6 +80,8 @@ const QUEUES_OF_ITS_OWN: [f64; 4] = [0.9, 0.745, 5.0, 5.0];
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CpuCosts {
     pub(crate) issue: Nanos,
+    /// The same where the handler of a completion issues.
+    pub(crate) issue_next: Nanos,
     pub(crate) complete: Nanos,
     pub(crate) restart: Nanos,
     pub(crate) resume: Nanos,
@@ -110,6 +118,7 @@ impl Default for CpuOverheads {
             idle_loop: None,
             irq_cpu: None,
             io_preempts: false,
+            driver_scale: 1.0,
         }
     }
 }
@@ -171,6 +180,7 @@ impl CpuOverheads {
             ("idle_loop", self.idle_loop.is_some()),
             ("irq_cpu", self.irq_cpu.is_some()),
             ("io_preempts", self.io_preempts),
+            ("driver_scale", self.driver_scale != 1.0),
         ];
         others.into_iter().chain(self.tunables().map(|(key, is_set, _)| (key, is_set)))
     }
@@ -186,6 +196,12 @@ impl CpuOverheads {
                 None => Ok(None),
             };
         };
+        for ((key, instead), set) in MODELLED.into_iter().zip([self.issue_us, self.complete_us, self.resume_us]) {
+            if let Some(us) = set {
+                let expected = format!("{instead} of [host.costs] instead, as processes share the CPUs");
+                return Err(InputError::new(format!("host.{key}"), format!("{us} beside a preset"), expected));
+            }
+        }
         let settings = HostSettings::of(preset, self.cpus);
         let scheduler = self.scheduler.unwrap_or(settings.scheduler);
         if let Some((key, _, whose)) =
@@ -201,7 +217,7 @@ impl CpuOverheads {
         let fair = settings.fair;
         let settings = HostSettings {
             speed: self.speed,
-            costs: settings.costs.with(&self.costs)?,
+            costs: settings.costs.with(&self.costs)?.with_driver_scale(self.driver_scale)?,
             scheduler,
             quantum: self.quantum_ms.map_or(settings.quantum, |ms| Nanos::from_millis_f64(ms.max(0.0))),
             fair: FairSettings {
@@ -220,13 +236,20 @@ impl CpuOverheads {
     }
 
     /// The costs for a device of which the host has one queue, or where `own_queues` is set, several.
+    ///
+    /// What processes that share the CPUs are charged for is not added again: a request has been sent when its submission is
+    /// over, and the next one when the interrupt of the one before has been handled.
     pub(crate) fn costs(&self, own_queues: bool) -> CpuCosts {
         let default = if own_queues { QUEUES_OF_ITS_OWN } else { ONE_QUEUE };
         let of = |us: Option<f64>, default: f64| nanos(us.unwrap_or(default));
+        let (issue, restart) = (of(self.issue_us, default[0]), of(self.restart_us, default[2]));
+        let modelled = self.processes();
+        let handler = modelled.as_ref().map(HostSettings::interrupt);
         CpuCosts {
-            issue: of(self.issue_us, default[0]),
-            complete: of(self.complete_us, default[1]),
-            restart: of(self.restart_us, default[2]),
+            issue: if modelled.is_some() { Nanos::ZERO } else { issue },
+            issue_next: handler.unwrap_or(issue),
+            complete: if modelled.is_some() { Nanos::ZERO } else { of(self.complete_us, default[1]) },
+            restart: restart + handler.unwrap_or_default(),
             resume: of(self.resume_us, default[3]),
             transport: nanos(self.transport_us),
             wake: nanos(self.wake_us),
@@ -300,6 +323,39 @@ mod tests {
             let error = processes(host).unwrap_err();
             assert!(error.starts_with(told), "{error}");
         }
+    }
+
+    #[test]
+    fn what_the_host_models_is_not_added_again() {
+        let host = CpuOverheads { preset: Some(Preset::Y1995), speed: 2.0, ..CpuOverheads::default() };
+        let costs = host.costs(false);
+        assert_eq!((costs.issue, costs.complete), (Nanos::ZERO, Nanos::ZERO));
+        // 275 us, on a CPU that is twice as fast; a worker of the kernel comes behind the handler.
+        assert_eq!((costs.issue_next, costs.restart), (Nanos(137_500), Nanos(157_500)));
+        let free = CpuOverheads { driver_scale: 0.0, ..host };
+        assert_eq!(free.costs(false).issue_next, Nanos::ZERO);
+        let fixed = CpuOverheads::default().costs(false);
+        assert_eq!((fixed.issue, fixed.issue_next, fixed.restart), (nanos(10.0), nanos(10.0), nanos(20.0)));
+    }
+
+    #[test]
+    fn what_the_host_models_cannot_be_given_beside_a_preset() {
+        let host = CpuOverheads { preset: Some(Preset::Today), ..CpuOverheads::default() };
+        let wrong = |host: CpuOverheads| host.check().unwrap_err().to_string();
+        assert_eq!(
+            wrong(CpuOverheads { issue_us: Some(10.0), ..host.clone() }),
+            "host.issue_us: got 10 beside a preset, expected submit_us and irq_us of [host.costs] instead, as processes \
+             share the CPUs"
+        );
+        assert!(
+            wrong(CpuOverheads { complete_us: Some(0.0), ..host.clone() }).contains("expected irq_us of [host.costs]")
+        );
+        assert!(
+            wrong(CpuOverheads { resume_us: Some(0.0), ..host.clone() }).contains("expected wake_us and switch_us")
+        );
+        let alone = wrong(CpuOverheads { driver_scale: 0.5, ..CpuOverheads::default() });
+        assert!(alone.starts_with("host.driver_scale: got no preset"), "{alone}");
+        assert!(CpuOverheads { restart_us: Some(5.0), transport_us: 3.0, ..host }.check().is_ok());
     }
 
     #[test]

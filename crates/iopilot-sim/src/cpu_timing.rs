@@ -102,6 +102,7 @@ impl CpuTiming for FixedCosts {
     fn issue(&mut self, cpu: u16, run: QueueRun, now: Nanos) -> Nanos {
         let takes = match run {
             QueueRun::Completed { waiting: true, .. } => self.costs.restart,
+            QueueRun::Completed { waiting: false, .. } => self.costs.issue_next,
             _ => self.costs.issue,
         };
         match self.busy.get_mut(usize::from(cpu)) {

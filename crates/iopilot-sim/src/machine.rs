@@ -380,6 +380,16 @@ mod tests {
         );
         assert!(error(&text("hp-c2247", "policy = \"FCSF\"")).contains("m.toml:3: controller.policy: got FCSF"));
         assert!(error(&text("hp-c2247", "write = \"bak\"")).starts_with("m.toml:3"));
+        assert_eq!(
+            error(&text("hp-c2247", "flush_wakeups = 4")),
+            "m.toml:3: controller.flush_wakeups: got 4, expected 1 without a flush_period_ms, of which they are parts"
+        );
+        assert_eq!(
+            error(&text("hp-c2247", "bus = \"interleaved\"")),
+            "m.toml:3: controller.bus: got interleaved, expected a bus_mb_s, of which each transfer has a share"
+        );
+        let both = "flush_period_ms = 30000\nflush_wakeups = 30\nbus_mb_s = 10\nbus = \"interleaved\"";
+        assert!(Machine::from_toml(&text("hp-c2247", both), Path::new("m.toml")).is_ok());
         let array = "[array]\nlevel = \"raid1\"\ndisk = \"hd-500-16\"\nmembers = 2\n[controller]\n";
         assert!(error(array).starts_with("m.toml:5: controller: got a section, expected none beside an [array]"));
     }

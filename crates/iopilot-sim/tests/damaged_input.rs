@@ -3,7 +3,8 @@
 
 use iopilot_device::{Catalogue, DiskSpec};
 use iopilot_sim::Machine;
-use iopilot_workload::{FioJobs, FioSource, GangerSource, GangerSpec};
+use iopilot_workload::ganger::{GangerSpec, on_own_cpus};
+use iopilot_workload::{FioJobs, FioSource};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use std::path::Path;
@@ -109,7 +110,7 @@ fn read_jobs(text: &str) -> Result<(), TestCaseError> {
 }
 
 fn read_generators(text: &str) -> Result<(), TestCaseError> {
-    match GangerSpec::from_toml(text, "g.toml").and_then(|spec| GangerSource::new(&spec, CAPACITY, 1)) {
+    match GangerSpec::from_toml(text, "g.toml").and_then(|spec| on_own_cpus(&spec, CAPACITY, 1)) {
         Ok(_) => {}
         Err(e) => one_line(&e)?,
     }

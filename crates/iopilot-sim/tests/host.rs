@@ -1,12 +1,12 @@
-//! Generators on the CPUs of a host, and on a CPU each.
+//! Generators on CPUs that they share, and on a CPU each.
 
 #![allow(clippy::unwrap_used)] // helpers of tests, too
 
 use iopilot_host::HostSettings;
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::{CpuOverheads, Machine, Progress, RunConfig, RunOptions, RunReport, run};
-use iopilot_workload::ganger::on_host;
-use iopilot_workload::{GangerSource, GangerSpec};
+use iopilot_workload::GangerSpec;
+use iopilot_workload::ganger::{on_host, on_own_cpus};
 
 const GENERATORS: &str = r#"
 requests = 3000
@@ -52,10 +52,10 @@ fn on_cpus(machine: &Machine, settings: &HostSettings, scheduler: &str) -> RunRe
 }
 
 #[test]
-fn with_a_cpu_each_generators_do_what_they_do_alone() {
+fn on_as_many_cpus_as_there_are_generators_they_do_what_they_do_on_cpus_of_their_own() {
     let machine = Machine::for_disk("hd-500-16").unwrap();
     for scheduler in ["none", "mq-deadline", "bfq"] {
-        let source = GangerSource::new(&spec(), machine.capacity(), 5).unwrap();
+        let source = on_own_cpus(&spec(), machine.capacity(), 5).unwrap();
         let parsed = SchedulerSpec::parse(scheduler).unwrap();
         let alone = run(source, machine.device(), &parsed, &config(&machine), &Progress::default()).unwrap();
         let hosted = on_cpus(&machine, &HostSettings::free(5), scheduler);
@@ -64,6 +64,7 @@ fn with_a_cpu_each_generators_do_what_they_do_alone() {
             log.iter().map(|r| (r.arrival, r.process, r.lba, r.sectors, r.issue, r.completion)).collect::<Vec<_>>()
         };
         assert_eq!(requests(&hosted), requests(&alone), "{scheduler}");
+        assert!(alone.host.is_none(), "a machine whose CPUs are not described says nothing of them");
         let host = hosted.host.unwrap();
         assert_eq!(host.tasks.len(), 5);
         assert!(host.limits.wanted > 300 && host.limits.satisfied_percent < 100.0, "{:?}", host.limits);

@@ -1,7 +1,6 @@
 //! [`AnySource`]: any source, as one concrete type.
 
 use super::fio::FioSource;
-use super::ganger::GangerSource;
 use super::replay::{Closed, Dependent, Open, ReplayRecord};
 use crate::{Source, SourceHandle, Step};
 use iopilot_block::{HostReport, InputError, Nanos, ProcessId};
@@ -20,9 +19,7 @@ pub enum AnySource<'a> {
     Dependent(Dependent<&'a [ReplayRecord], &'a Dependencies>),
     /// The jobs of a fio job file.
     Fio(FioSource),
-    /// Ganger's generators, each on a CPU of its own.
-    Ganger(GangerSource),
-    /// Processes on the CPUs of a host.
+    /// Processes on the CPUs of a host: Ganger's generators, and programs.
     Host(Host),
 }
 
@@ -33,7 +30,6 @@ macro_rules! each {
             AnySource::Closed($source) => $body,
             AnySource::Dependent($source) => $body,
             AnySource::Fio($source) => $body,
-            AnySource::Ganger($source) => $body,
             AnySource::Host($source) => $body,
         }
     };

@@ -20,7 +20,7 @@ mod workload;
 pub use any_source::AnySource;
 pub use error::WorkloadError;
 pub use fio::{FioJobs, FioSource};
-pub use ganger::{GangerSource, GangerSpec};
+pub use ganger::GangerSpec;
 pub use iopilot_block::{Agenda, Arrival, Source, SourceHandle, Step};
 pub use programs::ProgramsSpec;
 pub use system::SystemSpec;

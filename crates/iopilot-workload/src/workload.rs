@@ -1,7 +1,7 @@
 //! [`Workload`]: any workload, as a user names it.
 
 use crate::fio::{FioJobs, FioSource};
-use crate::ganger::{self, GangerSource, GangerSpec};
+use crate::ganger::{self, GangerSpec};
 use crate::programs::ProgramsSpec;
 use crate::system::SystemSpec;
 use crate::trace::{Recording, TraceOptions, TraceWorkload};
@@ -115,7 +115,7 @@ impl Workload {
                     return Ok(Self::Programs { name, spec });
                 }
                 let spec = GangerSpec::from_toml(&text, &name)?;
-                GangerSource::new(&spec, capacity, 0)?;
+                ganger::on_own_cpus(&spec, capacity, 0)?;
                 Ok(Self::Ganger { name, spec })
             }
             Kind::Trace(format) => TraceWorkload::load(path, format, &options.trace, capacity).map(Self::Trace),
@@ -136,10 +136,10 @@ impl Workload {
         Ok(match self {
             Self::Trace(trace) => trace.source(),
             Self::Fio { jobs, .. } => AnySource::Fio(FioSource::new(jobs, capacity, seed)?),
-            Self::Ganger { spec, .. } => match host {
-                Some(host) => AnySource::Host(ganger::on_host(spec, host, capacity, seed)?),
-                None => AnySource::Ganger(GangerSource::new(spec, capacity, seed)?),
-            },
+            Self::Ganger { spec, .. } => AnySource::Host(match host {
+                Some(host) => ganger::on_host(spec, host, capacity, seed)?,
+                None => ganger::on_own_cpus(spec, capacity, seed)?,
+            }),
             Self::System(spec) => AnySource::Host(spec.source(host, capacity, seed)?),
             Self::Programs { spec, .. } => AnySource::Host(spec.source(host, capacity, seed)?),
         })

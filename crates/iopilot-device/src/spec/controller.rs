@@ -29,6 +29,8 @@ pub struct ControllerSpec {
     pub flush_idle_ms: Option<f64>,
     /// How often all that is dirty is written out.
     pub flush_period_ms: Option<f64>,
+    /// In how many parts of the cache, one after the other within the period.
+    pub flush_wakeups: u32,
     /// Whether a clean line makes room before a dirty one, which is written out in the background.
     pub clean_first: bool,
     /// Whether a read that misses brings in its lines to their ends.
@@ -43,6 +45,19 @@ pub struct ControllerSpec {
     pub command_us: f64,
     /// Data rate between host and controller, 10^6 bytes per second; no limit where not given.
     pub bus_mb_s: Option<f64>,
+    /// How requests share that.
+    pub bus: BusSharing,
+}
+
+/// How requests share the bus between host and controller (Ganger A.1.2.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BusSharing {
+    /// One has it until its data have moved, in order of arrival (DiskSim's bus type 1).
+    #[default]
+    Owned,
+    /// The data of all move at once, each with an equal share of its rate (DiskSim's bus type 2).
+    Interleaved,
 }
 
 /// When a write is done, and when it goes to the drive.
@@ -67,6 +82,7 @@ impl Default for ControllerSpec {
             write: WritePolicySpec::default(),
             flush_idle_ms: None,
             flush_period_ms: None,
+            flush_wakeups: 1,
             clean_first: false,
             read_whole_lines: false,
             queue_depth: 16,
@@ -74,6 +90,7 @@ impl Default for ControllerSpec {
             policy: Policy::Fcfs.name().to_owned(),
             command_us: 0.0,
             bus_mb_s: None,
+            bus: BusSharing::default(),
         }
     }
 }
@@ -100,6 +117,7 @@ impl ControllerSpec {
             ("line_kib", self.line_kib, 1 << 12),
             ("queue_depth", self.queue_depth, 1 << 16),
             ("drive_queue_depth", self.drive_queue_depth, 1 << 16),
+            ("flush_wakeups", self.flush_wakeups, 1 << 16),
         ] {
             let least = u32::from(key != "cache_kib");
             if !(least..=most).contains(&value) {
@@ -110,6 +128,12 @@ impl ControllerSpec {
             if let Some(value) = value.filter(|value| !(0.001..=1e9).contains(value)) {
                 return wrong(key, &value, "0.001 to 1000000000");
             }
+        }
+        if self.flush_wakeups > 1 && self.flush_period_ms.is_none() {
+            return wrong("flush_wakeups", &self.flush_wakeups, "1 without a flush_period_ms, of which they are parts");
+        }
+        if self.bus == BusSharing::Interleaved && self.bus_mb_s.is_none() {
+            return wrong("bus", &"interleaved", "a bus_mb_s, of which each transfer has a share");
         }
         if !(0.0..=1e6).contains(&self.command_us) {
             return wrong("command_us", &self.command_us, "0 to 1000000");
@@ -139,6 +163,7 @@ impl ControllerSpec {
             flush: self
                 .flush_period_ms
                 .map_or(FlushPolicy::OnDemand, |ms| FlushPolicy::Periodic(Nanos::from_millis_f64(ms))),
+            flush_wakeups: self.flush_wakeups,
             idle_delay: self.flush_idle_ms.map(Nanos::from_millis_f64),
             idle_counts_host: true,
             read_prefetch: Prefetch { front: self.read_whole_lines, rest: self.read_whole_lines },
@@ -150,6 +175,7 @@ impl ControllerSpec {
         Ok(SmartModel {
             delay: Nanos::from_millis_f64(self.command_us / 1e3),
             block_time: self.bus_mb_s.map_or(0.0, |rate| SECTOR_NS_AT_1_MB_S / rate),
+            interleaved: self.bus == BusSharing::Interleaved,
             queue_depth: self.queue_depth,
             per_device: self.drive_queue_depth,
             queue: IoQueueConfig { device_initiation: true, ..IoQueueConfig::with_policy(policy) },

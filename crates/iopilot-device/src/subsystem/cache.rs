@@ -111,11 +111,21 @@ impl ControllerCache {
         }
     }
 
-    /// All that is dirty is written out.
+    /// What is dirty in the next part of it is written out.
     pub(super) fn flush(&mut self, out: &mut Vec<CacheAction>) {
         if let Self::Memory(cache) = self {
-            cache.flush_all(out);
+            cache.flush_part(out);
         }
+    }
+
+    /// Whether it looks for dirty data in a part of the lines at a time.
+    pub(super) fn flushes_in_parts(&self) -> bool {
+        matches!(self, Self::Memory(cache) if cache.model().flush_wakeups > 1)
+    }
+
+    /// Whether other parts hold what is dirty.
+    pub(super) fn is_partly_flushed(&self) -> bool {
+        self.flushes_in_parts() && matches!(self, Self::Memory(cache) if cache.is_dirty())
     }
 
     /// `device` has been idle: something dirty of it is written out, if there is any.
@@ -138,10 +148,11 @@ impl ControllerCache {
         matches!(self, Self::Memory(cache) if cache.model().idle_counts_host)
     }
 
-    pub(super) fn flush_period(&self) -> Option<Nanos> {
+    /// How often it looks for dirty data.
+    pub(super) fn flush_interval(&self) -> Option<Nanos> {
         match self {
             Self::Memory(cache) => match cache.model().flush {
-                FlushPolicy::Periodic(period) => Some(period),
+                FlushPolicy::Periodic(period) => Some(Nanos(period.0 / u64::from(cache.model().flush_wakeups.max(1)))),
                 FlushPolicy::OnDemand => None,
             },
             Self::Device(_) => None,

@@ -33,9 +33,10 @@ impl<T: Target> Subsystem<T> {
                     op: request.op,
                     through: request.flags.contains(Flags::FUA),
                 };
-                if smart.operations == 0 {
-                    if let Some(period) = smart.cache.flush_period() {
-                        self.agenda.push(now + period, Event::Flush(controller));
+                if smart.begins_to_flush() {
+                    if let Some(interval) = smart.cache.flush_interval() {
+                        smart.flush_is_set = true;
+                        self.agenda.push(now + interval, Event::Flush(controller));
                     }
                 }
                 smart.operations += 1;
@@ -360,17 +361,18 @@ impl<T: Target> Subsystem<T> {
         if let Some(smart) = self.smart(controller) {
             smart.cache.flush(&mut actions);
             // Nothing new can be dirty while nothing is under way: the next operation sets the clock again.
-            if smart.operations > 0 || !actions.is_empty() {
-                again = smart.cache.flush_period();
+            if smart.operations > 0 || !actions.is_empty() || smart.cache.is_partly_flushed() {
+                again = smart.cache.flush_interval();
             }
+            smart.flush_is_set = again.is_some();
         }
-        if let Some(period) = again {
-            self.agenda.push(now + period, Event::Flush(controller));
+        if let Some(interval) = again {
+            self.agenda.push(now + interval, Event::Flush(controller));
         }
         self.act(controller, actions, now);
     }
 
-    /// Moves an operation's data between host and controller, one operation at a time.
+    /// Moves an operation's data between host and controller.
     fn transfer(&mut self, controller: usize, operation: u32, now: Nanos, actions: &mut Vec<CacheAction>) {
         let sectors = self.flights[operation as usize].request.sectors.0;
         let Some(smart) = self.smart(controller) else { return };
@@ -379,22 +381,19 @@ impl<T: Target> Subsystem<T> {
             smart.cache.transferred(operation, actions);
             return;
         }
-        smart.transfers.push_back(operation);
-        if smart.transfers.len() == 1 {
-            self.agenda.push(now + time, Event::Transferred(controller));
+        if let Some((at, number)) = smart.transfers.begin(operation, time, now) {
+            self.agenda.push(at, Event::Transferred(controller, number));
         }
     }
 
-    pub(super) fn transferred(&mut self, controller: usize, now: Nanos) {
+    pub(super) fn transferred(&mut self, controller: usize, number: u64, now: Nanos) {
         let mut actions = std::mem::take(&mut self.actions);
         let Some(smart) = self.smart(controller) else { return };
-        if let Some(operation) = smart.transfers.pop_front() {
+        if let Some(operation) = smart.transfers.end(number, now) {
             smart.cache.transferred(operation, &mut actions);
-        }
-        if let Some(&next) = smart.transfers.front() {
-            let sectors = self.flights[next as usize].request.sectors.0;
-            let time = self.smart(controller).map_or(Nanos::ZERO, |smart| smart.transfer_time(sectors));
-            self.agenda.push(now + time, Event::Transferred(controller));
+            if let Some((at, number)) = smart.transfers.next() {
+                self.agenda.push(at, Event::Transferred(controller, number));
+            }
         }
         self.act(controller, actions, now);
     }

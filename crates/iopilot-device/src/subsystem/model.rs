@@ -28,9 +28,11 @@ pub enum ControllerModel {
 pub struct SmartModel {
     /// For each step of each message.
     pub delay: Nanos,
-    /// What a 512-byte block costs it, ns: on the way to and from devices, and again to and from the host, one
-    /// request at a time.
+    /// What a 512-byte block costs it, ns: on the way to and from devices, and again to and from the host.
     pub block_time: f64,
+    /// Whether the data of all requests move between it and the host at once, each with an equal share of that rate, rather than
+    /// those of one request at a time.
+    pub interleaved: bool,
     /// Requests of the host's it takes at once.
     pub queue_depth: u32,
     /// Requests outstanding at each device.

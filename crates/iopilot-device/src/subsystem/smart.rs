@@ -2,9 +2,9 @@
 
 use crate::subsystem::cache::{CacheDevice, ControllerCache, MemoryCache};
 use crate::subsystem::model::{ControllerCacheModel, SmartModel};
+use crate::subsystem::transfers::Transfers;
 use iopilot_block::{Nanos, RequestId};
 use iopilot_sched::{IoQueue, IoQueueConfig};
-use std::collections::VecDeque;
 
 /// The state of a smart controller; what it does is in the subsystem's event loop.
 #[derive(Clone, Debug)]
@@ -13,14 +13,16 @@ pub(super) struct Smart {
     pub(super) cache: ControllerCache,
     /// By device.
     pub(super) queues: Vec<IoQueue>,
-    /// Operations whose data wait to move to or from the host, the first of them moving.
-    pub(super) transfers: VecDeque<u32>,
+    /// Operations whose data move to or from the host, or wait to.
+    pub(super) transfers: Transfers,
     /// By device: counts its idle periods, so that an old timer is known.
     pub(super) idle_periods: Vec<u64>,
     /// Operations of the host's under way.
     pub(super) operations: u32,
     /// Whether one has come since the cache last began to write out for idleness.
     pub(super) interrupted: bool,
+    /// Whether the next look for dirty data has its time.
+    pub(super) flush_is_set: bool,
     /// Accesses that ended together.
     pub(super) ended: Vec<RequestId>,
     /// By device: what was sent and has not ended, of several that became one only one.
@@ -33,14 +35,16 @@ impl Smart {
             ControllerCacheModel::Memory(memory) => ControllerCache::Memory(Box::new(MemoryCache::new(memory.clone()))),
             ControllerCacheModel::Device(device) => ControllerCache::Device(Box::new(CacheDevice::new(*device))),
         };
+        let transfers = Transfers::new(model.interleaved);
         Self {
             model,
             cache,
             queues: Vec::new(),
-            transfers: VecDeque::new(),
+            transfers,
             idle_periods: Vec::new(),
             operations: 0,
             interrupted: false,
+            flush_is_set: false,
             ended: Vec::new(),
             sent: Vec::new(),
         }
@@ -71,6 +75,12 @@ impl Smart {
             ControllerCache::Memory(_) => self.is_idle(device),
             ControllerCache::Device(cache) => self.is_idle(cache.model().cache) && self.is_idle(cache.model().cached),
         }
+    }
+
+    /// Whether an operation that comes now sets the time of the next look for dirty data. Where each look is at all lines, one more
+    /// of them is no harm, and operations that find nothing under way each set one.
+    pub(super) fn begins_to_flush(&self) -> bool {
+        if self.cache.flushes_in_parts() { !self.flush_is_set } else { self.operations == 0 }
     }
 
     /// How long the data of `sectors` blocks take between it and the host.

@@ -49,6 +49,7 @@ fn memory(cache: MemoryCacheModel) -> ControllerModel {
     ControllerModel::Smart(Box::new(SmartModel {
         delay: Nanos::ZERO,
         block_time: 0.0,
+        interleaved: false,
         queue_depth: 8,
         per_device: 1,
         queue: IoQueueConfig::default(),
@@ -210,6 +211,69 @@ fn idle_and_periodic_flushes_write_all_out() {
     }
 }
 
+/// 16 lines of 64 blocks; lines are taken in order. Six writes at time 0 make lines 0 to 5 dirty.
+fn written_back_by(flush_wakeups: u32, at_ms: &[u64]) -> Vec<u64> {
+    let flush = FlushPolicy::Periodic(Nanos(400 * MS));
+    let model = MemoryCacheModel { size: 1024, max_request: 64, flush, flush_wakeups, ..MemoryCacheModel::default() };
+    let mut s = one_bus(memory(model), 1);
+    for i in 0..6 {
+        s.submit(0, request(i, Op::Write, 640 * i as u64, 8), Nanos::ZERO);
+    }
+    let mut done = Vec::new();
+    let written = |&at: &u64| {
+        s.advance(Nanos(at * MS), &mut done);
+        s.cache_report(ControllerIndex(0)).unwrap().written_back
+    };
+    at_ms.iter().map(written).collect()
+}
+
+#[test]
+fn a_periodic_flush_looks_at_a_fraction_of_the_lines_each_time() {
+    assert_eq!(written_back_by(1, &[399, 400]), [0, 48], "all at once");
+    // Four times in 400 ms, each time four lines of sixteen: 0 to 3 after 100 ms, 4 and 5 after 200 ms.
+    assert_eq!(written_back_by(4, &[99, 100, 199, 200, 1000]), [0, 32, 32, 48, 48]);
+    // After each 50 ms two lines.
+    assert_eq!(written_back_by(8, &[49, 50, 99, 100, 150]), [0, 16, 16, 32, 48]);
+    // More often than there are lines: of 32 looks every second one finds a line.
+    assert_eq!(written_back_by(32, &[13, 25, 38, 50, 75]), [0, 8, 8, 16, 24]);
+}
+
+#[test]
+fn a_flush_of_parts_ends_when_nothing_is_dirty() {
+    let flush = FlushPolicy::Periodic(Nanos(400 * MS));
+    let model =
+        MemoryCacheModel { size: 1024, max_request: 64, flush, flush_wakeups: 4, ..MemoryCacheModel::default() };
+    let mut s = one_bus(memory(model), 1);
+    let writes: Vec<_> = (0..16).map(|i| (0, 0, request(i, Op::Write, 640 * i as u64, 8))).collect();
+    // It returns when nothing more is to come.
+    run(&mut s, &writes);
+    assert_eq!(s.cache_report(ControllerIndex(0)).unwrap().written_back, 128);
+}
+
+#[test]
+fn on_an_interleaved_bus_hits_share_the_rate() {
+    let done = |interleaved| {
+        let cache = MemoryCacheModel { size: 1024, max_request: 64, ..MemoryCacheModel::default() };
+        let ControllerModel::Smart(model) = memory(cache) else { panic!("a smart one") };
+        // 0.1 ms for a block.
+        let model = SmartModel { block_time: 100_000.0, interleaved, ..*model };
+        let mut s = one_bus(ControllerModel::Smart(Box::new(model)), 1);
+        let late = 100 * MS;
+        let requests = [
+            (0, 0, request(0, Op::Write, 0, 32)),
+            (late, 0, request(1, Op::Read, 0, 32)),
+            (late + MS, 0, request(2, Op::Read, 0, 8)),
+        ];
+        let mut done = run(&mut s, &requests);
+        done.sort_unstable();
+        [done[1].1 - late, done[2].1 - late]
+    };
+    // 3.2 ms of the first; 0.8 ms of the second, behind it.
+    assert_eq!(done(false), [3_200_000, 4_000_000]);
+    // The second comes when 2.2 ms are left, and is over after 1.6 ms of half the rate; then 1.4 ms are left.
+    assert_eq!(done(true), [4_000_000, 2_600_000]);
+}
+
 #[test]
 fn idleness_may_count_from_what_the_cache_serves_alone() {
     let written_back = |idle_counts_host, requests: &[(u64, usize, DeviceRequest)]| {
@@ -291,6 +355,7 @@ fn a_cache_device_takes_writes_and_repeated_reads() {
     let model = SmartModel {
         delay: Nanos::ZERO,
         block_time: 0.0,
+        interleaved: false,
         queue_depth: 8,
         per_device: 1,
         queue: IoQueueConfig::default(),
@@ -347,6 +412,7 @@ fn any_cache() -> impl Strategy<Value = MemoryCacheModel> {
             write_scheme: [WriteScheme::Synchronous, WriteScheme::WriteThrough, WriteScheme::WriteBack]
                 [scheme as usize],
             flush: period.map_or(FlushPolicy::OnDemand, |p| FlushPolicy::Periodic(Nanos(p * MS))),
+            flush_wakeups: cluster % 3 + 1,
             idle_delay: idle.map(|p| Nanos(p * MS)),
             idle_counts_host,
             flush_cluster: cluster,

@@ -149,6 +149,7 @@ impl Tree<'_> {
             CtlrType::Smart => ControllerModel::Smart(Box::new(SmartModel {
                 delay: delay(0.5),
                 block_time,
+                interleaved: false,
                 queue_depth: narrow(ctlr.maximum_queue_length.saturating_add(1)),
                 per_device: narrow(ctlr.max_per_disk_pending_count.unwrap_or(1).max(1)),
                 queue: ctlr
@@ -259,6 +260,7 @@ fn memory_cache(cache: &Cachemem) -> MemoryCacheModel {
             params::FlushPolicyParam::OnDemand => FlushPolicy::OnDemand,
             params::FlushPolicyParam::Periodic => FlushPolicy::Periodic(Nanos::from_millis_f64(cache.flush_period)),
         },
+        flush_wakeups: 1,
         idle_delay: cache.flush_idle_delay.map(Nanos::from_millis_f64),
         idle_counts_host: false,
         flush_cluster: narrow(cache.flush_max_line_cluster.max(1)),

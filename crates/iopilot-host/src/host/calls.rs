@@ -7,25 +7,41 @@ use iopilot_block::{Arrival, Criticality, IoPriority, Nanos, SourceHandle, Step}
 
 /// So many events of a process may take no time at all before time goes on: a program may not stop the clock.
 const AT_ONCE: u32 = 1000;
+/// Separate requests are separate moments, also where nothing is computed between them.
+pub(super) const NEXT_CALL: Nanos = Nanos(1);
 
 impl Host {
     /// Fetches the first event of process `p`.
     pub(super) fn begin(&mut self, p: usize, now: Nanos) {
-        for c in 0..self.cpus.len() {
-            self.count(c, now);
-            self.schedule(c, now);
-        }
-        self.count_idle(now);
+        self.count_all(now);
         self.begun = now;
         self.processes[p].before = self.totals;
-        self.fetch(p);
+        self.fetch(p, false, now);
     }
 
-    /// Fetches the next event of process `p`: what it computes before, with what the kernel does for it.
-    pub(super) fn fetch(&mut self, p: usize) {
-        let Event { compute, call } = self.processes[p].program.next();
+    /// Fetches the next event of process `p`, which `sleeps` before it computes: what it computes, with what the kernel does
+    /// for it.
+    pub(super) fn fetch(&mut self, p: usize, sleeps: bool, now: Nanos) {
+        let Event { compute, call } = self.next_event_of(p);
+        let (left, kernel) = if self.own_cpus { (compute, Nanos::ZERO) } else { self.computes(compute, &call) };
+        let process = &mut self.processes[p];
+        if process.last_fetch != now {
+            process.at_once = 0;
+        }
+        process.last_fetch = now;
+        process.at_once = if left == Nanos::ZERO { process.at_once + 1 } else { 0 };
+        let is_second =
+            process.at_once > 0 && !sleeps && matches!(call, Call::Io(_)) && process.last_issue == Some(now);
+        let stands_still = is_second || process.at_once > AT_ONCE;
+        process.left = if stands_still { NEXT_CALL } else { left };
+        (process.kernel, process.call) = (kernel, Some(Pending::Event(call)));
+    }
+
+    /// How long a process computes until its event `call`: what its program says, with what the kernel does for it, and the
+    /// latter alone.
+    fn computes(&self, compute: Nanos, call: &Call) -> (Nanos, Nanos) {
         let costs = &self.settings.costs;
-        let us = match &call {
+        let us = match call {
             Call::Compute => 0.0,
             Call::Io(_) => costs.syscall_us + costs.submit_us,
             Call::Fork(_) => costs.syscall_us + costs.fork_us,
@@ -42,16 +58,12 @@ impl Host {
             | Call::File(_)
             | Call::Wait(_) => costs.syscall_us,
         };
-        let computes = Nanos((compute.0 as f64 / self.settings.speed).round() as u64);
+        let computes = match self.settings.speed {
+            1.0 => compute,
+            speed => Nanos((compute.0 as f64 / speed).round() as u64),
+        };
         let kernel = self.cost(us);
-        let left = computes.saturating_add(kernel);
-        let process = &mut self.processes[p];
-        process.at_once = if left == Nanos::ZERO { process.at_once + 1 } else { 0 };
-        // Separate requests are separate moments, also where nothing is computed between them.
-        let is_second = process.at_once > 0 && matches!(call, Call::Io(_)) && process.in_flight > 0;
-        let stands_still = is_second || process.at_once > AT_ONCE;
-        process.left = if stands_still { Nanos(1) } else { left };
-        (process.kernel, process.call) = (kernel, Some(Pending::Event(call)));
+        (computes.saturating_add(kernel), kernel)
     }
 
     /// The event of process `p` on CPU `c` occurs.
@@ -65,7 +77,7 @@ impl Host {
             }
             Pending::Event(call) => {
                 let waits = self.call(p, c, call, now, out);
-                self.fetch(p);
+                self.fetch(p, waits.is_some(), now);
                 waits
             }
             Pending::Resume => self.go_on(p, c, now, out),
@@ -161,9 +173,10 @@ impl Host {
     }
 
     fn issue(&mut self, p: usize, io: &RawIo, c: usize, now: Nanos, out: &mut Vec<Step>) -> Option<Wait> {
-        let slot = self.requests.issue(p, io, c, now);
         let process = &mut self.processes[p];
+        let slot = self.requests.issue(p, io, process.requests.len(), c, now);
         process.in_flight += 1;
+        process.last_issue = Some(now);
         process.requests.push((io.number, slot));
         let &RawIo { op, lba, sectors, flags, class, .. } = io;
         let priority = IoPriority::default();
@@ -192,7 +205,7 @@ impl Host {
             self.forget_if_handled(slot);
             return None;
         }
-        out.push(Step::Waits(SourceHandle(slot as u64)));
+        self.tell_waits(slot, out);
         Some(Wait::Request(slot))
     }
 
@@ -202,7 +215,7 @@ impl Host {
             self.requests.want(slot, now);
             match self.requests.get(slot).complete {
                 Some(_) => self.forget_if_handled(slot),
-                None => out.push(Step::Waits(SourceHandle(slot as u64))),
+                None => self.tell_waits(slot, out),
             }
         }
         (self.processes[p].in_flight > 0).then_some(Wait::Requests)
@@ -210,8 +223,7 @@ impl Host {
 
     /// A request whose interrupt is still to be handled is forgotten then.
     fn forget_if_handled(&mut self, slot: usize) {
-        let pending = |cpu: &crate::cpu::Cpu| cpu.work.iter().any(|w| w.what == crate::cpu::Task::Completion(slot));
-        if !self.cpus.iter().any(pending) {
+        if self.requests.get(slot).is_handled {
             self.forget_if_over(slot);
         }
     }
@@ -257,12 +269,8 @@ impl Host {
     }
 
     fn exit(&mut self, p: usize, c: usize, now: Nanos) {
-        for other in 0..self.cpus.len() {
-            self.count(other, now);
-            self.schedule(other, now);
-        }
-        self.count_idle(now);
-        if self.processes[p].is_task && self.processes[p].started >= self.reported_from {
+        self.count_all(now);
+        if self.reports() && self.processes[p].is_task && self.processes[p].started >= self.reported_from {
             let report = self.task_report(&self.processes[p], now);
             self.tasks.push(report);
         }

@@ -17,6 +17,9 @@ impl Host {
             }
             return;
         }
+        if self.own_cpus {
+            return self.go_on_alone(p, now);
+        }
         let waited_for_io = process.waits_for_io();
         self.processes[p].was_waiting = waited_for_io;
         self.change_state(p, State::Runnable, now);
@@ -62,6 +65,9 @@ impl Host {
     }
 
     pub(super) fn change_state(&mut self, p: usize, state: State, now: Nanos) {
+        if self.own_cpus {
+            return self.processes[p].enter(state, now);
+        }
         self.count_idle(now);
         self.io_waiters -= u64::from(self.processes[p].waits_for_io());
         self.processes[p].enter(state, now);
@@ -77,10 +83,21 @@ impl Host {
         self.change_state(p, State::Running(c), now);
         self.processes[p].last_cpu = Some(c);
         self.run_queue.enter(c, p, now);
+        let left = self.cost(us);
         // Before it is taken by the process, while it is still idle.
-        self.push_work(c, us, Task::Enter, counts, now);
+        if left > Nanos::ZERO {
+            self.push_work(c, left, Task::Enter, counts, now);
+        } else if self.cpus[c].is_idle() {
+            self.count_idle(now);
+            self.idle_cpus -= 1;
+        }
         let cpu = &mut self.cpus[c];
         (cpu.process, cpu.last, cpu.resched) = (Some(p), Some(p), false);
+        if left == Nanos::ZERO {
+            // In place at once.
+            self.begin_turn(c, now);
+            self.schedule(c, now);
+        }
     }
 
     /// When the process that computes on CPU `c` makes room for another; `None` while nobody waits, or it may not. What it does
@@ -137,6 +154,9 @@ impl Host {
     /// Process `p` goes to sleep, if it runs. What it was computing stays.
     pub(super) fn block(&mut self, p: usize, wait: Wait, now: Nanos) {
         let state = self.processes[p].state;
+        if let (true, State::Running(c)) = (self.own_cpus, state) {
+            return self.block_alone(p, c, wait, now);
+        }
         self.change_state(p, State::Blocked(wait), now);
         match state {
             State::Running(c) => self.leave(c, wait.is_io(), now),
@@ -155,7 +175,13 @@ impl Host {
         self.count_idle(now);
         self.idle_cpus += u64::from(self.cpus[c].is_idle());
         let counts = if for_io { Use::FalseComputation } else { Use::Kernel };
-        self.push_work(c, self.settings.costs.block_us, Task::Leave, counts, now);
+        let left = self.cost(self.settings.costs.block_us);
+        if left == Nanos::ZERO && self.cpus[c].is_idle() && self.run_queue.is_empty() {
+            // There is no other to be chosen.
+            self.begin_idling(c);
+            return self.schedule(c, now);
+        }
+        self.push_work(c, left, Task::Leave, counts, now);
     }
 
     pub(super) fn work_is_over(&mut self, c: usize, what: Task, now: Nanos) {
@@ -169,9 +195,15 @@ impl Host {
         if self.cpus[c].is_idle() {
             if let Some(next) = self.run_queue.take(c, now) {
                 self.enter(c, next, now);
-            } else if self.settings.idle_loop == IdleLoop::Process {
-                self.cpus[c].last = None;
+            } else {
+                self.begin_idling(c);
             }
+        }
+    }
+
+    fn begin_idling(&mut self, c: usize) {
+        if self.settings.idle_loop == IdleLoop::Process {
+            self.cpus[c].last = None;
         }
     }
 

@@ -155,7 +155,7 @@ impl Host {
             self.take_turn(now);
         }
         if is_task {
-            let before = self.count_all(now);
+            let before = self.count_for_task(now);
             let zero = Nanos::ZERO;
             let job = Job {
                 stream,
@@ -182,7 +182,7 @@ impl Host {
     /// The handler of an interrupt of source `stream` begins.
     fn handle_external(&mut self, stream: usize, c: usize, now: Nanos) {
         let left = self.cost(self.externals.streams[stream].external.handler.as_micros_f64());
-        self.push_nanos(c, left, Task::External(stream), Use::Kernel, now);
+        self.push_work(c, left, Task::External(stream), Use::Kernel, now);
     }
 
     /// A daemon does something, or an interrupt comes of those that do not end. Where it has done so for long, and that was of no
@@ -259,7 +259,7 @@ impl Host {
         if self.externals.held.is_empty() {
             return;
         }
-        let totals = self.count_all(now);
+        let totals = self.count_for_task(now);
         let Externals { streams, jobs, free, held, .. } = &mut self.externals;
         let process = &self.processes[p];
         held.retain(|&slot| {
@@ -306,12 +306,8 @@ impl Host {
     }
 
     /// Counts what all CPUs have done until now, for a task that begins or ends.
-    fn count_all(&mut self, now: Nanos) -> Totals {
-        for c in 0..self.cpus.len() {
-            self.count(c, now);
-            self.schedule(c, now);
-        }
-        self.count_idle(now);
+    fn count_for_task(&mut self, now: Nanos) -> Totals {
+        self.count_all(now);
         self.begun = now;
         self.totals
     }

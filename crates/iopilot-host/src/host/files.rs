@@ -105,7 +105,7 @@ impl Host {
             self.rest(now);
             return Some(Wait::Timer);
         }
-        self.fetch(p);
+        self.fetch(p, false, now);
         None
     }
 

@@ -1,5 +1,6 @@
 //! [`Host`] as a [`Source`].
 
+use super::calls::NEXT_CALL;
 use super::{END, FIRST_CPU, Host};
 use crate::cpu::Task;
 use crate::process::{State, Wait};
@@ -28,6 +29,8 @@ impl Source for Host {
             match task.checked_sub(first_process) {
                 None if task == END => self.stop_all(now),
                 None => self.look(task - FIRST_CPU, now, out),
+                // It says that it has exited.
+                Some(p) if self.processes[p].state == State::Exited => {}
                 Some(p) => {
                     let process = &mut self.processes[p];
                     if process.state == State::New {
@@ -37,7 +40,9 @@ impl Source for Host {
                     self.wake(p, now);
                 }
             }
-            out.extend(self.exited.drain(..).map(|p| Step::Exit(self.processes[p].id)));
+            if !self.exited.is_empty() {
+                out.extend(self.exited.drain(..).map(|p| Step::Exit(self.processes[p].id)));
+            }
         }
         self.end_daemons();
     }
@@ -50,6 +55,9 @@ impl Source for Host {
         self.now = now;
         let slot = handle.0 as usize;
         self.requests.complete(slot, now);
+        if self.own_cpus {
+            return self.handled_at_once(slot, now);
+        }
         let c = self.interrupt_cpu(self.requests.get(slot).cpu);
         self.interrupts += 1;
         let state = self.processes[self.requests.get(slot).process].state;
@@ -63,13 +71,21 @@ impl Source for Host {
         };
         self.interrupts_before(c, irqs - 1, now);
         let costs = &self.settings.costs;
-        let us = costs.irq_us + if waits { costs.wake_us } else { 0.0 };
-        self.push_work(c, us, Task::Completion(slot), Use::Kernel, now);
+        let left = self.cost(costs.irq_us + if waits { costs.wake_us } else { 0.0 });
+        if left > Nanos::ZERO {
+            return self.push_work(c, left, Task::Completion(slot), Use::Kernel, now);
+        }
+        self.handled_at_once(slot, now);
     }
 
     fn blocked(&mut self, process: ProcessId, now: Nanos) {
         let Some(&p) = self.by_id.get(&process) else { return };
-        self.processes[p].is_stuck_in_submission = true;
+        let process = &mut self.processes[p];
+        process.is_stuck_in_submission = true;
+        if process.last_issue == Some(now) && process.left == NEXT_CALL {
+            // Its sleep separates them.
+            process.left = Nanos::ZERO;
+        }
         if matches!(self.processes[p].state, State::Running(_) | State::Runnable) {
             self.block(p, Wait::Submission, now);
         }
@@ -83,25 +99,28 @@ impl Source for Host {
         }
     }
 
-    /// What completes is an interrupt, which the host times itself.
+    /// What completes is an interrupt. The host times it itself, but where its CPUs cost nothing by definition.
     fn thinks_from_block_layer(&self) -> bool {
-        true
+        self.reports()
     }
 
     fn lateness(&self) -> Option<f64> {
-        self.requests.lateness()
+        self.requests.lateness().filter(|_| self.reports())
     }
 
     fn waiting(&self) -> Option<Vec<(ProcessId, Nanos)>> {
-        Some(self.processes.iter().map(|process| (process.id, process.io_wait)).collect())
+        let waited = || self.processes.iter().map(|process| (process.id, process.io_wait)).collect();
+        self.reports().then(waited)
     }
 
     fn restart_report(&mut self, now: Nanos) {
-        self.restart(now);
+        if self.reports() {
+            self.restart(now);
+        }
     }
 
     fn host_report(&mut self) -> Option<HostReport> {
-        Some(self.report())
+        self.reports().then(|| self.report())
     }
 
     fn failure(&self) -> Option<InputError> {

@@ -39,7 +39,10 @@ pub(super) struct Run {
 
 /// Runs it above a disk that serves everything in `service`, all at once.
 pub(super) fn run(settings: HostSettings, tasks: Vec<TaskSpec>, service: Nanos) -> Run {
-    let mut host = Host::new(settings, tasks, &[], HostEnd::NEVER).unwrap();
+    run_host(Host::new(settings, tasks, &[], HostEnd::NEVER).unwrap(), service)
+}
+
+fn run_host(mut host: Host, service: Nanos) -> Run {
     let (mut disk, mut steps, mut now) = (EventQueue::new(), Vec::new(), Nanos::ZERO);
     let (mut issued, mut waited_for) = (Vec::new(), Vec::new());
     loop {
@@ -164,6 +167,45 @@ fn a_request_that_is_wanted_late_is_satisfied_and_one_wanted_early_is_waited_for
     assert!((limits.limit_ms.mean - 5.0).abs() < 0.02 && (limits.late_ms.mean - 3.0).abs() < 0.02, "{limits:?}");
     assert_eq!(run.waited_for.len(), 1, "the block layer hears of the second");
     assert_eq!(run.end, ms(1 + 8 + 1 + 5 + 1 + 9));
+}
+
+#[test]
+fn on_cpus_of_their_own_processes_wait_for_nobody_and_nothing_is_told_of_them() {
+    let prefetch = io(2, Op::Read, Criticality::TimeLimited);
+    let events = || {
+        vec![
+            Event::after(ms(10), read(1)),
+            Event::after(ms(10), prefetch.clone()),
+            Event::after(ms(2), Call::Await(2)),
+            Event::after(ms(1), Call::Exit),
+        ]
+    };
+    let late = TaskSpec { start: ms(3), ..task("late", events()) };
+    let tasks = vec![late, task("a", events()), task("b", events())];
+    let mut host = Host::on_own_cpus(tasks, HostEnd::NEVER).unwrap();
+    let cpus: Vec<_> = host.processes.iter().map(|process| process.last_cpu).collect();
+    assert_eq!(cpus, [Some(0), Some(1), Some(2)]);
+    assert!(!host.thinks_from_block_layer());
+    assert_eq!((host.waiting(), host.host_report(), host.lateness()), (None, None, None));
+    let run = run_host(host, ms(5));
+    // 10 ms, then 5 of the read, 10 ms, then 2 and the 3 that are left of the other read, 1 ms.
+    assert_eq!(run.issued, [10, 10, 13, 25, 25, 28].map(ms));
+    assert_eq!((run.end, run.stuck), (ms(3 + 31), None));
+    assert!(run.waited_for.is_empty() && run.report.tasks.is_empty());
+    assert!(Host::on_own_cpus(Vec::new(), HostEnd::NEVER).is_err());
+}
+
+#[test]
+fn requests_without_computation_between_them_are_separate_moments_unless_a_wait_separates_them() {
+    let aside = |number| Event::after(Nanos::ZERO, io(number, Op::Write, Criticality::TimeNonCritical));
+    let waits = |number| Event::after(Nanos::ZERO, read(number));
+    let events = vec![aside(1), aside(2), waits(3), waits(4), aside(5), Event::after(ms(1), Call::Await(5)), aside(6)];
+    let run = run(HostSettings::free(1), vec![task("a", events)], ms(5));
+    let ns: Vec<u64> = run.issued.iter().map(|at| at.0).collect();
+    // The fifth is complete when it is awaited, after the millisecond and four more.
+    let third = 2 + ms(5).0;
+    assert_eq!(ns[..5], [0, 1, 2, third, third + ms(5).0]);
+    assert_eq!(ns[5], third + ms(10).0);
 }
 
 #[test]

@@ -63,6 +63,10 @@ impl Fair {
         self.entities.push(Entity { vruntime: 0, cpu: 0, origin: Origin::Birth });
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.queues.iter().all(|queue| queue.waiting.is_empty())
+    }
+
     pub(super) fn is_waited_for(&self, c: usize) -> bool {
         !self.queues[c].waiting.is_empty()
     }

@@ -175,7 +175,7 @@ pub(super) fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
         let idle = host.tasks.iter().map(|task| task.times.idle_s).sum::<f64>() / host.tasks.len().max(1) as f64;
         users.row(vec![u64::from(count).into(), elapsed.into(), figures.elapsed_s.into(), sleep.into(), idle.into()]);
     }
-    let mut tables = vec![tasks, improved, shares, limits];
+    let mut tables = vec![tasks, super::steps::table(&bench, &runs)?, improved, shares, limits];
     tables.extend((!setup.quick).then_some(users));
     let notes = vec![
         "fitted on compress and copytree under C-LOOK; the others are held out".to_owned(),

@@ -225,3 +225,108 @@ fn parts_that_join_at_dispatch_leave_with_it() {
     submit(&mut b, Op::Write, 100, TimeNonCritical);
     assert_eq!(b.take(9), [100]);
 }
+
+/// As [`submit`], by this process.
+fn submit_by(b: &mut Bench<Prio>, process: u32, lba: u64, class: Criticality) {
+    let mut rq = b.request(Op::Read, lba, 8);
+    (rq.criticality, rq.process) = (class, ProcessId(process));
+    assert!(!b.put(rq), "nothing is beside it");
+}
+
+/// Shows that somebody waits for a request of this process so long after it came.
+fn show_limit(b: &mut Bench<Prio>, process: u32, limit: Nanos) {
+    let lba = (1 << 30) + 1000 * u64::from(process);
+    submit_by(b, process, lba, TimeLimited);
+    b.now += limit;
+    wait_for(b, lba);
+    assert_eq!(b.take(9), [lba]);
+}
+
+/// With time-limited requests in a list of their own.
+fn limited(inside: &str) -> Bench<Prio> {
+    let mut b = bench(inside);
+    b.set("limited", 1.0);
+    b
+}
+
+#[test]
+fn limited_requests_go_behind_critical_ones_once_their_limit_is_known() {
+    let submit_all = |b: &mut Bench<Prio>| {
+        for (lba, class) in [(100, TimeLimited), (200, TimeNonCritical), (300, TimeLimited), (400, TimeCritical)] {
+            submit_by(b, 7, lba, class);
+        }
+    };
+    let mut b = limited("fcfs");
+    submit_all(&mut b);
+    assert_eq!(b.take(9), [100, 300, 400, 200], "as if somebody waited");
+    show_limit(&mut b, 7, Nanos::from_millis(50));
+    submit_all(&mut b);
+    assert_eq!(b.take(9), [400, 100, 300, 200]);
+    let mut together = bench("fcfs");
+    show_limit(&mut together, 7, Nanos::from_millis(50));
+    submit_all(&mut together);
+    assert_eq!(together.take(9), [100, 300, 400, 200], "without the tunable");
+}
+
+#[test]
+fn limited_requests_whose_limit_is_over_go_to_the_high_list_the_earliest_first() {
+    let mut b = limited("fcfs");
+    show_limit(&mut b, 7, Nanos::from_millis(50));
+    show_limit(&mut b, 8, Nanos::from_millis(20));
+    submit_by(&mut b, 7, 100, TimeLimited);
+    submit_by(&mut b, 8, 200, TimeLimited);
+    let mut under_load = |after, lba| {
+        b.now += Nanos::from_millis(after);
+        submit_by(&mut b, 9, lba, TimeCritical);
+        submit_by(&mut b, 9, lba + 1000, TimeCritical);
+        b.take(1)
+    };
+    assert_eq!(under_load(19, 10_000), [10_000]);
+    // At 20 ms the limit of process 8 is over: behind the critical requests that are there by then.
+    assert_eq!(under_load(1, 20_000), [11_000]);
+    assert_eq!(under_load(0, 30_000), [20_000]);
+    assert_eq!(under_load(0, 40_000), [21_000]);
+    assert_eq!(under_load(40, 50_000), [200], "at 60 ms both are over");
+    let rest = b.take(99);
+    let place = |lba: u64| rest.iter().position(|&other| other == lba);
+    assert!(place(100) > place(40_000) && place(100) == rest.len().checked_sub(1), "{rest:?}");
+
+    // Both limits are over by the same look.
+    submit_by(&mut b, 7, 100, TimeLimited);
+    submit_by(&mut b, 8, 200, TimeLimited);
+    b.now += Nanos::from_millis(60);
+    submit_by(&mut b, 9, 900, TimeCritical);
+    assert_eq!(b.take(1), [900]);
+    submit_by(&mut b, 9, 300, TimeCritical);
+    assert_eq!(b.take(9), [200, 100, 300]);
+}
+
+#[test]
+fn the_low_list_has_its_turn_after_so_many_of_the_others() {
+    let order = |low_starved: f64| {
+        let mut b = bench("fcfs");
+        b.set("low_starved", low_starved);
+        for lba in [10, 20] {
+            submit_by(&mut b, 1, lba, TimeNonCritical);
+        }
+        for lba in [110, 120, 130, 140, 150] {
+            submit_by(&mut b, 1, lba, TimeCritical);
+        }
+        b.take(9)
+    };
+    assert_eq!(order(2.0), [110, 120, 10, 130, 140, 20, 150]);
+    assert_eq!(order(0.0), [110, 120, 130, 140, 150, 10, 20]);
+}
+
+#[test]
+fn what_passed_before_anything_waited_in_the_low_list_does_not_count() {
+    let mut b = bench("fcfs");
+    b.set("low_starved", 2.0);
+    for lba in [110, 120, 130, 140, 150] {
+        submit_by(&mut b, 1, lba, TimeCritical);
+    }
+    assert_eq!(b.take(3), [110, 120, 130]);
+    submit_by(&mut b, 1, 10, TimeNonCritical);
+    submit_by(&mut b, 1, 160, TimeCritical);
+    assert_eq!(b.take(9), [140, 150, 10, 160]);
+}

@@ -1,6 +1,6 @@
 //! Generators and what they issue.
 
-use super::{GangerSource, GangerSpec};
+use super::{GangerSpec, on_own_cpus};
 use crate::testing::{Log, TestDevice};
 use iopilot_block::{Criticality, Flags, Nanos, Op};
 use proptest::prelude::*;
@@ -22,11 +22,11 @@ fn spec(text: &str) -> GangerSpec {
 }
 
 fn run_on(device: &TestDevice, text: &str) -> Log {
-    device.run(&mut GangerSource::new(&spec(text), CAPACITY, 1).unwrap_or_else(|e| panic!("{e}")))
+    device.run(&mut on_own_cpus(&spec(text), CAPACITY, 1).unwrap_or_else(|e| panic!("{e}")))
 }
 
 fn complaint(text: &str) -> String {
-    match GangerSpec::from_toml(text, "g.toml").and_then(|spec| GangerSource::new(&spec, CAPACITY, 1)) {
+    match GangerSpec::from_toml(text, "g.toml").and_then(|spec| on_own_cpus(&spec, CAPACITY, 1)) {
         Ok(_) => panic!("nothing is wrong"),
         Err(e) => e.to_string(),
     }
@@ -206,7 +206,7 @@ proptest! {
              general_time_ms = {{ distribution = \"{kind}\", mean = {mean} }}\n"
         );
         let device = TestDevice { seed, blocking, ..TestDevice::default() };
-        let log = device.run(&mut GangerSource::new(&spec(&text), CAPACITY, seed).unwrap());
+        let log = device.run(&mut on_own_cpus(&spec(&text), CAPACITY, seed).unwrap());
         prop_assert_eq!(log.requests.len(), 400);
         prop_assert_eq!(log.exits.len(), processes as usize);
         for s in &log.requests {
@@ -220,6 +220,6 @@ proptest! {
                 prop_assert!(!issues_meanwhile, "a process computes while it waits");
             }
         }
-        prop_assert_eq!(&log, &device.run(&mut GangerSource::new(&spec(&text), CAPACITY, seed).unwrap()));
+        prop_assert_eq!(&log, &device.run(&mut on_own_cpus(&spec(&text), CAPACITY, seed).unwrap()));
     }
 }

@@ -5,17 +5,28 @@ use crate::subsystem::cache::{CacheAction, lines::Granule};
 use iopilot_block::Op;
 
 impl MemoryCache {
-    /// Writes out all that is dirty and nobody writes to.
-    pub(in crate::subsystem) fn flush_all(&mut self, out: &mut Vec<CacheAction>) {
+    /// Writes out what is dirty in the next of the parts of the lines, and nobody writes to. After as many calls as there are parts
+    /// all have been looked through.
+    pub(in crate::subsystem) fn flush_part(&mut self, out: &mut Vec<CacheAction>) {
+        let (lines, parts) = (self.lines.len() as u64, u64::from(self.model().flush_wakeups.max(1)));
+        let first = |part: u64| (lines * part / parts) as u32;
+        let part = u64::from(self.flush_part);
+        let looked_at = first(part)..first(part + 1);
+        self.flush_part = ((part + 1) % parts) as u32;
         let mut candidates = std::mem::take(&mut self.candidates);
         self.lines.candidates(&mut candidates);
         for &line in &candidates {
-            if self.lines.dirty.any(line as usize) {
+            if looked_at.contains(&line) && self.lines.dirty.any(line as usize) {
                 self.write_back_line(line, Reason::Background, out);
             }
         }
         self.candidates = candidates;
         self.run(out);
+    }
+
+    /// Whether anything is dirty. O(lines).
+    pub(in crate::subsystem) fn is_dirty(&self) -> bool {
+        (0..self.lines.len()).any(|line| self.lines.dirty.any(line))
     }
 
     /// Writes out one run of `device`, the first in the order in which lines make room.

@@ -86,6 +86,8 @@ pub(in crate::subsystem) struct MemoryCache {
     /// Vectors to use again.
     spare: Vec<(Vec<Granule>, Vec<Granule>)>,
     pub(super) candidates: Vec<u32>,
+    /// The part of the lines that is looked through next for dirty data.
+    pub(super) flush_part: u32,
     report: CacheReport,
 }
 
@@ -104,6 +106,7 @@ impl MemoryCache {
             runnable: VecDeque::new(),
             spare: Vec::new(),
             candidates: Vec::new(),
+            flush_part: 0,
             report: CacheReport::default(),
         }
     }

@@ -44,7 +44,7 @@ pub enum FlushPolicy {
     /// Not at all.
     #[default]
     OnDemand,
-    /// All of them, every so often.
+    /// All of them in such a period, by [`MemoryCacheModel::flush_wakeups`].
     Periodic(Nanos),
 }
 
@@ -83,6 +83,8 @@ pub struct MemoryCacheModel {
     pub write_scheme: WriteScheme,
     /// When dirty data are written out without need.
     pub flush: FlushPolicy,
+    /// How many times in a period dirty data are looked for, each time in this fraction of the lines (Ganger A.1.2.1, ninth group).
+    pub flush_wakeups: u32,
     /// Dirty data are written out when a device has been idle for this long.
     pub idle_delay: Option<Nanos>,
     /// Whether it is not idle while an operation of the host's is under way, and idle since the last one ended. Without, only
@@ -118,6 +120,7 @@ impl Default for MemoryCacheModel {
             allocation: AllocationPolicy::default(),
             write_scheme: WriteScheme::default(),
             flush: FlushPolicy::default(),
+            flush_wakeups: 1,
             idle_delay: None,
             idle_counts_host: false,
             flush_cluster: 8,

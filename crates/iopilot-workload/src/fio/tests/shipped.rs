@@ -1,8 +1,8 @@
 //! What is shipped beside the code: the example job files and the table of options.
 
 use super::super::{FioJobs, FioSource, options};
+use crate::ganger::{GangerSpec, on_own_cpus};
 use crate::testing::TestDevice;
-use crate::{GangerSource, GangerSpec};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -27,7 +27,7 @@ fn the_example_jobs_run() {
             }
             Some("toml") => {
                 let spec = GangerSpec::load(&path).unwrap_or_else(|e| panic!("{e}"));
-                device.run(&mut GangerSource::new(&spec, DISK, 1).unwrap_or_else(|e| panic!("{e}")))
+                device.run(&mut on_own_cpus(&spec, DISK, 1).unwrap_or_else(|e| panic!("{e}")))
             }
             _ => continue,
         };

@@ -1,0 +1,115 @@
+//! Processes that each have a CPU of their own.
+
+use super::{Host, HostEnd, TaskSpec};
+use crate::process::{Pending, State, Wait};
+use crate::program::{Call, Event};
+use crate::settings::HostSettings;
+use iopilot_block::{InputError, Nanos, SourceHandle, Step};
+
+impl Host {
+    /// The tasks, each on a CPU of its own that costs nothing but what it computes, until `end`: the generators of Ganger's open and
+    /// closed models (A.2.3), and machines whose CPUs are not described.
+    ///
+    /// Such a host tells nothing of CPUs: it has no report. What the CPUs add to a request are the fixed costs of the block layer,
+    /// as for other sources. That has a request as its process issued it: it does not hear that somebody begins to wait for it.
+    ///
+    /// # Errors
+    /// If there are no tasks, or more than 65535.
+    pub fn on_own_cpus(tasks: Vec<TaskSpec>, end: HostEnd) -> Result<Self, InputError> {
+        let Ok(cpus) = u16::try_from(tasks.len()) else {
+            return Err(InputError::new("processes", tasks.len().to_string(), "1 to 65535, each with a CPU"));
+        };
+        let mut host = Self::new(HostSettings::free(cpus), tasks, &[], end)?;
+        host.own_cpus = true;
+        host.requests.count_nothing();
+        for (cpu, process) in host.processes.iter_mut().enumerate() {
+            // A process goes to the CPU that it ran on last: here it is idle whenever the process can run.
+            process.last_cpu = Some(cpu);
+        }
+        Ok(host)
+    }
+
+    /// Whether what its CPUs do is accounted for.
+    pub(super) fn reports(&self) -> bool {
+        !self.own_cpus
+    }
+
+    /// Counts what all CPUs have done, where that is accounted for. O(CPUs).
+    pub(super) fn count_all(&mut self, now: Nanos) {
+        if !self.reports() {
+            return;
+        }
+        for c in 0..self.cpus.len() {
+            self.count(c, now);
+            self.schedule(c, now);
+        }
+        self.count_idle(now);
+    }
+
+    /// Process `p` runs from now on, on its CPU.
+    pub(super) fn go_on_alone(&mut self, p: usize, now: Nanos) {
+        let process = &mut self.processes[p];
+        let c = process.last_cpu.unwrap_or(p);
+        process.enter(State::Running(c), now);
+        self.cpus[c].process = Some(p);
+        self.schedule(c, now);
+    }
+
+    /// Process `p` goes to sleep, and its CPU `c` has nothing to do.
+    pub(super) fn block_alone(&mut self, p: usize, c: usize, wait: Wait, now: Nanos) {
+        self.count(c, now);
+        self.processes[p].enter(State::Blocked(wait), now);
+        self.cpus[c].process = None;
+        self.schedule(c, now);
+    }
+
+    /// The next event of the program of process `p`. If nothing is told of it, that is no wait for a request that is complete.
+    pub(super) fn next_event_of(&mut self, p: usize) -> Event {
+        let process = &mut self.processes[p];
+        let mut event = process.program.next();
+        while let (true, Call::Await(number)) = (self.own_cpus, &event.call) {
+            if process.requests.iter().any(|(other, _)| other == number) {
+                break;
+            }
+            let next = process.program.next();
+            event = Event { compute: event.compute.saturating_add(next.compute), ..next };
+        }
+        event
+    }
+
+    /// The request in `slot` of process `p` is complete. If it is what the process would wait for next, it computes until its
+    /// next event instead. That is set anew: of the events of one moment it is then the last.
+    pub(super) fn need_not_wait(&mut self, p: usize, slot: usize, now: Nanos) {
+        if self.reports() {
+            return;
+        }
+        let running = match self.processes[p].state {
+            State::Running(c) => Some(c),
+            _ => None,
+        };
+        if let Some(c) = running {
+            self.count(c, now);
+        }
+        let process = &self.processes[p];
+        let number =
+            self.requests.get(slot).place.and_then(|place| process.requests.get(place)).map(|&(number, _)| number);
+        if let (Some(Pending::Event(Call::Await(next))), Some(number)) = (&process.call, number) {
+            if *next == number {
+                let left = process.left;
+                self.fetch(p, left > Nanos::ZERO, now);
+                let process = &mut self.processes[p];
+                process.left = process.left.saturating_add(left);
+            }
+        }
+        if let Some(c) = running {
+            self.schedule(c, now);
+        }
+    }
+
+    /// Somebody begins to wait for the request in `slot`.
+    pub(super) fn tell_waits(&self, slot: usize, out: &mut Vec<Step>) {
+        if self.reports() {
+            out.push(Step::Waits(SourceHandle(slot as u64)));
+        }
+    }
+}
