@@ -6,8 +6,13 @@
 
 mod calls;
 #[cfg(test)]
+mod file_properties;
+#[cfg(test)]
+mod file_testing;
+#[cfg(test)]
 mod file_tests;
 mod files;
+mod removal;
 mod report;
 mod source;
 #[cfg(test)]

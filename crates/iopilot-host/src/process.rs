@@ -16,6 +16,8 @@ pub(crate) enum Wait {
     Requests,
     /// For a request for a page of the cache, its own or another's.
     Page,
+    /// The same, because the cache has no room.
+    Room,
     /// For room in the queue of requests.
     Submission,
     /// For a time to pass.
@@ -31,7 +33,7 @@ pub(crate) enum Wait {
 impl Wait {
     /// Whether it is for the disk.
     pub(crate) fn is_io(self) -> bool {
-        matches!(self, Self::Request(_) | Self::Requests | Self::Page | Self::Submission)
+        matches!(self, Self::Request(_) | Self::Requests | Self::Page | Self::Room | Self::Submission)
     }
 }
 
