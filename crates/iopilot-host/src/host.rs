@@ -12,8 +12,11 @@ mod file_testing;
 #[cfg(test)]
 mod file_tests;
 mod files;
+mod process_groups;
 mod removal;
 mod report;
+#[cfg(test)]
+mod report_tests;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -26,8 +29,10 @@ use crate::program::{AnyProgram, Key, Script};
 use crate::requests::Requests;
 use crate::settings::HostSettings;
 use crate::sync::Meetings;
+use crate::time_line::TimeLine;
 use crate::totals::{Totals, Use};
 use iopilot_block::{Agenda, InputError, Nanos, ProcessId, ProcessMap, Step, TaskReport};
+use report::TaskEnd;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -88,6 +93,7 @@ pub struct Host {
     /// Why a process could not go on.
     failure: Option<InputError>,
     totals: Totals,
+    time_line: TimeLine,
     /// For the idle time: how many CPUs are idle, how many processes wait for requests, and since when.
     idle_cpus: u64,
     io_waiters: u64,
@@ -99,6 +105,7 @@ pub struct Host {
     begun: Nanos,
     context_switches: u64,
     tasks: Vec<TaskReport>,
+    last_task: Option<TaskEnd>,
     /// Since when the report counts, and what the totals were then.
     reported_from: Nanos,
     unreported: Totals,
@@ -134,6 +141,7 @@ impl Host {
             files: None,
             failure: None,
             totals: Totals::default(),
+            time_line: TimeLine::new(Nanos::ZERO),
             idle_cpus: u64::from(settings.cpus),
             io_waiters: 0,
             idle_since: Nanos::ZERO,
@@ -142,6 +150,7 @@ impl Host {
             begun: Nanos::ZERO,
             context_switches: 0,
             tasks: Vec::new(),
+            last_task: None,
             reported_from: Nanos::ZERO,
             unreported: Totals::default(),
             woken: Vec::new(),
@@ -196,13 +205,15 @@ impl Host {
         let false_idle = self.idle_cpus.min(self.io_waiters);
         self.totals.false_idle += Nanos(false_idle * passed.0);
         self.totals.idle += Nanos((self.idle_cpus - false_idle) * passed.0);
+        self.time_line.add_idle(self.idle_since, now, false_idle, self.idle_cpus - false_idle);
         self.idle_since = now;
     }
 
     /// Counts what CPU `c` has done since it was last looked at.
     fn count(&mut self, c: usize, now: Nanos) {
         let cpu = &mut self.cpus[c];
-        let passed = now.since(cpu.since);
+        let since = cpu.since;
+        let passed = now.since(since);
         // What is on top from here on ends at another time.
         let over = cpu.ends.take_if(|ends| *ends <= now).is_some();
         cpu.since = now;
@@ -217,8 +228,9 @@ impl Host {
         self.totals.add(counts, done);
         // The rest is the clock's.
         self.totals.add(Use::Kernel, passed.since(done));
+        self.time_line.add(since, now, counts, done);
         if let (Use::Process, Some(p)) = (counts, cpu.process) {
-            self.processes[p].computed += done;
+            self.processes[p].life.computed += done;
         }
     }
 
@@ -248,6 +260,7 @@ impl Host {
             let taken = work.min(idle).min(*from);
             *from = from.since(taken);
             self.totals.kernel += taken;
+            self.time_line.idle_was_kernel(taken, self.io_waiters > 0, now);
             work = work.since(taken);
         }
         if work > Nanos::ZERO {

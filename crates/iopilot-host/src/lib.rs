@@ -11,12 +11,14 @@ mod file_op;
 mod file_system;
 mod files;
 mod host;
+mod life;
 mod page_cache;
 mod process;
 mod program;
 mod requests;
 mod settings;
 mod sync;
+mod time_line;
 mod totals;
 
 pub use costs::{CostSettings, Costs, Preset};

@@ -244,12 +244,15 @@ impl Host {
             self.schedule(other, now);
         }
         self.count_idle(now);
-        if self.processes[p].is_task && self.processes[p].started >= self.reported_from {
-            let report = self.task_report(&self.processes[p], now);
-            self.tasks.push(report);
+        if self.processes[p].is_task {
+            self.task_ended(p, now);
         }
         self.change_state(p, State::Exited, now);
-        debug_assert_eq!(self.processes[p].life(), now.since(self.processes[p].started), "it always does something");
+        debug_assert_eq!(
+            self.processes[p].life.length(),
+            now.since(self.processes[p].started),
+            "it always does something"
+        );
         self.leave(c, false, now);
         if self.processes[p].in_flight == 0 {
             self.exited.push(p);
@@ -260,11 +263,11 @@ impl Host {
                 self.forget_if_handled(slot);
             }
         }
-        let (number, computed) = (self.processes[p].number, self.processes[p].computed);
+        let (number, computed) = (self.processes[p].number, self.processes[p].computed());
         let Some(parent) = self.processes[p].parent else { return };
         let waiting = &mut self.processes[parent];
         waiting.children -= 1;
-        waiting.computed += computed;
+        waiting.children_computed += computed;
         match waiting.state {
             State::Blocked(Wait::Child(which)) if which.is_none_or(|wanted| wanted == number) => self.wake(parent, now),
             State::Exited => {}

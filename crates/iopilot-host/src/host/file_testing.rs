@@ -1,6 +1,7 @@
 //! A host with files above a disk whose every time is known, for tests.
 
 use super::Host;
+use super::tests::assert_adds_up;
 use crate::*;
 use iopilot_block::{Arrival, Criticality, EventQueue, HostReport, Lba, Nanos, Op, Source, Step};
 
@@ -71,8 +72,18 @@ pub(super) fn host(settings: HostSettings, ufs: Ufs, scripts: Vec<Vec<Event>>) -
 /// Runs a host; `check` sees each request as it is issued.
 pub(super) fn run_host(
     host: &mut Host,
+    end: impl FnMut(Criticality, Nanos) -> Nanos,
+    check: impl FnMut(&Host, &Arrival),
+) -> Run {
+    run_host_with(host, end, check, |_, _| {})
+}
+
+/// The same; `before` sees the host before anything happens at a time.
+pub(super) fn run_host_with(
+    host: &mut Host,
     mut end: impl FnMut(Criticality, Nanos) -> Nanos,
     mut check: impl FnMut(&Host, &Arrival),
+    mut before: impl FnMut(&mut Host, Nanos),
 ) -> Run {
     let (mut queue, mut served, mut waited_for) = (EventQueue::new(), Vec::new(), 0);
     let (mut steps, mut now) = (Vec::new(), Nanos::ZERO);
@@ -81,6 +92,7 @@ pub(super) fn run_host(
         let Some(at) = next else { break };
         assert!(at >= now, "time goes on");
         now = at;
+        before(host, now);
         while let Some(due) = queue.pop_due(now) {
             host.completed(due.event, now);
         }
@@ -102,6 +114,7 @@ pub(super) fn run_host(
     let failure = host.failure().map(|e| e.to_string());
     let unsaved = host.files.as_ref().map_or(0, |files| files.cache.unsaved());
     let report = host.host_report().unwrap();
+    assert_adds_up(host, &report);
     Run { report, served, failure, waited_for, unsaved }
 }
 

@@ -13,7 +13,7 @@ impl Source for Host {
     }
 
     fn advance(&mut self, now: Nanos, out: &mut Vec<Step>) {
-        self.now = now;
+        self.go_to(now);
         let first_process = self.appointment(0);
         while let Some(task) = self.agenda.take(now) {
             match task.checked_sub(first_process) {
@@ -37,7 +37,7 @@ impl Source for Host {
     }
 
     fn completed(&mut self, handle: SourceHandle, now: Nanos) {
-        self.now = now;
+        self.go_to(now);
         let slot = handle.0 as usize;
         self.requests.complete(slot, now);
         let c = match self.settings.interrupt_cpu {
@@ -86,7 +86,11 @@ impl Source for Host {
     }
 
     fn waiting(&self) -> Option<Vec<(ProcessId, Nanos)>> {
-        Some(self.processes.iter().map(|process| (process.id, process.io_wait)).collect())
+        Some(self.processes.iter().map(|process| (process.id, process.life.io_wait)).collect())
+    }
+
+    fn has_host(&self) -> bool {
+        true
     }
 
     fn restart_report(&mut self, now: Nanos) {
