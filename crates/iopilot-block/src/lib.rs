@@ -28,7 +28,10 @@ pub use address::{Lba, SECTOR_BYTES, Sectors};
 pub use agenda::Agenda;
 pub use event_queue::{EventQueue, Scheduled};
 pub use hash::{NumberHasher, NumberMap};
-pub use host_report::{CacheReport, HostReport, HostTimes, RequestClass, TaskReport, TimeLimits};
+pub use host_report::{
+    AfterTasks, CacheReport, HostReport, HostTimes, OverTime, ProcessGroup, ProcessKind, RequestClass, TaskReport,
+    TimeLimits,
+};
 pub use input_error::{InputError, suggest};
 pub use links::{Links, List, SlotIndex};
 pub use lru::Lru;

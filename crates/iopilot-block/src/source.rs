@@ -97,6 +97,11 @@ pub trait Source {
         false
     }
 
+    /// Whether there will be a [`Source::host_report`].
+    fn has_host(&self) -> bool {
+        false
+    }
+
     /// The warm-up of the run was over at `now`: [`Source::host_report`] leaves out what was before. Nothing else changes.
     fn restart_report(&mut self, now: Nanos) {
         let _ = now;
@@ -170,6 +175,10 @@ impl<S: Source> Source for &mut S {
 
     fn waiting(&self) -> Option<Vec<(ProcessId, Nanos)>> {
         (**self).waiting()
+    }
+
+    fn has_host(&self) -> bool {
+        (**self).has_host()
     }
 
     fn restart_report(&mut self, now: Nanos) {

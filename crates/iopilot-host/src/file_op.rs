@@ -27,6 +27,9 @@ pub(crate) enum FileOp {
     WriteOut { key: PageKey, class: Criticality },
     /// The process waits until the page is written.
     Await(PageKey),
-    /// Pages of a file, from the first, go without being written.
-    Drop { file: FileId, pages: u64 },
+    /// Pages of a file from `page` to before `end` are read ahead, where they are not there.
+    ReadAhead { file: FileId, page: u64, end: u64 },
+    /// A file, or only its data, is removed, once nothing is under way for it: the old content of a block would reach the disk
+    /// behind what another file puts there. Its pages before `from` have been looked at.
+    Drop { file: FileId, keeps_name: bool, from: u64 },
 }

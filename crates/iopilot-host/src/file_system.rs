@@ -96,6 +96,13 @@ pub trait FileSystem: fmt::Debug + Send + Sync {
     /// If there is no such directory.
     fn list(&self, directory: FileId, out: &mut Vec<Metadata>) -> Result<(), FileError>;
 
+    /// Puts into `out` the blocks of metadata that are the file's alone: those with a directory's names, and those that say
+    /// where its pages are. They must be read before its blocks can be given back, and are given back with them.
+    fn own_metadata(&self, file: FileId, out: &mut Vec<u64>);
+
+    /// How many blocks are free.
+    fn free_blocks(&self) -> u64;
+
     /// What changes in the metadata as a file is read.
     fn accessed(&self, file: FileId) -> Option<Metadata>;
 
@@ -111,10 +118,11 @@ pub trait FileSystem: fmt::Debug + Send + Sync {
         out: &mut Vec<Metadata>,
     ) -> Result<(), FileError>;
 
-    /// Removes a file or an empty directory.
+    /// Removes a file or an empty directory. Its blocks may be given out again at once: nothing may be under way for them. See
+    /// [`FileSystem::own_metadata`].
     ///
     /// # Errors
-    /// If it is not there, or not empty.
+    /// If it is not there, or not empty. Then nothing has changed.
     fn remove(&mut self, file: FileId, out: &mut Vec<Metadata>) -> Result<(), FileError>;
 
     /// Changes a file up to `bytes` from its beginning, and makes it as long as that if it is shorter.
@@ -123,10 +131,10 @@ pub trait FileSystem: fmt::Debug + Send + Sync {
     /// If it is not there, or there is no room.
     fn write(&mut self, file: FileId, bytes: u64, out: &mut Vec<Metadata>) -> Result<(), FileError>;
 
-    /// Removes all data of a file.
+    /// Removes all data of a file, as [`FileSystem::remove`] does.
     ///
     /// # Errors
-    /// If it is not there.
+    /// If it is not there, or a directory. Then nothing has changed.
     fn truncate(&mut self, file: FileId, out: &mut Vec<Metadata>) -> Result<(), FileError>;
 
     /// The block of a file's inode.

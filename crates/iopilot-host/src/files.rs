@@ -1,11 +1,15 @@
 //! [`Files`]: a file system under a page cache, and how system calls become steps.
 
+mod read_ahead;
+mod removal;
+
 use crate::costs::Costs;
 use crate::file_call::{FileCall, FileId};
 use crate::file_op::FileOp;
 use crate::file_system::{BLOCK_BYTES, FileError, FileSystem, Metadata, Update};
 use crate::page_cache::{PageCache, PageKey};
 use iopilot_block::{Criticality, InputError, Nanos, NumberMap};
+use read_ahead::Progress;
 use std::collections::VecDeque;
 
 /// When dirty pages go to the disk without being asked.
@@ -33,7 +37,7 @@ pub struct CacheSettings {
     pub bytes: u64,
     /// When dirty pages go to the disk.
     pub write_back: WriteBack,
-    /// How many pages ahead of one who reads in order another is read; 0 for none.
+    /// How many pages are kept read ahead of one who reads in order; 0 for none.
     pub read_ahead: u32,
 }
 
@@ -80,8 +84,8 @@ pub(crate) struct Files {
     pub(crate) settings: CacheSettings,
     pub(crate) system: Box<dyn FileSystem>,
     pub(crate) cache: PageCache,
-    /// The page after the last one that was read of each file.
-    next_page: NumberMap<FileId, u64>,
+    /// How far each file has been read.
+    progress: NumberMap<FileId, Progress>,
     /// Who waits for a request for pages.
     waiting: Vec<(usize, usize)>,
     /// The process that sweeps.
@@ -94,6 +98,7 @@ pub(crate) struct Files {
     /// Empty between calls.
     metadata: Vec<Metadata>,
     keys: Vec<PageKey>,
+    freed: Vec<u64>,
 }
 
 impl Clone for Files {
@@ -102,7 +107,7 @@ impl Clone for Files {
             settings: self.settings,
             system: self.system.boxed(),
             cache: self.cache.clone(),
-            next_page: self.next_page.clone(),
+            progress: self.progress.clone(),
             waiting: self.waiting.clone(),
             syncer: self.syncer,
             rests: self.rests,
@@ -110,6 +115,7 @@ impl Clone for Files {
             swept: self.swept,
             metadata: Vec::new(),
             keys: Vec::new(),
+            freed: Vec::new(),
         }
     }
 }
@@ -122,7 +128,7 @@ impl Files {
             settings: setup.cache,
             system: setup.system,
             cache: PageCache::new(capacity),
-            next_page: NumberMap::default(),
+            progress: NumberMap::default(),
             waiting: Vec::new(),
             syncer,
             rests: true,
@@ -130,6 +136,7 @@ impl Files {
             swept: Nanos::ZERO,
             metadata: Vec::new(),
             keys: Vec::new(),
+            freed: Vec::new(),
         };
         for file in setup.cached {
             let missing = |e: FileError| InputError::new("files", e.to_string(), "only files that exist in the cache");
@@ -152,7 +159,8 @@ impl Files {
         Ok(files)
     }
 
-    /// Puts the steps of `call` into `plan`. What it changes in the layout of files is changed at once.
+    /// Puts the steps of `call` into `plan`. What it adds to the layout of files is there at once; what it removes, once nothing is
+    /// under way for it.
     pub(crate) fn plan(&mut self, call: FileCall, costs: &Costs, plan: &mut VecDeque<FileOp>) -> Result<(), FileError> {
         self.metadata.clear();
         match call {
@@ -176,17 +184,11 @@ impl Files {
             FileCall::Remove(file) => {
                 let components = self.system.lookup(file, &mut self.metadata)?;
                 plan.push_back(FileOp::Spend(f64::from(components) * costs.lookup_us));
-                let pages = self.system.size(file)?.div_ceil(BLOCK_BYTES);
-                self.system.remove(file, &mut self.metadata)?;
-                plan.push_back(FileOp::Drop { file, pages });
-                self.next_page.remove(&file);
-                self.plan_metadata(plan);
+                self.plan_removal(file, false, plan);
             }
             FileCall::Truncate(file) => {
-                let pages = self.system.size(file)?.div_ceil(BLOCK_BYTES);
-                self.system.truncate(file, &mut self.metadata)?;
-                plan.push_back(FileOp::Drop { file, pages });
-                self.plan_metadata(plan);
+                self.system.size(file)?;
+                self.plan_removal(file, true, plan);
             }
             FileCall::Fsync(file) => {
                 let pages = self.system.size(file)?.div_ceil(BLOCK_BYTES);
@@ -289,20 +291,6 @@ impl Files {
             let class = if locks { Criticality::TimeLimited } else { Criticality::TimeNonCritical };
             plan.push_back(FileOp::WriteOut { key, class });
         }
-    }
-
-    /// The page of `file` to be read ahead by who reads `page`, and its block: who reads in order has the next one read, if it is
-    /// known where it is.
-    pub(crate) fn ahead(&mut self, file: FileId, page: u64) -> Option<(PageKey, u64)> {
-        let expected = self.next_page.insert(file, page + 1).unwrap_or(0);
-        if self.settings.read_ahead == 0 || page != expected {
-            return None;
-        }
-        let next = page + u64::from(self.settings.read_ahead);
-        let mapping = self.system.map(file, next)?;
-        let knows = mapping.by.is_none_or(|by| self.cache.find(PageKey::metadata(by)).is_some());
-        let key = PageKey::of(file, next);
-        (knows && self.cache.find(key).is_none()).then_some((key, mapping.block))
     }
 
     /// Process `p` waits for `request`.

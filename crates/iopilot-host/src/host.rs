@@ -12,11 +12,19 @@ mod external;
 #[cfg(test)]
 mod external_tests;
 #[cfg(test)]
+mod file_properties;
+#[cfg(test)]
+mod file_testing;
+#[cfg(test)]
 mod file_tests;
 mod files;
 mod own_cpus;
 mod placement;
+mod process_groups;
+mod removal;
 mod report;
+#[cfg(test)]
+mod report_tests;
 mod source;
 mod stuck;
 #[cfg(test)]
@@ -34,9 +42,11 @@ use crate::requests::Requests;
 use crate::run_queue::RunQueue;
 use crate::settings::HostSettings;
 use crate::sync::Meetings;
+use crate::time_line::TimeLine;
 use crate::totals::{Totals, Use};
 use external::Externals;
 use iopilot_block::{Agenda, InputError, Nanos, ProcessId, ProcessMap, Step, TaskReport};
+use report::TaskEnd;
 use std::sync::Arc;
 
 /// The first process; others are numbered from here in the order of their start.
@@ -102,6 +112,7 @@ pub struct Host {
     /// Why a process could not go on.
     failure: Option<InputError>,
     totals: Totals,
+    time_line: TimeLine,
     /// For the idle time: how many CPUs are idle, how many processes wait for requests, and since when.
     idle_cpus: u64,
     io_waiters: u64,
@@ -115,6 +126,7 @@ pub struct Host {
     begun: Nanos,
     context_switches: u64,
     tasks: Vec<TaskReport>,
+    last_task: Option<TaskEnd>,
     /// Since when the report counts, and what the totals were then.
     reported_from: Nanos,
     unreported: Totals,
@@ -155,6 +167,7 @@ impl Host {
             daemons: 0,
             failure: None,
             totals: Totals::default(),
+            time_line: TimeLine::new(Nanos::ZERO),
             idle_cpus: u64::from(settings.cpus),
             io_waiters: 0,
             idle_since: Nanos::ZERO,
@@ -164,6 +177,7 @@ impl Host {
             begun: Nanos::ZERO,
             context_switches: 0,
             tasks: Vec::new(),
+            last_task: None,
             reported_from: Nanos::ZERO,
             unreported: Totals::default(),
             woken: Vec::new(),
@@ -222,13 +236,15 @@ impl Host {
         let false_idle = self.idle_cpus.min(self.io_waiters);
         self.totals.false_idle += Nanos(false_idle * passed.0);
         self.totals.idle += Nanos((self.idle_cpus - false_idle) * passed.0);
+        self.time_line.add_idle(self.idle_since, now, false_idle, self.idle_cpus - false_idle);
         self.idle_since = now;
     }
 
     /// Counts what CPU `c` has done since it was last looked at.
     fn count(&mut self, c: usize, now: Nanos) {
         let cpu = &mut self.cpus[c];
-        let passed = now.since(cpu.since);
+        let since = cpu.since;
+        let passed = now.since(since);
         // What is on top from here on ends at another time.
         let over = cpu.ends.take_if(|ends| *ends <= now).is_some();
         cpu.since = now;
@@ -246,8 +262,9 @@ impl Host {
         self.totals.add(counts, done);
         // The rest is the clock's.
         self.totals.add(Use::Kernel, passed.since(done));
+        self.time_line.add(since, now, counts, done);
         if let (Use::Process, Some(p)) = (counts, cpu.process) {
-            self.processes[p].computed += done;
+            self.processes[p].life.computed += done;
         }
     }
 
@@ -276,6 +293,7 @@ impl Host {
             let taken = work.min(idle).min(*from);
             *from = from.since(taken);
             self.totals.kernel += taken;
+            self.time_line.idle_was_kernel(taken, self.io_waiters > 0, now);
             work = work.since(taken);
         }
         if work > Nanos::ZERO {

@@ -13,6 +13,7 @@ mod file_op;
 mod file_system;
 mod files;
 mod host;
+mod life;
 mod names;
 mod page_cache;
 mod process;
@@ -21,6 +22,7 @@ mod requests;
 mod run_queue;
 mod settings;
 mod sync;
+mod time_line;
 mod totals;
 
 pub use costs::{CostSettings, Costs, Preset};

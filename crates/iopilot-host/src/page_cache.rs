@@ -25,7 +25,17 @@ impl PageKey {
     }
 
     pub(crate) fn is_metadata(self) -> bool {
-        self.0 >> 32 == u64::from(METADATA.0)
+        self.file() == METADATA
+    }
+
+    /// Of which file it is.
+    pub(crate) fn file(self) -> FileId {
+        FileId((self.0 >> 32) as u32)
+    }
+
+    /// Which page of it; of metadata, which block.
+    pub(crate) fn page(self) -> u64 {
+        self.0 & u64::from(u32::MAX)
     }
 }
 
@@ -56,8 +66,6 @@ pub(crate) struct Page {
     pub(crate) locks: bool,
     /// Its request, if that is under way, or was made ahead and nobody has wanted the page since.
     pub(crate) request: Option<usize>,
-    /// Whether its file is gone: it goes, too, when its request is complete.
-    is_doomed: bool,
     /// Whether it was read ahead and has not been used.
     is_ahead: bool,
 }
@@ -77,6 +85,7 @@ pub(crate) struct PageCache {
     /// Dirty blocks of metadata, and some that were.
     dirty_metadata: Vec<PageKey>,
     dirty: u32,
+    writing: u32,
     report: CacheReport,
 }
 
@@ -91,6 +100,7 @@ impl PageCache {
             places: 0,
             dirty_metadata: Vec::new(),
             dirty: 0,
+            writing: 0,
             report: CacheReport { pages: u64::from(capacity), ..CacheReport::default() },
         }
     }
@@ -102,6 +112,11 @@ impl PageCache {
     /// How many pages are dirty.
     pub(crate) const fn dirty(&self) -> u32 {
         self.dirty
+    }
+
+    /// How many pages are not as on the disk: dirty, or being written.
+    pub(crate) const fn unsaved(&self) -> u32 {
+        self.dirty + self.writing
     }
 
     /// Begins the report anew.
@@ -145,7 +160,6 @@ impl PageCache {
             is_locked: false,
             locks: false,
             request: None,
-            is_doomed: false,
             is_ahead: false,
         };
         let place = self.pages.insert(key, page);
@@ -171,6 +185,8 @@ impl PageCache {
         }
         self.dirty += u32::from(state == PageState::Dirty);
         self.dirty -= u32::from(old == PageState::Dirty);
+        self.writing += u32::from(state == PageState::Writing);
+        self.writing -= u32::from(old == PageState::Writing);
     }
 
     /// Its request has been issued: to read it, or to write it.
@@ -193,9 +209,6 @@ impl PageCache {
         let place = self.find(key)?;
         let page = self.pages.get_mut(place);
         page.is_locked = false;
-        if page.is_doomed {
-            return self.remove(place);
-        }
         let request = if keeps { None } else { page.request.take() };
         let state = if std::mem::take(&mut page.changed_since) { PageState::Dirty } else { PageState::Clean };
         self.set_state(place, state);
@@ -218,12 +231,10 @@ impl PageCache {
         self.pages.get_mut(place).request = None;
     }
 
-    /// It has been changed, and belongs to this block now. It must not be on its way in. If what it held is still being written,
-    /// though its file was gone, it is written again.
-    pub(crate) fn change(&mut self, place: u32, block: u64, locks: bool) {
+    /// It has been changed. It must not be on its way in. If it is being written, it is written again.
+    pub(crate) fn change(&mut self, place: u32, locks: bool) {
         let key = self.key(place);
         let page = self.pages.get_mut(place);
-        (page.block, page.is_doomed) = (block, false);
         page.locks |= locks;
         match page.state {
             PageState::Writing => page.changed_since = true,
@@ -237,14 +248,16 @@ impl PageCache {
         }
     }
 
-    /// Its file is gone: it goes without being written. Returns the request that is not needed any more.
-    pub(crate) fn doom(&mut self, key: PageKey) -> Option<usize> {
+    /// Where it is, if it is being read or written.
+    pub(crate) fn under_way(&self, key: PageKey) -> Option<u32> {
+        self.find(key).filter(|&place| matches!(self.get(place).state, PageState::Reading | PageState::Writing))
+    }
+
+    /// What it holds is of no file any more: it goes without being written. It must not be under way. Returns the request that is
+    /// not needed any more.
+    pub(crate) fn discard(&mut self, key: PageKey) -> Option<usize> {
+        debug_assert_eq!(self.under_way(key), None, "who removes a file waits for what is under way");
         let place = self.find(key)?;
-        let page = self.pages.get_mut(place);
-        if matches!(page.state, PageState::Reading | PageState::Writing) {
-            (page.is_doomed, page.changed_since) = (true, false);
-            return None;
-        }
         self.remove(place)
     }
 

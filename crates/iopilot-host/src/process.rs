@@ -1,6 +1,7 @@
 //! [`Process`]: a program at work.
 
 use crate::file_op::FileOp;
+use crate::life::Life;
 use crate::program::{AnyProgram, Call};
 use crate::totals::Totals;
 use iopilot_block::{Nanos, ProcessId};
@@ -16,6 +17,8 @@ pub(crate) enum Wait {
     Requests,
     /// For a request for a page of the cache, its own or another's.
     Page,
+    /// The same, because the cache has no room.
+    Room,
     /// For room in the queue of requests.
     Submission,
     /// For a time to pass.
@@ -31,7 +34,7 @@ pub(crate) enum Wait {
 impl Wait {
     /// Whether it is for the disk.
     pub(crate) fn is_io(self) -> bool {
-        matches!(self, Self::Request(_) | Self::Requests | Self::Page | Self::Submission)
+        matches!(self, Self::Request(_) | Self::Requests | Self::Page | Self::Room | Self::Submission)
     }
 
     /// Whether only another process can end it, or an interrupt from outside.
@@ -105,13 +108,11 @@ pub(crate) struct Process {
     /// Its living children, and those that have exited and that it has not waited for.
     pub(crate) children: u32,
     pub(crate) exited_children: Vec<u64>,
-    /// Time on CPUs, with that of its children that have exited.
-    pub(crate) computed: Nanos,
-    running: Nanos,
-    pub(crate) runnable: Nanos,
-    pub(crate) io_wait: Nanos,
-    pub(crate) io_waits: u64,
-    other_wait: Nanos,
+    /// What its children that have exited computed, with theirs.
+    pub(crate) children_computed: Nanos,
+    pub(crate) life: Life,
+    /// Its life when the report began anew.
+    pub(crate) unreported: Life,
     /// The host's totals when it started.
     pub(crate) before: Totals,
     pub(crate) started: Nanos,
@@ -143,36 +144,33 @@ impl Process {
             in_flight: 0,
             children: 0,
             exited_children: Vec::new(),
-            computed: Nanos::ZERO,
-            running: Nanos::ZERO,
-            runnable: Nanos::ZERO,
-            io_wait: Nanos::ZERO,
-            io_waits: 0,
-            other_wait: Nanos::ZERO,
+            children_computed: Nanos::ZERO,
+            life: Life::default(),
+            unreported: Life::default(),
             before: Totals::default(),
             started: Nanos::ZERO,
         }
     }
 
-    /// Enters a state. Time that it ran is counted by its CPU.
+    /// Enters a state. What it computed is counted by its CPU.
     pub(crate) fn enter(&mut self, state: State, now: Nanos) {
-        let passed = now.since(self.since);
-        match self.state {
-            State::Runnable => self.runnable += passed,
-            State::Blocked(wait) if wait.is_io() => self.io_wait += passed,
-            State::Blocked(_) => self.other_wait += passed,
-            State::Running(_) => self.running += passed,
-            State::New | State::Exited => {}
-        }
+        self.life.spend(self.state, now.since(self.since));
         if let State::Blocked(wait) = state {
-            self.io_waits += u64::from(wait.is_io());
+            self.life.begin(wait);
         }
         (self.state, self.since) = (state, now);
     }
 
-    /// How long it ran, could have run, or slept.
-    pub(crate) fn life(&self) -> Nanos {
-        Nanos(self.running.0 + self.runnable.0 + self.io_wait.0 + self.other_wait.0)
+    /// What it has computed, with its children that have exited.
+    pub(crate) fn computed(&self) -> Nanos {
+        self.life.computed + self.children_computed
+    }
+
+    /// Its life so far.
+    pub(crate) fn life_until(&self, now: Nanos) -> Life {
+        let mut life = self.life;
+        life.spend(self.state, now.since(self.since));
+        life
     }
 
     /// Whether it runs code of the kernel. Between two system calls it is back in its own for a moment.

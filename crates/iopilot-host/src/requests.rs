@@ -27,6 +27,8 @@ pub(crate) struct Request {
 pub(crate) struct Requests {
     slots: Vec<Request>,
     free: Vec<usize>,
+    /// How many there have been.
+    issued: u64,
     /// Those that were issued before are not counted.
     from: Nanos,
     /// Responses by direction (writes second) and class.
@@ -90,6 +92,7 @@ impl Requests {
             is_handled: false,
             place: None,
         };
+        self.issued += 1;
         match self.free.pop() {
             Some(slot) => {
                 self.slots[slot] = request;
@@ -100,6 +103,11 @@ impl Requests {
                 self.slots.len() - 1
             }
         }
+    }
+
+    /// How many have been issued, also those that do not count.
+    pub(crate) const fn issued(&self) -> u64 {
+        self.issued
     }
 
     pub(crate) fn get(&self, slot: usize) -> &Request {
@@ -124,7 +132,7 @@ impl Requests {
     /// Begins the statistics anew, of what is issued from now on.
     pub(crate) fn restart(&mut self, now: Nanos) {
         let (slots, free) = (std::mem::take(&mut self.slots), std::mem::take(&mut self.free));
-        *self = Self { slots, free, from: now, ..Self::default() };
+        *self = Self { slots, free, issued: self.issued, from: now, ..Self::default() };
     }
 
     /// It is complete.

@@ -39,6 +39,38 @@ pub fn line(points: impl IntoIterator<Item = (f64, f64)>) -> String {
     d
 }
 
+/// The `d` of an area between two lines of steps: `edges` has the left edge of each step and the right one of the last, `tops` and
+/// `bottoms` the heights of each. Empty where there is no step.
+pub fn steps(edges: &[f64], tops: &[f64], bottoms: &[f64]) -> String {
+    let count = tops.len().min(bottoms.len()).min(edges.len().saturating_sub(1));
+    let (Some(first), Some(last)) = (bottoms.first(), count.checked_sub(1)) else { return String::new() };
+    let mut d = format!("M{} {}", px(edges[0]), px(*first));
+    let mut height = String::new();
+    for n in 0..count {
+        let next = px(tops[n]);
+        if next != height {
+            let _ = write!(d, "V{next}");
+            height = next;
+        }
+        // Equal steps are one.
+        if n == last || px(tops[n + 1]) != height {
+            let _ = write!(d, "H{}", px(edges[n + 1]));
+        }
+    }
+    height.clear();
+    for n in (0..count).rev() {
+        let next = px(bottoms[n]);
+        if next != height {
+            let _ = write!(d, "V{next}");
+            height = next;
+        }
+        if n == 0 || px(bottoms[n - 1]) != height {
+            let _ = write!(d, "H{}", px(edges[n]));
+        }
+    }
+    d + "Z"
+}
+
 /// The `d` that draws a dot at each point, for a stroke with round caps; points that share a pixel are drawn once.
 pub fn dots(points: impl IntoIterator<Item = (f64, f64)>) -> String {
     let mut pixels: Vec<(i64, i64)> =
@@ -124,6 +156,15 @@ mod tests {
     fn lines_skip_what_nobody_could_see_but_keep_the_end() {
         assert_eq!(line([(0.0, 0.0), (0.1, 0.1), (10.0, 5.25), (10.0, 5.3)]), "M0 0L10 5.3L10 5.3");
         assert_eq!(line([]), "");
+    }
+
+    #[test]
+    fn an_area_of_steps_goes_there_above_and_back_below() {
+        let edges = [0.0, 10.0, 20.0, 25.0];
+        assert_eq!(steps(&edges, &[5.0, 5.0, 2.0], &[9.0, 9.0, 9.0]), "M0 9V5H20V2H25V9H0Z");
+        assert_eq!(steps(&edges, &[5.0, 4.0, 2.0], &[9.0, 8.0, 9.0]), "M0 9V5H10V4H20V2H25V9H20V8H10V9H0Z");
+        assert_eq!(steps(&[], &[], &[]), "");
+        assert_eq!(steps(&[3.0], &[], &[]), "");
     }
 
     #[test]

@@ -15,6 +15,7 @@ use crate::error::SimError;
 use crate::metrics::Recorder;
 use crate::redcap_layer::RedcapLayer;
 use crate::report::RunReport;
+use crate::storage_report::StorageRecorder;
 use crate::warm_up::WarmUp;
 use iopilot_block::{EventQueue, InputError, Nanos, ProcessId, RequestId};
 use iopilot_device::{Completion, Device};
@@ -108,8 +109,9 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
         scheduler: AnyScheduler,
         device: D,
         cpus: C,
-        recorder: Recorder,
+        mut recorder: Recorder,
     ) -> Self {
+        recorder.storage = source.has_host().then(|| Box::new(StorageRecorder::new(Nanos::ZERO, true)));
         Self {
             block: BlockLayer::new(queue, scheduler, source.is_serial(), recorder),
             source,
@@ -150,11 +152,12 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
         self.block.recorder.device = self.device.report();
         self.recorder_mut().waiting = self.source.waiting();
         let host = self.source.host_report();
+        let storage = self.block.recorder.storage.take().map(|storage| storage.finish(self.now));
         let report = match self.redcap {
             None => self.block.recorder.finish(scheduler),
             Some(layer) => layer.finish(self.block.recorder, scheduler),
         };
-        (RunReport { host, ..report }, self.device)
+        (RunReport { host, storage, ..report }, self.device)
     }
 
     /// Runs to the end; `tick` is called with the number of requests completed since the last time, every few

@@ -4,6 +4,7 @@ use crate::intervals::{Intervals, POINTS};
 use crate::ios::Io;
 use crate::report::{ProcessReport, RequestOutcome, RunReport, SeekPoint, Series};
 use crate::request_log::RequestLog;
+use crate::storage_report::StorageRecorder;
 use iopilot_block::{Criticality, Histogram, Lba, Nanos, Op, ProcessId, ProcessMap, Request, jain_index};
 use iopilot_device::{DeviceReport, ServiceBreakdown};
 use iopilot_trace::TraceRecord;
@@ -43,6 +44,8 @@ pub(crate) struct Recorder {
     /// Of processes that were started during the run and have not exited: by whom, and when. For the log.
     births: ProcessMap<(ProcessId, Nanos)>,
     outcomes: Option<Vec<RequestOutcome>>,
+    /// What the device does, where that is reported.
+    pub(crate) storage: Option<Box<StorageRecorder>>,
     /// The device's own report at the end of the run.
     pub(crate) device: Option<DeviceReport>,
     /// How long each process waited, where the source knows ([`iopilot_workload::Source::waiting`]).
@@ -94,6 +97,7 @@ impl Recorder {
             log: log.then(RequestLog::default),
             births: ProcessMap::default(),
             outcomes: outcomes.then(Vec::new),
+            storage: None,
             device: None,
             waiting: None,
             waited_before: Vec::new(),
@@ -116,6 +120,7 @@ impl Recorder {
             log: old.log,
             births: old.births,
             outcomes: old.outcomes,
+            storage: old.storage.map(|_| Box::new(StorageRecorder::new(from, old.in_device == 0))),
             ..Self::new(false, false)
         };
     }
@@ -157,6 +162,9 @@ impl Recorder {
     pub(crate) fn dispatched(&mut self, rq: &Request, now: Nanos) {
         if self.in_device == 0 {
             self.busy_since = now;
+            if let Some(storage) = &mut self.storage {
+                storage.dispatched(now);
+            }
         }
         self.in_device += 1;
         let head = self.head;
@@ -193,12 +201,18 @@ impl Recorder {
         self.in_device -= 1;
         if self.in_device == 0 {
             self.busy += now.since(self.busy_since);
+            if let Some(storage) = &mut self.storage {
+                storage.emptied(now);
+            }
         }
         if rq.arrived < self.from {
             return;
         }
         self.service.record(now.since(rq.issued));
         self.cache_hits += u64::from(service.cache_hit);
+        if let Some(storage) = &mut self.storage {
+            storage.served(service);
+        }
     }
 
     /// A request as submitted is complete. `rq` was its last part, issued at `issued`.
@@ -355,6 +369,7 @@ impl Recorder {
             device: self.device,
             redcap: None,
             host: None,
+            storage: None,
             series: Series {
                 response,
                 interval_s: width / 1e9,

@@ -4,6 +4,7 @@
 
 use crate::redcap_report::RedcapReport;
 use crate::spread::Spread;
+use crate::storage_report::StorageReport;
 use iopilot_block::{Criticality, Distribution, Histogram, HostReport, Nanos};
 use iopilot_device::DeviceReport;
 use iopilot_trace::TraceRecord;
@@ -94,6 +95,9 @@ pub struct RunReport {
     /// Where the time of the host went, for workloads of processes that run on CPUs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<HostReport>,
+    /// When the device had nothing to do, and how far its arm moved, for the same workloads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub storage: Option<StorageReport>,
     /// For plots; not part of the JSON.
     #[serde(skip)]
     pub series: Series,

@@ -83,6 +83,10 @@ impl Source for AnySource<'_> {
         each!(self, s => s.waiting())
     }
 
+    fn has_host(&self) -> bool {
+        each!(self, s => s.has_host())
+    }
+
     fn restart_report(&mut self, now: Nanos) {
         each!(self, s => s.restart_report(now));
     }

@@ -125,6 +125,7 @@ fn run(index: usize) -> RunReport {
         device: None,
         redcap: None,
         host: None,
+        storage: None,
         log: None,
         outcomes: None,
     }

@@ -2,11 +2,11 @@
 
 /// Pages of a file that follow each other on the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Extent {
+struct Extent {
     /// The first page.
     page: u64,
-    pub(super) block: u64,
-    pub(super) length: u64,
+    block: u64,
+    length: u64,
 }
 
 /// The pages of a file without holes, in order.
@@ -41,8 +41,9 @@ impl Extents {
         self.0.last().map(|last| last.block + last.length - 1)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Extent> {
-        self.0.iter()
+    /// The blocks of all pages, in order.
+    pub(super) fn blocks(&self) -> impl Iterator<Item = u64> {
+        self.0.iter().flat_map(|extent| extent.block..extent.block + extent.length)
     }
 }
 
@@ -54,7 +55,8 @@ mod tests {
     fn pages_are_found_where_they_were_put() {
         let mut extents = Extents::default();
         [10, 11, 12, 40, 41, 7].into_iter().for_each(|block| extents.push(block));
-        assert_eq!(extents.iter().count(), 3);
+        assert_eq!(extents.0.len(), 3);
+        assert_eq!(extents.blocks().collect::<Vec<_>>(), [10, 11, 12, 40, 41, 7]);
         assert_eq!(
             [0, 2, 3, 5, 6].map(|page| extents.find(page)),
             [Some((10, 3)), Some((12, 1)), Some((40, 2)), Some((7, 1)), None]

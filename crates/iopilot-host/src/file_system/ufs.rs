@@ -134,11 +134,6 @@ impl Ufs {
         self.files.get(&file).map(|inode| inode.parent)
     }
 
-    /// Blocks that are free.
-    pub fn free_blocks(&self) -> u64 {
-        self.groups.iter().map(|group| group.free).sum()
-    }
-
     fn get(&self, file: FileId) -> Result<&Inode, FileError> {
         self.files.get(&file).ok_or(FileError::Missing(file))
     }
@@ -200,9 +195,20 @@ impl FileSystem for Ufs {
     fn list(&self, directory: FileId, out: &mut Vec<Metadata>) -> Result<(), FileError> {
         let (inode, _) = self.get_directory(directory)?;
         out.push(Metadata::read(self.inode_block(inode)));
-        let blocks = inode.extents.iter().flat_map(|extent| extent.block..extent.block + extent.length);
-        out.extend(blocks.map(Metadata::read));
+        out.extend(inode.extents.blocks().map(Metadata::read));
         Ok(())
+    }
+
+    fn own_metadata(&self, file: FileId, out: &mut Vec<u64>) {
+        let Some(inode) = self.files.get(&file) else { return };
+        if inode.directory.is_some() {
+            out.extend(inode.extents.blocks());
+        }
+        out.extend(inode.indirect.iter().copied().chain(inode.doubly_indirect));
+    }
+
+    fn free_blocks(&self) -> u64 {
+        self.groups.iter().map(|group| group.free).sum()
     }
 
     fn accessed(&self, file: FileId) -> Option<Metadata> {

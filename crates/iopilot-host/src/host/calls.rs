@@ -239,6 +239,8 @@ impl Host {
         (new.since, new.started) = (now, now);
         out.push(Step::Start { process: new.id, parent });
         self.begin(index, now);
+        // What the parent does next is fetched only afterwards, and has not begun.
+        self.cpus[c].ends = None;
         if holds_parent {
             self.woken.push(index);
             return Some(Wait::Child(Some(number)));
@@ -270,13 +272,16 @@ impl Host {
 
     fn exit(&mut self, p: usize, c: usize, now: Nanos) {
         self.count_all(now);
-        if self.reports() && self.processes[p].is_task && self.processes[p].started >= self.reported_from {
-            let report = self.task_report(&self.processes[p], now);
-            self.tasks.push(report);
+        if self.reports() && self.processes[p].is_task {
+            self.task_ended(p, now);
         }
         self.change_state(p, State::Exited, now);
         self.forget_process(p);
-        debug_assert_eq!(self.processes[p].life(), now.since(self.processes[p].started), "it always does something");
+        debug_assert_eq!(
+            self.processes[p].life.length(),
+            now.since(self.processes[p].started),
+            "it always does something"
+        );
         self.leave(c, false, now);
         if self.processes[p].in_flight == 0 {
             self.exited.push(p);
@@ -287,11 +292,11 @@ impl Host {
                 self.forget_if_handled(slot);
             }
         }
-        let (number, computed) = (self.processes[p].number, self.processes[p].computed);
+        let (number, computed) = (self.processes[p].number, self.processes[p].computed());
         let Some(parent) = self.processes[p].parent else { return };
         let waiting = &mut self.processes[parent];
         waiting.children -= 1;
-        waiting.computed += computed;
+        waiting.children_computed += computed;
         match waiting.state {
             State::Blocked(Wait::Child(which)) if which.is_none_or(|wanted| wanted == number) => self.wake(parent, now),
             State::Exited => {}

@@ -3,6 +3,7 @@
 use super::Host;
 use crate::cpu::{Task, Work};
 use crate::external::{Effect, External};
+use crate::life::Life;
 use crate::process::{State, Wait};
 use crate::program::Key;
 use crate::totals::{Totals, Use};
@@ -28,10 +29,8 @@ struct Job {
     before: Totals,
     /// Who has got its bytes, and what that process had done by then.
     holder: Option<usize>,
+    life: Life,
     computed: Nanos,
-    io_waits: u64,
-    io_wait: Nanos,
-    runnable: Nanos,
 }
 
 /// All sources of interrupts.
@@ -156,17 +155,7 @@ impl Host {
         }
         if is_task {
             let before = self.count_for_task(now);
-            let zero = Nanos::ZERO;
-            let job = Job {
-                stream,
-                begun: now,
-                before,
-                holder: None,
-                computed: zero,
-                io_waits: 0,
-                io_wait: zero,
-                runnable: zero,
-            };
+            let job = Job { stream, begun: now, before, holder: None, life: Life::default(), computed: Nanos::ZERO };
             let job = self.externals.add_job(job);
             self.externals.streams[stream].begun.push_back(job);
         }
@@ -248,8 +237,7 @@ impl Host {
             let process = &self.processes[p];
             let of = &mut self.externals.jobs[job];
             of.holder = Some(p);
-            (of.computed, of.io_waits) = (process.computed, process.io_waits);
-            (of.io_wait, of.runnable) = (process.io_wait, process.runnable);
+            (of.life, of.computed) = (process.life, process.computed());
             self.externals.held.push(job);
         }
     }
@@ -262,6 +250,7 @@ impl Host {
         let totals = self.count_for_task(now);
         let Externals { streams, jobs, free, held, .. } = &mut self.externals;
         let process = &self.processes[p];
+        let before = held.len();
         held.retain(|&slot| {
             let job = &jobs[slot];
             let External { name, effect, .. } = &streams[job.stream].external;
@@ -279,19 +268,23 @@ impl Host {
                     "all time is something: {passed:?}"
                 );
                 // A child that exits brings the time of before, too.
-                let own = process.computed.since(job.computed).min(passed.process);
+                let own = process.computed().since(job.computed).min(passed.process);
+                let life = process.life - job.life;
                 self.tasks.push(TaskReport {
                     name: name.to_string(),
                     process: process.id.0,
                     elapsed_s: elapsed.as_secs_f64(),
                     times: passed.times(own),
-                    io_waits: process.io_waits - job.io_waits,
-                    io_wait_s: process.io_wait.since(job.io_wait).as_secs_f64(),
-                    runnable_s: process.runnable.since(job.runnable).as_secs_f64(),
+                    io_waits: life.io_waits,
+                    io_wait_s: life.io_wait.as_secs_f64(),
+                    runnable_s: life.runnable.as_secs_f64(),
                 });
             }
             false
         });
+        if self.externals.held.len() < before {
+            self.note_end_of_task(now);
+        }
     }
 
     /// Process `p` has exited.

@@ -1,90 +1,9 @@
+use super::file_testing::*;
 use crate::*;
-use iopilot_block::{Criticality, EventQueue, HostReport, Lba, Nanos, Op, Sectors, Source, Step};
-use proptest::prelude::*;
-use std::collections::BTreeMap;
+use iopilot_block::{Criticality, Lba, Nanos, Op, Sectors};
 
-const FILE: FileId = FileId(10);
-const OTHER: FileId = FileId(11);
 /// The place of requests that mark a moment.
 const MARK: Lba = Lba((1 << 21) - 8);
-
-/// A request as the disk saw it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Served {
-    issued: Nanos,
-    completed: Nanos,
-    op: Op,
-    lba: Lba,
-    class: Criticality,
-}
-
-#[derive(Debug, PartialEq)]
-struct Run {
-    report: HostReport,
-    served: Vec<Served>,
-    failure: Option<String>,
-}
-
-/// A disk of 1 GiB with a file of so many bytes.
-fn disk(bytes: u64) -> Ufs {
-    let mut ufs = Ufs::new(UfsSettings::default(), 1 << 21).unwrap();
-    ufs.create(FileId::ROOT, FILE, FileKind::Regular, &mut Vec::new()).unwrap();
-    ufs.write(FILE, bytes, &mut Vec::new()).unwrap();
-    ufs
-}
-
-/// Runs scripts over a disk that serves one request after the other, each in `service`.
-fn run(settings: HostSettings, ufs: Ufs, scripts: Vec<Vec<Event>>, service: Nanos) -> Run {
-    let mut free = Nanos::ZERO;
-    run_on(settings, ufs, scripts, |_, now| {
-        free = free.max(now) + service;
-        free
-    })
-}
-
-/// Runs scripts over a disk that completes a request of a class, issued at a time, when `end` says.
-fn run_on(
-    settings: HostSettings,
-    ufs: Ufs,
-    scripts: Vec<Vec<Event>>,
-    mut end: impl FnMut(Criticality, Nanos) -> Nanos,
-) -> Run {
-    let task = |events| TaskSpec {
-        name: "task".into(),
-        program: Script::new(events).into(),
-        start: Nanos::ZERO,
-        is_task: true,
-    };
-    let setup = FileSetup { system: Box::new(ufs), cache: settings.cache, cached: Vec::new() };
-    let host = Host::new(settings, scripts.into_iter().map(task).collect(), &[], HostEnd::NEVER).unwrap();
-    let mut host = host.with_files(setup).unwrap();
-    let (mut queue, mut served) = (EventQueue::new(), Vec::new());
-    let (mut steps, mut now) = (Vec::new(), Nanos::ZERO);
-    loop {
-        let next = [host.next_event(), queue.next_time()].into_iter().flatten().min();
-        let Some(at) = next else { break };
-        assert!(at >= now, "time goes on");
-        now = at;
-        while let Some(due) = queue.pop_due(now) {
-            host.completed(due.event, now);
-        }
-        host.advance(now, &mut steps);
-        for step in steps.drain(..) {
-            if let Step::Request(arrival) = step {
-                let completed = end(arrival.criticality, now);
-                queue.push(completed, arrival.handle);
-                let (op, lba, class) = (arrival.op, arrival.lba, arrival.criticality);
-                served.push(Served { issued: now, completed, op, lba, class });
-            }
-        }
-    }
-    let failure = host.failure().map(|e| e.to_string());
-    Run { report: host.host_report().unwrap(), served, failure }
-}
-
-fn file(call: FileCall) -> Event {
-    Event::after(Nanos::ZERO, Call::File(call))
-}
 
 fn read(file: FileId, page: u64) -> FileCall {
     FileCall::Read { file, offset: page * BLOCK_BYTES, bytes: BLOCK_BYTES }
@@ -132,6 +51,24 @@ fn a_faster_reader_waits_for_what_is_read_ahead() {
 }
 
 #[test]
+fn so_many_pages_are_kept_read_ahead_as_the_machine_says() {
+    let pages = 40;
+    let cache = CacheSettings { read_ahead: 4, ..HostSettings::free(1).cache };
+    let settings = HostSettings { cache, ..HostSettings::free(1) };
+    let each = |page| Event::after(Nanos(100 * MS), Call::File(read(FILE, page)));
+    let run = run(settings, disk(pages * BLOCK_BYTES), vec![(0..pages).map(each).collect()], Nanos(5 * MS));
+    let layout = disk(pages * BLOCK_BYTES);
+    let place = |page| Lba(layout.map(FILE, page).unwrap().block * BLOCK_SECTORS);
+    let ahead = run.served.iter().filter(|served| served.class == Criticality::TimeLimited);
+    // The thirteenth is where an indirect block says, which nobody has read before.
+    let all = (1..12).chain(13..pages).map(place);
+    assert!(ahead.map(|served| served.lba).eq(all), "each once, in order: {:?}", run.served);
+    let issued = |n: usize| run.served.iter().filter(|s| s.issued < Nanos(n as u64 * 100 * MS + 50 * MS)).count();
+    assert_eq!(issued(1), 6, "the inode, the first page, and four ahead");
+    assert_eq!(issued(2), 7, "and then one for each");
+}
+
+#[test]
 fn who_jumps_about_has_nothing_read_ahead() {
     let events = [7, 3, 9, 1].map(|page| file(read(FILE, page))).to_vec();
     let run = run(HostSettings::free(1), disk(12 * BLOCK_BYTES), vec![events], Nanos(MS));
@@ -176,6 +113,58 @@ fn what_is_written_again_while_the_old_is_on_its_way_is_not_lost() {
 }
 
 #[test]
+fn blocks_of_a_file_that_is_removed_are_given_out_again_when_nothing_is_under_way_for_them() {
+    let write = |file| FileCall::Write { file, offset: 0, bytes: 10 * BLOCK_BYTES };
+    let create = FileCall::Create { parent: FileId::ROOT, file: OTHER, kind: FileKind::Regular };
+    let calls = [write(FILE), FileCall::Sync, FileCall::Remove(FILE), create, write(OTHER), FileCall::Sync];
+    // Metadata, which go first, are there long before the data.
+    let mut written = 0;
+    let end = |class, now| {
+        written += u64::from(class == Criticality::TimeNonCritical);
+        now + if class == Criticality::TimeNonCritical && written > 2 { Nanos(50 * MS) } else { Nanos(MS) }
+    };
+    let run = run_on(HostSettings::free(1), disk(0), vec![calls.map(file).to_vec()], end);
+    let data: Vec<&Served> = run.served.iter().filter(|s| s.completed == s.issued + Nanos(50 * MS)).collect();
+    assert!(data.len() >= 20, "ten pages of each: {data:?}");
+    let twice = data.iter().flat_map(|first| data.iter().map(move |second| (first, second)));
+    let twice: Vec<_> =
+        twice.filter(|(first, second)| first.lba == second.lba && first.issued < second.issued).collect();
+    assert!(twice.len() >= 10, "OTHER has the blocks that FILE had: {data:?}");
+    assert!(twice.iter().all(|(first, second)| first.completed <= second.issued), "{twice:?}");
+    assert!(run.waited_for > 0, "who removes FILE waits for its pages");
+}
+
+#[test]
+fn metadata_of_a_file_that_is_removed_or_truncated_are_never_written() {
+    let pages = 40;
+    let write = FileCall::Write { file: FILE, offset: 0, bytes: pages * BLOCK_BYTES };
+    let mut layout = disk(0);
+    layout.write(FILE, pages * BLOCK_BYTES, &mut Vec::new()).unwrap();
+    let indirect = layout.map(FILE, 12).unwrap().by.unwrap();
+    let writes = |calls: &[FileCall]| {
+        let run = run(HostSettings::free(1), disk(0), vec![calls.iter().copied().map(file).collect()], Nanos(MS));
+        run.served.iter().filter(|s| s.op == Op::Write && s.lba == Lba(indirect * BLOCK_SECTORS)).count()
+    };
+    assert_eq!(writes(&[write]), 1);
+    assert_eq!(writes(&[write, FileCall::Truncate(FILE)]), 0);
+    assert_eq!(writes(&[write, FileCall::Remove(FILE)]), 0);
+}
+
+#[test]
+fn what_changes_while_it_is_written_for_long_is_written_again() {
+    let write = FileCall::Write { file: FILE, offset: 0, bytes: BLOCK_BYTES };
+    let calls = [write, FileCall::Sync, write].map(file).to_vec();
+    // The syncer wakes up in between, and finds nothing that it could write.
+    let run = run_on(HostSettings::free(1), disk(0), vec![calls], |_, now| now + Nanos(2500 * MS));
+    let mut layout = disk(0);
+    layout.write(FILE, BLOCK_BYTES, &mut Vec::new()).unwrap();
+    let block = layout.map(FILE, 0).unwrap().block;
+    let writes = run.served.iter().filter(|s| s.op == Op::Write && s.lba == Lba(block * BLOCK_SECTORS));
+    assert_eq!(writes.count(), 2, "{:?}", run.served);
+    assert_eq!(run.unsaved, 0);
+}
+
+#[test]
 fn what_fsync_returned_for_is_on_the_disk() {
     let write = FileCall::Write { file: FILE, offset: 0, bytes: 50 * BLOCK_BYTES };
     let events = vec![file(write), file(FileCall::Fsync(FILE)), mark()];
@@ -197,61 +186,24 @@ fn a_full_cache_makes_writers_wait() {
 }
 
 #[test]
+fn nobody_makes_room_for_what_is_read_ahead() {
+    let create = FileCall::Create { parent: FileId::ROOT, file: OTHER, kind: FileKind::Regular };
+    let write = FileCall::Write { file: OTHER, offset: 0, bytes: 256 * BLOCK_BYTES };
+    let calls = || [create, write].into_iter().chain((0..4).map(|page| read(FILE, page)));
+    let writes = |read_ahead| {
+        let cache = CacheSettings { read_ahead, ..CacheSettings::of_1995(1 << 20) };
+        let settings = HostSettings { cache, ..HostSettings::free(1) };
+        let run = run(settings, disk(4 * BLOCK_BYTES), vec![calls().map(file).collect()], Nanos(MS));
+        of(&run, Op::Write, Criticality::TimeCritical)
+    };
+    assert_eq!(writes(1), writes(0), "pages that are dirty stay");
+}
+
+#[test]
 fn a_call_that_cannot_be_done_is_said_to_be() {
     let events = vec![file(FileCall::Open(OTHER)), mark()];
     let run = run(HostSettings::free(1), disk(0), vec![events], Nanos(MS));
     let failure = run.failure.unwrap();
     assert!(failure.starts_with("process task (1000): got file 11 does not exist, expected"), "{failure}");
     assert!(run.served.is_empty());
-}
-
-fn call() -> impl Strategy<Value = FileCall> {
-    let bytes = || 0u64..300_000;
-    prop_oneof![
-        3 => (bytes(), 1u64..20_000).prop_map(|(offset, bytes)| FileCall::Read { file: FILE, offset, bytes }),
-        3 => (bytes(), 1u64..20_000).prop_map(|(offset, bytes)| FileCall::Write { file: FILE, offset, bytes }),
-        1 => Just(FileCall::Open(FILE)),
-        1 => Just(FileCall::ReadDir(FileId::ROOT)),
-        1 => Just(FileCall::Truncate(FILE)),
-        1 => Just(FileCall::Fsync(FILE)),
-        1 => Just(FileCall::Sync),
-    ]
-}
-
-proptest! {
-    /// Whatever processes do with files: all end, all that is dirty is written in the end, no block has two requests at once,
-    /// and the same comes out again.
-    #[test]
-    fn files_end_up_on_the_disk(
-        scripts in prop::collection::vec(prop::collection::vec((0u64..5_000_000, call()), 0..20), 1..5),
-        old in 0u64..200_000,
-        cpus in 1u16..3,
-        preset in prop::sample::select(vec![None, Some(Preset::Y1995), Some(Preset::Today)]),
-        mib in 1u64..4,
-        service in 0u64..30_000_000,
-    ) {
-        let settings = HostSettings {
-            costs: preset.map_or(Costs::FREE, Costs::of),
-            cache: CacheSettings::of_1995(mib << 20),
-            ..HostSettings::free(cpus)
-        };
-        let all = || scripts.iter().map(|script| {
-            script.iter().map(|&(compute, call)| Event::after(Nanos(compute), Call::File(call))).collect()
-        }).collect::<Vec<Vec<Event>>>();
-        let first = run(settings.clone(), disk(old), all(), Nanos(service));
-        prop_assert_eq!(&first.failure, &None);
-        prop_assert_eq!(first.report.tasks.len(), scripts.len());
-        let mut under_way: BTreeMap<u64, Nanos> = BTreeMap::new();
-        for served in &first.served {
-            let before = under_way.insert(served.lba.0, served.completed);
-            prop_assert!(before.is_none_or(|end| end <= served.issued), "{:?}", served);
-        }
-        let report = &first.report;
-        let classes: u64 = report.classes.iter().map(|class| class.requests).sum();
-        prop_assert_eq!(classes, first.served.len() as u64);
-        let sum = report.times.computation_s + report.times.other_s + report.times.false_computation_s
-            + report.times.false_idle_s + report.times.idle_s;
-        prop_assert!((sum - f64::from(cpus) * report.elapsed_s).abs() < 1e-6);
-        prop_assert_eq!(&first, &run(settings, disk(old), all(), Nanos(service)));
-    }
 }

@@ -1,30 +1,33 @@
 //! System calls on files: each step is tried until it is done.
 
 use super::Host;
-use crate::file_call::FileCall;
+use crate::file_call::{FileCall, FileId};
 use crate::file_op::FileOp;
 use crate::file_system::{BLOCK_SECTORS, Metadata, Update};
 use crate::files::Files;
 use crate::page_cache::{PageKey, PageState};
-use crate::process::{Pending, Wait};
+use crate::process::{Pending, State, Wait};
 use iopilot_block::{Arrival, Criticality, Flags, InputError, IoPriority, Lba, Nanos, Op, Sectors, SourceHandle, Step};
+use std::ops::Range;
 
 /// How a try of a step ends.
-enum Try {
+pub(super) enum Try {
     /// It is done.
     Done,
     /// So much computation, in microseconds, and then the same step again.
     Again(f64),
     /// It waits for this request, and then the same step again.
     Wait(usize),
+    /// The same, because there is no room in the cache.
+    WaitForRoom(usize),
 }
 
 /// Where and when a process goes on with its system call.
-struct At<'a> {
-    p: usize,
-    c: usize,
-    now: Nanos,
-    out: &'a mut Vec<Step>,
+pub(super) struct At<'a> {
+    pub(super) p: usize,
+    pub(super) c: usize,
+    pub(super) now: Nanos,
+    pub(super) out: &'a mut Vec<Step>,
 }
 
 impl Host {
@@ -42,7 +45,7 @@ impl Host {
     }
 
     /// Process `p` cannot go on: the workload ends.
-    fn fail(&mut self, p: usize, why: String) {
+    pub(super) fn fail(&mut self, p: usize, why: String) {
         let process = &self.processes[p];
         let who = format!("process {} ({})", process.name, process.id);
         let refused = || InputError::new(who, why, "a call that the file system can do");
@@ -61,6 +64,14 @@ impl Host {
         let Some(files) = &mut self.files else { return };
         files.rests = files.cache.dirty() == 0;
         if !files.rests {
+            self.set_syncer(now);
+        }
+    }
+
+    /// Something is dirty: the syncer does not rest any longer.
+    fn rouse_syncer(&mut self, now: Nanos) {
+        let Some(files) = &mut self.files else { return };
+        if self.processes[files.syncer].state != State::Exited && std::mem::take(&mut files.rests) {
             self.set_syncer(now);
         }
     }
@@ -89,14 +100,8 @@ impl Host {
                         return None;
                     }
                 }
-                Try::Wait(request) => {
-                    self.processes[p].left = Nanos::ZERO;
-                    self.processes[p].call = Some(Pending::Resume);
-                    if let Some(files) = &mut self.files {
-                        files.wait(request, p);
-                    }
-                    return Some(Wait::Page);
-                }
+                Try::Wait(request) => return Some(self.wait_in_call(p, request, Wait::Page)),
+                Try::WaitForRoom(request) => return Some(self.wait_in_call(p, request, Wait::Room)),
             }
         }
         if self.files.as_ref().is_some_and(|files| files.syncer == p) {
@@ -107,6 +112,16 @@ impl Host {
         }
         self.fetch(p, false, now);
         None
+    }
+
+    /// Process `p` goes to sleep until `request` is complete, and then tries its step again.
+    fn wait_in_call(&mut self, p: usize, request: usize, wait: Wait) -> Wait {
+        self.processes[p].left = Nanos::ZERO;
+        self.processes[p].call = Some(Pending::Resume);
+        if let Some(files) = &mut self.files {
+            files.wait(request, p);
+        }
+        wait
     }
 
     fn attempt(&mut self, op: FileOp, at: &mut At<'_>) -> Try {
@@ -132,8 +147,9 @@ impl Host {
                     files.cache.count(!missed && files.cache.get(place).state != PageState::Reading);
                     let ahead = files.ahead(file, page);
                     self.set_read(at.p, true, missed);
-                    if let Some((key, block)) = ahead {
-                        return self.read(key, block, Criticality::TimeLimited, at);
+                    if let Some((page, end)) = ahead {
+                        self.processes[at.p].plan.push_front(FileOp::ReadAhead { file, page, end });
+                        return Try::Again(0.0);
                     }
                 }
                 self.wait_for_page(place, false, at).unwrap_or(Try::Done)
@@ -151,7 +167,7 @@ impl Host {
                         Err(busy) => return busy,
                     },
                 };
-                self.wait_for_page(place, false, at).unwrap_or_else(|| self.change(place, mapping.block, false, at.now))
+                self.wait_for_page(place, false, at).unwrap_or_else(|| self.change(place, false, at.now))
             }
             FileOp::WriteOut { key, class } => match self.place(key, PageState::Dirty) {
                 Some(place) => self.write(place, class, at),
@@ -161,14 +177,20 @@ impl Host {
                 Some(place) => self.wait_for_request(place, at),
                 None => Try::Done,
             },
-            FileOp::Drop { file, pages } => {
-                for page in 0..pages {
-                    let unwanted = self.files.as_mut().and_then(|files| files.cache.doom(PageKey::of(file, page)));
-                    self.unwanted(unwanted);
-                }
-                Try::Done
-            }
+            FileOp::ReadAhead { file, page, end } => self.read_ahead(file, page..end, at),
+            FileOp::Drop { file, keeps_name, from } => self.drop_pages(file, keeps_name, from, at),
         }
+    }
+
+    /// Reads the first of these pages that is not there. Nobody waits for room for it.
+    fn read_ahead(&mut self, file: FileId, pages: Range<u64>, at: &mut At<'_>) -> Try {
+        let end = pages.end;
+        let Some(files) = self.files.as_ref().filter(|files| files.cache.has_room()) else { return Try::Done };
+        let Some((key, block)) = files.next_absent(file, pages) else { return Try::Done };
+        if let Some(op) = self.processes[at.p].plan.front_mut() {
+            *op = FileOp::ReadAhead { file, page: key.page() + 1, end };
+        }
+        self.read(key, block, Criticality::TimeLimited, at)
     }
 
     /// Notes in the step of process `p` how far a read has come.
@@ -201,10 +223,10 @@ impl Host {
         }
         match update {
             None => Try::Done,
-            Some(Update::Delayed) => self.change(place, block, false, at.now),
-            Some(Update::Locked) => self.change(place, block, true, at.now),
+            Some(Update::Delayed) => self.change(place, false, at.now),
+            Some(Update::Locked) => self.change(place, true, at.now),
             Some(Update::Sync) => {
-                self.change(place, block, true, at.now);
+                self.change(place, true, at.now);
                 if let Some(op) = self.processes[at.p].plan.front_mut() {
                     *op = FileOp::Await(key);
                 }
@@ -230,16 +252,24 @@ impl Host {
     }
 
     fn wait_for_request(&mut self, place: u32, at: &mut At<'_>) -> Try {
-        match self.want_page(place, at) {
-            Some(request) => Try::Wait(request),
-            None => Try::Done,
-        }
+        self.want_page(place, at).map_or(Try::Done, Try::Wait)
+    }
+
+    /// Waits until a page is not under way any more, though its content is of no interest.
+    pub(super) fn wait_until_still(&mut self, place: u32, at: &mut At<'_>) -> Option<usize> {
+        let request = self.files.as_ref()?.cache.get(place).request?;
+        self.want_request(place, request, at)
     }
 
     /// Process `p` wants a page. Returns its request, if that is under way.
     fn want_page(&mut self, place: u32, at: &mut At<'_>) -> Option<usize> {
+        let request = self.files.as_mut()?.cache.use_page(place)?;
+        self.want_request(place, request, at)
+    }
+
+    /// Process `p` wants a page, whose request this is. Returns it, if it is under way.
+    fn want_request(&mut self, place: u32, request: usize, at: &mut At<'_>) -> Option<usize> {
         let files = self.files.as_mut()?;
-        let request = files.cache.use_page(place)?;
         let is_first = self.requests.want(request, at.now);
         let is_under_way = matches!(files.cache.get(place).state, PageState::Reading | PageState::Writing);
         if is_under_way {
@@ -254,12 +284,11 @@ impl Host {
         None
     }
 
-    fn change(&mut self, place: u32, block: u64, locks: bool, now: Nanos) -> Try {
-        let Some(files) = &mut self.files else { return Try::Done };
-        files.cache.change(place, block, locks);
-        if std::mem::take(&mut files.rests) {
-            self.set_syncer(now);
+    fn change(&mut self, place: u32, locks: bool, now: Nanos) -> Try {
+        if let Some(files) = &mut self.files {
+            files.cache.change(place, locks);
         }
+        self.rouse_syncer(now);
         Try::Done
     }
 
@@ -274,19 +303,16 @@ impl Host {
         let Some(busy) = files.cache.busy() else { return Err(Try::Done) };
         Err(match files.cache.get(busy).state {
             PageState::Dirty => self.write(busy, Criticality::TimeCritical, at),
-            _ => self.wait_for_request(busy, at),
+            _ => self.wait_until_still(busy, at).map_or(Try::Done, Try::WaitForRoom),
         })
     }
 
     /// Reads a page that is not in the cache.
     fn read(&mut self, key: PageKey, block: u64, class: Criticality, at: &mut At<'_>) -> Try {
-        let place = match self.add_page(key, block, at) {
-            Ok(place) => place,
-            // Nobody waits for room for what is read ahead.
-            Err(_) if class == Criticality::TimeLimited => return Try::Again(0.0),
-            Err(busy) => return busy,
-        };
-        self.submit(place, Op::Read, class, at)
+        match self.add_page(key, block, at) {
+            Ok(place) => self.submit(place, Op::Read, class, at),
+            Err(busy) => busy,
+        }
     }
 
     /// Writes a dirty page.
@@ -295,8 +321,11 @@ impl Host {
     }
 
     fn submit(&mut self, place: u32, op: Op, criticality: Criticality, at: &mut At<'_>) -> Try {
-        let Some(Files { cache, .. }) = &mut self.files else { return Try::Done };
-        let (key, lba) = (cache.key(place), Lba(cache.get(place).block * BLOCK_SECTORS));
+        let Some(Files { cache, system, .. }) = &mut self.files else { return Try::Done };
+        let (key, block) = (cache.key(place), cache.get(place).block);
+        let owner = || system.map(key.file(), key.page()).map(|mapping| mapping.block);
+        debug_assert!(key.is_metadata() || owner() == Some(block), "{key:?} has block {block} no more");
+        let lba = Lba(block * BLOCK_SECTORS);
         let request = self.requests.issue_page(at.p, op, criticality, key, at.c, at.now);
         cache.issued(place, request, op == Op::Read && criticality == Criticality::TimeLimited);
         self.processes[at.p].in_flight += 1;
@@ -326,10 +355,15 @@ impl Host {
         let keeps = self.requests.is_unwanted(request);
         let Some(files) = &mut self.files else { return };
         let over = files.cache.completed(key, keeps);
+        // It may have been changed meanwhile.
+        let is_dirty = files.cache.dirty() > 0;
         let mut woken = std::mem::take(&mut self.woken);
         files.take_waiting(request, &mut woken);
         self.woken = woken;
         self.unwanted(over);
+        if is_dirty {
+            self.rouse_syncer(now);
+        }
         self.wake_all(now);
     }
 }

@@ -2,7 +2,17 @@
 
 use super::Host;
 use crate::process::Process;
-use iopilot_block::{HostReport, Nanos, TaskReport};
+use crate::time_line::TimeLine;
+use iopilot_block::{AfterTasks, CacheReport, HostReport, Nanos, TaskReport};
+
+/// How things were when a task ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TaskEnd {
+    at: Nanos,
+    dirty: u32,
+    /// Requests that had been issued.
+    issued: u64,
+}
 
 impl Host {
     pub(super) fn report(&mut self) -> HostReport {
@@ -10,21 +20,44 @@ impl Host {
         self.count_idle(now);
         (0..self.cpus.len()).for_each(|c| self.count(c, now));
         let totals = self.totals - self.unreported;
+        let issued = self.requests.issued();
+        let after = |end: TaskEnd| AfterTasks { dirty_pages: end.dirty.into(), requests: issued - end.issued };
         let ticks = |at: Nanos| (at.as_secs_f64() * f64::from(self.settings.costs.hz)) as u64;
         HostReport {
             cpus: self.settings.cpus,
             elapsed_s: now.since(self.reported_from).as_secs_f64(),
+            tasks_end_s: self.last_task.map(|end| end.at.since(self.reported_from).as_secs_f64()),
+            after_tasks: self.last_task.map(after),
             times: totals.times(totals.process),
+            over_time: self.time_line.report(now, self.settings.cpus, self.files.as_ref().map(|_| self.unsaved())),
             interrupts: self.interrupts,
             external_interrupts: self.externals.interrupts(),
             external_lost: self.externals.lost(),
             ticks: ticks(now).saturating_sub(ticks(self.reported_from)),
             context_switches: self.context_switches,
             tasks: self.tasks.clone(),
+            processes: self.process_groups(now),
             classes: self.requests.classes(),
             limits: self.requests.limits(),
-            cache: self.files.as_ref().map(|files| files.cache.report().clone()),
+            cache: self.files.as_ref().map(|files| self.cache_report(files.cache.report())),
         }
+    }
+
+    /// Time is `now`: what was until then has been.
+    pub(super) fn go_to(&mut self, now: Nanos) {
+        self.now = now;
+        self.time_line.go_to(now, self.unsaved());
+    }
+
+    /// Pages of the cache that are not on the disk.
+    fn unsaved(&self) -> u32 {
+        self.files.as_ref().map_or(0, |files| files.cache.unsaved())
+    }
+
+    /// The report of the page cache, with how long processes waited for room in it.
+    fn cache_report(&self, report: &CacheReport) -> CacheReport {
+        let life = self.all_lives(self.now);
+        CacheReport { throttled: life.throttles, throttled_s: life.throttled.as_secs_f64(), ..report.clone() }
     }
 
     /// Begins the report anew at `now`. Tasks and requests that began before it are left out.
@@ -39,6 +72,10 @@ impl Host {
         let mut copy = self.clone();
         (0..copy.cpus.len()).for_each(|c| copy.count(c, now));
         (self.reported_from, self.unreported) = (now, copy.totals);
+        for (process, copy) in self.processes.iter_mut().zip(&copy.processes) {
+            process.unreported = copy.life_until(now);
+        }
+        (self.time_line, self.last_task) = (TimeLine::new(now), None);
         (self.interrupts, self.context_switches) = (0, 0);
         self.externals.restart();
         self.tasks.clear();
@@ -48,8 +85,22 @@ impl Host {
         }
     }
 
-    /// The report of a task that exits at `now`. All CPUs have been counted, and the idle time.
-    pub(super) fn task_report(&self, process: &Process, now: Nanos) -> TaskReport {
+    /// A task ends.
+    pub(super) fn note_end_of_task(&mut self, now: Nanos) {
+        self.last_task = Some(TaskEnd { at: now, dirty: self.unsaved(), issued: self.requests.issued() });
+    }
+
+    /// Task `p` exits at `now`. All CPUs have been counted, and the idle time.
+    pub(super) fn task_ended(&mut self, p: usize, now: Nanos) {
+        self.note_end_of_task(now);
+        if self.processes[p].started >= self.reported_from {
+            let report = self.task_report(&self.processes[p], now);
+            self.tasks.push(report);
+        }
+    }
+
+    /// The report of a task that exits at `now`.
+    fn task_report(&self, process: &Process, now: Nanos) -> TaskReport {
         let passed = self.totals - process.before;
         debug_assert_eq!(
             passed.sum().0,
@@ -60,10 +111,10 @@ impl Host {
             name: process.name.to_string(),
             process: process.id.0,
             elapsed_s: now.since(process.started).as_secs_f64(),
-            times: passed.times(process.computed),
-            io_waits: process.io_waits,
-            io_wait_s: process.io_wait.as_secs_f64(),
-            runnable_s: process.runnable.as_secs_f64(),
+            times: passed.times(process.computed()),
+            io_waits: process.life.io_waits,
+            io_wait_s: process.life.io_wait.as_secs_f64(),
+            runnable_s: process.life.runnable.as_secs_f64(),
         }
     }
 }

@@ -16,7 +16,7 @@ impl Source for Host {
     }
 
     fn advance(&mut self, now: Nanos, out: &mut Vec<Step>) {
-        self.now = now;
+        self.go_to(now);
         let first_process = self.appointment(0);
         loop {
             let Some(task) = self.agenda.take(now) else {
@@ -52,7 +52,7 @@ impl Source for Host {
     }
 
     fn completed(&mut self, handle: SourceHandle, now: Nanos) {
-        self.now = now;
+        self.go_to(now);
         let slot = handle.0 as usize;
         self.requests.complete(slot, now);
         if self.own_cpus {
@@ -109,8 +109,12 @@ impl Source for Host {
     }
 
     fn waiting(&self) -> Option<Vec<(ProcessId, Nanos)>> {
-        let waited = || self.processes.iter().map(|process| (process.id, process.io_wait)).collect();
+        let waited = || self.processes.iter().map(|process| (process.id, process.life.io_wait)).collect();
         self.reports().then(waited)
+    }
+
+    fn has_host(&self) -> bool {
+        self.reports()
     }
 
     fn restart_report(&mut self, now: Nanos) {

@@ -5,7 +5,7 @@ use crate::costs::{Costs, Preset};
 use crate::cpu_scheduler::CpuScheduler;
 use crate::program::{Call, Child, Event, RawIo, Script};
 use crate::settings::{IdleLoop, InterruptCpu};
-use iopilot_block::{Criticality, EventQueue, Flags, HostReport, HostTimes, Lba, Op, Sectors, Source};
+use iopilot_block::{Criticality, EventQueue, Flags, HostReport, HostTimes, Lba, Op, ProcessGroup, Sectors, Source};
 use proptest::prelude::*;
 
 pub(super) const MS: Nanos = Nanos::from_millis(1);
@@ -71,7 +71,33 @@ fn run_host(mut host: Host, service: Nanos) -> Run {
         }
     }
     let stuck = host.failure().map(|e| e.to_string());
-    Run { report: host.report(), issued, waited_for, stuck, end: now }
+    let report = host.report();
+    // On CPUs of their own nothing is counted.
+    if host.reports() {
+        assert_adds_up(&host, &report);
+    }
+    Run { report, issued, waited_for, stuck, end: now }
+}
+
+/// All time of each interval, and of each process, is something.
+#[track_caller]
+pub(super) fn assert_adds_up(host: &Host, report: &HostReport) {
+    let mut all = Totals::default();
+    for (length, times) in host.time_line.intervals(host.now) {
+        assert_eq!(times.sum().0, length.0 * host.cpus.len() as u64, "{times:?}");
+        all += *times;
+    }
+    // What a CPU was doing when the report began anew is divided a little differently.
+    let near = |of: fn(&Totals) -> Nanos| of(&all).0.abs_diff(of(&(host.totals - host.unreported)).0) < 10;
+    assert!(near(|t| t.process) && near(|t| t.kernel) && near(|t| t.false_computation), "{all:?}");
+    assert!(near(|t| t.false_idle) && near(|t| t.idle), "{all:?}");
+    let sum = |of: fn(&ProcessGroup) -> f64| report.processes.iter().map(of).sum::<f64>();
+    assert!((sum(|group| group.computation_s) - report.times.computation_s).abs() < 1e-6, "{report:?}");
+    for group in &report.processes {
+        let parts = group.running_s + group.runnable_s + group.io_wait_s + group.other_wait_s;
+        assert!((parts - group.life_s).abs() < 1e-6, "{group:?}");
+        assert!(group.computation_s <= group.running_s + 1e-9 && group.throttled_s <= group.io_wait_s, "{group:?}");
+    }
 }
 
 fn times(computation_s: f64, false_idle_s: f64) -> HostTimes {

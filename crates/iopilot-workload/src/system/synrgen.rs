@@ -61,15 +61,10 @@ pub(super) fn users(
             };
             lines.run(u64::from(number), name, command);
         }
-        all.push((user, lines));
+        all.push(lines);
     }
     let start = Nanos::ZERO;
-    let spec = |(user, lines): (u32, Lines)| TaskSpec {
-        name: format!("user {user}").into(),
-        program: lines.script().into(),
-        start,
-        is_task: false,
-    };
+    let spec = |lines: Lines| TaskSpec { name: "user".into(), program: lines.script().into(), start, is_task: false };
     Ok((all.into_iter().map(spec).collect(), layout.fill()))
 }
 

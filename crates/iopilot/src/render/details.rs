@@ -1,7 +1,7 @@
 //! One run in full, for people.
 
 use super::{Alignment, Table};
-use iopilot_block::{Distribution, HostReport, SECTOR_BYTES, TaskReport};
+use iopilot_block::{Distribution, HostReport, ProcessKind, SECTOR_BYTES, TaskReport};
 use iopilot_device::DeviceReport;
 use iopilot_render::Terminal;
 use iopilot_render::number::{bytes, percent, plain, short_count};
@@ -76,6 +76,20 @@ pub(crate) fn details(run: &RunReport, terminal: Terminal) -> String {
     if let Some(host) = &run.host {
         host_facts(host, &mut fact);
     }
+    if let Some(storage) = &run.storage {
+        let idle = &storage.idle_ms;
+        fact(
+            "disk idle",
+            format!(
+                "{} periods, {} ms on average, 95 % up to {} ms",
+                storage.idle_periods,
+                plain(idle.mean),
+                plain(idle.p95)
+            ),
+        );
+        let (cylinders, ms) = (plain(storage.seek_cylinders_mean), plain(storage.seek_ms_mean));
+        fact("  its arm", format!("{cylinders} cylinders a request, {ms} ms"));
+    }
 
     let right = |title| (title, Alignment::Right);
     let mut times = Table::new(&[
@@ -98,7 +112,7 @@ pub(crate) fn details(run: &RunReport, terminal: Terminal) -> String {
     let _ = write!(out, "\n{}", times.render(terminal));
 
     if let Some(host) = &run.host {
-        let _ = write!(out, "\n{}", tasks(host, terminal));
+        let _ = write!(out, "\n{}\n{}", tasks(host, terminal), groups(host, terminal));
     }
     if run.processes.len() > 1 {
         let mut table = Table::new(&[
@@ -178,17 +192,30 @@ fn host_facts(host: &HostReport, fact: &mut impl FnMut(&str, String)) {
     if let Some(lost) = host.external_lost.filter(|&lost| lost > 0) {
         fact("  lost", format!("{lost} of those from outside, as there was no room in their channel"));
     }
+    if let (Some(tasks_end), Some(after)) = (host.tasks_end_s, host.after_tasks) {
+        fact(
+            "  both ends",
+            format!(
+                "tasks after {} s, with {} dirty pages left; all after {} s, {} requests later",
+                plain(tasks_end),
+                after.dirty_pages,
+                plain(host.elapsed_s),
+                after.requests
+            ),
+        );
+    }
     if let Some(cache) = &host.cache {
         let looks = cache.hits + cache.misses;
         fact(
             "  page cache",
             format!(
-                "{}: {} of {looks} pages found, {} read ahead ({} never used), {} written",
+                "{}: {} of {looks} pages found, {} read ahead ({} never used), {} written, {} s waited for room",
                 bytes(cache.pages * 4096),
                 percent(cache.hits as f64 / looks.max(1) as f64),
                 cache.read_ahead,
                 cache.read_ahead_unused,
-                cache.written
+                cache.written,
+                plain(cache.throttled_s)
             ),
         );
     }
@@ -248,6 +275,37 @@ fn tasks(host: &HostReport, terminal: Terminal) -> String {
     let mut out = table.render(terminal);
     if names.len() > PROCESSES {
         let _ = writeln!(out, "  … and {} more tasks (--json lists all)", names.len() - PROCESSES);
+    }
+    out
+}
+
+/// What the processes of each name did with their time.
+fn groups(host: &HostReport, terminal: Terminal) -> String {
+    let right = |title| (title, Alignment::Right);
+    let mut table = Table::new(&[
+        ("  processes", Alignment::Left),
+        right("life s"),
+        right("computes"),
+        right("could run"),
+        right("waits for I/O"),
+        right("times"),
+        right("waits else"),
+    ]);
+    for group in host.processes.iter().take(PROCESSES) {
+        let kernel = if group.kind == ProcessKind::Kernel { ", kernel" } else { "" };
+        table.row(vec![
+            format!("  {} ({}{kernel})", group.name, group.count),
+            plain(group.life_s),
+            plain(group.computation_s),
+            plain(group.runnable_s),
+            plain(group.io_wait_s),
+            group.io_waits.to_string(),
+            plain(group.other_wait_s),
+        ]);
+    }
+    let mut out = table.render(terminal);
+    if host.processes.len() > PROCESSES {
+        let _ = writeln!(out, "  … and {} more names (--json lists all)", host.processes.len() - PROCESSES);
     }
     out
 }

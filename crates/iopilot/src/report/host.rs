@@ -1,7 +1,8 @@
 //! What hosts did: where the time of their tasks went, their requests by class, time limits, and the page cache.
 
+use super::over_time::{keys, over_time};
 use crate::render::ranking;
-use iopilot_block::{Criticality, HostReport, HostTimes, Op};
+use iopilot_block::{Criticality, HostReport, HostTimes, Op, ProcessKind};
 use iopilot_compare::Comparison;
 use iopilot_render::Scale;
 use iopilot_render::number::{bytes, percent, plain, tick};
@@ -21,13 +22,22 @@ pub(super) fn hosts(comparison: &Comparison) -> Option<String> {
     let runs = ranking(comparison).into_iter().map(|i| &comparison.runs[i]);
     let hosts: Vec<(&str, &HostReport)> =
         runs.filter_map(|run| Some((run.scheduler.as_str(), run.host.as_ref()?))).collect();
-    (!hosts.is_empty()).then(|| bars(&hosts) + &classes(&hosts) + &caches(&hosts))
+    (!hosts.is_empty()).then(|| {
+        bars(&hosts)
+            + &over_time(&hosts)
+            + &keys()
+            + &ends(&hosts)
+            + &processes(&hosts)
+            + &classes(&hosts)
+            + &caches(&hosts)
+    })
 }
 
 /// A part of the time: its name, seconds, and its colour.
-type Part = (&'static str, f64, &'static str);
+pub(super) type Part = (&'static str, f64, &'static str);
 
-fn parts(times: &HostTimes) -> [Part; 5] {
+/// The parts of the time.
+pub(super) fn parts(times: &HostTimes) -> [Part; 5] {
     [
         ("computation", times.computation_s, "var(--c2)"),
         ("other CPU", times.other_s, "var(--c0)"),
@@ -104,9 +114,63 @@ fn bars(hosts: &[(&str, &HostReport)]) -> String {
         };
         let _ = write!(out, "<text x=\"{end}\" y=\"{middle}\"><title>{tasks}</title>{} s</text>", plain(all));
     }
-    let key = |(what, _, colour): Part| format!("<b style=\"color:{colour}\">{what}</b> ");
-    let keys: String = parts(&HostTimes::default()).into_iter().map(key).collect();
-    format!("<figure>{out}</svg></figure><p class=\"what\">{keys}</p>")
+    format!("<figure>{out}</svg></figure>")
+}
+
+/// The two ends of each run: of its tasks, and of all writing. Nothing where no run has a task that ended.
+fn ends(hosts: &[(&str, &HostReport)]) -> String {
+    let rows = hosts.iter().filter_map(|(name, host)| {
+        let (tasks_end, after) = (host.tasks_end_s?, host.after_tasks?);
+        let count = |n: u64| Some((n as f64, n.to_string()));
+        let seconds = |s: f64| Some((s, format!("{} s", plain(s))));
+        Some((
+            *name,
+            vec![seconds(tasks_end), count(after.dirty_pages), count(after.requests), seconds(host.elapsed_s)],
+        ))
+    });
+    table(&["tasks ended after", "dirty pages then", "requests behind it", "all on the disk after"], rows)
+}
+
+/// Schedulers whose processes are shown, and how many names of each.
+const SHOWN: (usize, usize) = (4, 12);
+
+/// What the processes of each name did with their time.
+fn processes(hosts: &[(&str, &HostReport)]) -> String {
+    let rows = hosts.iter().take(SHOWN.0).flat_map(|(name, host)| {
+        host.processes.iter().take(SHOWN.1).enumerate().map(move |(n, group)| {
+            let seconds = |s: f64| Some((s, plain(s)));
+            let count = |n: u64| Some((n as f64, n.to_string()));
+            let what = match group.kind {
+                ProcessKind::Task => "task",
+                ProcessKind::Other => "process",
+                ProcessKind::Kernel => "kernel",
+            };
+            let cells = vec![
+                Some((n as f64, format!("{} <small>{what}</small>", escape(&group.name)))),
+                count(group.count),
+                seconds(group.life_s),
+                seconds(group.computation_s),
+                seconds(group.running_s - group.computation_s),
+                seconds(group.runnable_s),
+                seconds(group.io_wait_s),
+                count(group.io_waits),
+                seconds(group.other_wait_s),
+            ];
+            (*name, cells)
+        })
+    });
+    let heads = [
+        "processes",
+        "count",
+        "life s",
+        "computes",
+        "interrupted",
+        "could run",
+        "waits for I/O",
+        "times",
+        "waits else",
+    ];
+    table(&heads, rows)
 }
 
 const CLASSES: [(&str, Op, Criticality); 6] = [
@@ -156,38 +220,50 @@ fn classes(hosts: &[(&str, &HostReport)]) -> String {
 
 /// The page caches; nothing where no run has one.
 fn caches(hosts: &[(&str, &HostReport)]) -> String {
-    let rows: Vec<_> = hosts
-        .iter()
-        .filter_map(|(name, host)| {
-            let cache = host.cache.as_ref()?;
-            let looks = cache.hits + cache.misses;
-            let found = cache.hits as f64 / looks.max(1) as f64;
-            let count = |n: u64| Some((n as f64, n.to_string()));
-            let cells = vec![
-                Some((cache.pages as f64, bytes(cache.pages * 4096))),
-                count(looks),
-                Some((found, percent(found))),
-                count(cache.read_ahead),
-                count(cache.read_ahead_unused),
-                count(cache.evictions),
-                count(cache.written),
-            ];
-            Some((*name, cells))
-        })
-        .collect();
-    if rows.is_empty() {
-        return String::new();
-    }
+    let rows = hosts.iter().filter_map(|(name, host)| {
+        let cache = host.cache.as_ref()?;
+        let looks = cache.hits + cache.misses;
+        let found = cache.hits as f64 / looks.max(1) as f64;
+        let count = |n: u64| Some((n as f64, n.to_string()));
+        let cells = vec![
+            Some((cache.pages as f64, bytes(cache.pages * 4096))),
+            count(looks),
+            Some((found, percent(found))),
+            count(cache.read_ahead),
+            count(cache.read_ahead_unused),
+            count(cache.evictions),
+            count(cache.written),
+            Some((
+                cache.throttled_s,
+                format!("<span title=\"{} times\">{} s</span>", cache.throttled, plain(cache.throttled_s)),
+            )),
+        ];
+        Some((*name, cells))
+    });
     table(
-        &["page cache", "pages read", "found", "read ahead", "of them unused", "made room", "written"],
-        rows.into_iter(),
+        &[
+            "page cache",
+            "pages read",
+            "found",
+            "read ahead",
+            "of them unused",
+            "made room",
+            "written",
+            "waited for room",
+        ],
+        rows,
     )
 }
 
 /// A value to sort by and its text; `None` where there is nothing.
 type Cell = Option<(f64, String)>;
 
+/// Empty where there is no row.
 fn table<'a>(heads: &[&str], rows: impl Iterator<Item = (&'a str, Vec<Cell>)>) -> String {
+    let mut rows = rows.peekable();
+    if rows.peek().is_none() {
+        return String::new();
+    }
     let heads: String = heads.iter().map(|head| format!("<th scope=\"col\">{head}</th>")).collect();
     let mut out = format!(
         "<div class=\"scroll\"><table class=\"sortable\"><thead><tr><th scope=\"col\">scheduler</th>{heads}</tr></thead><tbody>"
@@ -209,7 +285,9 @@ fn table<'a>(heads: &[&str], rows: impl Iterator<Item = (&'a str, Vec<Cell>)>) -
 mod tests {
     use super::*;
     use crate::sample_comparison::sample_comparison;
-    use iopilot_block::{CacheReport, Distribution, RequestClass, TaskReport, TimeLimits};
+    use iopilot_block::{
+        AfterTasks, CacheReport, Distribution, OverTime, ProcessGroup, RequestClass, TaskReport, TimeLimits,
+    };
 
     fn times(false_idle_s: f64) -> HostTimes {
         HostTimes { computation_s: 60.0, other_s: 20.0, false_computation_s: 0.5, false_idle_s, idle_s: 0.0 }
@@ -236,7 +314,26 @@ mod tests {
         comparison.runs[1].host = Some(HostReport {
             cpus: 1,
             elapsed_s: 250.0,
+            tasks_end_s: Some(201.5),
+            after_tasks: Some(AfterTasks { dirty_pages: 4321, requests: 4400 }),
             times: times(40.0),
+            over_time: OverTime {
+                interval_s: 128.0,
+                computation: vec![0.5, 0.4],
+                other: vec![0.1, 0.2],
+                false_computation: vec![0.0, 0.1],
+                false_idle: vec![0.4, 0.3],
+                idle: vec![0.0, 0.0],
+                dirty_pages: Some(vec![4000, 0]),
+            },
+            processes: vec![ProcessGroup {
+                name: "<edit>".to_owned(),
+                kind: ProcessKind::Task,
+                count: 77,
+                running_s: 30.0,
+                computation_s: 28.5,
+                ..ProcessGroup::default()
+            }],
             tasks: vec![task(10.0), task(30.0)],
             classes: vec![
                 class(Op::Read, Criticality::TimeCritical, 700, 12.5),
@@ -249,23 +346,35 @@ mod tests {
                 limit_ms: Distribution { mean: 14.25, ..Distribution::default() },
                 late_ms: Distribution { mean: 3.5, ..Distribution::default() },
             },
-            cache: Some(CacheReport { pages: 8192, hits: 30, misses: 10, written: 345, ..CacheReport::default() }),
+            cache: Some(CacheReport {
+                pages: 8192,
+                hits: 30,
+                misses: 10,
+                written: 345,
+                throttled: 6,
+                throttled_s: 2.25,
+                ..CacheReport::default()
+            }),
             ..HostReport::default()
         });
         comparison
     }
 
     #[test]
-    fn a_run_with_a_host_has_its_times_its_classes_and_its_cache() {
+    fn a_run_with_a_host_has_its_times_its_ends_its_processes_its_classes_and_its_cache() {
         assert_eq!(hosts(&sample_comparison(2)), None);
         let page = hosts(&hosted()).unwrap();
-        assert_eq!((page.matches("<figure>").count(), page.matches("<table").count()), (1, 2));
+        assert_eq!((page.matches("<figure>").count(), page.matches("<table").count()), (2, 4));
         // The mean of both tasks: 20 of 100.5 s. There is no idle time to be shown.
         assert_eq!(page.matches("<rect").count(), 4);
         for text in ["false idle: 20.0 s, 19.9", "computation: 60.0 s", "2 tasks", "critical reads", "other writes"] {
             assert!(page.contains(text), "{text} is missing: {page}");
         }
         for text in ["700 requests", "12.5 ms", "14.2", "75", ">7<", "33.6 MB", ">345<"] {
+            assert!(page.contains(text), "{text} is missing: {page}");
+        }
+        for text in ["4000 dirty", "202 s", ">4321<", ">4400<", "&lt;edit&gt; <small>task", ">77<", ">1.50<", "2.25 s"]
+        {
             assert!(page.contains(text), "{text} is missing: {page}");
         }
         assert!(!page.contains("limited reads"), "no run has any: {page}");

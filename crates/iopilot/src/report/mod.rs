@@ -8,6 +8,7 @@ mod flight;
 mod host;
 mod html;
 mod lines;
+mod over_time;
 pub(crate) mod pictures;
 mod redcap;
 mod seeks;

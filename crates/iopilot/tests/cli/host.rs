@@ -58,8 +58,26 @@ fn tasks_share_a_cpu_and_are_judged_by_the_time_that_they_take() {
     assert!(interrupts.contains(&host["interrupts"].as_u64().unwrap()), "{host}");
     assert!(host["limits"]["satisfied_percent"].as_f64().unwrap() < 100.0, "{host}");
 
+    let (tasks_end, elapsed) = (host["tasks_end_s"].as_f64().unwrap(), host["elapsed_s"].as_f64().unwrap());
+    assert!(tasks_end <= elapsed && host["after_tasks"]["dirty_pages"] == 0, "{host}");
+    let processes = host["processes"].as_array().unwrap();
+    let counts: Vec<_> = processes.iter().map(|group| (&group["name"], &group["kind"], &group["count"])).collect();
+    let named = |name: &str, count: u64| (Value::from(name), Value::from("task"), Value::from(count));
+    let expected = [named("reader", 2), named("writer", 1)];
+    assert!(counts.into_iter().eq(expected.iter().map(|(name, kind, count)| (name, kind, count))), "{processes:?}");
+    let over_time = &host["over_time"];
+    let shares = |key: &str| over_time[key].as_array().unwrap().iter().map(|share| share.as_f64().unwrap());
+    let mut sums = vec![0.0; shares("idle").count()];
+    for key in ["computation", "other", "false_computation", "false_idle", "idle"] {
+        sums.iter_mut().zip(shares(key)).for_each(|(sum, share)| *sum += share);
+    }
+    assert!((64..=128).contains(&sums.len()) && sums.iter().all(|sum| (sum - 1.0).abs() < 1e-9), "{over_time}");
+    assert!(over_time["dirty_pages"].is_null(), "there are no files");
+    let storage = &compared["runs"][0]["storage"];
+    assert!(storage["idle_periods"].as_u64().unwrap() > 0 && storage["seek_cylinders_mean"].as_f64().unwrap() > 1.0);
+
     let shown = s.ok("simulate --workload g.toml --machine m.toml --scheduler sptf");
-    for fact in ["CPUs", "false idle", "time limits", "I/O waits", "reader"] {
+    for fact in ["CPUs", "false idle", "time limits", "I/O waits", "reader (2)", "both ends", "disk idle"] {
         assert!(shown.contains(fact), "{shown}");
     }
 }

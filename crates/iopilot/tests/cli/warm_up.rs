@@ -46,6 +46,11 @@ fn of_a_host_only_what_comes_later_counts() {
     let times: f64 = later["times"].as_object().unwrap().values().map(|time| time.as_f64().unwrap()).sum();
     assert!((times - elapsed(&later)).abs() < 1e-6, "all time is something: {later}");
     assert!(later["cache"]["hits"].as_u64().unwrap() < whole["cache"]["hits"].as_u64().unwrap());
+    let tasks_end = |host: &Value| host["tasks_end_s"].as_f64().unwrap();
+    assert!((tasks_end(&whole) - tasks_end(&later) - 40.0).abs() < 1e-6);
+    assert_eq!(whole["after_tasks"], later["after_tasks"]);
+    let syncer = later["processes"].as_array().unwrap().iter().find(|group| group["name"] == "syncer").unwrap();
+    assert!((syncer["life_s"].as_f64().unwrap() - elapsed(&later)).abs() < 1e-6, "{syncer}");
 }
 
 #[test]

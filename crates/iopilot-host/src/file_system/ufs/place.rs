@@ -125,17 +125,15 @@ impl Ufs {
         Err(FileError::Full)
     }
 
-    /// Gives back all blocks of a file. What said where they were must be read.
+    /// Gives back all blocks of a file, and says which blocks of groups change.
     pub(super) fn release(&mut self, file: FileId, out: &mut Vec<Metadata>) -> Result<(), FileError> {
         let inode = self.get_mut(file)?;
         inode.bytes = 0;
         let extents = std::mem::take(&mut inode.extents);
         let mut others = std::mem::take(&mut inode.indirect);
         others.extend(inode.doubly_indirect.take());
-        out.extend(others.iter().map(|&block| Metadata::read(block)));
-        let pages = extents.iter().flat_map(|extent| extent.block..extent.block + extent.length);
         let mut last_group = None;
-        for block in pages.chain(others) {
+        for block in extents.blocks().chain(others) {
             let group = self.group_of(block);
             self.groups[group as usize].release(block % self.settings.group_blocks);
             if last_group.replace(group) != Some(group) {

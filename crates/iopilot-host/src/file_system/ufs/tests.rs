@@ -106,8 +106,12 @@ proptest! {
         }
         let mut seen = BTreeSet::new();
         for (file, inode) in &ufs.files {
-            let pages = (0..inode.extents.pages()).map(|page| ufs.map(*file, page).unwrap().block);
-            for block in pages.chain(inode.indirect.iter().copied()).chain(inode.doubly_indirect) {
+            let mut blocks = Vec::new();
+            ufs.own_metadata(*file, &mut blocks);
+            if inode.directory.is_none() {
+                blocks.extend((0..inode.extents.pages()).map(|page| ufs.map(*file, page).unwrap().block));
+            }
+            for block in blocks {
                 prop_assert!(seen.insert(block), "block {block} is in two files");
             }
             prop_assert!(inode.bytes <= inode.extents.pages() * BLOCK_BYTES);

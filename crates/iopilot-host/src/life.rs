@@ -1,0 +1,84 @@
+//! [`Life`]: what a process did with its time.
+
+use crate::process::{State, Wait};
+use iopilot_block::Nanos;
+use std::ops::{AddAssign, Sub};
+
+/// What a process did with its time. All of it is one of four: it ran, could have run, waited for the disk, or for something
+/// else.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Life {
+    pub(crate) running: Nanos,
+    /// Its own computation, which its CPU counts. The rest of `running` is what interrupted it there.
+    pub(crate) computed: Nanos,
+    pub(crate) runnable: Nanos,
+    pub(crate) io_wait: Nanos,
+    pub(crate) io_waits: u64,
+    /// What of that was for room in the page cache.
+    pub(crate) throttled: Nanos,
+    pub(crate) throttles: u64,
+    pub(crate) other_wait: Nanos,
+    pub(crate) other_waits: u64,
+}
+
+impl Life {
+    /// It was in `state` for so long.
+    pub(crate) fn spend(&mut self, state: State, time: Nanos) {
+        match state {
+            State::Runnable => self.runnable += time,
+            State::Blocked(wait) if wait.is_io() => {
+                self.io_wait += time;
+                if wait == Wait::Room {
+                    self.throttled += time;
+                }
+            }
+            State::Blocked(_) => self.other_wait += time,
+            State::Running(_) => self.running += time,
+            State::New | State::Exited => {}
+        }
+    }
+
+    /// It goes to sleep.
+    pub(crate) fn begin(&mut self, wait: Wait) {
+        self.io_waits += u64::from(wait.is_io());
+        self.throttles += u64::from(wait == Wait::Room);
+        self.other_waits += u64::from(!wait.is_io());
+    }
+
+    /// How long it is.
+    pub(crate) fn length(&self) -> Nanos {
+        Nanos(self.running.0 + self.runnable.0 + self.io_wait.0 + self.other_wait.0)
+    }
+}
+
+impl AddAssign for Life {
+    fn add_assign(&mut self, other: Self) {
+        self.running += other.running;
+        self.computed += other.computed;
+        self.runnable += other.runnable;
+        self.io_wait += other.io_wait;
+        self.io_waits += other.io_waits;
+        self.throttled += other.throttled;
+        self.throttles += other.throttles;
+        self.other_wait += other.other_wait;
+        self.other_waits += other.other_waits;
+    }
+}
+
+impl Sub for Life {
+    type Output = Self;
+
+    fn sub(self, earlier: Self) -> Self {
+        Self {
+            running: self.running.since(earlier.running),
+            computed: self.computed.since(earlier.computed),
+            runnable: self.runnable.since(earlier.runnable),
+            io_wait: self.io_wait.since(earlier.io_wait),
+            io_waits: self.io_waits - earlier.io_waits,
+            throttled: self.throttled.since(earlier.throttled),
+            throttles: self.throttles - earlier.throttles,
+            other_wait: self.other_wait.since(earlier.other_wait),
+            other_waits: self.other_waits - earlier.other_waits,
+        }
+    }
+}
