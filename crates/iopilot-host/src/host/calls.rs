@@ -144,6 +144,10 @@ impl Host {
                 self.answer(p, channel, now);
                 None
             }
+            Call::Fork(_) if self.own_cpus => {
+                self.refuse_child();
+                None
+            }
             Call::Fork(child) => self.fork(p, c, child, now, out),
             Call::Wait(which) => self.wait(p, which),
         }

@@ -186,20 +186,6 @@ fn a_full_cache_makes_writers_wait() {
 }
 
 #[test]
-fn nobody_makes_room_for_what_is_read_ahead() {
-    let create = FileCall::Create { parent: FileId::ROOT, file: OTHER, kind: FileKind::Regular };
-    let write = FileCall::Write { file: OTHER, offset: 0, bytes: 256 * BLOCK_BYTES };
-    let calls = || [create, write].into_iter().chain((0..4).map(|page| read(FILE, page)));
-    let writes = |read_ahead| {
-        let cache = CacheSettings { read_ahead, ..CacheSettings::of_1995(1 << 20) };
-        let settings = HostSettings { cache, ..HostSettings::free(1) };
-        let run = run(settings, disk(4 * BLOCK_BYTES), vec![calls().map(file).collect()], Nanos(MS));
-        of(&run, Op::Write, Criticality::TimeCritical)
-    };
-    assert_eq!(writes(1), writes(0), "pages that are dirty stay");
-}
-
-#[test]
 fn a_call_that_cannot_be_done_is_said_to_be() {
     let events = vec![file(FileCall::Open(OTHER)), mark()];
     let run = run(HostSettings::free(1), disk(0), vec![events], Nanos(MS));

@@ -12,6 +12,7 @@ impl Host {
     ///
     /// Such a host tells nothing of CPUs: it has no report. What the CPUs add to a request are the fixed costs of the block layer,
     /// as for other sources. That has a request as its process issued it: it does not hear that somebody begins to wait for it.
+    /// There is no CPU for children: a program that starts one ends the run, and is its failure.
     ///
     /// # Errors
     /// If there are no tasks, or more than 65535.
@@ -44,6 +45,13 @@ impl Host {
             self.schedule(c, now);
         }
         self.count_idle(now);
+    }
+
+    /// A process starts a child, for which there is no CPU: the workload ends.
+    pub(super) fn refuse_child(&mut self) {
+        let expected = "none, as each has a CPU of its own from the beginning";
+        self.failure.get_or_insert_with(|| InputError::new("processes", "one that starts a child", expected));
+        self.left = 0;
     }
 
     /// Process `p` runs from now on, on its CPU.

@@ -219,6 +219,12 @@ fn on_cpus_of_their_own_processes_wait_for_nobody_and_nothing_is_told_of_them() 
     assert_eq!((run.end, run.stuck), (ms(3 + 31), None));
     assert!(run.waited_for.is_empty() && run.report.tasks.is_empty());
     assert!(Host::on_own_cpus(Vec::new(), HostEnd::NEVER).is_err());
+    let program = Script::new(vec![]).into();
+    let child = Child { number: 1, name: "c".into(), program, first: false, holds_parent: false, is_task: false };
+    let parent = task("parent", vec![Event::after(ms(1), Call::Fork(child)), Event::after(ms(9), Call::Exit)]);
+    let refused = run_host(Host::on_own_cpus(vec![parent], HostEnd::NEVER).unwrap(), ms(5));
+    assert_eq!(refused.end, ms(1));
+    assert!(refused.stuck.unwrap().starts_with("processes: got one that starts a child"));
 }
 
 #[test]
