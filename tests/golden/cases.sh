@@ -88,6 +88,12 @@ programs() {
         simulate $name -m $machines/ncr-3433-1995.toml -s clook -s "'prio(clook)'" -s bfq
         simulate $name --seed 5 -d hd-500-16 -s mq-deadline --redcap 64x128k,algorithm=rig
     done
+    # A user's own, and each way to share CPUs.
+    for name in examples/workloads/file-server.toml examples/workloads/make.toml examples/jobs/ganger-time-sharing.toml; do
+        simulate $name -m $machines/ncr-3433-1995.toml -s "'prio(clook):limited=1:low_starved=16'"
+        simulate $name -m $inputs/svr4.toml -s "'prio(clook)'" -s cfq
+        simulate $name -m $inputs/fair.toml -s "'prio(mq-deadline)'" -s bfq
+    done
 }
 
 disks() {
