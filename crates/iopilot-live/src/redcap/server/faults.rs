@@ -392,7 +392,8 @@ fn a_warm_restart_reads_what_was_held_and_serves_nothing_old() {
 
     // Behind the cache's back.
     stage.store().bytes()[(5 * SEGMENT * BLOCK) as usize..][..(SEGMENT * BLOCK) as usize].fill(0xEE);
-    stage.start(settings, Some(warm.clone()));
+    // With room for what another program reads meanwhile.
+    stage.start("8x32k,algorithm=always", Some(warm.clone()));
     let monitor = stage.monitor();
     monitor.disk.with(|body| body.set_active(false, now()));
     sleep(Duration::from_millis(700));
