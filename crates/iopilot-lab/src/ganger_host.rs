@@ -5,6 +5,7 @@ mod feedback;
 mod steps;
 mod system;
 mod tables;
+mod variants;
 
 use super::{Experiment, Outcome, ResultTable, Setup};
 use anyhow::Context;

@@ -176,7 +176,9 @@ pub(super) fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
         users.row(vec![u64::from(count).into(), elapsed.into(), figures.elapsed_s.into(), sleep.into(), idle.into()]);
     }
     let mut tables = vec![tasks, super::steps::table(&bench, &runs)?, improved, shares, limits];
-    tables.extend((!setup.quick).then_some(users));
+    if !setup.quick {
+        tables.extend([users, super::variants::table(&runs, setup)?]);
+    }
     let notes = vec![
         "fitted on compress and copytree under C-LOOK; the others are held out".to_owned(),
         "interrupts: those of requests, and 100 of the clock a second over the task and the 130 s behind it".to_owned(),
