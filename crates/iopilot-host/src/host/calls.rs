@@ -243,8 +243,6 @@ impl Host {
         (new.since, new.started) = (now, now);
         out.push(Step::Start { process: new.id, parent });
         self.begin(index, now);
-        // What the parent does next is fetched only afterwards, and has not begun.
-        self.cpus[c].ends = None;
         if holds_parent {
             self.woken.push(index);
             return Some(Wait::Child(Some(number)));
