@@ -6,8 +6,10 @@
 
 mod blocks;
 mod device;
+mod fill;
 mod flush;
 mod lines;
+mod locking;
 mod memory;
 mod model;
 mod runs;

@@ -33,11 +33,8 @@ impl<T: Target> Subsystem<T> {
                     op: request.op,
                     through: request.flags.contains(Flags::FUA),
                 };
-                if smart.begins_to_flush() {
-                    if let Some(interval) = smart.cache.flush_interval() {
-                        smart.flush_is_set = true;
-                        self.agenda.push(now + interval, Event::Flush(controller));
-                    }
+                if let Some(at) = smart.set_flush_clock(now) {
+                    self.agenda.push(at, Event::Flush(controller));
                 }
                 smart.operations += 1;
                 smart.interrupted = true;
@@ -359,15 +356,15 @@ impl<T: Target> Subsystem<T> {
         let mut actions = std::mem::take(&mut self.actions);
         let mut again = None;
         if let Some(smart) = self.smart(controller) {
+            smart.flush_is_set = false;
             smart.cache.flush(&mut actions);
             // Nothing new can be dirty while nothing is under way: the next operation sets the clock again.
             if smart.operations > 0 || !actions.is_empty() || smart.cache.is_partly_flushed() {
-                again = smart.cache.flush_interval();
+                again = smart.set_flush_clock(now);
             }
-            smart.flush_is_set = again.is_some();
         }
-        if let Some(interval) = again {
-            self.agenda.push(now + interval, Event::Flush(controller));
+        if let Some(at) = again {
+            self.agenda.push(at, Event::Flush(controller));
         }
         self.act(controller, actions, now);
     }

@@ -77,10 +77,12 @@ impl Smart {
         }
     }
 
-    /// Whether an operation that comes now sets the time of the next look for dirty data. Where each look is at all lines, one more
-    /// of them is no harm, and operations that find nothing under way each set one.
-    pub(super) fn begins_to_flush(&self) -> bool {
-        if self.cache.flushes_in_parts() { !self.flush_is_set } else { self.operations == 0 }
+    /// Sets the time of the next look for dirty data, if there is such a time and it is not set: looks are at multiples of their
+    /// interval, as those of a daemon that runs since time 0.
+    pub(super) fn set_flush_clock(&mut self, now: Nanos) -> Option<Nanos> {
+        let interval = self.cache.flush_interval().filter(|&interval| interval > Nanos::ZERO && !self.flush_is_set)?;
+        self.flush_is_set = true;
+        Some(Nanos((now.0 / interval.0 + 1) * interval.0))
     }
 
     /// How long the data of `sectors` blocks take between it and the host.

@@ -239,6 +239,24 @@ fn a_periodic_flush_looks_at_a_fraction_of_the_lines_each_time() {
 }
 
 #[test]
+fn operations_that_find_the_controller_idle_add_no_flushes() {
+    let flush = FlushPolicy::Periodic(Nanos(100 * MS));
+    let model = MemoryCacheModel { size: 1024, max_request: 64, flush, ..MemoryCacheModel::default() };
+    let mut s = one_bus(memory(model), 1);
+    let mut done = Vec::new();
+    for (i, at) in [0, 10, 20, 105].into_iter().enumerate() {
+        s.advance(Nanos(at * MS), &mut done);
+        s.submit(0, request(i, Op::Write, 640 * i as u64, 8), Nanos(at * MS));
+    }
+    let mut written = |at: u64| {
+        s.advance(Nanos(at * MS), &mut done);
+        s.cache_report(ControllerIndex(0)).unwrap().written_back
+    };
+    // The period counts from time 0, whenever the operations came.
+    assert_eq!([105, 199, 200, 300].map(&mut written), [24, 24, 32, 32]);
+}
+
+#[test]
 fn a_flush_of_parts_ends_when_nothing_is_dirty() {
     let flush = FlushPolicy::Periodic(Nanos(400 * MS));
     let model =

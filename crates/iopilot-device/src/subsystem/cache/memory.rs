@@ -5,15 +5,13 @@
 //! cache: so one that waits for a line waits for write-backs or for operations that can finish.
 
 use crate::subsystem::cache::lines::{Granule, Lines};
-use crate::subsystem::cache::{
-    AllocationPolicy, CacheAccess, CacheAction, CacheReport, HostOperation, MemoryCacheModel, Prefetch, WriteScheme,
-};
+use crate::subsystem::cache::{CacheAccess, CacheAction, CacheReport, HostOperation, MemoryCacheModel, WriteScheme};
 use iopilot_block::Op;
 use std::collections::VecDeque;
 
 /// Where an operation is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+pub(super) enum Stage {
     /// Waits until the lines of those before it leave room.
     Admission,
     /// Locks and fills.
@@ -25,19 +23,19 @@ enum Stage {
 }
 
 #[derive(Clone, Debug)]
-struct Operation {
-    host: HostOperation,
-    stage: Stage,
+pub(super) struct Operation {
+    pub(super) host: HostOperation,
+    pub(super) stage: Stage,
     /// First block and end, widened to whole bits.
-    start: u64,
-    end: u64,
+    pub(super) start: u64,
+    pub(super) end: u64,
     /// Lock of each granule from `start` on, as far as it has come.
-    held: Vec<Granule>,
+    pub(super) held: Vec<Granule>,
     /// Locks of blocks that a fill takes beyond those.
-    extra: Vec<Granule>,
+    pub(super) extra: Vec<Granule>,
     /// Write-backs it waits for.
-    write_backs: u32,
-    missed: bool,
+    pub(super) write_backs: u32,
+    pub(super) missed: bool,
     /// How far a write has been stored.
     stored: u64,
     replied: bool,
@@ -59,20 +57,20 @@ pub(super) enum Reason {
 }
 
 #[derive(Clone, Debug)]
-struct Access {
+pub(super) struct Access {
     reason: Reason,
-    device: usize,
-    lba: u64,
-    sectors: u64,
+    pub(super) device: usize,
+    pub(super) lba: u64,
+    pub(super) sectors: u64,
     locks: Vec<Granule>,
 }
 
 #[derive(Clone, Debug)]
 pub(in crate::subsystem) struct MemoryCache {
-    model: MemoryCacheModel,
+    pub(super) model: MemoryCacheModel,
     pub(super) lines: Lines,
     /// By number; the controller's numbers are small and dense.
-    operations: Vec<Option<Operation>>,
+    pub(super) operations: Vec<Option<Operation>>,
     accesses: Vec<Option<Access>>,
     free_accesses: Vec<u32>,
     /// Operations before admission, in order.
@@ -80,15 +78,15 @@ pub(in crate::subsystem) struct MemoryCache {
     /// Lines that admitted operations may need.
     reserved: u64,
     /// Operations that wait for any line to become free.
-    line_waiters: VecDeque<u32>,
+    pub(super) line_waiters: VecDeque<u32>,
     /// Operations to be continued.
-    runnable: VecDeque<u32>,
+    pub(super) runnable: VecDeque<u32>,
     /// Vectors to use again.
     spare: Vec<(Vec<Granule>, Vec<Granule>)>,
     pub(super) candidates: Vec<u32>,
     /// The part of the lines that is looked through next for dirty data.
     pub(super) flush_part: u32,
-    report: CacheReport,
+    pub(super) report: CacheReport,
 }
 
 impl MemoryCache {
@@ -295,219 +293,6 @@ impl MemoryCache {
         true
     }
 
-    /// Locks what the operation needs, and begins the fill that it needs next; whether it needs nothing more.
-    fn prepare(&mut self, number: u32, out: &mut Vec<CacheAction>) -> bool {
-        let Some(mut operation) = self.operations[number as usize].take() else { return false };
-        let outcome = self.lock_and_find_missing(&mut operation, out);
-        self.operations[number as usize] = Some(operation);
-        match outcome {
-            Outcome::Complete => true,
-            Outcome::Waits => false,
-            Outcome::Missing(from, to) => {
-                self.fill(number, from, to, out);
-                false
-            }
-        }
-    }
-
-    fn lock_and_find_missing(&mut self, operation: &mut Operation, out: &mut Vec<CacheAction>) -> Outcome {
-        let (size, step) = (self.model.line_size(), u64::from(self.model.lock_granularity));
-        let write = operation.host.op != Op::Read;
-        let (lba, data_end) = (operation.host.lba, operation.host.lba + u64::from(operation.host.sectors));
-        // Of a write, only the rest of its first and last bit's blocks has to be read.
-        let needed = |block: u64| !write || block < lba || block >= data_end;
-        let mut run: Option<(u64, u64)> = None;
-        let mut at = operation.start;
-        let mut granule = 0;
-        while at < operation.end {
-            let Some(line) = self.line(operation, at, out) else { return Outcome::Waits };
-            let (_, first) = self.lines.place(line);
-            let stop = operation.end.min(first + size);
-            let inside = |block: u64| (block - first) as usize;
-            while at < stop {
-                let end = stop.min(at - at % step + step);
-                let valid = self.lines.valid.all(line as usize, inside(at)..inside(end));
-                if let Some(held) = operation.held.get_mut(granule) {
-                    if !write && valid {
-                        *held = self.lines.downgrade(*held, &mut self.runnable);
-                    }
-                } else {
-                    let which = self.lines.granule(line, at);
-                    match self.lines.try_lock(line, which, write || !valid) {
-                        Some(held) => operation.held.push(held),
-                        None => {
-                            self.lines.wait(line, which, operation.host.number);
-                            return Outcome::Waits;
-                        }
-                    }
-                }
-                if write && !valid {
-                    operation.missed = true;
-                }
-                for block in at..end {
-                    let missing = needed(block) && !self.lines.valid.get(line as usize, inside(block));
-                    match &mut run {
-                        Some((_, to)) if missing => *to = block + 1,
-                        None if missing => run = Some((block, block + 1)),
-                        Some((from, to)) if !write => return Outcome::Missing(*from, *to),
-                        _ => {}
-                    }
-                }
-                granule += 1;
-                at = end;
-            }
-            if let Some((from, to)) = run {
-                if write || self.model.line_by_line || !self.may_span(from, at) {
-                    return Outcome::Missing(from, to);
-                }
-            }
-        }
-        match run {
-            Some((from, to)) => Outcome::Missing(from, to),
-            None => Outcome::Complete,
-        }
-    }
-
-    /// Whether one access may go on from `from` beyond `to`.
-    fn may_span(&self, from: u64, to: u64) -> bool {
-        let line = self.model.line_size();
-        self.model.max_gather == 0 || to / line - from / line <= u64::from(self.model.max_gather)
-    }
-
-    /// The line of `block`, allocated where there is none; `None` where the operation has to wait for it.
-    fn line(&mut self, operation: &mut Operation, block: u64, out: &mut Vec<CacheAction>) -> Option<u32> {
-        let device = operation.host.device;
-        if let Some(line) = self.lines.find(device, block) {
-            return Some(line);
-        }
-        operation.missed = true;
-        if let Some(line) = self.lines.allocate(device, block) {
-            return Some(line);
-        }
-        match self.victim(operation.host.number, out) {
-            Victim::Evicted => self.lines.allocate(device, block),
-            Victim::WrittenBack(accesses) => {
-                operation.write_backs += accesses;
-                None
-            }
-            Victim::None => {
-                self.line_waiters.push_back(operation.host.number);
-                None
-            }
-        }
-    }
-
-    /// Makes room for one line.
-    fn victim(&mut self, number: u32, out: &mut Vec<CacheAction>) -> Victim {
-        let skip_dirty = self.model.allocation == AllocationPolicy::SkipDirty;
-        if let Some(line) = self.lines.first_candidate() {
-            if !self.lines.locked(line) && !self.lines.dirty.any(line as usize) {
-                self.lines.evict(line);
-                return Victim::Evicted;
-            }
-        }
-        let mut candidates = std::mem::take(&mut self.candidates);
-        self.lines.candidates(&mut candidates);
-        let mut victim = Victim::None;
-        for &line in &candidates {
-            if self.lines.locked(line) {
-                continue;
-            }
-            if !self.lines.dirty.any(line as usize) {
-                self.lines.evict(line);
-                victim = Victim::Evicted;
-                break;
-            }
-            if skip_dirty {
-                self.write_back_line(line, Reason::Background, out);
-            } else {
-                victim = Victim::WrittenBack(self.write_back_line(line, Reason::Room(number), out));
-                break;
-            }
-        }
-        self.candidates = candidates;
-        victim
-    }
-
-    /// Begins the access that brings in `from..to`, and what is to come with it.
-    fn fill(&mut self, number: u32, mut from: u64, mut to: u64, out: &mut Vec<CacheAction>) {
-        let Some(mut operation) = self.operations[number as usize].take() else { return };
-        let device = operation.host.device;
-        operation.missed = true;
-        operation.stage = Stage::Accessing;
-        let read = operation.host.op == Op::Read;
-        let prefetch = if read { self.model.read_prefetch } else { self.model.write_prefetch };
-        (from, to) = self.extend(&mut operation, prefetch, from, to);
-        self.operations[number as usize] = Some(operation);
-        self.report.fills += 1;
-        self.report.filled += to - from;
-        self.access(Reason::Fill(number), device, from, to - from, Op::Read, Vec::new(), out);
-    }
-
-    /// Widens a fill to the ends of its lines, as far as blocks are missing and nobody has them locked.
-    fn extend(&mut self, operation: &mut Operation, prefetch: Prefetch, mut from: u64, mut to: u64) -> (u64, u64) {
-        let device = operation.host.device;
-        let size = self.model.line_size();
-        let mut take = |lines: &mut Lines, block: u64| -> bool {
-            let Some(line) = lines.find(device, block) else { return false };
-            let (_, first) = lines.place(line);
-            if lines.valid.get(line as usize, (block - first) as usize) {
-                return false;
-            }
-            let number = lines.granule(line, block);
-            let mine = |g: &Granule| g.line == line && g.number == number;
-            if operation.held.iter().chain(&operation.extra).any(mine) {
-                return true;
-            }
-            match lines.try_lock(line, number, true) {
-                Some(granule) => {
-                    operation.extra.push(granule);
-                    true
-                }
-                None => false,
-            }
-        };
-        if prefetch.front {
-            while from % size != 0 && take(&mut self.lines, from - 1) {
-                from -= 1;
-            }
-        }
-        if prefetch.rest {
-            while to % size != 0 && take(&mut self.lines, to) {
-                to += 1;
-            }
-        }
-        (from, to)
-    }
-
-    fn filled(&mut self, number: u32, access: &Access, out: &mut Vec<CacheAction>) {
-        if self.model.size > 0 {
-            let size = self.model.line_size();
-            let mut at = access.lba;
-            let end = access.lba + access.sectors;
-            while at < end {
-                let stop = end.min(at - at % size + size);
-                if let Some(line) = self.lines.find(access.device, at) {
-                    let (_, first) = self.lines.place(line);
-                    self.lines.valid.set(line as usize, (at - first) as usize..(stop - first) as usize, true);
-                }
-                at = stop;
-            }
-        }
-        let Some(operation) = self.operations[number as usize].as_mut() else { return };
-        for granule in operation.extra.drain(..) {
-            self.lines.unlock(granule, &mut self.runnable);
-        }
-        operation.stage = Stage::Preparing;
-        if self.model.size == 0 {
-            operation.stage = Stage::Transferring;
-            out.push(CacheAction::Transfer(number));
-        } else {
-            // Ahead of those that were woken: it holds its locks.
-            self.runnable.push_front(number);
-        }
-    }
-
     /// Sends the next part of a write to the device, or ends it.
     fn store(&mut self, number: u32, out: &mut Vec<CacheAction>) {
         let Some(operation) = self.operations[number as usize].as_mut() else { return };
@@ -619,25 +404,6 @@ impl MemoryCache {
         self.report.write_backs += 1;
         self.report.written_back += blocks;
     }
-}
-
-/// What locking came to.
-enum Outcome {
-    /// All is locked and valid.
-    Complete,
-    /// The operation waits for something.
-    Waits,
-    /// These blocks have to be read.
-    Missing(u64, u64),
-}
-
-enum Victim {
-    /// A line is free now.
-    Evicted,
-    /// So many write-backs have to end first.
-    WrittenBack(u32),
-    /// All are locked.
-    None,
 }
 
 fn lines_of(start: u64, end: u64, size: u64) -> u64 {
