@@ -1,9 +1,10 @@
 //! [`ExtendedTrial`]: a short window whose processes go on as they did, until the trial is long enough.
 
+use crate::candidate::Candidate;
 use crate::objective::{Costing, Objective};
 use crate::pattern::{KnownRequests, WindowPattern};
 use crate::pattern_source::PatternSource;
-use crate::rig::{Candidate, Trial, Tried};
+use crate::rig::{Trial, Tried};
 use crate::tag_waits::ready_times;
 use iopilot_block::{InputError, Nanos, ProcessId};
 use iopilot_device::Device;

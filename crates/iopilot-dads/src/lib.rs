@@ -7,9 +7,11 @@
 
 mod cache_setting;
 mod cache_sizes;
+mod candidate;
 mod candidates;
 mod change_cost;
 mod check;
+mod coming_and_going;
 mod confidence;
 mod degradation;
 mod evidence;

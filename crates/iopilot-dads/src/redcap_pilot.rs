@@ -2,13 +2,14 @@
 
 use crate::cache_setting::CacheSetting;
 use crate::cache_sizes::SizeTrials;
+use crate::candidate::Candidate;
 use crate::confidence::confidence;
 use crate::evidence::{Evidence, PLANS, TriedWindow};
 use crate::objective::Objective;
 use crate::patience::Patience;
 use crate::region_gains::RegionGains;
 use crate::regions::Regions;
-use crate::rig::{Candidate, Rig, Trial, TrialDisk};
+use crate::rig::{Rig, Trial, TrialDisk};
 use iopilot_block::Op;
 use iopilot_device::Device;
 use iopilot_redcap::{Algorithm, Contents, RedcapSpec};

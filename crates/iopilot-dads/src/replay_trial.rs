@@ -1,7 +1,8 @@
 //! [`ReplayTrial`]: a window that is replayed once.
 
+use crate::candidate::Candidate;
 use crate::objective::Costing;
-use crate::rig::{Candidate, Trial, Tried};
+use crate::rig::{Trial, Tried};
 use crate::tag_waits::ready_times;
 use iopilot_block::{InputError, Nanos, ProcessId};
 use iopilot_device::Device;
