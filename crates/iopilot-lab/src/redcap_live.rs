@@ -132,7 +132,7 @@ impl Plan {
 struct Cell {
     disk: &'static str,
     load: &'static str,
-    /// In the order of [`Plan::ways`].
+    /// In the order of [`Plan::ways`]; nothing where it failed.
     seconds: Vec<Vec<f64>>,
 }
 
@@ -140,23 +140,33 @@ fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
     let plan = Plan::new(setup.quick);
     let signals = Signals::catch()?;
     let (loads, without): (Vec<&Load>, Vec<&Load>) = plan.loads.iter().partition(|load| load.can_run());
-    let mut cells = Vec::new();
+    let (mut cells, mut failures) = (Vec::new(), Vec::new());
     for part in &plan.parts {
         let stage = Stage::set(part, plan.share, setup.seed)?;
         for load in &loads {
-            let mut seconds = vec![Vec::new(); plan.ways.len()];
+            let mut seconds = vec![Some(Vec::new()); plan.ways.len()];
             // One after the other, so that what changes on the machine meanwhile meets all alike.
             for _ in 0..plan.runs {
-                for (way, seconds) in plan.ways.iter().zip(&mut seconds) {
-                    seconds.push(stage.run(load, *way, plan.limited, &signals)?);
+                for (way, place) in plan.ways.iter().zip(&mut seconds) {
+                    let Some(seconds) = place else { continue };
+                    match stage.run(load, *way, plan.limited, &signals) {
+                        Ok(took) => seconds.push(took),
+                        // Another's cache is no reason to lose all the rest.
+                        Err(e) if matches!(way, Way::Rival(_)) && signals.caught().is_none() => {
+                            failures.push(format!("{} failed under {} on {}: {e:#}", way.name(), load.name, part.disk));
+                            *place = None;
+                        }
+                        Err(e) => return Err(e),
+                    }
                 }
             }
+            let seconds = seconds.into_iter().map(Option::unwrap_or_default).collect();
             cells.push(Cell { disk: part.disk, load: load.name, seconds });
             setup.progress.add(1);
         }
     }
     let left_out: Vec<&str> = without.iter().map(|load| load.name).collect();
-    Ok(judge::outcome(&plan, &cells, &left_out))
+    Ok(judge::outcome(&plan, &cells, &left_out, failures))
 }
 
 #[cfg(test)]

@@ -20,23 +20,27 @@ pub(super) struct Mean {
 }
 
 impl Mean {
-    fn of(values: &[f64]) -> Self {
+    /// Of no values there is none.
+    fn of(values: &[f64]) -> Option<Self> {
+        if values.is_empty() {
+            return None;
+        }
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
         if values.len() < 2 {
-            return Self { mean, half: 0.0 };
+            return Some(Self { mean, half: 0.0 });
         }
         let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0);
         let t = T.get(values.len() - 2).copied().unwrap_or(1.96);
-        Self { mean, half: t * (variance / n).sqrt() }
+        Some(Self { mean, half: t * (variance / n).sqrt() })
     }
 }
 
-/// What a load took in each way, in seconds; the first way is the bare disk.
+/// What a load took in each way, in seconds, where it did not fail; the first way is the bare disk.
 pub(super) struct Row {
     pub(super) disk: &'static str,
     pub(super) load: &'static str,
-    pub(super) means: Vec<Mean>,
+    pub(super) means: Vec<Option<Mean>>,
 }
 
 impl Row {
@@ -46,13 +50,15 @@ impl Row {
     }
 
     /// The ways but the bare disk, over that.
-    pub(super) fn over_bare(&self) -> impl Iterator<Item = Mean> {
-        let bare = self.means.first().map_or(1.0, |bare| bare.mean);
-        self.means.iter().skip(1).map(move |way| Mean { mean: way.mean / bare, half: way.half / bare })
+    pub(super) fn over_bare(&self) -> impl Iterator<Item = Option<Mean>> {
+        let bare = self.means.first().copied().flatten().map_or(1.0, |bare| bare.mean);
+        let over = move |way: Mean| Mean { mean: way.mean / bare, half: way.half / bare };
+        self.means.iter().skip(1).map(move |way| way.map(over))
     }
 }
 
-pub(super) fn outcome(plan: &Plan, cells: &[Cell], left_out: &[&str]) -> Outcome {
+/// `left_out` are loads; `failures` say what failed in which way.
+pub(super) fn outcome(plan: &Plan, cells: &[Cell], left_out: &[&str], failures: Vec<String>) -> Outcome {
     let names: Vec<String> = plan.ways.iter().map(|way| way.name()).collect();
     let mut columns = vec!["disk".to_owned(), "load".to_owned()];
     for name in &names {
@@ -64,7 +70,8 @@ pub(super) fn outcome(plan: &Plan, cells: &[Cell], left_out: &[&str]) -> Outcome
     let rows: Vec<Row> = cells.iter().map(Row::of).collect();
     for Row { disk, load, means } in &rows {
         let mut row = vec![(*disk).into(), (*load).into()];
-        row.extend(means.iter().flat_map(|way| [way.mean.into(), way.half.into()]));
+        let none = Mean { mean: f64::NAN, half: f64::NAN };
+        row.extend(means.iter().map(|way| way.unwrap_or(none)).flat_map(|way| [way.mean.into(), way.half.into()]));
         times.row(row);
     }
     let mut notes =
@@ -76,6 +83,7 @@ pub(super) fn outcome(plan: &Plan, cells: &[Cell], left_out: &[&str]) -> Outcome
         false => "The loads had all the memory of the machine.".to_owned(),
     });
     notes.extend(plan.left_out.iter().cloned());
+    notes.extend(failures);
     if !left_out.is_empty() {
         notes.push(format!("left out, as their programs are missing: {}", left_out.join(", ")));
     }
@@ -87,7 +95,7 @@ fn claims(plan: &Plan, cells: &[Cell]) -> Vec<Claim> {
     let (Some(bare), Some(off), Some(rig), Some(always)) = (place(BARE), place(OFF), place(RIG), place(ALWAYS)) else {
         return Vec::new();
     };
-    let mean = |cell: &Cell, way: usize| Mean::of(&cell.seconds[way]);
+    let mean = |cell: &Cell, way: usize| Mean::of(&cell.seconds[way]).expect("only rivals are let fail");
     let gain = |cell: &Cell| 100.0 * (1.0 - mean(cell, rig).mean / mean(cell, off).mean);
     let eight: Vec<&Cell> = cells.iter().filter(|cell| cell.load == "find-cat-8").collect();
     let gains: Vec<String> = eight.iter().map(|cell| format!("{:.0} % on {}", gain(cell), cell.disk)).collect();
@@ -147,9 +155,31 @@ mod tests {
 
     #[test]
     fn an_interval_is_that_of_student() {
-        let Mean { mean, half } = Mean::of(&[9.0, 10.0, 11.0, 10.0, 10.0]);
+        let Mean { mean, half } = Mean::of(&[9.0, 10.0, 11.0, 10.0, 10.0]).unwrap();
         // The deviation is 0.7071, and 2.776 * 0.7071 / sqrt(5) is 0.878.
         assert!(mean == 10.0 && (half - 0.878).abs() < 1e-3, "{half}");
-        assert_eq!(Mean::of(&[3.0]).half, 0.0);
+        assert_eq!(Mean::of(&[3.0]).unwrap().half, 0.0);
+        assert!(Mean::of(&[]).is_none());
+    }
+
+    #[test]
+    fn another_cache_that_failed_has_no_time_and_no_bar_and_the_rest_is_judged() {
+        let plan = Plan::with(false, None, |_| None);
+        let failed = plan.ways.iter().position(|way| matches!(way, Way::Rival(_))).unwrap();
+        let seconds = |n: usize| if n == failed { Vec::new() } else { vec![1.0, 1.1] };
+        let cell = Cell { disk: "a", load: "find-cat-8", seconds: (0..plan.ways.len()).map(seconds).collect() };
+        let outcome = outcome(&plan, &[cell], &[], vec!["it failed".to_owned()]);
+        let numbers = outcome.tables[0].rows()[0][2..].iter().map(|cell| match cell {
+            crate::outcome::Cell::Number(number) => number.is_finite(),
+            other => panic!("{other:?}"),
+        });
+        let expected = (0..plan.ways.len()).flat_map(|n| [n != failed; 2]);
+        assert!(numbers.eq(expected));
+        assert_eq!(
+            outcome.files[0].1.matches("class=\"bar\"").count(),
+            plan.ways.len() - 2,
+            "no bar for the bare disk, either"
+        );
+        assert!(outcome.notes.contains(&"it failed".to_owned()) && outcome.claims.len() == 4);
     }
 }

@@ -2,13 +2,18 @@
 
 use std::process::{Command, Stdio};
 
-/// A load: a command of the shell, in the folder where the file system is mounted.
+/// What scripts can call. Without it, the shell would not tell that a command in the background has failed.
+const FUNCTIONS: &str = "started=; start() { \"$@\" & started=\"$started $!\"; }; \
+    finish() { failed=0; for process in $started; do wait $process || failed=1; done; return $failed; }; ";
+
+/// A load: a script of the shell, in the folder where the file system is mounted. Its standard output is not kept. It fails if any
+/// of its commands does.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Load {
     pub(super) name: &'static str,
     /// A program that is not on every machine.
     program: &'static str,
-    pub(super) script: &'static str,
+    script: &'static str,
 }
 
 const fn load(name: &'static str, program: &'static str, script: &'static str) -> Load {
@@ -16,6 +21,11 @@ const fn load(name: &'static str, program: &'static str, script: &'static str) -
 }
 
 impl Load {
+    /// Its script, whole.
+    pub(super) fn script(&self) -> String {
+        FUNCTIONS.to_owned() + self.script
+    }
+
     /// Whether this machine has its program.
     pub(super) fn can_run(&self) -> bool {
         let mut asked = Command::new("sh");
@@ -25,7 +35,7 @@ impl Load {
 }
 
 /// One process that reads its tree file by file.
-const ONE: Load = load("find-cat-1", "find", "find tree00 -type f -exec cat {} + > /dev/null");
+const ONE: Load = load("find-cat-1", "find", "find tree00 -type f -exec cat {} +");
 
 pub(super) const QUICK: &[Load] = &[ONE];
 
@@ -34,11 +44,11 @@ pub(super) const ALL: &[Load] = &[
     load(
         "find-cat-8",
         "find",
-        "for n in 00 01 02 03 04 05 06 07; do find tree$n -type f -exec cat {} + > /dev/null & done; wait",
+        "for n in 00 01 02 03 04 05 06 07; do start find tree$n -type f -exec cat {} +; done; finish",
     ),
-    load("find-cat-32", "find", "for tree in tree*; do find $tree -type f -exec cat {} + > /dev/null & done; wait"),
-    load("tac-4", "tac", "for n in 0 1 2 3; do tac large$n > /dev/null & done; wait"),
-    load("sequential-4", "cat", "for n in 0 1 2 3; do cat large$n > /dev/null & done; wait"),
+    load("find-cat-32", "find", "for tree in tree*; do start find $tree -type f -exec cat {} +; done; finish"),
+    load("tac-4", "tac", "for n in 0 1 2 3; do start tac large$n; done; finish"),
+    load("sequential-4", "cat", "for n in 0 1 2 3; do start cat large$n; done; finish"),
     load(
         "strided-4",
         "fio",
@@ -55,8 +65,23 @@ pub(super) const ALL: &[Load] = &[
     load(
         "trees-beside-random",
         "fio",
-        "for n in 00 01 02 03; do find tree$n -type f -exec cat {} + > /dev/null & done; \
-         fio --name=r --filename=data --readonly --rw=randread --bs=4k --ioengine=psync --numjobs=4 --number_ios=150 \
-         --size=100% --invalidate=0 --fadvise_hint=0 --output=/dev/null; wait",
+        "for n in 00 01 02 03; do start find tree$n -type f -exec cat {} +; done; \
+         start fio --name=r --filename=data --readonly --rw=randread --bs=4k --ioengine=psync --numjobs=4 --number_ios=150 \
+         --size=100% --invalidate=0 --fadvise_hint=0 --output=/dev/null; finish",
     ),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_load_fails_if_a_command_in_the_background_does() {
+        let run = |script| {
+            let whole = load("test", "sh", script).script();
+            Command::new("sh").args(["-c", &whole]).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+        };
+        assert!(run("for n in 0 1; do start true; done; finish"));
+        assert!(!run("start true; start cat /nonexistent; start true; finish"));
+    }
+}

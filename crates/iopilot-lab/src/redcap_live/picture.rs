@@ -42,7 +42,7 @@ fn draw(ways: &[String], rows: &[Row]) -> String {
         let _ = write!(out, "<text x=\"{}\" y=\"{}\">{name}</text>", px(x + 17.0), px(y));
     }
     // One scale for all, so that disks can be compared.
-    let highest = rows.iter().flat_map(Row::over_bare).map(|bar| bar.mean + bar.half).fold(1.0, f64::max);
+    let highest = rows.iter().flat_map(Row::over_bare).flatten().map(|bar| bar.mean + bar.half).fold(1.0, f64::max);
     for (i, rows) in panels.into_iter().enumerate() {
         let y = px(head + PANEL.1 * i as f64);
         let _ = write!(out, "<g transform=\"translate(0 {y})\">{}</g>", inside(shown, rows, highest));
@@ -68,7 +68,9 @@ fn inside(shown: usize, rows: &[Row], highest: f64) -> String {
     out += &frame.y_axis(&y, 4, tick);
     for (n, row) in rows.iter().enumerate() {
         let begin = left + group * n as f64;
-        for (i, bar) in row.over_bare().enumerate() {
+        // What failed has no bar.
+        let bars = row.over_bare().enumerate().filter_map(|(i, bar)| Some((i, bar?)));
+        for (i, bar) in bars {
             let (x, top) = (begin + group * (1.0 - SHARE) / 2.0 + wide * i as f64, y.at(bar.mean));
             let _ = write!(
                 out,
@@ -99,7 +101,7 @@ mod tests {
     use super::*;
 
     fn row(disk: &'static str, load: &'static str, means: [f64; 4]) -> Row {
-        Row { disk, load, means: means.map(|mean| Mean { mean, half: 0.1 * mean }).into() }
+        Row { disk, load, means: means.map(|mean| Some(Mean { mean, half: 0.1 * mean })).into() }
     }
 
     #[test]
@@ -124,7 +126,7 @@ mod tests {
     #[test]
     fn one_run_has_no_interval_and_colours_do_not_depend_on_what_is_left_out() {
         let ways = ["bare", "always"].map(str::to_owned);
-        let mean = |mean| Mean { mean, half: 0.0 };
+        let mean = |mean| Some(Mean { mean, half: 0.0 });
         let rows = [Row { disk: "a", load: "x", means: vec![mean(2.0), mean(1.0)] }];
         let svg = of(&ways, &rows).1;
         assert!(!svg.contains("class=\"half\"") && !svg.contains("NaN") && !svg.contains("inf"), "{svg}");

@@ -57,6 +57,9 @@ impl Stage {
     }
 
     /// Runs `load` with cold caches, in as much memory as `way` gives it where that is `limited`; how long it takes, in seconds.
+    ///
+    /// # Errors
+    /// Where a signal has come, something cannot be set up, or the load fails.
     pub(super) fn run(&self, load: &Load, way: Way, limited: bool, signals: &Signals) -> anyhow::Result<f64> {
         if let Some(signal) = signals.caught() {
             bail!("ended by signal {signal}");
@@ -79,7 +82,7 @@ impl Stage {
         self.reset()?;
         let began = Instant::now();
         let mut command = memory.as_ref().map_or_else(|| Command::new("sh"), |memory| memory.command("sh"));
-        command.args(["-c", load.script]).current_dir(mounted.0).stdin(Stdio::null()).stdout(Stdio::null());
+        command.args(["-c", &load.script()]).current_dir(mounted.0).stdin(Stdio::null()).stdout(Stdio::null());
         let out = command.stderr(Stdio::piped()).spawn().and_then(std::process::Child::wait_with_output);
         let seconds = began.elapsed().as_secs_f64();
         let out = out.with_context(|| format!("running {}", load.name))?;
