@@ -385,6 +385,10 @@ mod tests {
             "m.toml:3: controller.flush_wakeups: got 4, expected 1 without a flush_period_ms, of which they are parts"
         );
         assert_eq!(
+            error(&text("hp-c2247", "flush_period_ms = 0.01\nflush_wakeups = 11")),
+            "m.toml:4: controller.flush_wakeups: got 11, expected parts of flush_period_ms of 0.001 ms at least"
+        );
+        assert_eq!(
             error(&text("hp-c2247", "bus = \"interleaved\"")),
             "m.toml:3: controller.bus: got interleaved, expected a bus_mb_s, of which each transfer has a share"
         );

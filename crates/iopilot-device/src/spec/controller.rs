@@ -129,8 +129,14 @@ impl ControllerSpec {
                 return wrong(key, &value, "0.001 to 1000000000");
             }
         }
-        if self.flush_wakeups > 1 && self.flush_period_ms.is_none() {
-            return wrong("flush_wakeups", &self.flush_wakeups, "1 without a flush_period_ms, of which they are parts");
+        if self.flush_wakeups > 1 {
+            let wakeups = &self.flush_wakeups;
+            let Some(period) = self.flush_period_ms else {
+                return wrong("flush_wakeups", wakeups, "1 without a flush_period_ms, of which they are parts");
+            };
+            if period < 0.001 * f64::from(self.flush_wakeups) {
+                return wrong("flush_wakeups", wakeups, "parts of flush_period_ms of 0.001 ms at least");
+            }
         }
         if self.bus == BusSharing::Interleaved && self.bus_mb_s.is_none() {
             return wrong("bus", &"interleaved", "a bus_mb_s, of which each transfer has a share");

@@ -154,7 +154,9 @@ impl ControllerCache {
     pub(super) fn flush_interval(&self) -> Option<Nanos> {
         match self {
             Self::Memory(cache) => match cache.model().flush {
-                FlushPolicy::Periodic(period) => Some(Nanos(period.0 / u64::from(cache.model().flush_wakeups.max(1)))),
+                FlushPolicy::Periodic(period) => {
+                    Some(Nanos((period.0 / u64::from(cache.model().flush_wakeups.max(1))).max(1)))
+                }
                 FlushPolicy::OnDemand => None,
             },
             Self::Device(_) => None,

@@ -80,7 +80,7 @@ impl Smart {
     /// Sets the time of the next look for dirty data, if there is such a time and it is not set: looks are at multiples of their
     /// interval, as those of a daemon that runs since time 0.
     pub(super) fn set_flush_clock(&mut self, now: Nanos) -> Option<Nanos> {
-        let interval = self.cache.flush_interval().filter(|&interval| interval > Nanos::ZERO && !self.flush_is_set)?;
+        let interval = self.cache.flush_interval().filter(|_| !self.flush_is_set)?;
         self.flush_is_set = true;
         Some(Nanos((now.0 / interval.0 + 1) * interval.0))
     }
