@@ -91,11 +91,6 @@ impl MechanicalDisk {
         &self.model
     }
 
-    /// Turns the platters of an idle disk by some part of a revolution.
-    pub(crate) fn respin(&mut self, revolutions: f64) {
-        self.model.mechanics.respin(revolutions);
-    }
-
     /// Blocks that were acknowledged and are not on the medium yet.
     pub fn dirty_sectors(&self) -> u64 {
         self.buffer.dirty_sectors()
@@ -264,6 +259,10 @@ impl Device for MechanicalDisk {
 
     fn positions(&self) -> Option<&dyn Positions> {
         Some(self)
+    }
+
+    fn respin(&mut self, revolutions: f64) {
+        self.model.mechanics.respin(revolutions);
     }
 }
 

@@ -14,7 +14,7 @@ use super::member::{IssuedRequests, Member};
 use super::model::ArrayModel;
 use super::nvram::Nvram;
 use super::operation::{Operations, Task};
-use crate::{AnyDevice, ArrayReport, Completion, Device, DeviceReport, DeviceRequest};
+use crate::{ArrayReport, Completion, Device, DeviceReport, DeviceRequest};
 use background::Background;
 use event::Event;
 use iopilot_block::{EventQueue, InputError, Nanos, Scheduled};
@@ -24,11 +24,11 @@ use std::collections::VecDeque;
 /// An array of devices: a controller with a queue, stripe locks, perhaps a write-back cache, members that may fail, and
 /// spares. A pure state machine; members may be of any model, and arrays themselves. See `docs/reference/arrays.md`.
 #[derive(Clone, Debug)]
-pub struct Array {
+pub struct Array<D> {
     model: ArrayModel,
     mapper: Mapper,
     health: Health,
-    members: Vec<Member>,
+    members: Vec<Member<D>>,
     /// When the members act next.
     clock: Clock,
     /// What the controller itself does later.
@@ -39,7 +39,7 @@ pub struct Array {
     nvram: Nvram,
     /// Writes that wait for room in the write cache.
     unbuffered: VecDeque<u32>,
-    background: Background,
+    background: Background<D>,
     /// When the bus to the host is free, ns.
     bus_free: f64,
     /// Requests of the host that are not complete.
@@ -50,12 +50,12 @@ pub struct Array {
     granted: Vec<u32>,
 }
 
-impl Array {
+impl<D: Device + Clone> Array<D> {
     /// An idle array; a spare is a copy of `spare`, or of the first member.
     ///
     /// # Errors
     /// Where the model contradicts itself, or does not fit the members.
-    pub fn new(model: ArrayModel, members: Vec<AnyDevice>, spare: Option<AnyDevice>) -> Result<Self, InputError> {
+    pub fn new(model: ArrayModel, members: Vec<D>, spare: Option<D>) -> Result<Self, InputError> {
         model.check()?;
         let layout = &model.layout;
         if members.len() != layout.members() as usize {
@@ -133,7 +133,7 @@ impl Array {
     }
 }
 
-impl Device for Array {
+impl<D: Device + Clone> Device for Array<D> {
     fn submit(&mut self, request: DeviceRequest, now: Nanos) {
         self.submit_host(request, now);
     }
@@ -174,7 +174,7 @@ impl Device for Array {
     }
 }
 
-impl Array {
+impl<D: Device + Clone> Array<D> {
     fn act(&mut self, event: Event, now: Nanos, out: &mut Vec<Completion>) {
         match event {
             Event::Start(operation) => self.start(operation, now, out),

@@ -1,6 +1,6 @@
 //! [`Member`]: one member and what waits for it.
 
-use crate::{AnyDevice, Device, DeviceRequest, MemberReport, ServiceBreakdown};
+use crate::{Device, DeviceRequest, MemberReport, ServiceBreakdown};
 use iopilot_block::{Flags, Nanos, Op, RequestId};
 use iopilot_sched::{IoQueue, IoQueueConfig, IoRequest};
 use std::collections::VecDeque;
@@ -95,7 +95,7 @@ impl Waiting {
         }
     }
 
-    fn pop(&mut self, device: &AnyDevice, now: Nanos) -> Option<u32> {
+    fn pop(&mut self, device: &impl Device, now: Nanos) -> Option<u32> {
         match self {
             Self::Fifo(queue) => queue.pop_front(),
             Self::Ordered { queue, flushes } => match flushes.pop_front() {
@@ -115,8 +115,8 @@ impl Waiting {
 
 /// A member, or the spare in its place.
 #[derive(Clone, Debug)]
-pub(super) struct Member {
-    pub(super) device: AnyDevice,
+pub(super) struct Member<D> {
+    pub(super) device: D,
     /// Whether there is a device to talk to.
     pub(super) present: bool,
     waiting: Waiting,
@@ -130,9 +130,9 @@ pub(super) struct Member {
     busy_since: Nanos,
 }
 
-impl Member {
+impl<D: Device> Member<D> {
     /// At most `depth` requests are given to it at once; the others wait in the order of `policy`.
-    pub(super) fn new(device: AnyDevice, depth: u32, policy: Option<&IoQueueConfig>) -> Self {
+    pub(super) fn new(device: D, depth: u32, policy: Option<&IoQueueConfig>) -> Self {
         let depth = depth.min(device.queue_depth());
         Self {
             device,
@@ -210,16 +210,16 @@ impl Member {
     }
 
     /// A spare takes its place.
-    pub(super) fn replace(&mut self, spare: AnyDevice) {
+    pub(super) fn replace(&mut self, spare: D) {
         self.device = spare;
         self.present = true;
     }
 }
 
 /// What a choice of copies may see of the members.
-pub(super) struct Members<'a>(pub(super) &'a [Member]);
+pub(super) struct Members<'a, D>(pub(super) &'a [Member<D>]);
 
-impl MemberView for Members<'_> {
+impl<D> MemberView for Members<'_, D> {
     fn queued(&self, member: u32) -> u32 {
         let member = &self.0[member as usize];
         member.in_flight + member.waiting.len() as u32

@@ -58,7 +58,7 @@ impl Mechanics {
     }
 
     /// Turns the platters by some part of a revolution, as if they had begun elsewhere at time 0.
-    pub(crate) fn respin(&mut self, revolutions: f64) {
+    pub fn respin(&mut self, revolutions: f64) {
         self.initial_angle = fraction(self.initial_angle + revolutions);
     }
 

@@ -3,7 +3,7 @@
 use super::mechanics::{Arm, Mechanics, Stream};
 use super::request::JobKind;
 use super::{MechanicalDisk, SeekFloor};
-use crate::arm_positions::{ArmModel, arm_positions};
+use crate::{ArmModel, arm_positions};
 use iopilot_block::{Cached, Lba, Nanos, Op, Sectors};
 
 impl MechanicalDisk {

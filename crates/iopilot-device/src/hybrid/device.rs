@@ -4,7 +4,7 @@ use super::cache::Cache;
 use super::model::HybridModel;
 use super::parts::{Owner, Part, Piece, Side};
 use super::stats::HybridStats;
-use crate::{AnyDevice, CacheControl, Completion, Device, DeviceReport, DeviceRequest, HybridReport, ServiceBreakdown};
+use crate::{CacheControl, Completion, Device, DeviceReport, DeviceRequest, HybridReport, ServiceBreakdown};
 use iopilot_block::{Flags, Nanos, Op, Positions};
 use std::ops::Range;
 
@@ -28,10 +28,10 @@ struct Active {
 
 /// A hard disk drive with a flash cache.
 #[derive(Clone, Debug)]
-pub struct HybridDisk {
+pub struct HybridDisk<D> {
     pub(super) model: HybridModel,
-    disk: Part,
-    flash: Part,
+    disk: Part<D>,
+    flash: Part<D>,
     pub(super) cache: Cache,
     pub(super) pieces: Vec<Piece>,
     free: Vec<u32>,
@@ -45,9 +45,9 @@ pub struct HybridDisk {
     completions: Vec<Completion>,
 }
 
-impl HybridDisk {
+impl<D: Device> HybridDisk<D> {
     /// A drive of two idle devices. The flash must hold the lines of the model.
-    pub fn new(disk: AnyDevice, flash: AnyDevice, model: HybridModel) -> Self {
+    pub fn new(disk: D, flash: D, model: HybridModel) -> Self {
         Self {
             cache: Cache::new(&model),
             model,
@@ -63,11 +63,6 @@ impl HybridDisk {
             done: Vec::new(),
             completions: Vec::new(),
         }
-    }
-
-    /// Turns the platters of an idle drive by some part of a revolution.
-    pub(crate) fn respin(&mut self, revolutions: f64) {
-        self.disk.device.respin(revolutions);
     }
 
     /// What its cache did since time 0.
@@ -251,7 +246,7 @@ impl HybridDisk {
     }
 }
 
-impl Device for HybridDisk {
+impl<D: Device> Device for HybridDisk<D> {
     fn submit(&mut self, request: DeviceRequest, now: Nanos) {
         self.run_to(now);
         let index = request.id.index();
@@ -304,5 +299,9 @@ impl Device for HybridDisk {
             _ => None,
         };
         Some(DeviceReport::Hybrid(HybridReport { cache: self.stats(), ssd }))
+    }
+
+    fn respin(&mut self, revolutions: f64) {
+        self.disk.device.respin(revolutions);
     }
 }

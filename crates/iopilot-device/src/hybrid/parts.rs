@@ -1,6 +1,6 @@
 //! The two devices, each with what waits for it.
 
-use crate::{AnyDevice, Completion, Device, DeviceRequest};
+use crate::{Completion, Device, DeviceRequest};
 use iopilot_block::{Flags, Lba, Nanos, Op, RequestId, Sectors};
 use std::collections::VecDeque;
 
@@ -39,14 +39,14 @@ pub(super) struct Piece {
 
 /// A device, and what waits for it: first what the host waits for.
 #[derive(Clone, Debug)]
-pub(super) struct Part {
-    pub(super) device: AnyDevice,
+pub(super) struct Part<D> {
+    pub(super) device: D,
     waiting: [VecDeque<u32>; 2],
     inside: [u32; 2],
 }
 
-impl Part {
-    pub(super) fn new(device: AnyDevice) -> Self {
+impl<D: Device> Part<D> {
+    pub(super) fn new(device: D) -> Self {
         Self { device, waiting: [VecDeque::new(), VecDeque::new()], inside: [0; 2] }
     }
 

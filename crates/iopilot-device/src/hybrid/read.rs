@@ -2,10 +2,11 @@
 
 use super::device::HybridDisk;
 use super::parts::{Owner, Piece, Side};
+use crate::Device;
 use iopilot_block::{Flags, Op};
 use std::ops::Range;
 
-impl HybridDisk {
+impl<D: Device> HybridDisk<D> {
     pub(super) fn read(&mut self, index: u32, sectors: Range<u64>, flags: Flags) {
         let owner = Owner::Request(index);
         let size = self.cache.division.line;

@@ -3,10 +3,11 @@
 use super::device::HybridDisk;
 use super::model::HybridWrite;
 use super::parts::{Owner, Side};
+use crate::Device;
 use iopilot_block::{Flags, Op};
 use std::ops::Range;
 
-impl HybridDisk {
+impl<D: Device> HybridDisk<D> {
     pub(super) fn write(&mut self, owner: Owner, sectors: Range<u64>, flags: Flags) {
         self.overtake(&sectors);
         let size = self.cache.division.line;

@@ -16,7 +16,7 @@ use super::{Generator, GeneratorConfig, Rand48, RunError};
 use crate::params::{self, AddressingMode, ComponentKind, DistributionScheme, RedundancyScheme, System};
 use crate::parse::{FileLine, Spec};
 use iopilot_block::{InputError, Nanos};
-use iopilot_device::Target;
+use iopilot_scsi::Target;
 use iopilot_sched::IoQueueConfig;
 use iopilot_trace::Destination;
 use std::io::BufWriter;

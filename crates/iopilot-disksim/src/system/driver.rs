@@ -2,7 +2,7 @@
 
 use crate::system::organisation::{Access, Queues};
 use iopilot_block::{Criticality, Lba, Nanos, Positions, RequestId, Sectors};
-use iopilot_device::DeviceLimits;
+use iopilot_scsi::DeviceLimits;
 use iopilot_sched::{IoQueue, IoQueueConfig, IoRequest};
 
 /// An access of a request to one device, from the driver's queue to its end.

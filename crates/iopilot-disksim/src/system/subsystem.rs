@@ -6,11 +6,7 @@ use crate::build::drive_model;
 use crate::params::{self, BusType, Cachemem, Component, ComponentKind, Ctlr, CtlrCache, CtlrType, Simpledisk, System};
 use crate::parse::{Node, Spec};
 use iopilot_block::{InputError, Nanos};
-use iopilot_device::{
-    AllocationPolicy, AnyTarget, Arbitration, BlockTimes, BusIndex, BusModel, CacheDeviceModel, ControllerCacheModel,
-    ControllerIndex, ControllerModel, Drive, FlushPolicy, MemoryCacheModel, Ownership, Prefetch, ReplacementPolicy,
-    SimpleDisk, SimpleDiskModel, SmartModel, Subsystem, SubsystemBuilder, WriteScheme,
-};
+use iopilot_scsi::{AllocationPolicy, AnyTarget, Arbitration, BlockTimes, BusIndex, BusModel, CacheDeviceModel, ControllerCacheModel, ControllerIndex, ControllerModel, Drive, FlushPolicy, MemoryCacheModel, Ownership, Prefetch, ReplacementPolicy, SimpleDisk, SimpleDiskModel, SmartModel, Subsystem, SubsystemBuilder, WriteScheme};
 
 /// What was built, by name.
 #[derive(Debug, Default)]

@@ -5,9 +5,9 @@ use crate::args::Calibrate;
 use crate::render::{self, Alignment, Table, wrap};
 use anyhow::Context as _;
 use iopilot_block::InputError;
-use iopilot_device::{DeviceSpec, DiskSpec, DriveSpec, ThinkSide};
-use iopilot_disksim::calibrate::{Calibration, PhaseFit, calibrate};
-use iopilot_disksim::validate::{Part, Validation};
+use iopilot_catalogue::{DeviceSpec, DiskSpec, DriveSpec, ThinkSide};
+use iopilot_calibrate::{Calibration, PhaseFit, calibrate};
+use iopilot_calibrate::{Part, Validation};
 use iopilot_trace::Destination;
 use serde::Serialize;
 use std::fmt::Write;
@@ -89,7 +89,7 @@ pub(super) fn run(args: &Calibrate, context: &Context) -> anyhow::Result<String>
 fn load(name: &str, context: &Context) -> anyhow::Result<DiskSpec> {
     let path = Path::new(name);
     if !iopilot_disksim::is_disksim_file(path) {
-        return Ok(iopilot_device::load_disk(name)?);
+        return Ok(iopilot_catalogue::load_disk(name)?);
     }
     let drive = iopilot_disksim::load_drive(path)?;
     drive.warnings.iter().for_each(|warning| context.note(warning));

@@ -2,10 +2,11 @@
 
 use super::Array;
 use super::event::Event;
+use crate::Device;
 use crate::array::layout::ArrayLayout;
 use crate::array::nvram::Region;
 use crate::array::operation::Task;
-use crate::{AnyDevice, Completion, ServiceBreakdown};
+use crate::{Completion, ServiceBreakdown};
 use iopilot_block::{Lba, Nanos, Op, SECTOR_BYTES};
 use std::collections::VecDeque;
 
@@ -14,8 +15,8 @@ const LONGEST_DESTAGE: u64 = 2048;
 
 /// How far the work in the background is.
 #[derive(Clone, Debug)]
-pub(super) struct Background {
-    spare: Option<AnyDevice>,
+pub(super) struct Background<D> {
+    spare: Option<D>,
     spares: u32,
     /// Members to rebuild, the one under way first, and its next row.
     rebuilds: VecDeque<u32>,
@@ -30,8 +31,8 @@ pub(super) struct Background {
     idle_token: u64,
 }
 
-impl Background {
-    pub(super) fn new(spare: Option<AnyDevice>, spares: u32) -> Self {
+impl<D> Background<D> {
+    pub(super) fn new(spare: Option<D>, spares: u32) -> Self {
         Self {
             spare,
             spares,
@@ -56,7 +57,7 @@ impl Background {
     }
 }
 
-impl Array {
+impl<D: Device + Clone> Array<D> {
     /// The host has nothing outstanding: if that lasts, the write cache is emptied.
     pub(super) fn plan_idle(&mut self, now: Nanos) {
         if let Some(nvram) = self.model.nvram {

@@ -2,11 +2,12 @@
 
 use super::Array;
 use super::event::Event;
+use crate::Device;
 use crate::array::operation::Task;
 use crate::{Completion, DeviceRequest};
 use iopilot_block::{Flags, Nanos, Op};
 
-impl Array {
+impl<D: Device + Clone> Array<D> {
     pub(super) fn submit_host(&mut self, request: DeviceRequest, now: Nanos) {
         let operation = self.operations.add(Task::Host(request));
         self.operations[operation].preflush = request.flags.contains(Flags::PREFLUSH) && request.op != Op::Flush;

@@ -1,6 +1,7 @@
 //! Locks, plans, and the traffic with the members.
 
 use super::Array;
+use crate::Device;
 use crate::array::lock::Extent;
 use crate::array::member::{Issued, Members};
 use crate::array::operation::{Task, sum};
@@ -8,7 +9,7 @@ use crate::array::plan::{MemberIo, Plan};
 use crate::{Completion, ServiceBreakdown};
 use iopilot_block::{Flags, Lba, Nanos, Op, Sectors};
 
-impl Array {
+impl<D: Device + Clone> Array<D> {
     /// Plans an operation and sets it going, once it has the locks that it needs.
     pub(super) fn launch(&mut self, operation: u32, now: Nanos, out: &mut Vec<Completion>) {
         if !self.operations[operation].locked {
