@@ -27,11 +27,11 @@ use iopilot_block::InputError;
 use iopilot_catalogue::{DriveSpec, MeasuredClock, ThinkSide};
 use iopilot_scsi::DriveModel;
 use iopilot_trace::{ThinkTime, ValidateRecord};
-use judge::Judge;
+use judge::DriveScore;
 use media::BareLayout;
-use search::Candidate;
+use search::DriveCandidate;
 use serde::Serialize;
-use skews::{Origin, SkewFit};
+use skews::{SkewFit, SkewOrigin};
 
 /// A calibrated drive, and how good it is.
 #[derive(Clone, Debug)]
@@ -93,10 +93,11 @@ pub fn calibrate(drive: &DriveSpec, records: &[ValidateRecord], train: f64) -> R
     if let Some(fit) = &fit {
         apply::angles(&mut calibrated, fit);
     }
-    let mut judge = Judge { requests: &requests[..train_requests], tracker: PhaseTracker { gain: 0.2, clip: CLIP } };
+    let mut judge =
+        DriveScore { requests: &requests[..train_requests], tracker: PhaseTracker { gain: 0.2, clip: CLIP } };
     judge.lock(&mut calibrated);
     let unfit = || InputError::new("drive", "a model that does not serve all requests", "one that does");
-    let mut best = Candidate::new(&judge, calibrated).ok_or_else(unfit)?;
+    let mut best = DriveCandidate::new(&judge, calibrated).ok_or_else(unfit)?;
     let rules = search::improve(&judge, &mut best, fit.as_ref().map(|f| f.per_sector / 1e6));
     judge.tracker.gain = gain(&judge, &best);
 
@@ -169,9 +170,9 @@ fn spindle(drive: &DriveSpec, train: &[ValidateRecord]) -> Result<(ThinkTime, Op
 }
 
 /// The part of an error of the phase that is best taken over.
-fn gain(judge: &Judge, best: &Candidate) -> f64 {
+fn gain(judge: &DriveScore, best: &DriveCandidate) -> f64 {
     let score = |gain: f64| {
-        let judge = Judge { tracker: PhaseTracker { gain, ..judge.tracker }, ..*judge };
+        let judge = DriveScore { tracker: PhaseTracker { gain, ..judge.tracker }, ..*judge };
         (judge.assess(&best.drive, None).map_or(f64::INFINITY, |a| a.score.total()), gain)
     };
     let scores = [0.02, 0.05, 0.1, 0.2, 0.3, 0.5].map(score);
@@ -200,7 +201,7 @@ fn judged(
 
 impl SkewFit {
     fn summary(&self, period_ms: f64, file_period_ms: f64) -> PhaseFit {
-        let count = |is: fn(Origin) -> bool| self.zones.iter().filter(|z| is(z.origin)).count();
+        let count = |is: fn(SkewOrigin) -> bool| self.zones.iter().filter(|z| is(z.origin)).count();
         PhaseFit {
             reads: self.reads,
             period_ms,
@@ -209,9 +210,9 @@ impl SkewFit {
             file_coherence: self.file_coherence,
             spread_ms: self.spread * self.period / 1e6,
             zones: [
-                count(|o| o == Origin::File),
-                count(|o| matches!(o, Origin::Common | Origin::CommonTrack)),
-                count(|o| o == Origin::Own),
+                count(|o| o == SkewOrigin::File),
+                count(|o| matches!(o, SkewOrigin::Common | SkewOrigin::CommonTrack)),
+                count(|o| o == SkewOrigin::Own),
             ],
         }
     }

@@ -10,5 +10,6 @@ pub use calibrate::{
     Calibration, PhaseFit, PhaseTracker, Predicted, Timed, calibrate, predict, replay_at_measured_times, timeline,
 };
 pub use validate::{
-    Clock, Errors, Part, Replayed, Validation, compare, demerit, demerit_of_quantiles, replay, think_by_phase,
+    Errors, PartValidation, ReplayClock, Replayed, Validation, compare, demerit, demerit_of_quantiles, replay,
+    think_by_phase,
 };

@@ -11,5 +11,5 @@ mod result;
 
 pub use demerit::{demerit, demerit_of_quantiles};
 pub use phase::think_by_phase;
-pub use replay::{Clock, Replayed, replay};
-pub use result::{Errors, Part, Validation, compare};
+pub use replay::{ReplayClock, Replayed, replay};
+pub use result::{Errors, PartValidation, Validation, compare};

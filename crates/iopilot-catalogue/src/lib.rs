@@ -14,7 +14,7 @@ mod table;
 pub use any::AnyDevice;
 pub use catalogue::{Catalogue, load_disk};
 pub use error::DeviceError;
-pub use probe::{Measured, Probe, ProbeError, Probed, probe_disk};
+pub use probe::{Measurement, Probe, ProbeError, Probed, probe_disk};
 pub use spec::{
     ArraySpec, BufferSpec, BusSharing, BusSpec, CacheSpec, CellSpec, ControllerSpec, CopyChoiceSpec, DeviceSpec,
     DiskSpec, DriveMechanicsSpec, DriveQueueSpec, DriveSeekSpec, DriveSpec, ExtraDisconnectSpec, FailureSpec,

@@ -22,13 +22,13 @@ mod zones;
 use crate::{CacheProbe, ProbedCache, ProbedQueue, probe_cache, probe_queue};
 use access::overhead;
 use iopilot_block::Nanos;
-use iopilot_device::{Geometry, Layout, TimedDevice, Zone};
+use iopilot_device::{Geometry, TimedDevice, TrackLayout, Zone};
 use limited::Limited;
-use watch::{BLOCK, Watch};
+use watch::{BLOCK, ProbedDevice};
 
 /// A value with what it may be off by, in the same unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Measured {
+pub struct Measurement {
     /// The value.
     pub value: f64,
     /// Half of the range in which it lies, or a standard error.
@@ -64,7 +64,7 @@ pub struct Probed {
     /// Its queue, as [`probe_queue`] finds it.
     pub queue: ProbedQueue,
     /// A revolution.
-    pub period: Measured,
+    pub period: Measurement,
     /// The zones: first sector, sectors per track.
     pub zones: Vec<(u64, u32)>,
     /// Recording surfaces; 1 where they cannot be told.
@@ -76,16 +76,16 @@ pub struct Probed {
     /// The same for the next head.
     pub head_skew: Option<f64>,
     /// Changing the head within a cylinder.
-    pub head_switch: Option<Measured>,
+    pub head_switch: Option<Measurement>,
     /// What a read from the medium takes beside movement, rotation and transfer; `None` where it cannot be told, and
     /// then movements include it.
-    pub overhead: Option<Measured>,
+    pub overhead: Option<Measurement>,
     /// The seek curve: cylinders, time.
-    pub seek: Vec<(u32, Measured)>,
+    pub seek: Vec<(u32, Measurement)>,
     /// A hit, without its transfer.
-    pub hit: Measured,
+    pub hit: Measurement,
     /// The rate of hits, 10^6 bytes per second.
-    pub rate: Option<Measured>,
+    pub rate: Option<Measurement>,
     /// By how much the ends of reads scatter: the standard deviation.
     pub noise: f64,
     /// Reads that it took, but for those of the cache's sizes and of the queue.
@@ -133,7 +133,7 @@ pub fn probe_disk<D: TimedDevice>(device: &mut D, probe: &Probe) -> Result<Probe
 }
 
 fn find_out<D: TimedDevice>(device: &mut D, probe: &Probe) -> Result<Probed, ProbeError<D::Error>> {
-    let mut w = Watch::new(device, probe.limit, 0, probe.seed)?;
+    let mut w = ProbedDevice::new(device, probe.limit, 0, probe.seed)?;
     let (hit, rate) = hits(&mut w)?;
     // A short seek on a fast disk takes no longer than the limit, which allowed for any hit.
     let usual = hit.value + BLOCK as f64 * 512e3 / rate.map_or(100.0, |rate| rate.value);
@@ -149,7 +149,7 @@ fn find_out<D: TimedDevice>(device: &mut D, probe: &Probe) -> Result<Probed, Pro
     let queue = probe_queue(device, probe.seed)?;
     device.restart()?;
     let evicting = 2 * cache.segments as usize + 16;
-    let mut w = Watch::new(device, limit, evicting, probe.seed)?;
+    let mut w = ProbedDevice::new(device, limit, evicting, probe.seed)?;
     let period = rotation::period(&mut w)?.map_err(ProbeError::StandsStill)?;
 
     let zones = zones::find(&mut w)?;
@@ -161,8 +161,8 @@ fn find_out<D: TimedDevice>(device: &mut D, probe: &Probe) -> Result<Probed, Pro
 
     let zones: Vec<(u64, u32)> = zones.iter().map(|zone| (zone.first, zone.per_track)).collect();
     let geometry = geometry(&zones, order.heads, order.run, w.capacity());
-    let least = overhead.map_or(Measured { value: 0.0, uncertainty: 0.0 }, |o| o);
-    let moved = |m: Measured| Measured {
+    let least = overhead.map_or(Measurement { value: 0.0, uncertainty: 0.0 }, |o| o);
+    let moved = |m: Measurement| Measurement {
         value: (m.value - least.value).max(0.0),
         uncertainty: m.uncertainty + least.uncertainty,
     };
@@ -204,13 +204,13 @@ fn geometry(zones: &[(u64, u32)], heads: u32, run: u32, capacity: u64) -> Geomet
         });
         first_cylinder += cylinders;
     }
-    let layout = if run > 1 { Layout::Banded(run) } else { Layout::Cylinder };
+    let layout = if run > 1 { TrackLayout::Banded(run) } else { TrackLayout::Cylinder };
     Geometry::new(heads, layout, built, Some(capacity))
 }
 
 /// Refuses a disk on which most places are as fast as hits at once, before the sizes of its cache are looked for, which would
 /// take hours.
-fn nothing_missed<D: TimedDevice>(w: &mut Watch<D>, limit: Nanos) -> Result<(), ProbeError<D::Error>> {
+fn nothing_missed<D: TimedDevice>(w: &mut ProbedDevice<D>, limit: Nanos) -> Result<(), ProbeError<D::Error>> {
     const PLACES: usize = 32;
     // Of a disk that turns at 15,000 a minute still seven in eight take longer.
     const FAST: Nanos = Nanos::from_micros(500);
@@ -224,9 +224,9 @@ fn nothing_missed<D: TimedDevice>(w: &mut Watch<D>, limit: Nanos) -> Result<(), 
 }
 
 /// What a hit takes beside its transfer, and the rate of that, 10^6 bytes per second.
-fn hits<D: TimedDevice>(w: &mut Watch<D>) -> Result<(Measured, Option<Measured>), D::Error> {
+fn hits<D: TimedDevice>(w: &mut ProbedDevice<D>) -> Result<(Measurement, Option<Measurement>), D::Error> {
     const TIMES: usize = 15;
-    let mut of_size = |sectors: u64| -> Result<Option<Measured>, D::Error> {
+    let mut of_size = |sectors: u64| -> Result<Option<Measurement>, D::Error> {
         let mut times = Vec::with_capacity(TIMES);
         for _ in 0..TIMES {
             let lba = w.anywhere().min(w.capacity().saturating_sub(sectors));
@@ -240,13 +240,13 @@ fn hits<D: TimedDevice>(w: &mut Watch<D>) -> Result<(Measured, Option<Measured>)
         let Some(&value) = times.get(times.len() / 2) else { return Ok(None) };
         let quarter = times.len() / 4;
         let apart = times[times.len() - 1 - quarter] - times[quarter];
-        Ok(Some(Measured { value, uncertainty: apart / 2.0 }))
+        Ok(Some(Measurement { value, uncertainty: apart / 2.0 }))
     };
     const LARGE: u64 = 8 * BLOCK;
     let small = of_size(BLOCK)?;
     let large = of_size(LARGE)?;
     let (Some(small), Some(large)) = (small, large) else {
-        return Ok((small.unwrap_or(Measured { value: 0.0, uncertainty: 0.0 }), None));
+        return Ok((small.unwrap_or(Measurement { value: 0.0, uncertainty: 0.0 }), None));
     };
     let sector = (large.value - small.value) / (LARGE - BLOCK) as f64;
     if sector <= 0.0 {
@@ -254,6 +254,6 @@ fn hits<D: TimedDevice>(w: &mut Watch<D>) -> Result<(Measured, Option<Measured>)
     }
     let off = (large.uncertainty + small.uncertainty) / (LARGE - BLOCK) as f64;
     let rate = 512e3 / sector;
-    let hit = Measured { value: (small.value - BLOCK as f64 * sector).max(0.0), ..small };
-    Ok((hit, Some(Measured { value: rate, uncertainty: rate * off / sector })))
+    let hit = Measurement { value: (small.value - BLOCK as f64 * sector).max(0.0), ..small };
+    Ok((hit, Some(Measurement { value: rate, uncertainty: rate * off / sector })))
 }

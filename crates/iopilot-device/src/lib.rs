@@ -24,9 +24,9 @@ pub use array::{
 pub use constant::{ConstantDevice, ConstantModel};
 pub use device::{CacheControl, Completion, Device, DeviceRequest, ServiceBreakdown};
 pub use disk::{
-    Arm, CacheModel, DiskModel, G1Layout, G1Zone, G2Extent, G2Layout, G2Zone, G4Child, G4Entry, G4Layout, G4Remap,
-    Geometry, HeadOrder, InterfaceModel, Layout, MechanicalDisk, Mechanics, Place, QueuePolicy, SeekCurve, SeekFloor,
-    SkewUnit, Sparing, Track, TrackPattern, Zone, ZoneSpan,
+    Arm, BlockPlace, CacheModel, DiskModel, G1Layout, G1Zone, G2Extent, G2Layout, G2Zone, G4Child, G4Entry, G4Layout,
+    G4Remap, Geometry, HeadOrder, InterfaceModel, MechanicalDisk, Mechanics, QueuePolicy, SeekCurve, SeekFloor,
+    SkewUnit, Sparing, Track, TrackLayout, TrackPattern, Zone, ZoneSpan,
 };
 pub use flash::{
     FlashBufferModel, FlashDrive, FlashHostModel, FlashModel, FlashStats, FtlModel, NandModel, Precondition,

@@ -10,4 +10,4 @@ mod parse;
 pub mod system;
 
 pub use build::{DriveFromDiskSim, Reading, drive_model, is_disksim_file, load_drive, load_drive_as};
-pub use parse::{Block, FileLine, Files, Instance, MODULES, Node, Param, Spec, Value};
+pub use parse::{Block, ComponentInstance, FileLine, MODULES, Param, ParameterFiles, Spec, TopologyNode, Value};

@@ -26,20 +26,20 @@ mod tests;
 mod turn;
 
 pub use model::{
-    After, BufferModel, BusPolicy, DriveModel, ExtraDisconnect, FastWrite, KeepRequested, Overheads, Preseek,
+    After, BusPolicy, DriveBufferModel, DriveModel, ExtraDisconnect, FastWrite, KeepRequested, Overheads, Preseek,
     ReadAheadRule, ReadModel, WriteModel,
 };
 pub use single::SingleDrive;
 
 use crate::{BlockTimes, Message, MessageKind, Signal, Target};
-use dozing::{Dozing, Wanted};
+use dozing::{Dozing, DozingRead};
 use iopilot_block::{Flags, Nanos, Op, Positions, RequestId};
 use iopilot_device::{Arm, DeviceRequest, SeekFloor, ServiceBreakdown};
 use iopilot_sched::IoQueue;
 use round::Round;
 use segment::Segments;
-use slot::{Media, Slot, Stage};
-use stream::Stream;
+use slot::{BusStage, CommandSlot, Media};
+use stream::MediaStream;
 
 /// A drive at the end of a bus.
 #[derive(Clone, Debug)]
@@ -47,7 +47,7 @@ pub struct Drive {
     model: DriveModel,
     /// What a block costs on the bus, ns.
     block: BlockTimes,
-    slots: Vec<Slot>,
+    slots: Vec<CommandSlot>,
     vacant: Vec<usize>,
     /// The slots in use, in order of arrival, without those that doze.
     live: Vec<usize>,
@@ -64,7 +64,7 @@ pub struct Drive {
     /// For the segments that a write makes out of date.
     overlapping: Vec<usize>,
     /// What the arm does.
-    stream: Option<Stream>,
+    stream: Option<MediaStream>,
     /// What it waits for when it has read a track to its end.
     round: Option<Round>,
     /// Where it stands otherwise, and from when it can move, ns.
@@ -143,10 +143,10 @@ impl Drive {
     }
 
     /// Gives a request a slot.
-    fn enter(&mut self, request: DeviceRequest, stage: Stage) -> usize {
+    fn enter(&mut self, request: DeviceRequest, stage: BusStage) -> usize {
         self.arrivals += 1;
         let durable = request.flags.intersects(Flags::FUA | Flags::PREFLUSH);
-        let slot = Slot {
+        let slot = CommandSlot {
             request,
             stage,
             media: Media::Waiting,
@@ -177,7 +177,7 @@ impl Drive {
     /// Takes request `i` off the list of those to whom something can happen, if that is so.
     fn doze(&mut self, i: usize) {
         let slot = &mut self.slots[i];
-        let waits = slot.stage == Stage::Off && slot.media == Media::Waiting && slot.segment.is_none();
+        let waits = slot.stage == BusStage::Off && slot.media == Media::Waiting && slot.segment.is_none();
         if waits && slot.request.op.transfers() {
             slot.dozes = true;
             self.dozing.add(slot.wanted(i));
@@ -237,7 +237,7 @@ impl Drive {
     }
 
     fn slot_of(&self, id: RequestId) -> Option<usize> {
-        self.live.iter().copied().find(|&i| self.slots[i].id() == id && self.slots[i].stage != Stage::Gone)
+        self.live.iter().copied().find(|&i| self.slots[i].id() == id && self.slots[i].stage != BusStage::Gone)
     }
 }
 
@@ -246,7 +246,7 @@ impl Target for Drive {
         let t = now.0 as f64;
         self.sync(t);
         let until = t + self.model.overheads.per_request;
-        let i = self.enter(request, Stage::Command { until });
+        let i = self.enter(request, BusStage::Command { until });
         self.slots[i].service.overhead = Nanos(self.model.overheads.per_request as u64);
         if until <= t {
             self.arrive(i, t, out);
@@ -266,7 +266,7 @@ impl Target for Drive {
         let t = now.0 as f64;
         self.sync(t);
         if let Some(i) = self.slot_of(message.id) {
-            if self.slots[i].stage == Stage::Sent(message.kind) {
+            if self.slots[i].stage == BusStage::Sent(message.kind) {
                 self.heard(i, message.kind, t, out);
             }
         }
@@ -315,9 +315,9 @@ impl Target for Drive {
     }
 }
 
-impl Slot {
-    fn wanted(&self, i: usize) -> Wanted {
-        Wanted { slot: i, first: self.unmoved(), blocks: self.end() - self.unmoved(), read: self.is_read() }
+impl CommandSlot {
+    fn wanted(&self, i: usize) -> DozingRead {
+        DozingRead { slot: i, first: self.unmoved(), blocks: self.end() - self.unmoved(), read: self.is_read() }
     }
 
     fn message(&self, kind: MessageKind) -> Signal {

@@ -15,8 +15,8 @@ mod target;
 pub use any_target::AnyTarget;
 pub use controlled::ControlledDrive;
 pub use drive::{
-    After, BufferModel, BusPolicy, Drive, DriveModel, ExtraDisconnect, FastWrite, KeepRequested, Overheads, Preseek,
-    ReadAheadRule, ReadModel, SingleDrive, WriteModel,
+    After, BusPolicy, Drive, DriveBufferModel, DriveModel, ExtraDisconnect, FastWrite, KeepRequested, Overheads,
+    Preseek, ReadAheadRule, ReadModel, SingleDrive, WriteModel,
 };
 pub use subsystem::{
     AllocationPolicy, Arbitration, BusIndex, BusModel, BusReport, CacheDeviceModel, ControllerCacheModel,

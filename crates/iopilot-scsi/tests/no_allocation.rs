@@ -1,7 +1,7 @@
 //! In the steady state a drive allocates nothing per request, whatever its queue does.
 
 use iopilot_block::{Flags, Lba, Nanos, Op, RequestId, Sectors};
-use iopilot_device::{Completion, Device, DeviceRequest, Geometry, Layout, Mechanics, SeekCurve, Zone};
+use iopilot_device::{Completion, Device, DeviceRequest, Geometry, Mechanics, SeekCurve, TrackLayout, Zone};
 use iopilot_sched::{IoQueueConfig, Policy};
 use iopilot_scsi::{DriveModel, FastWrite, ReadAheadRule, SingleDrive};
 use std::alloc::{GlobalAlloc, Layout as Size, System};
@@ -39,7 +39,7 @@ fn drive(change: impl FnOnce(&mut DriveModel)) -> SingleDrive {
         band_skew: 0.0,
     };
     let mut model = DriveModel::plain(Mechanics {
-        geometry: Geometry::new(4, Layout::Cylinder, vec![zone], None),
+        geometry: Geometry::new(4, TrackLayout::Cylinder, vec![zone], None),
         seek: SeekCurve::Table(vec![(1, 1e6), (999, 9e6)]),
         period: 6e6,
         initial_angle: 0.0,

@@ -5,7 +5,7 @@
 //! interval, one revolution long, in which the error of the seek time lies. Where most intervals of one seek distance
 //! overlap is the error.
 
-use super::judge::Judge;
+use super::judge::DriveScore;
 use super::replay::Predicted;
 use iopilot_block::Op;
 use iopilot_catalogue::{DriveSeekSpec, DriveSpec};
@@ -22,7 +22,7 @@ struct Clue {
     latest: f64,
 }
 
-fn clues(judge: &Judge, predicted: &[Predicted], period: f64) -> Vec<Clue> {
+fn clues(judge: &DriveScore, predicted: &[Predicted], period: f64) -> Vec<Clue> {
     let mut out = Vec::new();
     for (r, p) in judge.requests.iter().zip(predicted) {
         let unexpected_hit = r.op == Op::Read && r.service < 0.5 * period;
@@ -131,7 +131,7 @@ fn seek_table(mechanics: &Mechanics, split: bool, change: impl Fn(u32, bool) -> 
 }
 
 /// Proposals: the drive with other times for its arm, from what its predictions got wrong.
-pub(super) fn proposals(judge: &Judge, drive: &DriveSpec, predicted: &[Predicted]) -> Vec<DriveSpec> {
+pub(super) fn proposals(judge: &DriveScore, drive: &DriveSpec, predicted: &[Predicted]) -> Vec<DriveSpec> {
     let Ok(model) = drive.model() else { return Vec::new() };
     let mechanics = &model.mechanics;
     let clues = clues(judge, predicted, mechanics.period);

@@ -1,6 +1,6 @@
 //! Writes that complete from the buffer. They take only firmware and bus, so their times give both.
 
-use super::judge::Judge;
+use super::judge::DriveScore;
 use super::replay::Predicted;
 use super::timeline::Timed;
 use iopilot_block::Op;
@@ -11,7 +11,7 @@ const FEWEST: usize = 20;
 
 /// The drive with overheads and bus as its fast writes have them: with one overhead after writes, and with one of its own for
 /// writes that go on where the last ended; with the bus of the drive, and with the one that sizes tell.
-pub(super) fn proposals(judge: &Judge, drive: &DriveSpec, predicted: &[Predicted]) -> Vec<DriveSpec> {
+pub(super) fn proposals(judge: &DriveScore, drive: &DriveSpec, predicted: &[Predicted]) -> Vec<DriveSpec> {
     let whole = |op: Op| -> Vec<Sample> {
         let of_op = (1..judge.requests.len()).filter(|&i| judge.requests[i].op == op);
         of_op.filter_map(|i| Sample::of(drive, &judge.requests[i - 1], &judge.requests[i], predicted[i])).collect()

@@ -1,4 +1,4 @@
-//! [`Judge`]: how well a drive predicts the training requests.
+//! [`DriveScore`]: how well a drive predicts the training requests.
 
 use super::replay::{PhaseTracker, Predicted, replay_at_measured_times, replay_while};
 use super::spectrum::{Vector, wrap};
@@ -57,12 +57,12 @@ fn apart(requests: &[Timed], predicted: &[Predicted], most: f64) -> f64 {
 
 /// Scores drives on one set of requests.
 #[derive(Clone, Copy)]
-pub(super) struct Judge<'a> {
+pub(super) struct DriveScore<'a> {
     pub(super) requests: &'a [Timed],
     pub(super) tracker: PhaseTracker,
 }
 
-impl Judge<'_> {
+impl DriveScore<'_> {
     /// What `drive` predicts; `None` where it contradicts itself.
     pub(super) fn predict(&self, drive: &DriveSpec) -> Option<Vec<Predicted>> {
         let predicted = replay_at_measured_times(drive.model().ok()?, self.requests, self.tracker);
@@ -104,7 +104,7 @@ impl Judge<'_> {
         for _ in 0..3 {
             let from_medium = |i: &usize| self.requests[*i].op == Op::Read && self.requests[*i].service > 0.5 * period;
             let last = (0..self.requests.len()).filter(from_medium).nth(READS).unwrap_or(self.requests.len());
-            let first = Judge { requests: &self.requests[..last], tracker: held };
+            let first = DriveScore { requests: &self.requests[..last], tracker: held };
             let Some(predicted) = first.predict(drive) else { return };
             let mut sum = Vector::default();
             for i in (0..last).filter(from_medium).filter(|&i| !predicted[i].hit) {

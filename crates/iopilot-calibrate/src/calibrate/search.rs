@@ -2,7 +2,7 @@
 
 use super::arm;
 use super::fast;
-use super::judge::{Assessment, Judge};
+use super::judge::{Assessment, DriveScore};
 use super::spectrum::wrap;
 use iopilot_block::Op;
 use iopilot_catalogue::DriveSpec;
@@ -10,13 +10,13 @@ use iopilot_scsi::{FastWrite, KeepRequested, ReadAheadRule};
 
 /// A drive and how good it is.
 #[derive(Clone, Debug)]
-pub(super) struct Candidate {
+pub(super) struct DriveCandidate {
     pub(super) drive: DriveSpec,
     pub(super) assessment: Assessment,
 }
 
-impl Candidate {
-    pub(super) fn new(judge: &Judge, drive: DriveSpec) -> Option<Self> {
+impl DriveCandidate {
+    pub(super) fn new(judge: &DriveScore, drive: DriveSpec) -> Option<Self> {
         let assessment = judge.assess(&drive, None)?;
         Some(Self { drive, assessment })
     }
@@ -26,7 +26,7 @@ impl Candidate {
     }
 
     /// Takes the drive over if it is better.
-    fn offer(&mut self, judge: &Judge, drive: DriveSpec) -> bool {
+    fn offer(&mut self, judge: &DriveScore, drive: DriveSpec) -> bool {
         if drive == self.drive {
             return false;
         }
@@ -42,7 +42,7 @@ impl Candidate {
 
 /// Improves a drive until nothing helps any more; the arm only where the phase is known, and with it what a read ends
 /// later for each of its sectors, `per_sector` ms. Returns the rules that were changed.
-pub(super) fn improve(judge: &Judge, best: &mut Candidate, per_sector: Option<f64>) -> Vec<String> {
+pub(super) fn improve(judge: &DriveScore, best: &mut DriveCandidate, per_sector: Option<f64>) -> Vec<String> {
     let mut changed = Vec::new();
     for _ in 0..3 {
         let before = best.loss();
@@ -112,7 +112,7 @@ impl Settings<'_> {
 }
 
 /// The drive with overheads moved by the medians of what they are off.
-fn overheads(judge: &Judge, best: &Candidate) -> Vec<DriveSpec> {
+fn overheads(judge: &DriveScore, best: &DriveCandidate) -> Vec<DriveSpec> {
     let mut out = Vec::new();
     let median = |op: Op, after: Option<Op>, hit: Option<bool>| {
         let mut errors: Vec<f64> = (1..judge.requests.len())
@@ -190,7 +190,7 @@ fn overheads(judge: &Judge, best: &Candidate) -> Vec<DriveSpec> {
 }
 
 /// By how much writes end later than modelled but for whole revolutions, ms: the median.
-fn phase(judge: &Judge, best: &Candidate) -> f64 {
+fn phase(judge: &DriveScore, best: &DriveCandidate) -> f64 {
     let period = 60e9 / best.drive.mechanics.rotation_rpm;
     let both = judge.requests.iter().zip(&best.assessment.predicted).filter(|(r, _)| r.op == Op::Write);
     let mut errors: Vec<f64> = both.map(|(r, p)| wrap((r.service - p.service) / period)).collect();

@@ -22,12 +22,12 @@ pub(super) struct ZoneAngles {
     pub(super) cylinder: f64,
     /// From a range to the next.
     pub(super) range: f64,
-    pub(super) origin: Origin,
+    pub(super) origin: SkewOrigin,
 }
 
 /// Where the skews of a zone come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(super) enum SkewOrigin {
     /// The file.
     #[default]
     File,
@@ -188,7 +188,7 @@ fn file_angles(layout: &G1Spec, range: u32) -> Vec<ZoneAngles> {
             track,
             cylinder: advance,
             range: f64::from(range) * advance + step,
-            origin: Origin::File,
+            origin: SkewOrigin::File,
         }
     };
     layout.zone.iter().map(angles).collect()
@@ -243,7 +243,7 @@ pub(super) fn fit(
     let mut period = if best.0 > file_best.0 { best.1 } else { file_best.1 };
     let [track, cylinder, range] = best.2;
     let cylinder = if bare.range == 1 { range } else { cylinder };
-    let common = ZoneAngles { offset: 0.0, track, cylinder, range, origin: Origin::Common };
+    let common = ZoneAngles { offset: 0.0, track, cylinder, range, origin: SkewOrigin::Common };
     let common = search.climb(&near, best.1, common).1;
 
     // Zone by zone: the simplest explanation that is about as good as the best.
@@ -267,14 +267,14 @@ pub(super) fn fit(
         }
         if bare.range > 1 && found {
             let (coherence, range) = search.range_peak(&own, period, &common);
-            offer(coherence, ZoneAngles { range, origin: Origin::CommonTrack, ..common }, shape[2]);
+            offer(coherence, ZoneAngles { range, origin: SkewOrigin::CommonTrack, ..common }, shape[2]);
         }
         let (coherence, [track, cylinder, range]) = search.peak(&mut spectrum, &own, period);
         let cylinder = if bare.range == 1 { range } else { cylinder };
-        let a = ZoneAngles { offset: 0.0, track, cylinder, range, origin: Origin::Own };
+        let a = ZoneAngles { offset: 0.0, track, cylinder, range, origin: SkewOrigin::Own };
         let (coherence, a) = if coherence > 0.0 { search.climb(&own, period, a) } else { (coherence, a) };
         offer(coherence, a, shape.iter().product());
-        if choice.1.origin == Origin::File && count < 3 && found && best.0 > file_best.0 + 0.06 {
+        if choice.1.origin == SkewOrigin::File && count < 3 && found && best.0 > file_best.0 + 0.06 {
             choice.1 = common;
         }
         angles.push(choice.1);

@@ -40,7 +40,7 @@ impl Vector {
 }
 
 /// What one dimension of a lattice is: numbers are taken modulo `cells`, a power of two.
-pub(super) type Shape = [usize; 3];
+pub(super) type LatticeShape = [usize; 3];
 
 /// The highest point of a spectrum.
 #[derive(Clone, Copy, Debug)]
@@ -53,13 +53,13 @@ pub(super) struct Peak {
 
 /// Sums of unit vectors by lattice point, and their transform.
 pub(super) struct Spectrum {
-    shape: Shape,
+    shape: LatticeShape,
     cells: Vec<Vector>,
 }
 
 impl Spectrum {
     /// An empty lattice.
-    pub(super) fn new(shape: Shape) -> Self {
+    pub(super) fn new(shape: LatticeShape) -> Self {
         Self { shape, cells: vec![Vector::default(); shape.iter().product()] }
     }
 

@@ -2,7 +2,7 @@
 //! trimmed least squares.
 
 use super::media::MediaRead;
-use super::skews::{Origin, ZoneAngles};
+use super::skews::{SkewOrigin, ZoneAngles};
 use super::spectrum::{Vector, wrap};
 
 /// The reads, and what they are compared with.
@@ -123,13 +123,13 @@ fn step(residuals: &mut Residuals, zones: &mut [ZoneAngles], errors: &[f64], kep
         x
     };
     // Head, cylinder and range of those that share them; the length of all.
-    let shared_track = |o| matches!(o, Origin::Common | Origin::CommonTrack);
+    let shared_track = |o| matches!(o, SkewOrigin::Common | SkewOrigin::CommonTrack);
     let mut changes = vec![[0.0; 3]; count];
     let shared = |&i: &usize| shared_track(zones[reads[i].zone].origin);
     let common: Vec<_> = kept.iter().copied().filter(shared).map(centred).collect();
     let ranged = residuals.ranged;
     if common.len() > 30 {
-        let every_range = zones.iter().all(|z| z.origin != Origin::CommonTrack);
+        let every_range = zones.iter().all(|z| z.origin != SkewOrigin::CommonTrack);
         let used: &[usize] = match (ranged, every_range) {
             (false, _) => &[0, 2],
             (true, true) => &[0, 1, 2],
@@ -158,9 +158,9 @@ fn step(residuals: &mut Residuals, zones: &mut [ZoneAngles], errors: &[f64], kep
         let own: Vec<_> = kept.iter().copied().filter(|&i| reads[i].zone == z).map(centred).collect();
         if own.len() >= 12 {
             match zone.origin {
-                Origin::CommonTrack => change[2] = solve(&own, &[2])[2],
-                Origin::Own => change = solve(&own, if ranged { &[0, 1, 2] } else { &[0, 2] }),
-                Origin::File | Origin::Common => {}
+                SkewOrigin::CommonTrack => change[2] = solve(&own, &[2])[2],
+                SkewOrigin::Own => change = solve(&own, if ranged { &[0, 1, 2] } else { &[0, 2] }),
+                SkewOrigin::File | SkewOrigin::Common => {}
             }
         }
         zone.track += change[0];

@@ -6,7 +6,7 @@ use iopilot_trace::{ThinkTime, ValidateRecord};
 
 /// The completion after which the next request is issued.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Clock {
+pub enum ReplayClock {
     /// The completion in the model, as DiskSim does: the phase of the real spindle is soon lost.
     #[default]
     Model,
@@ -28,7 +28,12 @@ pub struct Replayed {
 
 /// Sends `records` to `device`, each when the one before is complete and its think time over. Those beyond the end of
 /// the device are left out.
-pub fn replay<D: Device>(device: &mut D, records: &[ValidateRecord], clock: Clock, think: ThinkTime) -> Vec<Replayed> {
+pub fn replay<D: Device>(
+    device: &mut D,
+    records: &[ValidateRecord],
+    clock: ReplayClock,
+    think: ThinkTime,
+) -> Vec<Replayed> {
     let mut replayed = Vec::with_capacity(records.len());
     let mut out = Vec::new();
     // When the next request is to be issued by the clock, and when the device was done with the last.
@@ -46,8 +51,8 @@ pub fn replay<D: Device>(device: &mut D, records: &[ValidateRecord], clock: Cloc
         let service = serve(device, record, now, &mut out);
         free = now + service;
         due = match clock {
-            Clock::Model => free + next_think,
-            Clock::Measured => due + record.service + next_think,
+            ReplayClock::Model => free + next_think,
+            ReplayClock::Measured => due + record.service + next_think,
         };
         replayed.push(Replayed {
             op: record.op,

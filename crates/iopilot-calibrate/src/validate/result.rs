@@ -19,16 +19,16 @@ pub struct Validation {
     /// The same as a part of the measured mean.
     pub demerit_percent: f64,
     /// The reads alone; `None` where there are none.
-    pub reads: Option<Part>,
+    pub reads: Option<PartValidation>,
     /// The writes alone.
-    pub writes: Option<Part>,
+    pub writes: Option<PartValidation>,
     /// Request by request.
     pub errors: Errors,
 }
 
 /// The comparison of the reads or the writes. As in [`Validation`], but for the demerit figure.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Part {
+pub struct PartValidation {
     /// Requests compared.
     pub requests: usize,
     /// The mean of the measured service times.
@@ -78,7 +78,7 @@ pub fn compare(replayed: &[Replayed], rotation_ms: f64) -> Option<Validation> {
     })
 }
 
-fn part(replayed: &[Replayed]) -> Option<Part> {
+fn part(replayed: &[Replayed]) -> Option<PartValidation> {
     if replayed.is_empty() {
         return None;
     }
@@ -87,7 +87,7 @@ fn part(replayed: &[Replayed]) -> Option<Part> {
     let mean = |times: &[f64]| times.iter().sum::<f64>() / times.len() as f64;
     let (mean_measured_ms, mean_model_ms) = (mean(&measured), mean(&model));
     let demerit_ms = demerit_of_quantiles(&measured, &model);
-    Some(Part {
+    Some(PartValidation {
         requests: replayed.len(),
         mean_measured_ms,
         mean_model_ms,

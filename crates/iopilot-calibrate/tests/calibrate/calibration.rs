@@ -6,7 +6,7 @@
 use super::data;
 use iopilot_block::{Lba, Nanos, Op, Sectors};
 use iopilot_calibrate::{Calibration, PhaseTracker, Timed, calibrate, predict, replay, replay_at_measured_times};
-use iopilot_calibrate::{Clock, compare};
+use iopilot_calibrate::{ReplayClock, compare};
 use iopilot_catalogue::{DeviceSpec, DiskSpec, DriveSpec, ThinkSide};
 use iopilot_disksim::{Reading, load_drive_as};
 use iopilot_scsi::SingleDrive;
@@ -251,7 +251,7 @@ fn beats_disksim(name: &str, off: f64, part: f64, most: [f64; 3]) {
     let demerits = |drive: &DriveSpec, think| {
         let model = drive.model().unwrap();
         let rotation = model.mechanics.period / 1e6;
-        let replayed = replay(&mut SingleDrive::new(model), &records, Clock::Model, think);
+        let replayed = replay(&mut SingleDrive::new(model), &records, ReplayClock::Model, think);
         let v = compare(&replayed[train_requests..], rotation).unwrap();
         [v.demerit_ms, v.reads.unwrap().demerit_ms, v.writes.unwrap().demerit_ms]
     };

@@ -2,7 +2,7 @@
 
 use crate::data;
 use iopilot_block::{Lba, Nanos, Op, Sectors};
-use iopilot_calibrate::{Clock, Part, Validation, compare, replay, think_by_phase};
+use iopilot_calibrate::{PartValidation, ReplayClock, Validation, compare, replay, think_by_phase};
 use iopilot_disksim::{Reading, load_drive, load_drive_as};
 use iopilot_scsi::{DriveModel, SingleDrive};
 use iopilot_trace::{CacheOutcome, ThinkTime, ValidateRecord, read_validate};
@@ -13,7 +13,7 @@ fn validate(data: &Path, name: &str, reading: Reading) -> Validation {
     let drive = load_drive_as(&disks.join(format!("{name}.parv")), reading).unwrap_or_else(|e| panic!("{e}"));
     let records = read_validate(&disks.join(format!("{name}.trace"))).unwrap_or_else(|e| panic!("{e}"));
     let rotation = drive.model.mechanics.period / 1e6;
-    let replayed = replay(&mut SingleDrive::new(drive.model), &records, Clock::Model, ThinkTime::After);
+    let replayed = replay(&mut SingleDrive::new(drive.model), &records, ReplayClock::Model, ThinkTime::After);
     assert_eq!(replayed.len(), records.len(), "{name}");
     compare(&replayed, rotation).expect("the trace is not empty")
 }
@@ -28,7 +28,7 @@ const OF_DISKSIM: [(&str, f64, f64, f64); 6] = [
     ("dec_rz26", 0.340, 1.8, 5.9),
 ];
 
-fn percent(part: Option<&Part>) -> f64 {
+fn percent(part: Option<&PartValidation>) -> f64 {
     part.map_or(f64::NAN, |part| part.demerit_percent)
 }
 
@@ -80,7 +80,7 @@ fn parameters_act_as_in_disksim() {
         let records = read_validate(&disks.join(format!("{name}.trace"))).unwrap_or_else(|e| panic!("{e}"));
         let mut model = drive.model;
         change(&mut model);
-        let replayed = replay(&mut SingleDrive::new(model), &records, Clock::Model, ThinkTime::After);
+        let replayed = replay(&mut SingleDrive::new(model), &records, ReplayClock::Model, ThinkTime::After);
         let v = compare(&replayed, 10.0).expect("the trace is not empty");
         (v.demerit_ms, v.mean_model_ms)
     };
@@ -177,7 +177,7 @@ fn measured_on(truth: DriveModel) -> Vec<ValidateRecord> {
         think: Nanos(3_000_000 + i * 100_003 % 20_000_000),
     };
     let mut records: Vec<_> = (0..300).map(record).collect();
-    let times = replay(&mut SingleDrive::new(truth), &records, Clock::Model, ThinkTime::After);
+    let times = replay(&mut SingleDrive::new(truth), &records, ReplayClock::Model, ThinkTime::After);
     for (record, time) in records.iter_mut().zip(times) {
         record.service = Nanos((time.model_ms * 1e6).round() as u64);
     }
@@ -195,8 +195,8 @@ fn at_the_measured_clock_the_spindle_stays_where_it_was() {
         let replayed = replay(&mut SingleDrive::new(tiny()), &records, clock, ThinkTime::After);
         replayed.iter().filter(|r| (r.measured_ms - r.model_ms - 1.0).abs() > 1e-5).count()
     };
-    assert_eq!(off(Clock::Measured), 0);
-    assert!(off(Clock::Model) > 200, "{}", off(Clock::Model));
+    assert_eq!(off(ReplayClock::Measured), 0);
+    assert!(off(ReplayClock::Model) > 200, "{}", off(ReplayClock::Model));
 }
 
 /// The think time of a line is spent after its request, or before it.
@@ -204,7 +204,7 @@ fn at_the_measured_clock_the_spindle_stays_where_it_was() {
 fn think_times_are_read_as_told() {
     let records = measured_on(tiny());
     let wrong = |think| {
-        let replayed = replay(&mut SingleDrive::new(tiny()), &records, Clock::Model, think);
+        let replayed = replay(&mut SingleDrive::new(tiny()), &records, ReplayClock::Model, think);
         replayed.iter().filter(|r| (r.measured_ms - r.model_ms).abs() > 1e-5).count()
     };
     assert_eq!(wrong(ThinkTime::After), 0);

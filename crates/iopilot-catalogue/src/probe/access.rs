@@ -5,9 +5,9 @@
 //! a revolution and `t`. The next sector is chosen to pass in the middle of this interval, so that each access halves it
 //! (Worthington et al. 1995 take the minimum of many accesses).
 
-use super::Measured;
+use super::Measurement;
 use super::angle::{median, wrap};
-use super::watch::{BLOCK, Watch};
+use super::watch::{BLOCK, ProbedDevice};
 use iopilot_device::TimedDevice;
 use rand::Rng;
 
@@ -124,11 +124,11 @@ impl Least {
         }
     }
 
-    pub(super) fn measured(&self) -> Option<Measured> {
+    pub(super) fn measured(&self) -> Option<Measurement> {
         let (low, high) = self.range()?;
         let value = if self.is_noisy() { self.likeliest(low, high) } else { low.midpoint(high) };
         let scatter = 1.25 * self.noise / f64::from(self.confirming.max(1)).sqrt();
-        Some(Measured { value, uncertainty: (high - low) / 2.0 + scatter })
+        Some(Measurement { value, uncertainty: (high - low) / 2.0 + scatter })
     }
 
     /// The maximum-likelihood estimate given all bounds, near the range that contradicts the fewest. Its scatter is a third of
@@ -153,7 +153,7 @@ impl Least {
 
 /// One access from a track to another.
 pub(super) fn step<D: TimedDevice>(
-    w: &mut Watch<D>,
+    w: &mut ProbedDevice<D>,
     from: FoundTrack,
     to: FoundTrack,
     least: &mut Least,
@@ -186,7 +186,7 @@ pub(super) fn step<D: TimedDevice>(
 /// access whose time does not fit the angles was a hit, or did not end at its sector, and is ignored. The exact duration
 /// follows from the angles, not from `time`: on a live disk, a completion takes longer to arrive after a long wait, and all
 /// angles were measured after long waits.
-fn learn<D: TimedDevice>(w: &Watch<D>, least: &mut Least, time: f64, turns: f64, track: FoundTrack) {
+fn learn<D: TimedDevice>(w: &ProbedDevice<D>, least: &mut Least, time: f64, turns: f64, track: FoundTrack) {
     const FAR: f64 = 0.02;
     let off = wrap(time / w.period - turns);
     if off.abs() < FAR {
@@ -202,10 +202,10 @@ pub(super) fn transfer(period: f64, track: FoundTrack) -> f64 {
 /// The time of an access beside movement and transfer. Measured on a track where the arm already is, once read-ahead is over.
 /// `ahead` sectors are read ahead; `None` where they cover the tracks.
 pub(super) fn overhead<D: TimedDevice>(
-    w: &mut Watch<D>,
+    w: &mut ProbedDevice<D>,
     tracks: &[FoundTrack],
     ahead: u64,
-) -> Result<Option<Measured>, D::Error> {
+) -> Result<Option<Measurement>, D::Error> {
     const ACCESSES: usize = 500;
     let mut least = w.least().sure(SUREST);
     for _ in 0..ACCESSES {
@@ -253,12 +253,12 @@ pub(super) fn overhead<D: TimedDevice>(
         }
     }
     let Some(found) = least.measured().filter(|_| w.is_noisy()) else { return Ok(least.measured()) };
-    Ok(after_a_miss(w)?.map(|longer| Measured { value: found.value + longer, ..found }))
+    Ok(after_a_miss(w)?.map(|longer| Measurement { value: found.value + longer, ..found }))
 }
 
 /// How much longer than after a hit the way to a live disk is after a miss, which what the overhead is taken off follow: whatever is on it
 /// has waited meanwhile. By a hit after either, of the same block; `None` where there are none.
-fn after_a_miss<D: TimedDevice>(w: &mut Watch<D>) -> Result<Option<f64>, D::Error> {
+fn after_a_miss<D: TimedDevice>(w: &mut ProbedDevice<D>) -> Result<Option<f64>, D::Error> {
     const TIMES: usize = 200;
     let mut times = [Vec::with_capacity(TIMES), Vec::with_capacity(TIMES)];
     for _ in 0..TIMES {
@@ -279,7 +279,7 @@ mod tests {
     use rand::SeedableRng;
 
     /// Accesses to a disk whose least time is `least`, until it is known.
-    fn found(least: f64, noise: f64, late: impl Fn(u32) -> bool) -> (Measured, u32) {
+    fn found(least: f64, noise: f64, late: impl Fn(u32) -> bool) -> (Measurement, u32) {
         let period = 8e6;
         let mut random = rand_pcg::Pcg64Mcg::seed_from_u64(1);
         let mut known = Least::new(period, noise);

@@ -1,8 +1,8 @@
 //! The seek curve: the least accesses over many distances, the overhead taken off.
 
-use super::Measured;
+use super::Measurement;
 use super::access::{FoundTrack, Least, SURE, step};
-use super::watch::Watch;
+use super::watch::ProbedDevice;
 use iopilot_device::{Geometry, TimedDevice};
 use rand::Rng;
 
@@ -14,9 +14,9 @@ const DISTANCES: i32 = 2;
 
 /// The least access over distances in cylinders, overhead included.
 pub(super) fn accesses<D: TimedDevice>(
-    w: &mut Watch<D>,
+    w: &mut ProbedDevice<D>,
     geometry: &Geometry,
-) -> Result<Vec<(u32, Measured)>, D::Error> {
+) -> Result<Vec<(u32, Measurement)>, D::Error> {
     let distances = distances(geometry.cylinders());
     let pairs: Vec<[FoundTrack; 2]> = distances.iter().flat_map(|&d| pairs_apart(w, geometry, d)).collect();
     let starts: Vec<u64> = pairs.iter().flatten().map(|track| track.first).collect();
@@ -54,7 +54,7 @@ fn distances(cylinders: u32) -> Vec<u32> {
 }
 
 /// Pairs of tracks so far apart on one head, anywhere, the second outside as often as inside.
-fn pairs_apart<D: TimedDevice>(w: &mut Watch<D>, geometry: &Geometry, distance: u32) -> Vec<[FoundTrack; 2]> {
+fn pairs_apart<D: TimedDevice>(w: &mut ProbedDevice<D>, geometry: &Geometry, distance: u32) -> Vec<[FoundTrack; 2]> {
     let mut pairs = Vec::with_capacity(PAIRS);
     while pairs.len() < PAIRS {
         let cylinder = w.random.random_range(0..geometry.cylinders() - distance);

@@ -5,13 +5,13 @@
 //! then gives the sectors per track 64 times as exactly.
 
 use super::angle::wrap;
-use super::watch::{BLOCK, Watch};
+use super::watch::{BLOCK, ProbedDevice};
 use iopilot_device::TimedDevice;
 use rand::Rng;
 
 /// A place on a track, and how many sectors that has.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct TrackPosition {
     /// A sector.
     pub(super) at: u64,
     /// A sector beyond it that is on the same track.
@@ -30,8 +30,8 @@ const JUMP: f64 = 0.02;
 const STEPS: usize = 24;
 
 /// Finds where the track of each place ends.
-pub(super) fn end<D: TimedDevice>(w: &mut Watch<D>, places: &mut [Place]) -> Result<(), D::Error> {
-    let range = |place: &Place| Range {
+pub(super) fn end<D: TimedDevice>(w: &mut ProbedDevice<D>, places: &mut [TrackPosition]) -> Result<(), D::Error> {
+    let range = |place: &TrackPosition| Range {
         low: place.on,
         high: place.at + (place.sectors + place.off).ceil() as u64 + BLOCK,
         sectors: place.sectors,
@@ -44,7 +44,11 @@ pub(super) fn end<D: TimedDevice>(w: &mut Watch<D>, places: &mut [Place]) -> Res
 }
 
 /// Refines the sectors per track of each place by the end of the track that is `apart` tracks further on.
-pub(super) fn sharpen<D: TimedDevice>(w: &mut Watch<D>, places: &mut [Place], apart: u64) -> Result<(), D::Error> {
+pub(super) fn sharpen<D: TimedDevice>(
+    w: &mut ProbedDevice<D>,
+    places: &mut [TrackPosition],
+    apart: u64,
+) -> Result<(), D::Error> {
     let mut asked = Vec::new();
     for (i, place) in places.iter().enumerate() {
         let Some(first) = place.end else { continue };
@@ -75,7 +79,7 @@ struct Range {
 }
 
 /// Where in each range a track ends: the first sector of the next one; `None` where the angle does not jump.
-fn ends<D: TimedDevice>(w: &mut Watch<D>, ranges: &[Range]) -> Result<Vec<Option<u64>>, D::Error> {
+fn ends<D: TimedDevice>(w: &mut ProbedDevice<D>, ranges: &[Range]) -> Result<Vec<Option<u64>>, D::Error> {
     let outer: Vec<u64> = ranges.iter().flat_map(|range| [range.low, range.high]).collect();
     let outer = w.angles(&outer)?;
     let mut found: Vec<Option<(Range, f64, f64)>> = Vec::with_capacity(ranges.len());
@@ -126,8 +130,8 @@ fn ends<D: TimedDevice>(w: &mut Watch<D>, ranges: &[Range]) -> Result<Vec<Option
 /// whole numbers of tracks from where those of the places do. Where that tells nothing, as sectors are skipped, the range is as
 /// narrow as it got.
 pub(super) fn zone_starts<D: TimedDevice>(
-    w: &mut Watch<D>,
-    changes: &[[Place; 2]],
+    w: &mut ProbedDevice<D>,
+    changes: &[[TrackPosition; 2]],
 ) -> Result<Vec<(u64, u64)>, D::Error> {
     let mut ranges: Vec<(u64, u64)> =
         changes.iter().map(|[outer, inner]| (outer.end.unwrap_or(outer.at), inner.end.unwrap_or(inner.at))).collect();
@@ -167,7 +171,7 @@ pub(super) fn zone_starts<D: TimedDevice>(
     Ok(solved.iter().zip(ranges).map(|(solved, range)| solved.map_or(range, |start| (start, start))).collect())
 }
 
-fn whole(place: &Place) -> u64 {
+fn whole(place: &TrackPosition) -> u64 {
     (place.sectors.round() as u64).max(1)
 }
 

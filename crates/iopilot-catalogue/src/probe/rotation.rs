@@ -1,8 +1,8 @@
 //! The time of a revolution: a block that is read again ends whole revolutions later.
 
-use super::Measured;
+use super::Measurement;
 use super::angle::{median, wrap};
-use super::watch::Watch;
+use super::watch::ProbedDevice;
 use iopilot_device::TimedDevice;
 use std::f64::consts::TAU;
 
@@ -18,7 +18,7 @@ const COHERENT: f64 = 0.7;
 ///
 /// Blocks at random places are read in a new order in each round, so that the whole numbers of revolutions between two reads
 /// of a block have no common divisor: of all frequencies at which the reads agree the lowest is the spindle's.
-pub(super) fn period<D: TimedDevice>(w: &mut Watch<D>) -> Result<Result<Measured, f64>, D::Error> {
+pub(super) fn period<D: TimedDevice>(w: &mut ProbedDevice<D>) -> Result<Result<Measurement, f64>, D::Error> {
     let mut places: Vec<(u64, Vec<f64>)> = (0..w.evicting.max(100)).map(|_| (w.anywhere(), Vec::new())).collect();
     for _ in 0..ROUNDS {
         w.shuffle(&mut places);
@@ -54,7 +54,7 @@ pub(super) fn period<D: TimedDevice>(w: &mut Watch<D>) -> Result<Result<Measured
         (frequency, error) = refined(&lags(apart), frequency);
     }
     let period = 1.0 / frequency;
-    let found = Measured { value: period, uncertainty: error * period * period };
+    let found = Measurement { value: period, uncertainty: error * period * period };
     let off = near.iter().map(|lag| wrap(lag * frequency).abs()).collect();
     // Of a normal distribution, half is within 0.67 standard deviations; and two ends make a lag.
     let noise = median(off).unwrap_or(0.0) / 0.6745 / 2f64.sqrt() * period;

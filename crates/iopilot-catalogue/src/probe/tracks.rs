@@ -1,9 +1,9 @@
 //! How tracks follow one another in the outermost zone: skews, heads, bands.
 
-use super::Measured;
+use super::Measurement;
 use super::access::{FoundTrack, Least, step};
 use super::angle::{median_angle, wrap};
-use super::watch::{BLOCK, Watch};
+use super::watch::{BLOCK, ProbedDevice};
 use super::zones::FoundZone;
 use iopilot_device::TimedDevice;
 use rand::Rng;
@@ -20,7 +20,7 @@ const ODD: usize = 2000;
 
 /// How the tracks of a zone follow one another.
 #[derive(Clone, Debug)]
-pub(super) struct Order {
+pub(super) struct TrackOrder {
     /// The first tracks of the disk.
     pub(super) tracks: Vec<FoundTrack>,
     /// After so many it repeats.
@@ -32,11 +32,15 @@ pub(super) struct Order {
     pub(super) cylinder_skew: f64,
     pub(super) head_skew: Option<f64>,
     /// The least access to another head of a cylinder, overhead included.
-    pub(super) head_switch: Option<Measured>,
+    pub(super) head_switch: Option<Measurement>,
 }
 
 /// Walks over the tracks of the outermost zone, which ends before `end`.
-pub(super) fn order<D: TimedDevice>(w: &mut Watch<D>, zone: FoundZone, end: u64) -> Result<Option<Order>, D::Error> {
+pub(super) fn order<D: TimedDevice>(
+    w: &mut ProbedDevice<D>,
+    zone: FoundZone,
+    end: u64,
+) -> Result<Option<TrackOrder>, D::Error> {
     let room = (end.min(w.capacity() - BLOCK) / u64::from(zone.per_track)).saturating_sub(1);
     let first = if w.is_noisy() { TRACKS.1 } else { TRACKS.0 };
     let mut tracks = walk(w, zone, first.min(room))?;
@@ -52,7 +56,7 @@ pub(super) fn order<D: TimedDevice>(w: &mut Watch<D>, zone: FoundZone, end: u64)
         period = repeats(w, &skews);
     }
     let cylinder_skew = median_angle(&skews).unwrap_or(0.0);
-    let mut found = Order { period, heads: 1, run: 1, cylinder_skew, head_skew: None, head_switch: None, tracks };
+    let mut found = TrackOrder { period, heads: 1, run: 1, cylinder_skew, head_skew: None, head_switch: None, tracks };
     if period > 1 {
         shape(w, &mut found, &skews)?;
     }
@@ -60,7 +64,7 @@ pub(super) fn order<D: TimedDevice>(w: &mut Watch<D>, zone: FoundZone, end: u64)
 }
 
 /// The first tracks of the disk, with their angles.
-fn walk<D: TimedDevice>(w: &mut Watch<D>, zone: FoundZone, count: u64) -> Result<Vec<FoundTrack>, D::Error> {
+fn walk<D: TimedDevice>(w: &mut ProbedDevice<D>, zone: FoundZone, count: u64) -> Result<Vec<FoundTrack>, D::Error> {
     let sectors = u64::from(zone.per_track);
     let starts: Vec<u64> = (0..count).map(|k| k * sectors).collect();
     let angles = w.angles(&starts)?;
@@ -73,7 +77,7 @@ fn skews(tracks: &[FoundTrack]) -> Vec<f64> {
 }
 
 /// After how many skews they repeat; 1 where they do not or are all the same.
-fn repeats<D: TimedDevice>(w: &Watch<D>, skews: &[f64]) -> usize {
+fn repeats<D: TimedDevice>(w: &ProbedDevice<D>, skews: &[f64]) -> usize {
     // Two skews are of four angles.
     let same = SAME.max(5.0 * 2.0 * w.blur());
     if w.is_noisy() { likely_period(skews, same) } else { period(skews, same) }
@@ -112,7 +116,7 @@ fn likely_period(skews: &[f64], same: f64) -> usize {
 
 /// Distinguishes heads from cylinders by the arm's times from the first track of a period to the others. The times are
 /// equal if all tracks are on one cylinder; otherwise they rise and fall with the cylinders of a band.
-fn shape<D: TimedDevice>(w: &mut Watch<D>, found: &mut Order, skews: &[f64]) -> Result<(), D::Error> {
+fn shape<D: TimedDevice>(w: &mut ProbedDevice<D>, found: &mut TrackOrder, skews: &[f64]) -> Result<(), D::Error> {
     let period = found.period;
     let stride = (period - 1).div_ceil(ARM.0).max(1);
     let mut places: Vec<usize> = (1..period).step_by(stride).collect();
@@ -139,7 +143,7 @@ fn shape<D: TimedDevice>(w: &mut Watch<D>, found: &mut Order, skews: &[f64]) -> 
             w.forget()?;
         }
     }
-    let times: Vec<(usize, Measured)> =
+    let times: Vec<(usize, Measurement)> =
         places.iter().zip(least).filter_map(|(&k, least)| Some((k, least.measured()?))).collect();
     if times.is_empty() {
         return Ok(());
@@ -153,7 +157,7 @@ fn shape<D: TimedDevice>(w: &mut Watch<D>, found: &mut Order, skews: &[f64]) -> 
     let flat = times.iter().all(|(_, m)| (m.value - mean).abs() < 0.03e6 + m.uncertainty);
     if flat && period <= HEADS {
         found.heads = period as u32;
-        found.head_switch = Some(Measured { value: mean, uncertainty: spread(&values, mean) });
+        found.head_switch = Some(Measurement { value: mean, uncertainty: spread(&values, mean) });
         found.cylinder_skew = skew(period - 1);
         found.head_skew = Some(skew(0));
         return Ok(());
@@ -178,7 +182,7 @@ fn divisors(period: usize) -> impl Iterator<Item = usize> {
 
 /// How badly the times fit runs of `run` cylinders that alternate in direction. The model is a line over the root of the
 /// distance, fitted to the first run; the other runs take at least a change of head.
-fn misfit(times: &[(usize, Measured)], run: usize) -> f64 {
+fn misfit(times: &[(usize, Measurement)], run: usize) -> f64 {
     let distance = |k: usize| {
         let (turn, i) = (k / run, k % run);
         if turn % 2 == 0 { i } else { run - 1 - i }
@@ -189,7 +193,7 @@ fn misfit(times: &[(usize, Measured)], run: usize) -> f64 {
         times.iter().filter(|t| t.0 >= run && 4 * distance(t.0) <= run).map(|t| t.1.value).collect();
     near.sort_by(f64::total_cmp);
     let switch = near.get(near.len() / 2).copied().unwrap_or(0.0);
-    let squared = |&(k, time): &(usize, Measured)| {
+    let squared = |&(k, time): &(usize, Measurement)| {
         let seek = base + slope * (distance(k) as f64).sqrt();
         (time.value - if k < run { seek } else { seek.max(switch) }).powi(2)
     };
@@ -251,7 +255,7 @@ mod tests {
 
     #[test]
     fn times_that_go_up_and_down_twice_are_of_two_heads() {
-        let of = |heads: usize, switch: f64| -> Vec<(usize, Measured)> {
+        let of = |heads: usize, switch: f64| -> Vec<(usize, Measurement)> {
             let run = 64 / heads;
             let time = |k: usize| {
                 let (turn, i) = (k / run, k % run);
@@ -259,7 +263,7 @@ mod tests {
                 let seek = 0.8e6 + 0.1e6 * (d as f64).sqrt();
                 if turn == 0 { seek } else { seek.max(switch) }
             };
-            (1..64).map(|k| (k, Measured { value: time(k), uncertainty: 0.0 })).collect()
+            (1..64).map(|k| (k, Measurement { value: time(k), uncertainty: 0.0 })).collect()
         };
         for (heads, switch) in [(1, 0.9e6), (2, 0.9e6), (2, 2.0e6), (4, 0.9e6), (4, 2.0e6)] {
             let times = of(heads, switch);

@@ -1,6 +1,6 @@
-//! [`Watch`]: a device with a clock beside it, and the angles at which its blocks end.
+//! [`ProbedDevice`]: a device with a clock beside it, and the angles at which its blocks end.
 
-use super::Measured;
+use super::Measurement;
 use super::access::Least;
 use super::angle::{median_angle, wrap};
 use super::rotation::refined;
@@ -21,7 +21,7 @@ const STRANGE: f64 = 5.0;
 const SILENT: f64 = 1e-4;
 
 /// A device that only this reads from. Times are in ns.
-pub(super) struct Watch<'a, D> {
+pub(super) struct ProbedDevice<'a, D> {
     device: &'a mut D,
     pub(super) random: Pcg64Mcg,
     /// When the last read or pause ended, by the device's clock.
@@ -44,7 +44,7 @@ pub(super) struct Watch<'a, D> {
     anchors: Vec<(u64, Option<f64>)>,
 }
 
-impl<'a, D: TimedDevice> Watch<'a, D> {
+impl<'a, D: TimedDevice> ProbedDevice<'a, D> {
     /// Begins with a restarted device.
     pub(super) fn new(device: &'a mut D, limit: Nanos, evicting: usize, seed: u64) -> Result<Self, D::Error> {
         device.restart()?;
@@ -67,7 +67,7 @@ impl<'a, D: TimedDevice> Watch<'a, D> {
 
     /// From now on a revolution takes so long, and the ends of reads scatter by `noise`. `places` are blocks far from each
     /// other.
-    pub(super) fn turns(&mut self, period: Measured, noise: f64, places: &[u64]) {
+    pub(super) fn turns(&mut self, period: Measurement, noise: f64, places: &[u64]) {
         (self.period, self.off, self.noise) = (period.value, period.uncertainty, noise);
         if self.is_noisy() {
             const ANCHORS: usize = 16;
@@ -142,7 +142,7 @@ impl<'a, D: TimedDevice> Watch<'a, D> {
         self.angles_of(blocks, self.repeats)
     }
 
-    /// As [`Watch::angles`], with one read of each: for angles that differ by more than the noise.
+    /// As [`ProbedDevice::angles`], with one read of each: for angles that differ by more than the noise.
     pub(super) fn rough_angles(&mut self, blocks: &[u64]) -> Result<Vec<Option<f64>>, D::Error> {
         self.angles_of(blocks, 1)
     }

@@ -1,8 +1,8 @@
 //! Sectors per track, and where they change: the angle advances by `sectors / sectors per track` along a track.
 
 use super::angle::{median, wrap};
-use super::lengths::{Place, end, sharpen, zone_starts};
-use super::watch::{BLOCK, Watch};
+use super::lengths::{TrackPosition, end, sharpen, zone_starts};
+use super::watch::{BLOCK, ProbedDevice};
 use iopilot_device::TimedDevice;
 use rand::Rng;
 
@@ -31,7 +31,7 @@ pub(super) struct FoundZone {
 }
 
 /// The zones, outermost first.
-pub(super) fn find<D: TimedDevice>(w: &mut Watch<D>) -> Result<Vec<FoundZone>, D::Error> {
+pub(super) fn find<D: TimedDevice>(w: &mut ProbedDevice<D>) -> Result<Vec<FoundZone>, D::Error> {
     let places = PLACES.max(2 * w.evicting) as u64;
     let capacity = w.capacity();
     let at: Vec<u64> = (0..places).map(|i| capacity / places * i / BLOCK * BLOCK).collect();
@@ -45,13 +45,13 @@ pub(super) fn find<D: TimedDevice>(w: &mut Watch<D>) -> Result<Vec<FoundZone>, D
             per_track[i] = found;
         }
     }
-    let mut known: Vec<Place> = per_track.into_iter().flatten().collect();
+    let mut known: Vec<TrackPosition> = per_track.into_iter().flatten().collect();
     if w.is_noisy() {
         // At first the ends of tracks near each place tell, then those far apart of all that are alike.
         near(w, &mut known)?;
         known = alike(w, &known)?;
     }
-    let per_track = |place: &Place| place.sectors.round() as u32;
+    let per_track = |place: &TrackPosition| place.sectors.round() as u32;
     let Some(outermost) = known.first() else { return Ok(Vec::new()) };
     let mut zones = vec![FoundZone { first: 0, per_track: per_track(outermost) }];
     let differ = known.windows(2).filter(|pair| per_track(&pair[0]) != per_track(&pair[1]));
@@ -68,7 +68,7 @@ pub(super) fn find<D: TimedDevice>(w: &mut Watch<D>) -> Result<Vec<FoundZone>, D
 }
 
 /// Makes places better by the ends of tracks near them.
-fn near<D: TimedDevice>(w: &mut Watch<D>, places: &mut [Place]) -> Result<(), D::Error> {
+fn near<D: TimedDevice>(w: &mut ProbedDevice<D>, places: &mut [TrackPosition]) -> Result<(), D::Error> {
     end(w, places)?;
     for apart in NEAR {
         sharpen(w, places, apart)?;
@@ -76,13 +76,13 @@ fn near<D: TimedDevice>(w: &mut Watch<D>, places: &mut [Place]) -> Result<(), D:
     Ok(())
 }
 
-fn differ(a: &Place, b: &Place) -> bool {
+fn differ(a: &TrackPosition, b: &TrackPosition) -> bool {
     (a.sectors - b.sectors).abs() > a.off + b.off + 0.5
 }
 
 /// Of places that differ from those beside them, those that other tracks near them confirm: what is measured over the start of a
 /// zone is of neither.
-fn confirmed<D: TimedDevice>(w: &mut Watch<D>, known: &[Place]) -> Result<Vec<Place>, D::Error> {
+fn confirmed<D: TimedDevice>(w: &mut ProbedDevice<D>, known: &[TrackPosition]) -> Result<Vec<TrackPosition>, D::Error> {
     const TRACKS: [f64; 4] = [-75.0, -24.0, 24.0, 75.0];
     let odd = |i: usize| {
         let before = i.checked_sub(1).and_then(|before| known.get(before));
@@ -107,17 +107,17 @@ fn confirmed<D: TimedDevice>(w: &mut Watch<D>, known: &[Place]) -> Result<Vec<Pl
 }
 
 /// The places, with the same sectors for all of a zone.
-fn alike<D: TimedDevice>(w: &mut Watch<D>, known: &[Place]) -> Result<Vec<Place>, D::Error> {
+fn alike<D: TimedDevice>(w: &mut ProbedDevice<D>, known: &[TrackPosition]) -> Result<Vec<TrackPosition>, D::Error> {
     // The ends of tracks are visible nearly everywhere or, without skews, nowhere.
-    let sharp: Vec<Place> = known.iter().filter(|place| place.off < SHARP).copied().collect();
+    let sharp: Vec<TrackPosition> = known.iter().filter(|place| place.off < SHARP).copied().collect();
     let sane = confirmed(w, if 2 * sharp.len() > known.len() { &sharp } else { known })?;
-    let alike = |zone: &[Place]| {
+    let alike = |zone: &[TrackPosition]| {
         let sectors = median(zone.iter().map(|place| place.sectors).collect()).unwrap_or(0.0).round();
         // Where it is not known where a track ends, it is known of another one.
         let known = zone.iter().find_map(|place| place.end);
         let next = |end: u64, at: u64| at + (end as i64 - at as i64).rem_euclid(sectors.max(1.0) as i64) as u64;
-        let end = |place: &Place| place.end.or(known.map(|known| next(known, place.at)));
-        zone.iter().map(|place| Place { sectors, end: end(place), ..*place }).collect::<Vec<_>>()
+        let end = |place: &TrackPosition| place.end.or(known.map(|known| next(known, place.at)));
+        zone.iter().map(|place| TrackPosition { sectors, end: end(place), ..*place }).collect::<Vec<_>>()
     };
     Ok(sane.chunk_by(|a, b| !differ(a, b)).flat_map(alike).collect())
 }
@@ -125,7 +125,7 @@ fn alike<D: TimedDevice>(w: &mut Watch<D>, known: &[Place]) -> Result<Vec<Place>
 /// The sectors of the tracks at some places; `None` where a track ended too near.
 ///
 /// The distance over which the angle is taken is doubled as long as it fits what half of it said.
-fn tracks<D: TimedDevice>(w: &mut Watch<D>, at: &[u64]) -> Result<Vec<Option<Place>>, D::Error> {
+fn tracks<D: TimedDevice>(w: &mut ProbedDevice<D>, at: &[u64]) -> Result<Vec<Option<TrackPosition>>, D::Error> {
     let starts = w.angles(at)?;
     // Sectors per track as they are known, the part of a track that says so, and whether it can be more. The first advance
     // may be over the end of a track: it takes others to confirm it.
@@ -164,7 +164,7 @@ fn tracks<D: TimedDevice>(w: &mut Watch<D>, at: &[u64]) -> Result<Vec<Option<Pla
     let certain = |((&at, &(sectors, part, _)), &times): ((&u64, &(f64, f64, bool)), &u32)| {
         let on = at + (part * sectors).round() as u64;
         // Almost all are within four standard deviations.
-        (times >= needed && part > 0.1).then_some(Place {
+        (times >= needed && part > 0.1).then_some(TrackPosition {
             at,
             on,
             sectors,
@@ -176,7 +176,7 @@ fn tracks<D: TimedDevice>(w: &mut Watch<D>, at: &[u64]) -> Result<Vec<Option<Pla
 }
 
 /// The distance to begin with: the angle over it exceeds the noise, as a track rarely has more than some thousand sectors.
-fn first_distance<D: TimedDevice>(w: &Watch<D>) -> u64 {
+fn first_distance<D: TimedDevice>(w: &ProbedDevice<D>) -> u64 {
     const MOST: f64 = 4096.0;
     let distance = (12.0 * w.blur() * MOST) as u64;
     distance.max(BLOCK).next_power_of_two().min(64)
@@ -184,8 +184,8 @@ fn first_distance<D: TimedDevice>(w: &Watch<D>) -> u64 {
 
 /// Where zones begin that lie somewhere in a range between two places each: the first sector.
 fn starts<D: TimedDevice>(
-    w: &mut Watch<D>,
-    changes: &[[Place; 2]],
+    w: &mut ProbedDevice<D>,
+    changes: &[[TrackPosition; 2]],
     mut ranges: Vec<(u64, u64)>,
 ) -> Result<Vec<u64>, D::Error> {
     let noisy = w.is_noisy();

@@ -8,8 +8,8 @@ use super::sections::{
 use crate::{AnyDevice, DeviceError, TableDisk};
 use iopilot_block::{Nanos, SECTOR_BYTES};
 use iopilot_device::{
-    CacheModel, ConstantDevice, ConstantModel, DiskModel, FlashDrive, Geometry, HybridDisk, InterfaceModel, Layout,
-    MechanicalDisk, Mechanics, QueuePolicy, SeekCurve, Zone,
+    CacheModel, ConstantDevice, ConstantModel, DiskModel, FlashDrive, Geometry, HybridDisk, InterfaceModel,
+    MechanicalDisk, Mechanics, QueuePolicy, SeekCurve, TrackLayout, Zone,
 };
 use iopilot_scsi::SingleDrive;
 
@@ -125,18 +125,18 @@ fn mechanics(g: &GeometrySpec, m: &MechanicsSpec) -> Mechanics {
     let cylinders = zones.last().map_or(1, |z| z.last_cylinder + 1);
     let seek = seek_curve(&m.seek, cylinders);
     let layout = match g.layout {
-        LayoutSpec::Cylinder => Layout::Cylinder,
-        LayoutSpec::Serpentine => Layout::Serpentine,
-        LayoutSpec::Banded => Layout::Banded(g.band_cylinders.unwrap_or(1)),
+        LayoutSpec::Cylinder => TrackLayout::Cylinder,
+        LayoutSpec::Serpentine => TrackLayout::Serpentine,
+        LayoutSpec::Banded => TrackLayout::Banded(g.band_cylinders.unwrap_or(1)),
     };
 
     // The moves that lead from a track to the next in order of blocks, as a write needs them.
     let neighbour = match layout {
-        Layout::Cylinder if g.heads > 1 => seek.time(1).max(head_switch),
+        TrackLayout::Cylinder if g.heads > 1 => seek.time(1).max(head_switch),
         _ => seek.time(1),
     };
     let band = match layout {
-        Layout::Banded(width) => seek.time(if g.heads % 2 == 0 { width } else { 1 }),
+        TrackLayout::Banded(width) => seek.time(if g.heads % 2 == 0 { width } else { 1 }),
         _ => 0.0,
     };
     let skew = |time: f64, sectors: u32| {
@@ -179,7 +179,7 @@ fn mechanics(g: &GeometrySpec, m: &MechanicsSpec) -> Mechanics {
 /// The offset at which `zone` goes on from the last track of those before it without losing a revolution.
 fn follow(
     before: &[Zone],
-    layout: Layout,
+    layout: TrackLayout,
     heads: u32,
     zone: &Zone,
     skew: impl Fn(&iopilot_device::Track, &iopilot_device::Track) -> f64,

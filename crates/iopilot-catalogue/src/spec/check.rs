@@ -8,11 +8,11 @@ use super::sections::{
 use iopilot_block::InputError;
 use iopilot_device::SeekCurve;
 
-pub(super) type Check = Result<(), InputError>;
+pub(super) type SpecCheck = Result<(), InputError>;
 
 impl DiskSpec {
     /// Checks the values against each other.
-    pub(super) fn check(&self) -> Check {
+    pub(super) fn check(&self) -> SpecCheck {
         self.check_marks()?;
         match &self.device {
             DeviceSpec::Flash(flash) => check_flash(flash),
@@ -32,29 +32,29 @@ impl DiskSpec {
     }
 }
 
-fn check_mechanical(m: &MechanicalSpec) -> Check {
+fn check_mechanical(m: &MechanicalSpec) -> SpecCheck {
     check_mechanics(&m.mechanics)?;
     check_geometry(&m.geometry)?;
     check_interface(&m.interface)?;
     check_cache(&m.cache)
 }
 
-pub(super) fn within(key: &str, value: f64, low: f64, high: f64, what: &str) -> Check {
+pub(super) fn within(key: &str, value: f64, low: f64, high: f64, what: &str) -> SpecCheck {
     if value >= low && value <= high {
         return Ok(());
     }
     Err(InputError::new(key, value.to_string(), format!("{what}, {low} to {high}")))
 }
 
-fn ms(key: &str, value: f64) -> Check {
+fn ms(key: &str, value: f64) -> SpecCheck {
     within(key, value, 0.0, 10_000.0, "milliseconds")
 }
 
-fn rate(key: &str, value: f64) -> Check {
+fn rate(key: &str, value: f64) -> SpecCheck {
     within(key, value, 0.001, 100_000.0, "megabytes per second")
 }
 
-fn check_flash(f: &FlashSpec) -> Check {
+fn check_flash(f: &FlashSpec) -> SpecCheck {
     within("flash.capacity_sectors", f.capacity_sectors as f64, 1.0, 1e15, "sectors")?;
     within("flash.queue_depth", f.queue_depth.into(), 1.0, 65_536.0, "requests")?;
     within("flash.parallelism", f.parallelism.into(), 1.0, 65_536.0, "requests")?;
@@ -64,7 +64,7 @@ fn check_flash(f: &FlashSpec) -> Check {
     rate("flash.write_rate_mb_s", f.write_rate_mb_s)
 }
 
-fn check_mechanics(m: &MechanicsSpec) -> Check {
+fn check_mechanics(m: &MechanicsSpec) -> SpecCheck {
     within("mechanics.rotation_rpm", m.rotation_rpm, 100.0, 100_000.0, "revolutions per minute")?;
     within("mechanics.initial_angle_revolutions", m.initial_angle_revolutions, 0.0, 1.0, "revolutions")?;
     ms("mechanics.head_switch_ms", m.head_switch_ms)?;
@@ -72,7 +72,7 @@ fn check_mechanics(m: &MechanicsSpec) -> Check {
     check_seek(&m.seek)
 }
 
-fn check_seek(s: &SeekSpec) -> Check {
+fn check_seek(s: &SeekSpec) -> SpecCheck {
     let sheet = [s.single_cylinder_ms, s.average_ms, s.full_stroke_ms];
     let forms = usize::from(sheet.iter().any(Option::is_some))
         + usize::from(!s.table_ms.is_empty())
@@ -108,7 +108,7 @@ fn check_seek(s: &SeekSpec) -> Check {
     within("mechanics.seek.average_ms", average, low, high, "milliseconds that a rising curve can have")
 }
 
-fn check_geometry(g: &GeometrySpec) -> Check {
+fn check_geometry(g: &GeometrySpec) -> SpecCheck {
     within("geometry.heads", g.heads.into(), 1.0, 256.0, "recording surfaces")?;
     match (g.layout, g.band_cylinders) {
         (LayoutSpec::Banded, None) => {
@@ -127,11 +127,11 @@ fn check_geometry(g: &GeometrySpec) -> Check {
     if g.zone.is_empty() { check_derived_zones(g) } else { check_zones(g) }
 }
 
-fn skew(key: &str, value: Option<f64>) -> Check {
+fn skew(key: &str, value: Option<f64>) -> SpecCheck {
     value.map_or(Ok(()), |v| within(key, v, 0.0, 1.0, "revolutions"))
 }
 
-fn check_derived_zones(g: &GeometrySpec) -> Check {
+fn check_derived_zones(g: &GeometrySpec) -> SpecCheck {
     let missing =
         |key: &str| InputError::new(format!("geometry.{key}"), "", "this key, or a list of [[geometry.zone]]");
     let capacity = g.capacity_sectors.ok_or_else(|| missing("capacity_sectors"))?;
@@ -144,7 +144,7 @@ fn check_derived_zones(g: &GeometrySpec) -> Check {
     within("geometry.inner_rate_mb_s", inner, 0.001, outer, "megabytes per second, not above the outer rate")
 }
 
-fn check_zones(g: &GeometrySpec) -> Check {
+fn check_zones(g: &GeometrySpec) -> SpecCheck {
     for (key, given) in [
         ("zones", g.zones.is_some()),
         ("outer_rate_mb_s", g.outer_rate_mb_s.is_some()),
@@ -173,7 +173,7 @@ fn check_zones(g: &GeometrySpec) -> Check {
     }
 }
 
-fn check_zone(i: usize, zone: &ZoneSpec, next: u32) -> Check {
+fn check_zone(i: usize, zone: &ZoneSpec, next: u32) -> SpecCheck {
     let key = |name: &str| format!("geometry.zone[{i}].{name}");
     if zone.first_cylinder != next {
         let got = zone.first_cylinder.to_string();
@@ -194,7 +194,7 @@ fn check_zone(i: usize, zone: &ZoneSpec, next: u32) -> Check {
     skew(&key("cylinder_skew_revolutions"), zone.cylinder_skew_revolutions)
 }
 
-fn check_interface(i: &InterfaceSpec) -> Check {
+fn check_interface(i: &InterfaceSpec) -> SpecCheck {
     rate("interface.rate_mb_s", i.rate_mb_s)?;
     within("interface.queue_depth", i.queue_depth.into(), 1.0, 65_536.0, "requests")?;
     if let Some(limit) = i.age_limit_ms {
@@ -212,7 +212,7 @@ fn check_interface(i: &InterfaceSpec) -> Check {
     ms("interface.write_overhead_ms", i.write_overhead_ms)
 }
 
-fn check_cache(c: &CacheSpec) -> Check {
+fn check_cache(c: &CacheSpec) -> SpecCheck {
     within("cache.size_kib", c.size_kib as f64, 0.0, 1e8, "KiB")?;
     within("cache.segments", c.segments.into(), 0.0, 65_000.0, "segments")?;
     ms("cache.destage_idle_ms", c.destage_idle_ms)?;

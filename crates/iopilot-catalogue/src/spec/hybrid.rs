@@ -1,6 +1,6 @@
 //! `type = "hybrid"`: the sections of a mechanical drive, `[ssd]` or `[flash]` for its flash, and `[hybrid]`.
 
-use super::check::{Check, within};
+use super::check::{SpecCheck, within};
 use super::sections::{FlashSpec, MechanicalSpec, is_zero};
 use super::ssd::SsdSpec;
 use iopilot_block::{InputError, Nanos};
@@ -99,7 +99,7 @@ impl HybridSpec {
         }
     }
 
-    pub(super) fn check(&self) -> Check {
+    pub(super) fn check(&self) -> SpecCheck {
         let h = &self.hybrid;
         if !h.line_kib.is_power_of_two() || !(4..=4096).contains(&h.line_kib) {
             let want = "KiB, a power of two, 4 to 4096";

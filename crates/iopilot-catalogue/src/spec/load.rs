@@ -1,7 +1,7 @@
 //! Reading and writing the TOML, with errors that name file, line, key and what was expected.
 
 use super::hybrid::{HybridFlashSpec, HybridSpec};
-use super::sections::{DeviceSpec, DiskSpec, File, Kind, MechanicalSpec};
+use super::sections::{DeviceKind, DeviceSpec, DiskSpec, File, MechanicalSpec};
 use crate::DeviceError;
 use iopilot_block::{InputError, parse_toml};
 use toml::de::{DeTable, DeValue};
@@ -34,7 +34,7 @@ impl DiskSpec {
         let mut file = File {
             name: self.name.clone(),
             model: self.model.clone(),
-            kind: Kind::FlashSimple,
+            kind: DeviceKind::FlashSimple,
             sources: self.sources.clone(),
             geometry: None,
             mechanics: None,
@@ -50,19 +50,19 @@ impl DiskSpec {
         match &self.device {
             DeviceSpec::Flash(flash) => file.flash = Some(flash.clone()),
             DeviceSpec::Drive(drive) => {
-                file.kind = Kind::Drive;
+                file.kind = DeviceKind::Drive;
                 file.drive = Some((**drive).clone());
             }
             DeviceSpec::Table(table) => {
-                file.kind = Kind::Table;
+                file.kind = DeviceKind::Table;
                 file.table = Some((**table).clone());
             }
             DeviceSpec::Ssd(ssd) => {
-                file.kind = Kind::Ssd;
+                file.kind = DeviceKind::Ssd;
                 file.ssd = Some((**ssd).clone());
             }
             DeviceSpec::Hybrid(h) => {
-                file.kind = Kind::Hybrid;
+                file.kind = DeviceKind::Hybrid;
                 file.geometry = Some(h.disk.geometry.clone());
                 file.mechanics = Some(h.disk.mechanics.clone());
                 file.interface = Some(h.disk.interface.clone());
@@ -74,7 +74,7 @@ impl DiskSpec {
                 file.hybrid = Some(h.hybrid.clone());
             }
             DeviceSpec::Mechanical(m) => {
-                file.kind = Kind::Mechanical;
+                file.kind = DeviceKind::Mechanical;
                 file.geometry = Some(m.geometry.clone());
                 file.mechanics = Some(m.mechanics.clone());
                 file.interface = Some(m.interface.clone());
@@ -121,12 +121,12 @@ fn collect_keys(path: &str, value: &DeValue<'_>, keys: &mut Vec<String>) {
 fn from_file(file: File) -> Result<DiskSpec, InputError> {
     let missing = |section: &str| InputError::new(section, "", format!("a section [{section}] for this type"));
     let own: &[&str] = match file.kind {
-        Kind::Mechanical => &["geometry", "mechanics", "interface", "cache"],
-        Kind::FlashSimple => &["flash"],
-        Kind::Drive => &["drive"],
-        Kind::Table => &["table"],
-        Kind::Ssd => &["ssd"],
-        Kind::Hybrid => &["geometry", "mechanics", "interface", "cache", "flash", "ssd", "hybrid"],
+        DeviceKind::Mechanical => &["geometry", "mechanics", "interface", "cache"],
+        DeviceKind::FlashSimple => &["flash"],
+        DeviceKind::Drive => &["drive"],
+        DeviceKind::Table => &["table"],
+        DeviceKind::Ssd => &["ssd"],
+        DeviceKind::Hybrid => &["geometry", "mechanics", "interface", "cache", "flash", "ssd", "hybrid"],
     };
     for (section, given) in [
         ("geometry", file.geometry.is_some()),
@@ -144,17 +144,17 @@ fn from_file(file: File) -> Result<DiskSpec, InputError> {
         }
     }
     let device = match file.kind {
-        Kind::Mechanical => DeviceSpec::Mechanical(Box::new(MechanicalSpec {
+        DeviceKind::Mechanical => DeviceSpec::Mechanical(Box::new(MechanicalSpec {
             geometry: file.geometry.ok_or_else(|| missing("geometry"))?,
             mechanics: file.mechanics.ok_or_else(|| missing("mechanics"))?,
             interface: file.interface.ok_or_else(|| missing("interface"))?,
             cache: file.cache.ok_or_else(|| missing("cache"))?,
         })),
-        Kind::FlashSimple => DeviceSpec::Flash(file.flash.ok_or_else(|| missing("flash"))?),
-        Kind::Drive => DeviceSpec::Drive(Box::new(file.drive.ok_or_else(|| missing("drive"))?)),
-        Kind::Table => DeviceSpec::Table(Box::new(file.table.ok_or_else(|| missing("table"))?)),
-        Kind::Ssd => DeviceSpec::Ssd(Box::new(file.ssd.ok_or_else(|| missing("ssd"))?)),
-        Kind::Hybrid => DeviceSpec::Hybrid(Box::new(HybridSpec {
+        DeviceKind::FlashSimple => DeviceSpec::Flash(file.flash.ok_or_else(|| missing("flash"))?),
+        DeviceKind::Drive => DeviceSpec::Drive(Box::new(file.drive.ok_or_else(|| missing("drive"))?)),
+        DeviceKind::Table => DeviceSpec::Table(Box::new(file.table.ok_or_else(|| missing("table"))?)),
+        DeviceKind::Ssd => DeviceSpec::Ssd(Box::new(file.ssd.ok_or_else(|| missing("ssd"))?)),
+        DeviceKind::Hybrid => DeviceSpec::Hybrid(Box::new(HybridSpec {
             disk: MechanicalSpec {
                 geometry: file.geometry.ok_or_else(|| missing("geometry"))?,
                 mechanics: file.mechanics.ok_or_else(|| missing("mechanics"))?,

@@ -303,7 +303,7 @@ pub(super) struct File {
     pub(super) name: String,
     pub(super) model: String,
     #[serde(rename = "type")]
-    pub(super) kind: Kind,
+    pub(super) kind: DeviceKind,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) sources: Vec<String>,
     pub(super) geometry: Option<GeometrySpec>,
@@ -320,7 +320,7 @@ pub(super) struct File {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Kind {
+pub(super) enum DeviceKind {
     #[serde(rename = "mechanical")]
     Mechanical,
     #[serde(rename = "flash-simple")]

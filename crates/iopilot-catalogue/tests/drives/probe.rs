@@ -22,7 +22,7 @@ fn probed(name: &str) -> (Probed, AnyDevice) {
 fn comes_near(name: &str) {
     let (found, device) = probed(name);
     let DiskModel { mechanics, cache, interface } = model(&device);
-    let off = |&(d, time): &(u32, iopilot_catalogue::Measured)| (time.value / mechanics.seek.time(d) - 1.0).abs();
+    let off = |&(d, time): &(u32, iopilot_catalogue::Measurement)| (time.value / mechanics.seek.time(d) - 1.0).abs();
     let worst = found.seek.iter().map(off).fold(0.0, f64::max);
     eprintln!(
         "{name}: {} reads, {:.0} s of the disk's; revolution off by {:.0e}, {} seeks by up to {:.2} %",
@@ -152,7 +152,7 @@ fn comes_near_through_noise(name: &str, late: u32) {
     let found =
         probe_disk(&mut Path::to(device.clone(), late), &Probe::default()).unwrap_or_else(|e| panic!("{name}: {e}"));
     let DiskModel { mechanics, cache, .. } = model(&device);
-    let off = |&(d, time): &(u32, iopilot_catalogue::Measured)| (time.value / mechanics.seek.time(d) - 1.0).abs();
+    let off = |&(d, time): &(u32, iopilot_catalogue::Measurement)| (time.value / mechanics.seek.time(d) - 1.0).abs();
     let worst = found.seek.iter().map(off).fold(0.0, f64::max);
     let real = mechanics.geometry.zones();
     eprintln!(

@@ -10,7 +10,7 @@ use super::plan::MemberIo;
 
 /// A member request that is out: waiting at the controller, or in the member.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Issued {
+pub(super) struct IssuedMemberIo {
     /// Whose it is, and which of its plan.
     pub(super) operation: u32,
     pub(super) index: u32,
@@ -25,12 +25,12 @@ pub(super) struct Issued {
 /// All member requests that are out, by number; the number is their name at the member.
 #[derive(Clone, Debug, Default)]
 pub(super) struct IssuedRequests {
-    slots: Vec<Issued>,
+    slots: Vec<IssuedMemberIo>,
     free: Vec<u32>,
 }
 
 impl IssuedRequests {
-    pub(super) fn add(&mut self, issued: Issued) -> u32 {
+    pub(super) fn add(&mut self, issued: IssuedMemberIo) -> u32 {
         match self.free.pop() {
             Some(at) => {
                 self.slots[at as usize] = issued;
@@ -44,14 +44,14 @@ impl IssuedRequests {
     }
 
     /// Takes one out.
-    pub(super) fn take(&mut self, at: u32) -> Issued {
+    pub(super) fn take(&mut self, at: u32) -> IssuedMemberIo {
         let slot = &mut self.slots[at as usize];
         slot.live = false;
         self.free.push(at);
         *slot
     }
 
-    pub(super) fn get(&self, at: u32) -> &Issued {
+    pub(super) fn get(&self, at: u32) -> &IssuedMemberIo {
         &self.slots[at as usize]
     }
 

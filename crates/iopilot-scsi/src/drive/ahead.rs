@@ -2,12 +2,12 @@
 
 use super::Drive;
 use super::model::{KeepRequested, ReadAheadRule};
-use super::slot::Slot;
+use super::slot::CommandSlot;
 use super::stream::Stay;
 
 impl Drive {
     /// The block before which reading for a request in segment `s` ends.
-    pub(super) fn read_limit(&self, slot: &Slot, s: usize) -> u64 {
+    pub(super) fn read_limit(&self, slot: &CommandSlot, s: usize) -> u64 {
         let read = &self.model.read;
         let geometry = &self.model.mechanics.geometry;
         let (end, capacity) = (slot.end(), geometry.capacity());

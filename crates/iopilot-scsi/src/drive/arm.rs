@@ -1,11 +1,11 @@
 //! What the arm does, and for whom.
 
 use super::Drive;
-use super::choice::{Fit, Hit};
+use super::choice::{SegmentFit, SegmentHit};
 use super::gate::Gate;
 use super::model::Preseek;
-use super::slot::{Media, Stage};
-use super::stream::{Access, Order, Stay, Stream};
+use super::slot::{BusStage, Media};
+use super::stream::{MediaAccess, MediaStream, SectorOrder, Stay};
 use iopilot_block::Nanos;
 use iopilot_device::Arm;
 
@@ -24,7 +24,7 @@ impl Drive {
             let open_to = if write { slot.unmoved() } else { slot.unmoved() + self.segments.size };
             if open_to < gate.open_to {
                 gate = Gate { open_to, known_to: open_to, ..gate };
-                if let Stage::Burst { from, step, blocks } = slot.stage {
+                if let BusStage::Burst { from, step, blocks } = slot.stage {
                     (gate.from, gate.step, gate.known_to) = (from, step, open_to + blocks);
                 }
             }
@@ -121,13 +121,13 @@ impl Drive {
     }
 
     /// Whether request `i`, which would use segment `s`, may have its turn at the medium.
-    pub(super) fn turn_of_read(&self, i: usize, s: usize, hit: Hit, t: f64) -> bool {
-        let joins = hit != Hit::Miss && self.is_streaming(s) && self.is_read_ahead();
+    pub(super) fn turn_of_read(&self, i: usize, s: usize, hit: SegmentHit, t: f64) -> bool {
+        let joins = hit != SegmentHit::Miss && self.is_streaming(s) && self.is_read_ahead();
         joins || self.arm_for(i, t)
     }
 
     /// The same for a write.
-    pub(super) fn turn_of_write(&self, i: usize, s: usize, fit: Fit, t: f64) -> bool {
+    pub(super) fn turn_of_write(&self, i: usize, s: usize, fit: SegmentFit, t: f64) -> bool {
         let streaming_write = self.is_streaming(s) && self.stream.as_ref().is_some_and(|stream| stream.write);
         if streaming_write { self.may_join(&self.slots[i], s, fit) } else { self.arm_for(i, t) }
     }
@@ -150,10 +150,10 @@ impl Drive {
         let begin = slot.arm_from.max(t) + (self.arm_free - t).max(0.0);
         let (read, policy) = (&self.model.read, &self.model.write);
         let order = match write {
-            true => Order { immediate: policy.immediate, free: false, keep: false },
+            true => SectorOrder { immediate: policy.immediate, free: false, keep: false },
             false => {
                 let keep = read.free_blocks && self.segments.of(s).is_empty();
-                Order { immediate: read.immediate, free: read.free_blocks, keep }
+                SectorOrder { immediate: read.immediate, free: read.free_blocks, keep }
             }
         };
         let asked = if write { limit } else { slot.end() };
@@ -163,9 +163,10 @@ impl Drive {
         let least = if write && !continues { policy.min_seek_delay } else { 0.0 };
         self.round = None;
         let gate = self.gate(s, write, first);
-        let access = Access { segment: s, write, first, limit, asked, stay, order, direct: self.model.buffer.direct };
+        let access =
+            MediaAccess { segment: s, write, first, limit, asked, stay, order, direct: self.model.buffer.direct };
         let m = &self.model.mechanics;
-        let stream = Stream::start(m, &gate, access, self.arm, begin, least);
+        let stream = MediaStream::start(m, &gate, access, self.arm, begin, least);
         let service = &mut self.slots[i].service;
         service.seek = Nanos((stream.settled - begin) as u64);
         service.cylinders = self.arm.cylinder.abs_diff(stream.arm().cylinder);
@@ -180,16 +181,16 @@ impl Drive {
     }
 
     /// The turn of a read that uses segment `s`.
-    pub(super) fn begin_read(&mut self, i: usize, s: usize, hit: Hit, t: f64) {
+    pub(super) fn begin_read(&mut self, i: usize, s: usize, hit: SegmentHit, t: f64) {
         if self.slots[i].segment.is_none() {
             self.slots[i].segment = Some(s);
             self.segments.used(s, false);
         }
         self.slots[i].media = Media::Begun;
         self.holder = Some(i);
-        let joined = self.is_streaming(s) && hit != Hit::Miss;
-        self.slots[i].service.cache_hit = hit == Hit::Full || joined;
-        if hit == Hit::Miss {
+        let joined = self.is_streaming(s) && hit != SegmentHit::Miss;
+        self.slots[i].service.cache_hit = hit == SegmentHit::Full || joined;
+        if hit == SegmentHit::Miss {
             self.stop(t);
             let first = self.slots[i].unmoved();
             self.segments.edit(s, |segment| segment.clear(first));
@@ -211,7 +212,7 @@ impl Drive {
         if segment.is_dirty() || limit <= segment.end {
             return;
         }
-        if hit == Hit::Full {
+        if hit == SegmentHit::Full {
             let track = self.model.mechanics.geometry.track_of(segment.end);
             let there = Arm { cylinder: track.cylinder, head: track.head };
             if !self.model.read.ahead_on_hit || !self.stay().allows(self.arm, there) {
@@ -222,7 +223,7 @@ impl Drive {
     }
 
     /// The turn of a write that uses, or is to use, segment `s`.
-    pub(super) fn begin_write(&mut self, i: usize, s: usize, fit: Fit, t: f64) {
+    pub(super) fn begin_write(&mut self, i: usize, s: usize, fit: SegmentFit, t: f64) {
         if self.slots[i].segment.is_none() {
             self.take_for_write(i, s, fit, t);
         }

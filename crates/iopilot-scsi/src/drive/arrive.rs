@@ -1,8 +1,8 @@
 //! What a drive answers to a command: it takes or sends data at once, or it disconnects.
 
 use super::Drive;
-use super::choice::Hit;
-use super::slot::Slot;
+use super::choice::SegmentHit;
+use super::slot::CommandSlot;
 use crate::{MessageKind, Signal};
 use iopilot_block::Op;
 
@@ -20,7 +20,7 @@ impl Drive {
         self.fire_if_due(i, t, out);
     }
 
-    fn arrive_read(&mut self, i: usize, mut slot: Slot, t: f64) {
+    fn arrive_read(&mut self, i: usize, mut slot: CommandSlot, t: f64) {
         let overheads = &self.model.overheads;
         let miss = overheads.read_miss.of(self.last);
         slot.arm_from = t + miss;
@@ -28,19 +28,19 @@ impl Drive {
         let choice = self.choose_read(&slot, self.victims(), t);
         let turn = self.pending.is_empty() && choice.is_some_and(|(s, hit)| self.turn_of_read(i, s, hit, t));
         let read = &self.model.read;
-        let hit = choice.map_or(Hit::Miss, |(_, hit)| hit);
+        let hit = choice.map_or(SegmentHit::Miss, |(_, hit)| hit);
         let there = choice.map_or(0, |(s, _)| self.segments.of(s).end.saturating_sub(slot.first()));
         let (ready, sneaky) = match hit {
-            Hit::Full => (true, read.sneaky_full),
-            Hit::Partial => (read.partial_at_once || there >= self.high_water(&slot), read.sneaky_partial),
-            Hit::Miss => (false, false),
+            SegmentHit::Full => (true, read.sneaky_full),
+            SegmentHit::Partial => (read.partial_at_once || there >= self.high_water(&slot), read.sneaky_partial),
+            SegmentHit::Miss => (false, false),
         };
         let allowed = (sneaky && there > 0) || (turn && !self.asked);
         let stay = self.link.is_none() && (self.model.bus.never_disconnect || (ready && allowed));
         let overheads = &self.model.overheads;
         if stay {
             self.link = Some(i);
-            let first = if hit == Hit::Miss { miss } else { overheads.read_hit.of(self.last) };
+            let first = if hit == SegmentHit::Miss { miss } else { overheads.read_hit.of(self.last) };
             self.slots[i].prepare(MessageKind::Ready, t, t + first + overheads.data_preparation);
         } else {
             let until = t + miss + overheads.read_disconnect.of(self.last);
@@ -51,7 +51,7 @@ impl Drive {
                 self.pass_queue(i, t);
                 self.begin_read(i, s, hit, t);
             }
-            Some((s, hit)) if stay && hit != Hit::Miss => {
+            Some((s, hit)) if stay && hit != SegmentHit::Miss => {
                 self.slots[i].segment = Some(s);
                 self.segments.used(s, false);
                 self.wait(i, t);
@@ -60,7 +60,7 @@ impl Drive {
         }
     }
 
-    fn arrive_write(&mut self, i: usize, mut slot: Slot, t: f64) {
+    fn arrive_write(&mut self, i: usize, mut slot: CommandSlot, t: f64) {
         let overheads = &self.model.overheads;
         let first = if slot.fast {
             let new_place = self.model.write.sequential_overhead && self.last_end != slot.first();
@@ -119,16 +119,16 @@ impl Drive {
     }
 
     /// How many blocks must be ready for a read that disconnected to come back.
-    pub(super) fn high_water(&self, slot: &Slot) -> u64 {
+    pub(super) fn high_water(&self, slot: &CommandSlot) -> u64 {
         self.water(slot, self.model.buffer.high_water)
     }
 
     /// How many blocks at most may be left to write for a write that disconnected to come back.
-    pub(super) fn low_water(&self, slot: &Slot) -> u64 {
+    pub(super) fn low_water(&self, slot: &CommandSlot) -> u64 {
         self.water(slot, self.model.buffer.low_water)
     }
 
-    fn water(&self, slot: &Slot, mark: f64) -> u64 {
+    fn water(&self, slot: &CommandSlot, mark: f64) -> u64 {
         let size = self.segments.size;
         if self.model.buffer.water_by_request {
             ((size.min(slot.count()) as f64 * mark) as u64).max(1)

@@ -2,12 +2,12 @@
 
 use super::Drive;
 use super::model::FastWrite;
-use super::segment::{Segment, Victims};
-use super::slot::{Slot, Stage};
+use super::segment::{BufferSegment, Victims};
+use super::slot::{BusStage, CommandSlot};
 
 /// How much of a read is in its segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Hit {
+pub(super) enum SegmentHit {
     /// All.
     Full,
     /// The first block at least.
@@ -18,7 +18,7 @@ pub(super) enum Hit {
 
 /// How a write fits its segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fit {
+pub(super) enum SegmentFit {
     /// Behind what is being written or waits to be.
     Append,
     /// Before what waits to be written.
@@ -31,14 +31,14 @@ impl Drive {
     /// The segment for a read, best first: one that holds all of it, one that holds its first block, an empty one, a
     /// clean one, one that is only being read ahead into. `None` where it has to wait: it needs what is not on the
     /// medium yet, or all are in use.
-    pub(super) fn choose_read(&self, slot: &Slot, victims: Victims, t: f64) -> Option<(usize, Hit)> {
+    pub(super) fn choose_read(&self, slot: &CommandSlot, victims: Victims, t: f64) -> Option<(usize, SegmentHit)> {
         // Some of it may have been sent before its turn.
         let (first, end) = (slot.unmoved(), slot.end());
         if let Some(s) = slot.segment {
             let segment = self.segments.of(s);
-            let hit = if first == segment.end { Hit::Partial } else { self.hit(segment, first, end) };
+            let hit = if first == segment.end { SegmentHit::Partial } else { self.hit(segment, first, end) };
             // The rest has to wait for the others in there.
-            return (hit == Hit::Full || segment.users == 1).then_some((s, hit));
+            return (hit == SegmentHit::Full || segment.users == 1).then_some((s, hit));
         }
         let mut collision = false;
         let candidates = self.segments.near(first, end).chain(self.streamed()).chain(victims.read);
@@ -47,7 +47,7 @@ impl Drive {
                 if !segment.overlaps(first, end) {
                     return None;
                 }
-                let all_there = self.hit(segment, first, end) == Hit::Full && self.received_all(s);
+                let all_there = self.hit(segment, first, end) == SegmentHit::Full && self.received_all(s);
                 if all_there && self.model.read.hits_on_written && self.segments.serves_reads(s) {
                     return Some(if self.is_streaming(s) { 2 } else { 1 });
                 }
@@ -59,27 +59,27 @@ impl Drive {
             }
             let streaming = self.is_streaming(s);
             match self.hit(segment, first, end) {
-                Hit::Full => Some(if streaming { 3 } else { 4 }),
-                Hit::Partial => Some(if streaming { 5 } else { 6 }),
-                Hit::Miss if streaming && self.model.read.almost_hits && segment.end == first => Some(5),
-                Hit::Miss if segment.users > 0 => None,
-                Hit::Miss if streaming => self.can_stop(t).then_some(9),
-                Hit::Miss if segment.is_empty() => Some(7),
-                Hit::Miss => Some(8),
+                SegmentHit::Full => Some(if streaming { 3 } else { 4 }),
+                SegmentHit::Partial => Some(if streaming { 5 } else { 6 }),
+                SegmentHit::Miss if streaming && self.model.read.almost_hits && segment.end == first => Some(5),
+                SegmentHit::Miss if segment.users > 0 => None,
+                SegmentHit::Miss if streaming => self.can_stop(t).then_some(9),
+                SegmentHit::Miss if segment.is_empty() => Some(7),
+                SegmentHit::Miss => Some(8),
             }
         });
         let (s, rank) = best?;
         let hit = match rank {
-            1..=4 => Hit::Full,
-            5 | 6 => Hit::Partial,
-            _ => Hit::Miss,
+            1..=4 => SegmentHit::Full,
+            5 | 6 => SegmentHit::Partial,
+            _ => SegmentHit::Miss,
         };
-        (!collision || hit == Hit::Full).then_some((s, hit))
+        (!collision || hit == SegmentHit::Full).then_some((s, hit))
     }
 
     /// The segment for a write: one it continues, one it overlaps, an empty one, a clean one, one that is only being
     /// read ahead into.
-    pub(super) fn choose_write(&self, slot: &Slot, victims: Victims, t: f64) -> Option<(usize, Fit)> {
+    pub(super) fn choose_write(&self, slot: &CommandSlot, victims: Victims, t: f64) -> Option<(usize, SegmentFit)> {
         let (first, end) = (slot.first(), slot.end());
         let combine = self.model.write.combine;
         let may_dirty = self.segments.may_dirty();
@@ -111,22 +111,22 @@ impl Drive {
         });
         let (s, rank) = best.filter(|_| !collision)?;
         let fit = match rank {
-            1 | 2 => Fit::Append,
-            3 => Fit::Prepend,
-            _ => Fit::New,
+            1 | 2 => SegmentFit::Append,
+            3 => SegmentFit::Prepend,
+            _ => SegmentFit::New,
         };
         Some((s, fit))
     }
 
     /// Whether a write may join the one that is on its way to the medium in segment `s`.
-    pub(super) fn may_join(&self, slot: &Slot, s: usize, fit: Fit) -> bool {
+    pub(super) fn may_join(&self, slot: &CommandSlot, s: usize, fit: SegmentFit) -> bool {
         let others = || {
             let dozing = self.dozing.len() - usize::from(slot.dozes);
             dozing > 0
                 || self.live.iter().any(|&i| {
                     let other = &self.slots[i];
                     other.number != slot.number
-                        && other.stage != Stage::Gone
+                        && other.stage != BusStage::Gone
                         && !other.is_streamed_by(self.stream.as_ref())
                 })
         };
@@ -137,20 +137,20 @@ impl Drive {
         };
         // A flush that waits must see the end of it.
         let flushing = || self.pending.iter().any(|&i| !self.slots[i].request.op.transfers());
-        fit == Fit::Append && level && slot.fast && self.is_streaming(s) && !flushing()
+        fit == SegmentFit::Append && level && slot.fast && self.is_streaming(s) && !flushing()
     }
 
     /// Reserves segment `s` for a write.
-    pub(super) fn take_for_write(&mut self, i: usize, s: usize, fit: Fit, t: f64) {
+    pub(super) fn take_for_write(&mut self, i: usize, s: usize, fit: SegmentFit, t: f64) {
         self.rouse(i);
         let (first, end) = (self.slots[i].first(), self.slots[i].end());
-        if fit == Fit::New && self.is_streaming(s) {
+        if fit == SegmentFit::New && self.is_streaming(s) {
             self.stop(t);
         }
         self.segments.edit(s, |segment| match fit {
-            Fit::Append => segment.end = end,
-            Fit::Prepend => (segment.start, segment.written) = (first, first),
-            Fit::New => {
+            SegmentFit::Append => segment.end = end,
+            SegmentFit::Prepend => (segment.start, segment.written) = (first, first),
+            SegmentFit::New => {
                 segment.clear(first);
                 segment.end = end;
             }
@@ -177,7 +177,7 @@ impl Drive {
     }
 
     /// A request is done with segment `s`.
-    pub(super) fn let_go(&mut self, s: usize, slot: &Slot) {
+    pub(super) fn let_go(&mut self, s: usize, slot: &CommandSlot) {
         let (keep, caching) = (self.model.read.keep, self.model.buffer.caching);
         self.segments.edit(s, |segment| {
             segment.users -= 1;
@@ -210,7 +210,7 @@ impl Drive {
     }
 
     /// The writes whose data are still to come into segment `s`.
-    pub(super) fn incomplete_writes(&self, s: usize) -> impl Iterator<Item = &Slot> {
+    pub(super) fn incomplete_writes(&self, s: usize) -> impl Iterator<Item = &CommandSlot> {
         let of = self.live.iter().map(|&i| &self.slots[i]);
         of.filter(move |slot| slot.segment == Some(s) && !slot.is_read() && !slot.all_moved())
     }
@@ -219,11 +219,11 @@ impl Drive {
         self.incomplete_writes(s).next().is_none()
     }
 
-    fn hit(&self, segment: &Segment, first: u64, end: u64) -> Hit {
+    fn hit(&self, segment: &BufferSegment, first: u64, end: u64) -> SegmentHit {
         match segment.holds(first) {
-            true if end <= segment.end => Hit::Full,
-            true => Hit::Partial,
-            false => Hit::Miss,
+            true if end <= segment.end => SegmentHit::Full,
+            true => SegmentHit::Partial,
+            false => SegmentHit::Miss,
         }
     }
 }

@@ -9,7 +9,7 @@ use std::ops::RangeInclusive;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Dozing {
     /// In ascending order of their first blocks that have not moved.
-    all: Vec<Place>,
+    all: Vec<DozingPlace>,
     writes: usize,
     /// The most blocks that one of them ever had left.
     longest: u64,
@@ -21,7 +21,7 @@ pub(super) struct Dozing {
 
 /// Where a request is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct DozingPlace {
     first: u64,
     slot: usize,
     read: bool,
@@ -29,7 +29,7 @@ struct Place {
 
 /// What of a request decides where it is kept.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wanted {
+pub(super) struct DozingRead {
     pub(super) slot: usize,
     /// The first block that has not moved.
     pub(super) first: u64,
@@ -39,9 +39,9 @@ pub(super) struct Wanted {
     pub(super) read: bool,
 }
 
-impl Wanted {
-    fn place(self) -> Place {
-        Place { first: self.first, slot: self.slot, read: self.read }
+impl DozingRead {
+    fn place(self) -> DozingPlace {
+        DozingPlace { first: self.first, slot: self.slot, read: self.read }
     }
 }
 
@@ -55,7 +55,7 @@ impl Dozing {
     }
 
     /// O(requests), of moving a few bytes each.
-    pub(super) fn add(&mut self, wanted: Wanted) {
+    pub(super) fn add(&mut self, wanted: DozingRead) {
         let place = self.all.partition_point(|&place| place < wanted.place());
         self.all.insert(place, wanted.place());
         self.writes += usize::from(!wanted.read);
@@ -64,7 +64,7 @@ impl Dozing {
     }
 
     /// The reverse; `wanted` is as it was added.
-    pub(super) fn remove(&mut self, wanted: Wanted) {
+    pub(super) fn remove(&mut self, wanted: DozingRead) {
         if let Ok(place) = self.all.binary_search(&wanted.place()) {
             self.all.remove(place);
             self.writes -= usize::from(!wanted.read);
@@ -135,8 +135,8 @@ impl Dozing {
 mod tests {
     use super::*;
 
-    fn read(slot: usize, first: u64, blocks: u64) -> Wanted {
-        Wanted { slot, first, blocks, read: true }
+    fn read(slot: usize, first: u64, blocks: u64) -> DozingRead {
+        DozingRead { slot, first, blocks, read: true }
     }
 
     /// What there is to look at, in order of the slots.
@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(unseen(&mut dozing), [2], "those behind what was found are still to be looked at");
         assert!(dozing.any_begins_in(100..=108, true) && !dozing.any_begins_in(100..=107, true));
         assert!(!dozing.any_begins_in(0..=1000, false));
-        dozing.add(Wanted { read: false, ..read(4, 100, 8) });
+        dozing.add(DozingRead { read: false, ..read(4, 100, 8) });
         assert!(dozing.any_begins_in(100..=107, false) && !dozing.any_begins_in(100..=107, true));
         assert_eq!((dozing.len(), dozing.writes(), unseen(&mut dozing)), (3, 1, vec![4]));
         dozing.all_changed(false);

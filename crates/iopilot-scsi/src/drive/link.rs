@@ -2,7 +2,7 @@
 
 use super::Drive;
 use super::model::Preseek;
-use super::slot::{Media, Slot, Stage};
+use super::slot::{BusStage, CommandSlot, Media};
 use crate::{MessageKind, Signal};
 use iopilot_block::{Nanos, Op};
 
@@ -10,10 +10,10 @@ impl Drive {
     /// When a request does something on the bus of its own accord.
     pub(super) fn due(&self, i: usize) -> Option<f64> {
         match self.slots[i].stage {
-            Stage::Command { until } | Stage::Overhead { until, .. } => Some(until),
-            Stage::Burst { from, step, blocks } => Some(from + blocks as f64 * step),
-            Stage::Stalled => self.resumes(i),
-            Stage::Sent(_) | Stage::Off | Stage::Gone => None,
+            BusStage::Command { until } | BusStage::Overhead { until, .. } => Some(until),
+            BusStage::Burst { from, step, blocks } => Some(from + blocks as f64 * step),
+            BusStage::Stalled => self.resumes(i),
+            BusStage::Sent(_) | BusStage::Off | BusStage::Gone => None,
         }
     }
 
@@ -26,10 +26,10 @@ impl Drive {
     /// It is time for what [`Drive::due`] said.
     pub(super) fn fire(&mut self, i: usize, t: f64, out: &mut Vec<Signal>) {
         match self.slots[i].stage {
-            Stage::Command { .. } => self.arrive(i, t, out),
-            Stage::Overhead { kind, .. } => {
+            BusStage::Command { .. } => self.arrive(i, t, out),
+            BusStage::Overhead { kind, .. } => {
                 let slot = &mut self.slots[i];
-                slot.stage = Stage::Sent(kind);
+                slot.stage = BusStage::Sent(kind);
                 out.push(slot.message(kind));
                 if kind == MessageKind::Complete {
                     self.last = if slot.is_read() { Op::Read } else { Op::Write };
@@ -39,7 +39,7 @@ impl Drive {
                     }
                 }
             }
-            Stage::Burst { blocks, .. } => {
+            BusStage::Burst { blocks, .. } => {
                 let slot = &mut self.slots[i];
                 slot.moved += blocks;
                 if let Some(s) = slot.segment.filter(|_| !slot.is_read()) {
@@ -49,11 +49,11 @@ impl Drive {
                 self.sync(t);
                 self.fire_if_due(i, t, out);
             }
-            Stage::Stalled => {
+            BusStage::Stalled => {
                 self.continue_transfer(i, t);
                 self.fire_if_due(i, t, out);
             }
-            Stage::Sent(_) | Stage::Off | Stage::Gone => {}
+            BusStage::Sent(_) | BusStage::Off | BusStage::Gone => {}
         }
     }
 
@@ -66,7 +66,7 @@ impl Drive {
                 self.fire_if_due(i, t, out);
             }
             MessageKind::Disconnect => {
-                self.slots[i].stage = Stage::Off;
+                self.slots[i].stage = BusStage::Off;
                 if let Some(extra) = self.model.write.extra_disconnect {
                     if self.slots[i].extra && self.slots[i].reselected == 0 {
                         self.slots[i].bus_from = t + extra.away;
@@ -78,7 +78,7 @@ impl Drive {
             MessageKind::Complete => {
                 let waits = self.slots[i].media == Media::Waiting && self.pending.contains(&i);
                 if waits && self.slots[i].request.op == Op::Write {
-                    self.slots[i].stage = Stage::Gone;
+                    self.slots[i].stage = BusStage::Gone;
                 } else {
                     // A read may have been sent before its turn.
                     self.unwait(i);
@@ -141,14 +141,14 @@ impl Drive {
         }
     }
 
-    fn is_written(&self, slot: &Slot) -> bool {
+    fn is_written(&self, slot: &CommandSlot) -> bool {
         slot.count() == 0 || slot.segment.is_some_and(|s| self.segments.of(s).written >= slot.end())
     }
 
     /// From when on a request that is off the bus needs it; `None` where that is not known yet.
     pub(super) fn wants_bus(&self, i: usize) -> Option<f64> {
         let slot = &self.slots[i];
-        if slot.stage != Stage::Off {
+        if slot.stage != BusStage::Off {
             return None;
         }
         if self.is_finished(i) {
@@ -206,13 +206,13 @@ impl Drive {
         if !slot.all_moved() {
             let burst = if slot.is_read() { self.read_burst(&slot, t) } else { self.write_burst(&slot, t) };
             if let Some((from, step, blocks)) = burst {
-                self.slots[i].stage = Stage::Burst { from, step, blocks };
+                self.slots[i].stage = BusStage::Burst { from, step, blocks };
                 // The medium may have waited for this.
                 return self.sync(t);
             }
         }
         if self.may_stall(&slot) {
-            self.slots[i].stage = Stage::Stalled;
+            self.slots[i].stage = BusStage::Stalled;
             return;
         }
         if let Some(s) = slot.segment.filter(|_| slot.is_read() && slot.media == Media::Waiting) {
@@ -231,17 +231,18 @@ impl Drive {
 
     /// Whether a request may keep the bus while it waits for the medium: its parameters say so, and nobody else could
     /// be what the medium waits for.
-    fn may_stall(&self, slot: &Slot) -> bool {
+    fn may_stall(&self, slot: &CommandSlot) -> bool {
         let bus = &self.model.bus;
         let hold = if slot.is_read() { bus.hold_read } else { bus.hold_write && !slot.all_moved() };
-        let inside = || self.dozing.len() + self.live.iter().filter(|&&i| self.slots[i].stage != Stage::Gone).count();
+        let inside =
+            || self.dozing.len() + self.live.iter().filter(|&&i| self.slots[i].stage != BusStage::Gone).count();
         let its_turn = slot.media == Media::Begun && slot.segment.is_some_and(|s| self.segments.of(s).users == 1);
         (hold || bus.never_disconnect) && (its_turn || inside() == 1)
     }
 
     /// What a read sends next: from when, how long a block, how many. All that is in the buffer, and what comes in
     /// while that is sent; holding the bus also what it has to wait for.
-    fn read_burst(&self, slot: &Slot, t: f64) -> Option<(f64, f64, u64)> {
+    fn read_burst(&self, slot: &CommandSlot, t: f64) -> Option<(f64, f64, u64)> {
         let s = slot.segment?;
         let (next, end, step) = (slot.unmoved(), slot.end(), self.block.read);
         let there = self.segments.of(s).end.min(end).saturating_sub(next);
@@ -270,7 +271,7 @@ impl Drive {
     }
 
     /// What a write takes next: as much as there is room for.
-    fn write_burst(&self, slot: &Slot, t: f64) -> Option<(f64, f64, u64)> {
+    fn write_burst(&self, slot: &CommandSlot, t: f64) -> Option<(f64, f64, u64)> {
         let s = slot.segment?;
         let room = self.segments.size.saturating_sub(self.received_dirty(s));
         let blocks = room.min(slot.count() - slot.moved);
@@ -292,9 +293,9 @@ impl Drive {
         let mut watch = !self.pending.is_empty();
         for &i in &self.live {
             let at = match self.slots[i].stage {
-                Stage::Off if self.on_bus > 0 || self.asked => continue,
-                Stage::Off => self.wants_bus(i),
-                Stage::Sent(_) | Stage::Gone => continue,
+                BusStage::Off if self.on_bus > 0 || self.asked => continue,
+                BusStage::Off => self.wants_bus(i),
+                BusStage::Sent(_) | BusStage::Gone => continue,
                 _ => self.due(i),
             };
             match at {

@@ -14,7 +14,7 @@ pub struct DriveModel {
     /// Platters, heads and arm.
     pub mechanics: Mechanics,
     /// The buffer and its segments.
-    pub buffer: BufferModel,
+    pub buffer: DriveBufferModel,
     /// What is read, and when it can be sent.
     pub read: ReadModel,
     /// What is written, and when that is reported.
@@ -34,7 +34,7 @@ pub struct DriveModel {
 
 /// The buffer is cut into equal segments, each of which holds one run of consecutive blocks.
 #[derive(Clone, Debug, PartialEq)]
-pub struct BufferModel {
+pub struct DriveBufferModel {
     /// How many; at least 1 ("Number of buffer segments").
     pub segments: u32,
     /// The size of each; at least 1 ("Segment size (in blks)").
@@ -261,7 +261,7 @@ impl DriveModel {
     pub fn plain(mechanics: Mechanics) -> Self {
         Self {
             mechanics,
-            buffer: BufferModel::default(),
+            buffer: DriveBufferModel::default(),
             read: ReadModel::default(),
             write: WriteModel::default(),
             bus: BusPolicy::default(),
@@ -273,7 +273,7 @@ impl DriveModel {
     }
 }
 
-impl Default for BufferModel {
+impl Default for DriveBufferModel {
     /// One segment of 256 blocks.
     fn default() -> Self {
         Self {

@@ -2,7 +2,7 @@
 //! writes for which there is room ("Allow write prebuffering").
 
 use super::Drive;
-use super::choice::{Fit, Hit};
+use super::choice::{SegmentFit, SegmentHit};
 use super::segment::Victims;
 use super::slot::Media;
 use iopilot_block::Op;
@@ -10,8 +10,8 @@ use iopilot_block::Op;
 /// What a request that waits for its turn does before that: the segment that it uses, and how.
 #[derive(Clone, Copy, Debug)]
 enum OutOfTurn {
-    Read(usize, Hit),
-    Write(usize, Fit),
+    Read(usize, SegmentHit),
+    Write(usize, SegmentFit),
 }
 
 impl Drive {
@@ -27,7 +27,7 @@ impl Drive {
                 self.rouse(i);
                 self.slots[i].segment = Some(s);
                 self.segments.used(s, false);
-                if hit == Hit::Full {
+                if hit == SegmentHit::Full {
                     self.slots[i].media = Media::Begun;
                     self.slots[i].service.cache_hit = true;
                     self.unwait(i);
@@ -74,7 +74,7 @@ impl Drive {
             let enough = self.high_water(slot).clamp(1, slot.count() - slot.moved);
             let there = |s: usize| self.segments.of(s).end.saturating_sub(slot.unmoved());
             let (s, hit) = self.choose_read(slot, victims, t)?;
-            (hit != Hit::Miss && there(s) >= enough).then_some(OutOfTurn::Read(s, hit))
+            (hit != SegmentHit::Miss && there(s) >= enough).then_some(OutOfTurn::Read(s, hit))
         } else if slot.request.op == Op::Write && self.model.write.prebuffering {
             self.choose_write(slot, victims, t).map(|(s, fit)| OutOfTurn::Write(s, fit))
         } else {

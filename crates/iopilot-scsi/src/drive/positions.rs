@@ -2,7 +2,7 @@
 
 use super::gate::Gate;
 use super::model::FastWrite;
-use super::stream::{Access, Order, Stay, Stream};
+use super::stream::{MediaAccess, MediaStream, SectorOrder, Stay};
 use super::{Drive, SingleDrive};
 use iopilot_block::{Cached, Lba, Nanos, Op, Positions, Sectors};
 use iopilot_device::SeekFloor;
@@ -11,22 +11,22 @@ use iopilot_device::{ArmModel, arm_positions};
 
 impl Drive {
     /// An access with the arm sent at `start`.
-    fn approach(&self, arm: Arm, start: f64, lba: Lba, sectors: Sectors, op: Op) -> Stream {
+    fn approach(&self, arm: Arm, start: f64, lba: Lba, sectors: Sectors, op: Op) -> MediaStream {
         let write = op != Op::Read;
         let limit = lba.0 + u64::from(sectors.0).max(1);
         let immediate = if write { self.model.write.immediate } else { self.model.read.immediate };
-        let access = Access {
+        let access = MediaAccess {
             segment: usize::MAX,
             write,
             first: lba.0,
             limit,
             asked: limit,
             stay: Stay::Anywhere,
-            order: Order { immediate, ..Order::default() },
+            order: SectorOrder { immediate, ..SectorOrder::default() },
             direct: true,
         };
         let least = if write { self.model.write.min_seek_delay } else { 0.0 };
-        Stream::start(&self.model.mechanics, &Gate::OPEN, access, arm, start, least)
+        MediaStream::start(&self.model.mechanics, &Gate::OPEN, access, arm, start, least)
     }
 }
 

@@ -1,11 +1,11 @@
 //! [`Segments`]: the buffer of a drive.
 
-use super::model::BufferModel;
+use super::model::DriveBufferModel;
 use iopilot_block::{Links, List};
 
 /// A run of consecutive blocks in the buffer: of the medium, or to be written there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Segment {
+pub(super) struct BufferSegment {
     /// It holds the blocks from here
     pub(super) start: u64,
     /// to before here; of a write also those that are still to come over the bus.
@@ -22,7 +22,7 @@ pub(super) struct Segment {
     stamp: u64,
 }
 
-impl Segment {
+impl BufferSegment {
     pub(super) fn is_empty(&self) -> bool {
         self.start == self.end
     }
@@ -59,7 +59,7 @@ impl Segment {
 /// thousands.
 #[derive(Clone, Debug)]
 pub(super) struct Segments {
-    all: Vec<Segment>,
+    all: Vec<BufferSegment>,
     /// The size of each, in blocks.
     pub(super) size: u64,
     uses: u64,
@@ -117,12 +117,12 @@ pub(super) struct Victims {
 
 impl Segments {
     /// All empty. With `watched`, [`Segments::take_changes`] tells what has changed.
-    pub(super) fn new(model: &BufferModel, watched: bool) -> Self {
+    pub(super) fn new(model: &DriveBufferModel, watched: bool) -> Self {
         let count = model.segments.max(1);
         let (mut by_use, mut links) = (List::new(), Links::new());
         (0..count).for_each(|i| by_use.push_back(&mut links, i));
         Self {
-            all: vec![Segment::default(); count as usize],
+            all: vec![BufferSegment::default(); count as usize],
             size: u64::from(model.segment_blocks.max(1)),
             uses: 0,
             separate_write: model.separate_write_segment,
@@ -157,7 +157,7 @@ impl Segments {
     }
 
     /// Segment `i`.
-    pub(super) fn of(&self, i: usize) -> &Segment {
+    pub(super) fn of(&self, i: usize) -> &BufferSegment {
         &self.all[i]
     }
 
@@ -167,7 +167,7 @@ impl Segments {
     }
 
     /// Changes segment `i`.
-    pub(super) fn edit<R>(&mut self, i: usize, change: impl FnOnce(&mut Segment) -> R) -> R {
+    pub(super) fn edit<R>(&mut self, i: usize, change: impl FnOnce(&mut BufferSegment) -> R) -> R {
         let before = self.all[i];
         let result = change(&mut self.all[i]);
         let after = &self.all[i];
@@ -180,7 +180,7 @@ impl Segments {
         }
         if let Some(changes) = &mut self.changes {
             let after = &self.all[i];
-            let telling = |s: &Segment| (s.start, s.end, s.written, s.users > 0);
+            let telling = |s: &BufferSegment| (s.start, s.end, s.written, s.users > 0);
             if telling(&before) != telling(after) {
                 changes.add(before.start, before.end);
                 changes.add(after.start, after.end);
@@ -287,7 +287,7 @@ impl Segments {
     pub(super) fn best(
         &self,
         candidates: impl Iterator<Item = usize>,
-        mut rank: impl FnMut(usize, &Segment) -> Option<u32>,
+        mut rank: impl FnMut(usize, &BufferSegment) -> Option<u32>,
     ) -> Option<(usize, u32)> {
         let mut best: Option<(u32, u64, usize)> = None;
         for i in candidates {
@@ -310,7 +310,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_dropped_at_the_front() {
-        let mut segment = Segment::default();
+        let mut segment = BufferSegment::default();
         segment.clear(100);
         segment.filled(110, 16);
         assert_eq!((segment.start, segment.end), (100, 110));
@@ -321,7 +321,7 @@ mod tests {
 
     #[test]
     fn of_equals_the_least_recently_used_is_taken() {
-        let mut segments = Segments::new(&BufferModel { segments: 3, ..BufferModel::default() }, false);
+        let mut segments = Segments::new(&DriveBufferModel { segments: 3, ..DriveBufferModel::default() }, false);
         for i in [1, 0, 2] {
             segments.used(i, false);
         }
@@ -338,7 +338,7 @@ mod tests {
             steps in prop::collection::vec((0usize..6, 0u8..5, 0u64..300, 1u64..40), 1..60),
             streamed in prop::option::of(0usize..6),
         ) {
-            let model = BufferModel { segments: 6, write_segments: 3, separate_write_segment: separate, ..BufferModel::default() };
+            let model = DriveBufferModel { segments: 6, write_segments: 3, separate_write_segment: separate, ..DriveBufferModel::default() };
             let mut segments = Segments::new(&model, false);
             for (i, what, block, blocks) in steps {
                 match what {
@@ -352,11 +352,11 @@ mod tests {
                 let (first, end) = (block, block + blocks);
                 let mut near: Vec<usize> = segments.near(first, end).collect();
                 near.sort_unstable();
-                let touches = |s: &Segment| s.start <= end && s.end >= first;
+                let touches = |s: &BufferSegment| s.start <= end && s.end >= first;
                 prop_assert_eq!(near, (0..6).filter(|&i| touches(segments.of(i))).collect::<Vec<_>>());
                 let dirty = (0..6).filter(|&i| segments.of(i).is_dirty()).count();
                 prop_assert_eq!((segments.any_dirty(), segments.may_dirty()), (dirty > 0, dirty < 3));
-                let rank = |serves: bool, i: usize, s: &Segment| {
+                let rank = |serves: bool, i: usize, s: &BufferSegment| {
                     let free = s.users == 0 && !s.is_dirty() && streamed != Some(i) && serves;
                     free.then_some(u32::from(!s.is_empty()))
                 };

@@ -1,13 +1,13 @@
-//! [`Slot`]: a request in a drive.
+//! [`CommandSlot`]: a request in a drive.
 
-use super::stream::Stream;
+use super::stream::MediaStream;
 use crate::MessageKind;
 use iopilot_block::{Nanos, Op, RequestId};
 use iopilot_device::{DeviceRequest, ServiceBreakdown};
 
 /// What a request does on the bus.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Stage {
+pub(super) enum BusStage {
     /// Its command is being looked at.
     Command { until: f64 },
     /// The firmware prepares a message.
@@ -34,9 +34,9 @@ pub(super) enum Media {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Slot {
+pub(super) struct CommandSlot {
     pub(super) request: DeviceRequest,
-    pub(super) stage: Stage,
+    pub(super) stage: BusStage,
     pub(super) media: Media,
     /// The segment it uses.
     pub(super) segment: Option<usize>,
@@ -63,10 +63,10 @@ pub(super) struct Slot {
     pub(super) data_from: f64,
 }
 
-impl Slot {
+impl CommandSlot {
     /// The firmware prepares a message from `t` to `until`.
     pub(super) fn prepare(&mut self, kind: MessageKind, t: f64, until: f64) {
-        self.stage = Stage::Overhead { kind, until };
+        self.stage = BusStage::Overhead { kind, until };
         self.service.overhead += Nanos((until - t) as u64);
     }
 
@@ -101,7 +101,7 @@ impl Slot {
     }
 
     /// Its time on the bus is set off against the arm's.
-    pub(super) fn is_streamed_by(&self, stream: Option<&Stream>) -> bool {
+    pub(super) fn is_streamed_by(&self, stream: Option<&MediaStream>) -> bool {
         stream.is_some_and(|s| Some(s.segment) == self.segment)
     }
 }

@@ -1,4 +1,4 @@
-//! [`Stream`]: one access of the medium on its way along the tracks, out of order where the drive can do that.
+//! [`MediaStream`]: one access of the medium on its way along the tracks, out of order where the drive can do that.
 //!
 //! Nothing happens sector by sector: a stream knows when each block of its present run passes, and is brought up to
 //! date when somebody looks.
@@ -8,7 +8,7 @@ use iopilot_device::{Arm, Mechanics, Track};
 
 /// Which sectors of a track are taken first, and which on the way.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Order {
+pub(super) struct SectorOrder {
     /// Those that pass first.
     pub(super) immediate: bool,
     /// As before where an access begins within a track, and
@@ -51,7 +51,7 @@ struct Run {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Stream {
+pub(super) struct MediaStream {
     /// The segment it fills or empties.
     pub(super) segment: usize,
     pub(super) write: bool,
@@ -70,7 +70,7 @@ pub(super) struct Stream {
     /// How much later than it begins to pass a sector may be let through.
     late: f64,
     direct: bool,
-    order: Order,
+    order: SectorOrder,
     /// When `next` became the next one.
     at: f64,
     run: Run,
@@ -84,21 +84,21 @@ pub(super) struct Stream {
 
 /// What a stream is for.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Access {
+pub(super) struct MediaAccess {
     pub(super) segment: usize,
     pub(super) write: bool,
     pub(super) first: u64,
     pub(super) limit: u64,
     pub(super) asked: u64,
     pub(super) stay: Stay,
-    pub(super) order: Order,
+    pub(super) order: SectorOrder,
     /// A sector is let through by what is known when it begins to pass, not when it ends.
     pub(super) direct: bool,
 }
 
-impl Stream {
+impl MediaStream {
     /// Moves `arm` at `begin`; the movement takes `least` at least.
-    pub(super) fn start(m: &Mechanics, gate: &Gate, access: Access, arm: Arm, begin: f64, least: f64) -> Self {
+    pub(super) fn start(m: &Mechanics, gate: &Gate, access: MediaAccess, arm: Arm, begin: f64, least: f64) -> Self {
         let track = m.geometry.track_of(access.first);
         let settled = begin + m.move_time(arm, &track, access.write).max(least);
         let width = m.sector_time(&track);

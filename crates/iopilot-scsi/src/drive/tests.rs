@@ -3,7 +3,7 @@
 
 use super::*;
 use iopilot_block::{Lba, Sectors};
-use iopilot_device::{Completion, Device, Geometry, Layout, Mechanics, SeekCurve, Zone};
+use iopilot_device::{Completion, Device, Geometry, Mechanics, SeekCurve, TrackLayout, Zone};
 
 /// A millisecond, ns.
 const MS: f64 = 1e6;
@@ -19,7 +19,7 @@ fn mechanics() -> Mechanics {
         band_skew: 0.0,
     };
     Mechanics {
-        geometry: Geometry::new(2, Layout::Cylinder, vec![zone], None),
+        geometry: Geometry::new(2, TrackLayout::Cylinder, vec![zone], None),
         seek: SeekCurve::Table(vec![(1, 2.0 * MS), (9, 5.0 * MS)]),
         period: 10.0 * MS,
         initial_angle: 0.0,

@@ -3,10 +3,10 @@
 //! Requests that wait are kept in order of arrival. With another policy, an [`IoQueue`] holds the same requests and
 //! chooses among those that could start.
 
-use super::choice::{Fit, Hit};
+use super::choice::{SegmentFit, SegmentHit};
 use super::positions::Standing;
 use super::segment::Victims;
-use super::slot::{Media, Slot, Stage};
+use super::slot::{BusStage, CommandSlot, Media};
 use super::{Drive, Preseek};
 use iopilot_block::{Nanos, Op, RequestId};
 use iopilot_sched::{IoQueue, IoQueueConfig, IoRequest, OverlapScheme, Policy, TimeoutScheme};
@@ -14,8 +14,8 @@ use iopilot_sched::{IoQueue, IoQueueConfig, IoRequest, OverlapScheme, Policy, Ti
 /// What a request would do with its turn.
 #[derive(Clone, Copy, Debug)]
 enum Turn {
-    Read(usize, Hit),
-    Write(usize, Fit),
+    Read(usize, SegmentHit),
+    Write(usize, SegmentFit),
     /// Nothing: what it needs is done, or done with that of another.
     Over,
 }
@@ -78,7 +78,7 @@ impl Drive {
                 Turn::Write(s, fit) => self.begin_write(i, s, fit, t),
                 Turn::Over => self.slots[i].media = Media::Begun,
             }
-            if self.slots[i].stage == Stage::Gone {
+            if self.slots[i].stage == BusStage::Gone {
                 self.leave(i, t);
             }
         }
@@ -121,7 +121,7 @@ impl Drive {
         if (!held && self.can_stop(t)) || !self.slots[first].request.op.transfers() {
             return true;
         }
-        let awake = |joins: &dyn Fn(&Slot) -> bool| {
+        let awake = |joins: &dyn Fn(&CommandSlot) -> bool| {
             self.live.iter().map(|&i| &self.slots[i]).any(|slot| slot.media == Media::Waiting && joins(slot))
         };
         // A write whose data are there may have been taken along by another.
@@ -137,7 +137,7 @@ impl Drive {
                     || awake(&|slot| !slot.is_read() && slot.first() == segment.end));
         }
         // A read that finds its first block among what is being read ahead joins that.
-        let joins = |slot: &Slot| {
+        let joins = |slot: &CommandSlot| {
             let block = slot.unmoved();
             slot.segment == Some(stream.segment) || (segment.start <= block && block <= segment.end)
         };
@@ -183,7 +183,7 @@ impl Drive {
                         if taken {
                             return Some(Turn::Over);
                         }
-                        (s, if streamed.is_some() { Fit::Append } else { Fit::New })
+                        (s, if streamed.is_some() { SegmentFit::Append } else { SegmentFit::New })
                     }
                     None => self.choose_write(slot, victims, t)?,
                 };

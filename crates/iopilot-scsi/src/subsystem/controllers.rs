@@ -1,7 +1,7 @@
 //! What controllers do with commands, messages and acknowledgements.
 
 use crate::subsystem::cache::{CacheAccess, CacheAction, HostOperation};
-use crate::subsystem::scsi::State;
+use crate::subsystem::scsi::ChipState;
 use crate::subsystem::smart::Smart;
 use crate::subsystem::{Claim, Event, Kind, Origin, Subsystem};
 use crate::{Message, MessageKind, Target};
@@ -17,8 +17,8 @@ impl<T: Target> Subsystem<T> {
         match &mut self.controllers[controller].kind {
             Kind::PassThrough => self.send_down(level, flight, now),
             Kind::Scsi(chip) => {
-                if chip.state == State::Free {
-                    chip.state = State::Command(flight);
+                if chip.state == ChipState::Free {
+                    chip.state = ChipState::Command(flight);
                     self.send_down(level, flight, now);
                 } else {
                     chip.commands.push_back(flight);
@@ -69,7 +69,7 @@ impl<T: Target> Subsystem<T> {
             let controller = self.devices[device].path[level];
             let Kind::Scsi(chip) = &mut self.controllers[controller].kind else { continue };
             let state = chip.state;
-            if state != State::Command(flight) || chip.reconnections.is_empty() {
+            if state != ChipState::Command(flight) || chip.reconnections.is_empty() {
                 continue;
             }
             if self.steps_back(level, state) {
@@ -105,7 +105,7 @@ impl<T: Target> Subsystem<T> {
             let request = self.flights[flight as usize].request;
             for &controller in &self.devices[device].path {
                 if let Kind::Scsi(chip) = &mut self.controllers[controller].kind {
-                    chip.state = State::Connected;
+                    chip.state = ChipState::Connected;
                 }
             }
             self.at_device(device, now, |target, signals| target.submit(request, now, signals));
@@ -122,7 +122,7 @@ impl<T: Target> Subsystem<T> {
             Kind::Scsi(chip) => match message.kind {
                 MessageKind::Ready => self.after(delay, Event::Down(level, device, message), now),
                 MessageKind::Disconnect | MessageKind::Complete => {
-                    chip.state = State::Ending;
+                    chip.state = ChipState::Ending;
                     self.after(delay, Event::Down(level, device, message), now);
                     self.send_up(level, device, message, now);
                 }
@@ -146,8 +146,8 @@ impl<T: Target> Subsystem<T> {
 
     /// Whether a chip in this state can turn to a device that is back. A command that still waits for the bus, which
     /// the device has, goes back to the head of its queue.
-    fn steps_back(&mut self, level: usize, state: State) -> bool {
-        let State::Command(flight) = state else { return state == State::Free };
+    fn steps_back(&mut self, level: usize, state: ChipState) -> bool {
+        let ChipState::Command(flight) = state else { return state == ChipState::Free };
         let device = self.flights[flight as usize].device;
         for below in level..self.devices[device].path.len() {
             let bus = self.bus_below(below, flight);
@@ -164,7 +164,7 @@ impl<T: Target> Subsystem<T> {
     fn reconnect(&mut self, level: usize, device: usize, message: Message, now: Nanos) {
         let controller = self.devices[device].path[level];
         if let Kind::Scsi(chip) = &mut self.controllers[controller].kind {
-            chip.state = State::Reconnecting;
+            chip.state = ChipState::Reconnecting;
         }
         self.send_up(level, device, message, now);
     }
@@ -193,7 +193,7 @@ impl<T: Target> Subsystem<T> {
             // The device has its answer already: the chip is free for the next.
             Kind::Scsi(chip) => match message.kind {
                 MessageKind::Reconnect => {
-                    chip.state = State::Connected;
+                    chip.state = ChipState::Connected;
                     self.after(delay, Event::Down(level, device, message), now);
                 }
                 _ => self.free_chip(level, device, now),
@@ -207,11 +207,11 @@ impl<T: Target> Subsystem<T> {
     /// next.
     fn free_chip(&mut self, level: usize, device: usize, now: Nanos) {
         let Kind::Scsi(chip) = &mut self.controllers[self.devices[device].path[level]].kind else { return };
-        chip.state = State::Free;
+        chip.state = ChipState::Free;
         if let Some((device, message)) = chip.reconnections.pop_front() {
             self.reconnect(level, device, message, now);
         } else if let Some(flight) = chip.commands.pop_front() {
-            chip.state = State::Command(flight);
+            chip.state = ChipState::Command(flight);
             self.send_down(level, flight, now);
         }
     }

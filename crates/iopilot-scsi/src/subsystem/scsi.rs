@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 /// What the chip has in hand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum ChipState {
     /// Nothing.
     #[default]
     Free,
@@ -22,7 +22,7 @@ pub(super) enum State {
 /// The state of such a controller; what it does is in the subsystem's event loop.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scsi {
-    pub(super) state: State,
+    pub(super) state: ChipState,
     /// Commands that wait for it, in order.
     pub(super) commands: VecDeque<u32>,
     /// Devices that came back while it was taken: which, and what they said.

@@ -2,7 +2,7 @@
 
 use super::html::STYLE;
 use iopilot_block::Op;
-use iopilot_calibrate::{Part, Replayed, Validation};
+use iopilot_calibrate::{PartValidation, Replayed, Validation};
 use iopilot_render::Scale;
 use iopilot_render::number::{percent, tick, time_tick};
 use iopilot_render::svg::{Frame, escape, line};
@@ -44,7 +44,7 @@ pub(super) fn page(title: &str, validation: &Validation, replayed: &[Replayed], 
     out
 }
 
-fn demerit(part: &Part) -> String {
+fn demerit(part: &PartValidation) -> String {
     format!("demerit {:.3} ms, {:.2} % of the mean", part.demerit_ms, part.demerit_percent)
 }
 

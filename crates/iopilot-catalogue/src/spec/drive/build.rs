@@ -11,7 +11,7 @@ use iopilot_device::{
     TrackPattern,
 };
 use iopilot_scsi::{
-    After, BlockTimes, BufferModel, BusPolicy, DriveModel, ExtraDisconnect, Overheads, ReadModel, WriteModel,
+    After, BlockTimes, BusPolicy, DriveBufferModel, DriveModel, ExtraDisconnect, Overheads, ReadModel, WriteModel,
 };
 
 const MS: f64 = 1e6;
@@ -191,12 +191,12 @@ impl ThreePointSpec {
 }
 
 impl BufferSpec {
-    fn model(&self) -> Result<BufferModel, InputError> {
+    fn model(&self) -> Result<DriveBufferModel, InputError> {
         within("buffer.segments", self.segments.into(), 1.0, 1_048_576.0, "segments")?;
         within("buffer.segment_sectors", self.segment_sectors.into(), 1.0, 1e9, "sectors")?;
         let most = f64::from(self.segments);
         within("buffer.write_segments", self.write_segments.into(), 1.0, most, "segments")?;
-        Ok(BufferModel {
+        Ok(DriveBufferModel {
             segments: self.segments,
             segment_blocks: self.segment_sectors,
             write_segments: self.write_segments,

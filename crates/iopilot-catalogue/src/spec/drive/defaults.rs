@@ -1,11 +1,11 @@
 //! What `[drive]` is where it says nothing: as the model's own defaults.
 
 use super::sections::{BufferSpec, ReadSpec, WriteSpec};
-use iopilot_scsi::{BufferModel, ReadModel, WriteModel};
+use iopilot_scsi::{DriveBufferModel, ReadModel, WriteModel};
 
 impl Default for BufferSpec {
     fn default() -> Self {
-        let m = BufferModel::default();
+        let m = DriveBufferModel::default();
         Self {
             segments: m.segments,
             segment_sectors: m.segment_blocks,

@@ -38,7 +38,7 @@ impl Serialize for Entry {
 /// What kind of child an entry has.
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Kind {
+enum DeviceKind {
     Node,
     Track,
 }
@@ -79,8 +79,8 @@ impl<'de> Visitor<'de> for Entries {
             run_blocks: next!(),
             run_cylinders: next!(),
             child: match next!() {
-                Kind::Node => G4Child::Node(next!()),
-                Kind::Track => G4Child::Track { pattern: next!(), head: next!() },
+                DeviceKind::Node => G4Child::Node(next!()),
+                DeviceKind::Track => G4Child::Track { pattern: next!(), head: next!() },
             },
         };
         if list.next_element::<u64>()?.is_some() {

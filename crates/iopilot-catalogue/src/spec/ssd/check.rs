@@ -1,27 +1,27 @@
 //! Whether the values of `[ssd]` make a drive.
 
 use super::{SsdBufferSpec, SsdFtlSpec, SsdHostSpec, SsdNandSpec, SsdSpec};
-use crate::spec::check::{Check, within};
+use crate::spec::check::{SpecCheck, within};
 use iopilot_block::InputError;
 
-fn count(key: &str, value: u32, high: u32, what: &str) -> Check {
+fn count(key: &str, value: u32, high: u32, what: &str) -> SpecCheck {
     within(&format!("ssd.{key}"), value.into(), 1.0, high.into(), what)
 }
 
-fn us(key: &str, value: f64) -> Check {
+fn us(key: &str, value: f64) -> SpecCheck {
     within(&format!("ssd.{key}"), value, 0.0, 1e6, "microseconds")
 }
 
-fn rate(key: &str, value: f64) -> Check {
+fn rate(key: &str, value: f64) -> SpecCheck {
     within(&format!("ssd.{key}"), value, 0.001, 1e6, "megabytes per second")
 }
 
-fn refuse(key: &str, value: impl std::fmt::Display, want: impl Into<String>) -> Check {
+fn refuse(key: &str, value: impl std::fmt::Display, want: impl Into<String>) -> SpecCheck {
     Err(InputError::new(format!("ssd.{key}"), value.to_string(), want.into()))
 }
 
 impl SsdSpec {
-    pub(in crate::spec) fn check(&self) -> Check {
+    pub(in crate::spec) fn check(&self) -> SpecCheck {
         within("ssd.capacity_sectors", self.capacity_sectors as f64, 1.0, 1e15, "sectors")?;
         self.nand.check()?;
         self.host.check()?;
@@ -35,7 +35,7 @@ impl SsdSpec {
         if n.multi_plane { (n.blocks_per_plane, n.planes_per_die) } else { (n.blocks_per_plane * n.planes_per_die, 1) }
     }
 
-    fn check_ftl(&self, f: &SsdFtlSpec) -> Check {
+    fn check_ftl(&self, f: &SsdFtlSpec) -> SpecCheck {
         let n = &self.nand;
         within("ssd.ftl.unit_kib", f.unit_kib.into(), 1.0, 32.0, "KiB")?;
         if n.page_kib % f.unit_kib != 0 {
@@ -84,7 +84,7 @@ impl SsdSpec {
         Ok(())
     }
 
-    fn check_buffer(&self, b: &SsdBufferSpec) -> Check {
+    fn check_buffer(&self, b: &SsdBufferSpec) -> SpecCheck {
         let (_, pages) = self.blocks_and_pages();
         let rows = 2 * u64::from(pages) * u64::from(self.nand.page_kib);
         within("ssd.buffer.size_kib", b.size_kib as f64, rows as f64, 1_048_576.0, "KiB, two rows of pages at least")?;
@@ -100,7 +100,7 @@ impl SsdSpec {
 }
 
 impl SsdNandSpec {
-    fn check(&self) -> Check {
+    fn check(&self) -> SpecCheck {
         count("nand.channels", self.channels, 1024, "channels")?;
         count("nand.chips_per_channel", self.chips_per_channel, 1024, "chips")?;
         count("nand.dies_per_chip", self.dies_per_chip, 64, "dies")?;
@@ -132,7 +132,7 @@ impl SsdNandSpec {
 }
 
 impl SsdHostSpec {
-    fn check(&self) -> Check {
+    fn check(&self) -> SpecCheck {
         rate("host.read_rate_mb_s", self.read_rate_mb_s)?;
         rate("host.write_rate_mb_s", self.write_rate_mb_s)?;
         count("host.queues", self.queues.into(), 65_535, "queues")?;

@@ -1,11 +1,11 @@
 //! What the array does of itself: destaging its write cache, and rebuilding onto spares.
 
 use super::Array;
-use super::event::Event;
+use super::event::ArrayEvent;
 use crate::Device;
 use crate::array::layout::ArrayLayout;
 use crate::array::nvram::Region;
-use crate::array::operation::Task;
+use crate::array::operation::ArrayTask;
 use crate::{Completion, ServiceBreakdown};
 use iopilot_block::{Lba, Nanos, Op, SECTOR_BYTES};
 use std::collections::VecDeque;
@@ -62,7 +62,7 @@ impl<D: Device + Clone> Array<D> {
     pub(super) fn plan_idle(&mut self, now: Nanos) {
         if let Some(nvram) = self.model.nvram {
             if self.nvram.used() > 0 {
-                self.events.push(now + nvram.destage_idle, Event::Idle(self.background.idle_token));
+                self.events.push(now + nvram.destage_idle, ArrayEvent::Idle(self.background.idle_token));
             }
         }
     }
@@ -89,7 +89,7 @@ impl<D: Device + Clone> Array<D> {
             let layout = self.mapper.layout();
             let Some((lba, sectors)) = self.nvram.pick(|sector| region(layout, sector)) else { return };
             self.background.destages += 1;
-            let operation = self.operations.add(Task::Destage { lba, sectors: sectors as u32 });
+            let operation = self.operations.add(ArrayTask::Destage { lba, sectors: sectors as u32 });
             self.launch(operation, now, out);
         }
     }
@@ -123,7 +123,7 @@ impl<D: Device + Clone> Array<D> {
             self.background.rebuilds.push_back(member);
             if self.background.rebuilds.len() == 1 {
                 self.background.next_row = 0;
-                self.events.push(now + rebuild.delay, Event::Rebuild);
+                self.events.push(now + rebuild.delay, ArrayEvent::Rebuild);
             }
         }
     }
@@ -133,7 +133,7 @@ impl<D: Device + Clone> Array<D> {
         let (Some(rebuild), Some(&member)) = (self.model.rebuild, self.background.rebuilds.front()) else { return };
         let row = self.background.next_row;
         let rows = (rebuild.chunk / self.layout().stripe_unit()).max(1).min(self.layout().rows() - row);
-        let operation = self.operations.add(Task::Rebuild { member, row, rows, begun: now });
+        let operation = self.operations.add(ArrayTask::Rebuild { member, row, rows, begun: now });
         self.launch(operation, now, out);
     }
 
@@ -169,7 +169,7 @@ impl<D: Device + Clone> Array<D> {
                 return;
             }
         }
-        self.events.push((begun + Nanos(pace as u64)).max(now), Event::Rebuild);
+        self.events.push((begun + Nanos(pace as u64)).max(now), ArrayEvent::Rebuild);
     }
 }
 

@@ -1,4 +1,4 @@
-//! [`Track`]: what an access goes along; [`Place`]: where one block is.
+//! [`Track`]: what an access goes along; [`BlockPlace`]: where one block is.
 
 /// A run of blocks that pass under one head one after another: a track, or, where slipped or remapped sectors interrupt
 /// it, a part of one. The parts of a track have the same cylinder and head, so that moving on to the next takes no time
@@ -39,7 +39,7 @@ impl Track {
 
 /// Where a block lies.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Place {
+pub struct BlockPlace {
     /// Its cylinder.
     pub cylinder: u32,
     /// Its head.

@@ -107,9 +107,9 @@ prop_compose! {
     fn buffers()(
         segments in 1u32..5, segment_blocks in prop::sample::select(vec![1u32, 7, 32, 150]), write_segments in 1u32..4,
         separate_write_segment: bool, caching: bool, low in 0u8..5, high in 0u8..5, water_by_request: bool, direct: bool,
-    ) -> BufferModel {
+    ) -> DriveBufferModel {
         let (low_water, high_water) = (f64::from(low) / 4.0, f64::from(high) / 4.0);
-        BufferModel {
+        DriveBufferModel {
             segments, segment_blocks, write_segments, separate_write_segment, caching, low_water, high_water,
             water_by_request, direct,
         }

@@ -22,7 +22,7 @@ pub struct CacheDeviceModel {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reason {
+enum AccessReason {
     /// Reads a host's data.
     Read(u32),
     /// Copies what was read to the cache device.
@@ -38,8 +38,8 @@ enum Reason {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Access {
-    reason: Reason,
+struct IssuedAccess {
+    reason: AccessReason,
     lba: u64,
     sectors: u32,
     /// A host wrote some of these blocks after this access had begun: what it carries is out of date.
@@ -52,7 +52,7 @@ pub(in crate::subsystem) struct CacheDevice {
     valid: Runs,
     dirty: Runs,
     operations: Vec<Option<HostOperation>>,
-    accesses: Vec<Option<Access>>,
+    accesses: Vec<Option<IssuedAccess>>,
     free: Vec<u32>,
     copying_back: bool,
     report: ControllerCacheReport,
@@ -101,7 +101,7 @@ impl CacheDevice {
             self.report.fills += 1;
             self.report.filled += u64::from(host.sectors);
         }
-        self.access(Reason::Read(host.number), device, host.lba, host.sectors, Op::Read, out);
+        self.access(AccessReason::Read(host.number), device, host.lba, host.sectors, Op::Read, out);
     }
 
     pub(in crate::subsystem) fn transferred(&mut self, number: u32, out: &mut Vec<CacheAction>) {
@@ -122,51 +122,51 @@ impl CacheDevice {
             self.dirty.remove(host.lba, end);
         }
         let device = if inside { self.model.cache } else { self.model.cached };
-        self.access(Reason::Write(number, inside), device, host.lba, host.sectors, Op::Write, out);
+        self.access(AccessReason::Write(number, inside), device, host.lba, host.sectors, Op::Write, out);
     }
 
     pub(in crate::subsystem) fn accessed(&mut self, number: u32, out: &mut Vec<CacheAction>) {
         let Some(access) = self.accesses[number as usize].take() else { return };
         self.free.push(number);
-        let Access { reason, lba, sectors, stale } = access;
+        let IssuedAccess { reason, lba, sectors, stale } = access;
         let end = lba + u64::from(sectors);
         match reason {
-            Reason::Read(operation) => {
+            AccessReason::Read(operation) => {
                 if end < self.model.size && !stale && !self.valid.contains(lba, end) {
-                    self.access(Reason::Populate, self.model.cache, lba, sectors, Op::Write, out);
+                    self.access(AccessReason::Populate, self.model.cache, lba, sectors, Op::Write, out);
                 }
                 out.push(CacheAction::Transfer(operation));
             }
-            Reason::Populate => {
+            AccessReason::Populate => {
                 if !stale {
                     self.valid.insert(lba, end);
                 }
             }
-            Reason::Write(operation, inside) => {
+            AccessReason::Write(operation, inside) => {
                 if inside {
                     self.valid.insert(lba, end);
                     self.dirty.insert(lba, end);
                     if self.model.write_scheme == WriteScheme::WriteThrough {
                         self.report.write_backs += 1;
                         self.report.written_back += u64::from(sectors);
-                        self.access(Reason::Through, self.model.cached, lba, sectors, Op::Write, out);
+                        self.access(AccessReason::Through, self.model.cached, lba, sectors, Op::Write, out);
                     }
                 }
                 self.operations[operation as usize] = None;
                 out.extend([CacheAction::Reply(operation), CacheAction::Forget(operation)]);
             }
-            Reason::Through => {
+            AccessReason::Through => {
                 if !stale {
                     self.dirty.remove(lba, end);
                 }
             }
-            Reason::BackRead => {
+            AccessReason::BackRead => {
                 self.report.write_backs += 1;
                 self.report.written_back += u64::from(sectors);
-                let access = Access { reason: Reason::BackWrite, lba, sectors, stale };
+                let access = IssuedAccess { reason: AccessReason::BackWrite, lba, sectors, stale };
                 self.begin_access(access, self.model.cached, Op::Write, out);
             }
-            Reason::BackWrite => {
+            AccessReason::BackWrite => {
                 if !stale {
                     self.dirty.remove(lba, end);
                 }
@@ -179,7 +179,7 @@ impl CacheDevice {
     /// A host writes these blocks: what other accesses carry of them is out of date.
     fn overtake(&mut self, from: u64, to: u64) {
         for access in self.accesses.iter_mut().flatten() {
-            let writes = matches!(access.reason, Reason::Write(..));
+            let writes = matches!(access.reason, AccessReason::Write(..));
             access.stale |= !writes && access.lba < to && from < access.lba + u64::from(access.sectors);
         }
     }
@@ -193,14 +193,22 @@ impl CacheDevice {
         // A whole run at once: the largest request is that of a host (DiskSim 4.0).
         let sectors = (to - from).min(u64::from(u32::MAX)) as u32;
         self.copying_back = true;
-        self.access(Reason::BackRead, self.model.cache, from, sectors, Op::Read, out);
+        self.access(AccessReason::BackRead, self.model.cache, from, sectors, Op::Read, out);
     }
 
-    fn access(&mut self, reason: Reason, device: usize, lba: u64, sectors: u32, op: Op, out: &mut Vec<CacheAction>) {
-        self.begin_access(Access { reason, lba, sectors, stale: false }, device, op, out);
+    fn access(
+        &mut self,
+        reason: AccessReason,
+        device: usize,
+        lba: u64,
+        sectors: u32,
+        op: Op,
+        out: &mut Vec<CacheAction>,
+    ) {
+        self.begin_access(IssuedAccess { reason, lba, sectors, stale: false }, device, op, out);
     }
 
-    fn begin_access(&mut self, access: Access, device: usize, op: Op, out: &mut Vec<CacheAction>) {
+    fn begin_access(&mut self, access: IssuedAccess, device: usize, op: Op, out: &mut Vec<CacheAction>) {
         let number = match self.free.pop() {
             Some(number) => {
                 self.accesses[number as usize] = Some(access);
@@ -211,7 +219,7 @@ impl CacheDevice {
                 self.accesses.len() as u32 - 1
             }
         };
-        let Access { lba, sectors, .. } = access;
+        let IssuedAccess { lba, sectors, .. } = access;
         out.push(CacheAction::Access(CacheAccess { number, device, lba, sectors, op, through: false }));
     }
 }

@@ -1,7 +1,7 @@
 //! Bringing data into a memory cache.
 
-use crate::subsystem::cache::lines::{Granule, Lines};
-use crate::subsystem::cache::memory::{Access, MemoryCache, Operation, Reason, Stage};
+use crate::subsystem::cache::lines::{CacheLines, Granule};
+use crate::subsystem::cache::memory::{AccessReason, CacheOperation, IssuedAccess, MemoryCache, OperationStage};
 use crate::subsystem::cache::{CacheAction, Prefetch};
 use iopilot_block::Op;
 
@@ -11,21 +11,21 @@ impl MemoryCache {
         let Some(mut operation) = self.operations[number as usize].take() else { return };
         let device = operation.host.device;
         operation.missed = true;
-        operation.stage = Stage::Accessing;
+        operation.stage = OperationStage::Accessing;
         let read = operation.host.op == Op::Read;
         let prefetch = if read { self.model.read_prefetch } else { self.model.write_prefetch };
         (from, to) = self.extend(&mut operation, prefetch, from, to);
         self.operations[number as usize] = Some(operation);
         self.report.fills += 1;
         self.report.filled += to - from;
-        self.access(Reason::Fill(number), device, from, to - from, Op::Read, Vec::new(), out);
+        self.access(AccessReason::Fill(number), device, from, to - from, Op::Read, Vec::new(), out);
     }
 
     /// Widens a fill to the ends of its lines, as far as blocks are missing and nobody has them locked.
-    fn extend(&mut self, operation: &mut Operation, prefetch: Prefetch, mut from: u64, mut to: u64) -> (u64, u64) {
+    fn extend(&mut self, operation: &mut CacheOperation, prefetch: Prefetch, mut from: u64, mut to: u64) -> (u64, u64) {
         let device = operation.host.device;
         let size = self.model.line_size();
-        let mut take = |lines: &mut Lines, block: u64| -> bool {
+        let mut take = |lines: &mut CacheLines, block: u64| -> bool {
             let Some(line) = lines.find(device, block) else { return false };
             let (_, first) = lines.place(line);
             if lines.valid.get(line as usize, (block - first) as usize) {
@@ -57,7 +57,7 @@ impl MemoryCache {
         (from, to)
     }
 
-    pub(super) fn filled(&mut self, number: u32, access: &Access, out: &mut Vec<CacheAction>) {
+    pub(super) fn filled(&mut self, number: u32, access: &IssuedAccess, out: &mut Vec<CacheAction>) {
         if self.model.size > 0 {
             let size = self.model.line_size();
             let mut at = access.lba;
@@ -75,9 +75,9 @@ impl MemoryCache {
         for granule in operation.extra.drain(..) {
             self.lines.unlock(granule, &mut self.runnable);
         }
-        operation.stage = Stage::Preparing;
+        operation.stage = OperationStage::Preparing;
         if self.model.size == 0 {
-            operation.stage = Stage::Transferring;
+            operation.stage = OperationStage::Transferring;
             out.push(CacheAction::Transfer(number));
         } else {
             // Ahead of those that were woken: it holds its locks.

@@ -1,6 +1,6 @@
 //! Writing dirty data out of a memory cache.
 
-use crate::subsystem::cache::memory::{MemoryCache, Reason};
+use crate::subsystem::cache::memory::{AccessReason, MemoryCache};
 use crate::subsystem::cache::{CacheAction, lines::Granule};
 use iopilot_block::Op;
 
@@ -17,7 +17,7 @@ impl MemoryCache {
         self.lines.candidates(&mut candidates);
         for &line in &candidates {
             if looked_at.contains(&line) && self.lines.dirty.any(line as usize) {
-                self.write_back_line(line, Reason::Background, out);
+                self.write_back_line(line, AccessReason::Background, out);
             }
         }
         self.candidates = candidates;
@@ -36,7 +36,7 @@ impl MemoryCache {
         for &line in &candidates {
             if self.lines.place(line).0 == device
                 && self.lines.dirty.any(line as usize)
-                && self.write_back_line(line, Reason::Idle, out) > 0
+                && self.write_back_line(line, AccessReason::Idle, out) > 0
             {
                 break;
             }
@@ -47,7 +47,7 @@ impl MemoryCache {
 
     /// Writes out the dirty runs of `line`, those at its ends with what adjoins them in the lines beside it; how many
     /// accesses that takes. Valid blocks between dirty ones are written too. For idleness one run is enough.
-    pub(super) fn write_back_line(&mut self, line: u32, reason: Reason, out: &mut Vec<CacheAction>) -> u32 {
+    pub(super) fn write_back_line(&mut self, line: u32, reason: AccessReason, out: &mut Vec<CacheAction>) -> u32 {
         let (device, first) = self.lines.place(line);
         let size = self.model().line_size();
         let mut accesses = 0;
@@ -55,14 +55,14 @@ impl MemoryCache {
         // Only a run that begins with the line's first dirty block is joined with the lines before.
         let mut joins = true;
         for block in first..=first + size {
-            let state = if block < first + size { self.state(line, block) } else { State::Closed };
+            let state = if block < first + size { self.state(line, block) } else { ChipState::Closed };
             match state {
-                State::Dirty => {
+                ChipState::Dirty => {
                     self.clean(line, block);
                     run = Some((run.map_or(block, |(from, _)| from), block + 1));
                 }
-                State::Clean => {}
-                State::Closed => {
+                ChipState::Clean => {}
+                ChipState::Closed => {
                     let Some((mut from, mut to)) = run.take() else { continue };
                     if joins {
                         let start = from;
@@ -74,7 +74,7 @@ impl MemoryCache {
                     joins = false;
                     self.write_back(device, from, to, reason, out);
                     accesses += 1;
-                    if reason == Reason::Idle {
+                    if reason == AccessReason::Idle {
                         return accesses;
                     }
                 }
@@ -83,14 +83,14 @@ impl MemoryCache {
         accesses
     }
 
-    fn state(&self, line: u32, block: u64) -> State {
+    fn state(&self, line: u32, block: u64) -> ChipState {
         let inside = (block - self.lines.place(line).1) as usize;
         if self.lines.exclusively_locked(line, block) || !self.lines.valid.get(line as usize, inside) {
-            State::Closed
+            ChipState::Closed
         } else if self.lines.dirty.get(line as usize, inside) {
-            State::Dirty
+            ChipState::Dirty
         } else {
-            State::Clean
+            ChipState::Clean
         }
     }
 
@@ -108,12 +108,12 @@ impl MemoryCache {
             let joined = from;
             for block in (joined - size..joined).rev() {
                 match self.state(line, block) {
-                    State::Dirty => {
+                    ChipState::Dirty => {
                         self.clean(line, block);
                         from = block;
                     }
-                    State::Clean => {}
-                    State::Closed => break,
+                    ChipState::Clean => {}
+                    ChipState::Closed => break,
                 }
             }
             if from == joined {
@@ -132,12 +132,12 @@ impl MemoryCache {
             let joined = to;
             for block in joined..joined + size {
                 match self.state(line, block) {
-                    State::Dirty => {
+                    ChipState::Dirty => {
                         self.clean(line, block);
                         to = block + 1;
                     }
-                    State::Clean => {}
-                    State::Closed => break,
+                    ChipState::Clean => {}
+                    ChipState::Closed => break,
                 }
             }
             if to == joined {
@@ -148,7 +148,7 @@ impl MemoryCache {
     }
 
     /// Writes `from..to` out, which stays readable meanwhile.
-    fn write_back(&mut self, device: usize, from: u64, to: u64, reason: Reason, out: &mut Vec<CacheAction>) {
+    fn write_back(&mut self, device: usize, from: u64, to: u64, reason: AccessReason, out: &mut Vec<CacheAction>) {
         let step = u64::from(self.model().lock_granularity);
         let mut locks: Vec<Granule> = Vec::new();
         let mut at = from;
@@ -165,7 +165,7 @@ impl MemoryCache {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum ChipState {
     Dirty,
     Clean,
     /// Not valid, or somebody writes to it: a run ends here.

@@ -1,4 +1,4 @@
-//! [`Lines`]: the lines of a memory cache, the order in which they make room, and their locks.
+//! [`CacheLines`]: the lines of a memory cache, the order in which they make room, and their locks.
 
 use crate::subsystem::cache::blocks::BlockSet;
 use crate::subsystem::cache::{MemoryCacheModel, ReplacementPolicy};
@@ -41,7 +41,7 @@ pub(super) struct Granule {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Lines {
+pub(super) struct CacheLines {
     policy: ReplacementPolicy,
     size: u64,
     granule: u64,
@@ -58,7 +58,7 @@ pub(super) struct Lines {
     random: u64,
 }
 
-impl Lines {
+impl CacheLines {
     pub(super) fn new(model: &MemoryCacheModel) -> Self {
         let (count, size) = (model.lines() as usize, model.line_size());
         let granule = u64::from(model.lock_granularity.max(1));
@@ -208,7 +208,7 @@ impl Lines {
         self.locks[line as usize * self.granules + self.granule(line, block) as usize].writer
     }
 
-    /// Locks a granule; `None` where it is taken. Nobody is kept waiting: see [`Lines::wait`].
+    /// Locks a granule; `None` where it is taken. Nobody is kept waiting: see [`CacheLines::wait`].
     pub(super) fn try_lock(&mut self, line: u32, number: u32, exclusive: bool) -> Option<Granule> {
         let exclusive = exclusive || !self.shared;
         let lock = self.lock(line, number);

@@ -1,6 +1,6 @@
 //! How an operation locks the blocks it needs in a memory cache, and finds those that are missing.
 
-use crate::subsystem::cache::memory::{MemoryCache, Operation, Reason};
+use crate::subsystem::cache::memory::{AccessReason, CacheOperation, MemoryCache};
 use crate::subsystem::cache::{AllocationPolicy, CacheAction};
 use iopilot_block::Op;
 
@@ -39,7 +39,7 @@ impl MemoryCache {
         }
     }
 
-    fn lock_and_find_missing(&mut self, operation: &mut Operation, out: &mut Vec<CacheAction>) -> Outcome {
+    fn lock_and_find_missing(&mut self, operation: &mut CacheOperation, out: &mut Vec<CacheAction>) -> Outcome {
         let (size, step) = (self.model.line_size(), u64::from(self.model.lock_granularity));
         let write = operation.host.op != Op::Read;
         let (lba, data_end) = (operation.host.lba, operation.host.lba + u64::from(operation.host.sectors));
@@ -104,7 +104,7 @@ impl MemoryCache {
     }
 
     /// The line of `block`, allocated where there is none; `None` where the operation has to wait for it.
-    fn line(&mut self, operation: &mut Operation, block: u64, out: &mut Vec<CacheAction>) -> Option<u32> {
+    fn line(&mut self, operation: &mut CacheOperation, block: u64, out: &mut Vec<CacheAction>) -> Option<u32> {
         let device = operation.host.device;
         if let Some(line) = self.lines.find(device, block) {
             return Some(line);
@@ -148,9 +148,9 @@ impl MemoryCache {
                 break;
             }
             if skip_dirty {
-                self.write_back_line(line, Reason::Background, out);
+                self.write_back_line(line, AccessReason::Background, out);
             } else {
-                victim = Victim::WrittenBack(self.write_back_line(line, Reason::Room(number), out));
+                victim = Victim::WrittenBack(self.write_back_line(line, AccessReason::Room(number), out));
                 break;
             }
         }

@@ -4,7 +4,7 @@
 //! what it has and is continued later. Operations are admitted only while the lines of all of them together fit the
 //! cache: so one that waits for a line waits for write-backs or for operations that can finish.
 
-use crate::subsystem::cache::lines::{Granule, Lines};
+use crate::subsystem::cache::lines::{CacheLines, Granule};
 use crate::subsystem::cache::{
     CacheAccess, CacheAction, ControllerCacheReport, HostOperation, MemoryCacheModel, WriteScheme,
 };
@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 
 /// Where an operation is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum OperationStage {
     /// Waits until the lines of those before it leave room.
     Admission,
     /// Locks and fills.
@@ -25,9 +25,9 @@ pub(super) enum Stage {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Operation {
+pub(super) struct CacheOperation {
     pub(super) host: HostOperation,
-    pub(super) stage: Stage,
+    pub(super) stage: OperationStage,
     /// First block and end, widened to whole bits.
     pub(super) start: u64,
     pub(super) end: u64,
@@ -45,7 +45,7 @@ pub(super) struct Operation {
 
 /// Why an access was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reason {
+pub(super) enum AccessReason {
     /// To bring data in for an operation.
     Fill(u32),
     /// To store an operation's data.
@@ -59,8 +59,8 @@ pub(super) enum Reason {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Access {
-    reason: Reason,
+pub(super) struct IssuedAccess {
+    reason: AccessReason,
     pub(super) device: usize,
     pub(super) lba: u64,
     pub(super) sectors: u64,
@@ -70,10 +70,10 @@ pub(super) struct Access {
 #[derive(Clone, Debug)]
 pub(in crate::subsystem) struct MemoryCache {
     pub(super) model: MemoryCacheModel,
-    pub(super) lines: Lines,
+    pub(super) lines: CacheLines,
     /// By number; the controller's numbers are small and dense.
-    pub(super) operations: Vec<Option<Operation>>,
-    accesses: Vec<Option<Access>>,
+    pub(super) operations: Vec<Option<CacheOperation>>,
+    accesses: Vec<Option<IssuedAccess>>,
     free_accesses: Vec<u32>,
     /// Operations before admission, in order.
     admission: VecDeque<u32>,
@@ -95,7 +95,7 @@ impl MemoryCache {
     /// An empty cache; the model has no [`MemoryCacheModel::fault`].
     pub(in crate::subsystem) fn new(model: MemoryCacheModel) -> Self {
         Self {
-            lines: Lines::new(&model),
+            lines: CacheLines::new(&model),
             model,
             operations: Vec::new(),
             accesses: Vec::new(),
@@ -124,9 +124,9 @@ impl MemoryCache {
         let start = host.lba - host.lba % bits;
         let end = (host.lba + u64::from(host.sectors)).next_multiple_of(bits);
         let (held, extra) = self.spare.pop().unwrap_or_default();
-        let operation = Operation {
+        let operation = CacheOperation {
             host,
-            stage: Stage::Admission,
+            stage: OperationStage::Admission,
             start,
             end,
             held,
@@ -157,7 +157,7 @@ impl MemoryCache {
         let scheme = if operation.host.through { WriteScheme::Synchronous } else { self.model.write_scheme };
         if self.model.size == 0 {
             if write {
-                operation.stage = Stage::Accessing;
+                operation.stage = OperationStage::Accessing;
                 self.store(number, out);
             } else {
                 self.finish(number, out);
@@ -174,7 +174,7 @@ impl MemoryCache {
             self.mark_written(number, false);
             self.share_locks(number);
             if let Some(operation) = self.operations[number as usize].as_mut() {
-                operation.stage = Stage::Accessing;
+                operation.stage = OperationStage::Accessing;
                 if scheme == WriteScheme::WriteThrough {
                     operation.replied = true;
                     out.push(CacheAction::Reply(number));
@@ -193,9 +193,9 @@ impl MemoryCache {
             self.lines.unlock(granule, &mut self.runnable);
         }
         match access.reason {
-            Reason::Fill(operation) => self.filled(operation, &access, out),
-            Reason::Store(operation) => self.store(operation, out),
-            Reason::Room(operation) => {
+            AccessReason::Fill(operation) => self.filled(operation, &access, out),
+            AccessReason::Store(operation) => self.store(operation, out),
+            AccessReason::Room(operation) => {
                 if let Some(o) = self.operations[operation as usize].as_mut() {
                     o.write_backs -= 1;
                     if o.write_backs == 0 {
@@ -203,8 +203,8 @@ impl MemoryCache {
                     }
                 }
             }
-            Reason::Background => {}
-            Reason::Idle => out.push(CacheAction::StillIdle(access.device)),
+            AccessReason::Background => {}
+            AccessReason::Idle => out.push(CacheAction::StillIdle(access.device)),
         }
         self.run(out);
     }
@@ -241,14 +241,14 @@ impl MemoryCache {
             }
             self.reserved += need;
         }
-        operation.stage = Stage::Preparing;
+        operation.stage = OperationStage::Preparing;
         true
     }
 
     /// Continues an operation; whether it got any further.
     fn proceed(&mut self, number: u32, out: &mut Vec<CacheAction>) -> bool {
         let Some(operation) = self.operations[number as usize].as_ref() else { return false };
-        if operation.stage != Stage::Preparing || operation.write_backs > 0 {
+        if operation.stage != OperationStage::Preparing || operation.write_backs > 0 {
             return false;
         }
         if self.model.size == 0 {
@@ -263,7 +263,7 @@ impl MemoryCache {
                 .is_some_and(|o| o.held.len() > before || o.write_backs > 0);
         }
         if let Some(operation) = self.operations[number as usize].as_mut() {
-            operation.stage = Stage::Transferring;
+            operation.stage = OperationStage::Transferring;
             if !operation.missed {
                 let hits = if operation.host.op == Op::Read {
                     &mut self.report.read_hits
@@ -283,13 +283,13 @@ impl MemoryCache {
         let Some(operation) = self.operations[number as usize].as_mut() else { return false };
         if operation.host.op == Op::Read && !operation.missed {
             operation.missed = true;
-            operation.stage = Stage::Accessing;
+            operation.stage = OperationStage::Accessing;
             let HostOperation { device, lba, sectors, .. } = operation.host;
             self.report.fills += 1;
             self.report.filled += u64::from(sectors);
-            self.access(Reason::Fill(number), device, lba, u64::from(sectors), Op::Read, Vec::new(), out);
+            self.access(AccessReason::Fill(number), device, lba, u64::from(sectors), Op::Read, Vec::new(), out);
         } else {
-            operation.stage = Stage::Transferring;
+            operation.stage = OperationStage::Transferring;
             out.push(CacheAction::Transfer(number));
         }
         true
@@ -315,7 +315,7 @@ impl MemoryCache {
         operation.stored = to;
         self.report.write_backs += 1;
         self.report.written_back += to - from;
-        self.access(Reason::Store(number), device, from, to - from, Op::Write, Vec::new(), out);
+        self.access(AccessReason::Store(number), device, from, to - from, Op::Write, Vec::new(), out);
     }
 
     /// Every line of the operation was used.
@@ -376,7 +376,7 @@ impl MemoryCache {
     #[expect(clippy::too_many_arguments)]
     pub(super) fn access(
         &mut self,
-        reason: Reason,
+        reason: AccessReason,
         device: usize,
         lba: u64,
         sectors: u64,
@@ -384,9 +384,11 @@ impl MemoryCache {
         locks: Vec<Granule>,
         out: &mut Vec<CacheAction>,
     ) {
-        let access = Access { reason, device, lba, sectors, locks };
+        let access = IssuedAccess { reason, device, lba, sectors, locks };
         let through = match reason {
-            Reason::Store(operation) => self.operations[operation as usize].as_ref().is_some_and(|o| o.host.through),
+            AccessReason::Store(operation) => {
+                self.operations[operation as usize].as_ref().is_some_and(|o| o.host.through)
+            }
             _ => false,
         };
         let number = match self.free_accesses.pop() {

@@ -8,7 +8,10 @@ use crate::progress::with_progress_bar;
 use crate::render::{self, Alignment, Table, number, wrap};
 use anyhow::Context as _;
 use iopilot_block::{InputError, Nanos};
-use iopilot_catalogue::{DeviceSpec, DiskSpec, ProbedCache, SimulatedCacheModel, TableForm, TableModel, TableShape, TableSpec, Trained, Training, queue_factors, three_tables};
+use iopilot_catalogue::{
+    DeviceSpec, DiskSpec, ProbedCache, SimulatedCacheModel, TableForm, TableModel, TableShape, TableSpec, Trained,
+    Training, queue_factors, three_tables,
+};
 use iopilot_device::{Synchronous, TimedDevice};
 use iopilot_live::{BlockQueue, DiskIdentity, TimedDisk};
 use iopilot_trace::Destination;
