@@ -11,13 +11,20 @@
 mod access;
 mod angle;
 mod arm;
+mod error;
+mod frequency;
+mod least;
 mod lengths;
 mod limited;
+mod measurement;
 mod result;
 mod rotation;
 mod tracks;
 mod watch;
 mod zones;
+
+pub use error::ProbeError;
+pub use measurement::Measurement;
 
 use crate::{CacheProbe, ProbedCache, ProbedQueue, probe_cache, probe_queue};
 use access::overhead;
@@ -25,15 +32,6 @@ use iopilot_block::Nanos;
 use iopilot_device::{Geometry, TimedDevice, TrackLayout, Zone};
 use limited::Limited;
 use watch::{BLOCK, ProbedDevice};
-
-/// A value with what it may be off by, in the same unit.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Measurement {
-    /// The value.
-    pub value: f64,
-    /// Half of the range in which it lies, or a standard error.
-    pub uncertainty: f64,
-}
 
 /// How to probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,26 +90,6 @@ pub struct Probed {
     pub requests: u64,
     /// The time that all took, s.
     pub seconds: f64,
-}
-
-/// Why a disk was not found to be anything.
-#[derive(Debug, thiserror::Error)]
-pub enum ProbeError<E: std::error::Error> {
-    /// The device failed.
-    #[error(transparent)]
-    Device(#[from] E),
-    /// Reads of one place do not end whole revolutions apart.
-    #[error("no rotation is to be seen: reads of the same blocks agree to {0:.2} of 1 on any")]
-    StandsStill(f64),
-    /// Reads of new places are as fast as those of places just read.
-    #[error("no rotation is to be seen: places never read before take no longer than those just read")]
-    NothingMissed,
-    /// Angles do not tell tracks.
-    #[error("no tracks are to be seen: {0}")]
-    NoTracks(&'static str),
-    /// It would have taken longer than it may.
-    #[error("not done within {0} s")]
-    TimeIsUp(f64),
 }
 
 /// Finds out what a disk is: its cache, the time of a revolution, zones, heads, skews, and the seek curve.

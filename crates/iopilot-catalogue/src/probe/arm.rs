@@ -1,7 +1,8 @@
 //! The seek curve: the least accesses over many distances, the overhead taken off.
 
-use super::Measurement;
-use super::access::{FoundTrack, Least, SURE, step};
+use super::access::{FoundTrack, step};
+use super::least::{Least, SURE};
+use super::measurement::Measurement;
 use super::watch::ProbedDevice;
 use iopilot_device::{Geometry, TimedDevice};
 use rand::Rng;

@@ -1,6 +1,6 @@
 //! [`Limited`]: a device of which no more than some time is asked.
 
-use super::ProbeError;
+use super::error::ProbeError;
 use iopilot_block::{Lba, Nanos, Op, Sectors};
 use iopilot_device::TimedDevice;
 

@@ -1,7 +1,8 @@
 //! The time of a revolution: a block that is read again ends whole revolutions later.
 
-use super::Measurement;
 use super::angle::{median, wrap};
+use super::frequency::refined;
+use super::measurement::Measurement;
 use super::watch::ProbedDevice;
 use iopilot_device::TimedDevice;
 use std::f64::consts::TAU;
@@ -72,21 +73,4 @@ fn coherence(lags: &[f64], frequency: f64) -> f64 {
         y += sin;
     }
     x.hypot(y) / lags.len() as f64
-}
-
-/// The frequency near a given one at which the lags are whole, by least squares, and its standard error. Lags that are further
-/// off than most are left out: what was late had another reason.
-pub(super) fn refined(lags: &[f64], frequency: f64) -> (f64, f64) {
-    const FURTHER: f64 = 6.0;
-    let off = |lag: f64| wrap(lag * frequency);
-    let usual = median(lags.iter().map(|&lag| off(lag).abs()).collect()).unwrap_or(0.0);
-    let most = (FURTHER * usual).clamp(1e-7, 0.25);
-    let off: Vec<(f64, f64)> = lags.iter().map(|&lag| (lag, off(lag))).filter(|o| o.1.abs() < most).collect();
-    let squares: f64 = off.iter().map(|(lag, _)| lag * lag).sum();
-    if off.is_empty() || squares == 0.0 {
-        return (frequency, f64::INFINITY);
-    }
-    let change = off.iter().map(|(lag, off)| lag * off).sum::<f64>() / squares;
-    let left: f64 = off.iter().map(|(lag, off)| (off - lag * change).powi(2)).sum();
-    (frequency - change, (left / off.len() as f64 / squares).sqrt())
 }

@@ -1,8 +1,9 @@
 //! How tracks follow one another in the outermost zone: skews, heads, bands.
 
-use super::Measurement;
-use super::access::{FoundTrack, Least, step};
+use super::access::{FoundTrack, step};
 use super::angle::{median_angle, wrap};
+use super::least::Least;
+use super::measurement::Measurement;
 use super::watch::{BLOCK, ProbedDevice};
 use super::zones::FoundZone;
 use iopilot_device::TimedDevice;

@@ -1,9 +1,9 @@
 //! [`ProbedDevice`]: a device with a clock beside it, and the angles at which its blocks end.
 
-use super::Measurement;
-use super::access::Least;
 use super::angle::{median_angle, wrap};
-use super::rotation::refined;
+use super::frequency::refined;
+use super::least::Least;
+use super::measurement::Measurement;
 use iopilot_block::{Lba, Nanos, Op, Sectors};
 use iopilot_device::TimedDevice;
 use rand::{Rng, SeedableRng};

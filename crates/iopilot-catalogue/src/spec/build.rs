@@ -1,9 +1,10 @@
 //! From a description to a device: what the data sheet does not say is derived here.
 
+use super::disk::{DeviceSpec, DiskSpec};
 use super::hybrid::HybridFlashSpec;
 use super::sections::{
-    CacheSpec, DeviceSpec, DiskSpec, FlashSpec, GeometrySpec, InterfaceSpec, LayoutSpec, MechanicalSpec, MechanicsSpec,
-    PolicySpec, ProtocolSpec, SeekSpec, ZoneSpec,
+    CacheSpec, FlashSpec, GeometrySpec, InterfaceSpec, LayoutSpec, MechanicalSpec, MechanicsSpec, PolicySpec,
+    ProtocolSpec, SeekSpec, ZoneSpec,
 };
 use crate::{AnyDevice, DeviceError, TableDisk};
 use iopilot_block::{Nanos, SECTOR_BYTES};

@@ -1,14 +1,14 @@
 //! Whether the values of a description make a drive.
 
+use super::bounds::{SpecCheck, within};
+use super::disk::{DeviceSpec, DiskSpec};
 use super::hybrid::HybridFlashSpec;
 use super::sections::{
-    CacheSpec, DeviceSpec, DiskSpec, FlashSpec, GeometrySpec, InterfaceSpec, LayoutSpec, MechanicalSpec, MechanicsSpec,
-    PolicySpec, SeekSpec, ZoneSpec,
+    CacheSpec, FlashSpec, GeometrySpec, InterfaceSpec, LayoutSpec, MechanicalSpec, MechanicsSpec, PolicySpec, SeekSpec,
+    ZoneSpec,
 };
 use iopilot_block::InputError;
 use iopilot_device::SeekCurve;
-
-pub(super) type SpecCheck = Result<(), InputError>;
 
 impl DiskSpec {
     /// Checks the values against each other.
@@ -37,13 +37,6 @@ fn check_mechanical(m: &MechanicalSpec) -> SpecCheck {
     check_geometry(&m.geometry)?;
     check_interface(&m.interface)?;
     check_cache(&m.cache)
-}
-
-pub(super) fn within(key: &str, value: f64, low: f64, high: f64, what: &str) -> SpecCheck {
-    if value >= low && value <= high {
-        return Ok(());
-    }
-    Err(InputError::new(key, value.to_string(), format!("{what}, {low} to {high}")))
 }
 
 fn ms(key: &str, value: f64) -> SpecCheck {

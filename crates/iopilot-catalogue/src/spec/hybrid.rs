@@ -1,6 +1,6 @@
 //! `type = "hybrid"`: the sections of a mechanical drive, `[ssd]` or `[flash]` for its flash, and `[hybrid]`.
 
-use super::check::{SpecCheck, within};
+use super::bounds::{SpecCheck, within};
 use super::sections::{FlashSpec, MechanicalSpec, is_zero};
 use super::ssd::SsdSpec;
 use iopilot_block::{InputError, Nanos};

@@ -1,7 +1,8 @@
 //! Reading and writing the TOML, with errors that name file, line, key and what was expected.
 
+use super::disk::{DeviceKind, DeviceSpec, DiskSpec, File};
 use super::hybrid::{HybridFlashSpec, HybridSpec};
-use super::sections::{DeviceKind, DeviceSpec, DiskSpec, File, MechanicalSpec};
+use super::sections::MechanicalSpec;
 use crate::DeviceError;
 use iopilot_block::{InputError, parse_toml};
 use toml::de::{DeTable, DeValue};

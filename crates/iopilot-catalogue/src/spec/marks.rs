@@ -1,7 +1,7 @@
 //! The marks of `[provenance]`: where a value comes from.
 
+use super::disk::DiskSpec;
 use super::rules::{RULES, cited};
-use super::sections::DiskSpec;
 use iopilot_block::{InputError, suggest};
 use serde::Serialize;
 

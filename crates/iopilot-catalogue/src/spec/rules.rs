@@ -1,7 +1,8 @@
 //! Rules for what no sheet says: each has a name, which marks in `[provenance]` cite, and stands with its sources in
 //! `docs/reference/disks.md`. Three keys are filled in from them where a description leaves them out.
 
-use super::sections::{DeviceSpec, DiskSpec, GeometrySpec, MechanicalSpec};
+use super::disk::{DeviceSpec, DiskSpec};
+use super::sections::{GeometrySpec, MechanicalSpec};
 use iopilot_block::SECTOR_BYTES;
 
 /// The names of the rules, sorted.

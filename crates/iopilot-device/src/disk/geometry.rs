@@ -60,11 +60,6 @@ macro_rules! mapped {
 const MOST_HEADS: u32 = 1024;
 const MOST_CYLINDERS: u32 = 1 << 27;
 
-/// By how many cylinders a layout may reach beyond those of its drive: published files do, by one.
-fn beyond(cylinders: u32) -> u32 {
-    (cylinders / 100).max(1)
-}
-
 fn check_size(heads: u32, cylinders: u32) -> Result<(), InputError> {
     if !(1..=MOST_HEADS).contains(&heads) {
         return Err(InputError::new("Number of data surfaces", heads.to_string(), format!("1 to {MOST_HEADS}")));

@@ -1,5 +1,6 @@
 //! [`FlashDrive`] as a [`Device`].
 
+// Import circle: `FlashDrive` owns the dies and the commands; the `impl` blocks that run them are in `dies` and `host`.
 use super::NONE;
 use super::agenda::{FlashAgenda, FlashEvent};
 use super::buffer::WriteBuffer;

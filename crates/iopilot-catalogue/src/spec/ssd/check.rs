@@ -1,7 +1,7 @@
 //! Whether the values of `[ssd]` make a drive.
 
 use super::{SsdBufferSpec, SsdFtlSpec, SsdHostSpec, SsdNandSpec, SsdSpec};
-use crate::spec::check::{SpecCheck, within};
+use crate::spec::bounds::{SpecCheck, within};
 use iopilot_block::InputError;
 
 fn count(key: &str, value: u32, high: u32, what: &str) -> SpecCheck {

@@ -70,3 +70,8 @@ pub(in crate::disk) fn fraction(x: f64) -> f64 {
     let f = x - (x as i64) as f64;
     if f < 0.0 { f + 1.0 } else { f }
 }
+
+/// By how many cylinders a layout may reach beyond those of its drive: published files do, by one.
+pub(super) fn beyond(cylinders: u32) -> u32 {
+    (cylinders / 100).max(1)
+}

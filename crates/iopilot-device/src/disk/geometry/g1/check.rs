@@ -3,7 +3,7 @@
 use super::lay::G1Frame;
 use super::layout::{G1Layout, G1Zone, Sparing};
 use super::piece::G1Piece;
-use crate::disk::geometry::beyond;
+use crate::disk::geometry::track::beyond;
 use iopilot_block::InputError;
 use std::fmt::Display;
 
