@@ -161,7 +161,7 @@ fn repeated_reads_tell_what_a_buffer_keeps() {
 }
 
 fn tiny() -> DriveModel {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files/tiny.diskspecs");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../iopilot-disksim/tests/files/tiny.diskspecs");
     load_drive(&path).unwrap_or_else(|e| panic!("{e}")).model
 }
 
