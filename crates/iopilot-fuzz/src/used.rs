@@ -2,7 +2,9 @@
 
 use crate::target::refused;
 use iopilot_block::{Flags, Lba, Nanos, Op, ProcessId, Sectors};
-use iopilot_device::{AnyDevice, Device, DiskSpec, SingleDrive};
+use iopilot_catalogue::{AnyDevice, DiskSpec};
+use iopilot_device::Device;
+use iopilot_scsi::SingleDrive;
 use iopilot_disksim::params::{ComponentKind, System};
 use iopilot_disksim::{Spec, drive_model};
 use iopilot_redcap::RedcapSpec;
@@ -67,7 +69,7 @@ impl<S: Source> Source for Bounded<S> {
 
 /// A disk without an arm: quick to make.
 fn any_disk() -> AnyDevice {
-    let spec = iopilot_device::load_disk("ssd-160-simple").expect("the catalogue has it");
+    let spec = iopilot_catalogue::load_disk("ssd-160-simple").expect("the catalogue has it");
     spec.build().expect("the catalogue's disks can be built")
 }
 

@@ -5,7 +5,8 @@ mod common;
 
 use common::Loop;
 use iopilot_block::{Flags, Lba, Nanos, Op, Sectors};
-use iopilot_device::{TableForm, TimedDevice, Training};
+use iopilot_catalogue::{TableForm, Training};
+use iopilot_device::TimedDevice;
 use iopilot_live::{Backend, BlockQueue, Capture, CaptureOptions, LearnedDisk, LiveError, TimedDisk};
 use iopilot_testing::skipped;
 use iopilot_trace::TraceRecord;
