@@ -23,7 +23,7 @@ disksim_bus TOP {{ type = 2, Arbitration type = 1, Arbitration time = 0.0, Read 
   Write block transfer time = 0.0, Print stats = 0 }}
 disksim_ctlr CTLR {{ type = 1, Scale for delays = 0.0, Bulk sector transfer time = 0.0, Maximum queue length = 0,
   Print stats = 1 }}
-disksim_simpledisk SD {{ Block count = 100000, DeviceAccess time = 10.0, Command overhead = 0.5,
+disksim_simpledisk SD {{ Block count = 100000, Access time = 10.0, Command overhead = 0.5,
   Bus transaction latency = 0.0, Bulk sector transfer time = 0.0, Never disconnect = 0, Print stats = 1,
   Max queue length = 1, Scheduler = {QUEUE} }}
 instantiate [ driver0 ] as DRIVER
