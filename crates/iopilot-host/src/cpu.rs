@@ -1,21 +1,21 @@
 //! [`Cpu`]: one thing at a time, and what was interrupted goes on afterwards.
 
-use crate::totals::Use;
+use crate::totals::CpuUse;
 use iopilot_block::Nanos;
 
 /// Work of the kernel on a CPU, above what its process computes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Work {
+pub(crate) struct KernelWork {
     /// What is left of it.
     pub(crate) left: Nanos,
-    pub(crate) what: Task,
+    pub(crate) what: KernelWorkKind,
     /// What it counts as.
-    pub(crate) counts: Use,
+    pub(crate) counts: CpuUse,
 }
 
 /// What a piece of the kernel's work does when it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Task {
+pub(crate) enum KernelWorkKind {
     /// The interrupt of a request that is complete: wakes who waits.
     Completion(usize),
     /// Another interrupt of a request.
@@ -34,7 +34,7 @@ pub(crate) struct Cpu {
     /// Whose computation is counted down, or would be without the work above it.
     pub(crate) process: Option<usize>,
     /// The last is counted down.
-    pub(crate) work: Vec<Work>,
+    pub(crate) work: Vec<KernelWork>,
     /// Since when what is on top is counted down, and when that ends; `None` where the CPU is idle.
     pub(crate) since: Nanos,
     pub(crate) ends: Option<Nanos>,

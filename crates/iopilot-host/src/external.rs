@@ -1,4 +1,4 @@
-//! [`External`]: a source of interrupts from outside, as a network is (Ganger A.1.3). They come whatever the host does.
+//! [`ExternalInterrupts`]: a source of interrupts from outside, as a network is (Ganger A.1.3). They come whatever the host does.
 
 use crate::program::Key;
 use iopilot_block::Nanos;
@@ -37,7 +37,7 @@ impl Clone for AnyArrivals {
 
 /// What a handler does at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
+pub enum InterruptEffect {
     /// Nothing: it only takes time.
     Nothing,
     /// It wakes who sleeps on this key: all, or who has slept longest.
@@ -58,7 +58,7 @@ pub enum Effect {
 
 /// A source of interrupts.
 #[derive(Clone, Debug)]
-pub struct External {
+pub struct ExternalInterrupts {
     /// Its name.
     pub name: Arc<str>,
     /// When they come.
@@ -71,7 +71,7 @@ pub struct External {
     /// How long that takes, on a CPU of speed 1.
     pub handler: Nanos,
     /// What comes of it.
-    pub effect: Effect,
+    pub effect: InterruptEffect,
     /// Whether each begins a task, which ends when who has got its bytes answers ([`Call::Answer`](crate::Call::Answer)).
     pub is_task: bool,
 }

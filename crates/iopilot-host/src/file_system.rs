@@ -19,7 +19,7 @@ pub const BLOCK_SECTORS: u64 = BLOCK_BYTES / SECTOR_BYTES;
 
 /// How a block of metadata that has been changed goes to the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Update {
+pub enum MetadataUpdate {
     /// At once, and the process waits.
     Sync,
     /// Some time later; who wants the block while it is being written waits.
@@ -34,7 +34,7 @@ pub struct Metadata {
     /// Its address on the device, in blocks.
     pub block: u64,
     /// How the change goes to the disk; `None` if it is only read.
-    pub update: Option<Update>,
+    pub update: Option<MetadataUpdate>,
     /// Whether it is new, so that it need not be read before it is changed.
     pub is_new: bool,
 }
@@ -46,19 +46,19 @@ impl Metadata {
     }
 
     /// It is changed.
-    pub const fn changed(block: u64, update: Update) -> Self {
+    pub const fn changed(block: u64, update: MetadataUpdate) -> Self {
         Self { block, update: Some(update), is_new: false }
     }
 
     /// It is made.
-    pub const fn new(block: u64, update: Update) -> Self {
+    pub const fn new(block: u64, update: MetadataUpdate) -> Self {
         Self { block, update: Some(update), is_new: true }
     }
 }
 
 /// Where a page of a file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mapping {
+pub struct PageMapping {
     /// Its address on the device, in blocks.
     pub block: u64,
     /// How many pages from it on follow each other on the device, at least 1.
@@ -88,7 +88,7 @@ pub trait FileSystem: fmt::Debug + Send + Sync {
     fn size(&self, file: FileId) -> Result<u64, FileError>;
 
     /// Where page `page` of `file` is; `None` where it has none on the disk. O(log extents).
-    fn map(&self, file: FileId, page: u64) -> Option<Mapping>;
+    fn map(&self, file: FileId, page: u64) -> Option<PageMapping>;
 
     /// Puts into `out` what is read to list a directory.
     ///

@@ -1,4 +1,4 @@
-//! [`Files`]: a file system under a page cache, and how system calls become steps.
+//! [`CachedFileSystem`]: a file system under a page cache, and how system calls become steps.
 
 mod read_ahead;
 mod removal;
@@ -6,10 +6,10 @@ mod removal;
 use crate::costs::Costs;
 use crate::file_call::{FileCall, FileId};
 use crate::file_op::FileOp;
-use crate::file_system::{BLOCK_BYTES, FileError, FileSystem, Metadata, Update};
+use crate::file_system::{BLOCK_BYTES, FileError, FileSystem, Metadata, MetadataUpdate};
 use crate::page_cache::{PageCache, PageKey};
 use iopilot_block::{Criticality, InputError, Nanos, NumberMap};
-use read_ahead::Progress;
+use read_ahead::ReadAheadState;
 use std::collections::VecDeque;
 
 /// When dirty pages go to the disk without being asked.
@@ -80,12 +80,12 @@ pub struct FileSetup {
 
 /// A file system under a page cache.
 #[derive(Debug)]
-pub(crate) struct Files {
+pub(crate) struct CachedFileSystem {
     pub(crate) settings: CacheSettings,
     pub(crate) system: Box<dyn FileSystem>,
     pub(crate) cache: PageCache,
     /// How far each file has been read.
-    progress: NumberMap<FileId, Progress>,
+    progress: NumberMap<FileId, ReadAheadState>,
     /// Who waits for a request for pages.
     waiting: Vec<(usize, usize)>,
     /// The process that sweeps.
@@ -101,7 +101,7 @@ pub(crate) struct Files {
     freed: Vec<u64>,
 }
 
-impl Clone for Files {
+impl Clone for CachedFileSystem {
     fn clone(&self) -> Self {
         Self {
             settings: self.settings,
@@ -120,7 +120,7 @@ impl Clone for Files {
     }
 }
 
-impl Files {
+impl CachedFileSystem {
     pub(crate) fn new(setup: FileSetup, syncer: usize) -> Result<Self, InputError> {
         setup.cache.check()?;
         let capacity = (setup.cache.bytes / BLOCK_BYTES).min(u64::from(u32::MAX - 1)) as u32;
@@ -198,7 +198,7 @@ impl Files {
                 let class = Criticality::TimeCritical;
                 plan.extend(self.keys.iter().map(|&key| FileOp::WriteOut { key, class }));
                 plan.extend(self.keys.drain(..).map(FileOp::Await));
-                let inode = self.system.inode(file).map(|block| Metadata::changed(block, Update::Sync));
+                let inode = self.system.inode(file).map(|block| Metadata::changed(block, MetadataUpdate::Sync));
                 plan.extend(inode.map(FileOp::Metadata));
             }
             FileCall::Sync => {
@@ -215,7 +215,7 @@ impl Files {
         self.metadata.dedup();
         let mut last: [Option<Metadata>; 4] = [None; 4];
         for (n, metadata) in self.metadata.drain(..).enumerate() {
-            let again = metadata.update != Some(Update::Sync) && last.contains(&Some(metadata));
+            let again = metadata.update != Some(MetadataUpdate::Sync) && last.contains(&Some(metadata));
             if !again {
                 plan.push_back(FileOp::Metadata(metadata));
                 last[n % 4] = Some(metadata);

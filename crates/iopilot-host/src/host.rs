@@ -9,6 +9,7 @@ mod dispatch;
 #[cfg(test)]
 mod dispatch_tests;
 mod external;
+mod external_sources;
 #[cfg(test)]
 mod external_tests;
 #[cfg(test)]
@@ -27,27 +28,28 @@ mod report;
 mod report_tests;
 mod source;
 mod stuck;
+mod task_end;
 #[cfg(test)]
 mod tests;
 
 pub use placement::{InitialState, Placement};
 
 use crate::costs::time;
-use crate::cpu::{Cpu, Stretch, Task, Work};
-use crate::files::{FileSetup, Files};
-use crate::names::Names;
-use crate::process::{Pending, Process, State, Wait};
+use crate::cpu::{Cpu, KernelWork, KernelWorkKind, Stretch};
+use crate::files::{CachedFileSystem, FileSetup};
+use crate::names::WorkloadNames;
+use crate::process::{HostProcess, Pending, ProcessState, WaitReason};
 use crate::program::{AnyProgram, Key, Script};
-use crate::requests::Requests;
+use crate::requests::HostRequests;
 use crate::run_queue::RunQueue;
 use crate::settings::HostSettings;
-use crate::sync::Meetings;
+use crate::sync_primitives::SyncPrimitives;
 use crate::time_line::TimeLine;
-use crate::totals::{Totals, Use};
-use external::Externals;
+use crate::totals::{CpuTotals, CpuUse};
+use external_sources::ExternalSources;
 use iopilot_block::{Agenda, InputError, Nanos, ProcessId, ProcessMap, Step, TaskReport};
-use report::TaskEnd;
 use std::sync::Arc;
+use task_end::TaskEnd;
 
 /// The first process; others are numbered from here in the order of their start.
 const FIRST_PROCESS: u32 = 1000;
@@ -94,24 +96,24 @@ pub struct Host {
     own_cpus: bool,
     now: Nanos,
     cpus: Vec<Cpu>,
-    processes: Vec<Process>,
+    processes: Vec<HostProcess>,
     by_id: ProcessMap<usize>,
     /// See [`FIRST_CPU`].
     agenda: Agenda,
     /// Requests that are left to all processes together.
     left: u64,
     run_queue: RunQueue,
-    requests: Requests,
-    meetings: Meetings,
-    files: Option<Files>,
-    externals: Externals,
-    names: Names,
+    requests: HostRequests,
+    meetings: SyncPrimitives,
+    files: Option<CachedFileSystem>,
+    externals: ExternalSources,
+    names: WorkloadNames,
     /// Processes of users that have not exited, beside daemons; and how many daemons there are.
     live: u64,
     daemons: u64,
     /// Why a process could not go on.
     failure: Option<InputError>,
-    totals: Totals,
+    totals: CpuTotals,
     time_line: TimeLine,
     /// For the idle time: how many CPUs are idle, how many processes wait for requests, and since when.
     idle_cpus: u64,
@@ -129,7 +131,7 @@ pub struct Host {
     last_task: Option<TaskEnd>,
     /// Since when the report counts, and what the totals were then.
     reported_from: Nanos,
-    unreported: Totals,
+    unreported: CpuTotals,
     /// Empty between calls.
     woken: Vec<usize>,
     exited: Vec<usize>,
@@ -158,15 +160,15 @@ impl Host {
             agenda: Agenda::new(FIRST_CPU + cpus + tasks.len()),
             left: end.requests,
             run_queue: RunQueue::new(&settings),
-            requests: Requests::default(),
-            meetings: Meetings::default(),
+            requests: HostRequests::default(),
+            meetings: SyncPrimitives::default(),
             files: None,
-            externals: Externals::default(),
-            names: Names::default(),
+            externals: ExternalSources::default(),
+            names: WorkloadNames::default(),
             live: tasks.len() as u64,
             daemons: 0,
             failure: None,
-            totals: Totals::default(),
+            totals: CpuTotals::default(),
             time_line: TimeLine::new(Nanos::ZERO),
             idle_cpus: u64::from(settings.cpus),
             io_waiters: 0,
@@ -179,7 +181,7 @@ impl Host {
             tasks: Vec::new(),
             last_task: None,
             reported_from: Nanos::ZERO,
-            unreported: Totals::default(),
+            unreported: CpuTotals::default(),
             woken: Vec::new(),
             exited: Vec::new(),
             settings,
@@ -203,15 +205,15 @@ impl Host {
     pub fn with_files(mut self, setup: FileSetup) -> Result<Self, InputError> {
         let syncer = self.add("syncer".into(), Script::new([]).into(), None);
         let process = &mut self.processes[syncer];
-        (process.state, process.call) = (State::Blocked(Wait::Timer), Some(Pending::Sweep));
-        self.files = Some(Files::new(setup, syncer)?);
+        (process.state, process.call) = (ProcessState::Blocked(WaitReason::Timer), Some(Pending::Sweep));
+        self.files = Some(CachedFileSystem::new(setup, syncer)?);
         Ok(self)
     }
 
     fn add(&mut self, name: Arc<str>, program: AnyProgram, parent: Option<usize>) -> usize {
         let index = self.processes.len();
         let id = ProcessId(FIRST_PROCESS + index as u32);
-        self.processes.push(Process::new(id, name, program));
+        self.processes.push(HostProcess::new(id, name, program));
         self.by_id.insert(id, index);
         self.run_queue.add(parent);
         index
@@ -250,7 +252,7 @@ impl Host {
         cpu.since = now;
         let (left, counts) = match (cpu.work.last_mut(), cpu.process) {
             (Some(work), _) => (&mut work.left, work.counts),
-            (None, Some(p)) => (&mut self.processes[p].left, Use::Process),
+            (None, Some(p)) => (&mut self.processes[p].left, CpuUse::Process),
             (None, None) => return,
         };
         let done = if over { *left } else { self.stretch.work(passed).min(*left) };
@@ -261,9 +263,9 @@ impl Host {
         let done = done.min(passed);
         self.totals.add(counts, done);
         // The rest is the clock's.
-        self.totals.add(Use::Kernel, passed.since(done));
+        self.totals.add(CpuUse::Kernel, passed.since(done));
         self.time_line.add(since, now, counts, done);
-        if let (Use::Process, Some(p)) = (counts, cpu.process) {
+        if let (CpuUse::Process, Some(p)) = (counts, cpu.process) {
             self.processes[p].life.computed += done;
         }
     }
@@ -297,18 +299,18 @@ impl Host {
             work = work.since(taken);
         }
         if work > Nanos::ZERO {
-            self.push_work(c, work, Task::Interrupt, Use::Kernel, now);
+            self.push_work(c, work, KernelWorkKind::Interrupt, CpuUse::Kernel, now);
         }
     }
 
     /// Puts work of the kernel on CPU `c`, above what it does.
-    fn push_work(&mut self, c: usize, left: Nanos, what: Task, counts: Use, now: Nanos) {
+    fn push_work(&mut self, c: usize, left: Nanos, what: KernelWorkKind, counts: CpuUse, now: Nanos) {
         self.count(c, now);
         if self.cpus[c].is_idle() {
             self.count_idle(now);
             self.idle_cpus -= 1;
         }
-        self.cpus[c].work.push(Work { left, what, counts });
+        self.cpus[c].work.push(KernelWork { left, what, counts });
         self.schedule(c, now);
     }
 
@@ -316,7 +318,7 @@ impl Host {
     fn look(&mut self, c: usize, now: Nanos, out: &mut Vec<Step>) {
         self.count(c, now);
         match (self.cpus[c].work.last().copied(), self.cpus[c].process) {
-            (Some(Work { left: Nanos::ZERO, what, .. }), _) => {
+            (Some(KernelWork { left: Nanos::ZERO, what, .. }), _) => {
                 self.cpus[c].work.pop();
                 if self.cpus[c].is_idle() {
                     self.count_idle(now);
@@ -333,7 +335,7 @@ impl Host {
 
     /// The interrupt of a request has been handled: who waits for it goes on.
     fn completion_handled(&mut self, slot: usize, now: Nanos) {
-        let crate::requests::Request { process: p, page, .. } = *self.requests.get(slot);
+        let crate::requests::HostRequest { process: p, page, .. } = *self.requests.get(slot);
         self.requests.handled(slot);
         self.need_not_wait(p, slot, now);
         self.processes[p].in_flight -= 1;
@@ -342,9 +344,9 @@ impl Host {
         }
         let in_flight = self.processes[p].in_flight;
         match self.processes[p].state {
-            State::Blocked(Wait::Request(waited)) if waited == slot => self.wake(p, now),
-            State::Blocked(Wait::Requests) if in_flight == 0 => self.wake(p, now),
-            State::Exited if in_flight == 0 => self.exited.push(p),
+            ProcessState::Blocked(WaitReason::Request(waited)) if waited == slot => self.wake(p, now),
+            ProcessState::Blocked(WaitReason::Requests) if in_flight == 0 => self.wake(p, now),
+            ProcessState::Exited if in_flight == 0 => self.exited.push(p),
             _ => {}
         }
         if page.is_none() {
@@ -363,7 +365,7 @@ impl Host {
     /// Forgets a request that is complete, unless its process may still want it.
     fn forget_if_over(&mut self, slot: usize) {
         let request = *self.requests.get(slot);
-        let cares = self.reports() && self.processes[request.process].state != State::Exited;
+        let cares = self.reports() && self.processes[request.process].state != ProcessState::Exited;
         if !self.requests.forget_if_over(slot, cares) {
             return;
         }

@@ -1,4 +1,4 @@
-//! [`Names`]: what the user of a workload calls its keys and files.
+//! [`WorkloadNames`]: what the user of a workload calls its keys and files.
 
 use crate::file_call::FileId;
 use crate::file_system::FileError;
@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 /// The names of keys, locks, channels and files, for messages. What has none is named by its number.
 #[derive(Clone, Debug, Default)]
-pub struct Names {
+pub struct WorkloadNames {
     source_name: String,
     keys: Vec<(Key, Arc<str>)>,
     files: Vec<(FileId, Arc<str>)>,
 }
 
-impl Names {
+impl WorkloadNames {
     /// Of a workload that is described in the file `source_name`.
     pub fn new(source_name: &str, mut keys: Vec<(Key, Arc<str>)>, mut files: Vec<(FileId, Arc<str>)>) -> Self {
         keys.sort();
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn what_has_a_name_is_called_by_it() {
-        let names = Names::new("w.toml", vec![(7, "door".into())], vec![(FileId(12), "a.c".into())]);
+        let names = WorkloadNames::new("w.toml", vec![(7, "door".into())], vec![(FileId(12), "a.c".into())]);
         assert_eq!((names.key(7), names.key(8)), ("`door`".to_owned(), "8".to_owned()));
         assert_eq!(names.error(FileError::Missing(FileId(12))), "`a.c` does not exist");
         assert_eq!(names.error(FileError::Exists(FileId(1))), "file 1 exists");

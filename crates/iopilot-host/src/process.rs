@@ -1,16 +1,16 @@
-//! [`Process`]: a program at work.
+//! [`HostProcess`]: a program at work.
 
 use crate::file_op::FileOp;
-use crate::life::Life;
+use crate::process_times::ProcessTimes;
 use crate::program::{AnyProgram, Call};
-use crate::totals::Totals;
+use crate::totals::CpuTotals;
 use iopilot_block::{Nanos, ProcessId};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Why a process sleeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wait {
+pub(crate) enum WaitReason {
     /// For this request.
     Request(usize),
     /// For all of its requests.
@@ -31,7 +31,7 @@ pub(crate) enum Wait {
     Child(Option<u64>),
 }
 
-impl Wait {
+impl WaitReason {
     /// Whether it is for the disk.
     pub(crate) fn is_io(self) -> bool {
         matches!(self, Self::Request(_) | Self::Requests | Self::Page | Self::Room | Self::Submission)
@@ -56,7 +56,7 @@ pub(crate) enum Pending {
 
 /// What a process does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum ProcessState {
     /// It has not started.
     New,
     /// It could run.
@@ -64,14 +64,14 @@ pub(crate) enum State {
     /// It runs, or is interrupted, on this CPU.
     Running(usize),
     /// It sleeps.
-    Blocked(Wait),
+    Blocked(WaitReason),
     /// It has exited.
     Exited,
 }
 
 /// A process.
 #[derive(Clone, Debug)]
-pub(crate) struct Process {
+pub(crate) struct HostProcess {
     pub(crate) id: ProcessId,
     pub(crate) name: Arc<str>,
     pub(crate) parent: Option<usize>,
@@ -82,7 +82,7 @@ pub(crate) struct Process {
     /// Whether the run may end without it.
     pub(crate) is_daemon: bool,
     pub(crate) program: AnyProgram,
-    pub(crate) state: State,
+    pub(crate) state: ProcessState,
     /// Since when it is in that state.
     pub(crate) since: Nanos,
     /// What it computes until its next event, and what that is.
@@ -110,15 +110,15 @@ pub(crate) struct Process {
     pub(crate) exited_children: Vec<u64>,
     /// What its children that have exited computed, with theirs.
     pub(crate) children_computed: Nanos,
-    pub(crate) life: Life,
+    pub(crate) life: ProcessTimes,
     /// Its life when the report began anew.
-    pub(crate) unreported: Life,
+    pub(crate) unreported: ProcessTimes,
     /// The host's totals when it started.
-    pub(crate) before: Totals,
+    pub(crate) before: CpuTotals,
     pub(crate) started: Nanos,
 }
 
-impl Process {
+impl HostProcess {
     pub(crate) fn new(id: ProcessId, name: Arc<str>, program: AnyProgram) -> Self {
         Self {
             id,
@@ -128,7 +128,7 @@ impl Process {
             is_task: false,
             is_daemon: false,
             program,
-            state: State::New,
+            state: ProcessState::New,
             since: Nanos::ZERO,
             left: Nanos::ZERO,
             call: None,
@@ -145,17 +145,17 @@ impl Process {
             children: 0,
             exited_children: Vec::new(),
             children_computed: Nanos::ZERO,
-            life: Life::default(),
-            unreported: Life::default(),
-            before: Totals::default(),
+            life: ProcessTimes::default(),
+            unreported: ProcessTimes::default(),
+            before: CpuTotals::default(),
             started: Nanos::ZERO,
         }
     }
 
     /// Enters a state. What it computed is counted by its CPU.
-    pub(crate) fn enter(&mut self, state: State, now: Nanos) {
+    pub(crate) fn enter(&mut self, state: ProcessState, now: Nanos) {
         self.life.spend(self.state, now.since(self.since));
-        if let State::Blocked(wait) = state {
+        if let ProcessState::Blocked(wait) = state {
             self.life.begin(wait);
         }
         (self.state, self.since) = (state, now);
@@ -167,7 +167,7 @@ impl Process {
     }
 
     /// Its life so far.
-    pub(crate) fn life_until(&self, now: Nanos) -> Life {
+    pub(crate) fn life_until(&self, now: Nanos) -> ProcessTimes {
         let mut life = self.life;
         life.spend(self.state, now.since(self.since));
         life
@@ -184,6 +184,6 @@ impl Process {
 
     /// Whether it waits for the disk.
     pub(crate) fn waits_for_io(&self) -> bool {
-        matches!(self.state, State::Blocked(wait) if wait.is_io())
+        matches!(self.state, ProcessState::Blocked(wait) if wait.is_io())
     }
 }

@@ -10,14 +10,14 @@ pub type Key = u64;
 
 /// The next event of a process.
 #[derive(Clone, Debug)]
-pub struct Event {
+pub struct ProgramEvent {
     /// How long the process computes before it, on a CPU of speed 1.
     pub compute: Nanos,
     /// What it does then.
     pub call: Call,
 }
 
-impl Event {
+impl ProgramEvent {
     /// `call` after so much computation.
     pub fn after(compute: Nanos, call: Call) -> Self {
         Self { compute, call }
@@ -115,7 +115,7 @@ pub struct Child {
 pub trait Program: fmt::Debug + Send + Sync {
     /// The next event. It is asked before the one before has had its effect, as in a list. After [`Call::Exit`] it is not
     /// asked again.
-    fn next(&mut self) -> Event;
+    fn next(&mut self) -> ProgramEvent;
 
     /// The same program in the same state.
     fn boxed(&self) -> Box<dyn Program>;
@@ -131,7 +131,7 @@ impl AnyProgram {
         Self(Box::new(program))
     }
 
-    pub(crate) fn next(&mut self) -> Event {
+    pub(crate) fn next(&mut self) -> ProgramEvent {
         self.0.next()
     }
 }
@@ -145,22 +145,22 @@ impl Clone for AnyProgram {
 /// A list of events, one after the other; then it exits.
 #[derive(Clone, Debug)]
 pub struct Script {
-    events: Arc<[Event]>,
+    events: Arc<[ProgramEvent]>,
     at: usize,
 }
 
 impl Script {
     /// Of these events.
-    pub fn new(events: impl Into<Arc<[Event]>>) -> Self {
+    pub fn new(events: impl Into<Arc<[ProgramEvent]>>) -> Self {
         Self { events: events.into(), at: 0 }
     }
 }
 
 impl Program for Script {
-    fn next(&mut self) -> Event {
+    fn next(&mut self) -> ProgramEvent {
         let event = self.events.get(self.at).cloned();
         self.at += 1;
-        event.unwrap_or(Event { compute: Nanos::ZERO, call: Call::Exit })
+        event.unwrap_or(ProgramEvent { compute: Nanos::ZERO, call: Call::Exit })
     }
 
     fn boxed(&self) -> Box<dyn Program> {

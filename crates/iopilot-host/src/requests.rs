@@ -1,11 +1,11 @@
-//! [`Requests`]: the requests of all processes, what they were taken for and what came of them.
+//! [`HostRequests`]: the requests of all processes, what they were taken for and what came of them.
 
 use crate::page_cache::PageKey;
 use iopilot_block::{Criticality, Histogram, Nanos, Op, RequestClass, TimeLimits};
 
 /// A request, until it is complete and has been wanted.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Request {
+pub(crate) struct HostRequest {
     pub(crate) process: usize,
     pub(crate) op: Op,
     pub(crate) class: Criticality,
@@ -24,8 +24,8 @@ pub(crate) struct Request {
 
 /// All requests that are under way or may still be wanted, in a slab, and statistics of the others.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Requests {
-    slots: Vec<Request>,
+pub(crate) struct HostRequests {
+    slots: Vec<HostRequest>,
     free: Vec<usize>,
     /// How many there have been.
     issued: u64,
@@ -39,7 +39,7 @@ pub(crate) struct Requests {
     unused: u64,
 }
 
-impl Requests {
+impl HostRequests {
     /// A request of a process, which keeps it at `place` among its own.
     pub(crate) fn issue(
         &mut self,
@@ -79,7 +79,7 @@ impl Requests {
         // Who waits at once wants it at once.
         let wanted = (class == Criticality::TimeCritical).then_some(now);
         let is_kept = page.is_some();
-        let request = Request {
+        let request = HostRequest {
             process,
             op,
             class,
@@ -110,7 +110,7 @@ impl Requests {
         self.issued
     }
 
-    pub(crate) fn get(&self, slot: usize) -> &Request {
+    pub(crate) fn get(&self, slot: usize) -> &HostRequest {
         &self.slots[slot]
     }
 
@@ -167,7 +167,7 @@ impl Requests {
 
     /// Whether nothing more can happen to it, or its process no longer `cares`; then it is counted and forgotten.
     pub(crate) fn forget_if_over(&mut self, slot: usize, cares: bool) -> bool {
-        let Request { class, issued, wanted, complete, is_kept, .. } = self.slots[slot];
+        let HostRequest { class, issued, wanted, complete, is_kept, .. } = self.slots[slot];
         let Some(complete) = complete.filter(|_| !is_kept) else { return false };
         if cares && wanted.is_none() && class == Criticality::TimeLimited {
             return false;

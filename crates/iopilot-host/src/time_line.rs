@@ -1,6 +1,6 @@
 //! [`TimeLine`]: where the time of the CPUs went, over time.
 
-use crate::totals::{Totals, Use};
+use crate::totals::{CpuTotals, CpuUse};
 use iopilot_block::{Nanos, OverTime};
 
 /// So many intervals at most: when a run gets longer than they cover, two neighbours become one.
@@ -15,7 +15,7 @@ pub(crate) struct TimeLine {
     from: Nanos,
     /// The length of an interval, ns.
     length: u64,
-    times: Box<[Totals; INTERVALS]>,
+    times: Box<[CpuTotals; INTERVALS]>,
     /// Pages that were dirty at the end of each of the intervals that are over.
     dirty: Box<[u32; INTERVALS]>,
     over: usize,
@@ -29,7 +29,7 @@ impl TimeLine {
         Self {
             from,
             length: SHORTEST,
-            times: Box::new([Totals::default(); INTERVALS]),
+            times: Box::new([CpuTotals::default(); INTERVALS]),
             dirty: Box::new([0; INTERVALS]),
             over: 0,
             last: (0, from, from + Nanos(SHORTEST)),
@@ -37,14 +37,14 @@ impl TimeLine {
     }
 
     /// A CPU did `what` for `done` of the time from `begin` to `end`; the rest was the clock's.
-    pub(crate) fn add(&mut self, begin: Nanos, end: Nanos, what: Use, done: Nanos) {
+    pub(crate) fn add(&mut self, begin: Nanos, end: Nanos, what: CpuUse, done: Nanos) {
         let passed = end.since(begin);
         let until =
             |at: Nanos| Nanos((u128::from(done.0) * u128::from(at.since(begin).0) / u128::from(passed.0)) as u64);
         self.each(begin, end, |times, from, to| {
             let done = if (from, to) == (begin, end) { done } else { until(to).since(until(from)) };
             times.add(what, done);
-            times.add(Use::Kernel, to.since(from).since(done));
+            times.add(CpuUse::Kernel, to.since(from).since(done));
         });
     }
 
@@ -90,7 +90,7 @@ impl TimeLine {
     }
 
     /// The times of each interval up to `now`, and how long it is. All that was done by then has been added.
-    pub(crate) fn intervals(&self, now: Nanos) -> impl Iterator<Item = (Nanos, &Totals)> {
+    pub(crate) fn intervals(&self, now: Nanos) -> impl Iterator<Item = (Nanos, &CpuTotals)> {
         let (length, passed) = (self.length, now.since(self.from).0);
         let count = passed.div_ceil(length) as usize;
         self.times.iter().take(count).zip(0..).map(move |(times, n)| (Nanos((passed - n * length).min(length)), times))
@@ -98,8 +98,8 @@ impl TimeLine {
 
     /// The report at `now` of so many CPUs, where so many pages are dirty; `None` without files.
     pub(crate) fn report(&self, now: Nanos, cpus: u16, dirty: Option<u32>) -> OverTime {
-        let shares = |of: fn(&Totals) -> Nanos| {
-            let share = |(length, times): (Nanos, &Totals)| of(times).0 as f64 / (length.0 * u64::from(cpus)) as f64;
+        let shares = |of: fn(&CpuTotals) -> Nanos| {
+            let share = |(length, times): (Nanos, &CpuTotals)| of(times).0 as f64 / (length.0 * u64::from(cpus)) as f64;
             self.intervals(now).map(share).collect()
         };
         let at_end = |interval, dirty| if interval < self.over { self.dirty[interval] } else { dirty };
@@ -116,7 +116,7 @@ impl TimeLine {
     }
 
     /// Calls `add` for each interval that the time from `begin` to `end` is in, with the part that is in it.
-    fn each(&mut self, begin: Nanos, end: Nanos, mut add: impl FnMut(&mut Totals, Nanos, Nanos)) {
+    fn each(&mut self, begin: Nanos, end: Nanos, mut add: impl FnMut(&mut CpuTotals, Nanos, Nanos)) {
         let mut from = begin.max(self.from);
         if from >= end {
             return;
@@ -154,7 +154,7 @@ impl TimeLine {
             self.times[n] += second;
             self.dirty[n] = self.dirty[2 * n + 1];
         }
-        self.times[INTERVALS / 2..].fill(Totals::default());
+        self.times[INTERVALS / 2..].fill(CpuTotals::default());
         // Of an odd number, the last is half of one that is not over.
         self.over /= 2;
         self.length = self.length.saturating_mul(2);
@@ -175,7 +175,7 @@ mod tests {
         let mut line = TimeLine::new(Nanos::ZERO);
         // From 0.5 to 2.5 ms, of which a tenth is the clock's; idle before and behind it.
         line.add_idle(Nanos::ZERO, Nanos(500_000), 0, 1);
-        line.add(Nanos(500_000), Nanos(2_500_000), Use::Process, Nanos(1_800_000));
+        line.add(Nanos(500_000), Nanos(2_500_000), CpuUse::Process, Nanos(1_800_000));
         line.add_idle(Nanos(2_500_000), ms(3), 1, 0);
         let report = line.report(ms(3), 1, None);
         assert_eq!(report.interval_s, 0.001);
@@ -214,8 +214,8 @@ mod tests {
                 match what {
                     0 => line.add_idle(now, end, 1, 0),
                     1 => line.add_idle(now, end, 0, 1),
-                    2 => line.add(now, end, Use::Process, Nanos((length as f64 * share) as u64)),
-                    _ => line.add(now, end, Use::FalseComputation, Nanos(length)),
+                    2 => line.add(now, end, CpuUse::Process, Nanos((length as f64 * share) as u64)),
+                    _ => line.add(now, end, CpuUse::FalseComputation, Nanos(length)),
                 }
                 now = end;
                 line.go_to(now, 0);

@@ -1,11 +1,11 @@
-//! [`Totals`]: where the time of the CPUs went, to the nanosecond.
+//! [`CpuTotals`]: where the time of the CPUs went, to the nanosecond.
 
 use iopilot_block::{HostTimes, Nanos};
 use std::ops::{AddAssign, Sub};
 
 /// What a CPU does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Use {
+pub(crate) enum CpuUse {
     /// A process computes.
     Process,
     /// Something is done for nobody: an interrupt is handled, the process is changed.
@@ -16,7 +16,7 @@ pub(crate) enum Use {
 
 /// Sums over all CPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Totals {
+pub(crate) struct CpuTotals {
     pub(crate) process: Nanos,
     pub(crate) kernel: Nanos,
     pub(crate) false_computation: Nanos,
@@ -24,12 +24,12 @@ pub(crate) struct Totals {
     pub(crate) idle: Nanos,
 }
 
-impl Totals {
-    pub(crate) fn add(&mut self, what: Use, time: Nanos) {
+impl CpuTotals {
+    pub(crate) fn add(&mut self, what: CpuUse, time: Nanos) {
         match what {
-            Use::Process => self.process += time,
-            Use::Kernel => self.kernel += time,
-            Use::FalseComputation => self.false_computation += time,
+            CpuUse::Process => self.process += time,
+            CpuUse::Kernel => self.kernel += time,
+            CpuUse::FalseComputation => self.false_computation += time,
         }
     }
 
@@ -50,7 +50,7 @@ impl Totals {
     }
 }
 
-impl AddAssign for Totals {
+impl AddAssign for CpuTotals {
     fn add_assign(&mut self, other: Self) {
         self.process += other.process;
         self.kernel += other.kernel;
@@ -60,7 +60,7 @@ impl AddAssign for Totals {
     }
 }
 
-impl Sub for Totals {
+impl Sub for CpuTotals {
     type Output = Self;
 
     fn sub(self, earlier: Self) -> Self {

@@ -1,4 +1,4 @@
-//! [`Document`] and [`Table`]: descriptions in TOML that are read key by key, with errors that name the line.
+//! [`Document`] and [`TomlTable`]: descriptions in TOML that are read key by key, with errors that name the line.
 
 use crate::fio::bytes;
 use crate::ganger::Variable;
@@ -35,13 +35,13 @@ impl<'a> Document<'a> {
 }
 
 /// A table, for typed access to its keys.
-pub(crate) struct Table<'a> {
+pub(crate) struct TomlTable<'a> {
     pub(crate) document: &'a Document<'a>,
     pub(crate) table: &'a DeTable<'a>,
     pub(crate) line: u64,
 }
 
-impl<'a> Table<'a> {
+impl<'a> TomlTable<'a> {
     /// The table that `item` is; `name` is what it is called in messages.
     pub(crate) fn of(
         document: &'a Document<'a>,
@@ -55,10 +55,10 @@ impl<'a> Table<'a> {
     }
 
     /// The list of tables called `key`; none where it is not there.
-    pub(crate) fn tables(&self, key: &str) -> Result<Vec<Table<'a>>, InputError> {
+    pub(crate) fn tables(&self, key: &str) -> Result<Vec<TomlTable<'a>>, InputError> {
         let Some(value) = self.table.get(key) else { return Ok(Vec::new()) };
         match value.get_ref() {
-            DeValue::Array(items) => items.iter().map(|item| Table::of(self.document, item, key)).collect(),
+            DeValue::Array(items) => items.iter().map(|item| TomlTable::of(self.document, item, key)).collect(),
             _ => Err(self.document.error(value, key, "a list of tables")),
         }
     }
@@ -160,7 +160,7 @@ impl<'a> Table<'a> {
         let variable = match value.get_ref() {
             DeValue::Table(table) => {
                 let line = self.document.line(value.span().start);
-                variable(key, value, &Table { document: self.document, table, line })?
+                variable(key, value, &TomlTable { document: self.document, table, line })?
             }
             other => Variable::constant(as_number(other).ok_or_else(|| {
                 self.document.error(
@@ -187,7 +187,7 @@ const DISTRIBUTIONS: [(&str, &[&str]); 5] = [
     ("twovalue", &["distribution", "default", "second", "probability"]),
 ];
 
-fn variable(key: &str, value: &Spanned<DeValue>, t: &Table<'_>) -> Result<Variable, InputError> {
+fn variable(key: &str, value: &Spanned<DeValue>, t: &TomlTable<'_>) -> Result<Variable, InputError> {
     let names: Vec<&str> = DISTRIBUTIONS.iter().map(|d| d.0).collect();
     let kind = t.table.get("distribution").ok_or_else(|| t.document.error(value, key, "a key `distribution`"))?;
     let name = kind.get_ref().as_str().unwrap_or_default();

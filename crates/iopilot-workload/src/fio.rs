@@ -5,16 +5,16 @@
 //! (`docs/reference/workloads.md` has the table). What fio does was taken from its manual and by running version 3.33.
 
 mod apply;
-mod bitmap;
 mod cursor;
 mod ini;
 mod job;
 mod layout;
+mod offset_sampler;
 mod options;
 mod pace;
 mod permutation;
+mod random_map;
 mod source;
-mod spread;
 mod task;
 mod value;
 
@@ -22,17 +22,17 @@ pub use source::FioSource;
 pub(crate) use value::integer as bytes;
 
 use super::WorkloadError;
-use crate::workload::read_text;
-use ini::{Environment, Section, Setting};
+use crate::text_file::read_text;
+use ini::{EnvironmentLookup, Section, Setting};
 use iopilot_block::{InputError, SECTOR_BYTES};
-use job::{Engine, Job, TRIM};
-use options::Fate;
+use job::{FioEngine, FioJob, TRIM};
+use options::OptionSupport;
 use std::path::Path;
 
 /// The jobs of a job file.
 #[derive(Clone, Debug)]
 pub struct FioJobs {
-    jobs: Vec<Job>,
+    jobs: Vec<FioJob>,
     notes: Vec<String>,
 }
 
@@ -55,16 +55,16 @@ impl FioJobs {
         Self::parse_in(text, source_name, &|name| std::env::var(name).ok())
     }
 
-    fn parse_in(text: &str, source_name: &str, env: Environment) -> Result<Self, WorkloadError> {
+    fn parse_in(text: &str, source_name: &str, env: EnvironmentLookup) -> Result<Self, WorkloadError> {
         let mut reader = Reader::default();
-        let mut defaults: Option<Job> = None;
-        let mut jobs: Vec<Job> = Vec::new();
+        let mut defaults: Option<FioJob> = None;
+        let mut jobs: Vec<FioJob> = Vec::new();
         for section in ini::sections(text, source_name, env)? {
             let mut job = match &defaults {
                 Some(defaults) => {
-                    Job { name: section.name.clone(), origin: section.origin.clone(), ..defaults.clone() }
+                    FioJob { name: section.name.clone(), origin: section.origin.clone(), ..defaults.clone() }
                 }
-                None => Job::new(&section.name, section.origin.clone()),
+                None => FioJob::new(&section.name, section.origin.clone()),
             };
             reader.section(&mut job, &section)?;
             if section.is_global() {
@@ -99,7 +99,7 @@ struct Reader {
 }
 
 impl Reader {
-    fn section(&mut self, job: &mut Job, section: &Section) -> Result<(), InputError> {
+    fn section(&mut self, job: &mut FioJob, section: &Section) -> Result<(), InputError> {
         // Sizes above a `kb_base` mean the same as those below it.
         for setting in section.settings.iter().filter(|s| s.key == "kb_base") {
             apply::apply(job, "kb_base", setting)?;
@@ -107,18 +107,22 @@ impl Reader {
         section.settings.iter().try_for_each(|setting| self.setting(job, setting))
     }
 
-    fn setting(&mut self, job: &mut Job, setting: &Setting) -> Result<(), InputError> {
+    fn setting(&mut self, job: &mut FioJob, setting: &Setting) -> Result<(), InputError> {
         let key = options::canonical(&setting.key);
         match options::fate(key) {
-            Some(Fate::Supported) => apply::apply(job, key, setting),
-            Some(Fate::Harmless) => {
+            Some(OptionSupport::Supported) => apply::apply(job, key, setting),
+            Some(OptionSupport::Harmless) => {
                 if !self.ignored.contains(&setting.key) {
                     self.ignored.push(setting.key.clone());
                 }
                 Ok(())
             }
-            Some(Fate::Refused { unless, .. }) if unless.contains(&setting.value.as_deref().unwrap_or("1")) => Ok(()),
-            Some(Fate::Refused { why, unless }) => {
+            Some(OptionSupport::Refused { unless, .. })
+                if unless.contains(&setting.value.as_deref().unwrap_or("1")) =>
+            {
+                Ok(())
+            }
+            Some(OptionSupport::Refused { why, unless }) => {
                 let off = unless.first().map_or(String::new(), |off| format!(" or {off}"));
                 Err(setting.origin.error(
                     &setting.key,
@@ -137,7 +141,7 @@ impl Reader {
     }
 
     /// Checks that need all options of a job.
-    fn check(&mut self, job: &mut Job, above: &[Job]) -> Result<(), InputError> {
+    fn check(&mut self, job: &mut FioJob, above: &[FioJob]) -> Result<(), InputError> {
         let origin = job.origin.clone();
         let bad = |field: &str, got: String, expected: &str| {
             Err(origin.error(field, format!("{got} (job {})", job.name), expected))
@@ -178,7 +182,7 @@ impl Reader {
             job.time_based = false;
             self.note(&origin, &format!("job {}: time_based is ignored, as there is no runtime", job.name));
         }
-        if job.iodepth > 1 && job.engine == Engine::Sync {
+        if job.iodepth > 1 && job.engine == FioEngine::Sync {
             self.note(&origin, &format!("job {}: iodepth is 1, as {} is synchronous", job.name, job.engine_name));
         } else if job.iodepth > 1 && job.pattern.used[TRIM] {
             self.note(&origin, &format!("job {}: iodepth is 1, as trims are synchronous", job.name));
@@ -189,11 +193,11 @@ impl Reader {
         Ok(())
     }
 
-    fn note(&mut self, origin: &ini::Origin, text: &str) {
+    fn note(&mut self, origin: &ini::SettingOrigin, text: &str) {
         self.notes.push(format!("{}:{}: {text}", origin.file, origin.line));
     }
 
-    fn notes(self, source_name: &str, jobs: &[Job]) -> Vec<String> {
+    fn notes(self, source_name: &str, jobs: &[FioJob]) -> Vec<String> {
         let mut notes = self.notes;
         let buffered: Vec<&str> = jobs.iter().filter(|j| !j.direct).map(|j| j.name.as_str()).collect();
         if !buffered.is_empty() {

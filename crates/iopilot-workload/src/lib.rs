@@ -5,24 +5,25 @@
 //! is any workload that a user names by its file.
 
 mod any_source;
+mod builtin_programs;
 mod description;
 mod error;
 pub mod fio;
 pub mod ganger;
-mod programs;
 pub mod replay;
-mod system;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+mod text_file;
 mod trace;
+mod user_programs;
 mod workload;
 
 pub use any_source::AnySource;
+pub use builtin_programs::BuiltinProgramsSpec;
 pub use error::WorkloadError;
 pub use fio::{FioJobs, FioSource};
 pub use ganger::GangerSpec;
 pub use iopilot_block::{Agenda, Arrival, Source, SourceHandle, Step};
-pub use programs::ProgramsSpec;
-pub use system::SystemSpec;
-pub use trace::{Fit, Observed, Recording, TraceOptions, TraceWorkload};
+pub use trace::{AddressFit, Recording, RecordingMetrics, TraceOptions, TraceWorkload};
+pub use user_programs::UserProgramsSpec;
 pub use workload::{Workload, WorkloadOptions, WorkloadSummary};

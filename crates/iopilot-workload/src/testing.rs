@@ -23,7 +23,7 @@ pub struct TestDevice {
 
 /// What the source did.
 #[derive(Debug, Default, PartialEq)]
-pub struct Log {
+pub struct SourceLog {
     /// The requests, in the order in which they were issued.
     pub requests: Vec<IssuedRequest>,
     /// Each exit: its time and process.
@@ -60,9 +60,9 @@ impl TestDevice {
     }
 
     /// Runs `source` to its end (or `most` requests).
-    pub fn run(&self, source: &mut impl Source) -> Log {
+    pub fn run(&self, source: &mut impl Source) -> SourceLog {
         let mut random = Pcg64Mcg::seed_from_u64(self.seed);
-        let mut log = Log::default();
+        let mut log = SourceLog::default();
         // (time, order) -> index of the request that completes, or the process that goes on.
         let mut events: BTreeMap<(Nanos, u64), Event> = BTreeMap::new();
         let (mut order, mut now) = (0, Nanos::ZERO);

@@ -2,7 +2,7 @@
 
 mod recording;
 
-pub use recording::{Observed, Recording};
+pub use recording::{Recording, RecordingMetrics};
 
 use super::AnySource;
 use super::replay::{Closed, Dependent, Open, ReplayMode, ReplayRecord};
@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 /// What becomes of requests past the end of the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Fit {
+pub enum AddressFit {
     /// They are an error.
     #[default]
     Error,
@@ -26,7 +26,7 @@ pub enum Fit {
     Wrap,
 }
 
-impl FromStr for Fit {
+impl FromStr for AddressFit {
     type Err = InputError;
 
     fn from_str(name: &str) -> Result<Self, InputError> {
@@ -57,7 +57,7 @@ pub struct TraceOptions {
     /// Only the first so many requests.
     pub limit: Option<u64>,
     /// What becomes of requests past the end of the disk.
-    pub fit: Fit,
+    pub fit: AddressFit,
     /// Requests that asynchronous processes keep in flight, where the trace understates it.
     pub window: Option<u32>,
     /// Stretches arrival times (open) or think times (dependent).
@@ -73,7 +73,7 @@ impl Default for TraceOptions {
             columns: None,
             reorder: None,
             limit: None,
-            fit: Fit::default(),
+            fit: AddressFit::default(),
             window: None,
             time_scale: 1.0,
         }
@@ -116,7 +116,7 @@ impl TraceWorkload {
             return Err(InputError::new("population", "0", "at least 1").into());
         }
         let name = path.display().to_string();
-        let capacity_if_strict = (options.fit == Fit::Error).then_some(capacity);
+        let capacity_if_strict = (options.fit == AddressFit::Error).then_some(capacity);
         let read = ReadOptions {
             format,
             device: options.device,
@@ -161,12 +161,12 @@ impl TraceWorkload {
             let inferred = infer(&full, &InferOptions { in_flight: options.window, ..InferOptions::default() });
             let inferred = inferred.map(|mut found| {
                 let stalls = found.remove_stalls(&full);
-                recording.observed = Observed::of(&full, Some(&found), &stalls);
+                recording.observed = RecordingMetrics::of(&full, Some(&found), &stalls);
                 notes.extend(stalls_note(&stalls));
                 found
             });
             if inferred.is_err() {
-                recording.observed = Observed::of(&full, None, &[]);
+                recording.observed = RecordingMetrics::of(&full, None, &[]);
             }
             // In place: the two lists of a long trace are never held at once.
             records = full.into_iter().map(|r| ReplayRecord::from(&r)).collect();

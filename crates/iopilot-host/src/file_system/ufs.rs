@@ -1,12 +1,12 @@
 //! [`Ufs`]: the file system of System V Release 4 and of Berkeley, by cylinder groups (McKusick 1984; Ganger 5.3).
 
-mod place;
+mod allocation;
 #[cfg(test)]
 mod tests;
 
 use super::extents::Extents;
 use super::group::Group;
-use super::{BLOCK_BYTES, BLOCK_SECTORS, FileError, FileSystem, Mapping, Metadata, Update};
+use super::{BLOCK_BYTES, BLOCK_SECTORS, FileError, FileSystem, Metadata, MetadataUpdate, PageMapping};
 use crate::file_call::{FileId, FileKind};
 use iopilot_block::{InputError, NumberMap};
 use rand::SeedableRng;
@@ -185,11 +185,11 @@ impl FileSystem for Ufs {
         self.get(file).map(|inode| inode.bytes)
     }
 
-    fn map(&self, file: FileId, page: u64) -> Option<Mapping> {
+    fn map(&self, file: FileId, page: u64) -> Option<PageMapping> {
         let inode = self.files.get(&file)?;
         let (block, contiguous) = inode.extents.find(page)?;
         let by = Self::indirect_of(page).and_then(|at| inode.indirect.get(at).copied());
-        Some(Mapping { block, contiguous, by })
+        Some(PageMapping { block, contiguous, by })
     }
 
     fn list(&self, directory: FileId, out: &mut Vec<Metadata>) -> Result<(), FileError> {
@@ -212,7 +212,7 @@ impl FileSystem for Ufs {
     }
 
     fn accessed(&self, file: FileId) -> Option<Metadata> {
-        self.files.get(&file).map(|inode| Metadata::changed(self.inode_block(inode), Update::Delayed))
+        self.files.get(&file).map(|inode| Metadata::changed(self.inode_block(inode), MetadataUpdate::Delayed))
     }
 
     fn create(
@@ -230,20 +230,20 @@ impl FileSystem for Ufs {
         let slot = slot.unwrap_or(directory.next_slot);
         let needs_block = slot / NAMES >= inode.extents.pages();
         let group = self.add_inode(file, parent, kind, slot)?;
-        out.push(Metadata::changed(self.group_start(group) + GROUP_BLOCK, Update::Delayed));
+        out.push(Metadata::changed(self.group_start(group) + GROUP_BLOCK, MetadataUpdate::Delayed));
         let own = self.get(file).map(|inode| self.inode_block(inode))?;
-        out.push(Metadata::changed(own, Update::Sync));
+        out.push(Metadata::changed(own, MetadataUpdate::Sync));
         if kind == FileKind::Directory {
-            out.push(Metadata::changed(parent_inode, Update::Sync));
+            out.push(Metadata::changed(parent_inode, MetadataUpdate::Sync));
             let block = self.allocate_page(file, out)?;
-            out.push(Metadata::new(block, Update::Sync));
-            out.push(Metadata::changed(own, Update::Sync));
+            out.push(Metadata::new(block, MetadataUpdate::Sync));
+            out.push(Metadata::changed(own, MetadataUpdate::Sync));
         }
         if needs_block {
             let block = self.allocate_page(parent, out)?;
-            out.push(Metadata::new(block, Update::Sync));
+            out.push(Metadata::new(block, MetadataUpdate::Sync));
         }
-        let update = if kind == FileKind::Directory { Update::Sync } else { Update::Delayed };
+        let update = if kind == FileKind::Directory { MetadataUpdate::Sync } else { MetadataUpdate::Delayed };
         let names = self.name_block(self.get(parent)?, slot);
         out.extend(names.map(|block| Metadata::changed(block, update)));
         out.push(Metadata::changed(parent_inode, update));
@@ -263,9 +263,9 @@ impl FileSystem for Ufs {
             return Err(FileError::NotEmpty(file));
         }
         let names = self.name_block(self.get(parent)?, slot);
-        out.extend(names.map(|block| Metadata::changed(block, Update::Sync)));
+        out.extend(names.map(|block| Metadata::changed(block, MetadataUpdate::Sync)));
         self.release(file, out)?;
-        out.push(Metadata::changed(own, Update::Sync));
+        out.push(Metadata::changed(own, MetadataUpdate::Sync));
         if let Some(inode) = self.files.remove(&file) {
             let group = &mut self.groups[inode.group as usize];
             group.release_inode(inode.number);
@@ -289,7 +289,7 @@ impl FileSystem for Ufs {
         }
         let inode = self.get_mut(file)?;
         inode.bytes = inode.bytes.max(bytes);
-        out.push(Metadata::changed(own, Update::Delayed));
+        out.push(Metadata::changed(own, MetadataUpdate::Delayed));
         Ok(())
     }
 
@@ -300,7 +300,7 @@ impl FileSystem for Ufs {
         }
         let own = self.inode_block(inode);
         if inode.bytes > 0 {
-            out.push(Metadata::changed(own, Update::Sync));
+            out.push(Metadata::changed(own, MetadataUpdate::Sync));
         }
         self.release(file, out)
     }

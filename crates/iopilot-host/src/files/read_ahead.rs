@@ -1,28 +1,28 @@
 //! Reading ahead of who reads a file in order.
 
-use super::Files;
+use super::CachedFileSystem;
 use crate::file_call::FileId;
-use crate::file_system::Mapping;
+use crate::file_system::PageMapping;
 use crate::page_cache::PageKey;
 use std::ops::Range;
 
 /// How far a file has been read.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Progress {
+pub(super) struct ReadAheadState {
     /// The page after the last one that was read.
     next: u64,
     /// The page after the last one that was read ahead of it.
     ahead: u64,
 }
 
-impl Files {
+impl CachedFileSystem {
     /// The pages of `file` to be read ahead by who reads `page`, from the first to behind the last: who reads in order has the next
     /// ones read, as far as it is known where they are.
     pub(crate) fn ahead(&mut self, file: FileId, page: u64) -> Option<(u64, u64)> {
         let progress = self.progress.entry(file).or_default();
         let is_in_order = page == progress.next;
         let first = if is_in_order { progress.ahead.max(page + 1) } else { 0 };
-        *progress = Progress { next: page + 1, ahead: first };
+        *progress = ReadAheadState { next: page + 1, ahead: first };
         if !is_in_order {
             return None;
         }
@@ -31,7 +31,7 @@ impl Files {
         if end <= first {
             return None;
         }
-        self.progress.insert(file, Progress { next: page + 1, ahead: end });
+        self.progress.insert(file, ReadAheadState { next: page + 1, ahead: end });
         Some((first, end))
     }
 
@@ -44,7 +44,7 @@ impl Files {
 
     /// The block of a page, if nothing has to be read to know it.
     fn known(&self, file: FileId, page: u64) -> Option<u64> {
-        let Mapping { block, by, .. } = self.system.map(file, page)?;
+        let PageMapping { block, by, .. } = self.system.map(file, page)?;
         by.is_none_or(|by| self.cache.find(PageKey::metadata(by)).is_some()).then_some(block)
     }
 }

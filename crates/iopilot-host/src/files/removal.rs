@@ -1,14 +1,14 @@
 //! What is removed, or truncated.
 
-use super::Files;
+use super::CachedFileSystem;
 use crate::file_call::FileId;
 use crate::file_op::FileOp;
 use crate::file_system::{BLOCK_BYTES, FileError, Metadata};
 use crate::page_cache::PageKey;
-use crate::requests::Requests;
+use crate::requests::HostRequests;
 use std::collections::VecDeque;
 
-impl Files {
+impl CachedFileSystem {
     /// Puts into `plan` the removal of `file`, or only of its data: what says where the blocks are is read, and then they go.
     pub(super) fn plan_removal(&mut self, file: FileId, keeps_name: bool, plan: &mut VecDeque<FileOp>) {
         self.freed.clear();
@@ -40,7 +40,7 @@ impl Files {
         file: FileId,
         keeps_name: bool,
         plan: &mut VecDeque<FileOp>,
-        requests: &mut Requests,
+        requests: &mut HostRequests,
     ) -> Result<&[u64], FileError> {
         let pages = self.system.size(file)?.div_ceil(BLOCK_BYTES);
         self.freed.clear();

@@ -1,8 +1,8 @@
 //! What happens when an event of a process occurs.
 
 use super::Host;
-use crate::process::{Pending, State, Wait};
-use crate::program::{Call, Child, Event, RawIo, Script};
+use crate::process::{Pending, ProcessState, WaitReason};
+use crate::program::{Call, Child, ProgramEvent, RawIo, Script};
 use iopilot_block::{Arrival, Criticality, IoPriority, Nanos, SourceHandle, Step};
 
 /// So many events of a process may take no time at all before time goes on: a program may not stop the clock.
@@ -22,7 +22,7 @@ impl Host {
     /// Fetches the next event of process `p`, which `sleeps` before it computes: what it computes, with what the kernel does
     /// for it.
     pub(super) fn fetch(&mut self, p: usize, sleeps: bool, now: Nanos) {
-        let Event { compute, call } = self.next_event_of(p);
+        let ProgramEvent { compute, call } = self.next_event_of(p);
         let (left, kernel) = if self.own_cpus { (compute, Nanos::ZERO) } else { self.computes(compute, &call) };
         let process = &mut self.processes[p];
         if process.last_fetch != now {
@@ -98,7 +98,7 @@ impl Host {
     }
 
     /// A call of process `p` that is not on files takes effect. Returns on what the process waits.
-    fn call(&mut self, p: usize, c: usize, call: Call, now: Nanos, out: &mut Vec<Step>) -> Option<Wait> {
+    fn call(&mut self, p: usize, c: usize, call: Call, now: Nanos, out: &mut Vec<Step>) -> Option<WaitReason> {
         if self.processes[p].is_daemon {
             self.take_turn(now);
         }
@@ -113,17 +113,17 @@ impl Host {
             Call::AwaitAll => self.want_all(p, now, out),
             Call::Nap(time) => {
                 self.agenda.set(self.appointment(p), Some(self.at_tick(now.saturating_add(time))));
-                Some(Wait::Timer)
+                Some(WaitReason::Timer)
             }
             Call::Sleep(key) => {
                 self.meetings.sleep(key, p);
-                Some(Wait::Key(key))
+                Some(WaitReason::Key(key))
             }
             Call::Wakeup { key, all } => {
                 self.meetings.wake(key, all, &mut self.woken);
                 None
             }
-            Call::Lock(key) => (!self.meetings.lock(key, p)).then_some(Wait::Lock(key)),
+            Call::Lock(key) => (!self.meetings.lock(key, p)).then_some(WaitReason::Lock(key)),
             Call::Unlock(key) => {
                 if !self.meetings.unlock(key, p, &mut self.woken) {
                     self.fail_unlock(p, key);
@@ -133,12 +133,12 @@ impl Host {
             Call::Put { channel, bytes } => {
                 let is_in = self.meetings.put(channel, bytes, p, &mut self.woken);
                 self.hand_over();
-                (!is_in).then_some(Wait::Channel(channel))
+                (!is_in).then_some(WaitReason::Channel(channel))
             }
             Call::Get { channel, bytes } => {
                 let is_out = self.meetings.get(channel, bytes, p, &mut self.woken);
                 self.hand_over();
-                (!is_out).then_some(Wait::Channel(channel))
+                (!is_out).then_some(WaitReason::Channel(channel))
             }
             Call::Answer(channel) => {
                 self.answer(p, channel, now);
@@ -157,7 +157,7 @@ impl Host {
     pub(super) fn stop_all(&mut self, now: Nanos) {
         self.externals.stop();
         (0..self.cpus.len()).for_each(|c| self.count(c, now));
-        for process in self.processes.iter_mut().filter(|process| process.state != State::Exited) {
+        for process in self.processes.iter_mut().filter(|process| process.state != ProcessState::Exited) {
             (process.left, process.call) = (Nanos::ZERO, Some(Pending::Event(Call::Exit)));
             process.plan.clear();
             process.program = Script::new([]).into();
@@ -176,7 +176,7 @@ impl Host {
         }
     }
 
-    fn issue(&mut self, p: usize, io: &RawIo, c: usize, now: Nanos, out: &mut Vec<Step>) -> Option<Wait> {
+    fn issue(&mut self, p: usize, io: &RawIo, c: usize, now: Nanos, out: &mut Vec<Step>) -> Option<WaitReason> {
         let process = &mut self.processes[p];
         let slot = self.requests.issue(p, io, process.requests.len(), c, now);
         process.in_flight += 1;
@@ -197,11 +197,11 @@ impl Host {
             cpu,
             handle,
         }));
-        (class == Criticality::TimeCritical).then_some(Wait::Request(slot))
+        (class == Criticality::TimeCritical).then_some(WaitReason::Request(slot))
     }
 
     /// Process `p` wants its request `number`.
-    fn want(&mut self, p: usize, number: u64, now: Nanos, out: &mut Vec<Step>) -> Option<Wait> {
+    fn want(&mut self, p: usize, number: u64, now: Nanos, out: &mut Vec<Step>) -> Option<WaitReason> {
         let (_, slot) = self.processes[p].requests.iter().copied().find(|&(other, _)| other == number)?;
         self.requests.want(slot, now);
         if self.requests.get(slot).complete.is_some() {
@@ -210,10 +210,10 @@ impl Host {
             return None;
         }
         self.tell_waits(slot, out);
-        Some(Wait::Request(slot))
+        Some(WaitReason::Request(slot))
     }
 
-    fn want_all(&mut self, p: usize, now: Nanos, out: &mut Vec<Step>) -> Option<Wait> {
+    fn want_all(&mut self, p: usize, now: Nanos, out: &mut Vec<Step>) -> Option<WaitReason> {
         let slots: Vec<usize> = self.processes[p].requests.iter().map(|&(_, slot)| slot).collect();
         for slot in slots {
             self.requests.want(slot, now);
@@ -222,7 +222,7 @@ impl Host {
                 None => self.tell_waits(slot, out),
             }
         }
-        (self.processes[p].in_flight > 0).then_some(Wait::Requests)
+        (self.processes[p].in_flight > 0).then_some(WaitReason::Requests)
     }
 
     /// A request whose interrupt is still to be handled is forgotten then.
@@ -232,7 +232,7 @@ impl Host {
         }
     }
 
-    fn fork(&mut self, p: usize, c: usize, child: Child, now: Nanos, out: &mut Vec<Step>) -> Option<Wait> {
+    fn fork(&mut self, p: usize, c: usize, child: Child, now: Nanos, out: &mut Vec<Step>) -> Option<WaitReason> {
         let Child { number, name, program, first, holds_parent, is_task } = child;
         let index = self.add(name, program, Some(p));
         self.live += 1;
@@ -245,11 +245,11 @@ impl Host {
         self.begin(index, now);
         if holds_parent {
             self.woken.push(index);
-            return Some(Wait::Child(Some(number)));
+            return Some(WaitReason::Child(Some(number)));
         }
         if first && !self.cpus.iter().any(crate::cpu::Cpu::is_idle) {
             // The child takes the parent's place.
-            self.change_state(index, State::Runnable, now);
+            self.change_state(index, ProcessState::Runnable, now);
             self.run_queue.wake(index, false);
             self.run_queue.push_first(index);
             self.cpus[c].resched = true;
@@ -259,7 +259,7 @@ impl Host {
         None
     }
 
-    fn wait(&mut self, p: usize, which: Option<u64>) -> Option<Wait> {
+    fn wait(&mut self, p: usize, which: Option<u64>) -> Option<WaitReason> {
         let process = &mut self.processes[p];
         let exited = &mut process.exited_children;
         match exited.iter().position(|&number| which.is_none_or(|wanted| wanted == number)) {
@@ -268,7 +268,7 @@ impl Host {
                 None
             }
             // Without a child that could exit there is nothing to wait for.
-            None => (process.children > 0).then_some(Wait::Child(which)),
+            None => (process.children > 0).then_some(WaitReason::Child(which)),
         }
     }
 
@@ -277,7 +277,7 @@ impl Host {
         if self.reports() && self.processes[p].is_task {
             self.task_ended(p, now);
         }
-        self.change_state(p, State::Exited, now);
+        self.change_state(p, ProcessState::Exited, now);
         self.forget_process(p);
         debug_assert_eq!(
             self.processes[p].life.length(),
@@ -300,8 +300,10 @@ impl Host {
         waiting.children -= 1;
         waiting.children_computed += computed;
         match waiting.state {
-            State::Blocked(Wait::Child(which)) if which.is_none_or(|wanted| wanted == number) => self.wake(parent, now),
-            State::Exited => {}
+            ProcessState::Blocked(WaitReason::Child(which)) if which.is_none_or(|wanted| wanted == number) => {
+                self.wake(parent, now)
+            }
+            ProcessState::Exited => {}
             _ => waiting.exited_children.push(number),
         }
     }

@@ -1,10 +1,10 @@
 //! Which process has which CPU: waking, entering, making room, leaving.
 
 use super::Host;
-use crate::cpu::Task;
-use crate::process::{State, Wait};
+use crate::cpu::KernelWorkKind;
+use crate::process::{ProcessState, WaitReason};
 use crate::settings::{IdleLoop, InterruptCpu};
-use crate::totals::Use;
+use crate::totals::CpuUse;
 use iopilot_block::Nanos;
 
 impl Host {
@@ -12,8 +12,8 @@ impl Host {
     pub(super) fn wake(&mut self, p: usize, now: Nanos) {
         let process = &self.processes[p];
         if process.is_stuck_in_submission {
-            if process.state != State::Blocked(Wait::Submission) {
-                self.change_state(p, State::Blocked(Wait::Submission), now);
+            if process.state != ProcessState::Blocked(WaitReason::Submission) {
+                self.change_state(p, ProcessState::Blocked(WaitReason::Submission), now);
             }
             return;
         }
@@ -22,7 +22,7 @@ impl Host {
         }
         let waited_for_io = process.waits_for_io();
         self.processes[p].was_waiting = waited_for_io;
-        self.change_state(p, State::Runnable, now);
+        self.change_state(p, ProcessState::Runnable, now);
         self.run_queue.wake(p, waited_for_io);
         let last = self.processes[p].last_cpu;
         let is_idle = |&c: &usize| self.cpus[c].is_idle() && self.run_queue.allows(p, c);
@@ -64,7 +64,7 @@ impl Host {
         }
     }
 
-    pub(super) fn change_state(&mut self, p: usize, state: State, now: Nanos) {
+    pub(super) fn change_state(&mut self, p: usize, state: ProcessState, now: Nanos) {
         if self.own_cpus {
             return self.processes[p].enter(state, now);
         }
@@ -78,15 +78,15 @@ impl Host {
     pub(super) fn enter(&mut self, c: usize, p: usize, now: Nanos) {
         let costs = &self.settings.costs;
         let us = if self.cpus[c].last == Some(p) { 0.0 } else { costs.switch_us + costs.refill_us };
-        let counts = if self.processes[p].was_waiting { Use::FalseComputation } else { Use::Kernel };
+        let counts = if self.processes[p].was_waiting { CpuUse::FalseComputation } else { CpuUse::Kernel };
         self.context_switches += u64::from(self.cpus[c].last != Some(p));
-        self.change_state(p, State::Running(c), now);
+        self.change_state(p, ProcessState::Running(c), now);
         self.processes[p].last_cpu = Some(c);
         self.run_queue.enter(c, p, now);
         let left = self.cost(us);
         // Before it is taken by the process, while it is still idle.
         if left > Nanos::ZERO {
-            self.push_work(c, left, Task::Enter, counts, now);
+            self.push_work(c, left, KernelWorkKind::Enter, counts, now);
         } else if self.cpus[c].is_idle() {
             self.count_idle(now);
             self.idle_cpus -= 1;
@@ -140,7 +140,7 @@ impl Host {
         }
         self.cpus[c].process = None;
         self.processes[p].was_waiting = false;
-        self.change_state(p, State::Runnable, now);
+        self.change_state(p, ProcessState::Runnable, now);
         self.idle_cpus += u64::from(self.cpus[c].is_idle());
         self.enter(c, next, now);
     }
@@ -152,16 +152,16 @@ impl Host {
     }
 
     /// Process `p` goes to sleep, if it runs. What it was computing stays.
-    pub(super) fn block(&mut self, p: usize, wait: Wait, now: Nanos) {
+    pub(super) fn block(&mut self, p: usize, wait: WaitReason, now: Nanos) {
         let state = self.processes[p].state;
-        if let (true, State::Running(c)) = (self.own_cpus, state) {
+        if let (true, ProcessState::Running(c)) = (self.own_cpus, state) {
             return self.block_alone(p, c, wait, now);
         }
-        self.change_state(p, State::Blocked(wait), now);
+        self.change_state(p, ProcessState::Blocked(wait), now);
         match state {
-            State::Running(c) => self.leave(c, wait.is_io(), now),
-            State::Runnable => self.run_queue.remove(p),
-            State::New | State::Blocked(_) | State::Exited => {}
+            ProcessState::Running(c) => self.leave(c, wait.is_io(), now),
+            ProcessState::Runnable => self.run_queue.remove(p),
+            ProcessState::New | ProcessState::Blocked(_) | ProcessState::Exited => {}
         }
     }
 
@@ -171,25 +171,25 @@ impl Host {
         self.run_queue.leave(c, now);
         self.cpus[c].process = None;
         // Entering it may have been under way.
-        self.cpus[c].work.retain(|work| work.what != Task::Enter);
+        self.cpus[c].work.retain(|work| work.what != KernelWorkKind::Enter);
         self.count_idle(now);
         self.idle_cpus += u64::from(self.cpus[c].is_idle());
-        let counts = if for_io { Use::FalseComputation } else { Use::Kernel };
+        let counts = if for_io { CpuUse::FalseComputation } else { CpuUse::Kernel };
         let left = self.cost(self.settings.costs.block_us);
         if left == Nanos::ZERO && self.cpus[c].is_idle() && self.run_queue.is_empty() {
             // There is no other to be chosen.
             self.begin_idling(c);
             return self.schedule(c, now);
         }
-        self.push_work(c, left, Task::Leave, counts, now);
+        self.push_work(c, left, KernelWorkKind::Leave, counts, now);
     }
 
-    pub(super) fn work_is_over(&mut self, c: usize, what: Task, now: Nanos) {
+    pub(super) fn work_is_over(&mut self, c: usize, what: KernelWorkKind, now: Nanos) {
         match what {
-            Task::Completion(slot) => self.completion_handled(slot, now),
-            Task::Enter => self.begin_turn(c, now),
-            Task::External(stream) => self.external_handled(stream, c, now),
-            Task::Leave | Task::Interrupt => {}
+            KernelWorkKind::Completion(slot) => self.completion_handled(slot, now),
+            KernelWorkKind::Enter => self.begin_turn(c, now),
+            KernelWorkKind::External(stream) => self.external_handled(stream, c, now),
+            KernelWorkKind::Leave | KernelWorkKind::Interrupt => {}
         }
         // Whoever was woken may have taken it.
         if self.cpus[c].is_idle() {

@@ -3,7 +3,7 @@
 use super::tests::{MS, Run, ms, read, run, task};
 use crate::costs::Costs;
 use crate::cpu_scheduler::{CpuScheduler, FairSettings};
-use crate::program::{Call, Child, Event, Script};
+use crate::program::{Call, Child, ProgramEvent, Script};
 use crate::settings::{HostSettings, IdleLoop, InterruptCpu};
 use iopilot_block::{Nanos, TaskReport};
 
@@ -11,13 +11,13 @@ fn of(scheduler: CpuScheduler, cpus: u16) -> HostSettings {
     HostSettings { scheduler, ..HostSettings::free(cpus) }
 }
 
-fn computes(n: u64) -> Vec<Event> {
-    vec![Event::after(ms(n), Call::Exit)]
+fn computes(n: u64) -> Vec<ProgramEvent> {
+    vec![ProgramEvent::after(ms(n), Call::Exit)]
 }
 
 /// So many reads, each after a time of computation.
-fn reads(count: u64, each: Nanos) -> Vec<Event> {
-    (0..count).map(|n| Event::after(each, read(n))).collect()
+fn reads(count: u64, each: Nanos) -> Vec<ProgramEvent> {
+    (0..count).map(|n| ProgramEvent::after(each, read(n))).collect()
 }
 
 fn named<'a>(run: &'a Run, name: &str) -> &'a TaskReport {
@@ -67,14 +67,14 @@ fn under_fair_two_who_compute_share_to_within_a_latency() {
 
 #[test]
 fn under_fair_a_woken_process_has_its_credit_and_no_more() {
-    let nap = || Event::after(Nanos::ZERO, Call::Nap(ms(200)));
-    let ends = |events: Vec<Event>| {
+    let nap = || ProgramEvent::after(Nanos::ZERO, Call::Nap(ms(200)));
+    let ends = |events: Vec<ProgramEvent>| {
         let both = vec![task("sleeper", events), task("computes", computes(400))];
         named(&run(of(CpuScheduler::Fair, 1), both, MS), "sleeper").elapsed_s
     };
     // It pre-empts, and runs for its credit of 3 ms and a share of 3 ms at most.
-    assert_eq!(ends(vec![nap(), Event::after(ms(2), Call::Exit)]), 0.202, "not starved");
-    let long = ends(vec![nap(), Event::after(ms(50), Call::Exit)]) - 0.2;
+    assert_eq!(ends(vec![nap(), ProgramEvent::after(ms(2), Call::Exit)]), 0.202, "not starved");
+    let long = ends(vec![nap(), ProgramEvent::after(ms(50), Call::Exit)]) - 0.2;
     assert!((0.100 - 0.009..=0.100).contains(&long), "half of the CPU: {long} s");
 }
 
@@ -90,8 +90,9 @@ fn under_fair_a_cpu_pulls_who_waits_for_another() {
 fn waits_for_system_call(settings: HostSettings) -> f64 {
     let costs = Costs { syscall_us: 20_000.0, ..Costs::FREE };
     // The reader's system call is until 20 ms, its request until 25; the other's is from 21 to 41.
-    let reader = vec![Event::after(Nanos::ZERO, read(1)), Event::after(MS, Call::Exit)];
-    let other = vec![Event::after(MS, Call::Wakeup { key: 1, all: true }), Event::after(ms(50), Call::Exit)];
+    let reader = vec![ProgramEvent::after(Nanos::ZERO, read(1)), ProgramEvent::after(MS, Call::Exit)];
+    let other =
+        vec![ProgramEvent::after(MS, Call::Wakeup { key: 1, all: true }), ProgramEvent::after(ms(50), Call::Exit)];
     let both = vec![task("reader", reader), task("other", other)];
     named(&run(HostSettings { costs, ..settings }, both, ms(5)), "reader").runnable_s
 }
@@ -116,7 +117,7 @@ fn a_child_that_goes_first_takes_its_parents_place() {
     for scheduler in CpuScheduler::ALL {
         let program = Script::new(computes(5)).into();
         let child = Child { number: 1, name: "child".into(), program, first: true, holds_parent: false, is_task: true };
-        let parent = vec![Event::after(MS, Call::Fork(child)), Event::after(ms(20), Call::Exit)];
+        let parent = vec![ProgramEvent::after(MS, Call::Fork(child)), ProgramEvent::after(ms(20), Call::Exit)];
         let fair = FairSettings { latency: ms(1000), ..FairSettings::of(1) };
         let settings = HostSettings { fair, ..of(scheduler, 1) };
         let run = run(settings, vec![task("parent", parent), task("other", computes(50))], MS);
@@ -129,7 +130,8 @@ fn a_child_that_goes_first_takes_its_parents_place() {
 fn a_quantum_that_ends_in_the_kernel_ends_behind_it() {
     let costs = Costs { syscall_us: 20_000.0, ..Costs::FREE };
     // The quantum ends at 100 ms, the system call is from 90 to 110.
-    let caller = vec![Event::after(ms(90), Call::Wakeup { key: 1, all: true }), Event::after(ms(100), Call::Exit)];
+    let caller =
+        vec![ProgramEvent::after(ms(90), Call::Wakeup { key: 1, all: true }), ProgramEvent::after(ms(100), Call::Exit)];
     let first_turn = |kernel_preemption| {
         let settings = HostSettings { costs: costs.clone(), kernel_preemption, ..of(CpuScheduler::RoundRobin, 1) };
         let both = vec![task("caller", caller.clone()), task("other", computes(10))];

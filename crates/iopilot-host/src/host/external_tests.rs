@@ -4,9 +4,9 @@ mod stuck;
 
 use super::*;
 use crate::costs::{Costs, Preset};
-use crate::external::{AnyArrivals, Arrivals, Effect, External};
-use crate::names::Names;
-use crate::program::{AnyProgram, Call, Child, Event, Program};
+use crate::external::{AnyArrivals, Arrivals, ExternalInterrupts, InterruptEffect};
+use crate::names::WorkloadNames;
+use crate::program::{AnyProgram, Call, Child, Program, ProgramEvent};
 use iopilot_block::{HostReport, HostTimes, Source};
 use proptest::prelude::*;
 use std::collections::VecDeque;
@@ -50,10 +50,10 @@ impl Arrivals for Endless {
 
 /// A list of events, again and again.
 #[derive(Clone, Debug)]
-struct Round(Vec<Event>, usize);
+struct Round(Vec<ProgramEvent>, usize);
 
 impl Program for Round {
-    fn next(&mut self) -> Event {
+    fn next(&mut self) -> ProgramEvent {
         self.1 += 1;
         self.0[(self.1 - 1) % self.0.len()].clone()
     }
@@ -63,8 +63,8 @@ impl Program for Round {
     }
 }
 
-fn external(at: &[u64], handler: Nanos, effect: Effect) -> External {
-    External {
+fn external(at: &[u64], handler: Nanos, effect: InterruptEffect) -> ExternalInterrupts {
+    ExternalInterrupts {
         name: "network".into(),
         arrivals: AnyArrivals::new(List(at.iter().map(|&at| ms(at)).collect())),
         is_endless: false,
@@ -75,22 +75,22 @@ fn external(at: &[u64], handler: Nanos, effect: Effect) -> External {
     }
 }
 
-fn task(name: &str, events: Vec<Event>) -> TaskSpec {
+fn task(name: &str, events: Vec<ProgramEvent>) -> TaskSpec {
     TaskSpec { name: name.into(), program: Script::new(events).into(), start: Nanos::ZERO, is_task: true }
 }
 
-fn daemon(name: &str, events: Vec<Event>) -> TaskSpec {
+fn daemon(name: &str, events: Vec<ProgramEvent>) -> TaskSpec {
     let program = AnyProgram::new(Round(events, 0));
     TaskSpec { name: name.into(), program, start: Nanos::ZERO, is_task: false }
 }
 
 const DAEMON: Placement = Placement { cpu: None, state: InitialState::New, is_daemon: true };
 
-fn after(time: u64, call: Call) -> Event {
-    Event::after(ms(time), call)
+fn after(time: u64, call: Call) -> ProgramEvent {
+    ProgramEvent::after(ms(time), call)
 }
 
-fn computes(time: u64) -> Vec<Event> {
+fn computes(time: u64) -> Vec<ProgramEvent> {
     vec![after(time, Call::Exit)]
 }
 
@@ -107,10 +107,10 @@ impl Run {
 }
 
 /// Runs it to the end, without a disk.
-fn run(settings: HostSettings, tasks: Vec<(TaskSpec, Placement)>, externals: Vec<External>) -> Run {
+fn run(settings: HostSettings, tasks: Vec<(TaskSpec, Placement)>, externals: Vec<ExternalInterrupts>) -> Run {
     let (tasks, placements): (Vec<_>, Vec<_>) = tasks.into_iter().unzip();
     let mut host = Host::new(settings, tasks, &[(QUEUE, 4)], HostEnd::NEVER).unwrap();
-    host.set_names(Names::new("w.toml", vec![(DOOR, "door".into()), (QUEUE, "queue".into())], Vec::new()));
+    host.set_names(WorkloadNames::new("w.toml", vec![(DOOR, "door".into()), (QUEUE, "queue".into())], Vec::new()));
     for (p, placement) in placements.into_iter().enumerate() {
         host.place_process(p, placement).unwrap();
     }
@@ -139,7 +139,7 @@ fn sum(times: HostTimes) -> f64 {
 
 #[test]
 fn interrupts_take_the_time_of_who_computes() {
-    let wakes = Effect::Wakeup { key: DOOR, all: true };
+    let wakes = InterruptEffect::Wakeup { key: DOOR, all: true };
     let interrupts = external(&[2, 5, 9], MS, wakes);
     let run = run(HostSettings::free(1), plain(vec![task("a", computes(10))]), vec![interrupts]);
     // 10 ms of its own, and three handlers of 1 ms within.
@@ -152,10 +152,10 @@ fn interrupts_take_the_time_of_who_computes() {
 
 #[test]
 fn a_faster_cpu_handles_them_faster_and_another_one_not_at_all() {
-    let interrupts = || external(&[1, 2], MS, Effect::Wakeup { key: DOOR, all: false });
+    let interrupts = || external(&[1, 2], MS, InterruptEffect::Wakeup { key: DOOR, all: false });
     let fast = HostSettings { speed: 4.0, ..HostSettings::free(1) };
     assert_eq!(run(fast, plain(vec![task("a", computes(40))]), vec![interrupts()]).end, Nanos(10_500_000));
-    let elsewhere = External { cpu: 1, ..interrupts() };
+    let elsewhere = ExternalInterrupts { cpu: 1, ..interrupts() };
     let two = run(HostSettings::free(2), plain(vec![task("a", computes(10))]), vec![elsewhere]);
     assert_eq!(two.elapsed(), [("a", 0.010)]);
     assert!((two.report.times.other_s - 0.002).abs() < 1e-12, "{:?}", two.report);
@@ -164,8 +164,8 @@ fn a_faster_cpu_handles_them_faster_and_another_one_not_at_all() {
 #[test]
 fn handlers_run_one_after_the_other() {
     // The second and the third come while the first is handled: 1 to 4, to 7, to 10. Then the server runs.
-    let brings = Effect::Put { channel: QUEUE, bytes: 1 };
-    let interrupts = External { is_task: true, ..external(&[1, 2, 3], ms(3), brings) };
+    let brings = InterruptEffect::Put { channel: QUEUE, bytes: 1 };
+    let interrupts = ExternalInterrupts { is_task: true, ..external(&[1, 2, 3], ms(3), brings) };
     let get = || after(0, Call::Get { channel: QUEUE, bytes: 1 });
     let answer = || after(0, Call::Answer(QUEUE));
     let server = task("server", vec![get(), answer(), get(), answer(), get(), answer()]);
@@ -175,15 +175,15 @@ fn handlers_run_one_after_the_other() {
 
 #[test]
 fn a_flood_is_handled_in_the_end() {
-    let flood = external(&vec![1; 200_000], Nanos(1000), Effect::Nothing);
+    let flood = external(&vec![1; 200_000], Nanos(1000), InterruptEffect::Nothing);
     let run = run(HostSettings::free(1), plain(vec![task("a", computes(2))]), vec![flood]);
     assert_eq!((run.end, run.report.external_interrupts), (ms(202), Some(200_000)));
 }
 
 #[test]
 fn a_task_of_an_interrupt_lasts_from_its_arrival_to_its_answer() {
-    let brings = Effect::Put { channel: QUEUE, bytes: 1 };
-    let interrupts = External { is_task: true, ..external(&[10, 11], MS, brings) };
+    let brings = InterruptEffect::Put { channel: QUEUE, bytes: 1 };
+    let interrupts = ExternalInterrupts { is_task: true, ..external(&[10, 11], MS, brings) };
     let work = vec![
         after(0, Call::Get { channel: QUEUE, bytes: 1 }),
         after(5, Call::Answer(QUEUE)),
@@ -203,8 +203,8 @@ fn a_task_of_an_interrupt_lasts_from_its_arrival_to_its_answer() {
 
 #[test]
 fn what_finds_no_room_is_lost() {
-    let brings = Effect::Put { channel: QUEUE, bytes: 2 };
-    let interrupts = External { is_task: true, ..external(&[1, 2, 3, 4], Nanos::ZERO, brings) };
+    let brings = InterruptEffect::Put { channel: QUEUE, bytes: 2 };
+    let interrupts = ExternalInterrupts { is_task: true, ..external(&[1, 2, 3, 4], Nanos::ZERO, brings) };
     let get = |time| after(time, Call::Get { channel: QUEUE, bytes: 2 });
     let server = task("server", vec![get(10), after(0, Call::Answer(QUEUE)), get(0), after(0, Call::Answer(QUEUE))]);
     let run = run(HostSettings::free(1), plain(vec![server]), vec![interrupts]);
@@ -215,8 +215,8 @@ fn what_finds_no_room_is_lost() {
 
 #[test]
 fn a_message_that_is_got_in_pieces_is_got_with_its_last_byte() {
-    let brings = Effect::Put { channel: QUEUE, bytes: 3 };
-    let interrupts = External { is_task: true, ..external(&[1], Nanos::ZERO, brings) };
+    let brings = InterruptEffect::Put { channel: QUEUE, bytes: 3 };
+    let interrupts = ExternalInterrupts { is_task: true, ..external(&[1], Nanos::ZERO, brings) };
     let get = |bytes| after(1, Call::Get { channel: QUEUE, bytes });
     let events = vec![get(2), after(0, Call::Answer(QUEUE)), get(1), after(4, Call::Answer(QUEUE))];
     let run = run(HostSettings::free(1), plain(vec![task("server", events)]), vec![interrupts]);
@@ -225,10 +225,10 @@ fn a_message_that_is_got_in_pieces_is_got_with_its_last_byte() {
 
 #[test]
 fn an_endless_source_ends_when_all_but_daemons_have_exited() {
-    let every = |period| External {
+    let every = |period| ExternalInterrupts {
         arrivals: AnyArrivals::new(Endless(period, Nanos::ZERO)),
         is_endless: true,
-        ..external(&[], Nanos::ZERO, Effect::Wakeup { key: DOOR, all: true })
+        ..external(&[], Nanos::ZERO, InterruptEffect::Wakeup { key: DOOR, all: true })
     };
     let woken = daemon("woken", vec![after(0, Call::Sleep(DOOR)), after(1, Call::Compute)]);
     let naps = daemon("naps", vec![after(0, Call::Nap(ms(7)))]);
@@ -240,8 +240,8 @@ fn an_endless_source_ends_when_all_but_daemons_have_exited() {
 
 #[test]
 fn a_daemon_that_naps_before_it_answers_does_so() {
-    let brings = Effect::Put { channel: QUEUE, bytes: 1 };
-    let interrupts = External { is_task: true, ..external(&[1], Nanos::ZERO, brings) };
+    let brings = InterruptEffect::Put { channel: QUEUE, bytes: 1 };
+    let interrupts = ExternalInterrupts { is_task: true, ..external(&[1], Nanos::ZERO, brings) };
     let work = vec![
         after(0, Call::Get { channel: QUEUE, bytes: 1 }),
         after(0, Call::Nap(ms(8))),
@@ -324,7 +324,8 @@ fn places_that_are_not_there_are_refused() {
     let running = Placement { cpu: Some(1), state: InitialState::Running, is_daemon: false };
     host.place_process(0, running).unwrap();
     assert!(host.place_process(1, running).unwrap_err().to_string().starts_with("state: got running, where all"));
-    let elsewhere = External { cpu: 9, ..external(&[1], MS, Effect::Wakeup { key: DOOR, all: true }) };
+    let elsewhere =
+        ExternalInterrupts { cpu: 9, ..external(&[1], MS, InterruptEffect::Wakeup { key: DOOR, all: true }) };
     assert_eq!(
         host.add_external(elsewhere).unwrap_err().to_string(),
         "cpu: got 9, expected a CPU of the machine's: 0 to 1"
@@ -346,17 +347,17 @@ proptest! {
         at.sort_unstable();
         let costs = preset.map_or(Costs::FREE, Costs::of);
         let settings = HostSettings { costs, quantum: MS, ..HostSettings::free(cpus) };
-        let effect = Effect::Put { channel: QUEUE, bytes: 1 };
-        let network = External { is_task: clients, cpu: cpu % cpus, ..external(&at, Nanos(handler), effect) };
+        let effect = InterruptEffect::Put { channel: QUEUE, bytes: 1 };
+        let network = ExternalInterrupts { is_task: clients, cpu: cpu % cpus, ..external(&at, Nanos(handler), effect) };
         let tasks = || {
             let mut running = 0;
             let mut tasks: Vec<_> = work.iter().map(|&(compute, own, state, serves)| {
                 let compute = Nanos(compute);
                 let events = vec![
-                    Event::after(compute, Call::Get { channel: QUEUE, bytes: 1 }),
-                    Event::after(compute, Call::Answer(QUEUE)),
+                    ProgramEvent::after(compute, Call::Get { channel: QUEUE, bytes: 1 }),
+                    ProgramEvent::after(compute, Call::Answer(QUEUE)),
                 ];
-                let task = if serves { daemon("server", events) } else { task("t", vec![Event::after(compute, Call::Nap(MS)); 3]) };
+                let task = if serves { daemon("server", events) } else { task("t", vec![ProgramEvent::after(compute, Call::Nap(MS)); 3]) };
                 // At most one runs, and that anywhere.
                 running += u32::from(state == 3);
                 let is_first = state == 3 && running == 1;

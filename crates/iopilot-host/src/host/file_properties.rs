@@ -36,7 +36,7 @@ fn own(process: u32, file: u32) -> FileId {
 
 /// Calls of a process that can all be done: on a file that all share, and on files and a directory of its own. Where
 /// `shares_names`, it also makes and removes a file that others make and remove: then a call may be refused.
-fn script(process: u32, choices: &[Choice], shares_names: bool) -> Vec<Event> {
+fn script(process: u32, choices: &[Choice], shares_names: bool) -> Vec<ProgramEvent> {
     let mut there: BTreeSet<FileId> = [FileId::ROOT, FILE].into();
     let directory = directory(process);
     let mut call = |choice: &Choice| {
@@ -65,7 +65,7 @@ fn script(process: u32, choices: &[Choice], shares_names: bool) -> Vec<Event> {
             _ => FileCall::Write { file, offset, bytes },
         }
     };
-    choices.iter().map(|choice| Event::after(choice.compute, Call::File(call(choice)))).collect()
+    choices.iter().map(|choice| ProgramEvent::after(choice.compute, Call::File(call(choice)))).collect()
 }
 
 /// All files that there can be.

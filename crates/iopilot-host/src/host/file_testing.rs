@@ -38,7 +38,7 @@ pub(super) fn disk(bytes: u64) -> Ufs {
 }
 
 /// Runs scripts over a disk that serves one request after the other, each in `service`.
-pub(super) fn run(settings: HostSettings, ufs: Ufs, scripts: Vec<Vec<Event>>, service: Nanos) -> Run {
+pub(super) fn run(settings: HostSettings, ufs: Ufs, scripts: Vec<Vec<ProgramEvent>>, service: Nanos) -> Run {
     let mut free = Nanos::ZERO;
     run_on(settings, ufs, scripts, |_, now| {
         free = free.max(now) + service;
@@ -50,14 +50,14 @@ pub(super) fn run(settings: HostSettings, ufs: Ufs, scripts: Vec<Vec<Event>>, se
 pub(super) fn run_on(
     settings: HostSettings,
     ufs: Ufs,
-    scripts: Vec<Vec<Event>>,
+    scripts: Vec<Vec<ProgramEvent>>,
     end: impl FnMut(Criticality, Nanos) -> Nanos,
 ) -> Run {
     run_host(&mut host(settings, ufs, scripts), end, |_, _| {})
 }
 
 /// A host that runs scripts, each a task.
-pub(super) fn host(settings: HostSettings, ufs: Ufs, scripts: Vec<Vec<Event>>) -> Host {
+pub(super) fn host(settings: HostSettings, ufs: Ufs, scripts: Vec<Vec<ProgramEvent>>) -> Host {
     let task = |events| TaskSpec {
         name: "task".into(),
         program: Script::new(events).into(),
@@ -118,6 +118,6 @@ pub(super) fn run_host_with(
     Run { report, served, failure, waited_for, unsaved }
 }
 
-pub(super) fn file(call: FileCall) -> Event {
-    Event::after(Nanos::ZERO, Call::File(call))
+pub(super) fn file(call: FileCall) -> ProgramEvent {
+    ProgramEvent::after(Nanos::ZERO, Call::File(call))
 }

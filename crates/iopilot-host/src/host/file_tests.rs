@@ -9,10 +9,10 @@ fn read(file: FileId, page: u64) -> FileCall {
     FileCall::Read { file, offset: page * BLOCK_BYTES, bytes: BLOCK_BYTES }
 }
 
-fn mark() -> Event {
+fn mark() -> ProgramEvent {
     let class = Criticality::TimeNonCritical;
     let (lba, sectors, flags) = (MARK, Sectors(8), iopilot_block::Flags::empty());
-    Event::after(Nanos::ZERO, Call::Io(RawIo { number: 0, op: Op::Read, lba, sectors, flags, class }))
+    ProgramEvent::after(Nanos::ZERO, Call::Io(RawIo { number: 0, op: Op::Read, lba, sectors, flags, class }))
 }
 
 fn of(run: &Run, op: Op, class: Criticality) -> usize {
@@ -24,8 +24,8 @@ const MS: u64 = 1_000_000;
 #[test]
 fn who_reads_in_order_finds_the_next_page_read_ahead() {
     let pages = 100;
-    let each = |page| Event::after(Nanos(20 * MS), Call::File(read(FILE, page)));
-    let events: Vec<Event> = (0..pages).map(each).collect();
+    let each = |page| ProgramEvent::after(Nanos(20 * MS), Call::File(read(FILE, page)));
+    let events: Vec<ProgramEvent> = (0..pages).map(each).collect();
     let run = run(HostSettings::free(1), disk(pages * BLOCK_BYTES), vec![events], Nanos(5 * MS));
     assert_eq!(run.failure, None);
     // The first page, the inode, the block that says where the thirteenth and later pages are, and the thirteenth.
@@ -42,7 +42,7 @@ fn who_reads_in_order_finds_the_next_page_read_ahead() {
 
 #[test]
 fn a_faster_reader_waits_for_what_is_read_ahead() {
-    let reads = (0..10).map(|page| Event::after(Nanos(MS), Call::File(read(FILE, page))));
+    let reads = (0..10).map(|page| ProgramEvent::after(Nanos(MS), Call::File(read(FILE, page))));
     let events = [file(FileCall::Open(FILE))].into_iter().chain(reads).collect();
     let run = run(HostSettings::free(1), disk(10 * BLOCK_BYTES), vec![events], Nanos(5 * MS));
     assert_eq!(run.report.limits.satisfied_percent, 0.0);
@@ -55,7 +55,7 @@ fn so_many_pages_are_kept_read_ahead_as_the_machine_says() {
     let pages = 40;
     let cache = CacheSettings { read_ahead: 4, ..HostSettings::free(1).cache };
     let settings = HostSettings { cache, ..HostSettings::free(1) };
-    let each = |page| Event::after(Nanos(100 * MS), Call::File(read(FILE, page)));
+    let each = |page| ProgramEvent::after(Nanos(100 * MS), Call::File(read(FILE, page)));
     let run = run(settings, disk(pages * BLOCK_BYTES), vec![(0..pages).map(each).collect()], Nanos(5 * MS));
     let layout = disk(pages * BLOCK_BYTES);
     let place = |page| Lba(layout.map(FILE, page).unwrap().block * BLOCK_SECTORS);

@@ -1,8 +1,8 @@
 //! Processes that each have a CPU of their own.
 
 use super::{Host, HostEnd, TaskSpec};
-use crate::process::{Pending, State, Wait};
-use crate::program::{Call, Event};
+use crate::process::{Pending, ProcessState, WaitReason};
+use crate::program::{Call, ProgramEvent};
 use crate::settings::HostSettings;
 use iopilot_block::{InputError, Nanos, SourceHandle, Step};
 
@@ -58,21 +58,21 @@ impl Host {
     pub(super) fn go_on_alone(&mut self, p: usize, now: Nanos) {
         let process = &mut self.processes[p];
         let c = process.last_cpu.unwrap_or(p);
-        process.enter(State::Running(c), now);
+        process.enter(ProcessState::Running(c), now);
         self.cpus[c].process = Some(p);
         self.schedule(c, now);
     }
 
     /// Process `p` goes to sleep, and its CPU `c` has nothing to do.
-    pub(super) fn block_alone(&mut self, p: usize, c: usize, wait: Wait, now: Nanos) {
+    pub(super) fn block_alone(&mut self, p: usize, c: usize, wait: WaitReason, now: Nanos) {
         self.count(c, now);
-        self.processes[p].enter(State::Blocked(wait), now);
+        self.processes[p].enter(ProcessState::Blocked(wait), now);
         self.cpus[c].process = None;
         self.schedule(c, now);
     }
 
     /// The next event of the program of process `p`. If nothing is told of it, that is no wait for a request that is complete.
-    pub(super) fn next_event_of(&mut self, p: usize) -> Event {
+    pub(super) fn next_event_of(&mut self, p: usize) -> ProgramEvent {
         let process = &mut self.processes[p];
         let mut event = process.program.next();
         while let (true, Call::Await(number)) = (self.own_cpus, &event.call) {
@@ -80,7 +80,7 @@ impl Host {
                 break;
             }
             let next = process.program.next();
-            event = Event { compute: event.compute.saturating_add(next.compute), ..next };
+            event = ProgramEvent { compute: event.compute.saturating_add(next.compute), ..next };
         }
         event
     }
@@ -92,7 +92,7 @@ impl Host {
             return;
         }
         let running = match self.processes[p].state {
-            State::Running(c) => Some(c),
+            ProcessState::Running(c) => Some(c),
             _ => None,
         };
         if let Some(c) = running {

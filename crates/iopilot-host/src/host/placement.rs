@@ -1,8 +1,8 @@
 //! [`Placement`]: where processes run, and how they begin.
 
 use super::Host;
-use crate::names::Names;
-use crate::process::{State, Wait};
+use crate::names::WorkloadNames;
+use crate::process::{ProcessState, WaitReason};
 use crate::program::Key;
 use iopilot_block::{InputError, Nanos};
 
@@ -34,7 +34,7 @@ pub struct Placement {
 
 impl Host {
     /// Names what messages speak of.
-    pub fn set_names(&mut self, names: Names) {
+    pub fn set_names(&mut self, names: WorkloadNames) {
         self.names = names;
     }
 
@@ -77,7 +77,7 @@ impl Host {
             InitialState::Sleeping(key) => {
                 self.begin(p, Nanos::ZERO);
                 self.meetings.sleep(key, p);
-                self.change_state(p, State::Blocked(Wait::Key(key)), Nanos::ZERO);
+                self.change_state(p, ProcessState::Blocked(WaitReason::Key(key)), Nanos::ZERO);
             }
         }
         self.agenda.set(self.appointment(p), None);

@@ -1,18 +1,10 @@
 //! What [`Host`] says after a run.
 
 use super::Host;
-use crate::process::Process;
+use super::task_end::TaskEnd;
+use crate::process::HostProcess;
 use crate::time_line::TimeLine;
 use iopilot_block::{AfterTasks, CacheReport, HostReport, Nanos, TaskReport};
-
-/// How things were when a task ended.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct TaskEnd {
-    at: Nanos,
-    dirty: u32,
-    /// Requests that had been issued.
-    issued: u64,
-}
 
 impl Host {
     pub(super) fn report(&mut self) -> HostReport {
@@ -100,7 +92,7 @@ impl Host {
     }
 
     /// The report of a task that exits at `now`.
-    fn task_report(&self, process: &Process, now: Nanos) -> TaskReport {
+    fn task_report(&self, process: &HostProcess, now: Nanos) -> TaskReport {
         let passed = self.totals - process.before;
         debug_assert_eq!(
             passed.sum().0,

@@ -50,11 +50,12 @@ fn processes_of_one_name_are_one_line() {
         let class = Criticality::TimeCritical;
         let (lba, sectors, flags) = (Lba(8 * number), Sectors(8), iopilot_block::Flags::empty());
         let read = Call::Io(RawIo { number: 0, op: Op::Read, lba, sectors, flags, class });
-        let program = Script::new(vec![Event::after(ms(2), read), Event::after(ms(1), Call::Exit)]).into();
+        let program =
+            Script::new(vec![ProgramEvent::after(ms(2), read), ProgramEvent::after(ms(1), Call::Exit)]).into();
         let child = Child { number, name: "child".into(), program, first: false, holds_parent: false, is_task: false };
-        Event::after(ms(1), Call::Fork(child))
+        ProgramEvent::after(ms(1), Call::Fork(child))
     };
-    let wait = || Event::after(Nanos::ZERO, Call::Wait(None));
+    let wait = || ProgramEvent::after(Nanos::ZERO, Call::Wait(None));
     let events = vec![child(1), child(2), child(3), wait(), wait(), wait()];
     let run = run(HostSettings::free(1), disk(0), vec![events], ms(5));
     let [task, _, children] = &run.report.processes[..] else { panic!("{:?}", run.report.processes) };
@@ -70,7 +71,8 @@ fn processes_of_one_name_are_one_line() {
 #[test]
 fn what_was_before_a_new_report_does_not_count() {
     let write = FileCall::Write { file: FILE, offset: 0, bytes: 400 * BLOCK_BYTES };
-    let events = vec![file(write), Event::after(ms(700), Call::Nap(ms(2000))), Event::after(ms(300), Call::Exit)];
+    let events =
+        vec![file(write), ProgramEvent::after(ms(700), Call::Nap(ms(2000))), ProgramEvent::after(ms(300), Call::Exit)];
     let settings = HostSettings { cache: CacheSettings::of_1995(1 << 20), ..HostSettings::of(Preset::Y1995, 1) };
     let whole = run(settings.clone(), disk(0), vec![events.clone()], ms(4)).report;
     let mut host = host(settings, disk(0), vec![events]);

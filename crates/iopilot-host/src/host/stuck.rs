@@ -1,7 +1,7 @@
 //! Who waits at the end of a run for what cannot happen any more.
 
 use super::Host;
-use crate::process::{State, Wait};
+use crate::process::{ProcessState, WaitReason};
 use crate::program::Key;
 use iopilot_block::InputError;
 
@@ -40,9 +40,9 @@ impl Host {
     fn is_stuck(&self, p: usize) -> bool {
         let process = &self.processes[p];
         match process.state {
-            State::Blocked(Wait::Key(_) | Wait::Child(_)) => !process.is_daemon,
-            State::Blocked(Wait::Channel(key)) => !process.is_daemon || self.meetings.wants_room(key, p),
-            State::Blocked(Wait::Lock(_)) => !process.is_daemon || self.is_lost(p),
+            ProcessState::Blocked(WaitReason::Key(_) | WaitReason::Child(_)) => !process.is_daemon,
+            ProcessState::Blocked(WaitReason::Channel(key)) => !process.is_daemon || self.meetings.wants_room(key, p),
+            ProcessState::Blocked(WaitReason::Lock(_)) => !process.is_daemon || self.is_lost(p),
             _ => false,
         }
     }
@@ -54,26 +54,26 @@ impl Host {
         for _ in 0..self.processes.len() {
             match self.waits_for(holder) {
                 Some(next) => holder = next,
-                None => return self.processes[holder].state == State::Exited,
+                None => return self.processes[holder].state == ProcessState::Exited,
             }
         }
         true
     }
 
     fn why(&self, p: usize) -> Option<String> {
-        let State::Blocked(wait) = self.processes[p].state else { return None };
+        let ProcessState::Blocked(wait) = self.processes[p].state else { return None };
         let name = |key| self.names.key(key);
         match wait {
-            Wait::Key(key) => Some(format!("for a wake-up on {}", name(key))),
-            Wait::Lock(key) => {
+            WaitReason::Key(key) => Some(format!("for a wake-up on {}", name(key))),
+            WaitReason::Lock(key) => {
                 let holder = self.meetings.holder(key).map(|p| format!(" of {}{}", self.who(p), self.gone(p)));
                 Some(format!("for lock {}{}", name(key), holder.unwrap_or_default()))
             }
-            Wait::Channel(key) if self.meetings.wants_room(key, p) => {
+            WaitReason::Channel(key) if self.meetings.wants_room(key, p) => {
                 Some(format!("for room in channel {}", name(key)))
             }
-            Wait::Channel(key) => Some(format!("for channel {}", name(key))),
-            Wait::Child(which) => {
+            WaitReason::Channel(key) => Some(format!("for channel {}", name(key))),
+            WaitReason::Child(which) => {
                 let child = self.child_of(p, which).map(|child| format!("child {}", self.who(child)));
                 Some(format!("for {}", child.unwrap_or_else(|| "a child".to_owned())))
             }
@@ -82,13 +82,13 @@ impl Host {
     }
 
     fn gone(&self, p: usize) -> &'static str {
-        if self.processes[p].state == State::Exited { ", which has exited" } else { "" }
+        if self.processes[p].state == ProcessState::Exited { ", which has exited" } else { "" }
     }
 
     fn child_of(&self, p: usize, which: Option<u64>) -> Option<usize> {
         (0..self.processes.len()).find(|&child| {
             let process = &self.processes[child];
-            let is_child = process.parent == Some(p) && process.state != State::Exited;
+            let is_child = process.parent == Some(p) && process.state != ProcessState::Exited;
             is_child && which.is_none_or(|wanted| wanted == process.number)
         })
     }
@@ -96,8 +96,8 @@ impl Host {
     /// The one process that `p` waits for, where only one can help it.
     fn waits_for(&self, p: usize) -> Option<usize> {
         match self.processes[p].state {
-            State::Blocked(Wait::Lock(key)) => self.meetings.holder(key),
-            State::Blocked(Wait::Child(which)) => self.child_of(p, which),
+            ProcessState::Blocked(WaitReason::Lock(key)) => self.meetings.holder(key),
+            ProcessState::Blocked(WaitReason::Child(which)) => self.child_of(p, which),
             _ => None,
         }
     }

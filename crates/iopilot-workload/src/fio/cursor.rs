@@ -1,16 +1,16 @@
 //! [`Cursor`]: where in a file the next request goes, and how long it is.
 
-use super::bitmap::RandomMap;
-use super::job::{BlockSizes, Job, READ, Sequencer, WRITE};
-use super::layout::Place;
-use super::permutation::Permutation;
-use super::spread::Sampler;
+use super::job::{BlockSizes, FioJob, READ, Sequencer, WRITE};
+use super::layout::FileRegion;
+use super::offset_sampler::Sampler;
+use super::permutation::FeistelPermutation;
+use super::random_map::RandomMap;
 use rand::Rng;
 use rand_pcg::Pcg64Mcg;
 
 /// The random numbers of a process; separate streams, so that one choice does not move another.
 #[derive(Clone, Debug)]
-pub(super) struct Streams {
+pub(super) struct RandomStreams {
     pub(super) offset: Pcg64Mcg,
     pub(super) length: Pcg64Mcg,
     pub(super) direction: Pcg64Mcg,
@@ -20,12 +20,12 @@ pub(super) struct Streams {
 /// A position in one file, for each direction.
 #[derive(Clone, Debug)]
 pub(super) struct Cursor {
-    place: Place,
+    place: FileRegion,
     samplers: [Option<Sampler>; 3],
     map: Option<RandomMap>,
     /// Bytes of a block of the map.
     unit: u64,
-    lfsr: Option<Permutation>,
+    lfsr: Option<FeistelPermutation>,
     /// How many of the permutation have been used.
     drawn: u64,
     /// Ends of the last request of each direction, from the start of the region.
@@ -37,7 +37,7 @@ pub(super) struct Cursor {
 }
 
 impl Cursor {
-    pub(super) fn new(job: &Job, place: Place, seed: u64) -> Self {
+    pub(super) fn new(job: &FioJob, place: FileRegion, seed: u64) -> Self {
         let unit = job.pattern.directions().map(|d| job.blocks[d].min()).reduce(gcd).unwrap_or(0).max(1);
         let fixed = job.pattern.directions().all(|d| job.blocks[d].max() == unit);
         let samplers = [0, 1, 2].map(|d| {
@@ -49,13 +49,13 @@ impl Cursor {
         });
         let units = place.io_size / unit;
         let lfsr = (job.pattern.random && job.lfsr && fixed && job.uses_map() && units > 0)
-            .then(|| Permutation::new(units, seed));
+            .then(|| FeistelPermutation::new(units, seed));
         let map = (job.uses_map() && lfsr.is_none()).then(|| RandomMap::new(units));
         Self { place, samplers, map, unit, lfsr, drawn: 0, end: [0; 3], start: [0; 3], done: false }
     }
 
     /// Whether a random direction has nowhere to go: the region is smaller than a block, or a zone lies outside.
-    pub(super) fn is_impossible(&self, job: &Job) -> bool {
+    pub(super) fn is_impossible(&self, job: &FioJob) -> bool {
         job.pattern.random && job.pattern.directions().any(|d| self.samplers[d].is_none())
     }
 
@@ -76,11 +76,11 @@ impl Cursor {
     /// `fresh` says that a random job takes a new offset; `wraps` that a sequential one starts again at the end.
     pub(super) fn next(
         &mut self,
-        job: &Job,
+        job: &FioJob,
         d: usize,
         fresh: bool,
         wraps: bool,
-        r: &mut Streams,
+        r: &mut RandomStreams,
     ) -> Option<(u64, u64)> {
         let random = job.pattern.random
             && fresh
@@ -110,7 +110,7 @@ impl Cursor {
         Some((self.place.base + self.place.offset + offset, length))
     }
 
-    fn random(&mut self, job: &Job, d: usize, r: &mut Streams) -> Option<u64> {
+    fn random(&mut self, job: &FioJob, d: usize, r: &mut RandomStreams) -> Option<u64> {
         let free = self.free_block(job, d, r);
         if free.is_some() || !job.time_based {
             return free;
@@ -119,7 +119,7 @@ impl Cursor {
         self.free_block(job, d, r)
     }
 
-    fn free_block(&mut self, job: &Job, d: usize, r: &mut Streams) -> Option<u64> {
+    fn free_block(&mut self, job: &FioJob, d: usize, r: &mut RandomStreams) -> Option<u64> {
         if let Some(lfsr) = &self.lfsr {
             let block = (self.drawn < self.place.io_size / self.unit).then(|| lfsr.apply(self.drawn))?;
             self.drawn += 1;
@@ -135,7 +135,7 @@ impl Cursor {
 
     /// The end of the last request, plus the skip; backward jobs wrap from the start to the end, forward ones at the
     /// end of the file.
-    fn sequential(&mut self, job: &Job, d: usize, wraps: bool) -> Option<u64> {
+    fn sequential(&mut self, job: &FioJob, d: usize, wraps: bool) -> Option<u64> {
         if wraps && self.end[d] >= self.place.io_size {
             self.end[d] = 0;
         }
@@ -157,7 +157,7 @@ impl Cursor {
 }
 
 /// A length that fits `room`.
-fn length(sizes: &BlockSizes, room: u64, r: &mut Streams) -> Option<u64> {
+fn length(sizes: &BlockSizes, room: u64, r: &mut RandomStreams) -> Option<u64> {
     let min = sizes.min();
     if min > room {
         return None;

@@ -9,7 +9,7 @@ use iopilot_block::suggest;
 
 /// What becomes of an option.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Fate {
+pub(super) enum OptionSupport {
     /// It shapes the load.
     Supported,
     /// It does not change which requests are issued.
@@ -331,17 +331,19 @@ pub(super) fn canonical(key: &str) -> &str {
 }
 
 /// What becomes of `key`, a canonical name; `None` for what is no option of fio.
-pub(super) fn fate(key: &str) -> Option<Fate> {
+pub(super) fn fate(key: &str) -> Option<OptionSupport> {
     if SUPPORTED.contains(&key) {
-        return Some(Fate::Supported);
+        return Some(OptionSupport::Supported);
     }
     if HARMLESS.contains(&key) {
-        return Some(Fate::Harmless);
+        return Some(OptionSupport::Harmless);
     }
     if let Some(&(_, unless, why)) = REFUSED.iter().find(|(name, ..)| *name == key) {
-        return Some(Fate::Refused { unless, why });
+        return Some(OptionSupport::Refused { unless, why });
     }
-    engines::OPTIONS.contains(&key).then_some(Fate::Refused { unless: &[], why: "its engine is not simulated" })
+    engines::OPTIONS
+        .contains(&key)
+        .then_some(OptionSupport::Refused { unless: &[], why: "its engine is not simulated" })
 }
 
 /// Why the engine called `name` is not simulated; `None` for what is no engine of fio.

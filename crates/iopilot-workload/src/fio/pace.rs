@@ -1,6 +1,6 @@
 //! [`Pace`]: `rate`, `rate_iops` and `rate_process`.
 
-use super::job::Job;
+use super::job::FioJob;
 use iopilot_block::Nanos;
 use rand::Rng;
 
@@ -19,7 +19,7 @@ pub(super) struct Pace {
 
 impl Pace {
     /// `None` where the job has no rate. A rate in requests counts in the smallest block, as in fio.
-    pub(super) fn new(job: &Job) -> Option<Self> {
+    pub(super) fn new(job: &FioJob) -> Option<Self> {
         let min_block = [0, 1, 2].map(|d| job.blocks[d].min());
         let bytes_per_s = [0, 1, 2].map(|d| match job.rate_iops[d] {
             0 => job.rate[d],

@@ -1,13 +1,13 @@
-//! [`Task`]: one clone of a job, as a state machine of fio's main loop.
+//! [`FioTask`]: one clone of a job, as a state machine of fio's main loop.
 //!
 //! The loop takes a slot and issues a request. With all slots taken, it reaps completions down to `iodepth_low`. Then it
 //! thinks, and starts again. Before a rate or a think time, it waits for all requests in flight, as fio does.
 
 mod issue;
 
-use super::cursor::{Cursor, Streams};
-use super::job::{Engine, Job, READ, TRIM, WRITE};
-use super::layout::Place;
+use super::cursor::{Cursor, RandomStreams};
+use super::job::{FioEngine, FioJob, READ, TRIM, WRITE};
+use super::layout::FileRegion;
 use super::pace::Pace;
 use super::permutation::mix;
 use super::value::Amount;
@@ -20,6 +20,11 @@ use std::sync::Arc;
 /// Separate system calls are separate moments: the host's real overhead is the machine's to add.
 const NEXT_CALL: Nanos = Nanos(1);
 
+/// The first process; the clones of all jobs are numbered from here in the order of the file.
+pub(super) const FIRST_PROCESS: u32 = 1000;
+/// A handle is the process' index above this bit, and the process' own count of requests below it.
+pub(super) const HANDLE_SHIFT: u32 = 40;
+/// The bit of a handle that marks a flush.
 const FLUSH: u64 = 1;
 
 /// The state of a task.
@@ -57,7 +62,7 @@ enum Sleep {
 
 /// What a task waits for.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Wait {
+pub(super) enum FioWait {
     /// A time.
     Until(Nanos),
     /// A completion.
@@ -68,12 +73,12 @@ pub(super) enum Wait {
 
 /// One process of a job.
 #[derive(Clone, Debug)]
-pub(super) struct Task {
-    pub(super) job: Arc<Job>,
+pub(super) struct FioTask {
+    pub(super) job: Arc<FioJob>,
     process: ProcessId,
     cpu: u16,
     seed: u64,
-    random: Streams,
+    random: RandomStreams,
     phase: Phase,
     epoch: Nanos,
     terminated: bool,
@@ -118,10 +123,10 @@ pub(super) struct Task {
     last_direction: usize,
 }
 
-impl Task {
+impl FioTask {
     /// The `clone`-th process of `job`, number `index` of all; `seed` is the run's. `None` where it has no block to
     /// work on.
-    pub(super) fn new(job: &Arc<Job>, index: usize, clone: u64, places: &[Place], seed: u64) -> Option<Self> {
+    pub(super) fn new(job: &Arc<FioJob>, index: usize, clone: u64, places: &[FileRegion], seed: u64) -> Option<Self> {
         let seed = mix(mix(seed ^ mix(job.randseed)).wrapping_add(index as u64));
         let files: Vec<_> = places.iter().zip(0..).map(|(&place, n)| Cursor::new(job, place, mix(seed ^ n))).collect();
         if files.iter().any(|file| file.is_impossible(job)) {
@@ -145,7 +150,7 @@ impl Task {
             cpus => cpus[(if job.cpus_split { clone } else { index as u64 } % cpus.len() as u64) as usize],
         };
         Some(Self {
-            process: ProcessId(super::source::FIRST_PROCESS + index as u32),
+            process: ProcessId(FIRST_PROCESS + index as u32),
             cpu,
             seed,
             random: streams(seed),
@@ -208,7 +213,7 @@ impl Task {
     /// One of its requests has completed.
     pub(super) fn completed(&mut self, handle: SourceHandle) {
         self.in_flight -= 1;
-        if handle.0 & FLUSH == 0 || self.job.engine == Engine::AsyncFlush {
+        if handle.0 & FLUSH == 0 || self.job.engine == FioEngine::AsyncFlush {
             self.unreaped += 1;
         }
         if handle.0 & FLUSH != 0 {
@@ -219,11 +224,11 @@ impl Task {
     }
 
     /// Runs until it has to wait, submitting one batch at most; appends what it does to `out`.
-    pub(super) fn run(&mut self, now: Nanos, out: &mut Vec<Step>) -> Wait {
+    pub(super) fn run(&mut self, now: Nanos, out: &mut Vec<Step>) -> FioWait {
         let mut submitted = false;
         loop {
             match self.phase {
-                Phase::Issue(_) if submitted => return Wait::Until(now + NEXT_CALL),
+                Phase::Issue(_) if submitted => return FioWait::Until(now + NEXT_CALL),
                 Phase::Issue(_) if self.is_over(now) => self.phase = Phase::Drain,
                 Phase::Issue(direction) => submitted |= self.issue(direction, now, out),
                 Phase::Fill if self.taken >= self.depth => self.phase = Phase::Reap,
@@ -237,7 +242,7 @@ impl Task {
                     submitted |= self.submit(out);
                     let least = self.complete_min.min(self.taken).max(1);
                     if self.unreaped < least {
-                        return Wait::Completion;
+                        return FioWait::Completion;
                     }
                     self.reap(self.complete_max.max(least));
                     if self.taken <= self.low {
@@ -250,7 +255,7 @@ impl Task {
                 Phase::Quiesce(sleep) => {
                     submitted |= self.submit(out);
                     if self.in_flight > 0 {
-                        return Wait::Completion;
+                        return FioWait::Completion;
                     }
                     self.reap(u64::MAX);
                     let wake = match sleep {
@@ -262,18 +267,18 @@ impl Task {
                     }
                     self.phase = Phase::Asleep(self.end().map_or(wake, |end| wake.min(end)), sleep);
                 }
-                Phase::Asleep(wake, _) if now < wake && !self.terminated => return Wait::Until(wake),
+                Phase::Asleep(wake, _) if now < wake && !self.terminated => return FioWait::Until(wake),
                 Phase::Asleep(_, Sleep::Think) => {
                     self.thought_at = now;
                     self.phase = Phase::Issue(None);
                 }
                 Phase::Asleep(_, Sleep::Rate(_, direction)) => self.phase = Phase::Issue(Some(direction)),
-                Phase::Flush if self.flushing => return Wait::Completion,
+                Phase::Flush if self.flushing => return FioWait::Completion,
                 Phase::Flush => self.phase = Phase::Issue(None),
                 Phase::Drain => {
                     submitted |= self.submit(out);
                     if self.in_flight > 0 {
-                        return Wait::Completion;
+                        return FioWait::Completion;
                     }
                     self.reap(u64::MAX);
                     if self.job.end_fsync && self.written_since_flush {
@@ -284,7 +289,7 @@ impl Task {
                         self.phase = Phase::PassEnd;
                     }
                 }
-                Phase::EndFlush if self.flushing => return Wait::Completion,
+                Phase::EndFlush if self.flushing => return FioWait::Completion,
                 Phase::EndFlush => {
                     self.reap(u64::MAX);
                     self.phase = Phase::PassEnd;
@@ -295,7 +300,7 @@ impl Task {
                         continue;
                     }
                     out.push(Step::Exit(self.process));
-                    return Wait::Exited;
+                    return FioWait::Exited;
                 }
             }
         }
@@ -390,9 +395,9 @@ impl Task {
     }
 }
 
-fn streams(seed: u64) -> Streams {
+fn streams(seed: u64) -> RandomStreams {
     let stream = |n: u64| Pcg64Mcg::seed_from_u64(mix(seed ^ mix(n)));
-    Streams { offset: stream(1), length: stream(2), direction: stream(3), other: stream(4) }
+    RandomStreams { offset: stream(1), length: stream(2), direction: stream(3), other: stream(4) }
 }
 
 // Trims have an index in the arrays of directions, and nothing of their own here.

@@ -1,9 +1,9 @@
 //! [`GeneratorProgram`]: what a process of a generator does.
 
 use super::distribution::Variable;
-use super::spec::Generator;
+use super::spec::GeneratorSpec;
 use iopilot_block::{Criticality, EventQueue, Flags, Lba, Nanos, Op, Sectors};
-use iopilot_host::{Call, Event, Program, RawIo};
+use iopilot_host::{Call, Program, ProgramEvent, RawIo};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ struct Extent {
 /// limits, which count computation time (Ganger A.2.3), therefore continue after a wait. Who waits for what, the host knows.
 #[derive(Clone, Debug)]
 pub(super) struct GeneratorProgram {
-    generator: Arc<Generator>,
+    generator: Arc<GeneratorSpec>,
     random: Pcg64Mcg,
     /// Blocks of the blocking factor that it works on.
     blocks: u64,
@@ -40,7 +40,7 @@ pub(super) struct GeneratorProgram {
 
 impl GeneratorProgram {
     /// `None` where the sizes do not fit the capacity.
-    pub(super) fn new(generator: &Arc<Generator>, blocks: u64, seed: u64) -> Option<Self> {
+    pub(super) fn new(generator: &Arc<GeneratorSpec>, blocks: u64, seed: u64) -> Option<Self> {
         let mut program = Self {
             generator: Arc::clone(generator),
             random: Pcg64Mcg::seed_from_u64(seed),
@@ -93,7 +93,7 @@ impl GeneratorProgram {
         let draw = self.random.random::<f64>();
         let last = self.next;
         let fits_behind = last.start + 2 * last.size < self.blocks;
-        let (next, law): (_, fn(&Generator) -> &Variable) = if draw < sequential && fits_behind {
+        let (next, law): (_, fn(&GeneratorSpec) -> &Variable) = if draw < sequential && fits_behind {
             (Some(Extent { start: last.start + last.size, ..last }), |generator| &generator.sequential_time)
         } else if draw >= sequential && draw < sequential + local {
             (self.local(last), |generator| &generator.local_time)
@@ -140,9 +140,9 @@ impl GeneratorProgram {
 
 impl Program for GeneratorProgram {
     /// What is computed before an event is counted from the one before.
-    fn next(&mut self) -> Event {
+    fn next(&mut self) -> ProgramEvent {
         if self.generator.requests.is_some_and(|most| self.issued >= most) {
-            return Event::after(Nanos::ZERO, Call::Exit);
+            return ProgramEvent::after(Nanos::ZERO, Call::Exit);
         }
         // Separate requests are separate moments, also where nothing is computed between them.
         let issue_at = self.issue_at.max(self.computed.saturating_add(Nanos(u64::from(self.goes_on))));
@@ -151,14 +151,14 @@ impl Program for GeneratorProgram {
         if let Some(limit) = self.limited.pop_due(issue_at) {
             let compute = limit.at.since(self.computed);
             self.computed = self.computed.max(limit.at);
-            return Event::after(compute, Call::Await(limit.event));
+            return ProgramEvent::after(compute, Call::Await(limit.event));
         }
         let compute = issue_at.since(self.computed);
         self.computed = issue_at;
         let io = self.issue();
         self.plan();
         self.goes_on = io.class != Criticality::TimeCritical;
-        Event::after(compute, Call::Io(io))
+        ProgramEvent::after(compute, Call::Io(io))
     }
 
     fn boxed(&self) -> Box<dyn Program> {

@@ -1,7 +1,7 @@
 //! Generators and what they issue.
 
 use super::{GangerSpec, on_own_cpus};
-use crate::testing::{Log, TestDevice};
+use crate::testing::{SourceLog, TestDevice};
 use iopilot_block::{Criticality, Flags, Nanos, Op};
 use proptest::prelude::*;
 
@@ -21,7 +21,7 @@ fn spec(text: &str) -> GangerSpec {
     GangerSpec::from_toml(text, "g.toml").unwrap_or_else(|e| panic!("{e}"))
 }
 
-fn run_on(device: &TestDevice, text: &str) -> Log {
+fn run_on(device: &TestDevice, text: &str) -> SourceLog {
     device.run(&mut on_own_cpus(&spec(text), CAPACITY, 1).unwrap_or_else(|e| panic!("{e}")))
 }
 
@@ -32,7 +32,7 @@ fn complaint(text: &str) -> String {
     }
 }
 
-fn issue_gaps_ms(log: &Log) -> Vec<f64> {
+fn issue_gaps_ms(log: &SourceLog) -> Vec<f64> {
     log.requests.windows(2).map(|w| w[1].at.since(w[0].at).as_millis_f64()).collect()
 }
 

@@ -9,12 +9,12 @@ pub struct Recording {
     /// The machine and the settings, where the trace carries them.
     pub system: Option<RecordedSystem>,
     /// What happened, where the trace has completion times.
-    pub observed: Option<Observed>,
+    pub observed: Option<RecordingMetrics>,
 }
 
 /// What was measured when a trace was recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Observed {
+pub struct RecordingMetrics {
     /// From the first arrival to the last completion, without the stalls of the machine, in seconds.
     pub elapsed_s: f64,
     /// Mean time from arrival to completion, in milliseconds.
@@ -28,7 +28,7 @@ pub struct Observed {
     pub in_flight_max: u32,
 }
 
-impl Observed {
+impl RecordingMetrics {
     /// What `records` show. `dependencies` were inferred from them, and `stalls` taken out. `None` without completion times.
     pub(super) fn of(records: &[TraceRecord], dependencies: Option<&Dependencies>, stalls: &[Stall]) -> Option<Self> {
         let complete = || records.iter().filter_map(|r| Some((r, r.completion?)));

@@ -11,7 +11,7 @@ fn disk() -> Ufs {
 }
 
 fn synchronous(changes: &[Metadata]) -> usize {
-    changes.iter().filter(|change| change.update == Some(Update::Sync)).count()
+    changes.iter().filter(|change| change.update == Some(MetadataUpdate::Sync)).count()
 }
 
 #[test]

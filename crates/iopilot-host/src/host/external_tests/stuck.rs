@@ -49,8 +49,8 @@ fn daemons_may_take_turns_to_wait_for_work() {
         ];
         (daemon("server", events), DAEMON)
     };
-    let brings = Effect::Put { channel: QUEUE, bytes: 1 };
-    let clients = || External { is_task: true, ..external(&[1, 2, 3], Nanos::ZERO, brings) };
+    let brings = InterruptEffect::Put { channel: QUEUE, bytes: 1 };
+    let clients = || ExternalInterrupts { is_task: true, ..external(&[1, 2, 3], Nanos::ZERO, brings) };
     let served = run(HostSettings::free(2), vec![accepts(), accepts()], vec![clients()]);
     assert_eq!((served.elapsed().len(), &served.failure), (3, &None));
     // One that does not give it back is another matter.
@@ -77,10 +77,10 @@ fn only_who_has_a_lock_gives_it_back() {
 
 #[test]
 fn endless_interrupts_do_not_hide_who_waits_forever() {
-    let every = External {
+    let every = ExternalInterrupts {
         arrivals: AnyArrivals::new(Endless(Nanos(1000), Nanos::ZERO)),
         is_endless: true,
-        ..external(&[], Nanos::ZERO, Effect::Wakeup { key: 9, all: true })
+        ..external(&[], Nanos::ZERO, InterruptEffect::Wakeup { key: 9, all: true })
     };
     let tasks = plain(vec![task("a", vec![after(1, Call::Sleep(DOOR))])]);
     let told = run(HostSettings::free(1), tasks, vec![every]).failure.unwrap();
@@ -91,7 +91,7 @@ fn endless_interrupts_do_not_hide_who_waits_forever() {
 fn a_daemon_that_naps_does_not_hide_who_waits_forever() {
     let tasks = vec![
         (task("a", vec![after(1, Call::Sleep(DOOR))]), Placement::default()),
-        (daemon("naps", vec![Event::after(Nanos::ZERO, Call::Nap(Nanos(1000)))]), DAEMON),
+        (daemon("naps", vec![ProgramEvent::after(Nanos::ZERO, Call::Nap(Nanos(1000)))]), DAEMON),
     ];
     let told = run(HostSettings::free(1), tasks, Vec::new()).failure.unwrap();
     assert!(told.ends_with("as a (1000) waits for a wake-up on `door`"), "{told}");
@@ -102,7 +102,7 @@ fn daemons_that_never_rest_are_told() {
     let other = 7;
     let plays = |get, put| {
         let events = vec![
-            Event::after(Nanos(1000), Call::Put { channel: put, bytes: 1 }),
+            ProgramEvent::after(Nanos(1000), Call::Put { channel: put, bytes: 1 }),
             after(0, Call::Get { channel: get, bytes: 1 }),
         ];
         (daemon("plays", events), DAEMON)

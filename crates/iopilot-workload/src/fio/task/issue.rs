@@ -1,19 +1,18 @@
-//! What a [`Task`] issues next: the direction, the file, the place, and the request made of them.
+//! What a [`FioTask`] issues next: the direction, the file, the place, and the request made of them.
 
-use super::super::job::{Engine, READ, WRITE};
-use super::super::source;
-use super::{FLUSH, Phase, Sleep, Task};
+use super::super::job::{FioEngine, READ, WRITE};
+use super::{FIRST_PROCESS, FLUSH, FioTask, HANDLE_SHIFT, Phase, Sleep};
 use crate::{Arrival, SourceHandle, Step};
 use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, Op, SECTOR_BYTES, Sectors};
 use rand::Rng;
 
-impl Task {
+impl FioTask {
     /// Issues one request or flush, or goes to wait for the rate; whether it submitted a batch.
     pub(super) fn issue(&mut self, direction: Option<usize>, now: Nanos, out: &mut Vec<Step>) -> bool {
         if self.flush_is_due() {
             self.wrote_last = false;
             self.queue_flush();
-            if self.job.engine == Engine::AsyncFlush {
+            if self.job.engine == FioEngine::AsyncFlush {
                 self.phase = Phase::Fill;
                 return self.queued.len() as u64 >= self.batch_size && self.submit(out);
             }
@@ -144,14 +143,14 @@ impl Task {
         self.queued.push(arrival);
         self.flushing = true;
         self.written_since_flush = false;
-        if self.job.engine == Engine::AsyncFlush {
+        if self.job.engine == FioEngine::AsyncFlush {
             self.taken += 1;
         }
     }
 
     fn arrival(&mut self, op: Op, lba: Lba, bytes: u64, flags: Flags, priority: IoPriority) -> Arrival {
         self.serial += 1;
-        let index = u64::from(self.process.0 - source::FIRST_PROCESS);
+        let index = u64::from(self.process.0 - FIRST_PROCESS);
         Arrival {
             op,
             lba,
@@ -162,7 +161,7 @@ impl Task {
             // With several in flight the job waits for one when its slots run out.
             criticality: if self.depth == 1 { Criticality::TimeCritical } else { Criticality::TimeLimited },
             cpu: self.cpu,
-            handle: SourceHandle(index << source::HANDLE_SHIFT | (self.serial << 1)),
+            handle: SourceHandle(index << HANDLE_SHIFT | (self.serial << 1)),
         }
     }
 

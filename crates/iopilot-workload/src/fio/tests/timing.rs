@@ -1,6 +1,6 @@
 use super::{parse, run, source};
 use crate::FioSource;
-use crate::testing::{Log, TestDevice};
+use crate::testing::{SourceLog, TestDevice};
 use iopilot_block::Nanos;
 
 fn seconds(s: f64) -> Nanos {
@@ -8,7 +8,7 @@ fn seconds(s: f64) -> Nanos {
 }
 
 /// Times between the completion of a request and the issue of the next.
-fn gaps(log: &Log) -> Vec<Nanos> {
+fn gaps(log: &SourceLog) -> Vec<Nanos> {
     log.requests.windows(2).map(|w| w[1].at.since(w[0].done)).collect()
 }
 

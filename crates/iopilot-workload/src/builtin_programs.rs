@@ -1,16 +1,16 @@
-//! [`SystemSpec`]: programs on a host with a file system, called by their names (Ganger 5.2).
+//! [`BuiltinProgramsSpec`]: programs on a host with a file system, called by their names (Ganger 5.2).
 
-mod layout;
-mod script;
+mod file_system_builder;
+mod script_builder;
 mod synrgen;
 mod tasks;
 #[cfg(test)]
 mod tests;
 
 use crate::WorkloadError;
+use file_system_builder::FileSystemBuilder;
 use iopilot_block::{InputError, suggest};
 use iopilot_host::{Host, HostEnd, HostSettings, Preset};
-use layout::Layout;
 use std::fmt;
 
 /// A program, or several, by name.
@@ -47,7 +47,7 @@ const TASKS: Key = Key { name: "tasks", least: 1.0, most: 1e6, is_whole: true };
 
 /// What runs, and how much of it: `NAME[:key=value…]`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct SystemSpec {
+pub struct BuiltinProgramsSpec {
     kind: Kind,
     /// Sizes, and how many there are, over those of 1995.
     scale: f64,
@@ -58,7 +58,7 @@ pub struct SystemSpec {
     tasks: Option<u32>,
 }
 
-impl SystemSpec {
+impl BuiltinProgramsSpec {
     /// The names that there are, with what they do.
     pub fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
         KINDS.iter().map(|&(name, _, what)| (name, what))
@@ -119,7 +119,7 @@ impl SystemSpec {
     pub fn source(&self, host: Option<&HostSettings>, capacity: u64, seed: u64) -> Result<Host, WorkloadError> {
         let own = HostSettings::of(Preset::Y1995, 1);
         let host = host.unwrap_or(&own);
-        let layout = Layout::new(host.layout.clone(), capacity, seed)?;
+        let layout = FileSystemBuilder::new(host.layout.clone(), capacity, seed)?;
         let (tasks, setup) = match self.kind {
             Kind::Compress => tasks::compress(self.scale, self.aged, layout),
             Kind::Uncompress => tasks::uncompress(self.scale, self.aged, layout),
@@ -141,7 +141,7 @@ fn one_of(word: &str, names: &[&str]) -> String {
     format!("one of {}{}", names.join(", "), hint.unwrap_or_default())
 }
 
-impl fmt::Display for SystemSpec {
+impl fmt::Display for BuiltinProgramsSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = KINDS.iter().find(|(_, kind, _)| *kind == self.kind).map_or("", |(name, ..)| name);
         f.write_str(name)?;

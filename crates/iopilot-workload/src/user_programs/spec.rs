@@ -1,6 +1,6 @@
-//! [`ProgramsSpec`]: what is described.
+//! [`UserProgramsSpec`]: what is described.
 
-use super::event::Event;
+use super::event::EventSpec;
 use crate::ganger::Variable;
 use iopilot_block::{InputError, Nanos};
 use iopilot_host::{FileId, FileKind, InitialState, Key};
@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 /// Programs, and what they work on.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ProgramsSpec {
+pub struct UserProgramsSpec {
     pub(super) source_name: String,
     pub(super) processes: Vec<ProcessSpec>,
     /// What is started by others.
     pub(super) programs: Vec<ProgramSpec>,
     /// Directories, then files.
-    pub(super) nodes: Vec<Node>,
+    pub(super) nodes: Vec<FileNode>,
     pub(super) channels: Vec<ChannelSpec>,
     pub(super) externals: Vec<ExternalSpec>,
     /// What each key is called, by its number: channels first.
@@ -23,29 +23,29 @@ pub struct ProgramsSpec {
 
 /// A list of events, and the names in it.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct List {
-    pub(super) events: Vec<Event>,
+pub(super) struct EventList {
+    pub(super) events: Vec<EventSpec>,
     /// How often it is done; daemons do it forever.
     pub(super) repeat: u64,
     /// The files that it speaks of, by their slot.
-    pub(super) slots: Vec<Slot>,
+    pub(super) slots: Vec<FileSlot>,
     /// How many of these are its own.
     pub(super) own: u32,
 }
 
 /// A file of a list.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Slot {
+pub(super) struct FileSlot {
     pub(super) name: Arc<str>,
     pub(super) kind: FileKind,
-    pub(super) of: SlotOf,
+    pub(super) of: FileSlotTarget,
 }
 
 /// Whose a file is.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum SlotOf {
-    /// Everybody's: a [`Node`].
-    Node(usize),
+pub(super) enum FileSlotTarget {
+    /// Everybody's: a [`FileNode`].
+    Shared(usize),
     /// Each process has one.
     Own(u32),
 }
@@ -60,7 +60,7 @@ pub(super) struct ProcessSpec {
     pub(super) is_daemon: bool,
     pub(super) cpu: Option<u16>,
     pub(super) state: InitialState,
-    pub(super) list: List,
+    pub(super) list: EventList,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -68,12 +68,12 @@ pub(super) struct ProgramSpec {
     pub(super) line: u64,
     pub(super) name: Arc<str>,
     pub(super) is_task: bool,
-    pub(super) list: List,
+    pub(super) list: EventList,
 }
 
 /// A file or directory.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Node {
+pub(super) struct FileNode {
     pub(super) line: u64,
     pub(super) name: Arc<str>,
     pub(super) kind: FileKind,
@@ -84,7 +84,7 @@ pub(super) struct Node {
     pub(super) is_cached: bool,
 }
 
-impl Node {
+impl FileNode {
     /// The number of a file, by its place in the list.
     pub(super) fn id(at: usize) -> FileId {
         FileId(FileId::ROOT.0 + 1 + at as u32)
@@ -101,16 +101,16 @@ pub(super) struct ChannelSpec {
 pub(super) struct ExternalSpec {
     pub(super) line: u64,
     pub(super) name: Arc<str>,
-    pub(super) times: Times,
+    pub(super) times: InterruptTimes,
     pub(super) cpu: u16,
     pub(super) handler: Nanos,
-    pub(super) effect: iopilot_host::Effect,
+    pub(super) effect: iopilot_host::InterruptEffect,
     pub(super) is_task: bool,
 }
 
 /// When interrupts come.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Times {
+pub(super) enum InterruptTimes {
     /// After each other, so many if that is set.
     Every { start: Nanos, period_ms: Variable, count: Option<u64> },
     /// At these times.
@@ -121,8 +121,8 @@ impl ExternalSpec {
     /// How many there are; `None` where they do not end.
     pub(super) fn count(&self) -> Option<u64> {
         match &self.times {
-            Times::Every { count, .. } => *count,
-            Times::At(times) => Some(times.len() as u64),
+            InterruptTimes::Every { count, .. } => *count,
+            InterruptTimes::At(times) => Some(times.len() as u64),
         }
     }
 }
@@ -132,7 +132,7 @@ impl ExternalSpec {
 pub(super) struct Actor<'a> {
     pub(super) line: u64,
     pub(super) name: &'a str,
-    pub(super) list: &'a List,
+    pub(super) list: &'a EventList,
     pub(super) is_daemon: bool,
     /// On what it sleeps at the beginning.
     pub(super) sleeps: Option<Key>,
@@ -140,7 +140,7 @@ pub(super) struct Actor<'a> {
     pub(super) count: u64,
 }
 
-impl ProgramsSpec {
+impl UserProgramsSpec {
     /// All processes, then all programs.
     pub(super) fn actors(&self) -> Vec<Actor<'_>> {
         let processes = self.processes.iter().map(|process| Actor {

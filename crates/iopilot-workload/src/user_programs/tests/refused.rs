@@ -4,7 +4,7 @@ use super::*;
 
 /// What is told of a description, on one CPU.
 fn told(text: &str) -> String {
-    let checked = ProgramsSpec::from_toml(text, "w.toml").and_then(|spec| {
+    let checked = UserProgramsSpec::from_toml(text, "w.toml").and_then(|spec| {
         spec.check_disk(CAPACITY)?;
         let mut host = spec.source(Some(&HostSettings::free(1)), CAPACITY, 1)?;
         TestDevice::fixed(1).run(&mut host);
@@ -271,7 +271,7 @@ fn processes_that_wait_for_each_other_from_the_beginning_are_named() {
     let primed = text
         .replace("{ compute_ms = 1 }, { get", "{ put = \"x\", bytes = 1 }, { get")
         .replace("name = \"a\"", "name = \"a\"\nrepeat = 1");
-    assert!(ProgramsSpec::from_toml(&primed, "w.toml").is_ok());
+    assert!(UserProgramsSpec::from_toml(&primed, "w.toml").is_ok());
     let family = format!(
         "[[program]]\nname = \"child\"\nevents = [{{ sleep = \"k\" }}]\n{}",
         process("parent", "{ fork = \"child\" }, { wait = \"child\" }, { wakeup = \"k\", all = true }"),

@@ -1,6 +1,6 @@
-//! [`Stream`]: when interrupts of a source come.
+//! [`InterruptArrivals`]: when interrupts of a source come.
 
-use super::spec::Times;
+use super::spec::InterruptTimes;
 use crate::ganger::Variable;
 use iopilot_block::Nanos;
 use iopilot_host::Arrivals;
@@ -9,26 +9,26 @@ use std::sync::Arc;
 
 /// The interrupts of a source that are left.
 #[derive(Clone, Debug)]
-pub(super) enum Stream {
+pub(super) enum InterruptArrivals {
     /// After each other.
     Every { last: Nanos, period_ms: Arc<Variable>, left: Option<u64>, random: Pcg64Mcg },
     /// At these times, from the one at `next` on.
     At { times: Arc<[Nanos]>, next: usize },
 }
 
-impl Stream {
+impl InterruptArrivals {
     /// All of them. What is random follows from `random`.
-    pub(super) fn new(times: &Times, random: Pcg64Mcg) -> Self {
+    pub(super) fn new(times: &InterruptTimes, random: Pcg64Mcg) -> Self {
         match times {
-            Times::Every { start, period_ms, count } => {
+            InterruptTimes::Every { start, period_ms, count } => {
                 Self::Every { last: *start, period_ms: Arc::new(period_ms.clone()), left: *count, random }
             }
-            Times::At(times) => Self::At { times: times.as_slice().into(), next: 0 },
+            InterruptTimes::At(times) => Self::At { times: times.as_slice().into(), next: 0 },
         }
     }
 }
 
-impl Arrivals for Stream {
+impl Arrivals for InterruptArrivals {
     fn next(&mut self) -> Option<Nanos> {
         match self {
             Self::Every { last, period_ms, left, random } => {

@@ -1,19 +1,19 @@
 //! From a description to a host.
 
-use super::arrivals::Stream;
-use super::program::{Codes, Running};
-use super::spec::{Node, ProcessSpec, ProgramsSpec, Times};
+use super::arrivals::InterruptArrivals;
+use super::program::{CompiledPrograms, EventListProgram};
+use super::spec::{FileNode, InterruptTimes, ProcessSpec, UserProgramsSpec};
 use crate::WorkloadError;
 use iopilot_block::InputError;
 use iopilot_host::{
-    AnyArrivals, AnyProgram, External, FileId, Host, HostEnd, HostSettings, InitialState, Names, Placement, Preset,
-    TaskSpec,
+    AnyArrivals, AnyProgram, ExternalInterrupts, FileId, Host, HostEnd, HostSettings, InitialState, Placement, Preset,
+    TaskSpec, WorkloadNames,
 };
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::sync::Arc;
 
-impl ProgramsSpec {
+impl UserProgramsSpec {
     /// Whether it fits a disk of `capacity` sectors. What it asks of the CPUs is not known before it runs.
     ///
     /// # Errors
@@ -38,7 +38,7 @@ impl ProgramsSpec {
         self.check_load(settings)?;
         let setup = self.layout(settings.layout.clone(), settings.cache, capacity)?;
         let first_files = self.first_files()?;
-        let codes = Arc::new(Codes::new(self, capacity));
+        let codes = Arc::new(CompiledPrograms::new(self, capacity));
         let mut seeds = Pcg64Mcg::seed_from_u64(seed);
         let mut tasks = Vec::new();
         let mut placements = Vec::new();
@@ -48,7 +48,7 @@ impl ProgramsSpec {
                 placements.push((tasks.len(), process));
                 tasks.push(TaskSpec {
                     name: process.name_of(copy),
-                    program: AnyProgram::new(Running::new(&codes, n, first_file, seeds.random())),
+                    program: AnyProgram::new(EventListProgram::new(&codes, n, first_file, seeds.random())),
                     start: process.start,
                     is_task: process.is_task,
                 });
@@ -66,8 +66,8 @@ impl ProgramsSpec {
                 .map_err(|e| e.in_file(&self.source_name).at_line(process.line))?;
         }
         for external in &self.externals {
-            let stream = Stream::new(&external.times, Pcg64Mcg::seed_from_u64(seeds.random()));
-            let added = host.add_external(External {
+            let stream = InterruptArrivals::new(&external.times, Pcg64Mcg::seed_from_u64(seeds.random()));
+            let added = host.add_external(ExternalInterrupts {
                 name: external.name.clone(),
                 arrivals: AnyArrivals::new(stream),
                 is_endless: external.count().is_none(),
@@ -82,15 +82,15 @@ impl ProgramsSpec {
     }
 
     /// What messages call its keys and files.
-    fn names(&self) -> Names {
+    fn names(&self) -> WorkloadNames {
         let keys = self.keys.iter().enumerate().map(|(key, name)| (key as u64, name.clone())).collect();
-        let files = self.nodes.iter().enumerate().map(|(n, node)| (Node::id(n), node.name.clone())).collect();
-        Names::new(&self.source_name, keys, files)
+        let files = self.nodes.iter().enumerate().map(|(n, node)| (FileNode::id(n), node.name.clone())).collect();
+        WorkloadNames::new(&self.source_name, keys, files)
     }
 
     /// The number of the first file of the first process of each description.
     fn first_files(&self) -> Result<Vec<u32>, InputError> {
-        let codes = Codes::new(self, u64::MAX);
+        let codes = CompiledPrograms::new(self, u64::MAX);
         let mut next = u64::from(FileId::ROOT.0) + 1 + self.nodes.len() as u64;
         let mut first = Vec::new();
         for (n, process) in self.processes.iter().enumerate() {
@@ -108,7 +108,7 @@ impl ProgramsSpec {
     fn check_load(&self, settings: &HostSettings) -> Result<(), InputError> {
         let mut load = vec![0.0; usize::from(settings.cpus)];
         for external in self.externals.iter().filter(|external| external.count().is_none()) {
-            let (Times::Every { period_ms, .. }, Some(load)) =
+            let (InterruptTimes::Every { period_ms, .. }, Some(load)) =
                 (&external.times, load.get_mut(usize::from(external.cpu)))
             else {
                 continue;

@@ -1,8 +1,8 @@
 //! The four tasks of Ganger 5.2. Their traces are lost: what they did follows from their counts of requests, and from the CPU
 //! time of Tables 7.3 to 7.5.
 
-use super::layout::{Filled, Layout};
-use super::script::Lines;
+use super::file_system_builder::{FileSystemBuilder, FilledFileSystem};
+use super::script_builder::ScriptBuilder;
 use iopilot_block::Nanos;
 use iopilot_host::{BLOCK_BYTES, FileCall, FileError, FileId, TaskSpec};
 
@@ -33,28 +33,28 @@ const AGED_FILE: f64 = 0.1;
 /// disk's buffer (Table 7.5).
 const AGED: f64 = 0.9;
 
-type Built = Result<(Vec<TaskSpec>, Filled), FileError>;
+type Built = Result<(Vec<TaskSpec>, FilledFileSystem), FileError>;
 
 fn scaled(of: f64, scale: f64) -> u64 {
     (of * scale).round().max(1.0) as u64
 }
 
-fn task(name: &str, lines: Lines) -> TaskSpec {
+fn task(name: &str, lines: ScriptBuilder) -> TaskSpec {
     TaskSpec { name: name.into(), program: lines.script().into(), start: Nanos::ZERO, is_task: true }
 }
 
 /// Begins to run a program that is on the disk.
-fn start(layout: &mut Layout) -> Result<Lines, FileError> {
+fn start(layout: &mut FileSystemBuilder) -> Result<ScriptBuilder, FileError> {
     let programs = layout.directory(FileId::ROOT)?;
     let image = layout.file(programs, IMAGE)?;
-    let mut lines = Lines::default();
+    let mut lines = ScriptBuilder::default();
     lines.open(image);
     lines.read_all(image, IMAGE, 0.0);
     Ok(lines)
 }
 
 /// From a file of `from` bytes another of `to` bytes is made, page by page, and takes its place.
-fn transform(name: &str, (from, to): (u64, u64), ms: f64, aged: Option<f64>, mut layout: Layout) -> Built {
+fn transform(name: &str, (from, to): (u64, u64), ms: f64, aged: Option<f64>, mut layout: FileSystemBuilder) -> Built {
     let mut lines = start(&mut layout)?;
     let home = layout.directory(FileId::ROOT)?;
     let directory = layout.directory(home)?;
@@ -81,18 +81,18 @@ fn transform(name: &str, (from, to): (u64, u64), ms: f64, aged: Option<f64>, mut
     Ok((vec![task(name, lines)], layout.fill()))
 }
 
-pub(super) fn compress(scale: f64, aged: Option<f64>, layout: Layout) -> Built {
+pub(super) fn compress(scale: f64, aged: Option<f64>, layout: FileSystemBuilder) -> Built {
     let sizes = (scaled(PLAIN, scale), scaled(COMPRESSED, scale));
     transform("compress", sizes, COMPRESS_MS, aged, layout)
 }
 
-pub(super) fn uncompress(scale: f64, aged: Option<f64>, layout: Layout) -> Built {
+pub(super) fn uncompress(scale: f64, aged: Option<f64>, layout: FileSystemBuilder) -> Built {
     let sizes = (scaled(COMPRESSED, scale), scaled(PLAIN, scale));
     transform("uncompress", sizes, UNCOMPRESS_MS, aged, layout)
 }
 
 /// `cp -r`: directory by directory, file by file, page by page.
-pub(super) fn copytree(scale: f64, aged: Option<f64>, mut layout: Layout) -> Built {
+pub(super) fn copytree(scale: f64, aged: Option<f64>, mut layout: FileSystemBuilder) -> Built {
     let mut lines = start(&mut layout)?;
     let home = layout.directory(FileId::ROOT)?;
     layout.age(aged.unwrap_or(AGED));
@@ -124,7 +124,7 @@ pub(super) fn copytree(scale: f64, aged: Option<f64>, mut layout: Layout) -> Bui
 }
 
 /// `rm -r` of a tree that has just been made, so that most of it is in the cache.
-pub(super) fn removetree(scale: f64, aged: Option<f64>, mut layout: Layout) -> Built {
+pub(super) fn removetree(scale: f64, aged: Option<f64>, mut layout: FileSystemBuilder) -> Built {
     let mut lines = start(&mut layout)?;
     let home = layout.directory(FileId::ROOT)?;
     layout.age(aged.unwrap_or(AGED_FILE));

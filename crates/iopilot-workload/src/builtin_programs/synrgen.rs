@@ -1,7 +1,7 @@
 //! SynRGen: programmers who edit, compile and debug, with pauses to think (Ganger 5.2, after Ebling 1994).
 
-use super::layout::{Filled, Layout};
-use super::script::Lines;
+use super::file_system_builder::{FileSystemBuilder, FilledFileSystem};
+use super::script_builder::ScriptBuilder;
 use iopilot_block::Nanos;
 use iopilot_host::{FileCall, FileError, FileId, TaskSpec};
 use rand::Rng;
@@ -40,20 +40,20 @@ pub(super) fn users(
     users: u32,
     tasks: Option<u32>,
     aged: Option<f64>,
-    mut layout: Layout,
-) -> Result<(Vec<TaskSpec>, Filled), FileError> {
+    mut layout: FileSystemBuilder,
+) -> Result<(Vec<TaskSpec>, FilledFileSystem), FileError> {
     let tasks = tasks.unwrap_or(TASKS.div_ceil(users));
     layout.age(aged.unwrap_or(AGED));
     let home = layout.directory(FileId::ROOT)?;
     let mut all = Vec::new();
     for user in 0..users {
         let mut project = Project::new(home, &mut layout)?;
-        let mut lines = Lines::default();
+        let mut lines = ScriptBuilder::default();
         for number in 0..tasks {
             let think = layout.random.random_range(THINK);
             // They do not begin at once.
             lines.nap(if number == 0 { think * f64::from(user + 1) / f64::from(users) } else { think });
-            let mut command = Lines::default();
+            let mut command = ScriptBuilder::default();
             let name = match layout.random.random_range(0..5) {
                 0 | 1 => project.edit(&mut command, &mut layout),
                 2 | 3 => project.compile(&mut command, &mut layout),
@@ -64,12 +64,13 @@ pub(super) fn users(
         all.push(lines);
     }
     let start = Nanos::ZERO;
-    let spec = |lines: Lines| TaskSpec { name: "user".into(), program: lines.script().into(), start, is_task: false };
+    let spec =
+        |lines: ScriptBuilder| TaskSpec { name: "user".into(), program: lines.script().into(), start, is_task: false };
     Ok((all.into_iter().map(spec).collect(), layout.fill()))
 }
 
 impl Project {
-    fn new(home: FileId, layout: &mut Layout) -> Result<Self, FileError> {
+    fn new(home: FileId, layout: &mut FileSystemBuilder) -> Result<Self, FileError> {
         let directory = layout.directory(home)?;
         let mut sources = Vec::new();
         for bytes in layout.sizes(SOURCES, SOURCE * SOURCES as u64, SIGMA) {
@@ -82,12 +83,12 @@ impl Project {
         Ok(Self { directory, sources, headers })
     }
 
-    fn any_source(&self, layout: &mut Layout) -> usize {
+    fn any_source(&self, layout: &mut FileSystemBuilder) -> usize {
         layout.random.random_range(0..self.sources.len())
     }
 
     /// A source is read, and a new version takes its place. The editor keeps a file of changes meanwhile.
-    fn edit(&mut self, lines: &mut Lines, layout: &mut Layout) -> &'static str {
+    fn edit(&mut self, lines: &mut ScriptBuilder, layout: &mut FileSystemBuilder) -> &'static str {
         let at = self.any_source(layout);
         let Source { file, bytes, .. } = self.sources[at];
         lines.open(file);
@@ -105,7 +106,7 @@ impl Project {
     }
 
     /// A source and headers are read; two intermediate files come and go; an object takes the place of the old one.
-    fn compile(&mut self, lines: &mut Lines, layout: &mut Layout) -> &'static str {
+    fn compile(&mut self, lines: &mut ScriptBuilder, layout: &mut FileSystemBuilder) -> &'static str {
         let at = self.any_source(layout);
         let Source { file, bytes, object } = self.sources[at];
         lines.open(file);
@@ -135,7 +136,7 @@ impl Project {
     }
 
     /// Objects are linked to a program, which runs and writes, and goes.
-    fn debug(&mut self, lines: &mut Lines, layout: &mut Layout) -> &'static str {
+    fn debug(&mut self, lines: &mut ScriptBuilder, layout: &mut FileSystemBuilder) -> &'static str {
         let program = layout.name();
         lines.file(FileCall::ReadDir(self.directory));
         lines.create(self.directory, program);

@@ -1,4 +1,4 @@
-//! [`Event`]: an event of a list, and the table of verbs.
+//! [`EventSpec`]: an event of a list, and the table of verbs.
 
 use crate::ganger::Variable;
 use iopilot_block::{Criticality, Op};
@@ -37,21 +37,21 @@ pub(super) const VERBS: [(&str, &[&str]); 26] = [
 
 /// An event of a list.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Event {
+pub(super) struct EventSpec {
     pub(super) line: u64,
-    pub(super) what: What,
+    pub(super) what: EventBody,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum What {
-    Do(Action),
+pub(super) enum EventBody {
+    Do(ProgramAction),
     /// These, so many times.
-    Repeat(u64, Vec<Event>),
+    Repeat(u64, Vec<EventSpec>),
 }
 
 /// Where a file or the disk is read or written.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Place {
+pub(super) enum PositionSpec {
     At(u64),
     /// Behind the last one.
     Next,
@@ -61,18 +61,18 @@ pub(super) enum Place {
 
 /// What a process does. Files are slots of its list.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Action {
+pub(super) enum ProgramAction {
     Compute(Arc<Variable>),
     Nap(Arc<Variable>),
     /// All that is left, where `bytes` is not set.
     Read {
         slot: usize,
-        place: Place,
+        place: PositionSpec,
         bytes: Option<u64>,
     },
     Write {
         slot: usize,
-        place: Place,
+        place: PositionSpec,
         bytes: u64,
     },
     Open(usize),
@@ -88,7 +88,7 @@ pub(super) enum Action {
     Sync,
     Io {
         op: Op,
-        place: Place,
+        place: PositionSpec,
         sectors: u32,
         class: Criticality,
         number: Option<u64>,
@@ -116,7 +116,7 @@ pub(super) enum Action {
     Exit,
 }
 
-impl Action {
+impl ProgramAction {
     /// The slot of the file that it works on.
     pub(super) fn slot(&self) -> Option<usize> {
         match *self {

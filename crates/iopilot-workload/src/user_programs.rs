@@ -1,4 +1,4 @@
-//! [`ProgramsSpec`]: programs that a user describes in TOML, with their files, their channels, and interrupts from outside.
+//! [`UserProgramsSpec`]: programs that a user describes in TOML, with their files, their channels, and interrupts from outside.
 //!
 //! A process is a list of events. It runs on the CPUs of a host, on a page cache and a file system. What can be seen to be wrong
 //! before a run is refused: names that stand for nothing, processes that wait for each other, what is got from a channel that
@@ -6,10 +6,10 @@
 
 mod arrivals;
 mod check;
+mod deadlock;
 mod event;
+mod event_list;
 mod layout;
-mod list;
-mod order;
 mod program;
 mod read;
 mod source;
@@ -17,13 +17,13 @@ mod spec;
 #[cfg(test)]
 mod tests;
 
-pub use spec::ProgramsSpec;
+pub use spec::UserProgramsSpec;
 
 use crate::WorkloadError;
-use crate::description::{Document, Table};
+use crate::description::{Document, TomlTable};
 use toml::de::DeTable;
 
-impl ProgramsSpec {
+impl UserProgramsSpec {
     /// Whether a description in TOML is one of programs: it has a `type`, or a process.
     pub fn is_in(text: &str) -> bool {
         DeTable::parse(text).is_ok_and(|table| ["type", "process"].iter().any(|&key| table.get_ref().contains_key(key)))
@@ -36,10 +36,10 @@ impl ProgramsSpec {
     pub fn from_toml(text: &str, source_name: &str) -> Result<Self, WorkloadError> {
         let document = Document { text, source_name };
         let table = document.parse()?;
-        let top = Table { document: &document, table: table.get_ref(), line: 1 };
+        let top = TomlTable { document: &document, table: table.get_ref(), line: 1 };
         let spec = read::spec(&top)?;
         check::check(&spec)?;
-        order::check(&spec)?;
+        deadlock::check(&spec)?;
         Ok(spec)
     }
 }

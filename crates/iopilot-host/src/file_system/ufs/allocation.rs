@@ -1,7 +1,8 @@
 //! Where [`Ufs`] puts inodes and blocks.
 
 use super::{
-    DIRECT, Directory, Extents, FileError, FileId, FileKind, GROUP_BLOCK, Inode, Metadata, POINTERS, Ufs, Update,
+    DIRECT, Directory, Extents, FileError, FileId, FileKind, GROUP_BLOCK, Inode, Metadata, MetadataUpdate, POINTERS,
+    Ufs,
 };
 use rand::Rng;
 
@@ -72,19 +73,19 @@ impl Ufs {
             if at == 1 {
                 let block = self.allocate_block(self.goal(file, page), out)?;
                 self.get_mut(file)?.doubly_indirect = Some(block);
-                out.push(Metadata::new(block, Update::Locked));
+                out.push(Metadata::new(block, MetadataUpdate::Locked));
             }
             let block = self.allocate_block(self.goal(file, page), out)?;
             self.get_mut(file)?.indirect.push(block);
-            out.push(Metadata::new(block, Update::Locked));
+            out.push(Metadata::new(block, MetadataUpdate::Locked));
             let above = self.files[&file].doubly_indirect;
-            out.extend(above.map(|block| Metadata::changed(block, Update::Delayed)));
+            out.extend(above.map(|block| Metadata::changed(block, MetadataUpdate::Delayed)));
         }
         let block = self.allocate_block(self.goal(file, page), out)?;
         let inode = self.get_mut(file)?;
         inode.extents.push(block);
         if let Some(&block) = indirect.and_then(|at| inode.indirect.get(at)) {
-            out.push(Metadata::changed(block, Update::Delayed));
+            out.push(Metadata::changed(block, MetadataUpdate::Delayed));
         }
         Ok(block)
     }
@@ -118,7 +119,7 @@ impl Ufs {
         for group in self.groups_from(wanted) {
             let from = if group == wanted { within } else { 0 };
             if let Some(block) = self.groups[group as usize].allocate(from) {
-                out.push(Metadata::changed(self.group_start(group) + GROUP_BLOCK, Update::Delayed));
+                out.push(Metadata::changed(self.group_start(group) + GROUP_BLOCK, MetadataUpdate::Delayed));
                 return Ok(self.group_start(group) + block);
             }
         }
@@ -137,7 +138,7 @@ impl Ufs {
             let group = self.group_of(block);
             self.groups[group as usize].release(block % self.settings.group_blocks);
             if last_group.replace(group) != Some(group) {
-                out.push(Metadata::changed(self.group_start(group) + GROUP_BLOCK, Update::Delayed));
+                out.push(Metadata::changed(self.group_start(group) + GROUP_BLOCK, MetadataUpdate::Delayed));
             }
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! [`Meetings`]: where processes wait for each other: keys, locks, channels.
+//! [`SyncPrimitives`]: where processes wait for each other: keys, locks, channels.
 
 use crate::program::Key;
 use iopilot_block::NumberMap;
@@ -27,7 +27,7 @@ struct Channel {
 
 /// What processes wait on for each other. All queues are in order of arrival.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Meetings {
+pub(crate) struct SyncPrimitives {
     sleepers: NumberMap<Key, VecDeque<usize>>,
     locks: NumberMap<Key, Lock>,
     channels: NumberMap<Key, Channel>,
@@ -35,7 +35,7 @@ pub(crate) struct Meetings {
     taken: Vec<(usize, usize)>,
 }
 
-impl Meetings {
+impl SyncPrimitives {
     pub(crate) fn set_capacity(&mut self, channel: Key, capacity: u64) {
         self.channel(channel).capacity = capacity;
     }
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_lock_goes_to_who_waited_longest() {
-        let mut meetings = Meetings::default();
+        let mut meetings = SyncPrimitives::default();
         assert_eq!([1, 2, 3].map(|p| meetings.lock(7, p)), [true, false, false]);
         let mut woken = Vec::new();
         assert!(!meetings.unlock(7, 2, &mut woken), "2 does not have it");
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn a_channel_keeps_its_bytes_and_its_order() {
-        let (mut meetings, mut woken) = (Meetings::default(), Vec::new());
+        let (mut meetings, mut woken) = (SyncPrimitives::default(), Vec::new());
         meetings.set_capacity(1, 10);
         assert!(meetings.put(1, 8, 1, &mut woken));
         assert!(!meetings.put(1, 8, 2, &mut woken), "no room");
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn wakes_one_or_all_and_nobody_is_no_fault() {
-        let (mut meetings, mut woken) = (Meetings::default(), Vec::new());
+        let (mut meetings, mut woken) = (SyncPrimitives::default(), Vec::new());
         meetings.wake(1, true, &mut woken);
         (5..8).for_each(|p| meetings.sleep(1, p));
         meetings.wake(1, false, &mut woken);

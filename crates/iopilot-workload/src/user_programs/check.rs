@@ -1,9 +1,9 @@
 //! What can be seen to be wrong in each list, and in the sums of all.
 
-use super::event::{Action, Event, What};
-use super::spec::{Actor, Node, ProgramsSpec, SlotOf};
+use super::event::{EventBody, EventSpec, ProgramAction};
+use super::spec::{Actor, FileNode, FileSlotTarget, UserProgramsSpec};
 use iopilot_block::{InputError, suggest};
-use iopilot_host::{Effect, FileKind, Key};
+use iopilot_host::{FileKind, InterruptEffect, Key};
 use std::collections::BTreeMap;
 
 /// Processes that may be started in all, beside those of daemons.
@@ -13,7 +13,7 @@ const STARTED: u64 = 1_000_000;
 ///
 /// # Errors
 /// Names the line that is wrong.
-pub(super) fn check(spec: &ProgramsSpec) -> Result<(), InputError> {
+pub(super) fn check(spec: &UserProgramsSpec) -> Result<(), InputError> {
     let actors = spec.actors();
     for actor in &actors {
         sequence(spec, actor)?;
@@ -33,7 +33,7 @@ struct Standing {
     files: Vec<usize>,
 }
 
-fn sequence(spec: &ProgramsSpec, actor: &Actor<'_>) -> Result<(), InputError> {
+fn sequence(spec: &UserProgramsSpec, actor: &Actor<'_>) -> Result<(), InputError> {
     let mut standing = Standing::default();
     // What a list leaves behind after one round it leaves after each: twice tells all.
     let rounds = if actor.is_daemon { 2 } else { actor.list.repeat.min(2) };
@@ -46,12 +46,17 @@ fn sequence(spec: &ProgramsSpec, actor: &Actor<'_>) -> Result<(), InputError> {
 }
 
 /// Returns false where the process exits.
-fn go_through(spec: &ProgramsSpec, actor: &Actor<'_>, events: &[Event], at: &mut Standing) -> Result<bool, InputError> {
+fn go_through(
+    spec: &UserProgramsSpec,
+    actor: &Actor<'_>,
+    events: &[EventSpec],
+    at: &mut Standing,
+) -> Result<bool, InputError> {
     for event in events {
         match &event.what {
-            What::Do(Action::Exit) => return Ok(false),
-            What::Do(action) => step(spec, actor, event.line, action, at)?,
-            What::Repeat(count, events) => {
+            EventBody::Do(ProgramAction::Exit) => return Ok(false),
+            EventBody::Do(action) => step(spec, actor, event.line, action, at)?,
+            EventBody::Repeat(count, events) => {
                 for _ in 0..(*count).min(2) {
                     if !go_through(spec, actor, events, at)? {
                         return Ok(false);
@@ -64,21 +69,21 @@ fn go_through(spec: &ProgramsSpec, actor: &Actor<'_>, events: &[Event], at: &mut
 }
 
 fn step(
-    spec: &ProgramsSpec,
+    spec: &UserProgramsSpec,
     actor: &Actor<'_>,
     line: u64,
-    action: &Action,
+    action: &ProgramAction,
     at: &mut Standing,
 ) -> Result<(), InputError> {
     let name = |key: Key| &*spec.keys[key as usize];
     match *action {
-        Action::Lock(key) => {
+        ProgramAction::Lock(key) => {
             if at.locks.contains(&key) {
                 return Err(spec.error(line, "lock", format!("{}, which it has", name(key)), "an unlock before"));
             }
             at.locks.push(key);
         }
-        Action::Unlock(key) => match at.locks.iter().position(|&held| held == key) {
+        ProgramAction::Unlock(key) => match at.locks.iter().position(|&held| held == key) {
             Some(held) => _ = at.locks.remove(held),
             None => {
                 let got = format!("{}, which it does not have", name(key));
@@ -87,21 +92,21 @@ fn step(
         },
         _ => {}
     }
-    let Some(slot) = action.slot().filter(|&slot| matches!(actor.list.slots[slot].of, SlotOf::Own(_))) else {
+    let Some(slot) = action.slot().filter(|&slot| matches!(actor.list.slots[slot].of, FileSlotTarget::Own(_))) else {
         return Ok(());
     };
     let of = &actor.list.slots[slot];
     let there = at.files.iter().position(|&file| file == slot);
     match (action, there) {
-        (Action::Create { .. }, Some(_)) => {
+        (ProgramAction::Create { .. }, Some(_)) => {
             let verb = if of.kind == FileKind::Directory { "mkdir" } else { "create" };
             Err(spec.error(line, verb, format!("{} a second time", of.name), "a remove before"))
         }
-        (Action::Create { .. }, None) => {
+        (ProgramAction::Create { .. }, None) => {
             at.files.push(slot);
             Ok(())
         }
-        (Action::Remove(_), Some(there)) => {
+        (ProgramAction::Remove(_), Some(there)) => {
             at.files.remove(there);
             Ok(())
         }
@@ -111,22 +116,22 @@ fn step(
 }
 
 /// A process waits for children that it has, and for requests that it has issued.
-fn children(spec: &ProgramsSpec, actor: &Actor<'_>) -> Result<(), InputError> {
+fn children(spec: &UserProgramsSpec, actor: &Actor<'_>) -> Result<(), InputError> {
     let mut forks: BTreeMap<usize, u64> = BTreeMap::new();
     let mut numbers = Vec::new();
     let mut waits: BTreeMap<usize, (u64, u64)> = BTreeMap::new();
     let mut awaits = Vec::new();
     actor.list.each(|line, action, times| match *action {
-        Action::Fork(program) => {
+        ProgramAction::Fork(program) => {
             let count = forks.entry(program).or_default();
             *count = count.saturating_add(times);
         }
-        Action::Wait(Some(program)) => {
+        ProgramAction::Wait(Some(program)) => {
             let (_, count) = waits.entry(program).or_insert((line, 0));
             *count = count.saturating_add(times);
         }
-        Action::Io { number: Some(number), .. } => numbers.push(number),
-        Action::Await(number) => awaits.push((line, number)),
+        ProgramAction::Io { number: Some(number), .. } => numbers.push(number),
+        ProgramAction::Await(number) => awaits.push((line, number)),
         _ => {}
     });
     for (program, (line, count)) in waits {
@@ -146,9 +151,16 @@ fn children(spec: &ProgramsSpec, actor: &Actor<'_>) -> Result<(), InputError> {
 }
 
 /// A daemon that never waits would let no run end.
-fn daemon(spec: &ProgramsSpec, actor: &Actor<'_>) -> Result<(), InputError> {
-    let waits = |action: &Action| {
-        matches!(action, Action::Get { .. } | Action::Sleep(_) | Action::Nap(_) | Action::Wait(_) | Action::Exit)
+fn daemon(spec: &UserProgramsSpec, actor: &Actor<'_>) -> Result<(), InputError> {
+    let waits = |action: &ProgramAction| {
+        matches!(
+            action,
+            ProgramAction::Get { .. }
+                | ProgramAction::Sleep(_)
+                | ProgramAction::Nap(_)
+                | ProgramAction::Wait(_)
+                | ProgramAction::Exit
+        )
     };
     if actor.is_daemon && !actor.list.has(waits) {
         let got = format!("{} that never waits", actor.name);
@@ -158,7 +170,7 @@ fn daemon(spec: &ProgramsSpec, actor: &Actor<'_>) -> Result<(), InputError> {
 }
 
 /// How many processes of each actor there are in all; `u64::MAX` where a daemon starts them.
-fn started(spec: &ProgramsSpec, actors: &[Actor<'_>]) -> Result<Vec<u64>, InputError> {
+fn started(spec: &UserProgramsSpec, actors: &[Actor<'_>]) -> Result<Vec<u64>, InputError> {
     let first_program = spec.processes.len();
     let mut started: Vec<u64> = actors.iter().map(|actor| actor.count).collect();
     // Those that start others come before them: a program that is nobody's child is over first.
@@ -166,7 +178,7 @@ fn started(spec: &ProgramsSpec, actors: &[Actor<'_>]) -> Result<Vec<u64>, InputE
     let mut forks: Vec<Vec<(usize, u64)>> = vec![Vec::new(); actors.len()];
     for (n, actor) in actors.iter().enumerate() {
         actor.list.each(|_, action, times| {
-            if let Action::Fork(program) = *action {
+            if let ProgramAction::Fork(program) = *action {
                 left[first_program + program] += 1;
                 forks[n].push((first_program + program, times));
             }
@@ -200,20 +212,20 @@ fn started(spec: &ProgramsSpec, actors: &[Actor<'_>]) -> Result<Vec<u64>, InputE
 }
 
 /// Who sleeps is woken, and who wakes finds somebody asleep.
-fn keys(spec: &ProgramsSpec, actors: &[Actor<'_>]) -> Result<(), InputError> {
+fn keys(spec: &UserProgramsSpec, actors: &[Actor<'_>]) -> Result<(), InputError> {
     // With their lines.
     let mut slept: Vec<(u64, Key)> = Vec::new();
     let mut woken: Vec<(u64, Key)> = Vec::new();
     for actor in actors {
         slept.extend(actor.sleeps.map(|key| (actor.line, key)));
         actor.list.each(|line, action, _| match *action {
-            Action::Sleep(key) => slept.push((line, key)),
-            Action::Wakeup { key, .. } => woken.push((line, key)),
+            ProgramAction::Sleep(key) => slept.push((line, key)),
+            ProgramAction::Wakeup { key, .. } => woken.push((line, key)),
             _ => {}
         });
     }
     for external in &spec.externals {
-        if let Effect::Wakeup { key, .. } = external.effect {
+        if let InterruptEffect::Wakeup { key, .. } = external.effect {
             woken.push((external.line, key));
         }
     }
@@ -245,31 +257,31 @@ struct Flow {
     task_line: Option<u64>,
 }
 
-fn channels(spec: &ProgramsSpec, actors: &[Actor<'_>], started: &[u64]) -> Result<(), InputError> {
+fn channels(spec: &UserProgramsSpec, actors: &[Actor<'_>], started: &[u64]) -> Result<(), InputError> {
     let mut flows = vec![Flow::default(); spec.channels.len()];
     let mut too_much = None;
     for (actor, &started) in actors.iter().zip(started) {
         let is_endless = actor.is_daemon && !actor.list.exits() || started == u64::MAX;
         actor.list.each(|line, action, times| match *action {
-            Action::Put { channel, bytes } => {
+            ProgramAction::Put { channel, bytes } => {
                 let flow = &mut flows[channel as usize];
                 let all = if is_endless { u64::MAX } else { bytes.saturating_mul(times).saturating_mul(started) };
                 flow.put = flow.put.saturating_add(all);
                 flow.largest_put = flow.largest_put.max(bytes);
                 flow.put_line.get_or_insert(line);
             }
-            Action::Get { channel, bytes } => {
+            ProgramAction::Get { channel, bytes } => {
                 let flow = &mut flows[channel as usize];
                 let all = if is_endless { 0 } else { bytes.saturating_mul(times).saturating_mul(started) };
                 flow.got = flow.got.saturating_add(all);
                 flow.get_line.get_or_insert(line);
             }
-            Action::Answer(channel) => _ = flows[channel as usize].answer_line.get_or_insert(line),
+            ProgramAction::Answer(channel) => _ = flows[channel as usize].answer_line.get_or_insert(line),
             _ => {}
         });
     }
     for external in &spec.externals {
-        if let Effect::Put { channel, bytes } = external.effect {
+        if let InterruptEffect::Put { channel, bytes } = external.effect {
             let flow = &mut flows[channel as usize];
             flow.put = flow.put.saturating_add(external.count().map_or(u64::MAX, |count| count.saturating_mul(bytes)));
             flow.largest_put = flow.largest_put.max(bytes);
@@ -290,7 +302,7 @@ fn channels(spec: &ProgramsSpec, actors: &[Actor<'_>], started: &[u64]) -> Resul
     }
     for actor in actors {
         actor.list.each(|line, action, _| {
-            if let Action::Get { channel, bytes } = *action {
+            if let ProgramAction::Get { channel, bytes } = *action {
                 let most = spec.channels[channel as usize].capacity.max(flows[channel as usize].largest_put);
                 if bytes > most {
                     too_much.get_or_insert((line, bytes, most));
@@ -328,12 +340,12 @@ fn channels(spec: &ProgramsSpec, actors: &[Actor<'_>], started: &[u64]) -> Resul
 }
 
 /// A file that is not there at the beginning is made by somebody; endless interrupts have an end.
-fn files(spec: &ProgramsSpec, actors: &[Actor<'_>]) -> Result<(), InputError> {
+fn files(spec: &UserProgramsSpec, actors: &[Actor<'_>]) -> Result<(), InputError> {
     for (n, node) in spec.nodes.iter().enumerate() {
-        let Node { line, name, kind, bytes, .. } = node;
+        let FileNode { line, name, kind, bytes, .. } = node;
         let creates = |actor: &Actor<'_>| {
-            let is_it = |slot: usize| actor.list.slots[slot].of == SlotOf::Node(n);
-            actor.list.has(|action| matches!(*action, Action::Create { slot, .. } if is_it(slot)))
+            let is_it = |slot: usize| actor.list.slots[slot].of == FileSlotTarget::Shared(n);
+            actor.list.has(|action| matches!(*action, ProgramAction::Create { slot, .. } if is_it(slot)))
         };
         if *kind == FileKind::Regular && bytes.is_none() && !actors.iter().any(creates) {
             let expected = format!("a size, or an event that makes {name}: create = \"{name}\"");

@@ -1,4 +1,4 @@
-//! [`Layout`]: the files that are there before a workload begins.
+//! [`FileSystemBuilder`]: the files that are there before a workload begins.
 
 use iopilot_block::InputError;
 use iopilot_host::{BLOCK_BYTES, CacheSettings, FileError, FileId, FileKind, FileSetup, FileSystem, Ufs, UfsSettings};
@@ -7,7 +7,7 @@ use rand_distr::StandardNormal;
 use rand_pcg::Pcg64Mcg;
 
 /// A file system that is being filled.
-pub(super) struct Layout {
+pub(super) struct FileSystemBuilder {
     ufs: Ufs,
     next: u32,
     pub(super) random: Pcg64Mcg,
@@ -15,12 +15,12 @@ pub(super) struct Layout {
 }
 
 /// A filled one.
-pub(super) struct Filled {
+pub(super) struct FilledFileSystem {
     ufs: Ufs,
     cached: Vec<FileId>,
 }
 
-impl Filled {
+impl FilledFileSystem {
     /// Under a cache of such settings.
     pub(super) fn under(self, cache: CacheSettings) -> FileSetup {
         FileSetup { system: Box::new(self.ufs), cache, cached: self.cached }
@@ -28,14 +28,14 @@ impl Filled {
 }
 
 /// A directory with files in it.
-pub(super) struct Tree {
+pub(super) struct DirectoryTree {
     /// Directories, each behind its parent.
     pub(super) directories: Vec<FileId>,
     /// Files: the index of the directory, and bytes.
     pub(super) files: Vec<(usize, FileId, u64)>,
 }
 
-impl Layout {
+impl FileSystemBuilder {
     pub(super) fn new(settings: UfsSettings, capacity: u64, seed: u64) -> Result<Self, InputError> {
         let random = Pcg64Mcg::seed_from_u64(seed);
         Ok(Self { ufs: Ufs::new(settings, capacity)?, next: FileId::ROOT.0 + 1, random, cached: Vec::new() })
@@ -85,8 +85,13 @@ impl Layout {
     }
 
     /// A tree of `directories` (at least 1) under `parent`, with files of these sizes spread over them.
-    pub(super) fn tree(&mut self, parent: FileId, directories: usize, sizes: &[u64]) -> Result<Tree, FileError> {
-        let mut tree = Tree { directories: vec![self.directory(parent)?], files: Vec::new() };
+    pub(super) fn tree(
+        &mut self,
+        parent: FileId,
+        directories: usize,
+        sizes: &[u64],
+    ) -> Result<DirectoryTree, FileError> {
+        let mut tree = DirectoryTree { directories: vec![self.directory(parent)?], files: Vec::new() };
         for _ in 1..directories {
             let parent = tree.directories[self.random.random_range(0..tree.directories.len())];
             let directory = self.directory(parent)?;
@@ -101,13 +106,13 @@ impl Layout {
     }
 
     /// The parent of a directory of a tree, by index; `None` for its root.
-    pub(super) fn parent(&self, tree: &Tree, directory: usize) -> Option<usize> {
+    pub(super) fn parent(&self, tree: &DirectoryTree, directory: usize) -> Option<usize> {
         let parent = self.ufs.parent(tree.directories[directory])?;
         tree.directories.iter().position(|&other| other == parent)
     }
 
-    pub(super) fn fill(self) -> Filled {
+    pub(super) fn fill(self) -> FilledFileSystem {
         let Self { ufs, cached, .. } = self;
-        Filled { ufs, cached }
+        FilledFileSystem { ufs, cached }
     }
 }

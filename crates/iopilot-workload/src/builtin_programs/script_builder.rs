@@ -1,24 +1,24 @@
-//! [`Lines`]: what a process does, line by line.
+//! [`ScriptBuilder`]: what a process does, line by line.
 
 use iopilot_block::Nanos;
-use iopilot_host::{BLOCK_BYTES, Call, Child, Event, FileCall, FileId, FileKind, Script};
+use iopilot_host::{BLOCK_BYTES, Call, Child, FileCall, FileId, FileKind, ProgramEvent, Script};
 
 /// Events of a program, with computation between them.
 #[derive(Default)]
-pub(super) struct Lines {
-    events: Vec<Event>,
+pub(super) struct ScriptBuilder {
+    events: Vec<ProgramEvent>,
     /// Computation before the next event.
     compute: Nanos,
 }
 
-impl Lines {
+impl ScriptBuilder {
     /// So much computation, in milliseconds.
     pub(super) fn compute(&mut self, ms: f64) {
         self.compute += Nanos::from_millis_f64(ms);
     }
 
     pub(super) fn call(&mut self, call: Call) {
-        self.events.push(Event::after(std::mem::take(&mut self.compute), call));
+        self.events.push(ProgramEvent::after(std::mem::take(&mut self.compute), call));
     }
 
     pub(super) fn file(&mut self, call: FileCall) {
@@ -71,7 +71,7 @@ impl Lines {
     }
 
     /// Runs a command, a task, and waits for it.
-    pub(super) fn run(&mut self, number: u64, name: &str, command: Lines) {
+    pub(super) fn run(&mut self, number: u64, name: &str, command: ScriptBuilder) {
         self.call(Call::Fork(Child {
             number,
             name: name.into(),

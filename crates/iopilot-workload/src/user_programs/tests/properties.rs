@@ -49,8 +49,8 @@ proptest! {
 
     #[test]
     fn no_text_makes_the_parser_panic(text in "(\\PC{0,20}\n){0,6}") {
-        let _ = ProgramsSpec::is_in(&text);
-        let _ = ProgramsSpec::from_toml(&text, "noise.toml");
+        let _ = UserProgramsSpec::is_in(&text);
+        let _ = UserProgramsSpec::from_toml(&text, "noise.toml");
     }
 
     /// What is accepted runs: it keeps the protocol, every request is served, it ends, or says who cannot go on; and the same
@@ -72,8 +72,8 @@ proptest! {
             text += if *is_daemon { "daemon = true\n" } else { "repeat = 2\n" };
         }
         let settings = HostSettings::of(Preset::Today, cpus);
-        let source = |spec: &ProgramsSpec| spec.source(Some(&settings), CAPACITY, seed).unwrap();
-        if let Ok(spec) = ProgramsSpec::from_toml(&text, "w.toml") {
+        let source = |spec: &UserProgramsSpec| spec.source(Some(&settings), CAPACITY, seed).unwrap();
+        if let Ok(spec) = UserProgramsSpec::from_toml(&text, "w.toml") {
             let device = TestDevice { seed, blocking, most: 3000, ..TestDevice::default() };
             let mut host = source(&spec);
             let log = device.run(&mut host);

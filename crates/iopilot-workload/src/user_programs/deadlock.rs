@@ -3,10 +3,10 @@
 //! All are run without time, as if every lock were free, every channel had room, and what is done once were done as often as it
 //! ever is. Who cannot go on even so cannot go on at all.
 
-use super::event::Action;
-use super::spec::{Actor, ProgramsSpec};
+use super::event::ProgramAction;
+use super::spec::{Actor, UserProgramsSpec};
 use iopilot_block::InputError;
-use iopilot_host::{Effect, Key};
+use iopilot_host::{InterruptEffect, Key};
 use std::sync::Arc;
 
 /// An event that others may wait for, or that waits for others.
@@ -43,7 +43,7 @@ impl Walker<'_> {
 
 /// All of them, and what has happened so far.
 struct Walk<'a> {
-    spec: &'a ProgramsSpec,
+    spec: &'a UserProgramsSpec,
     walkers: Vec<Walker<'a>>,
     woken: Vec<bool>,
     put: Vec<u64>,
@@ -53,7 +53,7 @@ struct Walk<'a> {
 ///
 /// # Errors
 /// Names those that cannot, and what each waits for.
-pub(super) fn check(spec: &ProgramsSpec) -> Result<(), InputError> {
+pub(super) fn check(spec: &UserProgramsSpec) -> Result<(), InputError> {
     let mut walk = Walk::new(spec);
     while walk.go_on() {}
     let stuck = |walker: &&Walker<'_>| walker.is_started && !walker.is_over() && !walker.actor.is_daemon;
@@ -64,7 +64,7 @@ pub(super) fn check(spec: &ProgramsSpec) -> Result<(), InputError> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(spec: &'a ProgramsSpec) -> Self {
+    fn new(spec: &'a UserProgramsSpec) -> Self {
         let first_program = spec.processes.len();
         let walker = |actor: Actor<'a>| {
             let mut steps: Vec<Step> = Vec::new();
@@ -74,12 +74,12 @@ impl<'a> Walk<'a> {
                 let all =
                     if actor.is_daemon || actor.count == 0 { u64::MAX } else { times.saturating_mul(actor.count) };
                 let what = match *action {
-                    Action::Sleep(key) => Meeting::Sleep(key),
-                    Action::Wakeup { key, .. } => Meeting::Wake(key),
-                    Action::Get { channel, bytes } => Meeting::Get(channel, bytes),
-                    Action::Put { channel, bytes } => Meeting::Put(channel, bytes.saturating_mul(all)),
-                    Action::Fork(program) => Meeting::Fork(first_program + program),
-                    Action::Wait(which) => Meeting::Wait(which.map(|program| first_program + program)),
+                    ProgramAction::Sleep(key) => Meeting::Sleep(key),
+                    ProgramAction::Wakeup { key, .. } => Meeting::Wake(key),
+                    ProgramAction::Get { channel, bytes } => Meeting::Get(channel, bytes),
+                    ProgramAction::Put { channel, bytes } => Meeting::Put(channel, bytes.saturating_mul(all)),
+                    ProgramAction::Fork(program) => Meeting::Fork(first_program + program),
+                    ProgramAction::Wait(which) => Meeting::Wait(which.map(|program| first_program + program)),
                     _ => return,
                 };
                 steps.push(Step { line, what });
@@ -94,12 +94,12 @@ impl<'a> Walk<'a> {
         };
         for external in &spec.externals {
             match external.effect {
-                Effect::Wakeup { key, .. } => walk.woken[key as usize] = true,
-                Effect::Put { channel, bytes } => {
+                InterruptEffect::Wakeup { key, .. } => walk.woken[key as usize] = true,
+                InterruptEffect::Put { channel, bytes } => {
                     let all = external.count().map_or(u64::MAX, |count| count.saturating_mul(bytes));
                     walk.add(channel, all);
                 }
-                Effect::Nothing => {}
+                InterruptEffect::Nothing => {}
             }
         }
         walk

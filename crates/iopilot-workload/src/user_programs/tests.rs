@@ -3,8 +3,8 @@
 mod properties;
 mod refused;
 
-use super::ProgramsSpec;
-use crate::testing::{Log, TestDevice};
+use super::UserProgramsSpec;
+use crate::testing::{SourceLog, TestDevice};
 use iopilot_block::{Criticality, HostReport, Nanos, Op, Source};
 use iopilot_host::{HostSettings, Preset};
 use std::fs;
@@ -13,12 +13,12 @@ use std::path::Path;
 /// 1 GB, as the disk of Ganger 5.3.
 const CAPACITY: u64 = 2_054_864;
 
-fn spec(text: &str) -> ProgramsSpec {
-    ProgramsSpec::from_toml(text, "w.toml").unwrap_or_else(|e| panic!("{e}"))
+fn spec(text: &str) -> UserProgramsSpec {
+    UserProgramsSpec::from_toml(text, "w.toml").unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// Runs it on CPUs that cost nothing, over a disk that takes 10 ms for each request.
-fn run_free(text: &str, cpus: u16) -> (Log, HostReport) {
+fn run_free(text: &str, cpus: u16) -> (SourceLog, HostReport) {
     let mut host = spec(text).source(Some(&HostSettings::free(cpus)), CAPACITY, 1).unwrap_or_else(|e| panic!("{e}"));
     let log = TestDevice::fixed(10).run(&mut host);
     assert_eq!(host.failure(), None);
