@@ -1,4 +1,4 @@
-//! [`CachedFileSystem`]: a file system under a page cache, and how system calls become steps.
+//! [`CachedFileSystem`]: a file system with a page cache; turns system calls into steps.
 
 mod read_ahead;
 mod removal;
@@ -12,21 +12,21 @@ use iopilot_block::{Criticality, InputError, Nanos, NumberMap};
 use read_ahead::ReadAheadState;
 use std::collections::VecDeque;
 
-/// When dirty pages go to the disk without being asked.
+/// When the syncer writes dirty pages back.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WriteBack {
-    /// How often the syncer wakes up. It then writes all blocks of metadata that are dirty…
+    /// How often the syncer wakes up. It then writes all dirty metadata blocks…
     pub interval: Nanos,
-    /// …and the dirty pages of files in this share of the cache, the next one each time.
+    /// …and the dirty file pages in the next part of the cache, which has this share of it.
     pub share: f64,
 }
 
 impl WriteBack {
     /// The syncer of System V Release 4 for multiprocessors: once a second it sweeps a sixtieth of the cache (Ganger 5.3; the
-    /// share is System V's default age of delayed writes, 60 s). That metadata is written every second follows from Table 7.2:
-    /// compress and uncompress write three blocks a second that are no data, for as long as they run.
+    /// share is System V's default age of delayed writes, 60 s). Metadata is written every second, as Table 7.2 shows: compress
+    /// and uncompress write three non-data blocks a second for as long as they run.
     pub const SYSTEM_V: Self = Self { interval: Nanos::from_secs(1), share: 1.0 / 60.0 };
-    /// The conventional one: everything every 30 s.
+    /// The conventional syncer: it writes everything every 30 s.
     pub const EVERY_30_S: Self = Self { interval: Nanos::from_secs(30), share: 1.0 };
 }
 
@@ -37,20 +37,20 @@ pub struct CacheSettings {
     pub bytes: u64,
     /// When dirty pages go to the disk.
     pub write_back: WriteBack,
-    /// How many pages are kept read ahead of one who reads in order; 0 for none.
+    /// Pages kept read ahead of a sequential reader; 0 for none.
     pub read_ahead: u32,
 }
 
 impl CacheSettings {
-    /// That of a machine of 1995: a page is read ahead; System V's syncer.
+    /// The cache of a machine of 1995: one page of read-ahead, and System V's syncer.
     pub const fn of_1995(bytes: u64) -> Self {
         Self { bytes, write_back: WriteBack::SYSTEM_V, read_ahead: 1 }
     }
 
-    /// Whether they make sense.
+    /// Checks the settings.
     ///
     /// # Errors
-    /// Names the one that does not.
+    /// Names the invalid setting.
     pub fn check(&self) -> Result<(), InputError> {
         if !(1 << 20..1 << 43).contains(&self.bytes) {
             let mib = (self.bytes >> 20).to_string();
@@ -67,32 +67,32 @@ impl CacheSettings {
     }
 }
 
-/// Files, and what is in memory of them when a workload begins.
+/// Files, and which of them are cached when a workload begins.
 #[derive(Debug)]
 pub struct FileSetup {
-    /// Where they are.
+    /// The file system.
     pub system: Box<dyn FileSystem>,
     /// The page cache.
     pub cache: CacheSettings,
-    /// Files that are in it, with what leads to them; the last are the newest.
+    /// Files in the cache, with their directories and metadata; the last are the most recently used.
     pub cached: Vec<FileId>,
 }
 
-/// A file system under a page cache.
+/// A file system with a page cache.
 #[derive(Debug)]
 pub(crate) struct CachedFileSystem {
     pub(crate) settings: CacheSettings,
     pub(crate) system: Box<dyn FileSystem>,
     pub(crate) cache: PageCache,
-    /// How far each file has been read.
+    /// The read-ahead state of each file.
     progress: NumberMap<FileId, ReadAheadState>,
-    /// Who waits for a request for pages.
+    /// Processes that wait for requests for pages, as (request, process).
     waiting: Vec<(usize, usize)>,
-    /// The process that sweeps.
+    /// The syncer's process.
     pub(crate) syncer: usize,
     /// Whether the syncer sleeps until something is dirty.
     pub(crate) rests: bool,
-    /// The next place to be swept, and when the last sweep was.
+    /// The next frame to sweep, and the time of the last sweep.
     hand: u32,
     swept: Nanos,
     /// Empty between calls.
@@ -159,8 +159,8 @@ impl CachedFileSystem {
         Ok(files)
     }
 
-    /// Puts the steps of `call` into `plan`. What it adds to the layout of files is there at once; what it removes, once nothing is
-    /// under way for it.
+    /// Puts the steps of `call` into `plan`. Additions to the layout of files take effect at once. Removals take effect once no
+    /// request for the file is in flight.
     pub(crate) fn plan(&mut self, call: FileCall, costs: &Costs, plan: &mut VecDeque<FileOp>) -> Result<(), FileError> {
         self.metadata.clear();
         match call {
@@ -210,7 +210,7 @@ impl CachedFileSystem {
         Ok(())
     }
 
-    /// A block that is changed in the same way by several steps in a row is changed once.
+    /// Plans the metadata steps. A block that several steps in a row change in the same way is changed once.
     fn plan_metadata(&mut self, plan: &mut VecDeque<FileOp>) {
         self.metadata.dedup();
         let mut last: [Option<Metadata>; 4] = [None; 4];
@@ -270,13 +270,13 @@ impl CachedFileSystem {
         Ok(())
     }
 
-    /// What the syncer writes at `now`.
+    /// Plans what the syncer writes at `now`.
     pub(crate) fn plan_sweep(&mut self, now: Nanos, plan: &mut VecDeque<FileOp>) {
         let passed = now.since(self.swept).0 as f64 / self.settings.write_back.interval.0 as f64;
         self.swept = now;
         let capacity = self.cache.capacity();
         let places = (self.settings.write_back.share * passed.round() * f64::from(capacity)).ceil();
-        // More than all would be the same ones again.
+        // A sweep of more than the whole cache would repeat frames.
         let count = places.min(f64::from(capacity)) as u32;
         let begin = (f64::from(self.hand) + places - f64::from(count)) % f64::from(capacity);
         self.cache.dirty_metadata(&mut self.keys);
@@ -293,17 +293,17 @@ impl CachedFileSystem {
         }
     }
 
-    /// Process `p` waits for `request`.
+    /// Notes that process `p` waits for `request`.
     pub(crate) fn wait(&mut self, request: usize, p: usize) {
         self.waiting.push((request, p));
     }
 
-    /// Whether anybody waits for `request`.
+    /// Whether any process waits for `request`.
     pub(crate) fn is_waited_for(&self, request: usize) -> bool {
         self.waiting.iter().any(|&(waited, _)| waited == request)
     }
 
-    /// Puts into `out` who waited for `request`, in the order in which they came.
+    /// Moves the waiters of `request` to `out`, in order of arrival.
     pub(crate) fn take_waiting(&mut self, request: usize, out: &mut Vec<usize>) {
         self.waiting.retain(|&(waited, p)| {
             if waited == request {

@@ -1,8 +1,8 @@
-//! The host: processes as programs of events, CPUs that run them, interrupts, and who waits for which request.
+//! The host: processes as programs of events, CPUs that run them, interrupts, and which process waits for which request.
 //!
-//! A workload is causes: what processes compute and ask for. Requests, context switches, interrupts and waits are effects,
-//! which this makes (Ganger 4.3). [`Host`] is a [`Source`](iopilot_block::Source) like any other: a pure state machine in
-//! virtual time.
+//! A workload consists of causes: what processes compute and request. Requests, context switches, interrupts and waits are
+//! effects, which the host produces. "Ganger" in comments is G. R. Ganger's thesis of 1995 (here section 4.3). [`Host`] is a
+//! [`Source`](iopilot_block::Source) like any other: a pure state machine in virtual time.
 
 mod costs;
 mod cpu;

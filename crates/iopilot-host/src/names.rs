@@ -1,4 +1,4 @@
-//! [`WorkloadNames`]: what the user of a workload calls its keys and files.
+//! [`WorkloadNames`]: the user's names of keys and files, for messages.
 
 use crate::file_call::FileId;
 use crate::file_system::FileError;
@@ -6,7 +6,7 @@ use crate::program::Key;
 use iopilot_block::InputError;
 use std::sync::Arc;
 
-/// The names of keys, locks, channels and files, for messages. What has none is named by its number.
+/// The names of keys, locks, channels and files, for messages. Without a name, messages use the number.
 #[derive(Clone, Debug, Default)]
 pub struct WorkloadNames {
     source_name: String,
@@ -15,7 +15,7 @@ pub struct WorkloadNames {
 }
 
 impl WorkloadNames {
-    /// Of a workload that is described in the file `source_name`.
+    /// The names of a workload described in the file `source_name`.
     pub fn new(source_name: &str, mut keys: Vec<(Key, Arc<str>)>, mut files: Vec<(FileId, Arc<str>)>) -> Self {
         keys.sort();
         files.sort();
@@ -30,7 +30,7 @@ impl WorkloadNames {
         }
     }
 
-    /// What a file system refuses, with the name of the file.
+    /// The message of a file system error, with the name of the file.
     pub(crate) fn error(&self, error: FileError) -> String {
         let (FileError::Missing(file)
         | FileError::Exists(file)
@@ -46,7 +46,7 @@ impl WorkloadNames {
         }
     }
 
-    /// Says which file an error comes from.
+    /// Adds the workload's file to an error that names none.
     pub(crate) fn in_file(&self, error: InputError) -> InputError {
         if error.source_name.is_empty() { error.in_file(&self.source_name) } else { error }
     }

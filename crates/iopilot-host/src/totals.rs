@@ -1,16 +1,16 @@
-//! [`CpuTotals`]: where the time of the CPUs went, to the nanosecond.
+//! [`CpuTotals`]: how the CPUs spent their time, to the nanosecond.
 
 use iopilot_block::{HostTimes, Nanos};
 use std::ops::{AddAssign, Sub};
 
-/// What a CPU does.
+/// What CPU time is booked to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CpuUse {
-    /// A process computes.
+    /// Computation of a process.
     Process,
-    /// Something is done for nobody: an interrupt is handled, the process is changed.
+    /// Kernel work of no process: interrupts, context switches.
     Kernel,
-    /// The same, because a process had to block for a request.
+    /// Kernel work that exists because a process blocked for a request.
     FalseComputation,
 }
 
@@ -33,12 +33,12 @@ impl CpuTotals {
         }
     }
 
-    /// All of it.
+    /// The sum of all times.
     pub(crate) fn sum(&self) -> Nanos {
         Nanos(self.process.0 + self.kernel.0 + self.false_computation.0 + self.false_idle.0 + self.idle.0)
     }
 
-    /// The same in seconds, where `own` of the processes' time is the task's.
+    /// The times in seconds. `own` is the task's part of the processes' time.
     pub(crate) fn times(&self, own: Nanos) -> HostTimes {
         HostTimes {
             computation_s: own.as_secs_f64(),

@@ -12,33 +12,33 @@ use iopilot_block::{InputError, NumberMap};
 use rand::SeedableRng;
 use rand_pcg::Pcg64;
 
-/// How a disk is laid out.
+/// The layout of a disk.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UfsSettings {
     /// Blocks of a cylinder group. A block has 4 KiB.
     pub group_blocks: u64,
     /// Bytes of the disk for each inode.
     pub bytes_per_inode: u64,
-    /// A file goes to another group after so many blocks.
+    /// A file continues in another group after this many blocks.
     pub blocks_in_group: u64,
 }
 
 impl Default for UfsSettings {
-    /// Groups of 8 MiB, as 16 cylinders of a disk of 1995 have; an inode for each 2 KiB; 1 MiB of a file in a group.
+    /// Groups of 8 MiB, like 16 cylinders of a disk of 1995; an inode for each 2 KiB; 1 MiB of a file in a group.
     fn default() -> Self {
         Self { group_blocks: 2048, bytes_per_inode: 2048, blocks_in_group: 256 }
     }
 }
 
-/// Inodes in a block, of 128 bytes.
+/// Inodes in a block, at 128 bytes each.
 const INODES: u64 = BLOCK_BYTES / 128;
-/// Pages that the inode itself says the place of.
+/// Pages addressed by the inode itself.
 const DIRECT: u64 = 12;
-/// Pages that an indirect block says the place of.
+/// Pages addressed by an indirect block.
 const POINTERS: u64 = BLOCK_BYTES / 4;
-/// Names in a block of a directory, of 32 bytes.
+/// Names in a directory block, at 32 bytes each.
 const NAMES: u64 = BLOCK_BYTES / 32;
-/// In a group: a copy of the superblock, then the group's own block, then inodes.
+/// A group begins with a copy of the superblock, its own descriptor block, and its inodes.
 const GROUP_BLOCK: u64 = 1;
 const FIRST_INODE_BLOCK: u64 = 2;
 
@@ -48,11 +48,11 @@ struct Inode {
     /// Its number in the group.
     number: u64,
     parent: FileId,
-    /// Where its name is in its directory.
+    /// The slot of its name in its directory.
     slot: u64,
     bytes: u64,
     extents: Extents,
-    /// Blocks that say where its pages are, in order, and the one that says where those are.
+    /// Its indirect blocks, in order, and its doubly indirect block.
     indirect: Vec<u64>,
     doubly_indirect: Option<u64>,
     directory: Option<Directory>,
@@ -66,21 +66,20 @@ struct Directory {
     returned: Vec<u64>,
 }
 
-/// Cylinder groups: the files of a directory are in its group, directories are spread over the groups, and a large file goes
+/// Cylinder groups: the files of a directory are in its group, directories are spread over the groups, and a large file moves
 /// to another group every MiB.
 ///
-/// What a process changes in the metadata so that others could be misled by it after a crash is written at once: a new inode;
-/// a removed name and its inode; a new directory. How many writes that are follows from Table 7.2 and from
-/// the counts of Ganger 5.4: one for a file that is made, two for one that is removed. New indirect blocks are locked while
-/// they are written, and nothing else is: Table 7.2 has few writes that are time-limited.
+/// Metadata changes that could mislead others after a crash are written at once: a new inode, a removed name and its inode, a
+/// new directory. The number of such writes follows from Table 7.2 and the counts of Ganger 5.4: one for a created file, two
+/// for a removed one. Only new indirect blocks are locked while they are written: Table 7.2 has few time-limited writes.
 #[derive(Clone, Debug)]
 pub struct Ufs {
     settings: UfsSettings,
-    /// Where a group is made when first used.
+    /// The cylinder groups, by number.
     groups: Vec<Group>,
     group_count: u64,
     files: NumberMap<FileId, Inode>,
-    /// Of the blocks that are allocated, the share that is not placed behind the one before.
+    /// The share of allocated blocks that is not placed right behind the previous block.
     scatter: f64,
     random: Pcg64,
 }
@@ -123,13 +122,13 @@ impl Ufs {
         Ok(ufs)
     }
 
-    /// From now on, such a share of all blocks is placed further on in the group, and not behind the one before, as on a file
-    /// system that has been in use for years and has few free blocks left. All choices follow from `seed`.
+    /// From now on, places `share` of all blocks further on in the group instead of right behind the previous block. A file
+    /// system that has been in use for years, with few free blocks, looks like this. All choices follow from `seed`.
     pub fn scatter(&mut self, share: f64, seed: u64) {
         (self.scatter, self.random) = (share, Pcg64::seed_from_u64(seed));
     }
 
-    /// The directory of a file; of the root, itself.
+    /// The directory of a file; the root's is the root.
     pub fn parent(&self, file: FileId) -> Option<FileId> {
         self.files.get(&file).map(|inode| inode.parent)
     }
@@ -156,7 +155,7 @@ impl Ufs {
         directory.extents.find(slot / NAMES).map(|(block, _)| block)
     }
 
-    /// The indirect block of a page, by its place in [`Inode::indirect`].
+    /// The index in [`Inode::indirect`] of a page's indirect block.
     fn indirect_of(page: u64) -> Option<usize> {
         page.checked_sub(DIRECT).map(|page| (page / POINTERS) as usize)
     }
@@ -173,7 +172,7 @@ impl FileSystem for Ufs {
         if file != FileId::ROOT {
             components = 1 + self.lookup(inode.parent, out)?;
             let parent = self.get(inode.parent)?;
-            // Names are compared one after the other.
+            // Names are compared in order, so all blocks up to the name's are read.
             let blocks = (0..=inode.slot / NAMES).filter_map(|page| parent.extents.find(page));
             out.extend(blocks.map(|(block, _)| Metadata::read(block)));
         }

@@ -1,13 +1,13 @@
-//! What happens when an event of a process occurs.
+//! The effects of a process' events.
 
 use super::Host;
 use crate::process::{Pending, ProcessState, WaitReason};
 use crate::program::{Call, Child, ProgramEvent, RawIo, Script};
 use iopilot_block::{Arrival, Criticality, IoPriority, Nanos, SourceHandle, Step};
 
-/// So many events of a process may take no time at all before time goes on: a program may not stop the clock.
+/// The most events of a process that take no time in a row. A program cannot stop the clock.
 const AT_ONCE: u32 = 1000;
-/// Separate requests are separate moments, also where nothing is computed between them.
+/// Separate requests have distinct times, even without computation between them.
 pub(super) const NEXT_CALL: Nanos = Nanos(1);
 
 impl Host {
@@ -19,8 +19,8 @@ impl Host {
         self.fetch(p, false, now);
     }
 
-    /// Fetches the next event of process `p`, which `sleeps` before it computes: what it computes, with what the kernel does
-    /// for it.
+    /// Fetches the next event of process `p`, with its computation and the kernel's work for it. `sleeps` says whether the
+    /// process sleeps before it computes.
     pub(super) fn fetch(&mut self, p: usize, sleeps: bool, now: Nanos) {
         let ProgramEvent { compute, call } = self.next_event_of(p);
         let (left, kernel) = if self.own_cpus { (compute, Nanos::ZERO) } else { self.computes(compute, &call) };
@@ -32,13 +32,12 @@ impl Host {
         process.at_once = if left == Nanos::ZERO { process.at_once + 1 } else { 0 };
         let is_second =
             process.at_once > 0 && !sleeps && matches!(call, Call::Io(_)) && process.last_issue == Some(now);
-        let stands_still = is_second || process.at_once > AT_ONCE;
-        process.left = if stands_still { NEXT_CALL } else { left };
+        let needs_delay = is_second || process.at_once > AT_ONCE;
+        process.left = if needs_delay { NEXT_CALL } else { left };
         (process.kernel, process.call) = (kernel, Some(Pending::Event(call)));
     }
 
-    /// How long a process computes until its event `call`: what its program says, with what the kernel does for it, and the
-    /// latter alone.
+    /// The computation until the event `call`: the program's with the kernel's work for it, and the kernel's work alone.
     fn computes(&self, compute: Nanos, call: &Call) -> (Nanos, Nanos) {
         let costs = &self.settings.costs;
         let us = match call {
@@ -89,7 +88,7 @@ impl Host {
         if self.left == 0 {
             self.stop_all(now);
         }
-        // What is counted down from here on ends at another time, also where a fork has just looked at all CPUs.
+        // The item counted down from here on ends at another time, even if a fork has just counted all CPUs.
         self.cpus[c].ends = None;
         if let Some(wait) = waits {
             self.block(p, wait, now);
@@ -97,7 +96,7 @@ impl Host {
         self.wake_all(now);
     }
 
-    /// A call of process `p` that is not on files takes effect. Returns on what the process waits.
+    /// Executes a call of process `p` that is not on files. Returns what the process waits for.
     fn call(&mut self, p: usize, c: usize, call: Call, now: Nanos, out: &mut Vec<Step>) -> Option<WaitReason> {
         if self.processes[p].is_daemon {
             self.take_turn(now);
@@ -153,7 +152,7 @@ impl Host {
         }
     }
 
-    /// All processes exit when they next run, and issue nothing more.
+    /// Makes all processes exit when they next run. They issue nothing more.
     pub(super) fn stop_all(&mut self, now: Nanos) {
         self.externals.stop();
         (0..self.cpus.len()).for_each(|c| self.count(c, now));
@@ -165,7 +164,7 @@ impl Host {
         (0..self.cpus.len()).for_each(|c| self.schedule(c, now));
     }
 
-    /// Timers of the kernel expire with the clock.
+    /// The time when a kernel timer expires: at the next clock interrupt.
     fn at_tick(&self, at: Nanos) -> Nanos {
         match self.settings.costs.hz {
             0 => at,
@@ -200,12 +199,12 @@ impl Host {
         (class == Criticality::TimeCritical).then_some(WaitReason::Request(slot))
     }
 
-    /// Process `p` wants its request `number`.
+    /// Process `p` wants its request `number`. Returns what it waits for.
     fn want(&mut self, p: usize, number: u64, now: Nanos, out: &mut Vec<Step>) -> Option<WaitReason> {
         let (_, slot) = self.processes[p].requests.iter().copied().find(|&(other, _)| other == number)?;
         self.requests.want(slot, now);
         if self.requests.get(slot).complete.is_some() {
-            // Its interrupt may not have been handled: then the process has it all the same.
+            // Even if its interrupt has not been handled yet, the process has the data.
             self.forget_if_handled(slot);
             return None;
         }
@@ -225,7 +224,7 @@ impl Host {
         (self.processes[p].in_flight > 0).then_some(WaitReason::Requests)
     }
 
-    /// A request whose interrupt is still to be handled is forgotten then.
+    /// Frees a complete request, unless its interrupt is still to be handled; then the handler frees it.
     fn forget_if_handled(&mut self, slot: usize) {
         if self.requests.get(slot).is_handled {
             self.forget_if_over(slot);
@@ -267,7 +266,7 @@ impl Host {
                 exited.remove(at);
                 None
             }
-            // Without a child that could exit there is nothing to wait for.
+            // Without a living child there is nothing to wait for.
             None => (process.children > 0).then_some(WaitReason::Child(which)),
         }
     }

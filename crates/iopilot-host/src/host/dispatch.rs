@@ -1,4 +1,4 @@
-//! Which process has which CPU: waking, entering, making room, leaving.
+//! Which process has which CPU: waking, entering, pre-emption, leaving.
 
 use super::Host;
 use crate::cpu::KernelWorkKind;
@@ -8,7 +8,7 @@ use crate::totals::CpuUse;
 use iopilot_block::Nanos;
 
 impl Host {
-    /// Process `p` can run from now on.
+    /// Process `p` becomes runnable.
     pub(super) fn wake(&mut self, p: usize, now: Nanos) {
         let process = &self.processes[p];
         if process.is_stuck_in_submission {
@@ -40,7 +40,7 @@ impl Host {
         }
     }
 
-    /// Wakes those whom a call has put into `woken`.
+    /// Wakes the processes that a call has put into `woken`.
     pub(super) fn wake_all(&mut self, now: Nanos) {
         let mut woken = std::mem::take(&mut self.woken);
         for p in woken.drain(..) {
@@ -54,7 +54,7 @@ impl Host {
         if let Some(c) = self.run_queue.victim(p, &self.cpus) {
             self.preempt_soon(c, now);
         }
-        // Whoever computes where it waits has a turn that ends from now on.
+        // From now on, the turns of the processes on these CPUs end.
         let cpus = of_one.map_or(0..self.cpus.len(), |c| c..c + 1);
         for c in cpus {
             if self.cpus[c].computes() {
@@ -74,7 +74,7 @@ impl Host {
         self.io_waiters += u64::from(self.processes[p].waits_for_io());
     }
 
-    /// Process `p` takes the place on CPU `c`, which is free.
+    /// Puts process `p` on the free CPU `c`.
     pub(super) fn enter(&mut self, c: usize, p: usize, now: Nanos) {
         let costs = &self.settings.costs;
         let us = if self.cpus[c].last == Some(p) { 0.0 } else { costs.switch_us + costs.refill_us };
@@ -84,7 +84,7 @@ impl Host {
         self.processes[p].last_cpu = Some(c);
         self.run_queue.enter(c, p, now);
         let left = self.cost(us);
-        // Before it is taken by the process, while it is still idle.
+        // Comes before the process takes the CPU, while it is still idle.
         if left > Nanos::ZERO {
             self.push_work(c, left, KernelWorkKind::Enter, counts, now);
         } else if self.cpus[c].is_idle() {
@@ -94,14 +94,14 @@ impl Host {
         let cpu = &mut self.cpus[c];
         (cpu.process, cpu.last, cpu.resched) = (Some(p), Some(p), false);
         if left == Nanos::ZERO {
-            // In place at once.
+            // The switch takes no time.
             self.begin_turn(c, now);
             self.schedule(c, now);
         }
     }
 
-    /// When the process that computes on CPU `c` makes room for another; `None` while nobody waits, or it may not. What it does
-    /// has been counted.
+    /// When the process that computes on CPU `c` yields to another; `None` while no process waits, or it may not be pre-empted.
+    /// Its computation has been counted.
     pub(super) fn turn_ends(&self, c: usize) -> Option<Nanos> {
         let cpu = &self.cpus[c];
         if !cpu.computes() || !self.run_queue.is_waited_for(c) || !self.is_preemptible(c) {
@@ -110,13 +110,13 @@ impl Host {
         Some(if cpu.resched { Nanos::ZERO } else { self.run_queue.turn_ends(c, cpu.quantum) })
     }
 
-    /// Whether the process on CPU `c` may make room where it is. What it does has been counted.
+    /// Whether the process on CPU `c` may be pre-empted now. Its computation has been counted.
     fn is_preemptible(&self, c: usize) -> bool {
         let is_in_kernel = || self.cpus[c].process.is_some_and(|p| self.processes[p].is_in_kernel());
         self.settings.kernel_preemption || !is_in_kernel()
     }
 
-    /// The process on CPU `c` makes room for the next one, now or as soon as it may.
+    /// Pre-empts the process on CPU `c`, now or as soon as it may be.
     fn preempt_soon(&mut self, c: usize, now: Nanos) {
         if self.cpus[c].computes() {
             self.count(c, now);
@@ -127,7 +127,7 @@ impl Host {
         self.cpus[c].resched = true;
     }
 
-    /// The process on CPU `c` makes room for the next one, which may be itself. What it does has been counted.
+    /// Pre-empts the process on CPU `c` for the next one, which may be itself. Its computation has been counted.
     pub(super) fn preempt(&mut self, c: usize, now: Nanos) {
         let Some(p) = self.cpus[c].process else { return };
         self.run_queue.put_back(c, p, self.cpus[c].quantum, now);
@@ -151,7 +151,7 @@ impl Host {
         }
     }
 
-    /// Process `p` goes to sleep, if it runs. What it was computing stays.
+    /// Puts process `p` to sleep. The rest of its computation is kept.
     pub(super) fn block(&mut self, p: usize, wait: WaitReason, now: Nanos) {
         let state = self.processes[p].state;
         if let (true, ProcessState::Running(c)) = (self.own_cpus, state) {
@@ -165,19 +165,19 @@ impl Host {
         }
     }
 
-    /// CPU `c` is free, once its process has been put to sleep.
+    /// Frees CPU `c`, after the kernel's work of putting its process to sleep.
     pub(super) fn leave(&mut self, c: usize, for_io: bool, now: Nanos) {
         self.count(c, now);
         self.run_queue.leave(c, now);
         self.cpus[c].process = None;
-        // Entering it may have been under way.
+        // The switch to the process may not have finished.
         self.cpus[c].work.retain(|work| work.what != KernelWorkKind::Enter);
         self.count_idle(now);
         self.idle_cpus += u64::from(self.cpus[c].is_idle());
         let counts = if for_io { CpuUse::FalseComputation } else { CpuUse::Kernel };
         let left = self.cost(self.settings.costs.block_us);
         if left == Nanos::ZERO && self.cpus[c].is_idle() && self.run_queue.is_empty() {
-            // There is no other to be chosen.
+            // There is no other process to choose.
             self.begin_idling(c);
             return self.schedule(c, now);
         }
@@ -191,7 +191,7 @@ impl Host {
             KernelWorkKind::External(stream) => self.external_handled(stream, c, now),
             KernelWorkKind::Leave | KernelWorkKind::Interrupt => {}
         }
-        // Whoever was woken may have taken it.
+        // A woken process may have taken the CPU.
         if self.cpus[c].is_idle() {
             if let Some(next) = self.run_queue.take(c, now) {
                 self.enter(c, next, now);
@@ -207,7 +207,7 @@ impl Host {
         }
     }
 
-    /// The CPU that handles an interrupt of a request that CPU `issuer` issued.
+    /// The CPU that handles an interrupt of a request from CPU `issuer`.
     pub(super) fn interrupt_cpu(&mut self, issuer: usize) -> usize {
         match self.settings.interrupt_cpu {
             InterruptCpu::First => 0,

@@ -1,4 +1,4 @@
-//! Who has a CPU, when, and what that costs.
+//! Tests of who has a CPU, when, and at what cost.
 
 use super::tests::{MS, Run, ms, read, run, task};
 use crate::costs::Costs;
@@ -15,7 +15,7 @@ fn computes(n: u64) -> Vec<ProgramEvent> {
     vec![ProgramEvent::after(ms(n), Call::Exit)]
 }
 
-/// So many reads, each after a time of computation.
+/// `count` reads, each after a time of computation.
 fn reads(count: u64, each: Nanos) -> Vec<ProgramEvent> {
     (0..count).map(|n| ProgramEvent::after(each, read(n))).collect()
 }
@@ -80,16 +80,16 @@ fn under_fair_a_woken_process_has_its_credit_and_no_more() {
 
 #[test]
 fn under_fair_a_cpu_pulls_who_waits_for_another() {
-    // By twos on two CPUs. One has done with both of its own after 20 ms.
+    // Two processes on each of two CPUs. One CPU has finished both of its own after 20 ms.
     let all = [("a", 100), ("b", 10), ("c", 100), ("d", 10)].map(|(name, n)| task(name, computes(n)));
     let run = run(of(CpuScheduler::Fair, 2), all.into(), MS);
     assert!(run.end <= ms(114), "220 ms on two CPUs in {}", run.end);
 }
 
-/// How long a reader waits for the CPU when its request completes in the middle of another's system call of 20 ms.
+/// How long a reader waits for the CPU when its request completes during another process' system call of 20 ms.
 fn waits_for_system_call(settings: HostSettings) -> f64 {
     let costs = Costs { syscall_us: 20_000.0, ..Costs::FREE };
-    // The reader's system call is until 20 ms, its request until 25; the other's is from 21 to 41.
+    // The reader's system call lasts until 20 ms, its request until 25 ms; the other's system call lasts from 21 to 41 ms.
     let reader = vec![ProgramEvent::after(Nanos::ZERO, read(1)), ProgramEvent::after(MS, Call::Exit)];
     let other =
         vec![ProgramEvent::after(MS, Call::Wakeup { key: 1, all: true }), ProgramEvent::after(ms(50), Call::Exit)];
@@ -129,7 +129,7 @@ fn a_child_that_goes_first_takes_its_parents_place() {
 #[test]
 fn a_quantum_that_ends_in_the_kernel_ends_behind_it() {
     let costs = Costs { syscall_us: 20_000.0, ..Costs::FREE };
-    // The quantum ends at 100 ms, the system call is from 90 to 110.
+    // The quantum ends at 100 ms; the system call lasts from 90 to 110 ms.
     let caller =
         vec![ProgramEvent::after(ms(90), Call::Wakeup { key: 1, all: true }), ProgramEvent::after(ms(100), Call::Exit)];
     let first_turn = |kernel_preemption| {

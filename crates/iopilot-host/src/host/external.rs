@@ -1,4 +1,4 @@
-//! Interrupts from outside, the tasks that they begin, and the end of a run that daemons and they would keep going.
+//! External interrupts, the tasks that they begin, and the end of a run that daemons and endless interrupts would prolong.
 
 use super::Host;
 use super::external_sources::{ExternalSource, ExternalSources, InterruptTask};
@@ -11,14 +11,14 @@ use crate::totals::{CpuTotals, CpuUse};
 use iopilot_block::{InputError, Nanos, TaskReport};
 use std::collections::VecDeque;
 
-/// After so many events of daemons, and interrupts of sources that do not end, it is asked whether another process can still go on.
+/// Events of daemons and interrupts of endless sources between two checks that another process can still make progress.
 const PATIENCE: u64 = 1 << 18;
 
 impl Host {
     /// Adds a source of interrupts.
     ///
     /// # Errors
-    /// If its CPU is not there.
+    /// If its CPU does not exist.
     pub fn add_external(&mut self, external: ExternalInterrupts) -> Result<(), InputError> {
         if external.cpu >= self.settings.cpus {
             let expected = format!("a CPU of the machine's: 0 to {}", self.settings.cpus - 1);
@@ -67,8 +67,8 @@ impl Host {
         self.push_work(c, left, KernelWorkKind::External(stream), CpuUse::Kernel, now);
     }
 
-    /// A daemon does something, or an interrupt comes of those that do not end. Where it has done so for long, and that was of no
-    /// use to the others, all ends.
+    /// Counts an event of a daemon, or an interrupt of an endless source. Ends the run when many of these have not let another
+    /// process make progress.
     pub(super) fn take_turn(&mut self, now: Nanos) {
         self.externals.turns += 1;
         if self.externals.turns % PATIENCE > 0 || !self.is_hopeless(now) {
@@ -83,8 +83,8 @@ impl Host {
         self.stop_all(now);
     }
 
-    /// Whether all processes but daemons have exited, or waited for others, since the last time that this was asked, and nothing
-    /// is left that ends by itself.
+    /// Whether, since the last check, all processes but daemons have exited or waited for others, and no source is left that
+    /// ends by itself.
     fn is_hopeless(&mut self, now: Nanos) -> bool {
         let since = std::mem::replace(&mut self.externals.asked, now);
         let waits = |p: usize| {
@@ -102,7 +102,7 @@ impl Host {
         self.files.as_ref().is_some_and(|files| files.syncer == p)
     }
 
-    /// The handler of an interrupt ends on CPU `c`. The next one is there before anybody is woken.
+    /// The handler of an interrupt ends on CPU `c`. The next handler starts before any process is woken.
     pub(super) fn external_handled(&mut self, stream: usize, c: usize, now: Nanos) {
         if let Some(next) = self.externals.pending[c].pop_front() {
             self.handle_external(next, c, now);
@@ -124,7 +124,7 @@ impl Host {
         self.wake_all(now);
     }
 
-    /// Gives tasks that interrupts began to who has just got their bytes.
+    /// Assigns tasks of interrupts to the processes that have just got their bytes.
     pub(super) fn hand_over(&mut self) {
         for (p, job) in self.meetings.drain_taken() {
             let process = &self.processes[p];
@@ -135,7 +135,7 @@ impl Host {
         }
     }
 
-    /// Process `p` has done what came by `channel`: the tasks end.
+    /// Process `p` has answered what came by `channel`: the tasks end.
     pub(super) fn answer(&mut self, p: usize, channel: Key, now: Nanos) {
         if self.externals.held.is_empty() {
             return;
@@ -160,7 +160,7 @@ impl Host {
                     self.cpus.len() as u64 * elapsed.0,
                     "all time is something: {passed:?}"
                 );
-                // A child that exits brings the time of before, too.
+                // An exited child also adds its time from before the task.
                 let own = process.computed().since(job.computed).min(passed.process);
                 let life = process.life - job.life;
                 self.tasks.push(TaskReport {
@@ -191,14 +191,14 @@ impl Host {
         });
     }
 
-    /// Counts what all CPUs have done until now, for a task that begins or ends.
+    /// Counts all CPUs up to now, for a task that begins or ends.
     fn count_for_task(&mut self, now: Nanos) -> CpuTotals {
         self.count_all(now);
         self.begun = now;
         self.totals
     }
 
-    /// Ends the sources that do not end by themselves, and the naps of daemons, once nothing else is to be done.
+    /// Stops the endless sources, and cancels the naps of daemons, once nothing else is left to do.
     pub(super) fn end_daemons(&mut self) {
         if self.live > 0 || self.externals.ending > 0 || (self.daemons == 0 && self.externals.are_over) {
             return;

@@ -1,4 +1,4 @@
-//! Interrupts from outside, processes that begin in the middle, CPUs of their own, and daemons.
+//! Tests of external interrupts, initial states, pinned processes, and daemons.
 
 mod stuck;
 
@@ -19,7 +19,7 @@ fn ms(n: u64) -> Nanos {
     Nanos::from_millis(n)
 }
 
-/// At these times.
+/// Interrupts at these times.
 #[derive(Clone, Debug)]
 struct List(VecDeque<Nanos>);
 
@@ -33,7 +33,7 @@ impl Arrivals for List {
     }
 }
 
-/// Every so often, forever.
+/// Interrupts with a fixed period, forever.
 #[derive(Clone, Debug)]
 struct Endless(Nanos, Nanos);
 
@@ -48,7 +48,7 @@ impl Arrivals for Endless {
     }
 }
 
-/// A list of events, again and again.
+/// A list of events, repeated forever.
 #[derive(Clone, Debug)]
 struct Round(Vec<ProgramEvent>, usize);
 
@@ -106,7 +106,7 @@ impl Run {
     }
 }
 
-/// Runs it to the end, without a disk.
+/// Runs the tasks to the end, without a disk.
 fn run(settings: HostSettings, tasks: Vec<(TaskSpec, Placement)>, externals: Vec<ExternalInterrupts>) -> Run {
     let (tasks, placements): (Vec<_>, Vec<_>) = tasks.into_iter().unzip();
     let mut host = Host::new(settings, tasks, &[(QUEUE, 4)], HostEnd::NEVER).unwrap();
@@ -142,7 +142,7 @@ fn interrupts_take_the_time_of_who_computes() {
     let wakes = InterruptEffect::Wakeup { key: DOOR, all: true };
     let interrupts = external(&[2, 5, 9], MS, wakes);
     let run = run(HostSettings::free(1), plain(vec![task("a", computes(10))]), vec![interrupts]);
-    // 10 ms of its own, and three handlers of 1 ms within.
+    // 10 ms of computation, and three handlers of 1 ms within it.
     assert_eq!((run.end, run.elapsed()), (ms(13), vec![("a", 0.013)]));
     let times = run.report.tasks[0].times;
     assert_eq!((times.computation_s, times.other_s), (0.010, 0.003));
@@ -163,7 +163,8 @@ fn a_faster_cpu_handles_them_faster_and_another_one_not_at_all() {
 
 #[test]
 fn handlers_run_one_after_the_other() {
-    // The second and the third come while the first is handled: 1 to 4, to 7, to 10. Then the server runs.
+    // The second and the third interrupt come while the first is handled. The handlers end at 4, 7 and 10 ms; then the server
+    // runs.
     let brings = InterruptEffect::Put { channel: QUEUE, bytes: 1 };
     let interrupts = ExternalInterrupts { is_task: true, ..external(&[1, 2, 3], ms(3), brings) };
     let get = || after(0, Call::Get { channel: QUEUE, bytes: 1 });
@@ -188,12 +189,13 @@ fn a_task_of_an_interrupt_lasts_from_its_arrival_to_its_answer() {
         after(0, Call::Get { channel: QUEUE, bytes: 1 }),
         after(5, Call::Answer(QUEUE)),
         after(2, Call::Compute),
-        // Nothing is left to be answered.
+        // Nothing is left to answer.
         after(0, Call::Answer(QUEUE)),
     ];
     let run = run(HostSettings::free(1), vec![(daemon("server", work), DAEMON)], vec![interrupts]);
     assert_eq!(run.failure, None, "a daemon may wait for more");
-    // The first: handled at 11, but the second comes then: 12. 5 ms of work, to 17. The second is got at 19, done at 24.
+    // The first handler would end at 11 ms, when the second interrupt comes; it ends at 12. The first task's work lasts until
+    // 17. The second is got at 19 and done at 24.
     assert_eq!(run.elapsed(), [("network", 0.007), ("network", 0.013)]);
     let second = run.report.tasks[1].times;
     assert_eq!((second.computation_s, second.idle_s), (0.005, 0.0));
@@ -209,7 +211,7 @@ fn what_finds_no_room_is_lost() {
     let server = task("server", vec![get(10), after(0, Call::Answer(QUEUE)), get(0), after(0, Call::Answer(QUEUE))]);
     let run = run(HostSettings::free(1), plain(vec![server]), vec![interrupts]);
     assert_eq!((run.report.external_interrupts, run.report.external_lost), (Some(4), Some(2)));
-    // Those that were not: of 1 and 2 ms.
+    // The interrupts at 1 and 2 ms were not lost.
     assert_eq!(run.elapsed(), [("network", 0.009), ("network", 0.008), ("server", 0.010)]);
 }
 
@@ -265,8 +267,8 @@ fn processes_begin_on_a_cpu_behind_it_or_asleep() {
         ),
     ];
     let run = run(HostSettings { costs, ..HostSettings::free(1) }, tasks, Vec::new());
-    // Who runs is there already: no switch. Who could run is switched to from 4 to 5, and ends at 8. The new one is
-    // switched to from 20 to 21, wakes the sleeper at 22, and exits: 23 to 25.
+    // The running process is on the CPU already: no switch. The switch to the runnable process lasts from 4 to 5, and it ends
+    // at 8. The switch to the new process lasts from 20 to 21. It wakes the sleeper at 22, and exits: 23 to 25.
     assert_eq!(run.elapsed(), [("runs", 0.004), ("could", 0.008), ("new", 0.002), ("sleeps", 0.025)]);
     assert_eq!((run.report.context_switches, run.failure), (3, None));
 }
@@ -282,7 +284,7 @@ fn who_has_a_cpu_of_its_own_waits_for_it() {
     let run = placed(both_on_the_second());
     assert_eq!(run.elapsed(), [("a", 0.010), ("b", 0.010), ("c", 0.020)]);
     assert!((run.report.times.idle_s - 0.010).abs() < 1e-12, "the first CPU is idle while c waits: {:?}", run.report);
-    // Who may run anywhere takes the first CPU, although it has run on none.
+    // A process without a pin takes the first idle CPU, although it has run on none.
     let run = placed(vec![pinned(0), pinned(0), Placement::default()]);
     assert_eq!(run.elapsed(), [("a", 0.010), ("c", 0.010), ("b", 0.020)]);
 }
@@ -333,8 +335,8 @@ fn places_that_are_not_there_are_refused() {
 }
 
 proptest! {
-    /// With interrupts, CPUs of their own and any beginning, too, all time is something (asserted at the end of every task
-    /// and of every answer), and the same comes out again.
+    /// With interrupts, pins and any initial states, all time is accounted for (asserted at the end of every task and answer).
+    /// A second run gives the same results.
     #[test]
     fn all_time_is_accounted_for_with_interrupts(
         arrivals in prop::collection::vec(0u64..60, 0..20),
@@ -358,7 +360,7 @@ proptest! {
                     ProgramEvent::after(compute, Call::Answer(QUEUE)),
                 ];
                 let task = if serves { daemon("server", events) } else { task("t", vec![ProgramEvent::after(compute, Call::Nap(MS)); 3]) };
-                // At most one runs, and that anywhere.
+                // At most one process starts as running, without a pin.
                 running += u32::from(state == 3);
                 let is_first = state == 3 && running == 1;
                 let state = if is_first { InitialState::Running } else if state == 2 { InitialState::Runnable } else { InitialState::New };

@@ -1,4 +1,4 @@
-//! A host with files above a disk whose every time is known, for tests.
+//! A host with files above a disk with known times, for tests.
 
 use super::Host;
 use super::tests::assert_adds_up;
@@ -23,13 +23,13 @@ pub(super) struct Run {
     pub(super) report: HostReport,
     pub(super) served: Vec<Served>,
     pub(super) failure: Option<String>,
-    /// Requests that somebody came to wait for after they were issued.
+    /// Requests for which a process began to wait after the issue.
     pub(super) waited_for: usize,
-    /// Pages that are not on the disk in the end.
+    /// Pages that are not on the disk at the end.
     pub(super) unsaved: u32,
 }
 
-/// A disk of 1 GiB with a file of so many bytes.
+/// A disk of 1 GiB with a file of `bytes`.
 pub(super) fn disk(bytes: u64) -> Ufs {
     let mut ufs = Ufs::new(UfsSettings::default(), 1 << 21).unwrap();
     ufs.create(FileId::ROOT, FILE, FileKind::Regular, &mut Vec::new()).unwrap();
@@ -37,7 +37,7 @@ pub(super) fn disk(bytes: u64) -> Ufs {
     ufs
 }
 
-/// Runs scripts over a disk that serves one request after the other, each in `service`.
+/// Runs scripts on a disk that serves one request after the other, each in `service`.
 pub(super) fn run(settings: HostSettings, ufs: Ufs, scripts: Vec<Vec<ProgramEvent>>, service: Nanos) -> Run {
     let mut free = Nanos::ZERO;
     run_on(settings, ufs, scripts, |_, now| {
@@ -46,7 +46,7 @@ pub(super) fn run(settings: HostSettings, ufs: Ufs, scripts: Vec<Vec<ProgramEven
     })
 }
 
-/// Runs scripts over a disk that completes a request of a class, issued at a time, when `end` says.
+/// Runs scripts on a disk; `end` gives the completion time of a request, by its class and issue time.
 pub(super) fn run_on(
     settings: HostSettings,
     ufs: Ufs,

@@ -2,7 +2,7 @@ use super::file_testing::*;
 use crate::*;
 use iopilot_block::{Criticality, Lba, Nanos, Op, Sectors};
 
-/// The place of requests that mark a moment.
+/// The address of requests that mark a time.
 const MARK: Lba = Lba((1 << 21) - 8);
 
 fn read(file: FileId, page: u64) -> FileCall {
@@ -28,7 +28,7 @@ fn who_reads_in_order_finds_the_next_page_read_ahead() {
     let events: Vec<ProgramEvent> = (0..pages).map(each).collect();
     let run = run(HostSettings::free(1), disk(pages * BLOCK_BYTES), vec![events], Nanos(5 * MS));
     assert_eq!(run.failure, None);
-    // The first page, the inode, the block that says where the thirteenth and later pages are, and the thirteenth.
+    // The first page, the inode, the indirect block of the thirteenth and later pages, and the thirteenth page.
     assert_eq!(of(&run, Op::Read, Criticality::TimeCritical), 4);
     assert_eq!(of(&run, Op::Read, Criticality::TimeLimited), pages as usize - 2);
     let limits = &run.report.limits;
@@ -60,7 +60,7 @@ fn so_many_pages_are_kept_read_ahead_as_the_machine_says() {
     let layout = disk(pages * BLOCK_BYTES);
     let place = |page| Lba(layout.map(FILE, page).unwrap().block * BLOCK_SECTORS);
     let ahead = run.served.iter().filter(|served| served.class == Criticality::TimeLimited);
-    // The thirteenth is where an indirect block says, which nobody has read before.
+    // The thirteenth page needs an indirect block, which has not been read before.
     let all = (1..12).chain(13..pages).map(place);
     assert!(ahead.map(|served| served.lba).eq(all), "each once, in order: {:?}", run.served);
     let issued = |n: usize| run.served.iter().filter(|s| s.issued < Nanos(n as u64 * 100 * MS + 50 * MS)).count();
@@ -83,7 +83,7 @@ fn data_are_written_by_the_syncer_within_a_minute_and_a_new_inode_at_once() {
     let run = run(HostSettings::free(1), disk(0), vec![vec![file(create), file(write)]], Nanos(MS));
     assert_eq!(of(&run, Op::Write, Criticality::TimeCritical), 1, "the inode");
     let data: Vec<&Served> = run.served.iter().filter(|s| s.class == Criticality::TimeNonCritical).collect();
-    // Ten pages, the block of the group, the names of the directory, and its inode.
+    // Ten pages, the group descriptor, the directory's names, and its inode.
     assert_eq!(data.len(), 13);
     assert!(data.iter().all(|s| s.issued >= Nanos::from_secs(1) && s.issued <= Nanos::from_secs(61)), "{data:?}");
     assert!(run.report.tasks[0].elapsed_s < 0.01, "the task does not wait for that");
@@ -101,7 +101,7 @@ fn what_is_removed_before_is_never_written() {
 fn what_is_written_again_while_the_old_is_on_its_way_is_not_lost() {
     let write = FileCall::Write { file: FILE, offset: 0, bytes: 10 * BLOCK_BYTES };
     let calls = [write, FileCall::Sync, FileCall::Truncate(FILE), write].map(file).to_vec();
-    // Metadata, which go first, are there long before the data.
+    // Metadata go first, and are on the disk long before the data.
     let mut written = 0;
     let end = |class, now| {
         written += u64::from(class == Criticality::TimeNonCritical);
@@ -117,7 +117,7 @@ fn blocks_of_a_file_that_is_removed_are_given_out_again_when_nothing_is_under_wa
     let write = |file| FileCall::Write { file, offset: 0, bytes: 10 * BLOCK_BYTES };
     let create = FileCall::Create { parent: FileId::ROOT, file: OTHER, kind: FileKind::Regular };
     let calls = [write(FILE), FileCall::Sync, FileCall::Remove(FILE), create, write(OTHER), FileCall::Sync];
-    // Metadata, which go first, are there long before the data.
+    // Metadata go first, and are on the disk long before the data.
     let mut written = 0;
     let end = |class, now| {
         written += u64::from(class == Criticality::TimeNonCritical);
@@ -154,7 +154,7 @@ fn metadata_of_a_file_that_is_removed_or_truncated_are_never_written() {
 fn what_changes_while_it_is_written_for_long_is_written_again() {
     let write = FileCall::Write { file: FILE, offset: 0, bytes: BLOCK_BYTES };
     let calls = [write, FileCall::Sync, write].map(file).to_vec();
-    // The syncer wakes up in between, and finds nothing that it could write.
+    // The syncer wakes up in between, and finds nothing to write.
     let run = run_on(HostSettings::free(1), disk(0), vec![calls], |_, now| now + Nanos(2500 * MS));
     let mut layout = disk(0);
     layout.write(FILE, BLOCK_BYTES, &mut Vec::new()).unwrap();

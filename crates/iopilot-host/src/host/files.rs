@@ -1,4 +1,4 @@
-//! System calls on files: each step is tried until it is done.
+//! System calls on files: each step is retried until it is done.
 
 use super::Host;
 use crate::file_call::{FileCall, FileId};
@@ -10,19 +10,19 @@ use crate::process::{Pending, ProcessState, WaitReason};
 use iopilot_block::{Arrival, Criticality, Flags, InputError, IoPriority, Lba, Nanos, Op, Sectors, SourceHandle, Step};
 use std::ops::Range;
 
-/// How a try of a step ends.
+/// The outcome of a try of a step.
 pub(super) enum StepOutcome {
     /// It is done.
     Done,
-    /// So much computation, in microseconds, and then the same step again.
+    /// The process computes for this time, in microseconds, and tries the step again.
     Again(f64),
-    /// It waits for this request, and then the same step again.
+    /// The process waits for this request, and tries the step again.
     Wait(usize),
-    /// The same, because there is no room in the cache.
+    /// The process waits for this request because the cache has no room, and tries the step again.
     WaitForRoom(usize),
 }
 
-/// Where and when a process goes on with its system call.
+/// The process, CPU and time of a step of a system call, and where its requests go.
 pub(super) struct StepContext<'a> {
     pub(super) p: usize,
     pub(super) c: usize,
@@ -44,7 +44,7 @@ impl Host {
         }
     }
 
-    /// Process `p` cannot go on: the workload ends.
+    /// Process `p` cannot continue: the workload ends.
     pub(super) fn fail(&mut self, p: usize, why: String) {
         let process = &self.processes[p];
         let who = format!("process {} ({})", process.name, process.id);
@@ -59,7 +59,7 @@ impl Host {
         files.plan_sweep(now, &mut self.processes[files.syncer].plan);
     }
 
-    /// The syncer has written what it had to: it sleeps until the next time, or until something is dirty.
+    /// The syncer has finished a sweep: it sleeps until the next one, or until something is dirty.
     fn rest(&mut self, now: Nanos) {
         let Some(files) = &mut self.files else { return };
         files.rests = files.cache.dirty() == 0;
@@ -68,7 +68,7 @@ impl Host {
         }
     }
 
-    /// Something is dirty: the syncer does not rest any longer.
+    /// Something is dirty: ends the syncer's rest.
     fn rouse_syncer(&mut self, now: Nanos) {
         let Some(files) = &mut self.files else { return };
         if self.processes[files.syncer].state != ProcessState::Exited && std::mem::take(&mut files.rests) {
@@ -76,7 +76,7 @@ impl Host {
         }
     }
 
-    /// Has the syncer wake up at the next time.
+    /// Sets the syncer's next wake-up.
     fn set_syncer(&mut self, now: Nanos) {
         let Some(files) = &self.files else { return };
         let interval = files.settings.write_back.interval.0;
@@ -84,8 +84,8 @@ impl Host {
         self.agenda.set(self.appointment(files.syncer), Some(next));
     }
 
-    /// Process `p` goes on with its system call as far as it can. Returns on what it waits; none if it computes, or the call is
-    /// over: then its next event has been fetched.
+    /// Continues the system call of process `p` as far as possible. Returns what the process waits for; `None` if it computes,
+    /// or if the call is over and its next event has been fetched.
     pub(super) fn go_on(&mut self, p: usize, c: usize, now: Nanos, out: &mut Vec<Step>) -> Option<WaitReason> {
         while let Some(&op) = self.processes[p].plan.front() {
             match self.attempt(op, &mut StepContext { p, c, now, out }) {
@@ -114,7 +114,7 @@ impl Host {
         None
     }
 
-    /// Process `p` goes to sleep until `request` is complete, and then tries its step again.
+    /// Makes process `p` wait for `request`, and then try its step again.
     fn wait_in_call(&mut self, p: usize, request: usize, wait: WaitReason) -> WaitReason {
         self.processes[p].left = Nanos::ZERO;
         self.processes[p].call = Some(Pending::Resume);
@@ -127,7 +127,7 @@ impl Host {
     fn attempt(&mut self, op: FileOp, at: &mut StepContext<'_>) -> StepOutcome {
         match op {
             FileOp::Spend(us) => {
-                // What is left of it is nothing.
+                // The next try finds nothing left to spend.
                 if let Some(op) = self.processes[at.p].plan.front_mut() {
                     *op = FileOp::Spend(0.0);
                 }
@@ -182,7 +182,7 @@ impl Host {
         }
     }
 
-    /// Reads the first of these pages that is not there. Nobody waits for room for it.
+    /// Reads the first of these pages that is not cached. Read-ahead never waits for room.
     fn read_ahead(&mut self, file: FileId, pages: Range<u64>, at: &mut StepContext<'_>) -> StepOutcome {
         let end = pages.end;
         let Some(files) = self.files.as_ref().filter(|files| files.cache.has_room()) else { return StepOutcome::Done };
@@ -193,14 +193,14 @@ impl Host {
         self.read(key, block, Criticality::TimeLimited, at)
     }
 
-    /// Notes in the step of process `p` how far a read has come.
+    /// Notes the progress of a read in the step of process `p`.
     fn set_read(&mut self, p: usize, is_counted: bool, is_missed: bool) {
         if let Some(FileOp::Read { counted, missed, .. }) = self.processes[p].plan.front_mut() {
             (*counted, *missed) = (is_counted, is_missed);
         }
     }
 
-    /// Where `key` is in the cache, if it is at this.
+    /// The place of `key` in the cache, if it is in this state.
     fn place(&self, key: PageKey, state: PageState) -> Option<u32> {
         let cache = &self.files.as_ref()?.cache;
         cache.find(key).filter(|&place| cache.get(place).state == state)
@@ -235,7 +235,7 @@ impl Host {
         }
     }
 
-    /// Waits until a page can be used, or also until it is not being written; `None` if that is now.
+    /// Waits until a page can be used, and with `alone` until it is not being written; `None` if that is now.
     fn wait_for_page(&mut self, place: u32, alone: bool, at: &mut StepContext<'_>) -> Option<StepOutcome> {
         let page = *self.files.as_ref()?.cache.get(place);
         let waits = match page.state {
@@ -246,7 +246,7 @@ impl Host {
         if waits {
             return Some(self.wait_for_request(place, at));
         }
-        // It may have been read ahead, and be wanted only now.
+        // The page may have been read ahead, and be wanted only now.
         self.want_page(place, at);
         None
     }
@@ -255,19 +255,19 @@ impl Host {
         self.want_page(place, at).map_or(StepOutcome::Done, StepOutcome::Wait)
     }
 
-    /// Waits until a page is not under way any more, though its content is of no interest.
+    /// Waits for a page's request in flight, without use of the page's content.
     pub(super) fn wait_until_still(&mut self, place: u32, at: &mut StepContext<'_>) -> Option<usize> {
         let request = self.files.as_ref()?.cache.get(place).request?;
         self.want_request(place, request, at)
     }
 
-    /// Process `p` wants a page. Returns its request, if that is under way.
+    /// The process wants a page. Returns its request, if that is in flight.
     fn want_page(&mut self, place: u32, at: &mut StepContext<'_>) -> Option<usize> {
         let request = self.files.as_mut()?.cache.use_page(place)?;
         self.want_request(place, request, at)
     }
 
-    /// Process `p` wants a page, whose request this is. Returns it, if it is under way.
+    /// The process wants a page, whose request this is. Returns the request, if it is in flight.
     fn want_request(&mut self, place: u32, request: usize, at: &mut StepContext<'_>) -> Option<usize> {
         let files = self.files.as_mut()?;
         let is_first = self.requests.want(request, at.now);
@@ -292,7 +292,7 @@ impl Host {
         StepOutcome::Done
     }
 
-    /// Adds a page that is clean; if there is no room, something has to be written first.
+    /// Adds a clean page. Without room, a page must be written first.
     fn add_page(&mut self, key: PageKey, block: u64, at: &mut StepContext<'_>) -> Result<u32, StepOutcome> {
         let Some(files) = &mut self.files else { return Err(StepOutcome::Done) };
         if files.cache.has_room() {
@@ -343,7 +343,7 @@ impl Host {
         StepOutcome::Again(self.settings.costs.submit_us)
     }
 
-    /// The page of a request that nobody has wanted is gone.
+    /// Releases the request of a page that left the cache unwanted.
     fn unwanted(&mut self, request: Option<usize>) {
         if let Some(request) = request {
             self.requests.release(request);
@@ -355,7 +355,7 @@ impl Host {
         let keeps = self.requests.is_unwanted(request);
         let Some(files) = &mut self.files else { return };
         let over = files.cache.completed(key, keeps);
-        // It may have been changed meanwhile.
+        // The page may have been changed meanwhile.
         let is_dirty = files.cache.dirty() > 0;
         let mut woken = std::mem::take(&mut self.woken);
         files.take_waiting(request, &mut woken);

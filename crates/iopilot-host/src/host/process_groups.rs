@@ -1,4 +1,4 @@
-//! What the processes of each name did with their time.
+//! How the processes of each name spent their time.
 
 use super::Host;
 use crate::process::{HostProcess, ProcessState};
@@ -7,7 +7,7 @@ use iopilot_block::{Nanos, ProcessGroup, ProcessKind};
 use std::collections::BTreeMap;
 
 impl Host {
-    /// The processes that have lived since the report began, by name and kind, in the order in which the first of each started.
+    /// The processes alive since the report began, by name and kind, in the order of the first start in each group.
     pub(super) fn process_groups(&self, now: Nanos) -> Vec<ProcessGroup> {
         let mut places: BTreeMap<(&str, ProcessKind), usize> = BTreeMap::new();
         let mut groups: Vec<(ProcessGroup, ProcessTimes)> = Vec::new();
@@ -27,7 +27,7 @@ impl Host {
         groups.into_iter().map(|(group, life)| with_life(group, &life)).collect()
     }
 
-    /// What all processes did with their time since the report began.
+    /// How all processes spent their time since the report began.
     pub(super) fn all_lives(&self, now: Nanos) -> ProcessTimes {
         let mut all = ProcessTimes::default();
         self.lives(now).for_each(|(.., life)| all += life);

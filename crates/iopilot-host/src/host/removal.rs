@@ -1,4 +1,4 @@
-//! Files are removed once nothing is under way for them.
+//! Removal of files, once no request for them is in flight.
 
 use super::Host;
 use super::files::{StepContext, StepOutcome};
@@ -6,9 +6,9 @@ use crate::file_call::FileId;
 use crate::file_op::FileOp;
 
 impl Host {
-    /// Goes on with the removal of `file`, or only of its data, whose pages before `from` have been looked at. Waits for requests
-    /// under way, as the kernel's truncation does for a page that is being written: a block that is given out again must not get
-    /// its old content behind its new one.
+    /// Continues the removal of `file`, or only of its data; its pages before `from` have been checked. Waits for requests in
+    /// flight, as the kernel's truncation does for pages under write-back. Otherwise the old content of a reused block could
+    /// overwrite its new content.
     pub(super) fn drop_pages(
         &mut self,
         file: FileId,
@@ -33,7 +33,7 @@ impl Host {
             }
         };
         if !freed.is_empty() {
-            // Other calls on the file may be under way, and no step of theirs may use what is free now.
+            // Other calls on the file may be in progress. None of their steps may use a freed block.
             let is_stale = |op: &FileOp| matches!(op, FileOp::Metadata(metadata) if freed.contains(&metadata.block));
             self.processes.iter_mut().for_each(|process| process.plan.retain(|op| !is_stale(op)));
         }

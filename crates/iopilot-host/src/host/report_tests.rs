@@ -13,7 +13,7 @@ fn a_run_ends_with_its_tasks_and_again_when_all_is_on_the_disk() {
     let run = run(HostSettings::free(1), disk(0), vec![vec![file(create), file(write)]], ms(1));
     let report = &run.report;
     assert_eq!(report.tasks_end_s, Some(report.tasks[0].elapsed_s));
-    // Ten pages, the block of the group, the names of the directory, and its inode.
+    // Ten pages, the group descriptor, the directory's names, and its inode.
     assert_eq!(report.after_tasks, Some(AfterTasks { dirty_pages: 13, requests: 13 }));
     let last = run.served.iter().map(|served| served.completed).max().unwrap();
     assert!((report.elapsed_s - last.as_secs_f64()).abs() < 1e-9, "{} and {last}", report.elapsed_s);

@@ -29,7 +29,7 @@ impl Source for Host {
             match task.checked_sub(first_process) {
                 None if task == END => self.stop_all(now),
                 None => self.look(task - FIRST_CPU, now, out),
-                // It says that it has exited.
+                // An exited process only reports its exit.
                 Some(p) if self.processes[p].state == ProcessState::Exited => {}
                 Some(p) => {
                     let process = &mut self.processes[p];
@@ -83,7 +83,7 @@ impl Source for Host {
         let process = &mut self.processes[p];
         process.is_stuck_in_submission = true;
         if process.last_issue == Some(now) && process.left == NEXT_CALL {
-            // Its sleep separates them.
+            // Its sleep separates the two requests.
             process.left = Nanos::ZERO;
         }
         if matches!(self.processes[p].state, ProcessState::Running(_) | ProcessState::Runnable) {
@@ -99,7 +99,7 @@ impl Source for Host {
         }
     }
 
-    /// What completes is an interrupt. The host times it itself, but where its CPUs cost nothing by definition.
+    /// A completion is an interrupt, which the host times itself, except where its CPUs are free of costs.
     fn thinks_from_block_layer(&self) -> bool {
         self.reports()
     }

@@ -1,4 +1,4 @@
-//! Who waits at the end of a run for what cannot happen any more.
+//! Processes that still wait at the end of a run.
 
 use super::Host;
 use crate::process::{ProcessState, WaitReason};
@@ -6,7 +6,7 @@ use crate::program::Key;
 use iopilot_block::InputError;
 
 impl Host {
-    /// Process `p` gives back a lock that it does not have: the workload ends.
+    /// Process `p` releases a lock that it does not hold: the workload ends.
     pub(super) fn fail_unlock(&mut self, p: usize, key: Key) {
         let holder = self.meetings.holder(key).map_or("nobody has".to_owned(), |p| format!("{} has", self.who(p)));
         let got = format!("unlock of {}, which {holder}", self.names.key(key));
@@ -19,7 +19,8 @@ impl Host {
         format!("{} ({})", self.processes[p].name, self.processes[p].id)
     }
 
-    /// Who sleeps although nothing can wake it; `None` where nobody does, or something is still to happen.
+    /// An error that names the processes that sleep though nothing can wake them; `None` without any, or while events are
+    /// pending.
     pub(super) fn stuck(&self) -> Option<InputError> {
         if self.agenda.next().is_some() || self.externals.next().is_some() {
             return None;
@@ -36,7 +37,7 @@ impl Host {
         (!all.is_empty()).then(|| InputError::new("processes", "nothing more that can happen", expected))
     }
 
-    /// Whether a process waits for what should have happened: a daemon may wait for more to do.
+    /// Whether the wait of process `p` is an error. A daemon may wait for more work.
     fn is_stuck(&self, p: usize) -> bool {
         let process = &self.processes[p];
         match process.state {
@@ -47,8 +48,8 @@ impl Host {
         }
     }
 
-    /// Whether the lock that `p` waits for never comes: its holder has exited, or waits for `p`. A holder that waits for work gives
-    /// it back once there is some.
+    /// Whether `p` can never get the lock that it waits for: its holder has exited, or waits for `p`. A holder that waits for
+    /// work releases the lock once work comes.
     fn is_lost(&self, p: usize) -> bool {
         let mut holder = p;
         for _ in 0..self.processes.len() {
@@ -93,7 +94,7 @@ impl Host {
         })
     }
 
-    /// The one process that `p` waits for, where only one can help it.
+    /// The process that `p` waits for, if only one can end its wait.
     fn waits_for(&self, p: usize) -> Option<usize> {
         match self.processes[p].state {
             ProcessState::Blocked(WaitReason::Lock(key)) => self.meetings.holder(key),
@@ -102,7 +103,7 @@ impl Host {
         }
     }
 
-    /// Processes each of which waits for the next, and the last for the first, which is `p`.
+    /// A cycle of processes that starts at `p`: each waits for the next, and the last waits for `p`.
     fn cycle_from(&self, p: usize) -> Option<Vec<usize>> {
         let mut cycle = vec![p];
         while let Some(next) = self.waits_for(*cycle.last()?) {

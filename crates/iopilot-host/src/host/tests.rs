@@ -1,4 +1,4 @@
-//! Processes on CPUs, above a disk whose every time is known.
+//! Tests of processes on CPUs, above a disk with known times.
 
 use super::*;
 use crate::costs::{Costs, Preset};
@@ -27,7 +27,7 @@ pub(super) fn task(name: &str, events: Vec<ProgramEvent>) -> TaskSpec {
     TaskSpec { name: name.into(), program: Script::new(events).into(), start: Nanos::ZERO, is_task: true }
 }
 
-/// What came of a run.
+/// The results of a run.
 pub(super) struct Run {
     pub(super) report: HostReport,
     /// When each request was issued.
@@ -37,7 +37,7 @@ pub(super) struct Run {
     pub(super) end: Nanos,
 }
 
-/// Runs it above a disk that serves everything in `service`, all at once.
+/// Runs the tasks above a disk that serves every request in `service`, all in parallel.
 pub(super) fn run(settings: HostSettings, tasks: Vec<TaskSpec>, service: Nanos) -> Run {
     run_host(Host::new(settings, tasks, &[], HostEnd::NEVER).unwrap(), service)
 }
@@ -72,14 +72,14 @@ fn run_host(mut host: Host, service: Nanos) -> Run {
     }
     let stuck = host.failure().map(|e| e.to_string());
     let report = host.report();
-    // On CPUs of their own nothing is counted.
+    // A host with a CPU for each process counts nothing.
     if host.reports() {
         assert_adds_up(&host, &report);
     }
     Run { report, issued, waited_for, stuck, end: now }
 }
 
-/// All time of each interval, and of each process, is something.
+/// Asserts that all time of each interval, and of each process, is accounted for.
 #[track_caller]
 pub(super) fn assert_adds_up(host: &Host, report: &HostReport) {
     let mut all = CpuTotals::default();
@@ -87,7 +87,7 @@ pub(super) fn assert_adds_up(host: &Host, report: &HostReport) {
         assert_eq!(times.sum().0, length.0 * host.cpus.len() as u64, "{times:?}");
         all += *times;
     }
-    // What a CPU was doing when the report began anew is divided a little differently.
+    // The work of a CPU at a restart of the report is divided with a small rounding difference.
     let near = |of: fn(&CpuTotals) -> Nanos| of(&all).0.abs_diff(of(&(host.totals - host.unreported)).0) < 10;
     assert!(near(|t| t.process) && near(|t| t.kernel) && near(|t| t.false_computation), "{all:?}");
     assert!(near(|t| t.false_idle) && near(|t| t.idle), "{all:?}");
@@ -118,7 +118,7 @@ fn a_process_that_waits_for_a_read_leaves_the_cpu_falsely_idle() {
 fn another_process_computes_meanwhile() {
     let reader = vec![ProgramEvent::after(ms(10), read(1)), ProgramEvent::after(ms(10), Call::Exit)];
     let computes = vec![ProgramEvent::after(ms(20), Call::Exit)];
-    // The reader begins, computes until 10, waits until 15; the other computes from 10 on, to 30.
+    // The reader computes until 10 ms and waits until 15; the other process computes from 10 to 30.
     let run = run(HostSettings::free(1), vec![task("reader", reader), task("computes", computes)], ms(5));
     let [computes, reader] = &run.report.tasks[..] else { panic!("two tasks") };
     assert_eq!((&*computes.name, computes.elapsed_s, computes.runnable_s), ("computes", 0.030, 0.010));
@@ -155,7 +155,7 @@ fn a_fast_cpu_takes_less_time_and_the_clock_more() {
     assert_eq!(run(fast, computes(), MS).end, ms(25));
     let costs = Costs { hz: 100, tick_us: 1000.0, ..Costs::FREE };
     let ticking = run(HostSettings { costs, ..HostSettings::free(1) }, computes(), MS);
-    // A tenth of the time is the clock's.
+    // Clock interrupts take a tenth of the time.
     assert!((ticking.end.as_secs_f64() - 0.1 / 0.9).abs() < 1e-8, "{}", ticking.end);
     assert!((ticking.report.times.other_s - 0.1 / 9.0).abs() < 1e-8);
     assert_eq!(ticking.report.ticks, 11);
@@ -167,7 +167,7 @@ fn what_a_wait_costs_is_false_computation() {
     let settings = HostSettings { costs, ..HostSettings::free(1) };
     let reader = || vec![ProgramEvent::after(ms(10), read(1)), ProgramEvent::after(ms(10), Call::Exit)];
     let alone = run(settings.clone(), vec![task("a", reader())], ms(5)).report;
-    // At the start it enters an empty CPU; it goes on where it was, as nobody else has run.
+    // At the start it enters an empty CPU. Later it resumes without a switch, because no other process has run.
     assert_eq!(alone.context_switches, 1);
     assert!((alone.tasks[0].times.false_computation_s - 15e-6).abs() < 1e-12, "{alone:?}");
     let two =
@@ -215,7 +215,7 @@ fn on_cpus_of_their_own_processes_wait_for_nobody_and_nothing_is_told_of_them() 
     assert!(!host.thinks_from_block_layer());
     assert_eq!((host.waiting(), host.host_report(), host.lateness()), (None, None, None));
     let run = run_host(host, ms(5));
-    // 10 ms, then 5 of the read, 10 ms, then 2 and the 3 that are left of the other read, 1 ms.
+    // 10 ms, then 5 of the read, 10 ms, then 2 and the remaining 3 of the other read, 1 ms.
     assert_eq!(run.issued, [10, 10, 13, 25, 25, 28].map(ms));
     assert_eq!((run.end, run.stuck), (ms(3 + 31), None));
     assert!(run.waited_for.is_empty() && run.report.tasks.is_empty());
@@ -237,7 +237,7 @@ fn requests_without_computation_between_them_are_separate_moments_unless_a_wait_
         vec![aside(1), aside(2), waits(3), waits(4), aside(5), ProgramEvent::after(ms(1), Call::Await(5)), aside(6)];
     let run = run(HostSettings::free(1), vec![task("a", events)], ms(5));
     let ns: Vec<u64> = run.issued.iter().map(|at| at.0).collect();
-    // The fifth is complete when it is awaited, after the millisecond and four more.
+    // The fifth request is complete after the millisecond and four more of waiting.
     let third = 2 + ms(5).0;
     assert_eq!(ns[..5], [0, 1, 2, third, third + ms(5).0]);
     assert_eq!(ns[5], third + ms(10).0);
@@ -263,7 +263,7 @@ fn processes_meet_at_channels_locks_and_children() {
         ProgramEvent::after(ms(1), Call::Nap(ms(4))),
     ];
     let run = run(HostSettings::free(2), vec![task("parent", events)], MS);
-    // Bytes at 2; the lock is the child's from 3 to 6, the parent's until 7; a nap from 8 to 12.
+    // The bytes come at 2 ms. The child has the lock from 3 to 6, the parent until 7. The nap lasts from 8 to 12.
     assert_eq!((run.end, run.stuck), (ms(12), None));
     let all = run.report.tasks[0].times;
     assert!((all.computation_s - 0.010).abs() < 1e-12, "with the child's: {all:?}");
@@ -314,7 +314,7 @@ fn settings() -> impl Strategy<Value = HostSettings> {
         prop::sample::select(interrupt_cpus),
         prop::sample::select(vec![IdleLoop::Process, IdleLoop::Last]),
     );
-    // On slow CPUs also long turns are used up.
+    // On slow CPUs, long turns are used up, too.
     let speed = prop::sample::select(vec![1.0, 0.1]);
     (1u16..4, speed, choices, any::<bool>(), any::<bool>()).prop_map(
         |(cpus, speed, (preset, scheduler, interrupt_cpu, idle_loop), io_preempts, kernel_preemption)| HostSettings {
@@ -332,9 +332,8 @@ fn settings() -> impl Strategy<Value = HostSettings> {
 }
 
 proptest! {
-    /// Whatever processes do on however many CPUs, and however they share them: all time is something (asserted at the end of
-    /// every task), every request is served once, all tasks end, no CPU idles while somebody waits for one, and the same comes
-    /// out again.
+    /// For any processes, CPUs and schedulers: all time is accounted for (asserted at the end of every task), every request is
+    /// served once, all tasks end, and no CPU idles while a process waits for one. A second run gives the same results.
     #[test]
     fn all_time_is_accounted_for(
         scripts in prop::collection::vec(prop::collection::vec(event(), 0..25), 1..6),
@@ -345,7 +344,7 @@ proptest! {
         let all: usize = scripts.iter().map(requests).sum();
         let tasks = || scripts.iter().map(|events| task("t", events.clone())).collect::<Vec<_>>();
         let first = run(settings.clone(), tasks(), Nanos(service));
-        // Puts may find no room, as nobody takes anything out.
+        // Puts may find no room, because no process takes anything out.
         let stuck = first.stuck.is_some();
         prop_assert!(stuck || first.report.tasks.len() == scripts.len());
         prop_assert!(stuck || first.issued.len() == all);

@@ -81,7 +81,7 @@ fn a_full_disk_is_said_to_be() {
     assert!(Ufs::new(wrong, 1 << 21).unwrap_err().to_string().contains("filesystem.bytes_per_inode"));
 }
 
-/// What is random in a test: which file, and what is done to it.
+/// The random parts of a test: files, operations and sizes.
 fn operations() -> impl Strategy<Value = Vec<(u32, u8, u64)>> {
     proptest::collection::vec((2u32..40, 0u8..8, 0u64..3_000_000), 1..300)
 }
@@ -95,7 +95,7 @@ proptest! {
         let mut out = Vec::new();
         for (file, what, bytes) in operations {
             let (file, parent) = (FileId(file), FileId(1 + file / 8));
-            // Whether it can be done does not matter here.
+            // Whether the operation succeeds does not matter here.
             let _ = match what {
                 0 => ufs.create(parent, file, FileKind::Directory, &mut out),
                 1 | 2 => ufs.create(parent, file, FileKind::Regular, &mut out),

@@ -1,4 +1,4 @@
-//! Who waits for what cannot come.
+//! Tests of processes that wait for what cannot come.
 
 use super::*;
 
@@ -32,14 +32,14 @@ fn who_waits_for_what_cannot_come_is_named() {
     let told = run(HostSettings::free(1), plain(vec![task("a", gets.clone())]), Vec::new()).failure.unwrap();
     assert!(told.ends_with("as a (1000) waits for channel `queue`"), "{told}");
     assert_eq!(run(HostSettings::free(1), vec![(daemon("a", gets), DAEMON)], Vec::new()).failure, None);
-    // A daemon that cannot get rid of what it has is no daemon that waits for work.
+    // A daemon that waits for room does not wait for work.
     let told = run(HostSettings::free(1), vec![(daemon("a", full(3)), DAEMON)], Vec::new()).failure.unwrap();
     assert!(told.ends_with("as a (1000) waits for room in channel `queue`"), "{told}");
 }
 
 #[test]
 fn daemons_may_take_turns_to_wait_for_work() {
-    // As servers do that hold a lock while they wait for a client.
+    // Like servers that hold a lock while they wait for a client.
     let accepts = || {
         let events = vec![
             after(0, Call::Lock(DOOR)),
@@ -53,7 +53,7 @@ fn daemons_may_take_turns_to_wait_for_work() {
     let clients = || ExternalInterrupts { is_task: true, ..external(&[1, 2, 3], Nanos::ZERO, brings) };
     let served = run(HostSettings::free(2), vec![accepts(), accepts()], vec![clients()]);
     assert_eq!((served.elapsed().len(), &served.failure), (3, &None));
-    // One that does not give it back is another matter.
+    // A daemon that never releases the lock is an error.
     let keeps = daemon("keeps", vec![after(0, Call::Lock(DOOR)), after(0, Call::Lock(DOOR))]);
     let told = run(HostSettings::free(2), vec![(keeps, DAEMON), accepts()], vec![clients()]).failure.unwrap();
     assert!(
