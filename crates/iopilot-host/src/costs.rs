@@ -234,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_said_is_the_presets() {
+    fn missing_costs_are_the_presets() {
         let settings = CostSettings { irq_us: Some(300.0), ..CostSettings::default() };
         let costs = Costs::of(Preset::Y1995).with(&settings).unwrap();
         assert_eq!(costs, Costs { irq_us: 300.0, ..Costs::of(Preset::Y1995) });

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_a_name_is_called_by_it() {
+    fn messages_use_names_and_else_numbers() {
         let names = WorkloadNames::new("w.toml", vec![(7, "door".into())], vec![(FileId(12), "a.c".into())]);
         assert_eq!((names.key(7), names.key(8)), ("`door`".to_owned(), "8".to_owned()));
         assert_eq!(names.error(FileError::Missing(FileId(12))), "`a.c` does not exist");

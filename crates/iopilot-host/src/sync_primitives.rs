@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lock_goes_to_who_waited_longest() {
+    fn a_lock_goes_to_the_longest_waiter() {
         let mut meetings = SyncPrimitives::default();
         assert_eq!([1, 2, 3].map(|p| meetings.lock(7, p)), [true, false, false]);
         let mut woken = Vec::new();
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn wakes_one_or_all_and_nobody_is_no_fault() {
+    fn a_wake_up_wakes_one_or_all_and_needs_no_sleeper() {
         let (mut meetings, mut woken) = (SyncPrimitives::default(), Vec::new());
         meetings.wake(1, true, &mut woken);
         (5..8).for_each(|p| meetings.sleep(1, p));

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_several_intervals_is_spread_evenly() {
+    fn work_over_several_intervals_is_spread_evenly() {
         let mut line = TimeLine::new(Nanos::ZERO);
         // Work from 0.5 to 2.5 ms, of which clock interrupts take a tenth; idle before and after.
         line.add_idle(Nanos::ZERO, Nanos(500_000), 0, 1);
@@ -204,7 +204,7 @@ mod tests {
     proptest! {
         /// The times of each interval add up to its length, also for work that begins before the time line.
         #[test]
-        fn all_time_of_each_interval_is_something(
+        fn all_time_of_each_interval_is_accounted_for(
             from in 0u64..10_000_000,
             pieces in prop::collection::vec((0u64..50_000_000, 0u8..4, 0.0f64..1.0), 1..200),
         ) {

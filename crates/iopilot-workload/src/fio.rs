@@ -1,8 +1,8 @@
-//! fio's job files, as they are.
+//! fio's job files, unchanged.
 //!
-//! [`FioJobs`] reads them, [`FioSource`] plays them. What fio does with an option is done here too; an option that
-//! would change the load and is not simulated is an error, one that would not is ignored with a note
-//! (`docs/reference/workloads.md` has the table). What fio does was taken from its manual and by running version 3.33.
+//! [`FioJobs`] reads them, [`FioSource`] runs them. Supported options act as in fio. An option that would change the load and
+//! is not simulated is an error. An option that would not change it is ignored with a note (`docs/reference/workloads.md` has
+//! the table). The behaviour of fio was taken from its manual, and from runs of version 3.33.
 
 mod apply;
 mod cursor;
@@ -40,17 +40,17 @@ impl FioJobs {
     /// Reads the job file at `path`, and the files it includes. `${NAME}` is looked up in the environment.
     ///
     /// # Errors
-    /// Where a file cannot be read, and as [`FioJobs::parse`].
+    /// If a file cannot be read, and as [`FioJobs::parse`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self, WorkloadError> {
         let path = path.as_ref();
         Self::parse(&read_text(path)?, &path.to_string_lossy())
     }
 
-    /// Reads the job file `text`, called `source_name` in messages; included files are looked for from the working
-    /// folder and from that of `source_name`.
+    /// Reads the job file `text`, called `source_name` in messages. Included files are looked up from the working folder, then
+    /// from the folder of `source_name`.
     ///
     /// # Errors
-    /// Where the text is no job file, an option is unknown, has a bad value, or needs something that is not simulated.
+    /// If the text is not a job file, an option is unknown, has a bad value, or needs something that is not simulated.
     pub fn parse(text: &str, source_name: &str) -> Result<Self, WorkloadError> {
         Self::parse_in(text, source_name, &|name| std::env::var(name).ok())
     }
@@ -85,7 +85,7 @@ impl FioJobs {
         &self.notes
     }
 
-    /// The names of the jobs, in order of their processes: a job with `numjobs=3` comes three times.
+    /// The names of the jobs, in order of their processes: a job with `numjobs=3` appears three times.
     pub fn process_names(&self) -> impl Iterator<Item = &str> {
         self.jobs.iter().flat_map(|job| (0..job.numjobs).map(|_| job.name.as_str()))
     }
@@ -100,7 +100,7 @@ struct Reader {
 
 impl Reader {
     fn section(&mut self, job: &mut FioJob, section: &Section) -> Result<(), InputError> {
-        // Sizes above a `kb_base` mean the same as those below it.
+        // `kb_base` also applies to sizes on the lines above it.
         for setting in section.settings.iter().filter(|s| s.key == "kb_base") {
             apply::apply(job, "kb_base", setting)?;
         }

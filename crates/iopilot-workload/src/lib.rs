@@ -1,8 +1,9 @@
-//! Workloads: processes that issue requests, wait for them and think. Replay of traces, fio jobs, Ganger's generator, programs
-//! on a host with a file system.
+//! Workloads: processes that issue requests, wait for them and think. Replay of traces, fio jobs, Ganger's generators (Ganger
+//! is G. R. Ganger's thesis of 1995; GF is P. González-Férez' thesis of 2012), and programs on a host with a file system:
+//! built-in ones by name, and ones that a user describes.
 //!
-//! A [`Source`] is a pure state machine in virtual time. [`AnySource`] holds any source as one concrete type. [`Workload`]
-//! is any workload that a user names by its file.
+//! A [`Source`] is a pure state machine in virtual time. [`AnySource`] holds any source as one concrete type. [`Workload`] is
+//! any workload, by a file or a name.
 
 mod any_source;
 mod builtin_programs;

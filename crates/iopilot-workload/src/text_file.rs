@@ -9,7 +9,7 @@ use std::path::Path;
 /// Reads the file `path`, or standard input where `path` is `-`.
 ///
 /// # Errors
-/// Where the file cannot be read, or is no UTF-8 text.
+/// If the file cannot be read, or is not UTF-8 text.
 pub(crate) fn read_text(path: &Path) -> Result<String, WorkloadError> {
     let io = |source| WorkloadError::Io { path: path.to_owned(), source };
     let bytes = if path == Path::new(STANDARD_INPUT) {

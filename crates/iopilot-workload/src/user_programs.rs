@@ -1,8 +1,8 @@
-//! [`UserProgramsSpec`]: programs that a user describes in TOML, with their files, their channels, and interrupts from outside.
+//! [`UserProgramsSpec`]: programs that a user describes in TOML, with their files, channels and external interrupts.
 //!
-//! A process is a list of events. It runs on the CPUs of a host, on a page cache and a file system. What can be seen to be wrong
-//! before a run is refused: names that stand for nothing, processes that wait for each other, what is got from a channel that
-//! nobody fills. `docs/reference/programs.md` lists the keys.
+//! A process is a list of events. It runs on the CPUs of a host, with a page cache and a file system. Errors that can be
+//! detected before a run are refused: unknown names, processes that wait for each other, a channel that no process fills.
+//! `docs/reference/programs.md` lists the keys. Built-in programs are in [`crate::builtin_programs`].
 
 mod arrivals;
 mod check;
@@ -24,7 +24,7 @@ use crate::description::{Document, TomlTable};
 use toml::de::DeTable;
 
 impl UserProgramsSpec {
-    /// Whether a description in TOML is one of programs: it has a `type`, or a process.
+    /// Whether a TOML text describes programs: it has a `type`, or a process.
     pub fn is_in(text: &str) -> bool {
         DeTable::parse(text).is_ok_and(|table| ["type", "process"].iter().any(|&key| table.get_ref().contains_key(key)))
     }
@@ -32,7 +32,7 @@ impl UserProgramsSpec {
     /// Reads the description `text`, called `source_name` in messages.
     ///
     /// # Errors
-    /// Where it is no TOML, a key or name is unknown, a value is out of range, or processes cannot go on.
+    /// If it is not TOML, a key or name is unknown, a value is out of range, or processes cannot make progress.
     pub fn from_toml(text: &str, source_name: &str) -> Result<Self, WorkloadError> {
         let document = Document { text, source_name };
         let table = document.parse()?;

@@ -1,4 +1,4 @@
-//! [`Workload`]: any workload, as a user names it.
+//! [`Workload`]: any workload.
 
 use crate::builtin_programs::BuiltinProgramsSpec;
 use crate::fio::{FioJobs, FioSource};
@@ -16,7 +16,7 @@ use std::path::Path;
 /// How to read a workload.
 #[derive(Clone, Debug, Default)]
 pub struct WorkloadOptions {
-    /// What the file is: `fio`, `ganger`, `programs`, or the name of a trace format. Where it is not set, name and content decide.
+    /// The kind of the file: `fio`, `ganger`, `programs`, or the name of a trace format. If not set, name and content decide.
     pub format: Option<String>,
     /// For traces.
     pub trace: TraceOptions,
@@ -41,9 +41,9 @@ pub enum Workload {
         /// The generators.
         spec: GangerSpec,
     },
-    /// Programs on a host with a file system, by name.
+    /// Built-in programs on a host with a file system, by name.
     BuiltinPrograms(BuiltinProgramsSpec),
-    /// Programs that a file describes.
+    /// A user's programs, described in a file.
     UserPrograms {
         /// The file.
         name: String,
@@ -63,17 +63,17 @@ pub struct WorkloadSummary {
     pub mode: Option<String>,
     /// The random seed, where one is used.
     pub seed: Option<u64>,
-    /// What a user should know: options ignored, a replay mode fallen back to, addresses folded.
+    /// Notes for the user: ignored options, a fallback of the replay mode, folded addresses.
     pub notes: Vec<String>,
 }
 
-/// What a file is.
+/// The kind of a file.
 #[derive(Clone, Copy)]
 enum Kind {
     Fio,
     Ganger,
     Programs,
-    /// A trace; its format, where that is known before it is read.
+    /// A trace, with its format if that is known before it is read.
     Trace(Option<Format>),
 }
 
@@ -81,18 +81,18 @@ const FIO: &str = "fio";
 const GANGER: &str = "ganger";
 const PROGRAMS: &str = "programs";
 
-/// The kinds that are not traces: the name, what it stands for, and the endings of such files.
-/// A file in TOML is one of generators, unless it says of itself that it is one of programs.
+/// The kinds that are not traces: name, kind, and file endings. A TOML file describes generators, unless it says that it
+/// describes programs.
 const KINDS: &[(&str, Kind, &[&str])] =
     &[(FIO, Kind::Fio, &["fio", "job"]), (GANGER, Kind::Ganger, &["toml"]), (PROGRAMS, Kind::Programs, &[])];
 
 impl Workload {
-    /// Reads the workload in `path` for a disk of `capacity` sectors: a fio job file (`*.fio`), a description of generators
-    /// or of programs (`*.toml`), or a trace. `-` is standard input: a trace, unless the options name another kind. Where there is no such file,
-    /// it may be the name of programs, with keys ([`BuiltinProgramsSpec`]).
+    /// Reads the workload in `path` for a disk of `capacity` sectors: a fio job file (`*.fio`), a description of generators or
+    /// of programs (`*.toml`), or a trace. `-` is standard input: a trace, unless the options name another kind. If there is no
+    /// such file, `path` may name built-in programs, with keys ([`BuiltinProgramsSpec`]).
     ///
     /// # Errors
-    /// Names the file, line and field that is wrong, or does not fit the disk.
+    /// Names the file, line and field that is invalid or does not fit the disk.
     pub fn load(path: &Path, options: &WorkloadOptions, capacity: u64) -> Result<Self, WorkloadError> {
         let name = path.display().to_string();
         if options.format.is_none() && !path.exists() && BuiltinProgramsSpec::is_name(&name) {
@@ -122,11 +122,11 @@ impl Workload {
         }
     }
 
-    /// A source that issues it to a disk of `capacity` sectors. Generators share the CPUs of `host`; without one, each of their
-    /// processes has a CPU of its own.
+    /// The source of its requests for a disk of `capacity` sectors. Generators share the CPUs of `host`; without a host, each
+    /// of their processes has its own CPU.
     ///
     /// # Errors
-    /// Where it does not fit the disk.
+    /// If it does not fit the disk.
     pub fn source(
         &self,
         capacity: u64,
@@ -145,7 +145,7 @@ impl Workload {
         })
     }
 
-    /// How many requests it has, where that is known before it runs.
+    /// The number of requests, if that is known before the run.
     pub fn requests(&self) -> Option<u64> {
         match self {
             Self::Trace(trace) => Some(trace.len() as u64),
@@ -153,7 +153,7 @@ impl Workload {
         }
     }
 
-    /// What a user should know of how it was read.
+    /// Notes for the user on how it was read.
     pub fn notes(&self) -> &[String] {
         match self {
             Self::Trace(trace) => trace.notes(),
@@ -175,7 +175,7 @@ impl Workload {
         }
     }
 
-    /// What it shows of its own recording, where it is a recorded trace.
+    /// What a recorded trace shows of its recording; `None` for other workloads.
     pub fn recording(&self) -> Option<&Recording> {
         match self {
             Self::Trace(trace) => Some(trace.recording()),
@@ -196,7 +196,7 @@ impl Workload {
     }
 }
 
-/// What the file `path` is: of the kind called `format`, or else what its ending says. Without either it is a trace.
+/// The kind of the file `path`: the kind called `format`, else the one of its ending, else a trace.
 fn kind(path: &Path, format: Option<&str>) -> Result<Kind, InputError> {
     let find = |matches: &dyn Fn(&str, &[&str]) -> bool| {
         KINDS.iter().find(|(name, _, endings)| matches(name, endings)).map(|&(_, kind, _)| kind)

@@ -25,7 +25,7 @@ fn named<'a>(run: &'a Run, name: &str) -> &'a TaskReport {
 }
 
 #[test]
-fn under_svr4_a_reader_gets_the_cpu_before_one_who_computes() {
+fn under_svr4_a_reader_preempts_a_computing_process() {
     let runnable = |scheduler| {
         let both = vec![task("reader", reads(20, MS)), task("computes", computes(3000))];
         named(&run(of(scheduler, 1), both, ms(5)), "reader").runnable_s
@@ -35,7 +35,7 @@ fn under_svr4_a_reader_gets_the_cpu_before_one_who_computes() {
 }
 
 #[test]
-fn under_svr4_nobody_starves() {
+fn under_svr4_no_process_starves() {
     // Two readers keep the CPU busy for 10 s, at the highest priority.
     let readers = ["a", "b"].map(|name| task(name, reads(1000, ms(5))));
     let all = readers.into_iter().chain([task("computes", computes(50))]).collect();
@@ -47,7 +47,7 @@ fn under_svr4_nobody_starves() {
 }
 
 #[test]
-fn under_svr4_who_computes_has_longer_quanta_with_time() {
+fn under_svr4_quanta_of_a_computing_process_get_longer() {
     let two = || vec![task("a", computes(2000)), task("b", computes(2000))];
     let run = run(of(CpuScheduler::Svr4, 1), two(), MS);
     // Each has 61, 74 and 88 ms, then 100 ms each time: the rest of 2 s are 18.
@@ -55,7 +55,7 @@ fn under_svr4_who_computes_has_longer_quanta_with_time() {
 }
 
 #[test]
-fn under_fair_two_who_compute_share_to_within_a_latency() {
+fn under_fair_two_computing_processes_share_to_within_a_latency() {
     let two = vec![task("a", computes(500)), task("b", computes(500))];
     let run = run(of(CpuScheduler::Fair, 1), two, MS);
     let [first, last] = &run.report.tasks[..] else { panic!("two tasks") };
@@ -79,7 +79,7 @@ fn under_fair_a_woken_process_has_its_credit_and_no_more() {
 }
 
 #[test]
-fn under_fair_a_cpu_pulls_who_waits_for_another() {
+fn under_fair_an_idle_cpu_pulls_from_another() {
     // Two processes on each of two CPUs. One CPU has finished both of its own after 20 ms.
     let all = [("a", 100), ("b", 10), ("c", 100), ("d", 10)].map(|(name, n)| task(name, computes(n)));
     let run = run(of(CpuScheduler::Fair, 2), all.into(), MS);
@@ -127,7 +127,7 @@ fn a_child_that_goes_first_takes_its_parents_place() {
 }
 
 #[test]
-fn a_quantum_that_ends_in_the_kernel_ends_behind_it() {
+fn a_quantum_that_ends_in_kernel_code_ends_after_it() {
     let costs = Costs { syscall_us: 20_000.0, ..Costs::FREE };
     // The quantum ends at 100 ms; the system call lasts from 90 to 110 ms.
     let caller =
@@ -141,7 +141,7 @@ fn a_quantum_that_ends_in_the_kernel_ends_behind_it() {
 }
 
 #[test]
-fn where_the_idle_loop_is_a_process_who_comes_back_pays_for_it() {
+fn with_an_idle_process_resuming_costs_a_switch() {
     let falsely = |idle_loop| {
         let costs = Costs { switch_us: 20.0, block_us: 15.0, refill_us: 10.0, ..Costs::FREE };
         let settings = HostSettings { costs, idle_loop, ..HostSettings::free(1) };
@@ -153,7 +153,7 @@ fn where_the_idle_loop_is_a_process_who_comes_back_pays_for_it() {
 }
 
 #[test]
-fn interrupts_are_handled_by_the_cpu_that_is_told() {
+fn interrupts_are_handled_by_the_configured_cpu() {
     let delayed = |interrupt_cpu| {
         let costs = Costs { irq_us: 1000.0, ..Costs::FREE };
         let settings = HostSettings { costs, interrupt_cpu, ..HostSettings::free(2) };

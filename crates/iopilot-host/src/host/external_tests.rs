@@ -138,7 +138,7 @@ fn sum(times: HostTimes) -> f64 {
 }
 
 #[test]
-fn interrupts_take_the_time_of_who_computes() {
+fn interrupts_delay_the_computing_process() {
     let wakes = InterruptEffect::Wakeup { key: DOOR, all: true };
     let interrupts = external(&[2, 5, 9], MS, wakes);
     let run = run(HostSettings::free(1), plain(vec![task("a", computes(10))]), vec![interrupts]);
@@ -175,7 +175,7 @@ fn handlers_run_one_after_the_other() {
 }
 
 #[test]
-fn a_flood_is_handled_in_the_end() {
+fn a_flood_of_interrupts_is_handled() {
     let flood = external(&vec![1; 200_000], Nanos(1000), InterruptEffect::Nothing);
     let run = run(HostSettings::free(1), plain(vec![task("a", computes(2))]), vec![flood]);
     assert_eq!((run.end, run.report.external_interrupts), (ms(202), Some(200_000)));
@@ -204,7 +204,7 @@ fn a_task_of_an_interrupt_lasts_from_its_arrival_to_its_answer() {
 }
 
 #[test]
-fn what_finds_no_room_is_lost() {
+fn bytes_without_room_are_lost() {
     let brings = InterruptEffect::Put { channel: QUEUE, bytes: 2 };
     let interrupts = ExternalInterrupts { is_task: true, ..external(&[1, 2, 3, 4], Nanos::ZERO, brings) };
     let get = |time| after(time, Call::Get { channel: QUEUE, bytes: 2 });
@@ -216,7 +216,7 @@ fn what_finds_no_room_is_lost() {
 }
 
 #[test]
-fn a_message_that_is_got_in_pieces_is_got_with_its_last_byte() {
+fn a_message_got_in_pieces_is_got_with_its_last_byte() {
     let brings = InterruptEffect::Put { channel: QUEUE, bytes: 3 };
     let interrupts = ExternalInterrupts { is_task: true, ..external(&[1], Nanos::ZERO, brings) };
     let get = |bytes| after(1, Call::Get { channel: QUEUE, bytes });
@@ -254,7 +254,7 @@ fn a_daemon_that_naps_before_it_answers_does_so() {
 }
 
 #[test]
-fn processes_begin_on_a_cpu_behind_it_or_asleep() {
+fn processes_start_running_runnable_or_asleep() {
     let placed = |state| Placement { state, ..Placement::default() };
     let costs = Costs { switch_us: 1000.0, ..Costs::FREE };
     let tasks = vec![
@@ -274,7 +274,7 @@ fn processes_begin_on_a_cpu_behind_it_or_asleep() {
 }
 
 #[test]
-fn who_has_a_cpu_of_its_own_waits_for_it() {
+fn a_pinned_process_waits_for_its_cpu() {
     let pinned = |cpu| Placement { cpu: Some(cpu), ..Placement::default() };
     let tasks = || vec![task("a", computes(10)), task("b", computes(10)), task("c", computes(10))];
     let both_on_the_second = || vec![Placement::default(), pinned(1), pinned(1)];
@@ -290,7 +290,7 @@ fn who_has_a_cpu_of_its_own_waits_for_it() {
 }
 
 #[test]
-fn those_with_one_cpu_take_turns_and_others_do_not_disturb_them() {
+fn pinned_processes_take_turns_undisturbed_by_others() {
     let pinned = |cpu| Placement { cpu: Some(cpu), ..Placement::default() };
     let settings = HostSettings { quantum: ms(2), ..HostSettings::free(2) };
     let tasks = vec![
@@ -314,7 +314,7 @@ fn a_child_inherits_the_cpu() {
 }
 
 #[test]
-fn places_that_are_not_there_are_refused() {
+fn missing_cpus_are_refused() {
     let host = || {
         Host::new(HostSettings::free(2), vec![task("a", computes(1)), task("b", computes(1))], &[], HostEnd::NEVER)
             .unwrap()

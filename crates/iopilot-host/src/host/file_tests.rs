@@ -22,7 +22,7 @@ fn of(run: &Run, op: Op, class: Criticality) -> usize {
 const MS: u64 = 1_000_000;
 
 #[test]
-fn who_reads_in_order_finds_the_next_page_read_ahead() {
+fn a_sequential_reader_finds_the_next_page_read_ahead() {
     let pages = 100;
     let each = |page| ProgramEvent::after(Nanos(20 * MS), Call::File(read(FILE, page)));
     let events: Vec<ProgramEvent> = (0..pages).map(each).collect();
@@ -41,7 +41,7 @@ fn who_reads_in_order_finds_the_next_page_read_ahead() {
 }
 
 #[test]
-fn a_faster_reader_waits_for_what_is_read_ahead() {
+fn a_faster_reader_waits_for_read_ahead() {
     let reads = (0..10).map(|page| ProgramEvent::after(Nanos(MS), Call::File(read(FILE, page))));
     let events = [file(FileCall::Open(FILE))].into_iter().chain(reads).collect();
     let run = run(HostSettings::free(1), disk(10 * BLOCK_BYTES), vec![events], Nanos(5 * MS));
@@ -51,7 +51,7 @@ fn a_faster_reader_waits_for_what_is_read_ahead() {
 }
 
 #[test]
-fn so_many_pages_are_kept_read_ahead_as_the_machine_says() {
+fn the_machine_sets_the_pages_read_ahead() {
     let pages = 40;
     let cache = CacheSettings { read_ahead: 4, ..HostSettings::free(1).cache };
     let settings = HostSettings { cache, ..HostSettings::free(1) };
@@ -69,7 +69,7 @@ fn so_many_pages_are_kept_read_ahead_as_the_machine_says() {
 }
 
 #[test]
-fn who_jumps_about_has_nothing_read_ahead() {
+fn a_random_reader_has_no_read_ahead() {
     let events = [7, 3, 9, 1].map(|page| file(read(FILE, page))).to_vec();
     let run = run(HostSettings::free(1), disk(12 * BLOCK_BYTES), vec![events], Nanos(MS));
     assert_eq!(of(&run, Op::Read, Criticality::TimeLimited), 0);
@@ -90,7 +90,7 @@ fn data_are_written_by_the_syncer_within_a_minute_and_a_new_inode_at_once() {
 }
 
 #[test]
-fn what_is_removed_before_is_never_written() {
+fn dirty_pages_of_a_removed_file_are_never_written() {
     let write = FileCall::Write { file: FILE, offset: 0, bytes: 100 * BLOCK_BYTES };
     let removed = vec![file(write), file(FileCall::Remove(FILE))];
     let run = run(HostSettings::free(1), disk(0), vec![removed], Nanos(MS));
@@ -98,7 +98,7 @@ fn what_is_removed_before_is_never_written() {
 }
 
 #[test]
-fn what_is_written_again_while_the_old_is_on_its_way_is_not_lost() {
+fn a_page_rewritten_during_its_write_back_is_not_lost() {
     let write = FileCall::Write { file: FILE, offset: 0, bytes: 10 * BLOCK_BYTES };
     let calls = [write, FileCall::Sync, FileCall::Truncate(FILE), write].map(file).to_vec();
     // Metadata go first, and are on the disk long before the data.
@@ -113,7 +113,7 @@ fn what_is_written_again_while_the_old_is_on_its_way_is_not_lost() {
 }
 
 #[test]
-fn blocks_of_a_file_that_is_removed_are_given_out_again_when_nothing_is_under_way_for_them() {
+fn blocks_of_a_removed_file_are_reused_once_none_of_their_requests_is_in_flight() {
     let write = |file| FileCall::Write { file, offset: 0, bytes: 10 * BLOCK_BYTES };
     let create = FileCall::Create { parent: FileId::ROOT, file: OTHER, kind: FileKind::Regular };
     let calls = [write(FILE), FileCall::Sync, FileCall::Remove(FILE), create, write(OTHER), FileCall::Sync];
@@ -135,7 +135,7 @@ fn blocks_of_a_file_that_is_removed_are_given_out_again_when_nothing_is_under_wa
 }
 
 #[test]
-fn metadata_of_a_file_that_is_removed_or_truncated_are_never_written() {
+fn dirty_metadata_of_a_removed_or_truncated_file_are_never_written() {
     let pages = 40;
     let write = FileCall::Write { file: FILE, offset: 0, bytes: pages * BLOCK_BYTES };
     let mut layout = disk(0);
@@ -151,7 +151,7 @@ fn metadata_of_a_file_that_is_removed_or_truncated_are_never_written() {
 }
 
 #[test]
-fn what_changes_while_it_is_written_for_long_is_written_again() {
+fn a_page_changed_during_a_long_write_back_is_written_again() {
     let write = FileCall::Write { file: FILE, offset: 0, bytes: BLOCK_BYTES };
     let calls = [write, FileCall::Sync, write].map(file).to_vec();
     // The syncer wakes up in between, and finds nothing to write.
@@ -165,7 +165,7 @@ fn what_changes_while_it_is_written_for_long_is_written_again() {
 }
 
 #[test]
-fn what_fsync_returned_for_is_on_the_disk() {
+fn after_fsync_the_file_is_on_the_disk() {
     let write = FileCall::Write { file: FILE, offset: 0, bytes: 50 * BLOCK_BYTES };
     let events = vec![file(write), file(FileCall::Fsync(FILE)), mark()];
     let ufs = disk(0);
@@ -186,7 +186,7 @@ fn a_full_cache_makes_writers_wait() {
 }
 
 #[test]
-fn a_call_that_cannot_be_done_is_said_to_be() {
+fn a_refused_call_is_an_error() {
     let events = vec![file(FileCall::Open(OTHER)), mark()];
     let run = run(HostSettings::free(1), disk(0), vec![events], Nanos(MS));
     let failure = run.failure.unwrap();

@@ -30,7 +30,7 @@ fn a_run_ends_with_its_tasks_and_again_when_all_is_on_the_disk() {
 }
 
 #[test]
-fn who_waits_for_room_is_throttled() {
+fn waiting_for_room_is_throttling() {
     let cache = CacheSettings::of_1995(1 << 20);
     let settings = HostSettings { cache, ..HostSettings::free(1) };
     let write = FileCall::Write { file: FILE, offset: 0, bytes: 1000 * BLOCK_BYTES };
@@ -45,7 +45,7 @@ fn who_waits_for_room_is_throttled() {
 }
 
 #[test]
-fn processes_of_one_name_are_one_line() {
+fn processes_of_one_name_are_one_group() {
     let child = |number| {
         let class = Criticality::TimeCritical;
         let (lba, sectors, flags) = (Lba(8 * number), Sectors(8), iopilot_block::Flags::empty());
@@ -69,7 +69,7 @@ fn processes_of_one_name_are_one_line() {
 }
 
 #[test]
-fn what_was_before_a_new_report_does_not_count() {
+fn a_restarted_report_leaves_out_earlier_work() {
     let write = FileCall::Write { file: FILE, offset: 0, bytes: 400 * BLOCK_BYTES };
     let events =
         vec![file(write), ProgramEvent::after(ms(700), Call::Nap(ms(2000))), ProgramEvent::after(ms(300), Call::Exit)];

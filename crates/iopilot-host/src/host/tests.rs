@@ -137,7 +137,7 @@ fn a_process_that_may_preempt_does_not_wait_for_the_other() {
 }
 
 #[test]
-fn those_who_compute_take_turns_of_a_quantum() {
+fn computing_processes_take_turns_of_a_quantum() {
     let computes = |n| vec![ProgramEvent::after(ms(n), Call::Exit)];
     let one = run(HostSettings::free(1), vec![task("a", computes(250)), task("b", computes(150))], MS);
     // a 0-100, b 100-200, a 200-300, b 300-350, a 350-400.
@@ -197,7 +197,7 @@ fn a_request_that_is_wanted_late_is_satisfied_and_one_wanted_early_is_waited_for
 }
 
 #[test]
-fn on_cpus_of_their_own_processes_wait_for_nobody_and_nothing_is_told_of_them() {
+fn processes_on_their_own_cpus_do_not_wait_and_have_no_report() {
     let prefetch = io(2, Op::Read, Criticality::TimeLimited);
     let events = || {
         vec![
@@ -230,7 +230,7 @@ fn on_cpus_of_their_own_processes_wait_for_nobody_and_nothing_is_told_of_them() 
 }
 
 #[test]
-fn requests_without_computation_between_them_are_separate_moments_unless_a_wait_separates_them() {
+fn requests_without_computation_between_them_have_distinct_times_unless_a_wait_separates_them() {
     let aside = |number| ProgramEvent::after(Nanos::ZERO, io(number, Op::Write, Criticality::TimeNonCritical));
     let waits = |number| ProgramEvent::after(Nanos::ZERO, read(number));
     let events =
@@ -244,7 +244,7 @@ fn requests_without_computation_between_them_are_separate_moments_unless_a_wait_
 }
 
 #[test]
-fn processes_meet_at_channels_locks_and_children() {
+fn processes_wait_for_channels_locks_and_children() {
     let child = |number, events| {
         let program = Script::new(events).into();
         Call::Fork(Child { number, name: "child".into(), program, first: false, holds_parent: false, is_task: false })
@@ -270,7 +270,7 @@ fn processes_meet_at_channels_locks_and_children() {
 }
 
 #[test]
-fn who_is_never_woken_is_named() {
+fn a_process_that_is_never_woken_is_named() {
     let run = run(HostSettings::free(1), vec![task("sleeper", vec![ProgramEvent::after(MS, Call::Sleep(7))])], MS);
     assert_eq!(
         run.stuck.as_deref(),

@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_woken_process_preempts_who_is_ahead_by_more_than_the_granularity() {
+    fn a_woken_process_preempts_one_ahead_by_more_than_the_granularity() {
         for (computed_us, victim) in [(1900, None), (2100, Some(0))] {
             let mut fair = of(1, 2);
             fair.entities.iter_mut().for_each(|entity| entity.origin = Origin::Queue);
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_taken_out_is_gone() {
+    fn a_removed_process_is_not_taken() {
         let mut fair = of(1, 2);
         (0..2).for_each(|p| _ = fair.push(p, Some(0), Nanos::ZERO));
         fair.remove(1);

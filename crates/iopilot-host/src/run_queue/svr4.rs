@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn who_uses_up_a_quantum_falls_and_who_waits_for_a_request_rises() {
+    fn a_used_quantum_lowers_and_a_wait_for_a_request_raises_the_priority() {
         let mut svr4 = of(1);
         let mut now = Nanos::ZERO;
         for expected in [19, 9, 0, 0] {
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_preempted_goes_on_first_with_what_is_left_of_its_quantum() {
+    fn a_preempted_process_goes_first_with_the_rest_of_its_quantum() {
         let mut svr4 = of(2);
         svr4.push(1, Nanos::ZERO);
         let ends = svr4.turn_ends(0, Nanos::ZERO);
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_waited_for_a_second_rises_once_each_second() {
+    fn a_waiting_process_rises_once_each_second() {
         let mut svr4 = of(3);
         (0..4).for_each(|_| svr4.wake(1, true));
         svr4.push(0, Nanos::ZERO);
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_taken_out_is_gone() {
+    fn a_removed_process_is_not_taken() {
         let mut svr4 = of(2);
         (0..2).for_each(|p| svr4.push(p, Nanos::ZERO));
         svr4.remove(0);

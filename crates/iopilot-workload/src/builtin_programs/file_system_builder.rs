@@ -1,4 +1,4 @@
-//! [`FileSystemBuilder`]: the files that are there before a workload begins.
+//! [`FileSystemBuilder`]: the files that exist before a workload begins.
 
 use iopilot_block::InputError;
 use iopilot_host::{BLOCK_BYTES, CacheSettings, FileError, FileId, FileKind, FileSetup, FileSystem, Ufs, UfsSettings};
@@ -14,14 +14,14 @@ pub(super) struct FileSystemBuilder {
     cached: Vec<FileId>,
 }
 
-/// A filled one.
+/// A filled file system.
 pub(super) struct FilledFileSystem {
     ufs: Ufs,
     cached: Vec<FileId>,
 }
 
 impl FilledFileSystem {
-    /// Under a cache of such settings.
+    /// The file system with a cache of these settings.
     pub(super) fn under(self, cache: CacheSettings) -> FileSetup {
         FileSetup { system: Box::new(self.ufs), cache, cached: self.cached }
     }
@@ -29,9 +29,9 @@ impl FilledFileSystem {
 
 /// A directory with files in it.
 pub(super) struct DirectoryTree {
-    /// Directories, each behind its parent.
+    /// Directories, each after its parent.
     pub(super) directories: Vec<FileId>,
-    /// Files: the index of the directory, and bytes.
+    /// Files: the index of the directory, the file, and its bytes.
     pub(super) files: Vec<(usize, FileId, u64)>,
 }
 
@@ -41,13 +41,13 @@ impl FileSystemBuilder {
         Ok(Self { ufs: Ufs::new(settings, capacity)?, next: FileId::ROOT.0 + 1, random, cached: Vec::new() })
     }
 
-    /// From now on, such a share of blocks is placed further on in its group than behind the one before.
+    /// From now on, places `share` of the blocks further on in the group instead of right behind the previous block.
     pub(super) fn age(&mut self, share: f64) {
         let seed = self.random.random();
         self.ufs.scatter(share, seed);
     }
 
-    /// A number for a file that will be made.
+    /// The number of a file to be created.
     pub(super) fn name(&mut self) -> FileId {
         self.next += 1;
         FileId(self.next - 1)
@@ -66,17 +66,17 @@ impl FileSystemBuilder {
         Ok(file)
     }
 
-    /// Whether there is room for `bytes` more.
+    /// Checks that there is room for `bytes` more.
     pub(super) fn reserve(&self, bytes: u64) -> Result<(), FileError> {
         if self.ufs.free_blocks() < bytes.div_ceil(BLOCK_BYTES) { Err(FileError::Full) } else { Ok(()) }
     }
 
-    /// It is in the cache when the workload begins.
+    /// Puts the file into the cache at the start of the workload.
     pub(super) fn cache(&mut self, file: FileId) {
         self.cached.push(file);
     }
 
-    /// `count` sizes of files that are `bytes` in all, log-normal around their mean.
+    /// `count` file sizes with a sum of `bytes`, log-normal around their mean.
     pub(super) fn sizes(&mut self, count: usize, bytes: u64, sigma: f64) -> Vec<u64> {
         let weights: Vec<f64> =
             (0..count).map(|_| (sigma * self.random.sample::<f64, _>(StandardNormal)).exp()).collect();

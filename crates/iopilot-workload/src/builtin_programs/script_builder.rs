@@ -1,9 +1,9 @@
-//! [`ScriptBuilder`]: what a process does, line by line.
+//! [`ScriptBuilder`]: the events of a program, added one by one.
 
 use iopilot_block::Nanos;
 use iopilot_host::{BLOCK_BYTES, Call, Child, FileCall, FileId, FileKind, ProgramEvent, Script};
 
-/// Events of a program, with computation between them.
+/// The events of a program, with computation between them.
 #[derive(Default)]
 pub(super) struct ScriptBuilder {
     events: Vec<ProgramEvent>,
@@ -12,7 +12,7 @@ pub(super) struct ScriptBuilder {
 }
 
 impl ScriptBuilder {
-    /// So much computation, in milliseconds.
+    /// Adds computation, in milliseconds.
     pub(super) fn compute(&mut self, ms: f64) {
         self.compute += Nanos::from_millis_f64(ms);
     }
@@ -70,7 +70,7 @@ impl ScriptBuilder {
         self.call(Call::Nap(Nanos::from_millis_f64(seconds * 1e3)));
     }
 
-    /// Runs a command, a task, and waits for it.
+    /// Runs a command as a task, and waits for it.
     pub(super) fn run(&mut self, number: u64, name: &str, command: ScriptBuilder) {
         self.call(Call::Fork(Child {
             number,

@@ -38,7 +38,7 @@ fn within(ours: f64, theirs: f64, share: f64) {
 }
 
 #[test]
-fn compress_and_uncompress_compute_and_ask_as_measured() {
+fn compress_and_uncompress_compute_and_request_as_measured() {
     let report = run("compress");
     let [task] = &report.tasks[..] else { panic!("{report:?}") };
     within(task.times.computation_s, 160.6, 0.01);
@@ -50,7 +50,7 @@ fn compress_and_uncompress_compute_and_ask_as_measured() {
 }
 
 #[test]
-fn trees_are_copied_and_removed_with_as_many_writes_that_are_waited_for() {
+fn copying_and_removing_trees_makes_as_many_critical_writes_as_measured() {
     let report = run("copytree");
     within(report.tasks[0].times.computation_s, 17.2, 0.02);
     within(count(&report, Op::Write, Criticality::TimeCritical), 612.0, 0.1);
@@ -74,7 +74,7 @@ fn a_smaller_scale_is_a_smaller_task() {
 }
 
 #[test]
-fn what_is_unknown_is_named() {
+fn unknown_names_and_keys_are_named() {
     let error = |text: &str| BuiltinProgramsSpec::parse(text).unwrap_err().to_string();
     assert!(error("compres:scale=2").ends_with("did you mean compress?"), "{}", error("compres:scale=2"));
     assert!(error("synrgen:user=2").contains("did you mean users?"), "{}", error("synrgen:user=2"));

@@ -11,7 +11,7 @@ use iopilot_block::{InputError, Nanos, PriorityClass};
 
 const SECOND: Nanos = Nanos::from_secs(1);
 const MICROSECOND: Nanos = Nanos::from_micros(1);
-/// Beyond these, somebody has mistyped.
+/// Larger values are typing errors.
 const MAX_JOBS: u64 = 16_384;
 const MAX_DEPTH: u64 = 65_536;
 
@@ -34,11 +34,11 @@ pub(super) fn apply(job: &mut FioJob, key: &str, s: &Setting) -> Result<(), Inpu
             return Ok(());
         }
     }
-    // A test applies every supported option, so that none ends up here.
+    // A test applies every supported option, so none gets here.
     Err(s.error("an option that is simulated"))
 }
 
-/// The job itself: its name and copies, when it starts and ends. False where `key` is none of these options.
+/// The job itself: its name and copies, its start and end. Returns false if `key` is none of these options.
 fn run(job: &mut FioJob, key: &str, s: &Setting) -> Result<bool, InputError> {
     match key {
         "name" => s.text("a name")?.clone_into(&mut job.name),
@@ -65,7 +65,7 @@ fn run(job: &mut FioJob, key: &str, s: &Setting) -> Result<bool, InputError> {
     Ok(true)
 }
 
-/// The files, and how much of them is used. False where `key` is none of these options.
+/// The files, and how much of them is used. Returns false if `key` is none of these options.
 fn files(job: &mut FioJob, key: &str, s: &Setting) -> Result<bool, InputError> {
     match key {
         "filename" => job.filename = Some(s.text("a file or device")?.to_owned()),
@@ -105,7 +105,7 @@ fn file_service(job: &mut FioJob, s: &Setting) -> Result<(), InputError> {
     Ok(())
 }
 
-/// How requests are issued: the engine, its queue, and flushes. False where `key` is none of these options.
+/// How requests are issued: the engine, its queue, and flushes. Returns false if `key` is none of these options.
 fn engine(job: &mut FioJob, key: &str, s: &Setting) -> Result<bool, InputError> {
     match key {
         "ioengine" => {
@@ -146,7 +146,7 @@ fn direct(job: &mut FioJob, s: &Setting, direct: bool) -> Result<(), InputError>
     Ok(())
 }
 
-/// How fast requests follow each other. False where `key` is none of these options.
+/// The pace of requests. Returns false if `key` is none of these options.
 fn pace(job: &mut FioJob, key: &str, s: &Setting) -> Result<bool, InputError> {
     match key {
         "thinktime" => job.thinktime = s.time(MICROSECOND)?,
@@ -174,7 +174,7 @@ const CLASSES: &[(&str, PriorityClass)] = &[
     ("idle", PriorityClass::Idle),
 ];
 
-/// I/O priorities and CPUs. False where `key` is none of these options.
+/// I/O priorities and CPUs. Returns false if `key` is none of these options.
 fn priority(job: &mut FioJob, key: &str, s: &Setting) -> Result<bool, InputError> {
     match key {
         "prio" => job.prio = Some(s.number(0..=7)? as u8),

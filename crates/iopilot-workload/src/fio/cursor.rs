@@ -8,7 +8,7 @@ use super::random_map::RandomMap;
 use rand::Rng;
 use rand_pcg::Pcg64Mcg;
 
-/// The random numbers of a process; separate streams, so that one choice does not move another.
+/// The random numbers of a process, in separate streams, so that one choice does not shift another.
 #[derive(Clone, Debug)]
 pub(super) struct RandomStreams {
     pub(super) offset: Pcg64Mcg,
@@ -26,13 +26,13 @@ pub(super) struct Cursor {
     /// Bytes of a block of the map.
     unit: u64,
     lfsr: Option<FeistelPermutation>,
-    /// How many of the permutation have been used.
+    /// The number of used elements of the permutation.
     drawn: u64,
     /// Ends of the last request of each direction, from the start of the region.
     end: [u64; 3],
     /// Starts of the last request of each direction, from the start of the region.
     start: [u64; 3],
-    /// The file has no more requests in this pass.
+    /// Whether the file has no more requests in this pass.
     pub(super) done: bool,
 }
 
@@ -43,7 +43,7 @@ impl Cursor {
         let samplers = [0, 1, 2].map(|d| {
             let wanted = job.pattern.random && job.pattern.used[d];
             let (align, min) = (job.alignment(d), job.blocks[d].min());
-            // With a finer alignment the last block still has to fit.
+            // With a finer alignment, the last block must still fit.
             let room = place.io_size.saturating_sub(min.saturating_sub(align));
             if wanted { Sampler::new(&job.spread, d, room / align, align, seed) } else { None }
         });
@@ -54,7 +54,7 @@ impl Cursor {
         Self { place, samplers, map, unit, lfsr, drawn: 0, end: [0; 3], start: [0; 3], done: false }
     }
 
-    /// Whether a random direction has nowhere to go: the region is smaller than a block, or a zone lies outside.
+    /// Whether a random direction has no possible offset: the region is smaller than a block, or a zone lies outside.
     pub(super) fn is_impossible(&self, job: &FioJob) -> bool {
         job.pattern.random && job.pattern.directions().any(|d| self.samplers[d].is_none())
     }
@@ -72,8 +72,8 @@ impl Cursor {
         }
     }
 
-    /// The next request of direction `d` as (byte address on the device, length); `None` where the file is done.
-    /// `fresh` says that a random job takes a new offset; `wraps` that a sequential one starts again at the end.
+    /// The next request of direction `d` as (byte address on the device, length); `None` if the file is done. `fresh`: a random
+    /// job takes a new offset. `wraps`: a sequential job starts over at the end.
     pub(super) fn next(
         &mut self,
         job: &FioJob,
@@ -127,7 +127,7 @@ impl Cursor {
         }
         let offset = self.samplers[d].as_ref()?.sample(&mut r.offset) * job.alignment(d);
         match &self.map {
-            // A visited block gives way to the next that is not, as in fio.
+            // Instead of a visited block, the next unvisited one is taken, as in fio.
             Some(map) => map.next_free(offset / self.unit).map(|block| block * self.unit),
             None => Some(offset),
         }

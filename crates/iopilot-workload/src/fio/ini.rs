@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// How deep files may include files; fio's own limit.
 const MAX_INCLUDE_DEPTH: u32 = 16;
 
-/// Where something was written.
+/// The file and line of a setting.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct SettingOrigin {
     pub(super) file: Arc<str>,
@@ -32,7 +32,7 @@ pub(super) struct Setting {
 }
 
 impl Setting {
-    /// The value is not `expected`.
+    /// The error that the value is not `expected`.
     pub(super) fn error(&self, expected: impl Into<String>) -> InputError {
         self.origin.error(&self.key, self.value.clone().unwrap_or_default(), expected)
     }
@@ -47,13 +47,13 @@ pub(super) struct Section {
 }
 
 impl Section {
-    /// Whether it sets defaults for the jobs below. As in fio, any name that starts so does.
+    /// Whether it sets defaults for the jobs below. As in fio, any name that starts with `global` does.
     pub(super) fn is_global(&self) -> bool {
         self.name.starts_with("global")
     }
 }
 
-/// Looks an environment variable up.
+/// Looks up an environment variable.
 pub(super) type EnvironmentLookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// The sections of `text`, in order, with included files in their place.

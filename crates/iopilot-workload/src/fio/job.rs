@@ -92,7 +92,7 @@ pub(super) enum FileService {
 pub(super) enum FioEngine {
     /// One request at a time.
     Sync,
-    /// `iodepth` requests at a time; fsync stops the job until it is done.
+    /// `iodepth` requests at a time; an fsync stops the job until it is done.
     Async,
     /// `iodepth` requests at a time, fsync being one of them (`io_uring`).
     AsyncFlush,
@@ -102,7 +102,7 @@ pub(super) enum FioEngine {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum ExitWhat {
     Group,
-    /// Those that run; the next behind a stonewall goes on.
+    /// The running jobs; jobs behind the next stonewall still run.
     Stonewall,
     All,
 }
@@ -285,24 +285,24 @@ impl FioJob {
         self.pattern.directions().map(|d| self.sizes(d).max()).max().unwrap_or(0)
     }
 
-    /// The lengths of direction `d`; of random ones with `bs_is_seq_rand`.
+    /// The lengths of direction `d`; with `bs_is_seq_rand`, those of random or sequential requests.
     fn sizes(&self, d: usize) -> &BlockSizes {
         let random = if self.pattern.random { WRITE } else { READ };
         &self.blocks[if self.bs_is_seq_rand { random } else { d }]
     }
 
-    /// What random offsets of direction `d` are a multiple of, in bytes.
+    /// The alignment of random offsets of direction `d`, in bytes.
     pub(super) fn alignment(&self, d: usize) -> u64 {
         self.align[d].unwrap_or_else(|| self.sizes(d).min())
     }
 
-    /// Whether each block is visited once before any is again.
+    /// Whether each block is visited once before any is visited again.
     pub(super) fn uses_map(&self) -> bool {
         self.pattern.random && self.random_map && self.spread == OffsetDistribution::Uniform && self.align == [None; 3]
     }
 
-    /// The priority of the job: best effort where only a level was given, as fio does; the level that a nice value
-    /// stands for where neither was.
+    /// The priority of the job. With a level only, the class is best effort, as in fio. With neither, the level follows from
+    /// the nice value.
     pub(super) fn priority(&self) -> IoPriority {
         match (self.prioclass, self.prio) {
             (None, None) => IoPriority { class: PriorityClass::None, level: ((i16::from(self.nice) + 20) / 5) as u8 },

@@ -1,8 +1,8 @@
 //! [`lay_out`]: which part of the device each process works on.
 //!
-//! A job that names a device has all of it, and so has one that names nothing and has no size. Other files are laid out one
-//! behind the other from the start of the device, in the order in which the jobs name them and aligned to 1 MiB, as a fresh
-//! file system would. Each is as long as the largest size that a job gives it.
+//! A job that names a device has all of it, and so has a job that names nothing and has no size. Other files are laid out one
+//! after the other from the start of the device, in the order in which the jobs name them and aligned to 1 MiB, as on a fresh
+//! file system. Each is as long as the largest size that a job gives it.
 
 use super::ini::SettingOrigin;
 use super::job::FioJob;
@@ -31,7 +31,7 @@ struct File {
     size: u64,
 }
 
-/// The places of each process, in order: those of the clones of a job follow each other.
+/// The regions of each process, in order; the clones of a job are consecutive.
 pub(super) fn lay_out(jobs: &[FioJob], capacity: u64) -> Result<Vec<Vec<FileRegion>>, InputError> {
     let names = names_of(jobs)?;
     let files = collect(jobs, &names, capacity)?;
@@ -84,8 +84,8 @@ pub(super) fn names_of(jobs: &[FioJob]) -> Result<Vec<Vec<String>>, InputError> 
     Ok(out)
 }
 
-/// Whether a job without `filename=` has files of its own, as in fio. Without a size in bytes fio would not run it; here
-/// it has the whole device, which its percentages are of.
+/// Whether a job without `filename=` has its own files, as in fio. Without a size in bytes fio would not run it; here it has
+/// the whole device, and percentages are of the device.
 fn has_own_files(job: &FioJob) -> bool {
     job.directory.is_some()
         || job.filename_format.is_some()
@@ -146,7 +146,7 @@ fn collect(jobs: &[FioJob], names: &[Vec<String>], capacity: u64) -> Result<Vec<
             }
         }
     }
-    // A job file for one file that exists already: let it be the disk.
+    // A job file for a single file that exists already: the disk stands for the file.
     if let [(file, _)] = files.as_mut_slice() {
         if file.size == 0 {
             file.size = capacity;
@@ -169,7 +169,7 @@ fn collect(jobs: &[FioJob], names: &[Vec<String>], capacity: u64) -> Result<Vec<
     Ok(files.into_iter().map(|(file, _)| file).collect())
 }
 
-/// How long a file has to be for this process; 0 where the job does not say.
+/// The file size that this process needs; 0 if the job does not say.
 fn wanted_size(job: &FioJob, clone: u64, files: u64) -> Result<u64, InputError> {
     if let Some(size) = job.filesize {
         return Ok(size);

@@ -1,7 +1,7 @@
 //! [`Sampler`]: `random_distribution`, over the blocks of one file.
 //!
-//! As in fio, Zipf's, Pareto's and the normal law say how popular blocks are, not where: neighbours in rank are scattered
-//! over the file.
+//! As in fio, the Zipf, Pareto and normal distributions give the popularity of blocks, not their position: neighbours in rank
+//! are scattered over the file.
 
 use super::job::OffsetDistribution;
 use super::permutation::FeistelPermutation;
@@ -29,7 +29,7 @@ enum Kind {
     Zoned(Vec<(f64, u64, u64)>),
 }
 
-/// Where a rank is in the file: anywhere, but always there.
+/// The fixed pseudo-random position of each rank in the file.
 #[derive(Clone, Debug)]
 struct Scatter {
     permutation: FeistelPermutation,
@@ -53,8 +53,7 @@ impl Scatter {
 }
 
 impl Sampler {
-    /// A sampler of direction `d` over `blocks` blocks of `align` bytes; `None` where there are none, or a zone lies
-    /// outside.
+    /// A sampler of direction `d` over `blocks` blocks of `align` bytes; `None` without blocks, or if a zone lies outside.
     pub(super) fn new(spread: &OffsetDistribution, d: usize, blocks: u64, align: u64, seed: u64) -> Option<Self> {
         if blocks == 0 {
             return None;
@@ -90,7 +89,8 @@ impl Sampler {
                 scatter.place(rank.min(last), self.blocks)
             }
             Kind::Normal(law, scatter) => {
-                // At least half of the draws land inside where the centre does; edges are rare but possible centres.
+                // If the centre lies inside, about half of the draws or more land inside. A centre at an edge is rare but
+                // possible.
                 for _ in 0..64 {
                     let x = law.sample(random);
                     if (0.0..self.blocks as f64).contains(&x) {

@@ -1,4 +1,4 @@
-//! [`FeistelPermutation`]: all numbers below n, each once, in a random-looking order, without remembering any.
+//! [`FeistelPermutation`]: all numbers below n, each once, in pseudo-random order, without storing them.
 
 /// A bijection of `0..n`: a Feistel network over the next even power of two, walked until it lands below n (at most
 /// four steps on average).

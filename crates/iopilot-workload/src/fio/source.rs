@@ -1,4 +1,4 @@
-//! [`FioSource`]: the jobs of a job file, running.
+//! [`FioSource`]: the running jobs of a job file.
 
 use super::FioJobs;
 use super::job::{ExitWhat, FioJob, OffsetDistribution};
@@ -23,24 +23,24 @@ enum State {
 struct Slot {
     task: FioTask,
     state: State,
-    /// It sleeps in a submission.
+    /// Whether it sleeps in a submission.
     blocked: bool,
-    /// When it goes on, where it would but is blocked.
+    /// When it would resume if it were not blocked.
     due: Option<Nanos>,
     /// From the start of the run.
     delay: Nanos,
-    /// Waits for all above it (the first clone of a job with `stonewall`).
+    /// Whether it waits for all jobs above it (the first clone of a job with `stonewall`).
     stonewall: bool,
     /// The processes of the job it waits for (`wait_for`).
     waits_for: std::ops::Range<usize>,
     group: u32,
 }
 
-/// The jobs of a job file, running. One process a clone of a job, numbered from 1000.
+/// The running jobs of a job file. Each clone of a job is a process; they are numbered from 1000.
 #[derive(Clone, Debug)]
 pub struct FioSource {
     slots: Vec<Slot>,
-    /// When each task goes on, and at index `slots.len()` when another may start.
+    /// When each task resumes, and at index `slots.len()` when another task may start.
     agenda: Agenda,
 }
 
@@ -49,7 +49,7 @@ impl FioSource {
     /// their place in the file.
     ///
     /// # Errors
-    /// Where a job does not fit the device.
+    /// If a job does not fit the device.
     pub fn new(jobs: &FioJobs, capacity_sectors: u64, seed: u64) -> Result<Self, WorkloadError> {
         let places = lay_out(&jobs.jobs, capacity_sectors.saturating_mul(SECTOR_BYTES))?;
         let shared: Vec<Arc<FioJob>> = jobs.jobs.iter().map(|job| Arc::new(job.clone())).collect();
@@ -116,7 +116,7 @@ impl FioSource {
         self.agenda.set(self.slots.len(), later);
     }
 
-    /// A job has exited. Jobs that end with it end too, and jobs that waited for it may start.
+    /// Handles the exit of a job: jobs that end with it are terminated, and jobs that waited for it may start.
     fn exited(&mut self, index: usize, now: Nanos) {
         let slot = &mut self.slots[index];
         slot.state = State::Exited;
@@ -161,7 +161,7 @@ impl FioSource {
     }
 }
 
-/// What a job needs that has no block to work on in one of its `places`.
+/// The expected value in the error for a job without a block in one of its `places`.
 fn impossible(job: &FioJob, places: &[FileRegion]) -> String {
     let least = places.iter().map(|place| place.io_size).min().unwrap_or(0);
     match &job.spread {

@@ -1,7 +1,7 @@
 //! [`FioTask`]: one clone of a job, as a state machine of fio's main loop.
 //!
 //! The loop takes a slot and issues a request. With all slots taken, it reaps completions down to `iodepth_low`. Then it
-//! thinks, and starts again. Before a rate or a think time, it waits for all requests in flight, as fio does.
+//! thinks, and starts again. Before a pause for the rate or to think, it waits for all requests in flight, as in fio.
 
 mod issue;
 
@@ -17,7 +17,7 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::sync::Arc;
 
-/// Separate system calls are separate moments: the host's real overhead is the machine's to add.
+/// Separate system calls have distinct times. The machine adds the host's real overhead.
 const NEXT_CALL: Nanos = Nanos(1);
 
 /// The first process; the clones of all jobs are numbered from here in the order of the file.
@@ -30,7 +30,7 @@ const FLUSH: u64 = 1;
 /// The state of a task.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Phase {
-    /// At the top of the loop; a direction may have been settled by waiting for its rate.
+    /// At the top of the loop; a direction is set after a wait for its rate.
     Issue(Option<usize>),
     /// A request has been queued or submitted.
     Fill,
@@ -106,7 +106,7 @@ pub(super) struct FioTask {
     /// Bytes of a pass, and of all passes.
     size: u64,
     limit: u64,
-    /// Bytes issued in this pass and in all, and whether a pass ended with its files.
+    /// Bytes issued in this pass and in all, and whether the pass ended because its files did.
     pass_bytes: u64,
     bytes: u64,
     files_ended: bool,
@@ -117,15 +117,14 @@ pub(super) struct FioTask {
     reaped_blocks: u64,
 
     pace: Option<Pace>,
-    /// Requests counted, and the time, when the task last thought.
+    /// The count of requests, and the time, when the task last thought.
     thought_at_blocks: u64,
     thought_at: Nanos,
     last_direction: usize,
 }
 
 impl FioTask {
-    /// The `clone`-th process of `job`, number `index` of all; `seed` is the run's. `None` where it has no block to
-    /// work on.
+    /// The `clone`-th process of `job`, number `index` of all; `seed` is the run's. `None` if it has no block to work on.
     pub(super) fn new(job: &Arc<FioJob>, index: usize, clone: u64, places: &[FileRegion], seed: u64) -> Option<Self> {
         let seed = mix(mix(seed ^ mix(job.randseed)).wrapping_add(index as u64));
         let files: Vec<_> = places.iter().zip(0..).map(|(&place, n)| Cursor::new(job, place, mix(seed ^ n))).collect();
@@ -146,7 +145,7 @@ impl FioTask {
         };
         let cpu = match job.cpus.as_slice() {
             [] => index as u16,
-            // With the shared policy the kernel is free to choose; spreading is what it does.
+            // With the shared policy the kernel may choose, and it spreads the processes.
             cpus => cpus[(if job.cpus_split { clone } else { index as u64 } % cpus.len() as u64) as usize],
         };
         Some(Self {
@@ -205,7 +204,7 @@ impl FioTask {
         (self.epoch, self.thought_at) = (now, now);
     }
 
-    /// No more requests: it exits when those in flight are done.
+    /// Issues no more requests; it exits when those in flight are done.
     pub(super) fn terminate(&mut self) {
         self.terminated = true;
     }
@@ -223,7 +222,7 @@ impl FioTask {
         }
     }
 
-    /// Runs until it has to wait, submitting one batch at most; appends what it does to `out`.
+    /// Runs until it has to wait, and submits one batch at most. Appends its steps to `out`.
     pub(super) fn run(&mut self, now: Nanos, out: &mut Vec<Step>) -> FioWait {
         let mut submitted = false;
         loop {
@@ -319,7 +318,7 @@ impl FioTask {
         if job.time_based {
             return false;
         }
-        // A pass of a mixed sequential job, and of a random writer without a map, may go on beyond `size`.
+        // A pass of a mixed sequential job, and of a random writer without a map, may exceed `size`.
         let whole =
             if job.pattern.random { job.pattern.used[WRITE] && !job.uses_map() } else { job.pattern.is_mixed() };
         let pass = if whole { self.size.max(self.limit) } else { self.size };
@@ -343,7 +342,7 @@ impl FioTask {
         }
         let blocks = if job.thinktime_issue { self.issues.iter().sum() } else { self.reaped_blocks };
         let by_time = job.thinktime_iotime > Nanos::ZERO;
-        // The default of one block does not count where a time is given.
+        // The default of one block is ignored if a time is given.
         let every = job.thinktime_blocks.unwrap_or(if by_time { u64::MAX } else { 1 });
         let due = (by_time && now.since(self.thought_at) >= job.thinktime_iotime)
             || blocks.saturating_sub(self.thought_at_blocks) >= every;
@@ -376,8 +375,8 @@ impl FioTask {
             self.loops_left -= 1;
             return true;
         }
-        // Bytes are left to issue: `io_size` is more than `size`, or blocks of different sizes did not fill it. Less
-        // than the largest block does not count.
+        // Bytes are left to issue: `io_size` exceeds `size`, or blocks of different sizes did not fill it. Less than the
+        // largest block is ignored.
         let left = self.limit.saturating_sub(self.bytes);
         left > 0 && left >= self.job.max_block() && !(self.files_ended && self.job.io_size.is_none())
     }
@@ -386,7 +385,7 @@ impl FioTask {
         self.pass_bytes = 0;
         self.files_ended = false;
         self.files.iter_mut().for_each(Cursor::rewind);
-        // fio 3.33 repeats the numbers of a pass, but not without a random map.
+        // fio 3.33 repeats the random numbers in each pass, but not without a random map.
         if self.job.randrepeat && self.job.random_map {
             self.random = streams(self.seed);
         }
@@ -400,5 +399,5 @@ fn streams(seed: u64) -> RandomStreams {
     RandomStreams { offset: stream(1), length: stream(2), direction: stream(3), other: stream(4) }
 }
 
-// Trims have an index in the arrays of directions, and nothing of their own here.
+// Trims need no code of their own here, only an index in the arrays of directions.
 const _: () = assert!(TRIM == 2);

@@ -1,4 +1,4 @@
-//! Job files and what they issue.
+//! Tests of job files and their requests.
 
 mod files;
 mod parsing;
@@ -26,7 +26,7 @@ fn run(text: &str) -> SourceLog {
     TestDevice::default().run(&mut source(text))
 }
 
-/// What is wrong with a job file, or with it on the device.
+/// The error of a job file, or of running it on the device.
 fn complaint(text: &str) -> String {
     match FioJobs::parse(text, "test.fio").and_then(|jobs| FioSource::new(&jobs, CAPACITY, 1)) {
         Ok(_) => panic!("nothing is wrong"),

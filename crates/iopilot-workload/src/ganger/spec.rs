@@ -71,7 +71,7 @@ impl GangerSpec {
     /// Reads the description in the file at `path`.
     ///
     /// # Errors
-    /// Where it cannot be read, and as [`GangerSpec::from_toml`].
+    /// If the file cannot be read, and as [`GangerSpec::from_toml`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self, WorkloadError> {
         let path = path.as_ref();
         let text = fs::read_to_string(path).map_err(|source| WorkloadError::Io { path: path.to_owned(), source })?;
@@ -81,7 +81,7 @@ impl GangerSpec {
     /// Reads the description `text`, called `source_name` in messages.
     ///
     /// # Errors
-    /// Where it is no TOML, a key is unknown or missing, or a value makes no sense.
+    /// If it is not TOML, a key is unknown or missing, or a value is invalid.
     pub fn from_toml(text: &str, source_name: &str) -> Result<Self, WorkloadError> {
         let document = Document { text, source_name };
         let table = document.parse()?;

@@ -80,8 +80,8 @@ time_limit_ms = 6
     // Requests at 4, 8 ms of computation; at 10 ms the first one's limit has passed.
     let log = run_on(&TestDevice::fixed(20), text);
     let at: Vec<f64> = log.requests.iter().take(4).map(|s| s.at.as_millis_f64()).collect();
-    // It completes at 24 ms; 2 ms of computation were left until the third request. The second one's limit (at 14 ms
-    // of computation, that is 28 ms) has passed by its completion only then.
+    // It completes at 24 ms; 2 ms of computation were left until the third request. The second request's limit is at 14 ms of
+    // computation, which is 28 ms.
     assert_eq!(at[..3], [4.0, 8.0, 26.0]);
     assert!(log.requests.iter().all(|s| s.arrival.flags == Flags::READ_AHEAD));
     assert!(log.requests.iter().all(|s| s.arrival.criticality == Criticality::TimeLimited));

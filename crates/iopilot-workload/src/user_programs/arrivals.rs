@@ -1,4 +1,4 @@
-//! [`InterruptArrivals`]: when interrupts of a source come.
+//! [`InterruptArrivals`]: when the interrupts of a source come.
 
 use super::spec::InterruptTimes;
 use crate::ganger::Variable;
@@ -7,17 +7,17 @@ use iopilot_host::Arrivals;
 use rand_pcg::Pcg64Mcg;
 use std::sync::Arc;
 
-/// The interrupts of a source that are left.
+/// The remaining interrupts of a source.
 #[derive(Clone, Debug)]
 pub(super) enum InterruptArrivals {
-    /// After each other.
+    /// Interrupts with a period.
     Every { last: Nanos, period_ms: Arc<Variable>, left: Option<u64>, random: Pcg64Mcg },
-    /// At these times, from the one at `next` on.
+    /// Interrupts at these times, from index `next` on.
     At { times: Arc<[Nanos]>, next: usize },
 }
 
 impl InterruptArrivals {
-    /// All of them. What is random follows from `random`.
+    /// All interrupts of `times`. Random periods are drawn from `random`.
     pub(super) fn new(times: &InterruptTimes, random: Pcg64Mcg) -> Self {
         match times {
             InterruptTimes::Every { start, period_ms, count } => {
@@ -36,7 +36,7 @@ impl Arrivals for InterruptArrivals {
                     *left = left.checked_sub(1)?;
                 }
                 let ms = period_ms.draw_until(random, |ms| (ms >= 0.0).then_some(ms)).unwrap_or(0.0);
-                // Interrupts are moments of their own.
+                // Interrupts have distinct times.
                 *last = last.saturating_add(Nanos::from_millis_f64(ms).max(Nanos(1)));
                 Some(*last)
             }

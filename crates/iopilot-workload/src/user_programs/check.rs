@@ -1,4 +1,4 @@
-//! What can be seen to be wrong in each list, and in the sums of all.
+//! Checks of each event list, and of sums over all lists.
 
 use super::event::{EventBody, EventSpec, ProgramAction};
 use super::spec::{Actor, FileNode, FileSlotTarget, UserProgramsSpec};
@@ -6,13 +6,13 @@ use iopilot_block::{InputError, suggest};
 use iopilot_host::{FileKind, InterruptEffect, Key};
 use std::collections::BTreeMap;
 
-/// Processes that may be started in all, beside those of daemons.
+/// The most processes that may be started in all, without those of daemons.
 const STARTED: u64 = 1_000_000;
 
-/// Whether all can be what it says.
+/// Checks a description.
 ///
 /// # Errors
-/// Names the line that is wrong.
+/// Names the invalid line.
 pub(super) fn check(spec: &UserProgramsSpec) -> Result<(), InputError> {
     let actors = spec.actors();
     for actor in &actors {
@@ -26,7 +26,7 @@ pub(super) fn check(spec: &UserProgramsSpec) -> Result<(), InputError> {
     files(spec, &actors)
 }
 
-/// Locks that are held and files of its own that are there, as a process goes through its events.
+/// Locks that a process holds, and its own files that exist, at a point of its events.
 #[derive(Clone, Default)]
 struct Standing {
     locks: Vec<Key>,
@@ -35,7 +35,7 @@ struct Standing {
 
 fn sequence(spec: &UserProgramsSpec, actor: &Actor<'_>) -> Result<(), InputError> {
     let mut standing = Standing::default();
-    // What a list leaves behind after one round it leaves after each: twice tells all.
+    // Each round of a list leaves the same state behind, so two rounds show every error.
     let rounds = if actor.is_daemon { 2 } else { actor.list.repeat.min(2) };
     for _ in 0..rounds {
         if !go_through(spec, actor, &actor.list.events, &mut standing)? {
@@ -45,7 +45,7 @@ fn sequence(spec: &UserProgramsSpec, actor: &Actor<'_>) -> Result<(), InputError
     Ok(())
 }
 
-/// Returns false where the process exits.
+/// Follows the events of a process. Returns false if it exits.
 fn go_through(
     spec: &UserProgramsSpec,
     actor: &Actor<'_>,
@@ -115,7 +115,7 @@ fn step(
     }
 }
 
-/// A process waits for children that it has, and for requests that it has issued.
+/// Checks that a process waits only for its children and requests.
 fn children(spec: &UserProgramsSpec, actor: &Actor<'_>) -> Result<(), InputError> {
     let mut forks: BTreeMap<usize, u64> = BTreeMap::new();
     let mut numbers = Vec::new();
@@ -150,7 +150,7 @@ fn children(spec: &UserProgramsSpec, actor: &Actor<'_>) -> Result<(), InputError
     }
 }
 
-/// A daemon that never waits would let no run end.
+/// Refuses a daemon that never waits, because its run would not end.
 fn daemon(spec: &UserProgramsSpec, actor: &Actor<'_>) -> Result<(), InputError> {
     let waits = |action: &ProgramAction| {
         matches!(
@@ -169,11 +169,11 @@ fn daemon(spec: &UserProgramsSpec, actor: &Actor<'_>) -> Result<(), InputError> 
     Ok(())
 }
 
-/// How many processes of each actor there are in all; `u64::MAX` where a daemon starts them.
+/// The number of processes of each actor in all; `u64::MAX` if a daemon starts them.
 fn started(spec: &UserProgramsSpec, actors: &[Actor<'_>]) -> Result<Vec<u64>, InputError> {
     let first_program = spec.processes.len();
     let mut started: Vec<u64> = actors.iter().map(|actor| actor.count).collect();
-    // Those that start others come before them: a program that is nobody's child is over first.
+    // In topological order: an actor comes before the programs that it starts.
     let mut left: Vec<usize> = vec![0; actors.len()];
     let mut forks: Vec<Vec<(usize, u64)>> = vec![Vec::new(); actors.len()];
     for (n, actor) in actors.iter().enumerate() {
@@ -211,7 +211,7 @@ fn started(spec: &UserProgramsSpec, actors: &[Actor<'_>]) -> Result<Vec<u64>, In
     Ok(started)
 }
 
-/// Who sleeps is woken, and who wakes finds somebody asleep.
+/// Checks that each sleep has a wake-up, and each wake-up a sleep.
 fn keys(spec: &UserProgramsSpec, actors: &[Actor<'_>]) -> Result<(), InputError> {
     // With their lines.
     let mut slept: Vec<(u64, Key)> = Vec::new();
@@ -243,14 +243,14 @@ fn keys(spec: &UserProgramsSpec, actors: &[Actor<'_>]) -> Result<(), InputError>
     Ok(())
 }
 
-/// What goes into a channel, and out.
+/// Bytes that go into a channel and out of it.
 #[derive(Clone, Copy, Default)]
 struct Flow {
     put: u64,
-    /// By those that have to come to an end.
+    /// Bytes got by processes that have to end.
     got: u64,
     largest_put: u64,
-    /// The lines where it is first got, put, and answered, and of a source whose interrupts begin tasks.
+    /// The lines of the first get, put and answer, and of a source whose interrupts begin tasks.
     get_line: Option<u64>,
     put_line: Option<u64>,
     answer_line: Option<u64>,
@@ -339,7 +339,7 @@ fn channels(spec: &UserProgramsSpec, actors: &[Actor<'_>], started: &[u64]) -> R
     }
 }
 
-/// A file that is not there at the beginning is made by somebody; endless interrupts have an end.
+/// Checks that a file that does not exist at the start is created, and that endless interrupts come to an end.
 fn files(spec: &UserProgramsSpec, actors: &[Actor<'_>]) -> Result<(), InputError> {
     for (n, node) in spec.nodes.iter().enumerate() {
         let FileNode { line, name, kind, bytes, .. } = node;

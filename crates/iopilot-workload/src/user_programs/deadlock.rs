@@ -1,7 +1,7 @@
-//! Whether processes can go on: one that waits for what another does only later, and that one for it, cannot.
+//! Deadlocks: processes that wait for each other's later events.
 //!
-//! All are run without time, as if every lock were free, every channel had room, and what is done once were done as often as it
-//! ever is. Who cannot go on even so cannot go on at all.
+//! All processes are run without time, as if every lock were free, every channel had room, and each event happened as often at
+//! once as it ever does. A process that cannot finish even so can never finish.
 
 use super::event::ProgramAction;
 use super::spec::{Actor, UserProgramsSpec};
@@ -9,7 +9,7 @@ use iopilot_block::InputError;
 use iopilot_host::{InterruptEffect, Key};
 use std::sync::Arc;
 
-/// An event that others may wait for, or that waits for others.
+/// An event that other processes may wait for, or that waits for others.
 #[derive(Clone, Copy)]
 struct Step {
     line: u64,
@@ -21,13 +21,13 @@ enum Meeting {
     Sleep(Key),
     Wake(Key),
     Get(Key, u64),
-    /// So many bytes in all.
+    /// A put of this many bytes in all.
     Put(Key, u64),
     Fork(usize),
     Wait(Option<usize>),
 }
 
-/// Who does these steps, and how far that has come.
+/// An actor, its steps, and its progress.
 struct Walker<'a> {
     actor: Actor<'a>,
     steps: Vec<Step>,
@@ -41,7 +41,7 @@ impl Walker<'_> {
     }
 }
 
-/// All of them, and what has happened so far.
+/// All walkers, and what has happened so far.
 struct Walk<'a> {
     spec: &'a UserProgramsSpec,
     walkers: Vec<Walker<'a>>,
@@ -49,7 +49,7 @@ struct Walk<'a> {
     put: Vec<u64>,
 }
 
-/// Whether all that have to come to an end can.
+/// Checks that all processes that have to end can end.
 ///
 /// # Errors
 /// Names those that cannot, and what each waits for.
@@ -70,7 +70,7 @@ impl<'a> Walk<'a> {
             let mut steps: Vec<Step> = Vec::new();
             steps.extend(actor.sleeps.map(|key| Step { line: actor.line, what: Meeting::Sleep(key) }));
             actor.list.each(|line, action, times| {
-                // Programs count once: as often as they are started is enough for what one needs.
+                // A program is walked once, so its puts count without limit: other instances may supply what one needs.
                 let all =
                     if actor.is_daemon || actor.count == 0 { u64::MAX } else { times.saturating_mul(actor.count) };
                 let what = match *action {
@@ -110,7 +110,7 @@ impl<'a> Walk<'a> {
         *put = put.saturating_add(bytes);
     }
 
-    /// Has each go as far as it can. Whether anybody could.
+    /// Lets each walker go as far as it can. Returns whether any moved.
     fn go_on(&mut self) -> bool {
         let mut has_moved = false;
         for n in 0..self.walkers.len() {
@@ -150,11 +150,11 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Who could help the walker `n`, and would, had it not to wait.
+    /// The walker whose next steps would end the wait of walker `n`.
     fn helper(&self, n: usize) -> Option<usize> {
         let walker = &self.walkers[n];
         if !walker.is_started {
-            // It waits for who starts it.
+            // It waits for the process that starts it.
             return self.who_does(|what| matches!(what, Meeting::Fork(child) if child == n));
         }
         match walker.steps.get(walker.at)?.what {
@@ -171,7 +171,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Who has such a step before it.
+    /// The first walker that has such a step ahead.
     fn who_does(&self, is_such: impl Fn(Meeting) -> bool) -> Option<usize> {
         self.walkers.iter().position(|walker| walker.steps[walker.at..].iter().any(|step| is_such(step.what)))
     }
@@ -193,7 +193,7 @@ impl<'a> Walk<'a> {
         format!("{} waits for {what}", walker.actor.name)
     }
 
-    /// The error of the walker `first`, which cannot go on.
+    /// The error of the walker `first`, which cannot finish.
     fn error(&self, first: usize) -> InputError {
         let mut chain = vec![first];
         let mut last = first;

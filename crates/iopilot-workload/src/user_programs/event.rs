@@ -1,11 +1,11 @@
-//! [`EventSpec`]: an event of a list, and the table of verbs.
+//! [`EventSpec`]: an event of a description, and the table of verbs.
 
 use crate::ganger::Variable;
 use iopilot_block::{Criticality, Op};
 use iopilot_host::Key;
 use std::sync::Arc;
 
-/// The verbs of events, and the keys that each has beside.
+/// The verbs of events, and the other keys of each.
 pub(super) const VERBS: [(&str, &[&str]); 26] = [
     ("compute_ms", &[]),
     ("nap_ms", &[]),
@@ -45,26 +45,26 @@ pub(super) struct EventSpec {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum EventBody {
     Do(ProgramAction),
-    /// These, so many times.
+    /// These events, this many times.
     Repeat(u64, Vec<EventSpec>),
 }
 
-/// Where a file or the disk is read or written.
+/// The position of a read or write in a file or on the disk.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum PositionSpec {
     At(u64),
-    /// Behind the last one.
+    /// Right behind the last access.
     Next,
     /// Anywhere, at a multiple of the size.
     Random,
 }
 
-/// What a process does. Files are slots of its list.
+/// What a process does at an event. Files are slots of its list.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum ProgramAction {
     Compute(Arc<Variable>),
     Nap(Arc<Variable>),
-    /// All that is left, where `bytes` is not set.
+    /// Without `bytes`, the whole rest of the file.
     Read {
         slot: usize,
         place: PositionSpec,
@@ -77,7 +77,7 @@ pub(super) enum ProgramAction {
     },
     Open(usize),
     ReadDir(usize),
-    /// In a directory, or the root.
+    /// In `directory`, or the root.
     Create {
         slot: usize,
         directory: Option<usize>,
@@ -117,7 +117,7 @@ pub(super) enum ProgramAction {
 }
 
 impl ProgramAction {
-    /// The slot of the file that it works on.
+    /// The slot of its file.
     pub(super) fn slot(&self) -> Option<usize> {
         match *self {
             Self::Read { slot, .. } | Self::Write { slot, .. } | Self::Create { slot, .. } => Some(slot),

@@ -1,4 +1,4 @@
-//! What can be said of a list without running it: what happens how often.
+//! How often each event of a list happens, without a run.
 
 use super::event::{EventBody, EventSpec, ProgramAction};
 use super::spec::EventList;
@@ -11,14 +11,14 @@ fn exits(events: &[EventSpec]) -> bool {
     })
 }
 
-/// Calls `visit` for each event of these with how often it happens. Returns false where a process exits.
+/// Calls `visit` for each event with how often it happens. Returns false if the process exits.
 fn each(events: &[EventSpec], times: u64, visit: &mut impl FnMut(u64, &ProgramAction, u64)) -> bool {
     events.iter().all(|event| match &event.what {
         EventBody::Do(action) => {
             visit(event.line, action, times);
             *action != ProgramAction::Exit
         }
-        // What ends in its first round is done once.
+        // A loop that exits in its first round runs once.
         EventBody::Repeat(count, events) => {
             let count = if exits(events) { 1 } else { *count };
             each(events, times.saturating_mul(count), visit)
@@ -33,12 +33,12 @@ impl EventList {
         each(&self.events, times, &mut visit);
     }
 
-    /// Whether a process that does it again and again comes to an end all the same.
+    /// Whether the list has an exit, so that even its endless repetition ends.
     pub(super) fn exits(&self) -> bool {
         exits(&self.events)
     }
 
-    /// Whether any of its events is such.
+    /// Whether any of its events satisfies `is_such`.
     pub(super) fn has(&self, is_such: impl Fn(&ProgramAction) -> bool) -> bool {
         let mut has = false;
         self.each(|_, action, _| has |= is_such(action));

@@ -1,4 +1,4 @@
-//! The files of a description, on the disk.
+//! The initial files of a description, on the disk.
 
 use super::event::{PositionSpec, ProgramAction};
 use super::spec::{FileNode, UserProgramsSpec};
@@ -11,7 +11,7 @@ impl UserProgramsSpec {
         !self.nodes.is_empty() || self.actors().iter().any(|actor| actor.list.has(ProgramAction::is_on_files))
     }
 
-    /// The files on a disk of `capacity` sectors, under a cache of such settings; `None` where there are none.
+    /// The files on a disk of `capacity` sectors, with a cache; `None` if there are none.
     pub(super) fn layout(
         &self,
         settings: UfsSettings,
@@ -48,7 +48,7 @@ impl UserProgramsSpec {
         Ok(Some(FileSetup { system: Box::new(ufs), cache, cached }))
     }
 
-    /// Whether what is read and written at given places is on a disk of `capacity` sectors.
+    /// Checks that reads and writes at given positions are on a disk of `capacity` sectors.
     pub(super) fn check_places(&self, capacity: u64) -> Result<(), InputError> {
         let mut beyond = None;
         let bytes_of_disk = capacity.saturating_mul(SECTOR_BYTES);

@@ -1,4 +1,4 @@
-//! [`EventListProgram`]: a list of events at work.
+//! [`EventListProgram`]: a running list of events.
 
 use super::event::{EventBody, EventSpec, PositionSpec, ProgramAction};
 use super::spec::{EventList, FileNode, FileSlot, FileSlotTarget, UserProgramsSpec};
@@ -9,36 +9,36 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::sync::Arc;
 
-/// Requests without a number of their own are numbered from here.
+/// Requests without a number in the description are numbered from here.
 const FIRST_NUMBER: u64 = 1 << 32;
-/// Files of their own that the children of a daemon have, before the numbers of the first are used again.
+/// The number of children of a daemon after which their file numbers are reused.
 const CHILDREN_OF_DAEMON: u64 = 1 << 16;
 
-/// A line of a list, with its loops laid out one behind the other.
+/// An instruction of a list; its loops are flattened.
 #[derive(Clone, Debug)]
 enum Line {
     Do(ProgramAction),
-    /// What follows, up to the matching [`Line::Again`], so many times.
+    /// Repeats the lines up to the matching [`Line::Again`] this many times.
     Repeat(u64),
     Again,
 }
 
-/// A list, ready to run.
+/// A list, compiled for running.
 #[derive(Debug)]
 struct CompiledProgram {
     name: Arc<str>,
     lines: Vec<Line>,
     slots: Vec<FileSlot>,
-    /// Bytes of each slot's file at the beginning, where they are known.
+    /// The initial size of each slot's file, if known.
     sizes: Vec<Option<u64>>,
     own: u64,
     is_task: bool,
     is_daemon: bool,
-    /// Numbers of files that a process needs for its own and its children's.
+    /// The file numbers that a process needs for itself and its children.
     numbers: u64,
 }
 
-/// All lists: of processes, then of programs.
+/// All compiled lists: of processes, then of programs.
 #[derive(Debug)]
 pub(super) struct CompiledPrograms {
     all: Vec<CompiledProgram>,
@@ -60,7 +60,7 @@ fn lay_out(events: &[EventSpec], lines: &mut Vec<Line>) {
 }
 
 impl CompiledPrograms {
-    /// Those of a description, on a disk of `capacity` sectors.
+    /// Compiles a description for a disk of `capacity` sectors.
     pub(super) fn new(spec: &UserProgramsSpec, capacity: u64) -> Self {
         let code = |name: &Arc<str>, list: &EventList, is_task: bool, is_daemon: bool| {
             let mut lines = Vec::new();
@@ -86,7 +86,8 @@ impl CompiledPrograms {
         let programs = spec.programs.iter().map(|p| code(&p.name, &p.list, p.is_task, false));
         let mut codes =
             Self { all: processes.chain(programs).collect(), first_program: spec.processes.len(), capacity };
-        // A program's children may stand before it or behind: as deep as they can be nested, all are known.
+        // A program's children may come before or after it in the list. After as many passes as programs can nest, all numbers
+        // are known.
         let lists: Vec<&EventList> = spec.actors().iter().map(|actor| actor.list).collect();
         for _ in 0..=spec.programs.len() {
             for (n, list) in lists.iter().enumerate() {
@@ -105,33 +106,33 @@ impl CompiledPrograms {
         codes
     }
 
-    /// Numbers of files that a process of the list `n` needs.
+    /// The file numbers that a process of the list `n` needs.
     pub(super) fn numbers(&self, n: usize) -> u64 {
         self.all[n].numbers
     }
 }
 
-/// A process of a list. What is random follows from its seed.
+/// The program of a process. Random choices follow from its seed.
 #[derive(Clone, Debug)]
 pub(super) struct EventListProgram {
     codes: Arc<CompiledPrograms>,
     code: usize,
     at: usize,
-    /// For each loop that it is in: where it begins, and rounds that are left.
+    /// For each loop that it is in: its start, and the rounds left.
     loops: Vec<(usize, u64)>,
     random: Pcg64Mcg,
-    /// For each slot: where the next read or write is, and how long the file is, if that is known.
+    /// For each slot: the position of the next read or write, and the length of the file, if known.
     next: Vec<u64>,
     sizes: Vec<Option<u64>>,
     next_lba: u64,
     next_number: u64,
-    /// The number of its first own file, and of the first that its next child may have.
+    /// The number of its first own file, and of the first file of its next child.
     first_file: u32,
     next_file: u32,
 }
 
 impl EventListProgram {
-    /// Of the list `n`, with numbers of files from `first_file` on.
+    /// A process of the list `n`, with file numbers from `first_file` on.
     pub(super) fn new(codes: &Arc<CompiledPrograms>, n: usize, first_file: u32, seed: u64) -> Self {
         let code = &codes.all[n];
         Self {
@@ -149,7 +150,7 @@ impl EventListProgram {
         }
     }
 
-    /// The next thing to do, as deep in loops as it may be; `None` at the end.
+    /// The next action, inside loops too; `None` at the end.
     fn action(&mut self) -> Option<ProgramAction> {
         loop {
             match self.codes.all[self.code].lines.get(self.at)? {
@@ -194,7 +195,7 @@ impl EventListProgram {
             (PositionSpec::Random, Some(bytes)) => {
                 self.random.random_range(0..(size.unwrap_or(0) / bytes).max(1)) * bytes
             }
-            // At the end it begins again.
+            // At the end of the file it starts over.
             (PositionSpec::Next | PositionSpec::Random, _) => {
                 Some(self.next[slot]).filter(|&next| size.is_none_or(|size| next < size)).unwrap_or(0)
             }
@@ -215,7 +216,7 @@ impl EventListProgram {
         FileCall::Write { file: self.file(slot), offset, bytes }
     }
 
-    /// It is empty from now on.
+    /// Notes that the file is empty now.
     fn forget(&mut self, slot: usize) {
         self.next[slot] = 0;
         self.sizes[slot] = self.sizes[slot].map(|_| 0);
@@ -243,7 +244,7 @@ impl EventListProgram {
         let n = self.codes.first_program + program;
         let CompiledProgram { name, numbers, is_task, .. } = &self.codes.all[n];
         let own = &self.codes.all[self.code];
-        // The children of a daemon are without number: some day they have those of earlier ones.
+        // A daemon may have any number of children, so their file numbers are reused.
         if u64::from(self.next_file - self.first_file) + numbers > own.numbers {
             self.next_file = self.first_file + own.own as u32;
         }

@@ -1,4 +1,4 @@
-//! Reading a description: names become numbers.
+//! Parses a description: names become numbers.
 
 mod events;
 
@@ -11,30 +11,30 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use toml::de::DeValue;
 
-/// Times up to 11 days, in milliseconds, and counts.
+/// The limits of times (11 days, in milliseconds) and of counts.
 pub(super) const LONGEST_MS: f64 = 1e9;
 const COUNTS: std::ops::RangeInclusive<u64> = 1..=1_000_000_000;
-/// Processes, as of generators.
+/// The most processes, as for generators.
 const PROCESSES: u64 = 16_384;
-/// Bytes of a file.
+/// The most bytes of a file.
 const FILE: u64 = 1 << 43;
-/// Bytes in a channel.
+/// The most bytes of a channel.
 const CHANNEL: u64 = 1 << 40;
-/// What a pipe holds.
+/// The capacity of a pipe.
 const PIPE: u64 = 65_536;
 
-/// What is being read.
+/// The names found so far.
 struct Reader {
     nodes: Vec<FileNode>,
     channels: Vec<Arc<str>>,
     programs: Vec<Arc<str>>,
-    /// Keys to sleep on, and locks: the same name is another number.
+    /// Wait keys and locks: the same name may be both, with different numbers.
     keys: Vec<Arc<str>>,
     sleeps: BTreeMap<Arc<str>, Key>,
     locks: BTreeMap<Arc<str>, Key>,
 }
 
-/// The whole description.
+/// Parses the whole description.
 pub(super) fn spec(top: &TomlTable<'_>) -> Result<UserProgramsSpec, InputError> {
     top.only(&["type", "process", "program", "file", "directory", "channel", "external"])?;
     if let Some(kind) = top.text("type")?.filter(|&kind| kind != "programs") {
@@ -74,7 +74,7 @@ pub(super) fn spec(top: &TomlTable<'_>) -> Result<UserProgramsSpec, InputError> 
     Ok(spec)
 }
 
-/// The names of tables, each its own.
+/// The names of tables, which must differ.
 fn names(tables: &[TomlTable<'_>]) -> Result<Vec<Arc<str>>, InputError> {
     let mut names: Vec<Arc<str>> = Vec::new();
     for t in tables {
@@ -99,7 +99,7 @@ fn millis(t: &TomlTable<'_>, key: &str) -> Result<Nanos, InputError> {
     Ok(Nanos::from_millis_f64(t.number(key, 0.0..=LONGEST_MS)?.unwrap_or(0.0)))
 }
 
-/// A time in milliseconds, which may be random, and can be at least `bound`.
+/// A time in milliseconds, which may be random, and can reach `bound`.
 fn time(t: &TomlTable<'_>, key: &str, bound: f64) -> Result<Option<Variable>, InputError> {
     let variable = t.variable(key, bound)?;
     match variable.as_ref().map(Variable::mean).filter(|&mean| mean > LONGEST_MS) {
@@ -113,7 +113,7 @@ fn channel(t: &TomlTable<'_>) -> Result<ChannelSpec, InputError> {
     Ok(ChannelSpec { line: t.line, capacity: t.size("capacity", 1..=CHANNEL)?.unwrap_or(PIPE) })
 }
 
-/// `name` is none of `known`: which are there, and which is nearest.
+/// The error that `got` is none of `known`, with the nearest of them.
 fn unknown(t: &TomlTable<'_>, key: &str, got: &str, what: &str, known: &[Arc<str>]) -> InputError {
     let expected = match suggest(got, known.iter().map(|name| &**name)) {
         Some(near) => format!("{what}; did you mean `{near}`?"),

@@ -14,10 +14,10 @@ use rand_pcg::Pcg64Mcg;
 use std::sync::Arc;
 
 impl UserProgramsSpec {
-    /// Whether it fits a disk of `capacity` sectors. What it asks of the CPUs is not known before it runs.
+    /// Checks that it fits a disk of `capacity` sectors. Its demand on the CPUs is not known before it runs.
     ///
     /// # Errors
-    /// Names what does not.
+    /// Names what does not fit.
     pub fn check_disk(&self, capacity: u64) -> Result<(), WorkloadError> {
         let host = HostSettings::of(Preset::Y1995, 1);
         self.check_places(capacity)?;
@@ -26,11 +26,11 @@ impl UserProgramsSpec {
         Ok(())
     }
 
-    /// The host that runs it on a device of `capacity` sectors. Without one, it is a machine of 1995 with one CPU, as for the
-    /// programs that have names. All random choices follow from `seed`.
+    /// The host that runs it on a device of `capacity` sectors. Without `host`, it is a machine of 1995 with one CPU, as for
+    /// built-in programs. All random choices follow from `seed`.
     ///
     /// # Errors
-    /// If it does not fit the device or the CPUs, or a setting of the host makes no sense.
+    /// If it does not fit the device or the CPUs, or a setting of the host is invalid.
     pub fn source(&self, host: Option<&HostSettings>, capacity: u64, seed: u64) -> Result<Host, WorkloadError> {
         let own = HostSettings::of(Preset::Y1995, 1);
         let settings = host.unwrap_or(&own);
@@ -81,14 +81,14 @@ impl UserProgramsSpec {
         Ok(host)
     }
 
-    /// What messages call its keys and files.
+    /// The names of its keys and files, for messages.
     fn names(&self) -> WorkloadNames {
         let keys = self.keys.iter().enumerate().map(|(key, name)| (key as u64, name.clone())).collect();
         let files = self.nodes.iter().enumerate().map(|(n, node)| (FileNode::id(n), node.name.clone())).collect();
         WorkloadNames::new(&self.source_name, keys, files)
     }
 
-    /// The number of the first file of the first process of each description.
+    /// For each [`ProcessSpec`], the first file number of its first process.
     fn first_files(&self) -> Result<Vec<u32>, InputError> {
         let codes = CompiledPrograms::new(self, u64::MAX);
         let mut next = u64::from(FileId::ROOT.0) + 1 + self.nodes.len() as u64;
@@ -104,7 +104,7 @@ impl UserProgramsSpec {
         Ok(first)
     }
 
-    /// A CPU that can only handle interrupts does nothing else, forever where they do not end.
+    /// Refuses endless interrupts that leave their CPU no time.
     fn check_load(&self, settings: &HostSettings) -> Result<(), InputError> {
         let mut load = vec![0.0; usize::from(settings.cpus)];
         for external in self.externals.iter().filter(|external| external.count().is_none()) {
@@ -137,7 +137,7 @@ impl ProcessSpec {
         Placement { cpu: self.cpu, state: self.state, is_daemon: self.is_daemon }
     }
 
-    /// Those that run take their CPUs first, and of them those that have no choice.
+    /// The order of placement: running processes first, and among them pinned ones.
     fn turn(&self) -> u8 {
         match (self.state, self.cpu) {
             (InitialState::Running, Some(_)) => 0,

@@ -1,4 +1,4 @@
-//! [`UserProgramsSpec`]: what is described.
+//! [`UserProgramsSpec`]: a description of programs.
 
 use super::event::EventSpec;
 use crate::ganger::Variable;
@@ -6,30 +6,30 @@ use iopilot_block::{InputError, Nanos};
 use iopilot_host::{FileId, FileKind, InitialState, Key};
 use std::sync::Arc;
 
-/// Programs, and what they work on.
+/// Programs, with their files, channels and external interrupts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UserProgramsSpec {
     pub(super) source_name: String,
     pub(super) processes: Vec<ProcessSpec>,
-    /// What is started by others.
+    /// Programs that processes start.
     pub(super) programs: Vec<ProgramSpec>,
     /// Directories, then files.
     pub(super) nodes: Vec<FileNode>,
     pub(super) channels: Vec<ChannelSpec>,
     pub(super) externals: Vec<ExternalSpec>,
-    /// What each key is called, by its number: channels first.
+    /// The name of each key, by its number; channels come first.
     pub(super) keys: Vec<Arc<str>>,
 }
 
-/// A list of events, and the names in it.
+/// A list of events, and its files.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct EventList {
     pub(super) events: Vec<EventSpec>,
-    /// How often it is done; daemons do it forever.
+    /// How often it runs; daemons repeat it forever.
     pub(super) repeat: u64,
-    /// The files that it speaks of, by their slot.
+    /// The files that it names, by slot.
     pub(super) slots: Vec<FileSlot>,
-    /// How many of these are its own.
+    /// The number of its own files among them.
     pub(super) own: u32,
 }
 
@@ -41,12 +41,12 @@ pub(super) struct FileSlot {
     pub(super) of: FileSlotTarget,
 }
 
-/// Whose a file is.
+/// The file that a slot stands for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum FileSlotTarget {
-    /// Everybody's: a [`FileNode`].
+    /// A shared file: a [`FileNode`].
     Shared(usize),
-    /// Each process has one.
+    /// A file of the process' own.
     Own(u32),
 }
 
@@ -71,21 +71,21 @@ pub(super) struct ProgramSpec {
     pub(super) list: EventList,
 }
 
-/// A file or directory.
+/// A described file or directory.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct FileNode {
     pub(super) line: u64,
     pub(super) name: Arc<str>,
     pub(super) kind: FileKind,
-    /// Its directory; the root where it is not set.
+    /// Its directory; the root if not set.
     pub(super) directory: Option<usize>,
-    /// Of a file that is there at the beginning.
+    /// The size of a file that exists at the start.
     pub(super) bytes: Option<u64>,
     pub(super) is_cached: bool,
 }
 
 impl FileNode {
-    /// The number of a file, by its place in the list.
+    /// The number of a file, by its index in the list.
     pub(super) fn id(at: usize) -> FileId {
         FileId(FileId::ROOT.0 + 1 + at as u32)
     }
@@ -111,14 +111,14 @@ pub(super) struct ExternalSpec {
 /// When interrupts come.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum InterruptTimes {
-    /// After each other, so many if that is set.
+    /// Interrupts with a period, `count` of them if that is set.
     Every { start: Nanos, period_ms: Variable, count: Option<u64> },
-    /// At these times.
+    /// Interrupts at these times.
     At(Vec<Nanos>),
 }
 
 impl ExternalSpec {
-    /// How many there are; `None` where they do not end.
+    /// The number of interrupts; `None` if they do not end.
     pub(super) fn count(&self) -> Option<u64> {
         match &self.times {
             InterruptTimes::Every { count, .. } => *count,
@@ -127,16 +127,16 @@ impl ExternalSpec {
     }
 }
 
-/// A process or a program: who has a list.
+/// A process or a program, with its list.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Actor<'a> {
     pub(super) line: u64,
     pub(super) name: &'a str,
     pub(super) list: &'a EventList,
     pub(super) is_daemon: bool,
-    /// On what it sleeps at the beginning.
+    /// The key on which it sleeps at the start.
     pub(super) sleeps: Option<Key>,
-    /// How many processes of this there are, of the beginning.
+    /// The number of its processes that exist without a fork.
     pub(super) count: u64,
 }
 

@@ -19,7 +19,7 @@ fn a_cycle_of_waits_is_named() {
 }
 
 #[test]
-fn who_waits_for_what_cannot_come_is_named() {
+fn a_process_whose_wait_cannot_end_is_named() {
     let holder = task("a", vec![after(1, Call::Lock(DOOR))]);
     let waits = task("b", vec![after(2, Call::Lock(DOOR))]);
     let told = run(HostSettings::free(2), plain(vec![holder, waits]), Vec::new()).failure.unwrap();
@@ -63,7 +63,7 @@ fn daemons_may_take_turns_to_wait_for_work() {
 }
 
 #[test]
-fn only_who_has_a_lock_gives_it_back() {
+fn only_the_holder_releases_a_lock() {
     let holder = task("a", vec![after(1, Call::Lock(DOOR)), after(9, Call::Unlock(DOOR))]);
     let thief = task("b", vec![after(5, Call::Unlock(DOOR))]);
     let told = run(HostSettings::free(2), plain(vec![holder, thief.clone()]), Vec::new()).failure;
@@ -76,7 +76,7 @@ fn only_who_has_a_lock_gives_it_back() {
 }
 
 #[test]
-fn endless_interrupts_do_not_hide_who_waits_forever() {
+fn endless_interrupts_do_not_hide_an_endless_wait() {
     let every = ExternalInterrupts {
         arrivals: AnyArrivals::new(Endless(Nanos(1000), Nanos::ZERO)),
         is_endless: true,
@@ -88,7 +88,7 @@ fn endless_interrupts_do_not_hide_who_waits_forever() {
 }
 
 #[test]
-fn a_daemon_that_naps_does_not_hide_who_waits_forever() {
+fn a_napping_daemon_does_not_hide_an_endless_wait() {
     let tasks = vec![
         (task("a", vec![after(1, Call::Sleep(DOOR))]), Placement::default()),
         (daemon("naps", vec![ProgramEvent::after(Nanos::ZERO, Call::Nap(Nanos(1000)))]), DAEMON),
@@ -98,7 +98,7 @@ fn a_daemon_that_naps_does_not_hide_who_waits_forever() {
 }
 
 #[test]
-fn daemons_that_never_rest_are_told() {
+fn daemons_that_never_rest_are_an_error() {
     let other = 7;
     let plays = |get, put| {
         let events = vec![

@@ -19,7 +19,7 @@ const PATTERNS: &[(&str, [bool; 3], bool)] = &[
     ("randrw", [true, true, false], true),
 ];
 
-/// Reads, writes and trims: in which order, of which sizes, and where. False where `key` is none of these options.
+/// The order, sizes and places of reads, writes and trims. Returns false if `key` is none of these options.
 pub(super) fn pattern(job: &mut FioJob, key: &str, s: &Setting) -> Result<bool, InputError> {
     match key {
         "rw" => rw(job, s)?,
@@ -48,7 +48,7 @@ pub(super) fn pattern(job: &mut FioJob, key: &str, s: &Setting) -> Result<bool, 
         "percentage_random" => {
             s.directions(&mut job.random_percent, |t| t.parse().ok().filter(|p| *p <= 100))?;
         }
-        // Every run is repeatable: a job's numbers depend on the run's seed, `randseed` and the job's place only.
+        // Every run is repeatable: a job's random numbers depend only on the run's seed, `randseed` and the job's place.
         "randrepeat" => job.randrepeat = s.flag()?,
         "allrandrepeat" => job.randrepeat |= s.flag()?,
         "randseed" => job.randseed = s.size(job.kb_base)?,

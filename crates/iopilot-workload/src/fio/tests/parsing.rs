@@ -48,7 +48,7 @@ fn a_harmless_option_is_ignored_with_a_note() {
     );
 }
 
-/// What fio 3.33 takes: other names of options, and shares that are left out.
+/// As in fio 3.33: aliases of options, and blank shares.
 #[test]
 fn options_go_by_all_their_names() {
     let jobs = parse("[a]\ntimeout=2\nfileoffset=1m\nnr_files=4\nsize=8m\n");
@@ -67,7 +67,7 @@ fn options_go_by_all_their_names() {
 }
 
 #[test]
-fn bad_values_name_file_line_option_and_what_was_expected() {
+fn bad_values_name_file_line_option_and_expected_value() {
     for (line, expected) in [
         ("bs=1000", "bs: got 1000 (job a), expected a multiple of 512 bytes"),
         ("bs=1.5k", "bs: got 1.5k, expected READ,WRITE,TRIM values"),
@@ -135,7 +135,7 @@ fn sizes_follow_kb_base_wherever_it_stands() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_run_and_another_another() {
+fn the_same_seed_gives_the_same_run_and_another_seed_another() {
     let text = "[a]\nrw=randrw\nbsrange=4k-64k\nsize=8m\nioengine=libaio\niodepth=8\nnumjobs=2\nstartdelay=0-1\n";
     assert_eq!(run(text), run(text));
     let other = TestDevice::default().run(&mut FioSource::new(&parse(text), super::CAPACITY, 2).unwrap());

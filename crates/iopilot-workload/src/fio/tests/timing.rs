@@ -164,7 +164,7 @@ fn exitall_ends_the_group() {
 }
 
 #[test]
-fn exit_what_stonewall_ends_what_runs_and_goes_on_behind_the_stonewall() {
+fn exit_what_stonewall_ends_running_jobs_but_not_those_behind_the_stonewall() {
     let text = "[global]\nfilename=/dev/sdb\nexitall\n[slow]\nrw=randread\nnumber_ios=5\nexit_what=stonewall\n\
                 [fast]\nrw=randread\nsize=64m\n[after]\nstonewall\nrw=read\nsize=1m\n";
     let log = TestDevice::fixed(1).run(&mut source(text));

@@ -1,4 +1,4 @@
-//! Reading a list of events.
+//! Parses a list of events.
 
 use super::{CHANNEL, COUNTS, FILE, Reader, time, unknown};
 use crate::description::TomlTable;
@@ -8,9 +8,9 @@ use iopilot_block::{Criticality, InputError, Op};
 use iopilot_host::FileKind;
 use std::sync::Arc;
 
-/// Bytes of a call on a file.
+/// The most bytes of a call on a file.
 const CALL: u64 = 1 << 40;
-/// Loops in loops.
+/// The deepest nesting of loops.
 const DEPTH: usize = 8;
 
 impl Reader {
@@ -97,7 +97,7 @@ impl Reader {
         at.ok_or_else(|| unknown(t, key, name, "a [[program]]", &self.programs))
     }
 
-    /// What is done to a file or directory.
+    /// An action on a file or directory.
     fn on_file(
         &self,
         t: &TomlTable<'_>,
@@ -172,7 +172,7 @@ impl Reader {
         })
     }
 
-    /// Whether a random place makes sense: in a file of a known size, which holds what is asked for.
+    /// Checks a random position: the file's size must be known, and hold the access.
     fn fits(
         &self,
         t: &TomlTable<'_>,
@@ -193,7 +193,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The slot of a file of this name in the list.
+    /// The slot in the list of the file `name`.
     fn slot(&self, t: &TomlTable<'_>, key: &str, name: &str, scope: &mut Scope) -> Result<usize, InputError> {
         if let Some(slot) = scope.slots.iter().position(|slot| &*slot.name == name) {
             return Ok(slot);
@@ -220,14 +220,14 @@ impl Reader {
     }
 }
 
-/// The names that stand in a list.
+/// The file names of a list.
 struct Scope {
-    /// What it creates and nobody else knows.
+    /// Files that it creates and that are not described.
     own: Vec<(Arc<str>, FileKind)>,
     slots: Vec<FileSlot>,
 }
 
-/// What the events of a table create.
+/// Collects the files that the events of a table create.
 fn own_names(t: &TomlTable<'_>, own: &mut Vec<(Arc<str>, FileKind)>, depth: usize) -> Result<(), InputError> {
     for event in t.tables("events")? {
         for (verb, kind) in [("create", FileKind::Regular), ("mkdir", FileKind::Directory)] {
@@ -244,7 +244,7 @@ fn own_names(t: &TomlTable<'_>, own: &mut Vec<(Arc<str>, FileKind)>, depth: usiz
     Ok(())
 }
 
-/// What needs no name.
+/// An action without a name.
 fn on_itself(t: &TomlTable<'_>, verb: &str) -> Result<Option<ProgramAction>, InputError> {
     let truly = |action: ProgramAction| match t.flag(verb)? {
         Some(true) => Ok(Some(action)),
@@ -290,7 +290,7 @@ fn io(t: &TomlTable<'_>) -> Result<ProgramAction, InputError> {
     })
 }
 
-/// A place: a number, the next, or a random one. Offsets in files may have units.
+/// A position: a number, the next, or a random one. Offsets in files may have units.
 fn place(t: &TomlTable<'_>, key: &str, most: u64) -> Result<PositionSpec, InputError> {
     let Some(value) = t.table.get(key) else { return Ok(PositionSpec::Next) };
     match value.get_ref().as_str() {

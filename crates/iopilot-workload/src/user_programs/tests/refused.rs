@@ -1,8 +1,8 @@
-//! What is wrong, and how that is told.
+//! Tests of refused descriptions and their messages.
 
 use super::*;
 
-/// What is told of a description, on one CPU.
+/// The error message of a description, on one CPU.
 fn told(text: &str) -> String {
     let checked = UserProgramsSpec::from_toml(text, "w.toml").and_then(|spec| {
         spec.check_disk(CAPACITY)?;
@@ -17,7 +17,7 @@ fn told(text: &str) -> String {
 }
 
 #[test]
-fn what_is_wrong_in_an_event_is_named_with_its_line() {
+fn errors_in_events_are_named_with_their_line() {
     let with = |events: &str| format!("{CHANNEL}{FILES}{PROGRAM}{}", process("a", events));
     for (events, expected) in [
         ("{ comput_ms = 1 }", "w.toml:16: comput_ms: got an unknown key, expected `compute_ms`"),
@@ -126,7 +126,7 @@ fn what_is_wrong_in_an_event_is_named_with_its_line() {
 }
 
 #[test]
-fn what_is_wrong_in_a_table_is_named_with_its_line() {
+fn errors_in_tables_are_named_with_their_line() {
     let a = process("a", "{ compute_ms = 1 }");
     for (text, expected) in [
         (format!("type = \"program\"\n{a}"), "w.toml:1: type: got program, expected `programs`"),
@@ -254,7 +254,7 @@ fn what_is_wrong_in_a_table_is_named_with_its_line() {
 }
 
 #[test]
-fn processes_that_wait_for_each_other_from_the_beginning_are_named() {
+fn a_deadlock_in_the_description_is_named() {
     let channels = "[[channel]]\nname = \"x\"\n[[channel]]\nname = \"y\"\n";
     let text = format!(
         "{channels}{}{}{}",
@@ -267,7 +267,7 @@ fn processes_that_wait_for_each_other_from_the_beginning_are_named() {
         "w.toml:7: events: got a cycle of waits, expected an order in which all can go on: a waits for channel x of b, \
          b waits for channel y of a"
     );
-    // What is put in first is enough for one round, and that for the next.
+    // The first put is enough for one round, which puts the bytes of the next.
     let primed = text
         .replace("{ compute_ms = 1 }, { get", "{ put = \"x\", bytes = 1 }, { get")
         .replace("name = \"a\"", "name = \"a\"\nrepeat = 1");
