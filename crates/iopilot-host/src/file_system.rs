@@ -15,7 +15,7 @@ use std::fmt;
 /// Bytes of a block, and of a page of the cache.
 pub const BLOCK_BYTES: u64 = 4096;
 /// Sectors of a block.
-pub const BLOCK_SECTORS: u64 = BLOCK_BYTES / SECTOR_BYTES;
+pub(crate) const BLOCK_SECTORS: u64 = BLOCK_BYTES / SECTOR_BYTES;
 
 /// How a changed metadata block goes to the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -26,8 +26,6 @@ impl WriteBack {
     /// share is System V's default age of delayed writes, 60 s). Metadata is written every second, as Table 7.2 shows: compress
     /// and uncompress write three non-data blocks a second for as long as they run.
     pub const SYSTEM_V: Self = Self { interval: Nanos::from_secs(1), share: 1.0 / 60.0 };
-    /// The conventional syncer: it writes everything every 30 s.
-    pub const EVERY_30_S: Self = Self { interval: Nanos::from_secs(30), share: 1.0 };
 }
 
 /// The page cache.
@@ -43,7 +41,7 @@ pub struct CacheSettings {
 
 impl CacheSettings {
     /// The cache of a machine of 1995: one page of read-ahead, and System V's syncer.
-    pub const fn of_1995(bytes: u64) -> Self {
+    pub(crate) const fn of_1995(bytes: u64) -> Self {
         Self { bytes, write_back: WriteBack::SYSTEM_V, read_ahead: 1 }
     }
 

@@ -29,9 +29,7 @@ pub use costs::{CostSettings, Costs, Preset};
 pub use cpu_scheduler::{CpuScheduler, FairSettings};
 pub use external::{AnyArrivals, Arrivals, ExternalInterrupts, InterruptEffect};
 pub use file_call::{FileCall, FileId, FileKind};
-pub use file_system::{
-    BLOCK_BYTES, BLOCK_SECTORS, FileError, FileSystem, Metadata, MetadataUpdate, PageMapping, Ufs, UfsSettings,
-};
+pub use file_system::{BLOCK_BYTES, FileError, FileSystem, Metadata, MetadataUpdate, PageMapping, Ufs, UfsSettings};
 pub use files::{CacheSettings, FileSetup, WriteBack};
 pub use host::{Host, HostEnd, InitialState, Placement, TaskSpec};
 pub use names::WorkloadNames;

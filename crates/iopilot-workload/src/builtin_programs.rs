@@ -66,7 +66,7 @@ impl BuiltinProgramsSpec {
     }
 
     /// Whether `text` is meant as a built-in name, perhaps misspelt, and not as a file.
-    pub fn is_name(text: &str) -> bool {
+    pub(crate) fn is_name(text: &str) -> bool {
         let name = text.split(':').next().unwrap_or_default();
         let is_word = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         is_word && (text.contains([':', '=']) || suggest(name, KINDS.iter().map(|(known, ..)| *known)).is_some())

@@ -9,7 +9,7 @@ mod any_source;
 mod builtin_programs;
 mod description;
 mod error;
-pub mod fio;
+mod fio;
 pub mod ganger;
 pub mod replay;
 #[cfg(any(test, feature = "testing"))]

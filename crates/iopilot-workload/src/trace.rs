@@ -155,7 +155,7 @@ impl TraceWorkload {
             let lost = recording::complete(&mut full);
             if lost > 0 {
                 notes.push(format!(
-                    "the completion of {lost} of the requests that processes wait for is not in the trace: a likely one was taken"
+                    "{lost} requests that processes wait for have no completion in the trace: a likely one was assumed"
                 ));
             }
             let inferred = infer(&full, &InferOptions { in_flight: options.window, ..InferOptions::default() });
@@ -191,7 +191,10 @@ impl TraceWorkload {
         let mode =
             options.mode.unwrap_or(if dependencies.is_some() { ReplayMode::Dependent } else { ReplayMode::Open });
         if options.mode.is_none() && mode == ReplayMode::Open {
-            notes.push("the trace does not tell who waited for what: replayed at its arrival times (open)".to_owned());
+            notes.push(
+                "the trace does not show which process waited for which request: replayed at its arrival times (open)"
+                    .to_owned(),
+            );
         }
         if records.is_empty() {
             return Err(InputError::new("trace", "no requests", "at least one").in_file(name).into());

@@ -100,7 +100,7 @@ impl Ufs {
         }
         if inode_blocks + FIRST_INODE_BLOCK >= settings.group_blocks {
             let got = settings.bytes_per_inode.to_string();
-            return Err(InputError::new("filesystem.bytes_per_inode", got, "so many that a group has room for data"));
+            return Err(InputError::new("filesystem.bytes_per_inode", got, "enough that a group has room for data"));
         }
         if group_count == 0 {
             let expected = format!("at least {} sectors for a file system", settings.group_blocks * 8);

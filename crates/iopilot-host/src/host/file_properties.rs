@@ -2,6 +2,7 @@
 
 use super::Host;
 use super::file_testing::*;
+use crate::file_system::BLOCK_SECTORS;
 use crate::*;
 use iopilot_block::{Arrival, Nanos, SourceHandle};
 use proptest::prelude::*;

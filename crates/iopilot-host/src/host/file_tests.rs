@@ -1,4 +1,5 @@
 use super::file_testing::*;
+use crate::file_system::BLOCK_SECTORS;
 use crate::*;
 use iopilot_block::{Criticality, Lba, Nanos, Op, Sectors};
 

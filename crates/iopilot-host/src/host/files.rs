@@ -48,7 +48,7 @@ impl Host {
     pub(super) fn fail(&mut self, p: usize, why: String) {
         let process = &self.processes[p];
         let who = format!("process {} ({})", process.name, process.id);
-        let refused = || InputError::new(who, why, "a call that the file system can do");
+        let refused = || InputError::new(who, why, "a call that succeeds");
         self.failure.get_or_insert_with(refused);
         self.left = 0;
     }

@@ -49,7 +49,7 @@ impl Host {
 
     /// A process starts a child, for which there is no CPU: the workload ends.
     pub(super) fn refuse_child(&mut self) {
-        let expected = "none, as each has a CPU of its own from the beginning";
+        let expected = "none, because each process has its own CPU from the start";
         self.failure.get_or_insert_with(|| InputError::new("processes", "one that starts a child", expected));
         self.left = 0;
     }

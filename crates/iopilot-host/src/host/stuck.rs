@@ -10,7 +10,7 @@ impl Host {
     pub(super) fn fail_unlock(&mut self, p: usize, key: Key) {
         let holder = self.meetings.holder(key).map_or("nobody has".to_owned(), |p| format!("{} has", self.who(p)));
         let got = format!("unlock of {}, which {holder}", self.names.key(key));
-        let error = InputError::new(format!("process {}", self.who(p)), got, "a lock that it has");
+        let error = InputError::new(format!("process {}", self.who(p)), got, "a lock that it holds");
         self.failure.get_or_insert(error);
         self.left = 0;
     }
@@ -34,7 +34,7 @@ impl Host {
         }
         let all: Vec<String> = sleepers.iter().filter_map(waits).collect();
         let expected = format!("a wake-up, as {}", all.join(", "));
-        (!all.is_empty()).then(|| InputError::new("processes", "nothing more that can happen", expected))
+        (!all.is_empty()).then(|| InputError::new("processes", "no event that is left", expected))
     }
 
     /// Whether the wait of process `p` is an error. A daemon may wait for more work.

@@ -274,9 +274,7 @@ fn a_process_that_is_never_woken_is_named() {
     let run = run(HostSettings::free(1), vec![task("sleeper", vec![ProgramEvent::after(MS, Call::Sleep(7))])], MS);
     assert_eq!(
         run.stuck.as_deref(),
-        Some(
-            "processes: got nothing more that can happen, expected a wake-up, as sleeper (1000) waits for a wake-up on 7"
-        )
+        Some("processes: got no event that is left, expected a wake-up, as sleeper (1000) waits for a wake-up on 7")
     );
 }
 

@@ -200,7 +200,7 @@ fn started(spec: &UserProgramsSpec, actors: &[Actor<'_>]) -> Result<Vec<u64>, In
     }
     if done < actors.len() {
         let n = (0..actors.len()).find(|&n| left[n] > 0).unwrap_or(0);
-        let got = format!("{}, which is started by what it starts", actors[n].name);
+        let got = format!("{}, which starts itself through others", actors[n].name);
         return Err(spec.error(actors[n].line, "fork", got, "a program that does not start itself"));
     }
     let all: u64 = started.iter().filter(|&&count| count < u64::MAX).fold(0, |sum, &count| sum.saturating_add(count));
@@ -230,8 +230,8 @@ fn keys(spec: &UserProgramsSpec, actors: &[Actor<'_>]) -> Result<(), InputError>
         }
     }
     for (of, others, field, what) in [
-        (&slept, &woken, "sleep", "a key that somebody wakes"),
-        (&woken, &slept, "wakeup", "a key that somebody sleeps on"),
+        (&slept, &woken, "sleep", "a key that some process wakes"),
+        (&woken, &slept, "wakeup", "a key that some process sleeps on"),
     ] {
         if let Some(&(line, key)) = of.iter().find(|(_, key)| !others.iter().any(|(_, other)| other == key)) {
             let name = &*spec.keys[key as usize];

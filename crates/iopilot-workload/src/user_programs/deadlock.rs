@@ -207,7 +207,7 @@ impl<'a> Walk<'a> {
         };
         let (got, all) = match cycle {
             Some(cycle) => ("a cycle of waits", cycle),
-            None => ("what never comes", chain),
+            None => ("a wait that never ends", chain),
         };
         let next = |n: usize| all.get(n + 1).copied().or_else(|| self.helper(all[n]));
         let waits: Vec<String> = all.iter().enumerate().map(|(n, &walker)| self.wait_of(walker, next(n))).collect();

@@ -69,7 +69,7 @@ fn only_the_holder_releases_a_lock() {
     let told = run(HostSettings::free(2), plain(vec![holder, thief.clone()]), Vec::new()).failure;
     assert_eq!(
         told.as_deref(),
-        Some("w.toml: process b (1001): got unlock of `door`, which a (1000) has, expected a lock that it has")
+        Some("w.toml: process b (1001): got unlock of `door`, which a (1000) has, expected a lock that it holds")
     );
     let told = run(HostSettings::free(1), plain(vec![thief]), Vec::new()).failure.unwrap();
     assert!(told.contains("which nobody has"), "{told}");

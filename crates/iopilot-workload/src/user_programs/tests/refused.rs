@@ -97,11 +97,11 @@ fn errors_in_events_are_named_with_their_line() {
             "{ answer = \"queue\" }",
             "answer: got queue, expected a channel that an [[external]] with task = true puts into",
         ),
-        ("{ sleep = \"door\" }", "sleep: got door, expected a key that somebody wakes"),
-        ("{ wakeup = \"door\" }", "wakeup: got door, expected a key that somebody sleeps on"),
+        ("{ sleep = \"door\" }", "sleep: got door, expected a key that some process wakes"),
+        ("{ wakeup = \"door\" }", "wakeup: got door, expected a key that some process sleeps on"),
         (
             "{ sleep = \"door\" }, { wakeup = \"dor\" }",
-            "sleep: got door, expected a key that somebody wakes; did you mean `dor`?",
+            "sleep: got door, expected a key that some process wakes; did you mean `dor`?",
         ),
         ("{ fork = \"cx\" }", "fork: got cx, expected a [[program]]; did you mean `cc`?"),
         (
@@ -148,7 +148,7 @@ fn errors_in_tables_are_named_with_their_line() {
         (format!("{a}state = \"sleeping\"\n"), "key: got nothing, expected a key to sleep on"),
         (
             format!("{a}state = \"sleeping\"\nkey = \"k\"\n"),
-            "w.toml:1: sleep: got k, expected a key that somebody wakes",
+            "w.toml:1: sleep: got k, expected a key that some process wakes",
         ),
         (format!("{a}key = \"k\"\n"), "key: got a key, expected it only beside state"),
         (
@@ -222,7 +222,7 @@ fn errors_in_tables_are_named_with_their_line() {
         ),
         (
             format!("{a}[[external]]\nname = \"e\"\nat_ms = [1]\nwakeup = \"k\"\n"),
-            "wakeup: got k, expected a key that somebody sleeps on",
+            "wakeup: got k, expected a key that some process sleeps on",
         ),
         (
             format!(
@@ -243,7 +243,7 @@ fn errors_in_tables_are_named_with_their_line() {
                 "{}[[program]]\nname = \"p\"\nevents = [{{ fork = \"q\" }}]\n[[program]]\nname = \"q\"\nevents = [{{ fork = \"p\" }}]\n",
                 process("a", "{ fork = \"p\" }")
             ),
-            "w.toml:4: fork: got p, which is started by what it starts",
+            "w.toml:4: fork: got p, which starts itself through others",
         ),
     ] {
         let told = told(&text);
