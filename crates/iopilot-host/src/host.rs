@@ -104,7 +104,7 @@ pub struct Host {
     left: u64,
     run_queue: RunQueue,
     requests: HostRequests,
-    meetings: SyncPrimitives,
+    sync: SyncPrimitives,
     files: Option<CachedFileSystem>,
     externals: ExternalSources,
     names: WorkloadNames,
@@ -162,7 +162,7 @@ impl Host {
             left: end.requests,
             run_queue: RunQueue::new(&settings),
             requests: HostRequests::default(),
-            meetings: SyncPrimitives::default(),
+            sync: SyncPrimitives::default(),
             files: None,
             externals: ExternalSources::default(),
             names: WorkloadNames::default(),
@@ -188,7 +188,7 @@ impl Host {
             settings,
         };
         for &(channel, capacity) in channels {
-            host.meetings.set_capacity(channel, capacity);
+            host.sync.set_capacity(channel, capacity);
         }
         for TaskSpec { name, program, start, is_task } in tasks {
             let index = host.add(name, program, None);
@@ -316,7 +316,7 @@ impl Host {
     }
 
     /// Finishes the item of CPU `c` that is over.
-    fn look(&mut self, c: usize, now: Nanos, out: &mut Vec<Step>) {
+    fn finish_item(&mut self, c: usize, now: Nanos, out: &mut Vec<Step>) {
         self.count(c, now);
         match (self.cpus[c].work.last().copied(), self.cpus[c].process) {
             (Some(KernelWork { left: Nanos::ZERO, what, .. }), _) => {
@@ -338,7 +338,7 @@ impl Host {
     fn completion_handled(&mut self, slot: usize, now: Nanos) {
         let crate::requests::HostRequest { process: p, page, .. } = *self.requests.get(slot);
         self.requests.handled(slot);
-        self.need_not_wait(p, slot, now);
+        self.skip_wait(p, slot, now);
         self.processes[p].in_flight -= 1;
         if let Some(page) = page {
             self.page_completed(slot, page, now);

@@ -250,14 +250,14 @@ impl PageCache {
     }
 
     /// Its place, if it is being read or written.
-    pub(crate) fn under_way(&self, key: PageKey) -> Option<u32> {
+    pub(crate) fn find_in_flight(&self, key: PageKey) -> Option<u32> {
         self.find(key).filter(|&place| matches!(self.get(place).state, PageState::Reading | PageState::Writing))
     }
 
     /// Drops a page that belongs to no file any more, without write-back. It must not be in flight. Returns the request that is
     /// no longer needed.
     pub(crate) fn discard(&mut self, key: PageKey) -> Option<usize> {
-        debug_assert_eq!(self.under_way(key), None, "who removes a file waits for what is under way");
+        debug_assert_eq!(self.find_in_flight(key), None, "a removal waits for requests in flight");
         let place = self.find(key)?;
         self.remove(place)
     }

@@ -193,37 +193,37 @@ mod tests {
 
     #[test]
     fn a_lock_goes_to_the_longest_waiter() {
-        let mut meetings = SyncPrimitives::default();
-        assert_eq!([1, 2, 3].map(|p| meetings.lock(7, p)), [true, false, false]);
+        let mut sync = SyncPrimitives::default();
+        assert_eq!([1, 2, 3].map(|p| sync.lock(7, p)), [true, false, false]);
         let mut woken = Vec::new();
-        assert!(!meetings.unlock(7, 2, &mut woken), "2 does not have it");
-        (1..4).for_each(|p| assert!(meetings.unlock(7, p, &mut woken)));
-        assert_eq!((woken, meetings.holder(7)), (vec![2, 3], None));
-        assert!(meetings.lock(7, 4));
+        assert!(!sync.unlock(7, 2, &mut woken), "2 does not have it");
+        (1..4).for_each(|p| assert!(sync.unlock(7, p, &mut woken)));
+        assert_eq!((woken, sync.holder(7)), (vec![2, 3], None));
+        assert!(sync.lock(7, 4));
     }
 
     #[test]
     fn a_channel_keeps_its_bytes_and_its_order() {
-        let (mut meetings, mut woken) = (SyncPrimitives::default(), Vec::new());
-        meetings.set_capacity(1, 10);
-        assert!(meetings.put(1, 8, 1, &mut woken));
-        assert!(!meetings.put(1, 8, 2, &mut woken), "no room");
-        assert!(!meetings.get(1, 9, 3, &mut woken), "not yet so many");
-        assert!(!meetings.get(1, 1, 4, &mut woken), "behind who came first");
+        let (mut sync, mut woken) = (SyncPrimitives::default(), Vec::new());
+        sync.set_capacity(1, 10);
+        assert!(sync.put(1, 8, 1, &mut woken));
+        assert!(!sync.put(1, 8, 2, &mut woken), "no room");
+        assert!(!sync.get(1, 9, 3, &mut woken), "not yet so many");
+        assert!(!sync.get(1, 1, 4, &mut woken), "behind the first waiter");
         assert!(woken.is_empty());
-        meetings.set_capacity(1, 16);
-        assert!(!meetings.put(1, 16, 5, &mut woken), "behind it");
+        sync.set_capacity(1, 16);
+        assert!(!sync.put(1, 16, 5, &mut woken), "behind it");
         assert_eq!(woken, [2, 3, 4], "16 in, 9 and 1 out");
     }
 
     #[test]
     fn a_wake_up_wakes_one_or_all_and_needs_no_sleeper() {
-        let (mut meetings, mut woken) = (SyncPrimitives::default(), Vec::new());
-        meetings.wake(1, true, &mut woken);
-        (5..8).for_each(|p| meetings.sleep(1, p));
-        meetings.wake(1, false, &mut woken);
+        let (mut sync, mut woken) = (SyncPrimitives::default(), Vec::new());
+        sync.wake(1, true, &mut woken);
+        (5..8).for_each(|p| sync.sleep(1, p));
+        sync.wake(1, false, &mut woken);
         assert_eq!(woken, [5]);
-        meetings.wake(1, true, &mut woken);
+        sync.wake(1, true, &mut woken);
         assert_eq!(woken, [5, 6, 7]);
     }
 }

@@ -63,7 +63,7 @@ impl Group {
     }
 
     pub(super) fn release(&mut self, block: u64) {
-        debug_assert!(self.is_taken(block), "what is released was taken");
+        debug_assert!(self.is_taken(block), "only a taken block is released");
         self.taken[(block / 64) as usize] &= !(1 << (block % 64));
         self.free += 1;
     }

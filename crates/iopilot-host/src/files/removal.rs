@@ -20,15 +20,15 @@ impl CachedFileSystem {
 
     /// The place of a page of `file` with a request in flight, and the page to search from next time. The search covers data
     /// from page `from` on, then the file's own metadata, then the data before `from`.
-    pub(crate) fn under_way(&mut self, file: FileId, from: u64) -> Option<(u64, u32)> {
+    pub(crate) fn find_in_flight(&mut self, file: FileId, from: u64) -> Option<(u64, u32)> {
         let pages = self.system.size(file).unwrap_or(0).div_ceil(BLOCK_BYTES);
-        let of = |page| Some((page, self.cache.under_way(PageKey::of(file, page))?));
+        let of = |page| Some((page, self.cache.find_in_flight(PageKey::of(file, page))?));
         if let Some(found) = (from..pages).find_map(of) {
             return Some(found);
         }
         self.freed.clear();
         self.system.own_metadata(file, &mut self.freed);
-        let metadata = self.freed.iter().find_map(|&block| self.cache.under_way(PageKey::metadata(block)));
+        let metadata = self.freed.iter().find_map(|&block| self.cache.find_in_flight(PageKey::metadata(block)));
         metadata.map(|place| (pages, place)).or_else(|| (0..from.min(pages)).find_map(of))
     }
 

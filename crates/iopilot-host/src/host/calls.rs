@@ -72,17 +72,17 @@ impl Host {
             Pending::Event(Call::Exit) => return self.exit(p, c, now),
             Pending::Event(Call::File(call)) => {
                 self.file_call(p, call);
-                self.go_on(p, c, now, out)
+                self.continue_call(p, c, now, out)
             }
             Pending::Event(call) => {
                 let waits = self.call(p, c, call, now, out);
                 self.fetch(p, waits.is_some(), now);
                 waits
             }
-            Pending::Resume => self.go_on(p, c, now, out),
+            Pending::Resume => self.continue_call(p, c, now, out),
             Pending::Sweep => {
                 self.sweep(now);
-                self.go_on(p, c, now, out)
+                self.continue_call(p, c, now, out)
             }
         };
         if self.left == 0 {
@@ -99,7 +99,7 @@ impl Host {
     /// Executes a call of process `p` that is not on files. Returns what the process waits for.
     fn call(&mut self, p: usize, c: usize, call: Call, now: Nanos, out: &mut Vec<Step>) -> Option<WaitReason> {
         if self.processes[p].is_daemon {
-            self.take_turn(now);
+            self.count_turn(now);
         }
         match call {
             Call::Compute | Call::Exit | Call::File(_) => None,
@@ -115,28 +115,28 @@ impl Host {
                 Some(WaitReason::Timer)
             }
             Call::Sleep(key) => {
-                self.meetings.sleep(key, p);
+                self.sync.sleep(key, p);
                 Some(WaitReason::Key(key))
             }
             Call::Wakeup { key, all } => {
-                self.meetings.wake(key, all, &mut self.woken);
+                self.sync.wake(key, all, &mut self.woken);
                 None
             }
-            Call::Lock(key) => (!self.meetings.lock(key, p)).then_some(WaitReason::Lock(key)),
+            Call::Lock(key) => (!self.sync.lock(key, p)).then_some(WaitReason::Lock(key)),
             Call::Unlock(key) => {
-                if !self.meetings.unlock(key, p, &mut self.woken) {
+                if !self.sync.unlock(key, p, &mut self.woken) {
                     self.fail_unlock(p, key);
                 }
                 None
             }
             Call::Put { channel, bytes } => {
-                let is_in = self.meetings.put(channel, bytes, p, &mut self.woken);
-                self.hand_over();
+                let is_in = self.sync.put(channel, bytes, p, &mut self.woken);
+                self.assign_interrupt_tasks();
                 (!is_in).then_some(WaitReason::Channel(channel))
             }
             Call::Get { channel, bytes } => {
-                let is_out = self.meetings.get(channel, bytes, p, &mut self.woken);
-                self.hand_over();
+                let is_out = self.sync.get(channel, bytes, p, &mut self.woken);
+                self.assign_interrupt_tasks();
                 (!is_out).then_some(WaitReason::Channel(channel))
             }
             Call::Answer(channel) => {
@@ -208,7 +208,7 @@ impl Host {
             self.forget_if_handled(slot);
             return None;
         }
-        self.tell_waits(slot, out);
+        self.announce_wait(slot, out);
         Some(WaitReason::Request(slot))
     }
 
@@ -218,7 +218,7 @@ impl Host {
             self.requests.want(slot, now);
             match self.requests.get(slot).complete {
                 Some(_) => self.forget_if_handled(slot),
-                None => self.tell_waits(slot, out),
+                None => self.announce_wait(slot, out),
             }
         }
         (self.processes[p].in_flight > 0).then_some(WaitReason::Requests)
@@ -281,7 +281,7 @@ impl Host {
         debug_assert_eq!(
             self.processes[p].life.length(),
             now.since(self.processes[p].started),
-            "it always does something"
+            "all of its time is accounted for"
         );
         self.leave(c, false, now);
         if self.processes[p].in_flight == 0 {

@@ -18,7 +18,7 @@ impl Host {
             return;
         }
         if self.own_cpus {
-            return self.go_on_alone(p, now);
+            return self.resume_alone(p, now);
         }
         let waited_for_io = process.waits_for_io();
         self.processes[p].was_waiting = waited_for_io;

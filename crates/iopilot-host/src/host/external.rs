@@ -37,7 +37,7 @@ impl Host {
         self.externals.set_next(stream, now);
         let ExternalInterrupts { is_task, is_endless, cpu, .. } = self.externals.streams[stream].external;
         if is_endless {
-            self.take_turn(now);
+            self.count_turn(now);
         }
         if is_task {
             let before = self.count_for_task(now);
@@ -69,9 +69,9 @@ impl Host {
 
     /// Counts an event of a daemon, or an interrupt of an endless source. Ends the run when many of these have not let another
     /// process make progress.
-    pub(super) fn take_turn(&mut self, now: Nanos) {
+    pub(super) fn count_turn(&mut self, now: Nanos) {
         self.externals.turns += 1;
-        if self.externals.turns % PATIENCE > 0 || !self.is_hopeless(now) {
+        if self.externals.turns % PATIENCE > 0 || !self.makes_no_progress(now) {
             return;
         }
         if self.live == 0 {
@@ -85,7 +85,7 @@ impl Host {
 
     /// Whether, since the last check, all processes but daemons have exited or waited for others, and no source is left that
     /// ends by itself.
-    fn is_hopeless(&mut self, now: Nanos) -> bool {
+    fn makes_no_progress(&mut self, now: Nanos) -> bool {
         let since = std::mem::replace(&mut self.externals.asked, now);
         let waits = |p: usize| {
             let process = &self.processes[p];
@@ -111,10 +111,10 @@ impl Host {
         let job = begun.pop_front();
         match external.effect {
             InterruptEffect::Nothing => {}
-            InterruptEffect::Wakeup { key, all } => self.meetings.wake(key, all, &mut self.woken),
+            InterruptEffect::Wakeup { key, all } => self.sync.wake(key, all, &mut self.woken),
             InterruptEffect::Put { channel, bytes } => {
-                if self.meetings.offer(channel, bytes, job, &mut self.woken) {
-                    self.hand_over();
+                if self.sync.offer(channel, bytes, job, &mut self.woken) {
+                    self.assign_interrupt_tasks();
                 } else {
                     self.externals.lost += 1;
                     self.externals.free.extend(job);
@@ -125,8 +125,8 @@ impl Host {
     }
 
     /// Assigns tasks of interrupts to the processes that have just got their bytes.
-    pub(super) fn hand_over(&mut self) {
-        for (p, job) in self.meetings.drain_taken() {
+    pub(super) fn assign_interrupt_tasks(&mut self) {
+        for (p, job) in self.sync.drain_taken() {
             let process = &self.processes[p];
             let of = &mut self.externals.jobs[job];
             of.holder = Some(p);
@@ -158,7 +158,7 @@ impl Host {
                 debug_assert_eq!(
                     passed.sum().0,
                     self.cpus.len() as u64 * elapsed.0,
-                    "all time is something: {passed:?}"
+                    "all time is accounted for: {passed:?}"
                 );
                 // An exited child also adds its time from before the task.
                 let own = process.computed().since(job.computed).min(passed.process);

@@ -199,7 +199,7 @@ fn a_task_of_an_interrupt_lasts_from_its_arrival_to_its_answer() {
     assert_eq!(run.elapsed(), [("network", 0.007), ("network", 0.013)]);
     let second = run.report.tasks[1].times;
     assert_eq!((second.computation_s, second.idle_s), (0.005, 0.0));
-    assert!((sum(second) - 0.013).abs() < 1e-12, "all time is something: {second:?}");
+    assert!((sum(second) - 0.013).abs() < 1e-12, "all time is accounted for: {second:?}");
     assert_eq!(run.end, ms(26));
 }
 

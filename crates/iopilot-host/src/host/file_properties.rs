@@ -149,9 +149,9 @@ proptest! {
         let report = &first.report;
         prop_assert_eq!(report.tasks.len(), choices.len());
         prop_assert!(first.failure.is_some() || first.unsaved == 0, "{} pages", first.unsaved);
-        let mut under_way: BTreeMap<u64, Nanos> = BTreeMap::new();
+        let mut in_flight: BTreeMap<u64, Nanos> = BTreeMap::new();
         for served in &first.served {
-            let before = under_way.insert(served.lba.0, served.completed);
+            let before = in_flight.insert(served.lba.0, served.completed);
             prop_assert!(before.is_none_or(|end| end <= served.issued), "{served:?}");
         }
         let mut used = BTreeSet::new();

@@ -90,7 +90,7 @@ pub(super) fn run_host_with(
     loop {
         let next = [host.next_event(), queue.next_time()].into_iter().flatten().min();
         let Some(at) = next else { break };
-        assert!(at >= now, "time goes on");
+        assert!(at >= now, "time never goes back");
         now = at;
         before(host, now);
         while let Some(due) = queue.pop_due(now) {

@@ -132,7 +132,7 @@ fn blocks_of_a_removed_file_are_reused_once_none_of_their_requests_is_in_flight(
         twice.filter(|(first, second)| first.lba == second.lba && first.issued < second.issued).collect();
     assert!(twice.len() >= 10, "OTHER has the blocks that FILE had: {data:?}");
     assert!(twice.iter().all(|(first, second)| first.completed <= second.issued), "{twice:?}");
-    assert!(run.waited_for > 0, "who removes FILE waits for its pages");
+    assert!(run.waited_for > 0, "the removal of FILE waits for its pages");
 }
 
 #[test]

@@ -69,7 +69,7 @@ impl Host {
     }
 
     /// Something is dirty: ends the syncer's rest.
-    fn rouse_syncer(&mut self, now: Nanos) {
+    fn wake_syncer(&mut self, now: Nanos) {
         let Some(files) = &mut self.files else { return };
         if self.processes[files.syncer].state != ProcessState::Exited && std::mem::take(&mut files.rests) {
             self.set_syncer(now);
@@ -86,7 +86,7 @@ impl Host {
 
     /// Continues the system call of process `p` as far as possible. Returns what the process waits for; `None` if it computes,
     /// or if the call is over and its next event has been fetched.
-    pub(super) fn go_on(&mut self, p: usize, c: usize, now: Nanos, out: &mut Vec<Step>) -> Option<WaitReason> {
+    pub(super) fn continue_call(&mut self, p: usize, c: usize, now: Nanos, out: &mut Vec<Step>) -> Option<WaitReason> {
         while let Some(&op) = self.processes[p].plan.front() {
             match self.attempt(op, &mut StepContext { p, c, now, out }) {
                 StepOutcome::Done => {
@@ -256,7 +256,7 @@ impl Host {
     }
 
     /// Waits for a page's request in flight, without use of the page's content.
-    pub(super) fn wait_until_still(&mut self, place: u32, at: &mut StepContext<'_>) -> Option<usize> {
+    pub(super) fn wait_for_flight(&mut self, place: u32, at: &mut StepContext<'_>) -> Option<usize> {
         let request = self.files.as_ref()?.cache.get(place).request?;
         self.want_request(place, request, at)
     }
@@ -271,8 +271,8 @@ impl Host {
     fn want_request(&mut self, place: u32, request: usize, at: &mut StepContext<'_>) -> Option<usize> {
         let files = self.files.as_mut()?;
         let is_first = self.requests.want(request, at.now);
-        let is_under_way = matches!(files.cache.get(place).state, PageState::Reading | PageState::Writing);
-        if is_under_way {
+        let is_in_flight = matches!(files.cache.get(place).state, PageState::Reading | PageState::Writing);
+        if is_in_flight {
             let is_complete = self.requests.get(request).complete.is_some();
             if is_first && !is_complete {
                 at.out.push(Step::Waits(SourceHandle(request as u64)));
@@ -288,7 +288,7 @@ impl Host {
         if let Some(files) = &mut self.files {
             files.cache.change(place, locks);
         }
-        self.rouse_syncer(now);
+        self.wake_syncer(now);
         StepOutcome::Done
     }
 
@@ -303,7 +303,7 @@ impl Host {
         let Some(busy) = files.cache.busy() else { return Err(StepOutcome::Done) };
         Err(match files.cache.get(busy).state {
             PageState::Dirty => self.write(busy, Criticality::TimeCritical, at),
-            _ => self.wait_until_still(busy, at).map_or(StepOutcome::Done, StepOutcome::WaitForRoom),
+            _ => self.wait_for_flight(busy, at).map_or(StepOutcome::Done, StepOutcome::WaitForRoom),
         })
     }
 
@@ -362,7 +362,7 @@ impl Host {
         self.woken = woken;
         self.unwanted(over);
         if is_dirty {
-            self.rouse_syncer(now);
+            self.wake_syncer(now);
         }
         self.wake_all(now);
     }

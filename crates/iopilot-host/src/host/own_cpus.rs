@@ -55,7 +55,7 @@ impl Host {
     }
 
     /// Runs process `p` on its CPU.
-    pub(super) fn go_on_alone(&mut self, p: usize, now: Nanos) {
+    pub(super) fn resume_alone(&mut self, p: usize, now: Nanos) {
         let process = &mut self.processes[p];
         let c = process.last_cpu.unwrap_or(p);
         process.enter(ProcessState::Running(c), now);
@@ -87,7 +87,7 @@ impl Host {
 
     /// The request in `slot` of process `p` is complete. If the process was about to wait for it, it goes on to its next event
     /// instead. That event is scheduled again, so it comes last among the events of one time.
-    pub(super) fn need_not_wait(&mut self, p: usize, slot: usize, now: Nanos) {
+    pub(super) fn skip_wait(&mut self, p: usize, slot: usize, now: Nanos) {
         if self.reports() {
             return;
         }
@@ -115,7 +115,7 @@ impl Host {
     }
 
     /// Tells the block layer that a process begins to wait for the request in `slot`.
-    pub(super) fn tell_waits(&self, slot: usize, out: &mut Vec<Step>) {
+    pub(super) fn announce_wait(&self, slot: usize, out: &mut Vec<Step>) {
         if self.reports() {
             out.push(Step::Waits(SourceHandle(slot as u64)));
         }

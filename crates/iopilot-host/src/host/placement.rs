@@ -76,7 +76,7 @@ impl Host {
             }
             InitialState::Sleeping(key) => {
                 self.begin(p, Nanos::ZERO);
-                self.meetings.sleep(key, p);
+                self.sync.sleep(key, p);
                 self.change_state(p, ProcessState::Blocked(WaitReason::Key(key)), Nanos::ZERO);
             }
         }

@@ -17,11 +17,11 @@ impl Host {
         at: &mut StepContext<'_>,
     ) -> StepOutcome {
         let Some(files) = &mut self.files else { return StepOutcome::Done };
-        if let Some((from, place)) = files.under_way(file, from) {
+        if let Some((from, place)) = files.find_in_flight(file, from) {
             if let Some(op) = self.processes[at.p].plan.front_mut() {
                 *op = FileOp::Drop { file, keeps_name, from };
             }
-            return self.wait_until_still(place, at).map_or(StepOutcome::Again(0.0), StepOutcome::Wait);
+            return self.wait_for_flight(place, at).map_or(StepOutcome::Again(0.0), StepOutcome::Wait);
         }
         let plan = &mut self.processes[at.p].plan;
         let freed = match files.drop_pages(file, keeps_name, plan, &mut self.requests) {

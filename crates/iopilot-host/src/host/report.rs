@@ -97,7 +97,7 @@ impl Host {
         debug_assert_eq!(
             passed.sum().0,
             self.cpus.len() as u64 * now.since(process.started).0,
-            "all time is something: {passed:?}"
+            "all time is accounted for: {passed:?}"
         );
         TaskReport {
             name: process.name.to_string(),

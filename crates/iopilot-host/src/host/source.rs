@@ -28,7 +28,7 @@ impl Source for Host {
             };
             match task.checked_sub(first_process) {
                 None if task == END => self.stop_all(now),
-                None => self.look(task - FIRST_CPU, now, out),
+                None => self.finish_item(task - FIRST_CPU, now, out),
                 // An exited process only reports its exit.
                 Some(p) if self.processes[p].state == ProcessState::Exited => {}
                 Some(p) => {

@@ -8,14 +8,14 @@ use iopilot_block::InputError;
 impl Host {
     /// Process `p` releases a lock that it does not hold: the workload ends.
     pub(super) fn fail_unlock(&mut self, p: usize, key: Key) {
-        let holder = self.meetings.holder(key).map_or("nobody has".to_owned(), |p| format!("{} has", self.who(p)));
+        let holder = self.sync.holder(key).map_or("nobody has".to_owned(), |p| format!("{} has", self.name_of(p)));
         let got = format!("unlock of {}, which {holder}", self.names.key(key));
-        let error = InputError::new(format!("process {}", self.who(p)), got, "a lock that it holds");
+        let error = InputError::new(format!("process {}", self.name_of(p)), got, "a lock that it holds");
         self.failure.get_or_insert(error);
         self.left = 0;
     }
 
-    fn who(&self, p: usize) -> String {
+    fn name_of(&self, p: usize) -> String {
         format!("{} ({})", self.processes[p].name, self.processes[p].id)
     }
 
@@ -26,7 +26,7 @@ impl Host {
             return None;
         }
         let sleepers: Vec<usize> = (0..self.processes.len()).filter(|&p| self.is_stuck(p)).collect();
-        let waits = |p: &usize| Some(format!("{} waits {}", self.who(*p), self.why(*p)?));
+        let waits = |p: &usize| Some(format!("{} waits {}", self.name_of(*p), self.why(*p)?));
         if let Some(cycle) = sleepers.iter().find_map(|&p| self.cycle_from(p)) {
             let all: Vec<String> = cycle.iter().filter_map(waits).collect();
             let expected = format!("an order in which all can go on, as {}", all.join(", "));
@@ -42,7 +42,7 @@ impl Host {
         let process = &self.processes[p];
         match process.state {
             ProcessState::Blocked(WaitReason::Key(_) | WaitReason::Child(_)) => !process.is_daemon,
-            ProcessState::Blocked(WaitReason::Channel(key)) => !process.is_daemon || self.meetings.wants_room(key, p),
+            ProcessState::Blocked(WaitReason::Channel(key)) => !process.is_daemon || self.sync.wants_room(key, p),
             ProcessState::Blocked(WaitReason::Lock(_)) => !process.is_daemon || self.is_lost(p),
             _ => false,
         }
@@ -67,15 +67,15 @@ impl Host {
         match wait {
             WaitReason::Key(key) => Some(format!("for a wake-up on {}", name(key))),
             WaitReason::Lock(key) => {
-                let holder = self.meetings.holder(key).map(|p| format!(" of {}{}", self.who(p), self.gone(p)));
+                let holder = self.sync.holder(key).map(|p| format!(" of {}{}", self.name_of(p), self.gone(p)));
                 Some(format!("for lock {}{}", name(key), holder.unwrap_or_default()))
             }
-            WaitReason::Channel(key) if self.meetings.wants_room(key, p) => {
+            WaitReason::Channel(key) if self.sync.wants_room(key, p) => {
                 Some(format!("for room in channel {}", name(key)))
             }
             WaitReason::Channel(key) => Some(format!("for channel {}", name(key))),
             WaitReason::Child(which) => {
-                let child = self.child_of(p, which).map(|child| format!("child {}", self.who(child)));
+                let child = self.child_of(p, which).map(|child| format!("child {}", self.name_of(child)));
                 Some(format!("for {}", child.unwrap_or_else(|| "a child".to_owned())))
             }
             _ => None,
@@ -97,7 +97,7 @@ impl Host {
     /// The process that `p` waits for, if only one can end its wait.
     fn waits_for(&self, p: usize) -> Option<usize> {
         match self.processes[p].state {
-            ProcessState::Blocked(WaitReason::Lock(key)) => self.meetings.holder(key),
+            ProcessState::Blocked(WaitReason::Lock(key)) => self.sync.holder(key),
             ProcessState::Blocked(WaitReason::Child(which)) => self.child_of(p, which),
             _ => None,
         }

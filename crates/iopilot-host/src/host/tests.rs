@@ -58,7 +58,7 @@ fn run_host(mut host: Host, service: Nanos) -> Run {
         }
         host.advance(now, &mut steps);
         let is_left_waiting = host.processes.iter().any(|process| process.state == ProcessState::Runnable);
-        assert!(!is_left_waiting || !host.cpus.iter().any(Cpu::is_idle), "a CPU is idle, and somebody could run");
+        assert!(!is_left_waiting || !host.cpus.iter().any(Cpu::is_idle), "a CPU is idle while a process is runnable");
         for step in steps.drain(..) {
             match step {
                 Step::Request(arrival) => {

@@ -28,13 +28,13 @@ pub(super) fn check(spec: &UserProgramsSpec) -> Result<(), InputError> {
 
 /// Locks that a process holds, and its own files that exist, at a point of its events.
 #[derive(Clone, Default)]
-struct Standing {
+struct ListState {
     locks: Vec<Key>,
     files: Vec<usize>,
 }
 
 fn sequence(spec: &UserProgramsSpec, actor: &Actor<'_>) -> Result<(), InputError> {
-    let mut standing = Standing::default();
+    let mut standing = ListState::default();
     // Each round of a list leaves the same state behind, so two rounds show every error.
     let rounds = if actor.is_daemon { 2 } else { actor.list.repeat.min(2) };
     for _ in 0..rounds {
@@ -50,7 +50,7 @@ fn go_through(
     spec: &UserProgramsSpec,
     actor: &Actor<'_>,
     events: &[EventSpec],
-    at: &mut Standing,
+    at: &mut ListState,
 ) -> Result<bool, InputError> {
     for event in events {
         match &event.what {
@@ -73,7 +73,7 @@ fn step(
     actor: &Actor<'_>,
     line: u64,
     action: &ProgramAction,
-    at: &mut Standing,
+    at: &mut ListState,
 ) -> Result<(), InputError> {
     let name = |key: Key| &*spec.keys[key as usize];
     match *action {

@@ -13,11 +13,11 @@ use std::sync::Arc;
 #[derive(Clone, Copy)]
 struct Step {
     line: u64,
-    what: Meeting,
+    what: SyncOp,
 }
 
 #[derive(Clone, Copy)]
-enum Meeting {
+enum SyncOp {
     Sleep(Key),
     Wake(Key),
     Get(Key, u64),
@@ -55,7 +55,7 @@ struct Walk<'a> {
 /// Names those that cannot, and what each waits for.
 pub(super) fn check(spec: &UserProgramsSpec) -> Result<(), InputError> {
     let mut walk = Walk::new(spec);
-    while walk.go_on() {}
+    while walk.advance() {}
     let stuck = |walker: &&Walker<'_>| walker.is_started && !walker.is_over() && !walker.actor.is_daemon;
     match walk.walkers.iter().position(|walker| stuck(&walker)) {
         Some(first) => Err(walk.error(first)),
@@ -68,18 +68,18 @@ impl<'a> Walk<'a> {
         let first_program = spec.processes.len();
         let walker = |actor: Actor<'a>| {
             let mut steps: Vec<Step> = Vec::new();
-            steps.extend(actor.sleeps.map(|key| Step { line: actor.line, what: Meeting::Sleep(key) }));
+            steps.extend(actor.sleeps.map(|key| Step { line: actor.line, what: SyncOp::Sleep(key) }));
             actor.list.each(|line, action, times| {
                 // A program is walked once, so its puts count without limit: other instances may supply what one needs.
                 let all =
                     if actor.is_daemon || actor.count == 0 { u64::MAX } else { times.saturating_mul(actor.count) };
                 let what = match *action {
-                    ProgramAction::Sleep(key) => Meeting::Sleep(key),
-                    ProgramAction::Wakeup { key, .. } => Meeting::Wake(key),
-                    ProgramAction::Get { channel, bytes } => Meeting::Get(channel, bytes),
-                    ProgramAction::Put { channel, bytes } => Meeting::Put(channel, bytes.saturating_mul(all)),
-                    ProgramAction::Fork(program) => Meeting::Fork(first_program + program),
-                    ProgramAction::Wait(which) => Meeting::Wait(which.map(|program| first_program + program)),
+                    ProgramAction::Sleep(key) => SyncOp::Sleep(key),
+                    ProgramAction::Wakeup { key, .. } => SyncOp::Wake(key),
+                    ProgramAction::Get { channel, bytes } => SyncOp::Get(channel, bytes),
+                    ProgramAction::Put { channel, bytes } => SyncOp::Put(channel, bytes.saturating_mul(all)),
+                    ProgramAction::Fork(program) => SyncOp::Fork(first_program + program),
+                    ProgramAction::Wait(which) => SyncOp::Wait(which.map(|program| first_program + program)),
                     _ => return,
                 };
                 steps.push(Step { line, what });
@@ -111,7 +111,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Lets each walker go as far as it can. Returns whether any moved.
-    fn go_on(&mut self) -> bool {
+    fn advance(&mut self) -> bool {
         let mut has_moved = false;
         for n in 0..self.walkers.len() {
             while self.walkers[n].is_started {
@@ -120,9 +120,9 @@ impl<'a> Walk<'a> {
                     break;
                 }
                 match step.what {
-                    Meeting::Wake(key) => self.woken[key as usize] = true,
-                    Meeting::Put(channel, bytes) => self.add(channel, bytes),
-                    Meeting::Fork(child) => self.walkers[child].is_started = true,
+                    SyncOp::Wake(key) => self.woken[key as usize] = true,
+                    SyncOp::Put(channel, bytes) => self.add(channel, bytes),
+                    SyncOp::Fork(child) => self.walkers[child].is_started = true,
                     _ => {}
                 }
                 self.walkers[n].at += 1;
@@ -132,21 +132,21 @@ impl<'a> Walk<'a> {
         has_moved
     }
 
-    fn passes(&self, n: usize, what: Meeting) -> bool {
+    fn passes(&self, n: usize, what: SyncOp) -> bool {
         match what {
-            Meeting::Sleep(key) => self.woken[key as usize],
-            Meeting::Get(channel, bytes) => self.put[channel as usize] >= bytes,
-            Meeting::Wait(Some(child)) => self.walkers[child].is_over(),
-            Meeting::Wait(None) => {
+            SyncOp::Sleep(key) => self.woken[key as usize],
+            SyncOp::Get(channel, bytes) => self.put[channel as usize] >= bytes,
+            SyncOp::Wait(Some(child)) => self.walkers[child].is_over(),
+            SyncOp::Wait(None) => {
                 let done = &self.walkers[n].steps[..self.walkers[n].at];
                 let mut children = done.iter().filter_map(|step| match step.what {
-                    Meeting::Fork(child) => Some(child),
+                    SyncOp::Fork(child) => Some(child),
                     _ => None,
                 });
                 let is_childless = children.clone().next().is_none();
                 is_childless || children.any(|child| self.walkers[child].is_over())
             }
-            Meeting::Wake(_) | Meeting::Put(..) | Meeting::Fork(_) => true,
+            SyncOp::Wake(_) | SyncOp::Put(..) | SyncOp::Fork(_) => true,
         }
     }
 
@@ -155,24 +155,24 @@ impl<'a> Walk<'a> {
         let walker = &self.walkers[n];
         if !walker.is_started {
             // It waits for the process that starts it.
-            return self.who_does(|what| matches!(what, Meeting::Fork(child) if child == n));
+            return self.first_with(|what| matches!(what, SyncOp::Fork(child) if child == n));
         }
         match walker.steps.get(walker.at)?.what {
-            Meeting::Sleep(key) => self.who_does(|what| matches!(what, Meeting::Wake(other) if other == key)),
-            Meeting::Get(channel, _) => {
-                self.who_does(|what| matches!(what, Meeting::Put(other, _) if other == channel))
+            SyncOp::Sleep(key) => self.first_with(|what| matches!(what, SyncOp::Wake(other) if other == key)),
+            SyncOp::Get(channel, _) => {
+                self.first_with(|what| matches!(what, SyncOp::Put(other, _) if other == channel))
             }
-            Meeting::Wait(Some(child)) => Some(child),
-            Meeting::Wait(None) => walker.steps[..walker.at].iter().find_map(|step| match step.what {
-                Meeting::Fork(child) => Some(child),
+            SyncOp::Wait(Some(child)) => Some(child),
+            SyncOp::Wait(None) => walker.steps[..walker.at].iter().find_map(|step| match step.what {
+                SyncOp::Fork(child) => Some(child),
                 _ => None,
             }),
-            Meeting::Wake(_) | Meeting::Put(..) | Meeting::Fork(_) => None,
+            SyncOp::Wake(_) | SyncOp::Put(..) | SyncOp::Fork(_) => None,
         }
     }
 
     /// The first walker that has such a step ahead.
-    fn who_does(&self, is_such: impl Fn(Meeting) -> bool) -> Option<usize> {
+    fn first_with(&self, is_such: impl Fn(SyncOp) -> bool) -> Option<usize> {
         self.walkers.iter().position(|walker| walker.steps[walker.at..].iter().any(|step| is_such(step.what)))
     }
 
@@ -185,9 +185,9 @@ impl<'a> Walk<'a> {
         let walker = &self.walkers[n];
         let of = helper.map(|helper| format!(" of {}", self.walkers[helper].actor.name)).unwrap_or_default();
         let what = match walker.steps.get(walker.at).map(|step| step.what).filter(|_| walker.is_started) {
-            Some(Meeting::Sleep(key)) => format!("a wake-up on {}{of}", self.name(key)),
-            Some(Meeting::Get(channel, _)) => format!("channel {}{of}", self.name(channel)),
-            Some(Meeting::Wait(_)) => format!("the end{of}"),
+            Some(SyncOp::Sleep(key)) => format!("a wake-up on {}{of}", self.name(key)),
+            Some(SyncOp::Get(channel, _)) => format!("channel {}{of}", self.name(channel)),
+            Some(SyncOp::Wait(_)) => format!("the end{of}"),
             _ => format!("a fork{of}"),
         };
         format!("{} waits for {what}", walker.actor.name)

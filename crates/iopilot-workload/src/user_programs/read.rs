@@ -224,14 +224,14 @@ impl Reader {
             "task",
         ];
         t.only(&keys)?;
-        let lacks = |key: &str, other: &str| {
+        let needs_beside = |key: &str, other: &str| {
             let has = t.table.contains_key(key) && !t.table.contains_key(other);
             if has { Err(t.error(key, "a value", format!("it only beside `{other}`"))) } else { Ok(()) }
         };
         for (key, other) in
             [("start_ms", "period_ms"), ("count", "period_ms"), ("all", "wakeup"), ("bytes", "put"), ("task", "put")]
         {
-            lacks(key, other)?;
+            needs_beside(key, other)?;
         }
         for (key, other) in [("period_ms", "at_ms"), ("wakeup", "put")] {
             if t.table.contains_key(key) && t.table.contains_key(other) {

@@ -77,7 +77,7 @@ fn requests_to_the_driver_are_waited_for_by_their_class() {
         ]
     );
     let at: Vec<u64> = log.requests.iter().map(|r| r.arrival.lba.0).collect();
-    assert_eq!(at[..2], [64, 80], "the second goes on behind the first");
+    assert_eq!(at[..2], [64, 80], "the second continues behind the first");
     assert!(at[2] % 8 == 0 && at[2] + 8 <= CAPACITY);
     assert!((report.tasks[0].elapsed_s - 0.020).abs() < 1e-6, "{report:?}");
 }
