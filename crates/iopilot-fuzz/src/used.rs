@@ -207,7 +207,8 @@ pub(crate) fn scheduler(text: &str) -> String {
     }
 }
 
-/// Programs that are described, which then run for a while; or by name, with keys. What is said of those can be read again.
+/// A description of programs, which then run for a while; or the name of built-in programs, with keys. The printed name parses
+/// again.
 pub(crate) fn programs(text: &str) -> String {
     if UserProgramsSpec::is_in(text) || text.contains("[[") {
         let spec = UserProgramsSpec::from_toml(text, "fuzz.toml");

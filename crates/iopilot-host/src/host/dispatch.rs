@@ -54,7 +54,7 @@ impl Host {
         if let Some(c) = self.run_queue.victim(p, &self.cpus) {
             self.preempt_soon(c, now);
         }
-        // From now on, the turns of the processes on these CPUs end.
+        // Because a process waits now, the turns on these CPUs have an end.
         let cpus = of_one.map_or(0..self.cpus.len(), |c| c..c + 1);
         for c in cpus {
             if self.cpus[c].computes() {
