@@ -194,8 +194,8 @@ fn a_task_of_an_interrupt_lasts_from_its_arrival_to_its_answer() {
     ];
     let run = run(HostSettings::free(1), vec![(daemon("server", work), DAEMON)], vec![interrupts]);
     assert_eq!(run.failure, None, "a daemon may wait for more");
-    // The first handler would end at 11 ms, when the second interrupt comes; it ends at 12. The first task's work lasts until
-    // 17. The second is got at 19 and done at 24.
+    // The first handler ends at 11 ms, but the second interrupt comes then. So the server starts at 12, and works until 17.
+    // The second message is got at 19 and answered at 24.
     assert_eq!(run.elapsed(), [("network", 0.007), ("network", 0.013)]);
     let second = run.report.tasks[1].times;
     assert_eq!((second.computation_s, second.idle_s), (0.005, 0.0));
