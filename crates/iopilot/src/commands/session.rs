@@ -12,7 +12,7 @@ use iopilot_sched::SchedulerSpec;
 use iopilot_sim::{LogSink, Machine, Progress, RunOptions, SimError, simulate_logged};
 use iopilot_trace::Destination;
 use iopilot_workload::replay::ReplayMode;
-use iopilot_workload::{Fit, TraceOptions, Workload, WorkloadOptions};
+use iopilot_workload::{AddressFit, TraceOptions, Workload, WorkloadOptions};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 
@@ -94,8 +94,8 @@ fn options(args: &Replay) -> Result<WorkloadOptions, InputError> {
         Mode::Dependent => ReplayMode::Dependent,
     });
     let fit = match args.fit {
-        args::Fit::Error => Fit::Error,
-        args::Fit::Wrap => Fit::Wrap,
+        args::Fit::Error => AddressFit::Error,
+        args::Fit::Wrap => AddressFit::Wrap,
     };
     let trace = TraceOptions {
         mode,

@@ -1,56 +1,56 @@
-//! [`Running`]: a list of events at work.
+//! [`EventListProgram`]: a running list of events.
 
-use super::event::{Action, Event as Described, Place, What};
-use super::spec::{List, Node, ProgramsSpec, Slot, SlotOf};
+use super::event::{EventBody, EventSpec, PositionSpec, ProgramAction};
+use super::spec::{EventList, FileNode, FileSlot, FileSlotTarget, UserProgramsSpec};
 use crate::ganger::Variable;
 use iopilot_block::{Criticality, Flags, Lba, Nanos, Op, Sectors};
-use iopilot_host::{AnyProgram, Call, Child, Event, FileCall, FileId, Program, RawIo};
+use iopilot_host::{AnyProgram, Call, Child, FileCall, FileId, Program, ProgramEvent, RawIo};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::sync::Arc;
 
-/// Requests without a number of their own are numbered from here.
+/// Requests without a number in the description are numbered from here.
 const FIRST_NUMBER: u64 = 1 << 32;
-/// Files of their own that the children of a daemon have, before the numbers of the first are used again.
+/// The number of children of a daemon after which their file numbers are reused.
 const CHILDREN_OF_DAEMON: u64 = 1 << 16;
 
-/// A line of a list, with its loops laid out one behind the other.
+/// An instruction of a list; its loops are flattened.
 #[derive(Clone, Debug)]
 enum Line {
-    Do(Action),
-    /// What follows, up to the matching [`Line::Again`], so many times.
+    Do(ProgramAction),
+    /// Repeats the lines up to the matching [`Line::Again`] this many times.
     Repeat(u64),
     Again,
 }
 
-/// A list, ready to run.
+/// A list, compiled for running.
 #[derive(Debug)]
-struct Code {
+struct CompiledProgram {
     name: Arc<str>,
     lines: Vec<Line>,
-    slots: Vec<Slot>,
-    /// Bytes of each slot's file at the beginning, where they are known.
+    slots: Vec<FileSlot>,
+    /// The initial size of each slot's file, if known.
     sizes: Vec<Option<u64>>,
     own: u64,
     is_task: bool,
     is_daemon: bool,
-    /// Numbers of files that a process needs for its own and its children's.
+    /// The file numbers that a process needs for itself and its children.
     numbers: u64,
 }
 
-/// All lists: of processes, then of programs.
+/// All compiled lists: of processes, then of programs.
 #[derive(Debug)]
-pub(super) struct Codes {
-    all: Vec<Code>,
+pub(super) struct CompiledPrograms {
+    all: Vec<CompiledProgram>,
     first_program: usize,
     capacity: u64,
 }
 
-fn lay_out(events: &[Described], lines: &mut Vec<Line>) {
+fn lay_out(events: &[EventSpec], lines: &mut Vec<Line>) {
     for event in events {
         match &event.what {
-            What::Do(action) => lines.push(Line::Do(action.clone())),
-            What::Repeat(count, events) => {
+            EventBody::Do(action) => lines.push(Line::Do(action.clone())),
+            EventBody::Repeat(count, events) => {
                 lines.push(Line::Repeat(*count));
                 lay_out(events, lines);
                 lines.push(Line::Again);
@@ -59,19 +59,19 @@ fn lay_out(events: &[Described], lines: &mut Vec<Line>) {
     }
 }
 
-impl Codes {
-    /// Those of a description, on a disk of `capacity` sectors.
-    pub(super) fn new(spec: &ProgramsSpec, capacity: u64) -> Self {
-        let code = |name: &Arc<str>, list: &List, is_task: bool, is_daemon: bool| {
+impl CompiledPrograms {
+    /// Compiles a description for a disk of `capacity` sectors.
+    pub(super) fn new(spec: &UserProgramsSpec, capacity: u64) -> Self {
+        let code = |name: &Arc<str>, list: &EventList, is_task: bool, is_daemon: bool| {
             let mut lines = Vec::new();
             lines.push(Line::Repeat(if is_daemon { u64::MAX } else { list.repeat }));
             lay_out(&list.events, &mut lines);
             lines.push(Line::Again);
-            let size = |slot: &Slot| match slot.of {
-                SlotOf::Node(node) => spec.nodes[node].bytes,
-                SlotOf::Own(_) => Some(0),
+            let size = |slot: &FileSlot| match slot.of {
+                FileSlotTarget::Shared(node) => spec.nodes[node].bytes,
+                FileSlotTarget::Own(_) => Some(0),
             };
-            Code {
+            CompiledProgram {
                 name: name.clone(),
                 lines,
                 sizes: list.slots.iter().map(size).collect(),
@@ -86,13 +86,14 @@ impl Codes {
         let programs = spec.programs.iter().map(|p| code(&p.name, &p.list, p.is_task, false));
         let mut codes =
             Self { all: processes.chain(programs).collect(), first_program: spec.processes.len(), capacity };
-        // A program's children may stand before it or behind: as deep as they can be nested, all are known.
-        let lists: Vec<&List> = spec.actors().iter().map(|actor| actor.list).collect();
+        // A program's children may come before or after it in the list. After as many passes as programs can nest, all numbers
+        // are known.
+        let lists: Vec<&EventList> = spec.actors().iter().map(|actor| actor.list).collect();
         for _ in 0..=spec.programs.len() {
             for (n, list) in lists.iter().enumerate() {
                 let mut children = 0u64;
                 list.each(|_, action, times| {
-                    if let Action::Fork(program) = *action {
+                    if let ProgramAction::Fork(program) = *action {
                         let each = codes.all[codes.first_program + program].numbers;
                         let times =
                             if codes.all[n].is_daemon { times.saturating_mul(CHILDREN_OF_DAEMON) } else { times };
@@ -105,34 +106,34 @@ impl Codes {
         codes
     }
 
-    /// Numbers of files that a process of the list `n` needs.
+    /// The file numbers that a process of the list `n` needs.
     pub(super) fn numbers(&self, n: usize) -> u64 {
         self.all[n].numbers
     }
 }
 
-/// A process of a list. What is random follows from its seed.
+/// The program of a process. Random choices follow from its seed.
 #[derive(Clone, Debug)]
-pub(super) struct Running {
-    codes: Arc<Codes>,
+pub(super) struct EventListProgram {
+    codes: Arc<CompiledPrograms>,
     code: usize,
     at: usize,
-    /// For each loop that it is in: where it begins, and rounds that are left.
+    /// For each loop that it is in: its start, and the rounds left.
     loops: Vec<(usize, u64)>,
     random: Pcg64Mcg,
-    /// For each slot: where the next read or write is, and how long the file is, if that is known.
+    /// For each slot: the position of the next read or write, and the length of the file, if known.
     next: Vec<u64>,
     sizes: Vec<Option<u64>>,
     next_lba: u64,
     next_number: u64,
-    /// The number of its first own file, and of the first that its next child may have.
+    /// The number of its first own file, and of the first file of its next child.
     first_file: u32,
     next_file: u32,
 }
 
-impl Running {
-    /// Of the list `n`, with numbers of files from `first_file` on.
-    pub(super) fn new(codes: &Arc<Codes>, n: usize, first_file: u32, seed: u64) -> Self {
+impl EventListProgram {
+    /// A process of the list `n`, with file numbers from `first_file` on.
+    pub(super) fn new(codes: &Arc<CompiledPrograms>, n: usize, first_file: u32, seed: u64) -> Self {
         let code = &codes.all[n];
         Self {
             at: 0,
@@ -149,8 +150,8 @@ impl Running {
         }
     }
 
-    /// The next thing to do, as deep in loops as it may be; `None` at the end.
-    fn action(&mut self) -> Option<Action> {
+    /// The next action, inside loops too; `None` at the end.
+    fn action(&mut self) -> Option<ProgramAction> {
         loop {
             match self.codes.all[self.code].lines.get(self.at)? {
                 Line::Do(action) => {
@@ -182,18 +183,20 @@ impl Running {
 
     fn file(&self, slot: usize) -> FileId {
         match self.codes.all[self.code].slots[slot].of {
-            SlotOf::Node(node) => Node::id(node),
-            SlotOf::Own(own) => FileId(self.first_file + own),
+            FileSlotTarget::Shared(node) => FileNode::id(node),
+            FileSlotTarget::Own(own) => FileId(self.first_file + own),
         }
     }
 
-    fn read(&mut self, slot: usize, place: Place, bytes: Option<u64>) -> FileCall {
+    fn read(&mut self, slot: usize, place: PositionSpec, bytes: Option<u64>) -> FileCall {
         let size = self.sizes[slot];
         let offset = match (place, bytes) {
-            (Place::At(offset), _) => offset,
-            (Place::Random, Some(bytes)) => self.random.random_range(0..(size.unwrap_or(0) / bytes).max(1)) * bytes,
-            // At the end it begins again.
-            (Place::Next | Place::Random, _) => {
+            (PositionSpec::At(offset), _) => offset,
+            (PositionSpec::Random, Some(bytes)) => {
+                self.random.random_range(0..(size.unwrap_or(0) / bytes).max(1)) * bytes
+            }
+            // At the end of the file it starts over.
+            (PositionSpec::Next | PositionSpec::Random, _) => {
                 Some(self.next[slot]).filter(|&next| size.is_none_or(|size| next < size)).unwrap_or(0)
             }
         };
@@ -201,11 +204,11 @@ impl Running {
         FileCall::Read { file: self.file(slot), offset, bytes: bytes.unwrap_or(u64::MAX) }
     }
 
-    fn write(&mut self, slot: usize, place: Place, bytes: u64) -> FileCall {
+    fn write(&mut self, slot: usize, place: PositionSpec, bytes: u64) -> FileCall {
         let offset = match place {
-            Place::At(offset) => offset,
-            Place::Random => self.random.random_range(0..(self.sizes[slot].unwrap_or(0) / bytes).max(1)) * bytes,
-            Place::Next => self.next[slot],
+            PositionSpec::At(offset) => offset,
+            PositionSpec::Random => self.random.random_range(0..(self.sizes[slot].unwrap_or(0) / bytes).max(1)) * bytes,
+            PositionSpec::Next => self.next[slot],
         };
         let end = offset + bytes;
         self.next[slot] = end;
@@ -213,18 +216,18 @@ impl Running {
         FileCall::Write { file: self.file(slot), offset, bytes }
     }
 
-    /// It is empty from now on.
+    /// Notes that the file is empty now.
     fn forget(&mut self, slot: usize) {
         self.next[slot] = 0;
         self.sizes[slot] = self.sizes[slot].map(|_| 0);
     }
 
-    fn io(&mut self, op: Op, place: Place, sectors: u32, class: Criticality, number: Option<u64>) -> RawIo {
+    fn io(&mut self, op: Op, place: PositionSpec, sectors: u32, class: Criticality, number: Option<u64>) -> RawIo {
         let (capacity, length) = (self.codes.capacity, u64::from(sectors));
         let lba = match place {
-            Place::At(lba) => lba,
-            Place::Random => self.random.random_range(0..(capacity / length).max(1)) * length,
-            Place::Next => Some(self.next_lba).filter(|next| next + length <= capacity).unwrap_or(0),
+            PositionSpec::At(lba) => lba,
+            PositionSpec::Random => self.random.random_range(0..(capacity / length).max(1)) * length,
+            PositionSpec::Next => Some(self.next_lba).filter(|next| next + length <= capacity).unwrap_or(0),
         };
         self.next_lba = lba + length;
         self.next_number += 1;
@@ -239,9 +242,9 @@ impl Running {
 
     fn fork(&mut self, program: usize) -> Child {
         let n = self.codes.first_program + program;
-        let Code { name, numbers, is_task, .. } = &self.codes.all[n];
+        let CompiledProgram { name, numbers, is_task, .. } = &self.codes.all[n];
         let own = &self.codes.all[self.code];
-        // The children of a daemon are without number: some day they have those of earlier ones.
+        // A daemon may have any number of children, so their file numbers are reused.
         if u64::from(self.next_file - self.first_file) + numbers > own.numbers {
             self.next_file = self.first_file + own.own as u32;
         }
@@ -259,56 +262,58 @@ impl Running {
         }
     }
 
-    fn call(&mut self, action: &Action) -> Call {
+    fn call(&mut self, action: &ProgramAction) -> Call {
         let file = |call| Call::File(call);
         match *action {
-            Action::Compute(_) => Call::Compute,
-            Action::Nap(ref time) => Call::Nap(self.time(time)),
-            Action::Read { slot, place, bytes } => file(self.read(slot, place, bytes)),
-            Action::Write { slot, place, bytes } => file(self.write(slot, place, bytes)),
-            Action::Open(slot) => file(FileCall::Open(self.file(slot))),
-            Action::ReadDir(slot) => file(FileCall::ReadDir(self.file(slot))),
-            Action::Create { slot, directory } => {
+            ProgramAction::Compute(_) => Call::Compute,
+            ProgramAction::Nap(ref time) => Call::Nap(self.time(time)),
+            ProgramAction::Read { slot, place, bytes } => file(self.read(slot, place, bytes)),
+            ProgramAction::Write { slot, place, bytes } => file(self.write(slot, place, bytes)),
+            ProgramAction::Open(slot) => file(FileCall::Open(self.file(slot))),
+            ProgramAction::ReadDir(slot) => file(FileCall::ReadDir(self.file(slot))),
+            ProgramAction::Create { slot, directory } => {
                 self.forget(slot);
                 let kind = self.codes.all[self.code].slots[slot].kind;
                 let parent = directory.map_or(FileId::ROOT, |directory| self.file(directory));
                 file(FileCall::Create { parent, file: self.file(slot), kind })
             }
-            Action::Remove(slot) => {
+            ProgramAction::Remove(slot) => {
                 self.forget(slot);
                 file(FileCall::Remove(self.file(slot)))
             }
-            Action::Truncate(slot) => {
+            ProgramAction::Truncate(slot) => {
                 self.forget(slot);
                 file(FileCall::Truncate(self.file(slot)))
             }
-            Action::Fsync(slot) => file(FileCall::Fsync(self.file(slot))),
-            Action::Sync => file(FileCall::Sync),
-            Action::Io { op, place, sectors, class, number } => Call::Io(self.io(op, place, sectors, class, number)),
-            Action::Await(number) => Call::Await(number),
-            Action::AwaitAll => Call::AwaitAll,
-            Action::Sleep(key) => Call::Sleep(key),
-            Action::Wakeup { key, all } => Call::Wakeup { key, all },
-            Action::Lock(key) => Call::Lock(key),
-            Action::Unlock(key) => Call::Unlock(key),
-            Action::Put { channel, bytes } => Call::Put { channel, bytes },
-            Action::Get { channel, bytes } => Call::Get { channel, bytes },
-            Action::Answer(channel) => Call::Answer(channel),
-            Action::Fork(program) => Call::Fork(self.fork(program)),
-            Action::Wait(program) => Call::Wait(program.map(|program| program as u64)),
-            Action::Exit => Call::Exit,
+            ProgramAction::Fsync(slot) => file(FileCall::Fsync(self.file(slot))),
+            ProgramAction::Sync => file(FileCall::Sync),
+            ProgramAction::Io { op, place, sectors, class, number } => {
+                Call::Io(self.io(op, place, sectors, class, number))
+            }
+            ProgramAction::Await(number) => Call::Await(number),
+            ProgramAction::AwaitAll => Call::AwaitAll,
+            ProgramAction::Sleep(key) => Call::Sleep(key),
+            ProgramAction::Wakeup { key, all } => Call::Wakeup { key, all },
+            ProgramAction::Lock(key) => Call::Lock(key),
+            ProgramAction::Unlock(key) => Call::Unlock(key),
+            ProgramAction::Put { channel, bytes } => Call::Put { channel, bytes },
+            ProgramAction::Get { channel, bytes } => Call::Get { channel, bytes },
+            ProgramAction::Answer(channel) => Call::Answer(channel),
+            ProgramAction::Fork(program) => Call::Fork(self.fork(program)),
+            ProgramAction::Wait(program) => Call::Wait(program.map(|program| program as u64)),
+            ProgramAction::Exit => Call::Exit,
         }
     }
 }
 
-impl Program for Running {
-    fn next(&mut self) -> Event {
-        let Some(action) = self.action() else { return Event::after(Nanos::ZERO, Call::Exit) };
+impl Program for EventListProgram {
+    fn next(&mut self) -> ProgramEvent {
+        let Some(action) = self.action() else { return ProgramEvent::after(Nanos::ZERO, Call::Exit) };
         let compute = match &action {
-            Action::Compute(time) => self.time(time),
+            ProgramAction::Compute(time) => self.time(time),
             _ => Nanos::ZERO,
         };
-        Event::after(compute, self.call(&action))
+        ProgramEvent::after(compute, self.call(&action))
     }
 
     fn boxed(&self) -> Box<dyn Program> {

@@ -1,52 +1,52 @@
-//! [`ProgramsSpec`]: what is described.
+//! [`UserProgramsSpec`]: a description of programs.
 
-use super::event::Event;
+use super::event::EventSpec;
 use crate::ganger::Variable;
 use iopilot_block::{InputError, Nanos};
 use iopilot_host::{FileId, FileKind, InitialState, Key};
 use std::sync::Arc;
 
-/// Programs, and what they work on.
+/// Programs, with their files, channels and external interrupts.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ProgramsSpec {
+pub struct UserProgramsSpec {
     pub(super) source_name: String,
     pub(super) processes: Vec<ProcessSpec>,
-    /// What is started by others.
+    /// Programs that processes start.
     pub(super) programs: Vec<ProgramSpec>,
     /// Directories, then files.
-    pub(super) nodes: Vec<Node>,
+    pub(super) nodes: Vec<FileNode>,
     pub(super) channels: Vec<ChannelSpec>,
     pub(super) externals: Vec<ExternalSpec>,
-    /// What each key is called, by its number: channels first.
+    /// The name of each key, by its number; channels come first.
     pub(super) keys: Vec<Arc<str>>,
 }
 
-/// A list of events, and the names in it.
+/// A list of events, and its files.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct List {
-    pub(super) events: Vec<Event>,
-    /// How often it is done; daemons do it forever.
+pub(super) struct EventList {
+    pub(super) events: Vec<EventSpec>,
+    /// How often it runs; daemons repeat it forever.
     pub(super) repeat: u64,
-    /// The files that it speaks of, by their slot.
-    pub(super) slots: Vec<Slot>,
-    /// How many of these are its own.
+    /// The files that it names, by slot.
+    pub(super) slots: Vec<FileSlot>,
+    /// The number of its own files among them.
     pub(super) own: u32,
 }
 
 /// A file of a list.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Slot {
+pub(super) struct FileSlot {
     pub(super) name: Arc<str>,
     pub(super) kind: FileKind,
-    pub(super) of: SlotOf,
+    pub(super) of: FileSlotTarget,
 }
 
-/// Whose a file is.
+/// The file that a slot stands for.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum SlotOf {
-    /// Everybody's: a [`Node`].
-    Node(usize),
-    /// Each process has one.
+pub(super) enum FileSlotTarget {
+    /// A shared file: a [`FileNode`].
+    Shared(usize),
+    /// A file of the process' own.
     Own(u32),
 }
 
@@ -60,7 +60,7 @@ pub(super) struct ProcessSpec {
     pub(super) is_daemon: bool,
     pub(super) cpu: Option<u16>,
     pub(super) state: InitialState,
-    pub(super) list: List,
+    pub(super) list: EventList,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -68,24 +68,24 @@ pub(super) struct ProgramSpec {
     pub(super) line: u64,
     pub(super) name: Arc<str>,
     pub(super) is_task: bool,
-    pub(super) list: List,
+    pub(super) list: EventList,
 }
 
-/// A file or directory.
+/// A described file or directory.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Node {
+pub(super) struct FileNode {
     pub(super) line: u64,
     pub(super) name: Arc<str>,
     pub(super) kind: FileKind,
-    /// Its directory; the root where it is not set.
+    /// Its directory; the root if not set.
     pub(super) directory: Option<usize>,
-    /// Of a file that is there at the beginning.
+    /// The size of a file that exists at the start.
     pub(super) bytes: Option<u64>,
     pub(super) is_cached: bool,
 }
 
-impl Node {
-    /// The number of a file, by its place in the list.
+impl FileNode {
+    /// The number of a file, by its index in the list.
     pub(super) fn id(at: usize) -> FileId {
         FileId(FileId::ROOT.0 + 1 + at as u32)
     }
@@ -101,46 +101,46 @@ pub(super) struct ChannelSpec {
 pub(super) struct ExternalSpec {
     pub(super) line: u64,
     pub(super) name: Arc<str>,
-    pub(super) times: Times,
+    pub(super) times: InterruptTimes,
     pub(super) cpu: u16,
     pub(super) handler: Nanos,
-    pub(super) effect: iopilot_host::Effect,
+    pub(super) effect: iopilot_host::InterruptEffect,
     pub(super) is_task: bool,
 }
 
 /// When interrupts come.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Times {
-    /// After each other, so many if that is set.
+pub(super) enum InterruptTimes {
+    /// Interrupts with a period, `count` of them if that is set.
     Every { start: Nanos, period_ms: Variable, count: Option<u64> },
-    /// At these times.
+    /// Interrupts at these times.
     At(Vec<Nanos>),
 }
 
 impl ExternalSpec {
-    /// How many there are; `None` where they do not end.
+    /// The number of interrupts; `None` if they do not end.
     pub(super) fn count(&self) -> Option<u64> {
         match &self.times {
-            Times::Every { count, .. } => *count,
-            Times::At(times) => Some(times.len() as u64),
+            InterruptTimes::Every { count, .. } => *count,
+            InterruptTimes::At(times) => Some(times.len() as u64),
         }
     }
 }
 
-/// A process or a program: who has a list.
+/// A process or a program, with its list.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Actor<'a> {
     pub(super) line: u64,
     pub(super) name: &'a str,
-    pub(super) list: &'a List,
+    pub(super) list: &'a EventList,
     pub(super) is_daemon: bool,
-    /// On what it sleeps at the beginning.
+    /// The key on which it sleeps at the start.
     pub(super) sleeps: Option<Key>,
-    /// How many processes of this there are, of the beginning.
+    /// The number of its processes that exist without a fork.
     pub(super) count: u64,
 }
 
-impl ProgramsSpec {
+impl UserProgramsSpec {
     /// All processes, then all programs.
     pub(super) fn actors(&self) -> Vec<Actor<'_>> {
         let processes = self.processes.iter().map(|process| Actor {

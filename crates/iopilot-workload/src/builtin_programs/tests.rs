@@ -6,7 +6,7 @@ const CAPACITY: u64 = 2_054_864;
 
 /// Runs a workload over a disk that serves each request in 8 ms.
 fn run(text: &str) -> HostReport {
-    let mut host = SystemSpec::parse(text).unwrap().source(None, CAPACITY, 1).unwrap();
+    let mut host = BuiltinProgramsSpec::parse(text).unwrap().source(None, CAPACITY, 1).unwrap();
     let (mut queue, mut free, mut now, mut steps) = (EventQueue::new(), Nanos::ZERO, Nanos::ZERO, Vec::new());
     while let Some(at) = [host.next_event(), queue.next_time()].into_iter().flatten().min() {
         now = now.max(at);
@@ -38,7 +38,7 @@ fn within(ours: f64, theirs: f64, share: f64) {
 }
 
 #[test]
-fn compress_and_uncompress_compute_and_ask_as_measured() {
+fn compress_and_uncompress_compute_and_request_as_measured() {
     let report = run("compress");
     let [task] = &report.tasks[..] else { panic!("{report:?}") };
     within(task.times.computation_s, 160.6, 0.01);
@@ -50,7 +50,7 @@ fn compress_and_uncompress_compute_and_ask_as_measured() {
 }
 
 #[test]
-fn trees_are_copied_and_removed_with_as_many_writes_that_are_waited_for() {
+fn copying_and_removing_trees_makes_as_many_critical_writes_as_measured() {
     let report = run("copytree");
     within(report.tasks[0].times.computation_s, 17.2, 0.02);
     within(count(&report, Op::Write, Criticality::TimeCritical), 612.0, 0.1);
@@ -74,16 +74,16 @@ fn a_smaller_scale_is_a_smaller_task() {
 }
 
 #[test]
-fn what_is_unknown_is_named() {
-    let error = |text: &str| SystemSpec::parse(text).unwrap_err().to_string();
+fn unknown_names_and_keys_are_named() {
+    let error = |text: &str| BuiltinProgramsSpec::parse(text).unwrap_err().to_string();
     assert!(error("compres:scale=2").ends_with("did you mean compress?"), "{}", error("compres:scale=2"));
     assert!(error("synrgen:user=2").contains("did you mean users?"), "{}", error("synrgen:user=2"));
     assert_eq!(error("compress:scale=0"), "workload compress: scale: got 0, expected a number from 0.001 to 100");
     assert!(error("synrgen:users=1.5").contains("a whole number from 1 to 1000"));
     assert!(error("copytree:users=2").contains("one of scale, aged"));
     assert!(error("compress:scale").contains("expected key=value"));
-    let large = SystemSpec::parse("uncompress:scale=50").unwrap().source(None, CAPACITY, 1);
+    let large = BuiltinProgramsSpec::parse("uncompress:scale=50").unwrap().source(None, CAPACITY, 1);
     assert!(large.unwrap_err().to_string().contains("no space left on the device"));
     let shown = ["compress", "copytree:scale=2:aged=0.5", "synrgen:users=4:tasks=3"];
-    assert!(shown.iter().all(|text| SystemSpec::parse(text).unwrap().to_string() == *text));
+    assert!(shown.iter().all(|text| BuiltinProgramsSpec::parse(text).unwrap().to_string() == *text));
 }

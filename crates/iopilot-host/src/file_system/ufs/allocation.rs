@@ -1,11 +1,12 @@
 //! Where [`Ufs`] puts inodes and blocks.
 
 use super::{
-    DIRECT, Directory, Extents, FileError, FileId, FileKind, GROUP_BLOCK, Inode, Metadata, POINTERS, Ufs, Update,
+    DIRECT, Directory, Extents, FileError, FileId, FileKind, GROUP_BLOCK, Inode, Metadata, MetadataUpdate, POINTERS,
+    Ufs,
 };
 use rand::Rng;
 
-/// How much further on a block lies, on average, where the one behind the last is not free.
+/// The mean distance in blocks to the next free block, where the block behind the last is not free.
 const GAP_BLOCKS: f64 = 32.0;
 
 impl Ufs {
@@ -17,8 +18,8 @@ impl Ufs {
         block / self.settings.group_blocks
     }
 
-    /// Makes an inode: of a directory, in a group with few directories and many free inodes; of a file, in that of its
-    /// directory, or the next one with room. Returns the group.
+    /// Makes an inode and returns its group. A directory goes to a group with few directories and many free inodes. A file goes
+    /// to its directory's group, or the next one with room.
     pub(super) fn add_inode(
         &mut self,
         file: FileId,
@@ -64,7 +65,8 @@ impl Ufs {
         (0..count).map(move |n| (first + n) % count)
     }
 
-    /// Adds a page at the end of a file, and says what changes: the block of its group, and its indirect block.
+    /// Adds a page at the end of a file. Puts the changed metadata into `out`: the descriptor block of the group, and the
+    /// indirect block.
     pub(super) fn allocate_page(&mut self, file: FileId, out: &mut Vec<Metadata>) -> Result<u64, FileError> {
         let page = self.get(file)?.extents.pages();
         let indirect = Self::indirect_of(page);
@@ -72,25 +74,25 @@ impl Ufs {
             if at == 1 {
                 let block = self.allocate_block(self.goal(file, page), out)?;
                 self.get_mut(file)?.doubly_indirect = Some(block);
-                out.push(Metadata::new(block, Update::Locked));
+                out.push(Metadata::new(block, MetadataUpdate::Locked));
             }
             let block = self.allocate_block(self.goal(file, page), out)?;
             self.get_mut(file)?.indirect.push(block);
-            out.push(Metadata::new(block, Update::Locked));
+            out.push(Metadata::new(block, MetadataUpdate::Locked));
             let above = self.files[&file].doubly_indirect;
-            out.extend(above.map(|block| Metadata::changed(block, Update::Delayed)));
+            out.extend(above.map(|block| Metadata::changed(block, MetadataUpdate::Delayed)));
         }
         let block = self.allocate_block(self.goal(file, page), out)?;
         let inode = self.get_mut(file)?;
         inode.extents.push(block);
         if let Some(&block) = indirect.and_then(|at| inode.indirect.get(at)) {
-            out.push(Metadata::changed(block, Update::Delayed));
+            out.push(Metadata::changed(block, MetadataUpdate::Delayed));
         }
         Ok(block)
     }
 
-    /// Where the next page of a file should be: behind the last one; the first ones in the group of the inode; and every so
-    /// many in another group, with more than the average free.
+    /// The preferred block of the next page: in the inode's group for the first page, then right behind the last page. After
+    /// `blocks_in_group` pages it is in another group, with at least the average of free blocks.
     fn goal(&self, file: FileId, page: u64) -> u64 {
         let inode = &self.files[&file];
         let first_of_indirect = page >= DIRECT && (page - DIRECT) % POINTERS % self.settings.blocks_in_group == 0;
@@ -107,25 +109,25 @@ impl Ufs {
         }
     }
 
-    /// Takes the free block at `goal`, or the next one.
+    /// Takes the first free block from `goal` on.
     fn allocate_block(&mut self, goal: u64, out: &mut Vec<Metadata>) -> Result<u64, FileError> {
         let (wanted, mut within) = (self.group_of(goal) % self.group_count, goal % self.settings.group_blocks);
         if self.scatter > 0.0 && self.random.random_bool(self.scatter) {
-            // On a disk that is nearly full, the next free block is further on: the search goes forward (McKusick 1984, 3.3.1).
+            // On a nearly full disk the next free block is further on: the search goes forward (McKusick 1984, 3.3.1).
             let gap = -GAP_BLOCKS * (1.0 - self.random.random::<f64>()).ln();
             within = (within + 1 + gap as u64) % self.settings.group_blocks;
         }
         for group in self.groups_from(wanted) {
             let from = if group == wanted { within } else { 0 };
             if let Some(block) = self.groups[group as usize].allocate(from) {
-                out.push(Metadata::changed(self.group_start(group) + GROUP_BLOCK, Update::Delayed));
+                out.push(Metadata::changed(self.group_start(group) + GROUP_BLOCK, MetadataUpdate::Delayed));
                 return Ok(self.group_start(group) + block);
             }
         }
         Err(FileError::Full)
     }
 
-    /// Gives back all blocks of a file, and says which blocks of groups change.
+    /// Frees all blocks of a file. Puts the changed group descriptors into `out`.
     pub(super) fn release(&mut self, file: FileId, out: &mut Vec<Metadata>) -> Result<(), FileError> {
         let inode = self.get_mut(file)?;
         inode.bytes = 0;
@@ -137,7 +139,7 @@ impl Ufs {
             let group = self.group_of(block);
             self.groups[group as usize].release(block % self.settings.group_blocks);
             if last_group.replace(group) != Some(group) {
-                out.push(Metadata::changed(self.group_start(group) + GROUP_BLOCK, Update::Delayed));
+                out.push(Metadata::changed(self.group_start(group) + GROUP_BLOCK, MetadataUpdate::Delayed));
             }
         }
         Ok(())

@@ -1,24 +1,24 @@
-//! [`Lines`]: what a process does, line by line.
+//! [`ScriptBuilder`]: the events of a program, added one by one.
 
 use iopilot_block::Nanos;
-use iopilot_host::{BLOCK_BYTES, Call, Child, Event, FileCall, FileId, FileKind, Script};
+use iopilot_host::{BLOCK_BYTES, Call, Child, FileCall, FileId, FileKind, ProgramEvent, Script};
 
-/// Events of a program, with computation between them.
+/// The events of a program, with computation between them.
 #[derive(Default)]
-pub(super) struct Lines {
-    events: Vec<Event>,
+pub(super) struct ScriptBuilder {
+    events: Vec<ProgramEvent>,
     /// Computation before the next event.
     compute: Nanos,
 }
 
-impl Lines {
-    /// So much computation, in milliseconds.
+impl ScriptBuilder {
+    /// Adds computation, in milliseconds.
     pub(super) fn compute(&mut self, ms: f64) {
         self.compute += Nanos::from_millis_f64(ms);
     }
 
     pub(super) fn call(&mut self, call: Call) {
-        self.events.push(Event::after(std::mem::take(&mut self.compute), call));
+        self.events.push(ProgramEvent::after(std::mem::take(&mut self.compute), call));
     }
 
     pub(super) fn file(&mut self, call: FileCall) {
@@ -70,8 +70,8 @@ impl Lines {
         self.call(Call::Nap(Nanos::from_millis_f64(seconds * 1e3)));
     }
 
-    /// Runs a command, a task, and waits for it.
-    pub(super) fn run(&mut self, number: u64, name: &str, command: Lines) {
+    /// Runs a command as a task, and waits for it.
+    pub(super) fn run(&mut self, number: u64, name: &str, command: ScriptBuilder) {
         self.call(Call::Fork(Child {
             number,
             name: name.into(),

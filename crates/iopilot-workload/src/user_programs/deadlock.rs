@@ -1,33 +1,33 @@
-//! Whether processes can go on: one that waits for what another does only later, and that one for it, cannot.
+//! Deadlocks: processes that wait for each other's later events.
 //!
-//! All are run without time, as if every lock were free, every channel had room, and what is done once were done as often as it
-//! ever is. Who cannot go on even so cannot go on at all.
+//! All processes are run without time, as if every lock were free, every channel had room, and each event happened as often at
+//! once as it ever does. A process that cannot finish even so can never finish.
 
-use super::event::Action;
-use super::spec::{Actor, ProgramsSpec};
+use super::event::ProgramAction;
+use super::spec::{Actor, UserProgramsSpec};
 use iopilot_block::InputError;
-use iopilot_host::{Effect, Key};
+use iopilot_host::{InterruptEffect, Key};
 use std::sync::Arc;
 
-/// An event that others may wait for, or that waits for others.
+/// An event that other processes may wait for, or that waits for others.
 #[derive(Clone, Copy)]
 struct Step {
     line: u64,
-    what: Meeting,
+    what: SyncOp,
 }
 
 #[derive(Clone, Copy)]
-enum Meeting {
+enum SyncOp {
     Sleep(Key),
     Wake(Key),
     Get(Key, u64),
-    /// So many bytes in all.
+    /// A put of this many bytes in all.
     Put(Key, u64),
     Fork(usize),
     Wait(Option<usize>),
 }
 
-/// Who does these steps, and how far that has come.
+/// An actor, its steps, and its progress.
 struct Walker<'a> {
     actor: Actor<'a>,
     steps: Vec<Step>,
@@ -41,21 +41,21 @@ impl Walker<'_> {
     }
 }
 
-/// All of them, and what has happened so far.
+/// All walkers, and what has happened so far.
 struct Walk<'a> {
-    spec: &'a ProgramsSpec,
+    spec: &'a UserProgramsSpec,
     walkers: Vec<Walker<'a>>,
     woken: Vec<bool>,
     put: Vec<u64>,
 }
 
-/// Whether all that have to come to an end can.
+/// Checks that all processes that have to end can end.
 ///
 /// # Errors
 /// Names those that cannot, and what each waits for.
-pub(super) fn check(spec: &ProgramsSpec) -> Result<(), InputError> {
+pub(super) fn check(spec: &UserProgramsSpec) -> Result<(), InputError> {
     let mut walk = Walk::new(spec);
-    while walk.go_on() {}
+    while walk.advance() {}
     let stuck = |walker: &&Walker<'_>| walker.is_started && !walker.is_over() && !walker.actor.is_daemon;
     match walk.walkers.iter().position(|walker| stuck(&walker)) {
         Some(first) => Err(walk.error(first)),
@@ -64,22 +64,22 @@ pub(super) fn check(spec: &ProgramsSpec) -> Result<(), InputError> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(spec: &'a ProgramsSpec) -> Self {
+    fn new(spec: &'a UserProgramsSpec) -> Self {
         let first_program = spec.processes.len();
         let walker = |actor: Actor<'a>| {
             let mut steps: Vec<Step> = Vec::new();
-            steps.extend(actor.sleeps.map(|key| Step { line: actor.line, what: Meeting::Sleep(key) }));
+            steps.extend(actor.sleeps.map(|key| Step { line: actor.line, what: SyncOp::Sleep(key) }));
             actor.list.each(|line, action, times| {
-                // Programs count once: as often as they are started is enough for what one needs.
+                // A program is walked once, so its puts count without limit: other instances may supply what one needs.
                 let all =
                     if actor.is_daemon || actor.count == 0 { u64::MAX } else { times.saturating_mul(actor.count) };
                 let what = match *action {
-                    Action::Sleep(key) => Meeting::Sleep(key),
-                    Action::Wakeup { key, .. } => Meeting::Wake(key),
-                    Action::Get { channel, bytes } => Meeting::Get(channel, bytes),
-                    Action::Put { channel, bytes } => Meeting::Put(channel, bytes.saturating_mul(all)),
-                    Action::Fork(program) => Meeting::Fork(first_program + program),
-                    Action::Wait(which) => Meeting::Wait(which.map(|program| first_program + program)),
+                    ProgramAction::Sleep(key) => SyncOp::Sleep(key),
+                    ProgramAction::Wakeup { key, .. } => SyncOp::Wake(key),
+                    ProgramAction::Get { channel, bytes } => SyncOp::Get(channel, bytes),
+                    ProgramAction::Put { channel, bytes } => SyncOp::Put(channel, bytes.saturating_mul(all)),
+                    ProgramAction::Fork(program) => SyncOp::Fork(first_program + program),
+                    ProgramAction::Wait(which) => SyncOp::Wait(which.map(|program| first_program + program)),
                     _ => return,
                 };
                 steps.push(Step { line, what });
@@ -94,12 +94,12 @@ impl<'a> Walk<'a> {
         };
         for external in &spec.externals {
             match external.effect {
-                Effect::Wakeup { key, .. } => walk.woken[key as usize] = true,
-                Effect::Put { channel, bytes } => {
+                InterruptEffect::Wakeup { key, .. } => walk.woken[key as usize] = true,
+                InterruptEffect::Put { channel, bytes } => {
                     let all = external.count().map_or(u64::MAX, |count| count.saturating_mul(bytes));
                     walk.add(channel, all);
                 }
-                Effect::Nothing => {}
+                InterruptEffect::Nothing => {}
             }
         }
         walk
@@ -110,8 +110,8 @@ impl<'a> Walk<'a> {
         *put = put.saturating_add(bytes);
     }
 
-    /// Has each go as far as it can. Whether anybody could.
-    fn go_on(&mut self) -> bool {
+    /// Lets each walker go as far as it can. Returns whether any moved.
+    fn advance(&mut self) -> bool {
         let mut has_moved = false;
         for n in 0..self.walkers.len() {
             while self.walkers[n].is_started {
@@ -120,9 +120,9 @@ impl<'a> Walk<'a> {
                     break;
                 }
                 match step.what {
-                    Meeting::Wake(key) => self.woken[key as usize] = true,
-                    Meeting::Put(channel, bytes) => self.add(channel, bytes),
-                    Meeting::Fork(child) => self.walkers[child].is_started = true,
+                    SyncOp::Wake(key) => self.woken[key as usize] = true,
+                    SyncOp::Put(channel, bytes) => self.add(channel, bytes),
+                    SyncOp::Fork(child) => self.walkers[child].is_started = true,
                     _ => {}
                 }
                 self.walkers[n].at += 1;
@@ -132,47 +132,47 @@ impl<'a> Walk<'a> {
         has_moved
     }
 
-    fn passes(&self, n: usize, what: Meeting) -> bool {
+    fn passes(&self, n: usize, what: SyncOp) -> bool {
         match what {
-            Meeting::Sleep(key) => self.woken[key as usize],
-            Meeting::Get(channel, bytes) => self.put[channel as usize] >= bytes,
-            Meeting::Wait(Some(child)) => self.walkers[child].is_over(),
-            Meeting::Wait(None) => {
+            SyncOp::Sleep(key) => self.woken[key as usize],
+            SyncOp::Get(channel, bytes) => self.put[channel as usize] >= bytes,
+            SyncOp::Wait(Some(child)) => self.walkers[child].is_over(),
+            SyncOp::Wait(None) => {
                 let done = &self.walkers[n].steps[..self.walkers[n].at];
                 let mut children = done.iter().filter_map(|step| match step.what {
-                    Meeting::Fork(child) => Some(child),
+                    SyncOp::Fork(child) => Some(child),
                     _ => None,
                 });
                 let is_childless = children.clone().next().is_none();
                 is_childless || children.any(|child| self.walkers[child].is_over())
             }
-            Meeting::Wake(_) | Meeting::Put(..) | Meeting::Fork(_) => true,
+            SyncOp::Wake(_) | SyncOp::Put(..) | SyncOp::Fork(_) => true,
         }
     }
 
-    /// Who could help the walker `n`, and would, had it not to wait.
+    /// The walker whose next steps would end the wait of walker `n`.
     fn helper(&self, n: usize) -> Option<usize> {
         let walker = &self.walkers[n];
         if !walker.is_started {
-            // It waits for who starts it.
-            return self.who_does(|what| matches!(what, Meeting::Fork(child) if child == n));
+            // It waits for the process that starts it.
+            return self.first_with(|what| matches!(what, SyncOp::Fork(child) if child == n));
         }
         match walker.steps.get(walker.at)?.what {
-            Meeting::Sleep(key) => self.who_does(|what| matches!(what, Meeting::Wake(other) if other == key)),
-            Meeting::Get(channel, _) => {
-                self.who_does(|what| matches!(what, Meeting::Put(other, _) if other == channel))
+            SyncOp::Sleep(key) => self.first_with(|what| matches!(what, SyncOp::Wake(other) if other == key)),
+            SyncOp::Get(channel, _) => {
+                self.first_with(|what| matches!(what, SyncOp::Put(other, _) if other == channel))
             }
-            Meeting::Wait(Some(child)) => Some(child),
-            Meeting::Wait(None) => walker.steps[..walker.at].iter().find_map(|step| match step.what {
-                Meeting::Fork(child) => Some(child),
+            SyncOp::Wait(Some(child)) => Some(child),
+            SyncOp::Wait(None) => walker.steps[..walker.at].iter().find_map(|step| match step.what {
+                SyncOp::Fork(child) => Some(child),
                 _ => None,
             }),
-            Meeting::Wake(_) | Meeting::Put(..) | Meeting::Fork(_) => None,
+            SyncOp::Wake(_) | SyncOp::Put(..) | SyncOp::Fork(_) => None,
         }
     }
 
-    /// Who has such a step before it.
-    fn who_does(&self, is_such: impl Fn(Meeting) -> bool) -> Option<usize> {
+    /// The first walker that has such a step ahead.
+    fn first_with(&self, is_such: impl Fn(SyncOp) -> bool) -> Option<usize> {
         self.walkers.iter().position(|walker| walker.steps[walker.at..].iter().any(|step| is_such(step.what)))
     }
 
@@ -185,15 +185,15 @@ impl<'a> Walk<'a> {
         let walker = &self.walkers[n];
         let of = helper.map(|helper| format!(" of {}", self.walkers[helper].actor.name)).unwrap_or_default();
         let what = match walker.steps.get(walker.at).map(|step| step.what).filter(|_| walker.is_started) {
-            Some(Meeting::Sleep(key)) => format!("a wake-up on {}{of}", self.name(key)),
-            Some(Meeting::Get(channel, _)) => format!("channel {}{of}", self.name(channel)),
-            Some(Meeting::Wait(_)) => format!("the end{of}"),
+            Some(SyncOp::Sleep(key)) => format!("a wake-up on {}{of}", self.name(key)),
+            Some(SyncOp::Get(channel, _)) => format!("channel {}{of}", self.name(channel)),
+            Some(SyncOp::Wait(_)) => format!("the end{of}"),
             _ => format!("a fork{of}"),
         };
         format!("{} waits for {what}", walker.actor.name)
     }
 
-    /// The error of the walker `first`, which cannot go on.
+    /// The error of the walker `first`, which cannot finish.
     fn error(&self, first: usize) -> InputError {
         let mut chain = vec![first];
         let mut last = first;
@@ -207,7 +207,7 @@ impl<'a> Walk<'a> {
         };
         let (got, all) = match cycle {
             Some(cycle) => ("a cycle of waits", cycle),
-            None => ("what never comes", chain),
+            None => ("a wait that never ends", chain),
         };
         let next = |n: usize| all.get(n + 1).copied().or_else(|| self.helper(all[n]));
         let waits: Vec<String> = all.iter().enumerate().map(|(n, &walker)| self.wait_of(walker, next(n))).collect();

@@ -1,11 +1,11 @@
-//! [`Event`]: an event of a list, and the table of verbs.
+//! [`EventSpec`]: an event of a description, and the table of verbs.
 
 use crate::ganger::Variable;
 use iopilot_block::{Criticality, Op};
 use iopilot_host::Key;
 use std::sync::Arc;
 
-/// The verbs of events, and the keys that each has beside.
+/// The verbs of events, and the other keys of each.
 pub(super) const VERBS: [(&str, &[&str]); 26] = [
     ("compute_ms", &[]),
     ("nap_ms", &[]),
@@ -37,47 +37,47 @@ pub(super) const VERBS: [(&str, &[&str]); 26] = [
 
 /// An event of a list.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Event {
+pub(super) struct EventSpec {
     pub(super) line: u64,
-    pub(super) what: What,
+    pub(super) what: EventBody,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum What {
-    Do(Action),
-    /// These, so many times.
-    Repeat(u64, Vec<Event>),
+pub(super) enum EventBody {
+    Do(ProgramAction),
+    /// These events, this many times.
+    Repeat(u64, Vec<EventSpec>),
 }
 
-/// Where a file or the disk is read or written.
+/// The position of a read or write in a file or on the disk.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Place {
+pub(super) enum PositionSpec {
     At(u64),
-    /// Behind the last one.
+    /// Right behind the last access.
     Next,
     /// Anywhere, at a multiple of the size.
     Random,
 }
 
-/// What a process does. Files are slots of its list.
+/// What a process does at an event. Files are slots of its list.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Action {
+pub(super) enum ProgramAction {
     Compute(Arc<Variable>),
     Nap(Arc<Variable>),
-    /// All that is left, where `bytes` is not set.
+    /// Without `bytes`, the whole rest of the file.
     Read {
         slot: usize,
-        place: Place,
+        place: PositionSpec,
         bytes: Option<u64>,
     },
     Write {
         slot: usize,
-        place: Place,
+        place: PositionSpec,
         bytes: u64,
     },
     Open(usize),
     ReadDir(usize),
-    /// In a directory, or the root.
+    /// In `directory`, or the root.
     Create {
         slot: usize,
         directory: Option<usize>,
@@ -88,7 +88,7 @@ pub(super) enum Action {
     Sync,
     Io {
         op: Op,
-        place: Place,
+        place: PositionSpec,
         sectors: u32,
         class: Criticality,
         number: Option<u64>,
@@ -116,8 +116,8 @@ pub(super) enum Action {
     Exit,
 }
 
-impl Action {
-    /// The slot of the file that it works on.
+impl ProgramAction {
+    /// The slot of its file.
     pub(super) fn slot(&self) -> Option<usize> {
         match *self {
             Self::Read { slot, .. } | Self::Write { slot, .. } | Self::Create { slot, .. } => Some(slot),

@@ -1,57 +1,57 @@
-//! [`Life`]: what a process did with its time.
+//! [`ProcessTimes`]: how a process spent its time.
 
-use crate::process::{State, Wait};
+use crate::process::{ProcessState, WaitReason};
 use iopilot_block::Nanos;
 use std::ops::{AddAssign, Sub};
 
-/// What a process did with its time. All of it is one of four: it ran, could have run, waited for the disk, or for something
+/// How a process spent its time. All of it is one of four: running, runnable, waiting for the disk, or waiting for something
 /// else.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Life {
+pub(crate) struct ProcessTimes {
     pub(crate) running: Nanos,
-    /// Its own computation, which its CPU counts. The rest of `running` is what interrupted it there.
+    /// Its own computation, counted by its CPU. The rest of `running` is interrupts.
     pub(crate) computed: Nanos,
     pub(crate) runnable: Nanos,
     pub(crate) io_wait: Nanos,
     pub(crate) io_waits: u64,
-    /// What of that was for room in the page cache.
+    /// The part of `io_wait` spent waiting for room in the page cache.
     pub(crate) throttled: Nanos,
     pub(crate) throttles: u64,
     pub(crate) other_wait: Nanos,
     pub(crate) other_waits: u64,
 }
 
-impl Life {
-    /// It was in `state` for so long.
-    pub(crate) fn spend(&mut self, state: State, time: Nanos) {
+impl ProcessTimes {
+    /// Adds `time` spent in `state`.
+    pub(crate) fn spend(&mut self, state: ProcessState, time: Nanos) {
         match state {
-            State::Runnable => self.runnable += time,
-            State::Blocked(wait) if wait.is_io() => {
+            ProcessState::Runnable => self.runnable += time,
+            ProcessState::Blocked(wait) if wait.is_io() => {
                 self.io_wait += time;
-                if wait == Wait::Room {
+                if wait == WaitReason::Room {
                     self.throttled += time;
                 }
             }
-            State::Blocked(_) => self.other_wait += time,
-            State::Running(_) => self.running += time,
-            State::New | State::Exited => {}
+            ProcessState::Blocked(_) => self.other_wait += time,
+            ProcessState::Running(_) => self.running += time,
+            ProcessState::New | ProcessState::Exited => {}
         }
     }
 
-    /// It goes to sleep.
-    pub(crate) fn begin(&mut self, wait: Wait) {
+    /// Counts a wait that begins.
+    pub(crate) fn begin(&mut self, wait: WaitReason) {
         self.io_waits += u64::from(wait.is_io());
-        self.throttles += u64::from(wait == Wait::Room);
+        self.throttles += u64::from(wait == WaitReason::Room);
         self.other_waits += u64::from(!wait.is_io());
     }
 
-    /// How long it is.
+    /// The whole time.
     pub(crate) fn length(&self) -> Nanos {
         Nanos(self.running.0 + self.runnable.0 + self.io_wait.0 + self.other_wait.0)
     }
 }
 
-impl AddAssign for Life {
+impl AddAssign for ProcessTimes {
     fn add_assign(&mut self, other: Self) {
         self.running += other.running;
         self.computed += other.computed;
@@ -65,7 +65,7 @@ impl AddAssign for Life {
     }
 }
 
-impl Sub for Life {
+impl Sub for ProcessTimes {
     type Output = Self;
 
     fn sub(self, earlier: Self) -> Self {

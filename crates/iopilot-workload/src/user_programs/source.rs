@@ -1,23 +1,23 @@
 //! From a description to a host.
 
-use super::arrivals::Stream;
-use super::program::{Codes, Running};
-use super::spec::{Node, ProcessSpec, ProgramsSpec, Times};
+use super::arrivals::InterruptArrivals;
+use super::program::{CompiledPrograms, EventListProgram};
+use super::spec::{FileNode, InterruptTimes, ProcessSpec, UserProgramsSpec};
 use crate::WorkloadError;
 use iopilot_block::InputError;
 use iopilot_host::{
-    AnyArrivals, AnyProgram, External, FileId, Host, HostEnd, HostSettings, InitialState, Names, Placement, Preset,
-    TaskSpec,
+    AnyArrivals, AnyProgram, ExternalInterrupts, FileId, Host, HostEnd, HostSettings, InitialState, Placement, Preset,
+    TaskSpec, WorkloadNames,
 };
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::sync::Arc;
 
-impl ProgramsSpec {
-    /// Whether it fits a disk of `capacity` sectors. What it asks of the CPUs is not known before it runs.
+impl UserProgramsSpec {
+    /// Checks that it fits a disk of `capacity` sectors. Its demand on the CPUs is not known before it runs.
     ///
     /// # Errors
-    /// Names what does not.
+    /// Names what does not fit.
     pub fn check_disk(&self, capacity: u64) -> Result<(), WorkloadError> {
         let host = HostSettings::of(Preset::Y1995, 1);
         self.check_places(capacity)?;
@@ -26,11 +26,11 @@ impl ProgramsSpec {
         Ok(())
     }
 
-    /// The host that runs it on a device of `capacity` sectors. Without one, it is a machine of 1995 with one CPU, as for the
-    /// programs that have names. All random choices follow from `seed`.
+    /// The host that runs it on a device of `capacity` sectors. Without `host`, it is a machine of 1995 with one CPU, as for
+    /// built-in programs. All random choices follow from `seed`.
     ///
     /// # Errors
-    /// If it does not fit the device or the CPUs, or a setting of the host makes no sense.
+    /// If it does not fit the device or the CPUs, or a setting of the host is invalid.
     pub fn source(&self, host: Option<&HostSettings>, capacity: u64, seed: u64) -> Result<Host, WorkloadError> {
         let own = HostSettings::of(Preset::Y1995, 1);
         let settings = host.unwrap_or(&own);
@@ -38,7 +38,7 @@ impl ProgramsSpec {
         self.check_load(settings)?;
         let setup = self.layout(settings.layout.clone(), settings.cache, capacity)?;
         let first_files = self.first_files()?;
-        let codes = Arc::new(Codes::new(self, capacity));
+        let codes = Arc::new(CompiledPrograms::new(self, capacity));
         let mut seeds = Pcg64Mcg::seed_from_u64(seed);
         let mut tasks = Vec::new();
         let mut placements = Vec::new();
@@ -48,7 +48,7 @@ impl ProgramsSpec {
                 placements.push((tasks.len(), process));
                 tasks.push(TaskSpec {
                     name: process.name_of(copy),
-                    program: AnyProgram::new(Running::new(&codes, n, first_file, seeds.random())),
+                    program: AnyProgram::new(EventListProgram::new(&codes, n, first_file, seeds.random())),
                     start: process.start,
                     is_task: process.is_task,
                 });
@@ -66,8 +66,8 @@ impl ProgramsSpec {
                 .map_err(|e| e.in_file(&self.source_name).at_line(process.line))?;
         }
         for external in &self.externals {
-            let stream = Stream::new(&external.times, Pcg64Mcg::seed_from_u64(seeds.random()));
-            let added = host.add_external(External {
+            let stream = InterruptArrivals::new(&external.times, Pcg64Mcg::seed_from_u64(seeds.random()));
+            let added = host.add_external(ExternalInterrupts {
                 name: external.name.clone(),
                 arrivals: AnyArrivals::new(stream),
                 is_endless: external.count().is_none(),
@@ -81,16 +81,16 @@ impl ProgramsSpec {
         Ok(host)
     }
 
-    /// What messages call its keys and files.
-    fn names(&self) -> Names {
+    /// The names of its keys and files, for messages.
+    fn names(&self) -> WorkloadNames {
         let keys = self.keys.iter().enumerate().map(|(key, name)| (key as u64, name.clone())).collect();
-        let files = self.nodes.iter().enumerate().map(|(n, node)| (Node::id(n), node.name.clone())).collect();
-        Names::new(&self.source_name, keys, files)
+        let files = self.nodes.iter().enumerate().map(|(n, node)| (FileNode::id(n), node.name.clone())).collect();
+        WorkloadNames::new(&self.source_name, keys, files)
     }
 
-    /// The number of the first file of the first process of each description.
+    /// For each [`ProcessSpec`], the first file number of its first process.
     fn first_files(&self) -> Result<Vec<u32>, InputError> {
-        let codes = Codes::new(self, u64::MAX);
+        let codes = CompiledPrograms::new(self, u64::MAX);
         let mut next = u64::from(FileId::ROOT.0) + 1 + self.nodes.len() as u64;
         let mut first = Vec::new();
         for (n, process) in self.processes.iter().enumerate() {
@@ -104,11 +104,11 @@ impl ProgramsSpec {
         Ok(first)
     }
 
-    /// A CPU that can only handle interrupts does nothing else, forever where they do not end.
+    /// Refuses endless interrupts that leave their CPU no time.
     fn check_load(&self, settings: &HostSettings) -> Result<(), InputError> {
         let mut load = vec![0.0; usize::from(settings.cpus)];
         for external in self.externals.iter().filter(|external| external.count().is_none()) {
-            let (Times::Every { period_ms, .. }, Some(load)) =
+            let (InterruptTimes::Every { period_ms, .. }, Some(load)) =
                 (&external.times, load.get_mut(usize::from(external.cpu)))
             else {
                 continue;
@@ -137,7 +137,7 @@ impl ProcessSpec {
         Placement { cpu: self.cpu, state: self.state, is_daemon: self.is_daemon }
     }
 
-    /// Those that run take their CPUs first, and of them those that have no choice.
+    /// The order of placement: running processes first, and among them pinned ones.
     fn turn(&self) -> u8 {
         match (self.state, self.cpu) {
             (InitialState::Running, Some(_)) => 0,

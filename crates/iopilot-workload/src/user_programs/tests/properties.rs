@@ -1,9 +1,9 @@
-//! Whatever is described runs, or is refused.
+//! Property tests: a description runs, or is refused.
 
 use super::*;
 use proptest::prelude::*;
 
-/// Any event, right or wrong, of names that are mostly there.
+/// Any event, valid or not, with names that mostly exist.
 fn event() -> impl Strategy<Value = String> {
     let plain = prop::sample::select(vec![
         "compute_ms = 0.5",
@@ -49,14 +49,14 @@ proptest! {
 
     #[test]
     fn no_text_makes_the_parser_panic(text in "(\\PC{0,20}\n){0,6}") {
-        let _ = ProgramsSpec::is_in(&text);
-        let _ = ProgramsSpec::from_toml(&text, "noise.toml");
+        let _ = UserProgramsSpec::is_in(&text);
+        let _ = UserProgramsSpec::from_toml(&text, "noise.toml");
     }
 
-    /// What is accepted runs: it keeps the protocol, every request is served, it ends, or says who cannot go on; and the same
-    /// comes out again.
+    /// An accepted description runs: it keeps the protocol, every request is served, and it ends or names the processes that
+    /// cannot finish. A second run gives the same results.
     #[test]
-    fn what_is_accepted_runs_to_its_end(
+    fn accepted_descriptions_run_to_their_end(
         lists in prop::collection::vec((prop::collection::vec(event(), 1..8), 1u32..3, any::<bool>()), 1..4),
         (cpus, seed) in (1u16..3, 0u64..20),
         (interrupts, blocking) in (any::<bool>(), prop::sample::select(vec![0.0, 0.2])),
@@ -72,8 +72,8 @@ proptest! {
             text += if *is_daemon { "daemon = true\n" } else { "repeat = 2\n" };
         }
         let settings = HostSettings::of(Preset::Today, cpus);
-        let source = |spec: &ProgramsSpec| spec.source(Some(&settings), CAPACITY, seed).unwrap();
-        if let Ok(spec) = ProgramsSpec::from_toml(&text, "w.toml") {
+        let source = |spec: &UserProgramsSpec| spec.source(Some(&settings), CAPACITY, seed).unwrap();
+        if let Ok(spec) = UserProgramsSpec::from_toml(&text, "w.toml") {
             let device = TestDevice { seed, blocking, most: 3000, ..TestDevice::default() };
             let mut host = source(&spec);
             let log = device.run(&mut host);

@@ -1,10 +1,10 @@
-//! [`Meetings`]: where processes wait for each other: keys, locks, channels.
+//! [`SyncPrimitives`]: wait keys, locks and channels, on which processes wait for each other.
 
 use crate::program::Key;
 use iopilot_block::NumberMap;
 use std::collections::VecDeque;
 
-/// Bytes that a channel holds where nothing else is said: a pipe's.
+/// The default capacity of a channel in bytes: a pipe's.
 const CHANNEL: u64 = 65_536;
 
 #[derive(Clone, Debug, Default)]
@@ -17,25 +17,26 @@ struct Lock {
 struct Channel {
     capacity: u64,
     bytes: u64,
-    /// Bytes that have come out since the beginning; tasks that came with bytes, by where their last one is in that count.
+    /// Bytes taken out so far; and the tasks of interrupts, each with the position of its last byte in that count.
     out: u64,
     marks: VecDeque<(u64, usize)>,
-    /// Who waits for bytes, and for how many; who waits for room. The first is served first, so that none is passed over.
+    /// Processes that wait for bytes, and those that wait for room, with their byte counts. Both are FIFO, so that no waiter
+    /// starves.
     getters: VecDeque<(usize, u64)>,
     putters: VecDeque<(usize, u64)>,
 }
 
-/// What processes wait on for each other. All queues are in order of arrival.
+/// The wait keys, locks and channels of a host. All queues are FIFO.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Meetings {
+pub(crate) struct SyncPrimitives {
     sleepers: NumberMap<Key, VecDeque<usize>>,
     locks: NumberMap<Key, Lock>,
     channels: NumberMap<Key, Channel>,
-    /// Who has got the bytes of which task. Empty between calls.
+    /// Processes that got the last byte of a task, as (process, task). Empty between calls.
     taken: Vec<(usize, usize)>,
 }
 
-impl Meetings {
+impl SyncPrimitives {
     pub(crate) fn set_capacity(&mut self, channel: Key, capacity: u64) {
         self.channel(channel).capacity = capacity;
     }
@@ -44,7 +45,7 @@ impl Meetings {
         self.sleepers.entry(key).or_default().push_back(process);
     }
 
-    /// Puts into `woken` who sleeps on `key`: all, or the first.
+    /// Puts into `woken` the sleepers of `key`: all, or the first.
     pub(crate) fn wake(&mut self, key: Key, all: bool, woken: &mut Vec<usize>) {
         if let Some(sleepers) = self.sleepers.get_mut(&key) {
             let count = if all { sleepers.len() } else { sleepers.len().min(1) };
@@ -52,7 +53,7 @@ impl Meetings {
         }
     }
 
-    /// Whether `process` has the lock now; else it waits for it.
+    /// Returns whether `process` has the lock now; otherwise it waits for it.
     pub(crate) fn lock(&mut self, key: Key, process: usize) -> bool {
         let lock = self.locks.entry(key).or_default();
         if lock.holder.is_some() {
@@ -63,7 +64,7 @@ impl Meetings {
         true
     }
 
-    /// Gives the lock of `process` to the next, who is woken, if there is one. False if `process` does not have it.
+    /// Passes the lock of `process` to the next waiter, if any, and wakes that. Returns false if `process` does not hold it.
     pub(crate) fn unlock(&mut self, key: Key, process: usize, woken: &mut Vec<usize>) -> bool {
         match self.locks.get_mut(&key) {
             Some(lock) if lock.holder == Some(process) => {
@@ -75,12 +76,12 @@ impl Meetings {
         }
     }
 
-    /// Who has the lock.
+    /// The process that holds the lock.
     pub(crate) fn holder(&self, key: Key) -> Option<usize> {
         self.locks.get(&key)?.holder
     }
 
-    /// Whether the bytes are in the channel now; else `process` waits for room. Who waited for bytes is woken.
+    /// Returns whether the bytes are in the channel now; otherwise `process` waits for room. Wakes the served waiters.
     pub(crate) fn put(&mut self, channel: Key, bytes: u64, process: usize, woken: &mut Vec<usize>) -> bool {
         self.channel(channel).putters.push_back((process, bytes));
         let others = woken.len();
@@ -88,7 +89,8 @@ impl Meetings {
         Self::take_self(process, others, woken)
     }
 
-    /// Puts bytes into the channel for an interrupt, with the task that it began. Returns whether there is room: it does not wait.
+    /// Puts an interrupt's bytes into the channel, with the task that it began. It does not wait: returns whether there was
+    /// room.
     pub(crate) fn offer(&mut self, channel: Key, bytes: u64, task: Option<usize>, woken: &mut Vec<usize>) -> bool {
         let at = self.channel(channel);
         if !at.putters.is_empty() || !at.has_room(bytes) {
@@ -101,7 +103,7 @@ impl Meetings {
         true
     }
 
-    /// Whether `process` has the bytes now; else it waits for them. Who waited for room is woken.
+    /// Returns whether `process` has the bytes now; otherwise it waits for them. Wakes the served waiters.
     pub(crate) fn get(&mut self, channel: Key, bytes: u64, process: usize, woken: &mut Vec<usize>) -> bool {
         self.channel(channel).getters.push_back((process, bytes));
         let others = woken.len();
@@ -109,7 +111,7 @@ impl Meetings {
         Self::take_self(process, others, woken)
     }
 
-    /// Who has got the bytes of which task since the last time.
+    /// Drains the (process, task) pairs of last bytes taken since the last call.
     pub(crate) fn drain_taken(&mut self) -> impl Iterator<Item = (usize, usize)> + '_ {
         self.taken.drain(..)
     }
@@ -125,7 +127,7 @@ impl Meetings {
         self.taken = taken;
     }
 
-    /// Whether `process` is among those served since `from`; it is not woken, as it does not sleep.
+    /// Whether `process` is among those served since `from`. It is taken out of `woken`, because it does not sleep.
     fn take_self(process: usize, from: usize, woken: &mut Vec<usize>) -> bool {
         match woken[from..].iter().position(|&woken| woken == process) {
             Some(at) => {
@@ -149,12 +151,12 @@ impl Meetings {
 }
 
 impl Channel {
-    /// Whether so many bytes can go in: more than the channel holds where it is empty.
+    /// Whether `bytes` fit. An empty channel takes any number, even more than its capacity.
     fn has_room(&self, bytes: u64) -> bool {
         self.bytes.saturating_add(bytes) <= self.capacity || self.bytes == 0
     }
 
-    /// Serves who can be served, in order, and puts into `taken` who has got the last byte of which task.
+    /// Serves all waiters that can be served, in order. Puts into `taken` which process got the last byte of which task.
     fn settle(&mut self, served: &mut Vec<usize>, taken: &mut Vec<(usize, usize)>) {
         loop {
             if let Some(&(process, bytes)) = self.putters.front() {
@@ -171,7 +173,7 @@ impl Channel {
                     self.out = self.out.wrapping_add(bytes);
                     self.getters.pop_front();
                     served.push(process);
-                    // What is in front of this place is out.
+                    // Everything before this position is out.
                     let out = self.out;
                     let is_out = |&&(end, _): &&(u64, usize)| end.wrapping_sub(out) as i64 <= 0;
                     while let Some(&(_, task)) = self.marks.front().filter(is_out) {
@@ -190,38 +192,38 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lock_goes_to_who_waited_longest() {
-        let mut meetings = Meetings::default();
-        assert_eq!([1, 2, 3].map(|p| meetings.lock(7, p)), [true, false, false]);
+    fn a_lock_goes_to_the_longest_waiter() {
+        let mut sync = SyncPrimitives::default();
+        assert_eq!([1, 2, 3].map(|p| sync.lock(7, p)), [true, false, false]);
         let mut woken = Vec::new();
-        assert!(!meetings.unlock(7, 2, &mut woken), "2 does not have it");
-        (1..4).for_each(|p| assert!(meetings.unlock(7, p, &mut woken)));
-        assert_eq!((woken, meetings.holder(7)), (vec![2, 3], None));
-        assert!(meetings.lock(7, 4));
+        assert!(!sync.unlock(7, 2, &mut woken), "2 does not have it");
+        (1..4).for_each(|p| assert!(sync.unlock(7, p, &mut woken)));
+        assert_eq!((woken, sync.holder(7)), (vec![2, 3], None));
+        assert!(sync.lock(7, 4));
     }
 
     #[test]
     fn a_channel_keeps_its_bytes_and_its_order() {
-        let (mut meetings, mut woken) = (Meetings::default(), Vec::new());
-        meetings.set_capacity(1, 10);
-        assert!(meetings.put(1, 8, 1, &mut woken));
-        assert!(!meetings.put(1, 8, 2, &mut woken), "no room");
-        assert!(!meetings.get(1, 9, 3, &mut woken), "not yet so many");
-        assert!(!meetings.get(1, 1, 4, &mut woken), "behind who came first");
+        let (mut sync, mut woken) = (SyncPrimitives::default(), Vec::new());
+        sync.set_capacity(1, 10);
+        assert!(sync.put(1, 8, 1, &mut woken));
+        assert!(!sync.put(1, 8, 2, &mut woken), "no room");
+        assert!(!sync.get(1, 9, 3, &mut woken), "not yet so many");
+        assert!(!sync.get(1, 1, 4, &mut woken), "behind the first waiter");
         assert!(woken.is_empty());
-        meetings.set_capacity(1, 16);
-        assert!(!meetings.put(1, 16, 5, &mut woken), "behind it");
+        sync.set_capacity(1, 16);
+        assert!(!sync.put(1, 16, 5, &mut woken), "behind it");
         assert_eq!(woken, [2, 3, 4], "16 in, 9 and 1 out");
     }
 
     #[test]
-    fn wakes_one_or_all_and_nobody_is_no_fault() {
-        let (mut meetings, mut woken) = (Meetings::default(), Vec::new());
-        meetings.wake(1, true, &mut woken);
-        (5..8).for_each(|p| meetings.sleep(1, p));
-        meetings.wake(1, false, &mut woken);
+    fn a_wake_up_wakes_one_or_all_and_needs_no_sleeper() {
+        let (mut sync, mut woken) = (SyncPrimitives::default(), Vec::new());
+        sync.wake(1, true, &mut woken);
+        (5..8).for_each(|p| sync.sleep(1, p));
+        sync.wake(1, false, &mut woken);
         assert_eq!(woken, [5]);
-        meetings.wake(1, true, &mut woken);
+        sync.wake(1, true, &mut woken);
         assert_eq!(woken, [5, 6, 7]);
     }
 }

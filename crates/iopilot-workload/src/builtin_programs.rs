@@ -1,19 +1,20 @@
-//! [`SystemSpec`]: programs on a host with a file system, called by their names (Ganger 5.2).
+//! [`BuiltinProgramsSpec`]: the built-in programs on a host with a file system, called by name (Ganger 5.2: his tasks and
+//! SynRGen).
 
-mod layout;
-mod script;
+mod file_system_builder;
+mod script_builder;
 mod synrgen;
 mod tasks;
 #[cfg(test)]
 mod tests;
 
 use crate::WorkloadError;
+use file_system_builder::FileSystemBuilder;
 use iopilot_block::{InputError, suggest};
 use iopilot_host::{Host, HostEnd, HostSettings, Preset};
-use layout::Layout;
 use std::fmt;
 
-/// A program, or several, by name.
+/// A built-in workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Compress,
@@ -23,7 +24,7 @@ enum Kind {
     SynRGen,
 }
 
-/// The names, and what they do.
+/// Name, workload and description.
 const KINDS: [(&str, Kind, &str); 5] = [
     ("compress", Kind::Compress, "compress a file of 30.7 MB to 10.7 MB"),
     ("uncompress", Kind::Uncompress, "the reverse"),
@@ -32,7 +33,7 @@ const KINDS: [(&str, Kind, &str); 5] = [
     ("synrgen", Kind::SynRGen, "programmers who edit, compile and debug"),
 ];
 
-/// A key of a workload, and what it may be.
+/// A key of a workload, and its range.
 struct Key {
     name: &'static str,
     least: f64,
@@ -45,27 +46,27 @@ const AGED: Key = Key { name: "aged", least: 0.0, most: 1.0, is_whole: false };
 const USERS: Key = Key { name: "users", least: 1.0, most: 1000.0, is_whole: true };
 const TASKS: Key = Key { name: "tasks", least: 1.0, most: 1e6, is_whole: true };
 
-/// What runs, and how much of it: `NAME[:key=value…]`.
+/// A built-in workload with its parameters: `NAME[:key=value…]`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct SystemSpec {
+pub struct BuiltinProgramsSpec {
     kind: Kind,
-    /// Sizes, and how many there are, over those of 1995.
+    /// The factor of sizes and counts over those of 1995.
     scale: f64,
-    /// Of what was there before, the share of blocks that is not placed behind the one before.
+    /// The share of blocks of existing files that are not placed right behind the previous block.
     aged: Option<f64>,
-    /// Programmers, and what each of them does.
+    /// The number of programmers, and the tasks of each.
     users: u32,
     tasks: Option<u32>,
 }
 
-impl SystemSpec {
-    /// The names that there are, with what they do.
+impl BuiltinProgramsSpec {
+    /// The names, with descriptions.
     pub fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
         KINDS.iter().map(|&(name, _, what)| (name, what))
     }
 
-    /// Whether `text` can be no file, but a name of ours, right or wrong.
-    pub fn is_name(text: &str) -> bool {
+    /// Whether `text` is meant as a built-in name, perhaps misspelt, and not as a file.
+    pub(crate) fn is_name(text: &str) -> bool {
         let name = text.split(':').next().unwrap_or_default();
         let is_word = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         is_word && (text.contains([':', '=']) || suggest(name, KINDS.iter().map(|(known, ..)| *known)).is_some())
@@ -111,15 +112,15 @@ impl SystemSpec {
         Ok(spec)
     }
 
-    /// The host that runs it on a device of `capacity` sectors. Without one, it is a machine of 1995 with one CPU: what
-    /// programs compute was measured on that.
+    /// The host that runs it on a device of `capacity` sectors. Without `host`, it is a machine of 1995 with one CPU, on which
+    /// the programs' computation was measured.
     ///
     /// # Errors
-    /// If the device has no room for the files, or a setting of the host makes no sense.
+    /// If the device has no room for the files, or a setting of the host is invalid.
     pub fn source(&self, host: Option<&HostSettings>, capacity: u64, seed: u64) -> Result<Host, WorkloadError> {
         let own = HostSettings::of(Preset::Y1995, 1);
         let host = host.unwrap_or(&own);
-        let layout = Layout::new(host.layout.clone(), capacity, seed)?;
+        let layout = FileSystemBuilder::new(host.layout.clone(), capacity, seed)?;
         let (tasks, setup) = match self.kind {
             Kind::Compress => tasks::compress(self.scale, self.aged, layout),
             Kind::Uncompress => tasks::uncompress(self.scale, self.aged, layout),
@@ -135,13 +136,13 @@ impl SystemSpec {
     }
 }
 
-/// What is expected instead of `word`, with the nearest.
+/// The names expected instead of `word`, with the nearest one.
 fn one_of(word: &str, names: &[&str]) -> String {
     let hint = suggest(word, names.iter().copied()).map(|near| format!("; did you mean {near}?"));
     format!("one of {}{}", names.join(", "), hint.unwrap_or_default())
 }
 
-impl fmt::Display for SystemSpec {
+impl fmt::Display for BuiltinProgramsSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = KINDS.iter().find(|(_, kind, _)| *kind == self.kind).map_or("", |(name, ..)| name);
         f.write_str(name)?;

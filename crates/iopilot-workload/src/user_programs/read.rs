@@ -1,41 +1,41 @@
-//! Reading a description: names become numbers.
+//! Parses a description: names become numbers.
 
 mod events;
 
-use super::spec::{ChannelSpec, ExternalSpec, Node, ProcessSpec, ProgramSpec, ProgramsSpec, Times};
-use crate::description::{Table, as_number};
+use super::spec::{ChannelSpec, ExternalSpec, FileNode, InterruptTimes, ProcessSpec, ProgramSpec, UserProgramsSpec};
+use crate::description::{TomlTable, as_number};
 use crate::ganger::Variable;
 use iopilot_block::{InputError, Nanos, suggest};
-use iopilot_host::{Effect, FileKind, InitialState, Key};
+use iopilot_host::{FileKind, InitialState, InterruptEffect, Key};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use toml::de::DeValue;
 
-/// Times up to 11 days, in milliseconds, and counts.
+/// The limits of times (11 days, in milliseconds) and of counts.
 pub(super) const LONGEST_MS: f64 = 1e9;
 const COUNTS: std::ops::RangeInclusive<u64> = 1..=1_000_000_000;
-/// Processes, as of generators.
+/// The most processes, as for generators.
 const PROCESSES: u64 = 16_384;
-/// Bytes of a file.
+/// The most bytes of a file.
 const FILE: u64 = 1 << 43;
-/// Bytes in a channel.
+/// The most bytes of a channel.
 const CHANNEL: u64 = 1 << 40;
-/// What a pipe holds.
+/// The capacity of a pipe.
 const PIPE: u64 = 65_536;
 
-/// What is being read.
+/// The names found so far.
 struct Reader {
-    nodes: Vec<Node>,
+    nodes: Vec<FileNode>,
     channels: Vec<Arc<str>>,
     programs: Vec<Arc<str>>,
-    /// Keys to sleep on, and locks: the same name is another number.
+    /// Wait keys and locks: the same name may be both, with different numbers.
     keys: Vec<Arc<str>>,
     sleeps: BTreeMap<Arc<str>, Key>,
     locks: BTreeMap<Arc<str>, Key>,
 }
 
-/// The whole description.
-pub(super) fn spec(top: &Table<'_>) -> Result<ProgramsSpec, InputError> {
+/// Parses the whole description.
+pub(super) fn spec(top: &TomlTable<'_>) -> Result<UserProgramsSpec, InputError> {
     top.only(&["type", "process", "program", "file", "directory", "channel", "external"])?;
     if let Some(kind) = top.text("type")?.filter(|&kind| kind != "programs") {
         return Err(top.error("type", kind, "`programs`"));
@@ -58,7 +58,7 @@ pub(super) fn spec(top: &Table<'_>) -> Result<ProgramsSpec, InputError> {
     names(&externals)?;
     reader.keys.clone_from(&reader.channels);
     reader.nodes(&directories?, &files?)?;
-    let spec = ProgramsSpec {
+    let spec = UserProgramsSpec {
         source_name: top.document.source_name.to_owned(),
         processes: processes.iter().map(|t| reader.process(t)).collect::<Result<_, _>>()?,
         programs: programs.iter().map(|t| reader.program(t)).collect::<Result<_, _>>()?,
@@ -74,8 +74,8 @@ pub(super) fn spec(top: &Table<'_>) -> Result<ProgramsSpec, InputError> {
     Ok(spec)
 }
 
-/// The names of tables, each its own.
-fn names(tables: &[Table<'_>]) -> Result<Vec<Arc<str>>, InputError> {
+/// The names of tables, which must differ.
+fn names(tables: &[TomlTable<'_>]) -> Result<Vec<Arc<str>>, InputError> {
     let mut names: Vec<Arc<str>> = Vec::new();
     for t in tables {
         let name = name(t)?;
@@ -87,7 +87,7 @@ fn names(tables: &[Table<'_>]) -> Result<Vec<Arc<str>>, InputError> {
     Ok(names)
 }
 
-fn name(t: &Table<'_>) -> Result<Arc<str>, InputError> {
+fn name(t: &TomlTable<'_>) -> Result<Arc<str>, InputError> {
     let name = t.text("name")?.ok_or_else(|| t.missing("name"))?;
     if name.is_empty() || name.chars().any(char::is_control) {
         return Err(t.error("name", name, "a name in one line"));
@@ -95,12 +95,12 @@ fn name(t: &Table<'_>) -> Result<Arc<str>, InputError> {
     Ok(name.into())
 }
 
-fn millis(t: &Table<'_>, key: &str) -> Result<Nanos, InputError> {
+fn millis(t: &TomlTable<'_>, key: &str) -> Result<Nanos, InputError> {
     Ok(Nanos::from_millis_f64(t.number(key, 0.0..=LONGEST_MS)?.unwrap_or(0.0)))
 }
 
-/// A time in milliseconds, which may be random, and can be at least `bound`.
-fn time(t: &Table<'_>, key: &str, bound: f64) -> Result<Option<Variable>, InputError> {
+/// A time in milliseconds, which may be random, and can reach `bound`.
+fn time(t: &TomlTable<'_>, key: &str, bound: f64) -> Result<Option<Variable>, InputError> {
     let variable = t.variable(key, bound)?;
     match variable.as_ref().map(Variable::mean).filter(|&mean| mean > LONGEST_MS) {
         Some(mean) => Err(t.error(key, mean.to_string(), format!("at most {LONGEST_MS} ms on average"))),
@@ -108,13 +108,13 @@ fn time(t: &Table<'_>, key: &str, bound: f64) -> Result<Option<Variable>, InputE
     }
 }
 
-fn channel(t: &Table<'_>) -> Result<ChannelSpec, InputError> {
+fn channel(t: &TomlTable<'_>) -> Result<ChannelSpec, InputError> {
     t.only(&["name", "capacity"])?;
     Ok(ChannelSpec { line: t.line, capacity: t.size("capacity", 1..=CHANNEL)?.unwrap_or(PIPE) })
 }
 
-/// `name` is none of `known`: which are there, and which is nearest.
-fn unknown(t: &Table<'_>, key: &str, got: &str, what: &str, known: &[Arc<str>]) -> InputError {
+/// The error that `got` is none of `known`, with the nearest of them.
+fn unknown(t: &TomlTable<'_>, key: &str, got: &str, what: &str, known: &[Arc<str>]) -> InputError {
     let expected = match suggest(got, known.iter().map(|name| &**name)) {
         Some(near) => format!("{what}; did you mean `{near}`?"),
         None if known.is_empty() => format!("{what}, of which there is none"),
@@ -124,7 +124,7 @@ fn unknown(t: &Table<'_>, key: &str, got: &str, what: &str, known: &[Arc<str>]) 
 }
 
 impl Reader {
-    fn nodes(&mut self, directories: &[Table<'_>], files: &[Table<'_>]) -> Result<(), InputError> {
+    fn nodes(&mut self, directories: &[TomlTable<'_>], files: &[TomlTable<'_>]) -> Result<(), InputError> {
         for (tables, kind) in [(directories, FileKind::Directory), (files, FileKind::Regular)] {
             for t in tables {
                 let is_file = kind == FileKind::Regular;
@@ -142,14 +142,14 @@ impl Reader {
                 if is_cached && bytes.is_none() {
                     return Err(t.error("cached", "true", "a size beside it, as the file has to be there"));
                 }
-                self.nodes.push(Node { line: t.line, name, kind, directory, bytes, is_cached });
+                self.nodes.push(FileNode { line: t.line, name, kind, directory, bytes, is_cached });
             }
         }
         Ok(())
     }
 
-    fn directory_above(&self, t: &Table<'_>, name: &str) -> Result<usize, InputError> {
-        let is_it = |node: &Node| node.kind == FileKind::Directory && &*node.name == name;
+    fn directory_above(&self, t: &TomlTable<'_>, name: &str) -> Result<usize, InputError> {
+        let is_it = |node: &FileNode| node.kind == FileKind::Directory && &*node.name == name;
         self.nodes.iter().position(is_it).ok_or_else(|| {
             let directories = self.nodes.iter().filter(|node| node.kind == FileKind::Directory);
             let known: Vec<Arc<str>> = directories.map(|node| node.name.clone()).collect();
@@ -157,7 +157,7 @@ impl Reader {
         })
     }
 
-    fn process(&mut self, t: &Table<'_>) -> Result<ProcessSpec, InputError> {
+    fn process(&mut self, t: &TomlTable<'_>) -> Result<ProcessSpec, InputError> {
         let keys = ["name", "start_ms", "count", "task", "daemon", "repeat", "cpu", "state", "key", "events"];
         t.only(&keys)?;
         let is_daemon = t.flag("daemon")?.unwrap_or(false);
@@ -202,13 +202,13 @@ impl Reader {
         })
     }
 
-    fn program(&mut self, t: &Table<'_>) -> Result<ProgramSpec, InputError> {
+    fn program(&mut self, t: &TomlTable<'_>) -> Result<ProgramSpec, InputError> {
         t.only(&["name", "task", "repeat", "events"])?;
         let is_task = t.flag("task")?.unwrap_or(false);
         Ok(ProgramSpec { line: t.line, name: name(t)?, is_task, list: self.list(t)? })
     }
 
-    fn external(&mut self, t: &Table<'_>) -> Result<ExternalSpec, InputError> {
+    fn external(&mut self, t: &TomlTable<'_>) -> Result<ExternalSpec, InputError> {
         let keys = [
             "name",
             "period_ms",
@@ -224,14 +224,14 @@ impl Reader {
             "task",
         ];
         t.only(&keys)?;
-        let lacks = |key: &str, other: &str| {
+        let needs_beside = |key: &str, other: &str| {
             let has = t.table.contains_key(key) && !t.table.contains_key(other);
             if has { Err(t.error(key, "a value", format!("it only beside `{other}`"))) } else { Ok(()) }
         };
         for (key, other) in
             [("start_ms", "period_ms"), ("count", "period_ms"), ("all", "wakeup"), ("bytes", "put"), ("task", "put")]
         {
-            lacks(key, other)?;
+            needs_beside(key, other)?;
         }
         for (key, other) in [("period_ms", "at_ms"), ("wakeup", "put")] {
             if t.table.contains_key(key) && t.table.contains_key(other) {
@@ -240,7 +240,7 @@ impl Reader {
         }
         let times = match (time(t, "period_ms", 0.001)?, t.table.get("at_ms")) {
             (Some(period_ms), _) => {
-                Times::Every { start: millis(t, "start_ms")?, period_ms, count: t.whole("count", COUNTS)? }
+                InterruptTimes::Every { start: millis(t, "start_ms")?, period_ms, count: t.whole("count", COUNTS)? }
             }
             (None, Some(list)) => {
                 let wrong =
@@ -253,17 +253,19 @@ impl Reader {
                 if times.is_empty() || !times.is_sorted() {
                     return Err(wrong());
                 }
-                Times::At(times)
+                InterruptTimes::At(times)
             }
             (None, None) => return Err(t.error("period_ms", "", "period_ms, or a list at_ms")),
         };
         let effect = match (t.text("wakeup")?, t.text("put")?) {
-            (Some(key), _) => Effect::Wakeup { key: self.sleep_key(key), all: t.flag("all")?.unwrap_or(false) },
+            (Some(key), _) => {
+                InterruptEffect::Wakeup { key: self.sleep_key(key), all: t.flag("all")?.unwrap_or(false) }
+            }
             (None, Some(name)) => {
                 let bytes = t.size("bytes", 1..=CHANNEL)?.ok_or_else(|| t.missing("bytes"))?;
-                Effect::Put { channel: self.channel(t, "put", name)?, bytes }
+                InterruptEffect::Put { channel: self.channel(t, "put", name)?, bytes }
             }
-            (None, None) => Effect::Nothing,
+            (None, None) => InterruptEffect::Nothing,
         };
         Ok(ExternalSpec {
             line: t.line,
@@ -294,7 +296,7 @@ impl Reader {
         key
     }
 
-    fn channel(&self, t: &Table<'_>, key: &str, name: &str) -> Result<Key, InputError> {
+    fn channel(&self, t: &TomlTable<'_>, key: &str, name: &str) -> Result<Key, InputError> {
         let at = self.channels.iter().position(|known| &**known == name);
         at.map(|at| at as Key).ok_or_else(|| unknown(t, key, name, "a [[channel]]", &self.channels))
     }

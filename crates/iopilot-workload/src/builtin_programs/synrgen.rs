@@ -1,7 +1,7 @@
 //! SynRGen: programmers who edit, compile and debug, with pauses to think (Ganger 5.2, after Ebling 1994).
 
-use super::layout::{Filled, Layout};
-use super::script::Lines;
+use super::file_system_builder::{FileSystemBuilder, FilledFileSystem};
+use super::script_builder::ScriptBuilder;
 use iopilot_block::Nanos;
 use iopilot_host::{FileCall, FileError, FileId, TaskSpec};
 use rand::Rng;
@@ -9,20 +9,20 @@ use rand::Rng;
 /// Sources and headers of a programmer, and their mean size in bytes.
 const SOURCES: usize = 30;
 const HEADERS: usize = 25;
-/// An object has so many times as many bytes as its source.
+/// The size of an object over that of its source.
 const OBJECT: u64 = 3;
 const SOURCE: u64 = 20_000;
 const HEADER: u64 = 6_000;
 const SIGMA: f64 = 0.9;
-/// Tasks of all programmers together.
+/// The default number of tasks of all programmers together.
 const TASKS: u32 = 192;
-/// How long they think between two, in seconds.
+/// Think time between two tasks, in seconds.
 const THINK: std::ops::Range<f64> = 12.0..18.0;
-/// Computation for a page that is read or written, in milliseconds. Compilations sleep besides (Ganger 5.2).
+/// Computation for each page read or written, in milliseconds. Compilations also sleep (Ganger 5.2).
 const PAGE_MS: f64 = 3.0;
 const AGED: f64 = 0.3;
 
-/// What a programmer works on.
+/// The files of a programmer.
 struct Project {
     directory: FileId,
     sources: Vec<Source>,
@@ -35,25 +35,25 @@ struct Source {
     object: Option<FileId>,
 }
 
-/// So many programmers at work, each of whom does so many tasks.
+/// `users` programmers, each of whom does `tasks` tasks.
 pub(super) fn users(
     users: u32,
     tasks: Option<u32>,
     aged: Option<f64>,
-    mut layout: Layout,
-) -> Result<(Vec<TaskSpec>, Filled), FileError> {
+    mut layout: FileSystemBuilder,
+) -> Result<(Vec<TaskSpec>, FilledFileSystem), FileError> {
     let tasks = tasks.unwrap_or(TASKS.div_ceil(users));
     layout.age(aged.unwrap_or(AGED));
     let home = layout.directory(FileId::ROOT)?;
     let mut all = Vec::new();
     for user in 0..users {
         let mut project = Project::new(home, &mut layout)?;
-        let mut lines = Lines::default();
+        let mut lines = ScriptBuilder::default();
         for number in 0..tasks {
             let think = layout.random.random_range(THINK);
-            // They do not begin at once.
+            // The programmers do not all begin at the same time.
             lines.nap(if number == 0 { think * f64::from(user + 1) / f64::from(users) } else { think });
-            let mut command = Lines::default();
+            let mut command = ScriptBuilder::default();
             let name = match layout.random.random_range(0..5) {
                 0 | 1 => project.edit(&mut command, &mut layout),
                 2 | 3 => project.compile(&mut command, &mut layout),
@@ -64,12 +64,13 @@ pub(super) fn users(
         all.push(lines);
     }
     let start = Nanos::ZERO;
-    let spec = |lines: Lines| TaskSpec { name: "user".into(), program: lines.script().into(), start, is_task: false };
+    let spec =
+        |lines: ScriptBuilder| TaskSpec { name: "user".into(), program: lines.script().into(), start, is_task: false };
     Ok((all.into_iter().map(spec).collect(), layout.fill()))
 }
 
 impl Project {
-    fn new(home: FileId, layout: &mut Layout) -> Result<Self, FileError> {
+    fn new(home: FileId, layout: &mut FileSystemBuilder) -> Result<Self, FileError> {
         let directory = layout.directory(home)?;
         let mut sources = Vec::new();
         for bytes in layout.sizes(SOURCES, SOURCE * SOURCES as u64, SIGMA) {
@@ -82,12 +83,12 @@ impl Project {
         Ok(Self { directory, sources, headers })
     }
 
-    fn any_source(&self, layout: &mut Layout) -> usize {
+    fn any_source(&self, layout: &mut FileSystemBuilder) -> usize {
         layout.random.random_range(0..self.sources.len())
     }
 
-    /// A source is read, and a new version takes its place. The editor keeps a file of changes meanwhile.
-    fn edit(&mut self, lines: &mut Lines, layout: &mut Layout) -> &'static str {
+    /// Reads a source, and replaces it by a new version. Meanwhile the editor keeps a file of changes.
+    fn edit(&mut self, lines: &mut ScriptBuilder, layout: &mut FileSystemBuilder) -> &'static str {
         let at = self.any_source(layout);
         let Source { file, bytes, .. } = self.sources[at];
         lines.open(file);
@@ -104,8 +105,8 @@ impl Project {
         "edit"
     }
 
-    /// A source and headers are read; two intermediate files come and go; an object takes the place of the old one.
-    fn compile(&mut self, lines: &mut Lines, layout: &mut Layout) -> &'static str {
+    /// Reads a source and headers, makes and removes two intermediate files, and replaces the object.
+    fn compile(&mut self, lines: &mut ScriptBuilder, layout: &mut FileSystemBuilder) -> &'static str {
         let at = self.any_source(layout);
         let Source { file, bytes, object } = self.sources[at];
         lines.open(file);
@@ -134,8 +135,8 @@ impl Project {
         "compile"
     }
 
-    /// Objects are linked to a program, which runs and writes, and goes.
-    fn debug(&mut self, lines: &mut Lines, layout: &mut Layout) -> &'static str {
+    /// Links objects to a program, which runs, writes, and is removed.
+    fn debug(&mut self, lines: &mut ScriptBuilder, layout: &mut FileSystemBuilder) -> &'static str {
         let program = layout.name();
         lines.file(FileCall::ReadDir(self.directory));
         lines.create(self.directory, program);

@@ -1,31 +1,31 @@
-//! Reading a list of events.
+//! Parses a list of events.
 
 use super::{CHANNEL, COUNTS, FILE, Reader, time, unknown};
-use crate::description::Table;
-use crate::programs::event::{Action, Event, Place, VERBS, What};
-use crate::programs::spec::{List, Node, Slot, SlotOf};
+use crate::description::TomlTable;
+use crate::user_programs::event::{EventBody, EventSpec, PositionSpec, ProgramAction, VERBS};
+use crate::user_programs::spec::{EventList, FileNode, FileSlot, FileSlotTarget};
 use iopilot_block::{Criticality, InputError, Op};
 use iopilot_host::FileKind;
 use std::sync::Arc;
 
-/// Bytes of a call on a file.
+/// The most bytes of a call on a file.
 const CALL: u64 = 1 << 40;
-/// Loops in loops.
+/// The deepest nesting of loops.
 const DEPTH: usize = 8;
 
 impl Reader {
     /// The events of a process or program.
-    pub(super) fn list(&mut self, t: &Table<'_>) -> Result<List, InputError> {
+    pub(super) fn list(&mut self, t: &TomlTable<'_>) -> Result<EventList, InputError> {
         let mut own = Vec::new();
         own_names(t, &mut own, 0)?;
         own.retain(|(name, _)| !self.nodes.iter().any(|node| node.name == *name));
         let mut scope = Scope { own, slots: Vec::new() };
         let events = self.events(t, &mut scope, 0)?;
-        let own = scope.slots.iter().filter(|slot| matches!(slot.of, SlotOf::Own(_))).count() as u32;
-        Ok(List { events, repeat: t.whole("repeat", COUNTS)?.unwrap_or(1), slots: scope.slots, own })
+        let own = scope.slots.iter().filter(|slot| matches!(slot.of, FileSlotTarget::Own(_))).count() as u32;
+        Ok(EventList { events, repeat: t.whole("repeat", COUNTS)?.unwrap_or(1), slots: scope.slots, own })
     }
 
-    fn events(&mut self, t: &Table<'_>, scope: &mut Scope, depth: usize) -> Result<Vec<Event>, InputError> {
+    fn events(&mut self, t: &TomlTable<'_>, scope: &mut Scope, depth: usize) -> Result<Vec<EventSpec>, InputError> {
         let items = t.tables("events")?;
         if items.is_empty() {
             return Err(t.error("events", "", "a list of at least one event"));
@@ -33,7 +33,7 @@ impl Reader {
         items.iter().map(|t| self.event(t, scope, depth)).collect()
     }
 
-    fn event(&mut self, t: &Table<'_>, scope: &mut Scope, depth: usize) -> Result<Event, InputError> {
+    fn event(&mut self, t: &TomlTable<'_>, scope: &mut Scope, depth: usize) -> Result<EventSpec, InputError> {
         let mut verbs = VERBS.iter().filter(|(verb, _)| t.table.contains_key(*verb));
         let (verb, keys) = match (verbs.next(), verbs.next()) {
             (Some(verb), None) => verb,
@@ -58,48 +58,58 @@ impl Reader {
                     ));
                 }
                 let count = t.whole("repeat", COUNTS)?.ok_or_else(|| t.missing("repeat"))?;
-                What::Repeat(count, self.events(t, scope, depth + 1)?)
+                EventBody::Repeat(count, self.events(t, scope, depth + 1)?)
             }
-            verb => What::Do(self.action(t, verb, scope)?),
+            verb => EventBody::Do(self.action(t, verb, scope)?),
         };
-        Ok(Event { line: t.line, what })
+        Ok(EventSpec { line: t.line, what })
     }
 
-    fn action(&mut self, t: &Table<'_>, verb: &str, scope: &mut Scope) -> Result<Action, InputError> {
+    fn action(&mut self, t: &TomlTable<'_>, verb: &str, scope: &mut Scope) -> Result<ProgramAction, InputError> {
         if let Some(action) = on_itself(t, verb)? {
             return Ok(action);
         }
         let text = t.text(verb)?.ok_or_else(|| t.missing(verb))?;
         let bytes = |range| t.size("bytes", range);
         Ok(match verb {
-            "sleep" => Action::Sleep(self.sleep_key(text)),
-            "wakeup" => Action::Wakeup { key: self.sleep_key(text), all: t.flag("all")?.unwrap_or(false) },
-            "lock" => Action::Lock(self.lock_key(text)),
-            "unlock" => Action::Unlock(self.lock_key(text)),
+            "sleep" => ProgramAction::Sleep(self.sleep_key(text)),
+            "wakeup" => ProgramAction::Wakeup { key: self.sleep_key(text), all: t.flag("all")?.unwrap_or(false) },
+            "lock" => ProgramAction::Lock(self.lock_key(text)),
+            "unlock" => ProgramAction::Unlock(self.lock_key(text)),
             "put" | "get" => {
                 let channel = self.channel(t, verb, text)?;
                 let bytes = bytes(1..=CHANNEL)?.ok_or_else(|| t.missing("bytes"))?;
-                if verb == "put" { Action::Put { channel, bytes } } else { Action::Get { channel, bytes } }
+                if verb == "put" {
+                    ProgramAction::Put { channel, bytes }
+                } else {
+                    ProgramAction::Get { channel, bytes }
+                }
             }
-            "answer" => Action::Answer(self.channel(t, verb, text)?),
-            "fork" => Action::Fork(self.find_program(t, verb, text)?),
-            "wait" => Action::Wait(Some(self.find_program(t, verb, text)?)),
+            "answer" => ProgramAction::Answer(self.channel(t, verb, text)?),
+            "fork" => ProgramAction::Fork(self.find_program(t, verb, text)?),
+            "wait" => ProgramAction::Wait(Some(self.find_program(t, verb, text)?)),
             _ => self.on_file(t, verb, text, scope)?,
         })
     }
 
-    fn find_program(&self, t: &Table<'_>, key: &str, name: &str) -> Result<usize, InputError> {
+    fn find_program(&self, t: &TomlTable<'_>, key: &str, name: &str) -> Result<usize, InputError> {
         let at = self.programs.iter().position(|known| &**known == name);
         at.ok_or_else(|| unknown(t, key, name, "a [[program]]", &self.programs))
     }
 
-    /// What is done to a file or directory.
-    fn on_file(&self, t: &Table<'_>, verb: &str, name: &str, scope: &mut Scope) -> Result<Action, InputError> {
+    /// An action on a file or directory.
+    fn on_file(
+        &self,
+        t: &TomlTable<'_>,
+        verb: &str,
+        name: &str,
+        scope: &mut Scope,
+    ) -> Result<ProgramAction, InputError> {
         let slot = self.slot(t, verb, name, scope)?;
-        let Slot { kind, of, .. } = scope.slots[slot].clone();
+        let FileSlot { kind, of, .. } = scope.slots[slot].clone();
         let node = match of {
-            SlotOf::Node(node) => Some(&self.nodes[node]),
-            SlotOf::Own(_) => None,
+            FileSlotTarget::Shared(node) => Some(&self.nodes[node]),
+            FileSlotTarget::Own(_) => None,
         };
         let expected = match verb {
             "open" | "remove" => kind,
@@ -118,7 +128,7 @@ impl Reader {
             "read" => {
                 let bytes = t.size("bytes", 1..=CALL)?;
                 let size = node.and_then(|node| node.bytes);
-                let wants_size = (place == Place::Random) || (place == Place::Next && bytes.is_some());
+                let wants_size = (place == PositionSpec::Random) || (place == PositionSpec::Next && bytes.is_some());
                 if wants_size && node.is_some() && size.is_none() {
                     return Err(t.error(
                         "offset",
@@ -127,15 +137,15 @@ impl Reader {
                     ));
                 }
                 self.fits(t, node, place, bytes)?;
-                Action::Read { slot, place, bytes }
+                ProgramAction::Read { slot, place, bytes }
             }
             "write" => {
                 let bytes = t.size("bytes", 1..=CALL)?.ok_or_else(|| t.missing("bytes"))?;
                 self.fits(t, node, place, Some(bytes))?;
-                Action::Write { slot, place, bytes }
+                ProgramAction::Write { slot, place, bytes }
             }
-            "open" => Action::Open(slot),
-            "readdir" => Action::ReadDir(slot),
+            "open" => ProgramAction::Open(slot),
+            "readdir" => ProgramAction::ReadDir(slot),
             "create" | "mkdir" => {
                 if node.is_some_and(|node| node.kind == FileKind::Directory || node.bytes.is_some()) {
                     return Err(t.error(
@@ -154,17 +164,23 @@ impl Reader {
                     }
                     None => None,
                 };
-                Action::Create { slot, directory }
+                ProgramAction::Create { slot, directory }
             }
-            "remove" => Action::Remove(slot),
-            "truncate" => Action::Truncate(slot),
-            _ => Action::Fsync(slot),
+            "remove" => ProgramAction::Remove(slot),
+            "truncate" => ProgramAction::Truncate(slot),
+            _ => ProgramAction::Fsync(slot),
         })
     }
 
-    /// Whether a random place makes sense: in a file of a known size, which holds what is asked for.
-    fn fits(&self, t: &Table<'_>, node: Option<&Node>, place: Place, bytes: Option<u64>) -> Result<(), InputError> {
-        if place != Place::Random {
+    /// Checks a random position: the file's size must be known, and hold the access.
+    fn fits(
+        &self,
+        t: &TomlTable<'_>,
+        node: Option<&FileNode>,
+        place: PositionSpec,
+        bytes: Option<u64>,
+    ) -> Result<(), InputError> {
+        if place != PositionSpec::Random {
             return Ok(());
         }
         let size = node.and_then(|node| node.bytes);
@@ -177,8 +193,8 @@ impl Reader {
         Ok(())
     }
 
-    /// The slot of a file of this name in the list.
-    fn slot(&self, t: &Table<'_>, key: &str, name: &str, scope: &mut Scope) -> Result<usize, InputError> {
+    /// The slot in the list of the file `name`.
+    fn slot(&self, t: &TomlTable<'_>, key: &str, name: &str, scope: &mut Scope) -> Result<usize, InputError> {
         if let Some(slot) = scope.slots.iter().position(|slot| &*slot.name == name) {
             return Ok(slot);
         }
@@ -186,12 +202,12 @@ impl Reader {
         let own = scope.own.iter().position(|(own, _)| &**own == name);
         let slot = match (node, own) {
             (Some(node), _) => {
-                let Node { name, kind, .. } = &self.nodes[node];
-                Slot { name: name.clone(), kind: *kind, of: SlotOf::Node(node) }
+                let FileNode { name, kind, .. } = &self.nodes[node];
+                FileSlot { name: name.clone(), kind: *kind, of: FileSlotTarget::Shared(node) }
             }
             (None, Some(own)) => {
                 let (name, kind) = scope.own[own].clone();
-                Slot { name, kind, of: SlotOf::Own(own as u32) }
+                FileSlot { name, kind, of: FileSlotTarget::Own(own as u32) }
             }
             (None, None) => {
                 let known = self.nodes.iter().map(|node| &node.name).chain(scope.own.iter().map(|(name, _)| name));
@@ -204,15 +220,15 @@ impl Reader {
     }
 }
 
-/// The names that stand in a list.
+/// The file names of a list.
 struct Scope {
-    /// What it creates and nobody else knows.
+    /// Files that it creates and that are not described.
     own: Vec<(Arc<str>, FileKind)>,
-    slots: Vec<Slot>,
+    slots: Vec<FileSlot>,
 }
 
-/// What the events of a table create.
-fn own_names(t: &Table<'_>, own: &mut Vec<(Arc<str>, FileKind)>, depth: usize) -> Result<(), InputError> {
+/// Collects the files that the events of a table create.
+fn own_names(t: &TomlTable<'_>, own: &mut Vec<(Arc<str>, FileKind)>, depth: usize) -> Result<(), InputError> {
     for event in t.tables("events")? {
         for (verb, kind) in [("create", FileKind::Regular), ("mkdir", FileKind::Directory)] {
             if let Some(name) = event.text(verb)? {
@@ -228,27 +244,29 @@ fn own_names(t: &Table<'_>, own: &mut Vec<(Arc<str>, FileKind)>, depth: usize) -
     Ok(())
 }
 
-/// What needs no name.
-fn on_itself(t: &Table<'_>, verb: &str) -> Result<Option<Action>, InputError> {
-    let truly = |action: Action| match t.flag(verb)? {
+/// An action without a name.
+fn on_itself(t: &TomlTable<'_>, verb: &str) -> Result<Option<ProgramAction>, InputError> {
+    let truly = |action: ProgramAction| match t.flag(verb)? {
         Some(true) => Ok(Some(action)),
         _ => Err(t.error(verb, "false", "true, or no such event")),
     };
     let time = |key: &str| time(t, key, 0.0)?.map(Arc::new).ok_or_else(|| t.missing(key));
     Ok(match verb {
-        "compute_ms" => Some(Action::Compute(time(verb)?)),
-        "nap_ms" => Some(Action::Nap(time(verb)?)),
-        "sync" => truly(Action::Sync)?,
-        "await_all" => truly(Action::AwaitAll)?,
-        "exit" => truly(Action::Exit)?,
-        "wait" if t.table.get("wait").is_some_and(|value| value.get_ref().is_bool()) => truly(Action::Wait(None))?,
-        "await" => t.whole(verb, 0..=u64::from(u32::MAX))?.map(Action::Await),
+        "compute_ms" => Some(ProgramAction::Compute(time(verb)?)),
+        "nap_ms" => Some(ProgramAction::Nap(time(verb)?)),
+        "sync" => truly(ProgramAction::Sync)?,
+        "await_all" => truly(ProgramAction::AwaitAll)?,
+        "exit" => truly(ProgramAction::Exit)?,
+        "wait" if t.table.get("wait").is_some_and(|value| value.get_ref().is_bool()) => {
+            truly(ProgramAction::Wait(None))?
+        }
+        "await" => t.whole(verb, 0..=u64::from(u32::MAX))?.map(ProgramAction::Await),
         "io" => Some(io(t)?),
         _ => None,
     })
 }
 
-fn io(t: &Table<'_>) -> Result<Action, InputError> {
+fn io(t: &TomlTable<'_>) -> Result<ProgramAction, InputError> {
     let op = match t.text("io")?.unwrap_or_default() {
         "read" => Op::Read,
         "write" => Op::Write,
@@ -263,7 +281,7 @@ fn io(t: &Table<'_>) -> Result<Action, InputError> {
             return Err(unknown(t, "class", other, "a class", &known));
         }
     };
-    Ok(Action::Io {
+    Ok(ProgramAction::Io {
         op,
         place: place(t, "lba", 1 << 40)?,
         sectors: t.whole("sectors", 1..=1 << 20)?.unwrap_or(8) as u32,
@@ -272,14 +290,14 @@ fn io(t: &Table<'_>) -> Result<Action, InputError> {
     })
 }
 
-/// A place: a number, the next, or a random one. Offsets in files may have units.
-fn place(t: &Table<'_>, key: &str, most: u64) -> Result<Place, InputError> {
-    let Some(value) = t.table.get(key) else { return Ok(Place::Next) };
+/// A position: a number, the next, or a random one. Offsets in files may have units.
+fn place(t: &TomlTable<'_>, key: &str, most: u64) -> Result<PositionSpec, InputError> {
+    let Some(value) = t.table.get(key) else { return Ok(PositionSpec::Next) };
     match value.get_ref().as_str() {
-        Some("next") => Ok(Place::Next),
-        Some("random") => Ok(Place::Random),
+        Some("next") => Ok(PositionSpec::Next),
+        Some("random") => Ok(PositionSpec::Random),
         _ => match t.size(key, 0..=most) {
-            Ok(at) => Ok(at.map_or(Place::Next, Place::At)),
+            Ok(at) => Ok(at.map_or(PositionSpec::Next, PositionSpec::At)),
             Err(_) => Err(t.document.error(value, key, format!("`next`, `random`, or a number up to {most}"))),
         },
     }

@@ -1,10 +1,10 @@
-//! Descriptions of programs: what is read, what is refused, and what comes of it.
+//! Tests of descriptions of programs: parsing, refusals, and runs.
 
 mod properties;
 mod refused;
 
-use super::ProgramsSpec;
-use crate::testing::{Log, TestDevice};
+use super::UserProgramsSpec;
+use crate::testing::{SourceLog, TestDevice};
 use iopilot_block::{Criticality, HostReport, Nanos, Op, Source};
 use iopilot_host::{HostSettings, Preset};
 use std::fs;
@@ -13,12 +13,12 @@ use std::path::Path;
 /// 1 GB, as the disk of Ganger 5.3.
 const CAPACITY: u64 = 2_054_864;
 
-fn spec(text: &str) -> ProgramsSpec {
-    ProgramsSpec::from_toml(text, "w.toml").unwrap_or_else(|e| panic!("{e}"))
+fn spec(text: &str) -> UserProgramsSpec {
+    UserProgramsSpec::from_toml(text, "w.toml").unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Runs it on CPUs that cost nothing, over a disk that takes 10 ms for each request.
-fn run_free(text: &str, cpus: u16) -> (Log, HostReport) {
+/// Runs it on CPUs without costs, over a disk that takes 10 ms for each request.
+fn run_free(text: &str, cpus: u16) -> (SourceLog, HostReport) {
     let mut host = spec(text).source(Some(&HostSettings::free(cpus)), CAPACITY, 1).unwrap_or_else(|e| panic!("{e}"));
     let log = TestDevice::fixed(10).run(&mut host);
     assert_eq!(host.failure(), None);
@@ -35,10 +35,10 @@ fn process(name: &str, events: &str) -> String {
 
 /// A channel of 100 bytes.
 const CHANNEL: &str = "[[channel]]\nname = \"queue\"\ncapacity = 100\n";
-/// A directory, a file that is there and one that is not.
+/// A directory, a file that exists, and one that does not.
 const FILES: &str =
     "[[directory]]\nname = \"home\"\n[[file]]\nname = \"data\"\nsize = \"1m\"\n[[file]]\nname = \"log\"\n";
-/// What makes that file.
+/// A program that creates that file.
 const PROGRAM: &str = "[[program]]\nname = \"cc\"\nevents = [{ create = \"log\" }]\n";
 
 #[test]
@@ -77,7 +77,7 @@ fn requests_to_the_driver_are_waited_for_by_their_class() {
         ]
     );
     let at: Vec<u64> = log.requests.iter().map(|r| r.arrival.lba.0).collect();
-    assert_eq!(at[..2], [64, 80], "the second goes on behind the first");
+    assert_eq!(at[..2], [64, 80], "the second continues behind the first");
     assert!(at[2] % 8 == 0 && at[2] + 8 <= CAPACITY);
     assert!((report.tasks[0].elapsed_s - 0.020).abs() < 1e-6, "{report:?}");
 }
@@ -85,14 +85,14 @@ fn requests_to_the_driver_are_waited_for_by_their_class() {
 #[test]
 fn files_are_read_in_order_and_at_random_within_them() {
     let file = "[[directory]]\nname = \"d\"\n[[file]]\nname = \"f\"\nsize = \"32k\"\ndirectory = \"d\"\n";
-    // Pages that were looked for, and requests: one for each page, and one for the inode, which is changed by reading.
+    // Page lookups, and read requests: one for each page, and one for the inode, which a read changes.
     let reads = |events: &str| {
         let (log, report) = run_free(&format!("{file}{}", process("a", events)), 1);
         let cache = report.cache.unwrap();
         let reads = log.requests.iter().filter(|request| request.arrival.op == Op::Read).count();
         (cache.hits + cache.misses, reads)
     };
-    // 8 pages, again from the beginning once at the end.
+    // 8 pages, twice: after the end, reads start over.
     assert_eq!(reads("{ repeat = 8, events = [{ read = \"f\", bytes = \"8k\" }] }"), (16, 9));
     assert_eq!(reads("{ repeat = 3, events = [{ read = \"f\" }] }"), (24, 9));
     assert_eq!(reads("{ read = \"f\", offset = \"20k\" }"), (3, 4), "from 20 to 32 KiB");
@@ -131,7 +131,7 @@ fn children_are_started_and_waited_for_with_files_of_their_own() {
 }
 
 #[test]
-fn tokens_let_so_many_run_at_once() {
+fn tokens_limit_the_number_of_running_children() {
     let jobs = |tokens: u32| {
         let text = format!(
             "[[channel]]\nname = \"t\"\n[[program]]\nname = \"cc\"\nevents = [{{ get = \"t\", bytes = 1 }}, {{ nap_ms = 10 }}, \
@@ -159,7 +159,7 @@ fn processes_sleep_and_lock_by_name() {
             "{ lock = \"door\" }, { compute_ms = 3 }, { wakeup = \"door\", all = true }, { compute_ms = 4 }, { unlock = \"door\" }"
         ),
     );
-    // A lock and a key may have one name. a is woken at 3, and has the lock at 7.
+    // A lock and a key may have the same name. a is woken at 3, and has the lock at 7.
     assert_eq!(elapsed(&run_free(&text, 2).1), [("b", 0.007), ("a", 0.007)]);
 }
 

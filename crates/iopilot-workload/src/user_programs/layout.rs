@@ -1,17 +1,17 @@
-//! The files of a description, on the disk.
+//! The initial files of a description, on the disk.
 
-use super::event::{Action, Place};
-use super::spec::{Node, ProgramsSpec};
+use super::event::{PositionSpec, ProgramAction};
+use super::spec::{FileNode, UserProgramsSpec};
 use iopilot_block::{InputError, SECTOR_BYTES};
 use iopilot_host::{CacheSettings, FileError, FileId, FileKind, FileSetup, FileSystem, Ufs, UfsSettings};
 
-impl ProgramsSpec {
+impl UserProgramsSpec {
     /// Whether it needs a file system.
     fn has_files(&self) -> bool {
-        !self.nodes.is_empty() || self.actors().iter().any(|actor| actor.list.has(Action::is_on_files))
+        !self.nodes.is_empty() || self.actors().iter().any(|actor| actor.list.has(ProgramAction::is_on_files))
     }
 
-    /// The files on a disk of `capacity` sectors, under a cache of such settings; `None` where there are none.
+    /// The files on a disk of `capacity` sectors, with a cache; `None` if there are none.
     pub(super) fn layout(
         &self,
         settings: UfsSettings,
@@ -29,7 +29,7 @@ impl ProgramsSpec {
             if !is_there {
                 continue;
             }
-            let (file, bytes) = (Node::id(n), node.bytes.unwrap_or(0));
+            let (file, bytes) = (FileNode::id(n), node.bytes.unwrap_or(0));
             let error = |why: &str| {
                 let expected = format!("a file that fits the disk of {bytes_of_disk} bytes: {why}");
                 self.error(node.line, "size", format!("{} of {bytes} bytes", node.name), expected)
@@ -37,7 +37,7 @@ impl ProgramsSpec {
             if bytes > bytes_of_disk {
                 return Err(error("it is larger"));
             }
-            let parent = node.directory.map_or(FileId::ROOT, Node::id);
+            let parent = node.directory.map_or(FileId::ROOT, FileNode::id);
             let refused = |e: FileError| error(&e.to_string());
             ufs.create(parent, file, node.kind, &mut Vec::new()).map_err(refused)?;
             if bytes > 0 {
@@ -48,22 +48,26 @@ impl ProgramsSpec {
         Ok(Some(FileSetup { system: Box::new(ufs), cache, cached }))
     }
 
-    /// Whether what is read and written at given places is on a disk of `capacity` sectors.
+    /// Checks that reads and writes at given positions are on a disk of `capacity` sectors.
     pub(super) fn check_places(&self, capacity: u64) -> Result<(), InputError> {
         let mut beyond = None;
         let bytes_of_disk = capacity.saturating_mul(SECTOR_BYTES);
         for actor in self.actors() {
             actor.list.each(|line, action, _| {
                 let wrong = match *action {
-                    Action::Io { place: Place::At(lba), sectors, .. } if lba + u64::from(sectors) > capacity => {
+                    ProgramAction::Io { place: PositionSpec::At(lba), sectors, .. }
+                        if lba + u64::from(sectors) > capacity =>
+                    {
                         let expected = format!("sectors of the disk, which has {capacity}");
                         Some(("lba", format!("{sectors} sectors at {lba}"), expected))
                     }
-                    Action::Io { sectors, .. } if u64::from(sectors) > capacity => {
+                    ProgramAction::Io { sectors, .. } if u64::from(sectors) > capacity => {
                         let expected = format!("at most the {capacity} of the disk");
                         Some(("sectors", sectors.to_string(), expected))
                     }
-                    Action::Write { place: Place::At(offset), bytes, .. } if offset + bytes > bytes_of_disk => {
+                    ProgramAction::Write { place: PositionSpec::At(offset), bytes, .. }
+                        if offset + bytes > bytes_of_disk =>
+                    {
                         let expected = format!("a file that fits the disk of {bytes_of_disk} bytes");
                         Some(("write", format!("{bytes} bytes at {offset}"), expected))
                     }

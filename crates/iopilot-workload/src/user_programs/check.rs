@@ -1,19 +1,19 @@
-//! What can be seen to be wrong in each list, and in the sums of all.
+//! Checks of each event list, and of sums over all lists.
 
-use super::event::{Action, Event, What};
-use super::spec::{Actor, Node, ProgramsSpec, SlotOf};
+use super::event::{EventBody, EventSpec, ProgramAction};
+use super::spec::{Actor, FileNode, FileSlotTarget, UserProgramsSpec};
 use iopilot_block::{InputError, suggest};
-use iopilot_host::{Effect, FileKind, Key};
+use iopilot_host::{FileKind, InterruptEffect, Key};
 use std::collections::BTreeMap;
 
-/// Processes that may be started in all, beside those of daemons.
+/// The most processes that may be started in all, without those of daemons.
 const STARTED: u64 = 1_000_000;
 
-/// Whether all can be what it says.
+/// Checks a description.
 ///
 /// # Errors
-/// Names the line that is wrong.
-pub(super) fn check(spec: &ProgramsSpec) -> Result<(), InputError> {
+/// Names the invalid line.
+pub(super) fn check(spec: &UserProgramsSpec) -> Result<(), InputError> {
     let actors = spec.actors();
     for actor in &actors {
         sequence(spec, actor)?;
@@ -26,16 +26,16 @@ pub(super) fn check(spec: &ProgramsSpec) -> Result<(), InputError> {
     files(spec, &actors)
 }
 
-/// Locks that are held and files of its own that are there, as a process goes through its events.
+/// Locks that a process holds, and its own files that exist, at a point of its events.
 #[derive(Clone, Default)]
-struct Standing {
+struct ListState {
     locks: Vec<Key>,
     files: Vec<usize>,
 }
 
-fn sequence(spec: &ProgramsSpec, actor: &Actor<'_>) -> Result<(), InputError> {
-    let mut standing = Standing::default();
-    // What a list leaves behind after one round it leaves after each: twice tells all.
+fn sequence(spec: &UserProgramsSpec, actor: &Actor<'_>) -> Result<(), InputError> {
+    let mut standing = ListState::default();
+    // Each round of a list leaves the same state behind, so two rounds show every error.
     let rounds = if actor.is_daemon { 2 } else { actor.list.repeat.min(2) };
     for _ in 0..rounds {
         if !go_through(spec, actor, &actor.list.events, &mut standing)? {
@@ -45,13 +45,18 @@ fn sequence(spec: &ProgramsSpec, actor: &Actor<'_>) -> Result<(), InputError> {
     Ok(())
 }
 
-/// Returns false where the process exits.
-fn go_through(spec: &ProgramsSpec, actor: &Actor<'_>, events: &[Event], at: &mut Standing) -> Result<bool, InputError> {
+/// Follows the events of a process. Returns false if it exits.
+fn go_through(
+    spec: &UserProgramsSpec,
+    actor: &Actor<'_>,
+    events: &[EventSpec],
+    at: &mut ListState,
+) -> Result<bool, InputError> {
     for event in events {
         match &event.what {
-            What::Do(Action::Exit) => return Ok(false),
-            What::Do(action) => step(spec, actor, event.line, action, at)?,
-            What::Repeat(count, events) => {
+            EventBody::Do(ProgramAction::Exit) => return Ok(false),
+            EventBody::Do(action) => step(spec, actor, event.line, action, at)?,
+            EventBody::Repeat(count, events) => {
                 for _ in 0..(*count).min(2) {
                     if !go_through(spec, actor, events, at)? {
                         return Ok(false);
@@ -64,21 +69,21 @@ fn go_through(spec: &ProgramsSpec, actor: &Actor<'_>, events: &[Event], at: &mut
 }
 
 fn step(
-    spec: &ProgramsSpec,
+    spec: &UserProgramsSpec,
     actor: &Actor<'_>,
     line: u64,
-    action: &Action,
-    at: &mut Standing,
+    action: &ProgramAction,
+    at: &mut ListState,
 ) -> Result<(), InputError> {
     let name = |key: Key| &*spec.keys[key as usize];
     match *action {
-        Action::Lock(key) => {
+        ProgramAction::Lock(key) => {
             if at.locks.contains(&key) {
                 return Err(spec.error(line, "lock", format!("{}, which it has", name(key)), "an unlock before"));
             }
             at.locks.push(key);
         }
-        Action::Unlock(key) => match at.locks.iter().position(|&held| held == key) {
+        ProgramAction::Unlock(key) => match at.locks.iter().position(|&held| held == key) {
             Some(held) => _ = at.locks.remove(held),
             None => {
                 let got = format!("{}, which it does not have", name(key));
@@ -87,21 +92,21 @@ fn step(
         },
         _ => {}
     }
-    let Some(slot) = action.slot().filter(|&slot| matches!(actor.list.slots[slot].of, SlotOf::Own(_))) else {
+    let Some(slot) = action.slot().filter(|&slot| matches!(actor.list.slots[slot].of, FileSlotTarget::Own(_))) else {
         return Ok(());
     };
     let of = &actor.list.slots[slot];
     let there = at.files.iter().position(|&file| file == slot);
     match (action, there) {
-        (Action::Create { .. }, Some(_)) => {
+        (ProgramAction::Create { .. }, Some(_)) => {
             let verb = if of.kind == FileKind::Directory { "mkdir" } else { "create" };
             Err(spec.error(line, verb, format!("{} a second time", of.name), "a remove before"))
         }
-        (Action::Create { .. }, None) => {
+        (ProgramAction::Create { .. }, None) => {
             at.files.push(slot);
             Ok(())
         }
-        (Action::Remove(_), Some(there)) => {
+        (ProgramAction::Remove(_), Some(there)) => {
             at.files.remove(there);
             Ok(())
         }
@@ -110,23 +115,23 @@ fn step(
     }
 }
 
-/// A process waits for children that it has, and for requests that it has issued.
-fn children(spec: &ProgramsSpec, actor: &Actor<'_>) -> Result<(), InputError> {
+/// Checks that a process waits only for its children and requests.
+fn children(spec: &UserProgramsSpec, actor: &Actor<'_>) -> Result<(), InputError> {
     let mut forks: BTreeMap<usize, u64> = BTreeMap::new();
     let mut numbers = Vec::new();
     let mut waits: BTreeMap<usize, (u64, u64)> = BTreeMap::new();
     let mut awaits = Vec::new();
     actor.list.each(|line, action, times| match *action {
-        Action::Fork(program) => {
+        ProgramAction::Fork(program) => {
             let count = forks.entry(program).or_default();
             *count = count.saturating_add(times);
         }
-        Action::Wait(Some(program)) => {
+        ProgramAction::Wait(Some(program)) => {
             let (_, count) = waits.entry(program).or_insert((line, 0));
             *count = count.saturating_add(times);
         }
-        Action::Io { number: Some(number), .. } => numbers.push(number),
-        Action::Await(number) => awaits.push((line, number)),
+        ProgramAction::Io { number: Some(number), .. } => numbers.push(number),
+        ProgramAction::Await(number) => awaits.push((line, number)),
         _ => {}
     });
     for (program, (line, count)) in waits {
@@ -145,10 +150,17 @@ fn children(spec: &ProgramsSpec, actor: &Actor<'_>) -> Result<(), InputError> {
     }
 }
 
-/// A daemon that never waits would let no run end.
-fn daemon(spec: &ProgramsSpec, actor: &Actor<'_>) -> Result<(), InputError> {
-    let waits = |action: &Action| {
-        matches!(action, Action::Get { .. } | Action::Sleep(_) | Action::Nap(_) | Action::Wait(_) | Action::Exit)
+/// Refuses a daemon that never waits, because its run would not end.
+fn daemon(spec: &UserProgramsSpec, actor: &Actor<'_>) -> Result<(), InputError> {
+    let waits = |action: &ProgramAction| {
+        matches!(
+            action,
+            ProgramAction::Get { .. }
+                | ProgramAction::Sleep(_)
+                | ProgramAction::Nap(_)
+                | ProgramAction::Wait(_)
+                | ProgramAction::Exit
+        )
     };
     if actor.is_daemon && !actor.list.has(waits) {
         let got = format!("{} that never waits", actor.name);
@@ -157,16 +169,16 @@ fn daemon(spec: &ProgramsSpec, actor: &Actor<'_>) -> Result<(), InputError> {
     Ok(())
 }
 
-/// How many processes of each actor there are in all; `u64::MAX` where a daemon starts them.
-fn started(spec: &ProgramsSpec, actors: &[Actor<'_>]) -> Result<Vec<u64>, InputError> {
+/// The number of processes of each actor in all; `u64::MAX` if a daemon starts them.
+fn started(spec: &UserProgramsSpec, actors: &[Actor<'_>]) -> Result<Vec<u64>, InputError> {
     let first_program = spec.processes.len();
     let mut started: Vec<u64> = actors.iter().map(|actor| actor.count).collect();
-    // Those that start others come before them: a program that is nobody's child is over first.
+    // In topological order: an actor comes before the programs that it starts.
     let mut left: Vec<usize> = vec![0; actors.len()];
     let mut forks: Vec<Vec<(usize, u64)>> = vec![Vec::new(); actors.len()];
     for (n, actor) in actors.iter().enumerate() {
         actor.list.each(|_, action, times| {
-            if let Action::Fork(program) = *action {
+            if let ProgramAction::Fork(program) = *action {
                 left[first_program + program] += 1;
                 forks[n].push((first_program + program, times));
             }
@@ -188,7 +200,7 @@ fn started(spec: &ProgramsSpec, actors: &[Actor<'_>]) -> Result<Vec<u64>, InputE
     }
     if done < actors.len() {
         let n = (0..actors.len()).find(|&n| left[n] > 0).unwrap_or(0);
-        let got = format!("{}, which is started by what it starts", actors[n].name);
+        let got = format!("{}, which starts itself through others", actors[n].name);
         return Err(spec.error(actors[n].line, "fork", got, "a program that does not start itself"));
     }
     let all: u64 = started.iter().filter(|&&count| count < u64::MAX).fold(0, |sum, &count| sum.saturating_add(count));
@@ -199,27 +211,27 @@ fn started(spec: &ProgramsSpec, actors: &[Actor<'_>]) -> Result<Vec<u64>, InputE
     Ok(started)
 }
 
-/// Who sleeps is woken, and who wakes finds somebody asleep.
-fn keys(spec: &ProgramsSpec, actors: &[Actor<'_>]) -> Result<(), InputError> {
+/// Checks that each sleep has a wake-up, and each wake-up a sleep.
+fn keys(spec: &UserProgramsSpec, actors: &[Actor<'_>]) -> Result<(), InputError> {
     // With their lines.
     let mut slept: Vec<(u64, Key)> = Vec::new();
     let mut woken: Vec<(u64, Key)> = Vec::new();
     for actor in actors {
         slept.extend(actor.sleeps.map(|key| (actor.line, key)));
         actor.list.each(|line, action, _| match *action {
-            Action::Sleep(key) => slept.push((line, key)),
-            Action::Wakeup { key, .. } => woken.push((line, key)),
+            ProgramAction::Sleep(key) => slept.push((line, key)),
+            ProgramAction::Wakeup { key, .. } => woken.push((line, key)),
             _ => {}
         });
     }
     for external in &spec.externals {
-        if let Effect::Wakeup { key, .. } = external.effect {
+        if let InterruptEffect::Wakeup { key, .. } = external.effect {
             woken.push((external.line, key));
         }
     }
     for (of, others, field, what) in [
-        (&slept, &woken, "sleep", "a key that somebody wakes"),
-        (&woken, &slept, "wakeup", "a key that somebody sleeps on"),
+        (&slept, &woken, "sleep", "a key that some process wakes"),
+        (&woken, &slept, "wakeup", "a key that some process sleeps on"),
     ] {
         if let Some(&(line, key)) = of.iter().find(|(_, key)| !others.iter().any(|(_, other)| other == key)) {
             let name = &*spec.keys[key as usize];
@@ -231,45 +243,45 @@ fn keys(spec: &ProgramsSpec, actors: &[Actor<'_>]) -> Result<(), InputError> {
     Ok(())
 }
 
-/// What goes into a channel, and out.
+/// Bytes that go into a channel and out of it.
 #[derive(Clone, Copy, Default)]
 struct Flow {
     put: u64,
-    /// By those that have to come to an end.
+    /// Bytes got by processes that have to end.
     got: u64,
     largest_put: u64,
-    /// The lines where it is first got, put, and answered, and of a source whose interrupts begin tasks.
+    /// The lines of the first get, put and answer, and of a source whose interrupts begin tasks.
     get_line: Option<u64>,
     put_line: Option<u64>,
     answer_line: Option<u64>,
     task_line: Option<u64>,
 }
 
-fn channels(spec: &ProgramsSpec, actors: &[Actor<'_>], started: &[u64]) -> Result<(), InputError> {
+fn channels(spec: &UserProgramsSpec, actors: &[Actor<'_>], started: &[u64]) -> Result<(), InputError> {
     let mut flows = vec![Flow::default(); spec.channels.len()];
     let mut too_much = None;
     for (actor, &started) in actors.iter().zip(started) {
         let is_endless = actor.is_daemon && !actor.list.exits() || started == u64::MAX;
         actor.list.each(|line, action, times| match *action {
-            Action::Put { channel, bytes } => {
+            ProgramAction::Put { channel, bytes } => {
                 let flow = &mut flows[channel as usize];
                 let all = if is_endless { u64::MAX } else { bytes.saturating_mul(times).saturating_mul(started) };
                 flow.put = flow.put.saturating_add(all);
                 flow.largest_put = flow.largest_put.max(bytes);
                 flow.put_line.get_or_insert(line);
             }
-            Action::Get { channel, bytes } => {
+            ProgramAction::Get { channel, bytes } => {
                 let flow = &mut flows[channel as usize];
                 let all = if is_endless { 0 } else { bytes.saturating_mul(times).saturating_mul(started) };
                 flow.got = flow.got.saturating_add(all);
                 flow.get_line.get_or_insert(line);
             }
-            Action::Answer(channel) => _ = flows[channel as usize].answer_line.get_or_insert(line),
+            ProgramAction::Answer(channel) => _ = flows[channel as usize].answer_line.get_or_insert(line),
             _ => {}
         });
     }
     for external in &spec.externals {
-        if let Effect::Put { channel, bytes } = external.effect {
+        if let InterruptEffect::Put { channel, bytes } = external.effect {
             let flow = &mut flows[channel as usize];
             flow.put = flow.put.saturating_add(external.count().map_or(u64::MAX, |count| count.saturating_mul(bytes)));
             flow.largest_put = flow.largest_put.max(bytes);
@@ -290,7 +302,7 @@ fn channels(spec: &ProgramsSpec, actors: &[Actor<'_>], started: &[u64]) -> Resul
     }
     for actor in actors {
         actor.list.each(|line, action, _| {
-            if let Action::Get { channel, bytes } = *action {
+            if let ProgramAction::Get { channel, bytes } = *action {
                 let most = spec.channels[channel as usize].capacity.max(flows[channel as usize].largest_put);
                 if bytes > most {
                     too_much.get_or_insert((line, bytes, most));
@@ -327,13 +339,13 @@ fn channels(spec: &ProgramsSpec, actors: &[Actor<'_>], started: &[u64]) -> Resul
     }
 }
 
-/// A file that is not there at the beginning is made by somebody; endless interrupts have an end.
-fn files(spec: &ProgramsSpec, actors: &[Actor<'_>]) -> Result<(), InputError> {
+/// Checks that a file that does not exist at the start is created, and that endless interrupts come to an end.
+fn files(spec: &UserProgramsSpec, actors: &[Actor<'_>]) -> Result<(), InputError> {
     for (n, node) in spec.nodes.iter().enumerate() {
-        let Node { line, name, kind, bytes, .. } = node;
+        let FileNode { line, name, kind, bytes, .. } = node;
         let creates = |actor: &Actor<'_>| {
-            let is_it = |slot: usize| actor.list.slots[slot].of == SlotOf::Node(n);
-            actor.list.has(|action| matches!(*action, Action::Create { slot, .. } if is_it(slot)))
+            let is_it = |slot: usize| actor.list.slots[slot].of == FileSlotTarget::Shared(n);
+            actor.list.has(|action| matches!(*action, ProgramAction::Create { slot, .. } if is_it(slot)))
         };
         if *kind == FileKind::Regular && bytes.is_none() && !actors.iter().any(creates) {
             let expected = format!("a size, or an event that makes {name}: create = \"{name}\"");

@@ -1,12 +1,12 @@
-//! The four tasks of Ganger 5.2. Their traces are lost: what they did follows from their counts of requests, and from the CPU
-//! time of Tables 7.3 to 7.5.
+//! The four tasks of Ganger 5.2. Their traces are lost. Their behaviour follows from their request counts, and from the CPU
+//! times of Tables 7.3 to 7.5.
 
-use super::layout::{Filled, Layout};
-use super::script::Lines;
+use super::file_system_builder::{FileSystemBuilder, FilledFileSystem};
+use super::script_builder::ScriptBuilder;
 use iopilot_block::Nanos;
 use iopilot_host::{BLOCK_BYTES, FileCall, FileError, FileId, TaskSpec};
 
-/// Bytes of the file of compress and uncompress, as it is and compressed.
+/// Size in bytes of the file of compress and uncompress, plain and compressed.
 const PLAIN: f64 = 30.7e6;
 const COMPRESSED: f64 = 10.7e6;
 /// Files and bytes of the tree, and its directories.
@@ -18,43 +18,42 @@ const SIGMA: f64 = 1.2;
 /// Pages of a program that are read when it starts.
 const IMAGE: u64 = 12 * BLOCK_BYTES;
 
-/// Computation, in milliseconds on a 33 MHz 486, beside the kernel's. With that it is 160.6 s for compress (Table 7.3), 90.3 s
-/// for uncompress, 17.2 s for copytree and 3.05 s for removetree: for each page that is read, or written by copytree, and for each
-/// file and directory that is removed.
+/// Computation in milliseconds on a 33 MHz 486, without the kernel's: for each page that is read, or written by copytree, and
+/// for each file and directory that is removed. With the kernel's it sums to 160.6 s for compress (Table 7.3), 90.3 s for
+/// uncompress, 17.2 s for copytree and 3.05 s for removetree.
 const COMPRESS_MS: f64 = 21.1;
 const UNCOMPRESS_MS: f64 = 33.9;
 const COPY_MS: f64 = 3.99;
 const REMOVE_MS: f64 = 4.73;
 
-/// Of the blocks of a large file, the share that is not placed behind the one before: of compress' reads, 9.9 % miss the
+/// The share of a large file's blocks that are not placed right behind the previous one: of compress' reads, 9.9 % miss the
 /// disk's buffer (Table 7.3).
 const AGED_FILE: f64 = 0.1;
-/// Of the blocks of a tree of users, the share that is not placed behind the one before: of copytree's reads, only 4 % hit the
-/// disk's buffer (Table 7.5).
+/// The same share for a tree of users' files: of copytree's reads, only 4 % hit the disk's buffer (Table 7.5).
 const AGED: f64 = 0.9;
 
-type Built = Result<(Vec<TaskSpec>, Filled), FileError>;
+type Built = Result<(Vec<TaskSpec>, FilledFileSystem), FileError>;
 
 fn scaled(of: f64, scale: f64) -> u64 {
     (of * scale).round().max(1.0) as u64
 }
 
-fn task(name: &str, lines: Lines) -> TaskSpec {
+fn task(name: &str, lines: ScriptBuilder) -> TaskSpec {
     TaskSpec { name: name.into(), program: lines.script().into(), start: Nanos::ZERO, is_task: true }
 }
 
-/// Begins to run a program that is on the disk.
-fn start(layout: &mut Layout) -> Result<Lines, FileError> {
+/// Starts a program from the disk: reads its image.
+fn start(layout: &mut FileSystemBuilder) -> Result<ScriptBuilder, FileError> {
     let programs = layout.directory(FileId::ROOT)?;
     let image = layout.file(programs, IMAGE)?;
-    let mut lines = Lines::default();
+    let mut lines = ScriptBuilder::default();
     lines.open(image);
     lines.read_all(image, IMAGE, 0.0);
     Ok(lines)
 }
 
-/// From a file of `from` bytes another of `to` bytes is made, page by page, and takes its place.
-fn transform(name: &str, (from, to): (u64, u64), ms: f64, aged: Option<f64>, mut layout: Layout) -> Built {
+/// Makes from a file of `from` bytes another of `to` bytes, page by page, and removes the first.
+fn transform(name: &str, (from, to): (u64, u64), ms: f64, aged: Option<f64>, mut layout: FileSystemBuilder) -> Built {
     let mut lines = start(&mut layout)?;
     let home = layout.directory(FileId::ROOT)?;
     let directory = layout.directory(home)?;
@@ -81,25 +80,25 @@ fn transform(name: &str, (from, to): (u64, u64), ms: f64, aged: Option<f64>, mut
     Ok((vec![task(name, lines)], layout.fill()))
 }
 
-pub(super) fn compress(scale: f64, aged: Option<f64>, layout: Layout) -> Built {
+pub(super) fn compress(scale: f64, aged: Option<f64>, layout: FileSystemBuilder) -> Built {
     let sizes = (scaled(PLAIN, scale), scaled(COMPRESSED, scale));
     transform("compress", sizes, COMPRESS_MS, aged, layout)
 }
 
-pub(super) fn uncompress(scale: f64, aged: Option<f64>, layout: Layout) -> Built {
+pub(super) fn uncompress(scale: f64, aged: Option<f64>, layout: FileSystemBuilder) -> Built {
     let sizes = (scaled(COMPRESSED, scale), scaled(PLAIN, scale));
     transform("uncompress", sizes, UNCOMPRESS_MS, aged, layout)
 }
 
 /// `cp -r`: directory by directory, file by file, page by page.
-pub(super) fn copytree(scale: f64, aged: Option<f64>, mut layout: Layout) -> Built {
+pub(super) fn copytree(scale: f64, aged: Option<f64>, mut layout: FileSystemBuilder) -> Built {
     let mut lines = start(&mut layout)?;
     let home = layout.directory(FileId::ROOT)?;
     layout.age(aged.unwrap_or(AGED));
     let sizes = layout.sizes(scaled(FILES, scale) as usize, scaled(TREE, scale), SIGMA);
     let tree = layout.tree(home, scaled(DIRECTORIES, scale) as usize, &sizes)?;
     layout.reserve(sizes.iter().map(|bytes| bytes.next_multiple_of(BLOCK_BYTES)).sum())?;
-    // Where the copy goes is as free space is.
+    // The copy is placed in free space, which is less scattered than the old files.
     layout.age(AGED_FILE);
     let mut copies: Vec<FileId> = Vec::new();
     for directory in 0..tree.directories.len() {
@@ -123,8 +122,8 @@ pub(super) fn copytree(scale: f64, aged: Option<f64>, mut layout: Layout) -> Bui
     Ok((vec![task("copytree", lines)], layout.fill()))
 }
 
-/// `rm -r` of a tree that has just been made, so that most of it is in the cache.
-pub(super) fn removetree(scale: f64, aged: Option<f64>, mut layout: Layout) -> Built {
+/// `rm -r` of a freshly made tree, most of which is in the cache.
+pub(super) fn removetree(scale: f64, aged: Option<f64>, mut layout: FileSystemBuilder) -> Built {
     let mut lines = start(&mut layout)?;
     let home = layout.directory(FileId::ROOT)?;
     layout.age(aged.unwrap_or(AGED_FILE));

@@ -1,10 +1,10 @@
-//! What is wrong, and how that is told.
+//! Tests of refused descriptions and their messages.
 
 use super::*;
 
-/// What is told of a description, on one CPU.
+/// The error message of a description, on one CPU.
 fn told(text: &str) -> String {
-    let checked = ProgramsSpec::from_toml(text, "w.toml").and_then(|spec| {
+    let checked = UserProgramsSpec::from_toml(text, "w.toml").and_then(|spec| {
         spec.check_disk(CAPACITY)?;
         let mut host = spec.source(Some(&HostSettings::free(1)), CAPACITY, 1)?;
         TestDevice::fixed(1).run(&mut host);
@@ -17,7 +17,7 @@ fn told(text: &str) -> String {
 }
 
 #[test]
-fn what_is_wrong_in_an_event_is_named_with_its_line() {
+fn errors_in_events_are_named_with_their_line() {
     let with = |events: &str| format!("{CHANNEL}{FILES}{PROGRAM}{}", process("a", events));
     for (events, expected) in [
         ("{ comput_ms = 1 }", "w.toml:16: comput_ms: got an unknown key, expected `compute_ms`"),
@@ -97,11 +97,11 @@ fn what_is_wrong_in_an_event_is_named_with_its_line() {
             "{ answer = \"queue\" }",
             "answer: got queue, expected a channel that an [[external]] with task = true puts into",
         ),
-        ("{ sleep = \"door\" }", "sleep: got door, expected a key that somebody wakes"),
-        ("{ wakeup = \"door\" }", "wakeup: got door, expected a key that somebody sleeps on"),
+        ("{ sleep = \"door\" }", "sleep: got door, expected a key that some process wakes"),
+        ("{ wakeup = \"door\" }", "wakeup: got door, expected a key that some process sleeps on"),
         (
             "{ sleep = \"door\" }, { wakeup = \"dor\" }",
-            "sleep: got door, expected a key that somebody wakes; did you mean `dor`?",
+            "sleep: got door, expected a key that some process wakes; did you mean `dor`?",
         ),
         ("{ fork = \"cx\" }", "fork: got cx, expected a [[program]]; did you mean `cc`?"),
         (
@@ -126,7 +126,7 @@ fn what_is_wrong_in_an_event_is_named_with_its_line() {
 }
 
 #[test]
-fn what_is_wrong_in_a_table_is_named_with_its_line() {
+fn errors_in_tables_are_named_with_their_line() {
     let a = process("a", "{ compute_ms = 1 }");
     for (text, expected) in [
         (format!("type = \"program\"\n{a}"), "w.toml:1: type: got program, expected `programs`"),
@@ -148,7 +148,7 @@ fn what_is_wrong_in_a_table_is_named_with_its_line() {
         (format!("{a}state = \"sleeping\"\n"), "key: got nothing, expected a key to sleep on"),
         (
             format!("{a}state = \"sleeping\"\nkey = \"k\"\n"),
-            "w.toml:1: sleep: got k, expected a key that somebody wakes",
+            "w.toml:1: sleep: got k, expected a key that some process wakes",
         ),
         (format!("{a}key = \"k\"\n"), "key: got a key, expected it only beside state"),
         (
@@ -222,7 +222,7 @@ fn what_is_wrong_in_a_table_is_named_with_its_line() {
         ),
         (
             format!("{a}[[external]]\nname = \"e\"\nat_ms = [1]\nwakeup = \"k\"\n"),
-            "wakeup: got k, expected a key that somebody sleeps on",
+            "wakeup: got k, expected a key that some process sleeps on",
         ),
         (
             format!(
@@ -243,7 +243,7 @@ fn what_is_wrong_in_a_table_is_named_with_its_line() {
                 "{}[[program]]\nname = \"p\"\nevents = [{{ fork = \"q\" }}]\n[[program]]\nname = \"q\"\nevents = [{{ fork = \"p\" }}]\n",
                 process("a", "{ fork = \"p\" }")
             ),
-            "w.toml:4: fork: got p, which is started by what it starts",
+            "w.toml:4: fork: got p, which starts itself through others",
         ),
     ] {
         let told = told(&text);
@@ -254,7 +254,7 @@ fn what_is_wrong_in_a_table_is_named_with_its_line() {
 }
 
 #[test]
-fn processes_that_wait_for_each_other_from_the_beginning_are_named() {
+fn a_deadlock_in_the_description_is_named() {
     let channels = "[[channel]]\nname = \"x\"\n[[channel]]\nname = \"y\"\n";
     let text = format!(
         "{channels}{}{}{}",
@@ -267,11 +267,11 @@ fn processes_that_wait_for_each_other_from_the_beginning_are_named() {
         "w.toml:7: events: got a cycle of waits, expected an order in which all can go on: a waits for channel x of b, \
          b waits for channel y of a"
     );
-    // What is put in first is enough for one round, and that for the next.
+    // The first put is enough for one round, which puts the bytes of the next.
     let primed = text
         .replace("{ compute_ms = 1 }, { get", "{ put = \"x\", bytes = 1 }, { get")
         .replace("name = \"a\"", "name = \"a\"\nrepeat = 1");
-    assert!(ProgramsSpec::from_toml(&primed, "w.toml").is_ok());
+    assert!(UserProgramsSpec::from_toml(&primed, "w.toml").is_ok());
     let family = format!(
         "[[program]]\nname = \"child\"\nevents = [{{ sleep = \"k\" }}]\n{}",
         process("parent", "{ fork = \"child\" }, { wait = \"child\" }, { wakeup = \"k\", all = true }"),

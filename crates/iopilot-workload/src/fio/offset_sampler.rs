@@ -1,10 +1,10 @@
 //! [`Sampler`]: `random_distribution`, over the blocks of one file.
 //!
-//! As in fio, Zipf's, Pareto's and the normal law say how popular blocks are, not where: neighbours in rank are scattered
-//! over the file.
+//! As in fio, the Zipf, Pareto and normal distributions give the popularity of blocks, not their position: neighbours in rank
+//! are scattered over the file.
 
-use super::job::Spread;
-use super::permutation::Permutation;
+use super::job::OffsetDistribution;
+use super::permutation::FeistelPermutation;
 use super::value::Amount;
 use rand::Rng;
 use rand_distr::{Distribution, Normal, Zipf};
@@ -29,16 +29,16 @@ enum Kind {
     Zoned(Vec<(f64, u64, u64)>),
 }
 
-/// Where a rank is in the file: anywhere, but always there.
+/// The fixed pseudo-random position of each rank in the file.
 #[derive(Clone, Debug)]
 struct Scatter {
-    permutation: Permutation,
+    permutation: FeistelPermutation,
     shift: u64,
 }
 
 impl Scatter {
     fn new(blocks: u64, center: Option<f64>, seed: u64) -> Self {
-        let permutation = Permutation::new(blocks, seed);
+        let permutation = FeistelPermutation::new(blocks, seed);
         let shift = center.map_or(0, |center| {
             // The most popular rank goes to the centre.
             let target = ((center * blocks as f64) as u64).min(blocks - 1);
@@ -53,25 +53,26 @@ impl Scatter {
 }
 
 impl Sampler {
-    /// A sampler of direction `d` over `blocks` blocks of `align` bytes; `None` where there are none, or a zone lies
-    /// outside.
-    pub(super) fn new(spread: &Spread, d: usize, blocks: u64, align: u64, seed: u64) -> Option<Self> {
+    /// A sampler of direction `d` over `blocks` blocks of `align` bytes; `None` without blocks, or if a zone lies outside.
+    pub(super) fn new(spread: &OffsetDistribution, d: usize, blocks: u64, align: u64, seed: u64) -> Option<Self> {
         if blocks == 0 {
             return None;
         }
         let n = blocks as f64;
         let kind = match spread {
-            Spread::Uniform => Kind::Uniform,
-            Spread::Zipf { theta, center } => {
+            OffsetDistribution::Uniform => Kind::Uniform,
+            OffsetDistribution::Zipf { theta, center } => {
                 Kind::Zipf(Zipf::new(n, *theta).ok()?, Scatter::new(blocks, *center, seed))
             }
-            Spread::Pareto { h, center } => Kind::Power(h.ln() / (1.0 - h).ln(), Scatter::new(blocks, *center, seed)),
-            Spread::Normal { deviation_percent, center } => {
+            OffsetDistribution::Pareto { h, center } => {
+                Kind::Power(h.ln() / (1.0 - h).ln(), Scatter::new(blocks, *center, seed))
+            }
+            OffsetDistribution::Normal { deviation_percent, center } => {
                 // fio bounds the deviation by half of the range.
                 let deviation = (n * deviation_percent / 100.0).ceil().min(n / 2.0);
                 Kind::Normal(Normal::new(n * center, deviation).ok()?, Scatter::new(blocks, None, seed))
             }
-            Spread::Zoned(zones) => Kind::Zoned(zoned(&zones[d], blocks, align)?),
+            OffsetDistribution::Zoned(zones) => Kind::Zoned(zoned(&zones[d], blocks, align)?),
         };
         Some(Self { blocks, kind })
     }
@@ -88,7 +89,8 @@ impl Sampler {
                 scatter.place(rank.min(last), self.blocks)
             }
             Kind::Normal(law, scatter) => {
-                // At least half of the draws land inside where the centre does; edges are rare but possible centres.
+                // If the centre lies inside, about half of the draws or more land inside. A centre at an edge is rare but
+                // possible.
                 for _ in 0..64 {
                     let x = law.sample(random);
                     if (0.0..self.blocks as f64).contains(&x) {
@@ -133,7 +135,7 @@ mod tests {
     use rand::SeedableRng;
     use rand_pcg::Pcg64Mcg;
 
-    fn counts(spread: &Spread, blocks: u64) -> Vec<u32> {
+    fn counts(spread: &OffsetDistribution, blocks: u64) -> Vec<u32> {
         let sampler = Sampler::new(spread, 0, blocks, 4096, 3).unwrap();
         let mut random = Pcg64Mcg::seed_from_u64(1);
         let mut counts = vec![0; blocks as usize];
@@ -145,20 +147,20 @@ mod tests {
 
     #[test]
     fn zipf_ranks_follow_the_law_and_are_scattered() {
-        let mut hits = counts(&Spread::Zipf { theta: 1.2, center: None }, 1000);
+        let mut hits = counts(&OffsetDistribution::Zipf { theta: 1.2, center: None }, 1000);
         let hottest = hits.iter().position(|h| h == hits.iter().max().unwrap()).unwrap();
         hits.sort_unstable_by(|a, b| b.cmp(a));
         let ratio = f64::from(hits[0]) / f64::from(hits[1]);
         assert!((ratio / 2f64.powf(1.2) - 1.0).abs() < 0.05, "{ratio}");
         assert_ne!(hottest, 0);
-        let centred = counts(&Spread::Zipf { theta: 1.2, center: Some(0.25) }, 1000);
+        let centred = counts(&OffsetDistribution::Zipf { theta: 1.2, center: Some(0.25) }, 1000);
         assert_eq!(centred.iter().max(), Some(&centred[250]));
     }
 
     #[test]
     fn pareto_gives_a_share_h_of_the_accesses_to_the_rest() {
         // Pareto's principle with h = 0.2: a share of 0.2 of the blocks takes 0.8 of the accesses.
-        let mut hits = counts(&Spread::Pareto { h: 0.2, center: None }, 1000);
+        let mut hits = counts(&OffsetDistribution::Pareto { h: 0.2, center: None }, 1000);
         hits.sort_unstable_by(|a, b| b.cmp(a));
         let top: u32 = hits[..200].iter().sum();
         assert!((f64::from(top) / 1e5 - 0.8).abs() < 0.01, "{top}");
@@ -166,7 +168,7 @@ mod tests {
 
     #[test]
     fn normal_has_its_deviation_and_is_scattered() {
-        let mut hits = counts(&Spread::Normal { deviation_percent: 10.0, center: 0.5 }, 1000);
+        let mut hits = counts(&OffsetDistribution::Normal { deviation_percent: 10.0, center: 0.5 }, 1000);
         let middle: u32 = hits[400..600].iter().sum();
         assert!((f64::from(middle) / 1e5 - 0.2).abs() < 0.06, "{middle}");
         hits.sort_unstable_by(|a, b| b.cmp(a));
@@ -177,10 +179,10 @@ mod tests {
     #[test]
     fn zones_get_their_shares() {
         let zones = vec![(60.0, Amount::Percent(10)), (30.0, Amount::Percent(20)), (10.0, Amount::Percent(70))];
-        let hits = counts(&Spread::Zoned([zones.clone(), zones.clone(), zones]), 1000);
+        let hits = counts(&OffsetDistribution::Zoned([zones.clone(), zones.clone(), zones]), 1000);
         let share = |range: std::ops::Range<usize>| f64::from(hits[range].iter().sum::<u32>()) / 1e5;
         assert!((share(0..100) - 0.6).abs() < 0.01 && (share(100..300) - 0.3).abs() < 0.01);
-        let outside = Spread::Zoned([vec![(100.0, Amount::Bytes(1 << 40))], Vec::new(), Vec::new()]);
+        let outside = OffsetDistribution::Zoned([vec![(100.0, Amount::Bytes(1 << 40))], Vec::new(), Vec::new()]);
         assert!(Sampler::new(&outside, 0, 1000, 4096, 3).is_none());
     }
 }

@@ -2,10 +2,10 @@
 
 use iopilot_block::NumberMap;
 
-/// A bit for each block; above every 64 bits, a bit that is set when all of them are, and so on up.
+/// A bit for each block. Above every 64 bits is a bit that is set when all of them are, and so on up.
 ///
-/// The map of a large device stays small while little is visited. Only words with a visit are stored, until these are
-/// an eighth of all.
+/// The map of a large device stays small while little is visited: only words with a visit are stored, until they are an eighth
+/// of all.
 #[derive(Clone, Debug)]
 pub(super) struct RandomMap {
     /// A bit for each block.
@@ -114,7 +114,7 @@ const SMALL: u64 = 1 << 16;
 #[derive(Clone, Debug)]
 struct BitWords {
     count: u64,
-    /// The bits of the last word that stand for nothing: always set.
+    /// The unused bits of the last word, always set.
     padding: u64,
     store: WordStore,
 }
