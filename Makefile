@@ -55,13 +55,9 @@ build-demo: toolchain
 demo: build-demo
 	$(DEMO) demo --report $(REPORT)
 
-# Always the whole workspace: cargo unites the features of the packages it is asked for, so another choice of packages would build most
-# dependencies again. For the same reason the fuzzer is run as its own tests have built it.
 test: toolchain
 	@mkdir -p $(TARGET) && : > $(SKIPPED)
-	$(CARGO) test --workspace --locked --quiet
-	$(CARGO) test --workspace --features iopilot-live/ublk --lib --test vdisk_live --locked --quiet -- ublk
-	$(TARGET)/debug/iopilot-fuzz --iterations 5000 --seconds 4
+	@CARGO="$(CARGO)" sh contrib/test.sh $(TARGET)
 	@sort -u $(SKIPPED) | awk -F '\t' '{ n[$$2]++ } END { for (why in n) printf "%5d skipped: %s\n", n[why], why }' | sort -k 1nr -k 3
 	@echo "$$(cut -f 1 $(SKIPPED) | sort -u | grep -c .) tests were skipped, or skipped a part; $(SKIPPED) names them"
 
