@@ -1,7 +1,7 @@
 //! For tests alone: what a test needs of the machine, and how it says that it is skipped.
 //!
 //! A test that needs root, a device or a program asks [`has`] for it first, and returns where it is missing. The harness would count it as
-//! passed, so each skipped test prints a line past the harness. Where the environment names a file in [`LIST`], as `make test` does, the line
+//! passed, so each skipped test prints a line past the harness. Where `IOPILOT_SKIPPED` names a file, as it does in `make test`, the line
 //! is added to it as well: tab-separated, the test and the reason.
 
 use std::fs::OpenOptions;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// The variable that names the file to which skipped tests are added.
-pub const LIST: &str = "IOPILOT_SKIPPED";
+const LIST: &str = "IOPILOT_SKIPPED";
 
 /// Says why the test that runs in this thread does nothing, or not all that it could.
 pub fn skipped(why: &str) {
