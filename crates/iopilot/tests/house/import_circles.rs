@@ -1,10 +1,10 @@
 //! No circles of imports: of the files of a crate, no more than two import each other, unless one of them says why in a
-//! line `// Import circle: <reason>.`
+//! comment that begins with `Import circle: `.
 //!
 //! A file imports another one if a `use` of it, or a path from `crate`, `self` or `super`, leads to an item there. What a
 //! `pub use` passes on is no import of the file that passes it on, but of the one that uses it.
 
-use crate::sources::{Files, Import, SourceCrate, Visibility, crates, items, made_up, paths, workspace};
+use crate::sources::{Files, Import, SourceCrate, Visibility, crates, inside, items, made_up, paths, workspace};
 use proc_macro2::TokenTree;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,8 @@ type Module = Vec<String>;
 #[test]
 fn files_do_not_import_each_other_in_circles() {
     let wrong = wrong(&workspace());
-    assert!(wrong.is_empty(), "{} circles or reasons:\n{}", wrong.len(), wrong.join("\n"));
+    let hint = format!("break a circle, or say why it is right in one of its files: {REASON}<reason>.");
+    assert!(wrong.is_empty(), "{} are wrong; {hint}\n{}", wrong.len(), wrong.join("\n"));
 }
 
 /// A line for each circle without a reason, and for each reason without a circle.
@@ -53,7 +54,7 @@ fn wrong(files: &Files) -> Vec<String> {
 
 /// The reason that a line gives for a circle.
 fn reason(line: &str) -> Option<&str> {
-    line.trim_start().strip_prefix(REASON).filter(|reason| reason.len() > 10 && reason.ends_with('.'))
+    line.trim_start().strip_prefix(REASON).filter(|reason| reason.len() > 10)
 }
 
 /// The modules that are files, and those that each of them imports.
@@ -97,7 +98,7 @@ fn add_references(tokens: &[TokenTree], module: &Module, references: &mut Vec<Re
             references.push(Reference { module: module.clone(), path, name: Some(name), passed_on });
         }
         if let ("mod", Some(inner)) = (item.keyword.as_str(), item.braces()) {
-            add_references(&inner, &[&module[..], &[item.name]].concat(), references);
+            add_references(&inner, &inside(module, &item.name), references);
         } else if item.keyword != "use" {
             paths(&item.rest, &["crate", "self", "super"], &mut |path| {
                 references.push(Reference { module: module.clone(), path, name: None, passed_on: false });
@@ -125,7 +126,7 @@ impl Names<'_> {
                 Some(module.iter().take(module.len().checked_sub(supers)?).cloned().chain(rest).collect())
             }
             first => {
-                let child = [&module[..], &[first.to_owned()]].concat();
+                let child = inside(module, first);
                 self.modules.contains(&child).then(|| [&module[..], path].concat())
             }
         }
@@ -140,7 +141,7 @@ impl Names<'_> {
     fn owner(&self, path: &[String], seen: &mut BTreeSet<(Module, String)>) -> Module {
         let mut module = Module::new();
         for (n, part) in path.iter().enumerate() {
-            let inside = [&module[..], &[part.clone()]].concat();
+            let inside = inside(&module, part);
             if self.modules.contains(&inside) {
                 module = inside;
                 continue;

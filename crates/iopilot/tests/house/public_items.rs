@@ -3,7 +3,7 @@
 //! `IOPILOT_PUBLIC_ITEMS=1 cargo test -p iopilot --test house -- --nocapture libraries` prints the table below as it
 //! would be.
 
-use crate::sources::{Files, SourceCrate, Visibility, crates, items, made_up, tokens, words, workspace};
+use crate::sources::{Files, SourceCrate, Visibility, crates, inside, items, made_up, tokens, words, workspace};
 use proc_macro2::TokenTree;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -146,7 +146,7 @@ fn add_exported(sources: &SourceCrate, module: &[String], tokens: &[TokenTree], 
                 }
             }
             "mod" => {
-                let path = [module, &[item.name.clone()]].concat();
+                let path = inside(module, &item.name);
                 if let Some(inner) = item.braces().or_else(|| module_of(sources, &path)) {
                     add_exported(sources, &path, &inner, names);
                 }

@@ -126,7 +126,7 @@ pub(crate) fn crates(files: &Files) -> Vec<SourceCrate> {
 impl SourceCrate {
     /// Adds a file, and those that it declares as its modules.
     fn add_file(&mut self, files: &Files, path: String, module: Vec<String>) {
-        let tokens = without_tests(tokens(&path, &files[&path]));
+        let tokens = without_tests(&tokens(&path, &files[&path]));
         for inside in modules_elsewhere(&tokens, &module) {
             let stem = format!("crates/{}/src/{}", self.folder, inside.join("/"));
             let found = [format!("{stem}.rs"), format!("{stem}/mod.rs")].into_iter().find(|p| files.contains_key(p));
@@ -141,13 +141,18 @@ impl SourceCrate {
 fn modules_elsewhere(tokens: &[TokenTree], module: &[String]) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     for item in items(tokens).iter().filter(|item| item.keyword == "mod") {
-        let inside = [module, &[item.name.clone()]].concat();
+        let path = inside(module, &item.name);
         match item.braces() {
-            Some(inner) => found.extend(modules_elsewhere(&inner, &inside)),
-            None => found.push(inside),
+            Some(inner) => found.extend(modules_elsewhere(&inner, &path)),
+            None => found.push(path),
         }
     }
     found
+}
+
+/// The path of the module `name` in a module.
+pub(crate) fn inside(module: &[String], name: &str) -> Vec<String> {
+    module.iter().cloned().chain([name.to_owned()]).collect()
 }
 
 /// The tokens of a file.
@@ -165,9 +170,9 @@ fn is_for_tests(attribute: &str) -> bool {
 }
 
 /// `tokens` without what only tests are built with.
-pub(crate) fn without_tests(tokens: Vec<TokenTree>) -> Vec<TokenTree> {
+pub(crate) fn without_tests(tokens: &[TokenTree]) -> Vec<TokenTree> {
     let mut kept = Vec::new();
-    let mut rest = &tokens[..];
+    let mut rest = tokens;
     while let Some(first) = rest.first() {
         if attribute(rest).is_some_and(|text| is_for_tests(&text)) {
             rest = &rest[length_with_attributes(rest)..];
@@ -175,7 +180,7 @@ pub(crate) fn without_tests(tokens: Vec<TokenTree>) -> Vec<TokenTree> {
         }
         kept.push(match first {
             TokenTree::Group(group) => {
-                let inner = without_tests(group.stream().into_iter().collect());
+                let inner = without_tests(&group.stream().into_iter().collect::<Vec<_>>());
                 proc_macro2::Group::new(group.delimiter(), inner.into_iter().collect()).into()
             }
             other => other.clone(),
@@ -378,7 +383,7 @@ mod tests {
     use super::*;
 
     fn module(text: &str) -> Vec<Item> {
-        items(&without_tests(tokens("made-up", text)))
+        items(&without_tests(&tokens("made-up", text)))
     }
 
     #[test]
@@ -406,7 +411,7 @@ mod tests {
         let text = "#[cfg(test)] mod tests; #[cfg(all(test, unix))] pub struct A { a: u8 } #[cfg(not(test))] struct B;
             struct C { #[cfg(test)] pub(crate) a: Vec<u8>, b: u8 } #[cfg(any(test, feature = \"testing\"))] pub mod testing;
             #[cfg(any(test, feature = \"ublk\"))] #[inline] fn d() {} impl C { #[cfg(test)] #[inline] fn e(&self) {} fn f() {} }";
-        let kept: String = without_tests(tokens("made-up", text)).into_iter().collect::<TokenStream>().to_string();
+        let kept: String = without_tests(&tokens("made-up", text)).into_iter().collect::<TokenStream>().to_string();
         let kept = kept.replace(' ', "");
         let expected =
             "#[cfg(not(test))]structB;structC{b:u8}#[cfg(any(test,feature=\"ublk\"))]#[inline]fnd(){}implC{fnf(){}}";
