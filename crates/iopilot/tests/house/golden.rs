@@ -1,11 +1,11 @@
-//! The logic of `tests/golden`: what it tells of a result, and of two that differ.
+//! The scripts of `tests/golden`: the figures of a result, and the comparison of two lists of results.
 
 use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What run.sh prints for these arguments and this input, and its exit code. None of these commands needs the binary.
+/// Runs run.sh with these arguments and this input. Returns what it prints and its exit code.
 fn run(arguments: &[&str], input: &str) -> (String, Option<i32>) {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/run.sh");
     let mut child = Command::new("bash")
@@ -15,7 +15,7 @@ fn run(arguments: &[&str], input: &str) -> (String, Option<i32>) {
         .stdout(Stdio::piped())
         .spawn()
         .expect("bash runs");
-    // It may have ended before it has read all.
+    // The script may end before it has read everything.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     let done = child.wait_with_output().unwrap();
     (String::from_utf8(done.stdout).unwrap(), done.status.code())

@@ -1,8 +1,8 @@
-//! No circles of imports: of the files of a crate, no more than two import each other, unless one of them says why in a
-//! comment that begins with `Import circle: `.
+//! Files import each other in no circle of more than two, unless a comment in one of them gives the reason. The comment
+//! begins with `Import circle: `.
 //!
-//! A file imports another one if a `use` of it, or a path from `crate`, `self` or `super`, leads to an item there. What a
-//! `pub use` passes on is no import of the file that passes it on, but of the one that uses it.
+//! A file imports another one if a `use`, or a path from `crate`, `self` or `super`, leads to an item there. A `pub use`
+//! is not an import: the file that uses the re-exported name imports from the file that defines the item.
 
 use crate::sources::{Files, Import, SourceCrate, Visibility, crates, inside, items, made_up, paths, workspace};
 use proc_macro2::TokenTree;
@@ -20,7 +20,7 @@ fn files_do_not_import_each_other_in_circles() {
     assert!(wrong.is_empty(), "{} are wrong; {hint}\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// A line for each circle without a reason, and for each reason without a circle.
+/// The circles without a reason, and the reasons without a circle.
 fn wrong(files: &Files) -> Vec<String> {
     let mut wrong = Vec::new();
     for sources in crates(files) {
@@ -85,9 +85,9 @@ fn graph(sources: &SourceCrate) -> BTreeMap<Module, BTreeSet<Module>> {
 struct Reference {
     module: Module,
     path: Vec<String>,
-    /// The name that it gives to what the path leads to, of a `use`.
+    /// For a `use`: the name that the item has in this module.
     name: Option<String>,
-    /// Whether it is a `pub use` of any kind.
+    /// Whether it is a `use` with any visibility.
     passed_on: bool,
 }
 
@@ -107,11 +107,11 @@ fn add_references(tokens: &[TokenTree], module: &Module, references: &mut Vec<Re
     }
 }
 
-/// What the names of a crate stand for.
+/// Resolves the names of a crate.
 struct Names<'a> {
     /// The modules that are files.
     modules: &'a BTreeSet<Module>,
-    /// What a name stands for in a module that imports it.
+    /// The path of what a module imports under a name.
     imported: BTreeMap<(Module, String), Vec<String>>,
 }
 
@@ -137,7 +137,7 @@ impl Names<'_> {
         (0..=module.len()).rev().map(|n| module[..n].to_vec()).find(|part| self.modules.contains(part)).unwrap()
     }
 
-    /// The file that what `path` leads to is in, through the imports of those that pass it on.
+    /// The file that defines the item at `path`. It follows re-exports.
     fn owner(&self, path: &[String], seen: &mut BTreeSet<(Module, String)>) -> Module {
         let mut module = Module::new();
         for (n, part) in path.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! The house is in order: what holds for the sources of the whole workspace, and for its scripts. Sources are read as
-//! text, token by token. Each rule is also tried on made-up sources that break it.
+//! House rules: tests of the sources of the whole workspace, and of its scripts. They read the sources token by token.
+//! Each rule has tests of its own on made-up sources that break it.
 
 // The lint spares `#[test]` functions only, not what they share.
 #![allow(clippy::unwrap_used)]

@@ -1,14 +1,13 @@
-//! What only its own crate uses is not public: of what each library exports, how much nobody outside names.
+//! Libraries export what others use. The test counts the exported items of each library that no file outside of it names.
 //!
-//! `IOPILOT_PUBLIC_ITEMS=1 cargo test -p iopilot --test house -- --nocapture libraries` prints the table below as it
-//! would be.
+//! `IOPILOT_PUBLIC_ITEMS=1 cargo test -p iopilot --test house -- --nocapture libraries` prints the present table.
 
 use crate::sources::{Files, SourceCrate, Visibility, crates, inside, items, made_up, tokens, words, workspace};
 use proc_macro2::TokenTree;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How many items of each library nobody outside of it names. They stand in the signature or in a public field of one
-/// that is named. The numbers only ever go down.
+/// How many items each library exports that nobody outside names. They are public because they stand in a signature or a
+/// public field of an item that others do name. The numbers only go down.
 const UNNAMED: &[(&str, usize)] = &[
     ("iopilot-block", 2),
     ("iopilot-compare", 1),
@@ -37,16 +36,16 @@ fn libraries_export_what_others_name() {
         println!("{}", table(&counts));
     }
     let wrong = wrong(&unnamed, UNNAMED);
-    assert!(wrong.is_empty(), "{}\n\nThe table as it would be:\n{}", wrong.join("\n"), table(&counts));
+    assert!(wrong.is_empty(), "{}\n\nThe present table:\n{}", wrong.join("\n"), table(&counts));
 }
 
-/// The table as it stands in this file.
+/// The table as this file writes it.
 fn table(counts: &[(&str, usize)]) -> String {
     let rows: String = counts.iter().map(|(name, count)| format!("    ({name:?}, {count}),\n")).collect();
     format!("const UNNAMED: &[(&str, usize)] = &[\n{rows}];")
 }
 
-/// What differs from the table: a line for each library, with the items where there are more of them.
+/// A line for each library whose count differs from the table. Where the count is higher, the line lists the items.
 fn wrong(unnamed: &BTreeMap<String, Vec<String>>, table: &[(&str, usize)]) -> Vec<String> {
     let mut wrong = Vec::new();
     let allowed: BTreeMap<&str, usize> = table.iter().copied().collect();
@@ -68,7 +67,7 @@ fn wrong(unnamed: &BTreeMap<String, Vec<String>>, table: &[(&str, usize)]) -> Ve
     wrong
 }
 
-/// Of each library, by its folder, the exported items that no file outside of it names.
+/// For each library, by its folder: the exported items that no file outside of it names.
 fn unnamed(files: &Files) -> BTreeMap<String, Vec<String>> {
     let words_of: BTreeMap<&String, BTreeSet<String>> =
         files.iter().map(|(path, text)| (path, all_words(&tokens(path, text)))).collect();
@@ -100,8 +99,8 @@ fn all_words(tokens: &[TokenTree]) -> BTreeSet<String> {
     found
 }
 
-/// The names of what a library exports: public items of its root and of its public modules, what `pub use` passes on,
-/// and exported macros.
+/// The names that a library exports: public items of its root and of its public modules, re-exports, and exported
+/// macros.
 fn exported(sources: &SourceCrate) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     add_exported(sources, &[], &module_of(sources, &[]).unwrap(), &mut names);

@@ -16,7 +16,7 @@ pub(crate) struct SourceFile {
     pub(crate) tokens: Vec<TokenTree>,
 }
 
-/// A crate: the files that its root reaches by `mod`, without test modules.
+/// A crate: the files that its root declares, directly or through other modules. Test modules are left out.
 pub(crate) struct SourceCrate {
     /// As in a path: `iopilot_sched`.
     pub(crate) name: String,
@@ -42,7 +42,7 @@ pub(crate) struct Item {
     pub(crate) keyword: String,
     /// Empty for `use`, `impl`, and a call of a macro.
     pub(crate) name: String,
-    /// Of its attributes, as text without spaces.
+    /// The text of its attributes, without spaces.
     pub(crate) attributes: Vec<String>,
     /// What follows the name: for `use` the tree, for `mod` and others the braces.
     pub(crate) rest: Vec<TokenTree>,
@@ -51,9 +51,9 @@ pub(crate) struct Item {
 /// A name that a `use` brings into scope.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Import {
-    /// The path of what is imported; `*` is the last part of a glob.
+    /// The path of the imported item. The last part of a glob is `*`.
     pub(crate) path: Vec<String>,
-    /// The name that it has here: another one after `as`.
+    /// Its name in this module: the one after `as`, if there is one.
     pub(crate) name: String,
 }
 
@@ -161,7 +161,7 @@ pub(crate) fn tokens(path: &str, text: &str) -> Vec<TokenTree> {
     stream.into_iter().collect()
 }
 
-/// Whether an attribute, as text, makes what follows a part of tests only.
+/// Whether an attribute restricts what follows to test builds.
 fn is_for_tests(attribute: &str) -> bool {
     let Some(condition) = attribute.strip_prefix("cfg(") else { return false };
     let words: Vec<&str> = condition.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
@@ -169,7 +169,7 @@ fn is_for_tests(attribute: &str) -> bool {
     words.contains(&"test") && !words.contains(&"not") && !others.contains("feature")
 }
 
-/// `tokens` without what only tests are built with.
+/// `tokens` without the parts that exist in test builds only.
 pub(crate) fn without_tests(tokens: &[TokenTree]) -> Vec<TokenTree> {
     let mut kept = Vec::new();
     let mut rest = tokens;
@@ -190,7 +190,7 @@ pub(crate) fn without_tests(tokens: &[TokenTree]) -> Vec<TokenTree> {
     kept
 }
 
-/// The attribute that `tokens` begin with, as text without spaces.
+/// The attribute at the beginning of `tokens`, as text without spaces.
 fn attribute(tokens: &[TokenTree]) -> Option<String> {
     match tokens {
         [TokenTree::Punct(hash), TokenTree::Group(group), ..]
@@ -202,7 +202,7 @@ fn attribute(tokens: &[TokenTree]) -> Option<String> {
     }
 }
 
-/// How many tokens the item, field, or statement is long that `tokens` begin with.
+/// The number of tokens of the item, field or statement at the beginning of `tokens`.
 fn length_with_attributes(tokens: &[TokenTree]) -> usize {
     const ITEMS: &str = "mod fn use struct enum union trait impl type const static unsafe async extern macro_rules let";
     let mut at = 0;
@@ -255,7 +255,7 @@ pub(crate) fn items(tokens: &[TokenTree]) -> Vec<Item> {
                 visibility = Visibility::Restricted;
             }
         }
-        // What may stand before `fn` and others; `const` and `extern` may be the keyword, too.
+        // Words that may precede `fn` and others. `const` and `extern` may also be the keyword itself.
         loop {
             let is_prefix = match tokens.get(at).map(ToString::to_string).as_deref() {
                 Some("unsafe" | "async" | "default") => true,
@@ -290,7 +290,7 @@ pub(crate) fn items(tokens: &[TokenTree]) -> Vec<Item> {
             "use" | "impl" | "extern" => {}
             _ => keyword = "macro".to_owned(),
         }
-        // A value may have braces before it ends, as may the tree of a `use`.
+        // These may contain braces before their end.
         let to_semicolon = ["use", "const", "static", "type", "extern"].contains(&keyword.as_str());
         let is_end = |tree: &TokenTree| match tree {
             TokenTree::Group(group) => !to_semicolon && group.delimiter() == Delimiter::Brace,
@@ -304,7 +304,7 @@ pub(crate) fn items(tokens: &[TokenTree]) -> Vec<Item> {
     items
 }
 
-/// Reads the tree of a `use` that has come to `path`.
+/// Adds the imports of the tree of a `use` below `path`.
 fn add_imports(tokens: &[TokenTree], path: &[String], imports: &mut Vec<Import>) {
     for tree in tokens.split(|tree| is_punct(Some(tree), ',') || is_punct(Some(tree), ';')) {
         let mut path = path.to_vec();

@@ -1,10 +1,10 @@
-//! One name for one thing: a type that is visible beyond its module has a name that no other such type has.
+//! One name for one thing: two types that are visible beyond their modules do not share a name.
 
 use crate::sources::{Files, Item, Visibility, crates, items, made_up, workspace};
 use proc_macro2::TokenTree;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Names that stand more than once for a good reason, and the reason.
+/// Names that several types share for a good reason, and that reason.
 const EXCEPTIONS: &[(&str, &str)] = &[];
 
 #[test]
@@ -13,12 +13,12 @@ fn a_type_has_its_name_for_itself() {
     assert!(wrong.is_empty(), "{} names:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// A line for each name of several types, and for each exception without need.
+/// A line for each name that several types share, and for each exception that is not needed.
 fn wrong(files: &Files, exceptions: &[(&str, &str)]) -> Vec<String> {
     let mut places: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for sources in crates(files) {
         for file in sources.files {
-            // Types that stand for each other on different platforms are in one module, and count once.
+            // Variants of one type for different platforms stand in one module, and count once.
             add_types(&file.tokens, &file.path, &mut places);
         }
     }
@@ -32,7 +32,7 @@ fn wrong(files: &Files, exceptions: &[(&str, &str)]) -> Vec<String> {
     clashes.chain(needless.map(|(name, _)| format!("{name}: this exception is needed no longer"))).collect()
 }
 
-/// Adds the visible types of a module, those of modules and macro calls within it, and the place of each.
+/// Adds the visible types of a module and their place. Inner modules and macro calls are searched, too.
 fn add_types(tokens: &[TokenTree], place: &str, places: &mut BTreeMap<String, BTreeSet<String>>) {
     for item in items(tokens) {
         let Item { visibility, keyword, name, .. } = &item;
