@@ -67,7 +67,7 @@ END {
     for (command in hash) if (!(command in seen)) { print "gone     " command | "sort"; gone++ }
     close("sort")
     if (simulations > 0) {
-        printf "golden: %d simulations of what differs: ", simulations
+        printf "golden: %d simulations: ", simulations
         print summary("elapsed") "; " summary("wait") "; " summary("requests")
     }
     printf "golden: %d runs: %d equal, %d differ, %d failed, %d new, %d gone\n", runs, equal, differ, failed, news, gone

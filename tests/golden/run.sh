@@ -3,7 +3,7 @@
 #
 #   run.sh                       print `hash  command` and the figures of each command, always in the same order
 #   run.sh check                 compare with expected.txt; end with 1 where anything differs, with 2 where a run failed
-#   run.sh update                write expected.txt
+#   run.sh update                print the same comparison, and write expected.txt
 #   run.sh list                  print the commands and run nothing
 #   run.sh compare BEFORE AFTER  compare two files that `run.sh` printed; run nothing
 #   run.sh figures < RESULT      print the figures of one result
@@ -92,7 +92,13 @@ case ${1:-print} in
 one) one "$2" ;;
 list) source "$here/cases.sh" ;;
 print) run_all; cat "$work/results"; all_ran ;;
-update) run_all; all_ran; cp "$work/results" "$expected"; echo "golden: wrote $(grep -c '^[^ ]' "$expected") hashes to $expected" ;;
+update)
+    run_all
+    all_ran
+    [ ! -s "$expected" ] || compare "$expected" "$work/results" || true
+    cp "$work/results" "$expected"
+    echo "golden: wrote $(grep -c '^[^ ]' "$expected") hashes to $expected"
+    ;;
 check) run_all; compare "$expected" "$work/results" ;;
 *) echo "usage: run.sh [check|update|list|compare BEFORE AFTER|figures]" >&2; exit 2 ;;
 esac

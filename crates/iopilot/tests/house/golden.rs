@@ -125,7 +125,7 @@ differs  iopilot simulate b
 differs  iopilot disk list
 new      iopilot disk show y
 gone     iopilot disk show x
-golden: 3 simulations of what differs: elapsed -1.6 % on the mean, at most -5 %; wait +5 % on the mean, at most +10 %; \
+golden: 3 simulations: elapsed -1.6 % on the mean, at most -5 %; wait +5 % on the mean, at most +10 %; \
 requests as before
 golden: 4 runs: 0 equal, 3 differ, 0 failed, 1 new, 1 gone
 ";
@@ -151,7 +151,7 @@ differs  iopilot simulate a
 differs  iopilot simulate b
              none: wait - -> 2 ms
              new: 3 s  4 ms  10  bfq
-golden: 2 simulations of what differs: elapsed as before; wait as before; requests as before
+golden: 2 simulations: elapsed as before; wait as before; requests as before
 golden: 4 runs: 1 equal, 2 differ, 1 failed, 0 new, 0 gone
 ";
     assert_eq!((told.as_str(), code), (expected, Some(2)));
