@@ -144,7 +144,7 @@ pub struct TimeLimits {
 
 /// What a page cache did. Pages have 4 KiB.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct CacheReport {
+pub struct PageCacheReport {
     /// Its size.
     pub pages: u64,
     /// Pages of files that were there when a process read them.
@@ -206,5 +206,5 @@ pub struct HostReport {
     pub limits: TimeLimits,
     /// The page cache, where there are files.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cache: Option<CacheReport>,
+    pub cache: Option<PageCacheReport>,
 }

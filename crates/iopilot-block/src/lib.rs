@@ -18,6 +18,7 @@ mod positions;
 mod process;
 mod request;
 mod requests;
+mod slab;
 mod sorted_index;
 mod source;
 mod stats;
@@ -29,7 +30,7 @@ pub use agenda::Agenda;
 pub use event_queue::{EventQueue, Scheduled};
 pub use hash::{NumberHasher, NumberMap};
 pub use host_report::{
-    AfterTasks, CacheReport, HostReport, HostTimes, OverTime, ProcessGroup, ProcessKind, RequestClass, TaskReport,
+    AfterTasks, HostReport, HostTimes, OverTime, PageCacheReport, ProcessGroup, ProcessKind, RequestClass, TaskReport,
     TimeLimits,
 };
 pub use input_error::{InputError, suggest};
@@ -40,6 +41,7 @@ pub use positions::{Cached, Knowledge, Positions};
 pub use process::{Criticality, IoPriority, PriorityClass, ProcessId, ProcessMap};
 pub use request::{IoIndex, Request, RequestId};
 pub use requests::Requests;
+pub use slab::Slab;
 pub use sorted_index::{Downwards, SortedIndex, Upwards};
 pub use source::{Arrival, Source, SourceHandle, Step};
 pub use stats::{Distribution, Histogram, jain_index};

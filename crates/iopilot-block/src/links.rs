@@ -6,11 +6,21 @@ use crate::RequestId;
 pub trait SlotIndex: Copy + Eq {
     /// The number.
     fn index(self) -> usize;
+
+    /// The name with this number.
+    ///
+    /// # Panics
+    /// Where the number does not fit.
+    fn from_index(index: usize) -> Self;
 }
 
 impl SlotIndex for RequestId {
     fn index(self) -> usize {
         Self::index(self)
+    }
+
+    fn from_index(index: usize) -> Self {
+        Self::from_index(index)
     }
 }
 
@@ -18,11 +28,19 @@ impl SlotIndex for u32 {
     fn index(self) -> usize {
         self as usize
     }
+
+    fn from_index(index: usize) -> Self {
+        Self::try_from(index).expect("fewer than 2^32 slots")
+    }
 }
 
 impl SlotIndex for u16 {
     fn index(self) -> usize {
         usize::from(self)
+    }
+
+    fn from_index(index: usize) -> Self {
+        Self::try_from(index).expect("fewer than 2^16 slots")
     }
 }
 

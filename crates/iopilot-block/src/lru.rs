@@ -1,6 +1,6 @@
 //! [`Lru`]: a bounded map in order of use, for caches.
 
-use crate::NumberMap;
+use crate::{NumberMap, Slab};
 use std::hash::Hash;
 
 const NONE: u32 = u32::MAX;
@@ -43,19 +43,17 @@ struct Entry<K, V> {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Lru<K, V> {
-    entries: Vec<Entry<K, V>>,
+    entries: Slab<Entry<K, V>>,
     slots: NumberMap<K, u32>,
     oldest: u32,
     newest: u32,
-    free: Vec<u32>,
     capacity: u32,
 }
 
 impl<K: Copy + Eq + Hash, V> Lru<K, V> {
     /// An empty map for `capacity` entries. It allocates as it fills.
     pub fn new(capacity: u32) -> Self {
-        let (entries, slots) = (Vec::new(), NumberMap::default());
-        Self { entries, slots, oldest: NONE, newest: NONE, free: Vec::new(), capacity }
+        Self { entries: Slab::new(), slots: NumberMap::default(), oldest: NONE, newest: NONE, capacity }
     }
 
     /// How many entries there are.
@@ -80,33 +78,23 @@ impl<K: Copy + Eq + Hash, V> Lru<K, V> {
 
     /// The key of an entry.
     pub fn key(&self, slot: u32) -> K {
-        self.entries[slot as usize].key
+        self.entries[slot].key
     }
 
     /// The value of an entry.
     pub fn get(&self, slot: u32) -> &V {
-        &self.entries[slot as usize].value
+        &self.entries[slot].value
     }
 
     /// The value of an entry, to change it.
     pub fn get_mut(&mut self, slot: u32) -> &mut V {
-        &mut self.entries[slot as usize].value
+        &mut self.entries[slot].value
     }
 
     /// Adds an entry as the newest. There must be room, and no entry of this key.
     pub fn insert(&mut self, key: K, value: V) -> u32 {
         debug_assert!(!self.is_full() && self.find(key).is_none(), "there is room, and no entry of this key");
-        let entry = Entry { key, value, pins: 0, older: NONE, newer: NONE };
-        let slot = match self.free.pop() {
-            Some(slot) => {
-                self.entries[slot as usize] = entry;
-                slot
-            }
-            None => {
-                self.entries.push(entry);
-                self.entries.len() as u32 - 1
-            }
-        };
+        let slot = self.entries.insert(Entry { key, value, pins: 0, older: NONE, newer: NONE });
         self.slots.insert(key, slot);
         self.link(slot);
         slot
@@ -117,8 +105,8 @@ impl<K: Copy + Eq + Hash, V> Lru<K, V> {
         if !self.is_pinned(slot) {
             self.unlink(slot);
         }
-        self.slots.remove(&self.entries[slot as usize].key);
-        self.free.push(slot);
+        let key = self.entries.remove(slot).key;
+        self.slots.remove(&key);
     }
 
     /// An entry was used: it is the newest now. A pinned one will be when it is unpinned, in any case.
@@ -134,12 +122,12 @@ impl<K: Copy + Eq + Hash, V> Lru<K, V> {
         if !self.is_pinned(slot) {
             self.unlink(slot);
         }
-        self.entries[slot as usize].pins += 1;
+        self.entries[slot].pins += 1;
     }
 
     /// Takes back one [`Lru::pin`]. With the last, the entry becomes the newest.
     pub fn unpin(&mut self, slot: u32) {
-        self.entries[slot as usize].pins -= 1;
+        self.entries[slot].pins -= 1;
         if !self.is_pinned(slot) {
             self.link(slot);
         }
@@ -147,7 +135,7 @@ impl<K: Copy + Eq + Hash, V> Lru<K, V> {
 
     /// Whether an entry is pinned.
     pub fn is_pinned(&self, slot: u32) -> bool {
-        self.entries[slot as usize].pins > 0
+        self.entries[slot].pins > 0
     }
 
     /// The entry that was used least recently, of those that are not pinned.
@@ -158,31 +146,31 @@ impl<K: Copy + Eq + Hash, V> Lru<K, V> {
     /// The entries that are not pinned, the least recently used first. O(1) for each.
     pub fn oldest_first(&self) -> impl Iterator<Item = u32> + '_ {
         std::iter::successors(self.oldest(), |&slot| {
-            let newer = self.entries[slot as usize].newer;
+            let newer = self.entries[slot].newer;
             (newer != NONE).then_some(newer)
         })
     }
 
     fn link(&mut self, slot: u32) {
         let newest = self.newest;
-        let entry = &mut self.entries[slot as usize];
+        let entry = &mut self.entries[slot];
         (entry.older, entry.newer) = (newest, NONE);
         match newest {
             NONE => self.oldest = slot,
-            other => self.entries[other as usize].newer = slot,
+            other => self.entries[other].newer = slot,
         }
         self.newest = slot;
     }
 
     fn unlink(&mut self, slot: u32) {
-        let Entry { older, newer, .. } = self.entries[slot as usize];
+        let Entry { older, newer, .. } = self.entries[slot];
         match older {
             NONE => self.oldest = newer,
-            other => self.entries[other as usize].newer = newer,
+            other => self.entries[other].newer = newer,
         }
         match newer {
             NONE => self.newest = older,
-            other => self.entries[other as usize].older = older,
+            other => self.entries[other].older = older,
         }
     }
 }

@@ -1,14 +1,11 @@
 //! [`Requests`]: the slab that all requests in flight live in.
 
-use crate::{Criticality, IoIndex, Request, RequestId};
+use crate::{Criticality, IoIndex, Request, RequestId, Slab};
 use std::ops::{Index, IndexMut};
 
 /// All requests in flight. Slots are reused, so that nothing is allocated once the number in flight has peaked.
 #[derive(Clone, Debug, Default)]
-pub struct Requests {
-    slots: Vec<Request>,
-    free: Vec<RequestId>,
-}
+pub struct Requests(Slab<Request, RequestId>);
 
 impl Requests {
     /// An empty slab.
@@ -18,39 +15,28 @@ impl Requests {
 
     /// Takes `request` in and names it. O(1).
     pub fn insert(&mut self, request: Request) -> RequestId {
-        match self.free.pop() {
-            Some(id) => {
-                self.slots[id.index()] = request;
-                id
-            }
-            None => {
-                let id = RequestId::from_index(self.slots.len());
-                self.slots.push(request);
-                id
-            }
-        }
+        self.0.insert(request)
     }
 
-    /// Forgets `id`; the name may come back for another request. Its merged parts stay: free them one by one.
+    /// Frees the slot of `id`; the name is reused for another request. Its merged parts stay: remove them one by one.
     pub fn remove(&mut self, id: RequestId) {
-        // What it was merged into may be another request by the time somebody looks here.
-        self[id].whole = None;
-        self.free.push(id);
+        // The slot of the request that it was merged into may be reused before this one.
+        self.0.remove(id).whole = None;
     }
 
     /// How many requests are in the slab.
     pub fn len(&self) -> usize {
-        self.slots.len() - self.free.len()
+        self.0.len()
     }
 
-    /// Whether none is.
+    /// Whether the slab is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// How many slots there are: one more than the largest index ever handed out.
     pub fn slots(&self) -> usize {
-        self.slots.len()
+        self.0.slots()
     }
 
     /// Appends `part` to the end of `host` (a back merge).
@@ -100,9 +86,9 @@ impl Requests {
         parts.map(|part| self[part].criticality).min().unwrap_or_default()
     }
 
-    /// The requests, of those in the slab and those last in a slot that is free, that belong to the I/O `io`. O(slots).
+    /// The requests that belong to the I/O `io`, in all slots: also removed requests whose slots are not reused yet. O(slots).
     pub fn of_io(&self, io: IoIndex) -> impl Iterator<Item = RequestId> + '_ {
-        (0..self.slots.len()).filter(move |&slot| self.slots[slot].io == io).map(RequestId::from_index)
+        (0..self.slots()).map(RequestId::from_index).filter(move |&id| self[id].io == io)
     }
 
     /// The request merged behind `id` in its host's list, if any. Start at the host itself.
@@ -114,13 +100,13 @@ impl Requests {
 impl Index<RequestId> for Requests {
     type Output = Request;
     fn index(&self, id: RequestId) -> &Request {
-        &self.slots[id.index()]
+        &self.0[id]
     }
 }
 
 impl IndexMut<RequestId> for Requests {
     fn index_mut(&mut self, id: RequestId) -> &mut Request {
-        &mut self.slots[id.index()]
+        &mut self.0[id]
     }
 }
 

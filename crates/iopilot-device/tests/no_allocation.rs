@@ -5,7 +5,7 @@ use iopilot_device::{
     Completion, Device, DeviceRequest, DriveModel, FastWrite, Geometry, Layout, Mechanics, ReadAheadRule, SeekCurve,
     SingleDrive, Zone,
 };
-use iopilot_sched::{IoQueueConfig, Policy};
+use iopilot_sched::{IoQueueConfig, IoQueuePolicy};
 use std::alloc::{GlobalAlloc, Layout as Size, System};
 use std::cell::Cell;
 
@@ -77,7 +77,7 @@ fn run(drive: &mut SingleDrive, names: &mut Vec<usize>, out: &mut Vec<Completion
 #[test]
 fn a_drive_allocates_nothing_per_request() {
     for (depth, policy) in
-        [(1, Policy::Fcfs), (16, Policy::Fcfs), (16, Policy::SstfLbn), (16, Policy::Sptf), (16, Policy::Asptf)]
+        [(1, IoQueuePolicy::Fcfs), (16, IoQueuePolicy::Fcfs), (16, IoQueuePolicy::SstfLbn), (16, IoQueuePolicy::Sptf), (16, IoQueuePolicy::Asptf)]
     {
         let mut drive = drive(|m| {
             (m.queue_depth, m.queue) =

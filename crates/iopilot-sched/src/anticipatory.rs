@@ -19,10 +19,10 @@ mod batch;
 mod history;
 mod wait;
 
-use self::history::{Newcomers, Process};
+use self::history::{AsIoContext, NewProcessStats};
 use crate::back_seek::BackSeek;
 use crate::deadlines::Deadlines;
-use crate::processes::{Context, Processes};
+use crate::io_contexts::{IoContextId, IoContexts};
 use crate::tunables::{plain_tunables, tunables};
 use crate::{Dispatch, MergeIndex, MergeLimits, MergeTarget, Merged, Scheduler, try_merge};
 use iopilot_block::{Lba, Nanos, ProcessId, Request, RequestId, Requests, SortedIndex};
@@ -91,14 +91,14 @@ pub struct Anticipatory {
     /// When the request that is anticipated on was complete.
     anticipating_since: Nanos,
     /// The process of the last dispatched request, where that was synchronous.
-    candidate: Option<Context>,
+    candidate: Option<IoContextId>,
     /// Whether that request is complete.
     candidate_finished: bool,
     in_flight: usize,
-    processes: Processes<Process>,
-    newcomers: Newcomers,
+    processes: IoContexts<AsIoContext>,
+    newcomers: NewProcessStats,
     /// The memory of each request's process, by the request's index.
-    context: Vec<Option<Context>>,
+    context: Vec<Option<IoContextId>>,
     ready: VecDeque<RequestId>,
     merge: MergeIndex,
     /// The time of the present call.
@@ -127,8 +127,8 @@ impl Default for Anticipatory {
             candidate: None,
             candidate_finished: false,
             in_flight: 0,
-            processes: Processes::default(),
-            newcomers: Newcomers::default(),
+            processes: IoContexts::default(),
+            newcomers: NewProcessStats::default(),
             context: Vec::new(),
             ready: VecDeque::new(),
             merge: MergeIndex::new(),
@@ -161,7 +161,7 @@ impl Anticipatory {
         Nanos::from_millis(if kind == SYNC { self.tunables.read_expire } else { self.tunables.write_expire })
     }
 
-    fn context_of(&self, id: RequestId) -> Context {
+    fn context_of(&self, id: RequestId) -> IoContextId {
         self.context[id.index()].expect("a queued request has its process")
     }
 
@@ -267,7 +267,7 @@ impl Scheduler for Anticipatory {
         let rq = &rqs[id];
         let kind = kind_of(rq);
         let context =
-            self.processes.find(rq.process).unwrap_or_else(|| self.processes.add(rq.process, Process::default()));
+            self.processes.find(rq.process).unwrap_or_else(|| self.processes.add(rq.process, AsIoContext::default()));
         self.processes.hold(context);
         if id.index() >= self.context.len() {
             self.context.resize(id.index() + 1, None);

@@ -4,7 +4,7 @@ use crate::{Dispatch, Scheduler, TunableError, Tunables};
 use iopilot_block::{Lba, Nanos, RequestId, Requests, SortedIndex};
 
 /// A request and its distance from the arm in sectors.
-pub(crate) type Near = (RequestId, u64);
+pub(crate) type DistantRequest = (RequestId, u64);
 
 /// The queued requests as an arm sees them: above it or below it.
 ///
@@ -48,7 +48,7 @@ impl ArmQueue {
     }
 
     /// The nearest above and below with their distances in sectors.
-    pub(crate) fn both(&self, rqs: &Requests) -> (Option<Near>, Option<Near>) {
+    pub(crate) fn both(&self, rqs: &Requests) -> (Option<DistantRequest>, Option<DistantRequest>) {
         let far = |id: RequestId| (id, self.position.distance(rqs[id].lba));
         (self.above().map(far), self.below(rqs).map(far))
     }

@@ -27,15 +27,16 @@ mod serve;
 mod share;
 mod tree;
 
+use crate::io_contexts::{IoContextId, IoContexts};
 use crate::jiffies::{HZ, Jiffies};
 use crate::tunables::tunables;
 use crate::{
     Dispatch, Environment, MergeIndex, MergeLimits, MergeTarget, Merged, Scheduler, TunableError, Tunables, try_merge,
 };
 use burst::Burst;
-use fair::ServiceTree;
-use iopilot_block::{Lba, Links, Nanos, Op, ProcessId, ProcessMap, Request, RequestId, Requests};
-use queue::{Context, ContextId, QueueId, Queues};
+use fair::BfqServiceTree;
+use iopilot_block::{Lba, Links, Nanos, Op, ProcessId, Request, RequestId, Requests};
+use queue::{BfqIoContext, BfqQueues, QueueId};
 use rate::PeakRate;
 
 tunables! {
@@ -95,7 +96,7 @@ enum Expiration {
 #[derive(Clone, Copy, Debug)]
 struct PerRequest {
     queue: QueueId,
-    context: ContextId,
+    context: IoContextId,
     expires: Nanos,
 }
 
@@ -106,26 +107,24 @@ pub struct Bfq {
     rotational: bool,
     now: Nanos,
 
-    queues: Queues,
-    contexts: Vec<Context>,
-    free_contexts: Vec<ContextId>,
-    by_process: ProcessMap<ContextId>,
+    queues: BfqQueues,
+    contexts: IoContexts<BfqIoContext>,
     /// By class and level; the idle class uses its last level only.
     async_queues: [[Option<QueueId>; 8]; 3],
     per_request: Vec<PerRequest>,
     links: Links,
     merge: MergeIndex,
     /// Whose request is being merged, and the queue it would go to.
-    merging: Option<(ContextId, QueueId)>,
+    merging: Option<(IoContextId, QueueId)>,
     queued: usize,
 
     /// Real time, best effort, idle.
-    trees: [ServiceTree; 3],
+    trees: [BfqServiceTree; 3],
     activations: u64,
     next_in_service: Option<QueueId>,
     in_service_entity: Option<QueueId>,
     idle_class_served: Jiffies,
-    /// Queues with requests, by class.
+    /// BfqQueues with requests, by class.
     busy: [u32; 3],
     /// Those of them that are raised. Wrong once `low_latency` was switched off under load ([`Bfq::end_all_raising`]), and below 0 then.
     raised_busy: i32,
@@ -155,7 +154,7 @@ pub struct Bfq {
     waited_request: Option<RequestId>,
     last_completed: Option<QueueId>,
 
-    /// Queues by the sector of their next request, where they may merge.
+    /// BfqQueues by the sector of their next request, where they may merge.
     positions: Vec<(u64, QueueId)>,
     burst: Burst,
     last_in_burst: Jiffies,
@@ -171,10 +170,8 @@ impl Bfq {
             tunables: BfqTunables::default(),
             rotational: env.rotational,
             now: Nanos::ZERO,
-            queues: Queues::default(),
-            contexts: Vec::new(),
-            free_contexts: Vec::new(),
-            by_process: ProcessMap::default(),
+            queues: BfqQueues::default(),
+            contexts: IoContexts::default(),
             async_queues: Default::default(),
             per_request: Vec::new(),
             links: Links::default(),
@@ -224,23 +221,11 @@ impl Bfq {
     }
 
     /// The context of the process of `rq`, made where it is new.
-    fn context_of(&mut self, rq: &Request) -> ContextId {
-        if let Some(&context) = self.by_process.get(&rq.process) {
-            return context;
-        }
-        let new = Context { priority: rq.priority, ..Context::default() };
-        let context = match self.free_contexts.pop() {
-            Some(context) => {
-                self.contexts[context] = new;
-                context
-            }
-            None => {
-                self.contexts.push(new);
-                self.contexts.len() - 1
-            }
-        };
-        self.by_process.insert(rq.process, context);
-        context
+    fn context_of(&mut self, rq: &Request) -> IoContextId {
+        self.contexts.find(rq.process).unwrap_or_else(|| {
+            let new = BfqIoContext { priority: rq.priority, ..BfqIoContext::default() };
+            self.contexts.add(rq.process, new)
+        })
     }
 
     /// Frees a queue that nothing refers to.
@@ -281,16 +266,12 @@ impl Bfq {
         let PerRequest { queue, context, .. } = self.per_request[id.index()];
         self.queues[queue].allocated -= 1;
         self.free_if_unused(queue);
-        let process = &mut self.contexts[context];
-        process.requests -= 1;
-        if process.exited && process.requests == 0 {
-            self.free_contexts.push(context);
-        }
+        self.contexts.release(context);
     }
 
     /// Whether the queue of `rq` already has its share of `limit` requests, by weight (`bfqq_request_over_limit`).
     fn over_limit(&self, rq: &Request, limit: u32) -> bool {
-        let Some(&context) = self.by_process.get(&rq.process) else { return false };
+        let Some(context) = self.contexts.find(rq.process) else { return false };
         let Some(q) = self.contexts[context].queues[usize::from(rq.is_sync())] else { return false };
         let queue = &self.queues[q];
         // Lower classes count what higher ones weigh, eightfold for each step.
@@ -372,7 +353,7 @@ impl Scheduler for Bfq {
     fn try_merge(&mut self, rqs: &mut Requests, id: RequestId, limits: &MergeLimits, now: Nanos) -> Option<Merged> {
         self.advance(rqs, now);
         let rq = &rqs[id];
-        let context = self.by_process.get(&rq.process).copied();
+        let context = self.contexts.find(rq.process);
         let queue = context.and_then(|c| self.contexts[c].queues[usize::from(rq.is_sync())]);
         self.merging = context.zip(queue);
         try_merge(self, rqs, id, limits)
@@ -433,7 +414,7 @@ impl Scheduler for Bfq {
 
     fn process_exited(&mut self, process: ProcessId, now: Nanos) {
         self.now = self.now.max(now);
-        let Some(context) = self.by_process.remove(&process) else { return };
+        let Some(context) = self.contexts.find(process) else { return };
         if let Some(planned) = self.contexts[context].stable_merge.take() {
             self.drop_stable_ref(planned);
         }
@@ -447,10 +428,7 @@ impl Scheduler for Bfq {
                 self.release(q);
             }
         }
-        self.contexts[context].exited = true;
-        if self.contexts[context].requests == 0 {
-            self.free_contexts.push(context);
-        }
+        self.contexts.exit(process);
     }
 
     fn depth_limit(&self, rq: &Request, nr_requests: u32) -> u32 {

@@ -18,12 +18,12 @@ mod service_tree;
 #[cfg(test)]
 mod tests;
 
-use self::queue::{Process, Queue};
-use self::service_tree::ServiceTree;
-use crate::processes::{Context, Processes};
+use self::queue::{CfqIoContext, CfqQueue};
+use self::service_tree::CfqServiceTree;
+use crate::io_contexts::{IoContextId, IoContexts};
 use crate::tunables::{plain_tunables, tunables};
 use crate::{Dispatch, MergeIndex, MergeLimits, MergeTarget, Merged, Scheduler, try_merge};
-use iopilot_block::{Flags, Lba, Links, Nanos, PriorityClass, ProcessId, Request, RequestId, Requests};
+use iopilot_block::{Flags, Lba, Links, Nanos, PriorityClass, ProcessId, Request, RequestId, Requests, SlotIndex};
 use std::collections::VecDeque;
 
 tunables! {
@@ -61,26 +61,26 @@ const SHARED: usize = 17;
 
 /// Names a queue: the shared ones first, then one for each process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct QueueId(u32);
+struct CfqQueueId(u32);
 
 /// What the scheduler knows of a request, by its index.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    queue: QueueId,
-    context: Context,
+    queue: CfqQueueId,
+    context: IoContextId,
     started: Nanos,
 }
 
 /// Completely fair queueing, as in Linux 2.6.24.
 #[derive(Clone, Debug)]
 pub struct Cfq {
-    queues: Vec<Queue>,
-    tree: ServiceTree,
-    processes: Processes<Process>,
+    queues: Vec<CfqQueue>,
+    tree: CfqServiceTree,
+    processes: IoContexts<CfqIoContext>,
     /// The queue whose slice it is.
-    active: Option<QueueId>,
+    active: Option<CfqQueueId>,
     /// The process served first in this slice.
-    active_process: Option<Context>,
+    active_process: Option<IoContextId>,
     /// When idling for the active queue ends.
     idle_timer: Option<Nanos>,
     /// When the idle class may be served.
@@ -108,7 +108,7 @@ pub struct Cfq {
 
 impl Default for Cfq {
     fn default() -> Self {
-        let mut queues = vec![Queue::default(); SHARED];
+        let mut queues = vec![CfqQueue::default(); SHARED];
         for (i, queue) in queues.iter_mut().enumerate() {
             let class = match i / 8 {
                 0 => PriorityClass::RealTime,
@@ -119,8 +119,8 @@ impl Default for Cfq {
         }
         Self {
             queues,
-            tree: ServiceTree::default(),
-            processes: Processes::default(),
+            tree: CfqServiceTree::default(),
+            processes: IoContexts::default(),
             active: None,
             active_process: None,
             idle_timer: None,
@@ -147,7 +147,7 @@ impl Cfq {
         Self::default()
     }
 
-    fn queue(&mut self, id: QueueId) -> &mut Queue {
+    fn queue(&mut self, id: CfqQueueId) -> &mut CfqQueue {
         &mut self.queues[id.0 as usize]
     }
 
@@ -156,11 +156,11 @@ impl Cfq {
     }
 
     /// The queue for `rq` of a known process.
-    fn queue_for(&self, rq: &Request, context: Context) -> QueueId {
+    fn queue_for(&self, rq: &Request, context: IoContextId) -> CfqQueueId {
         if rq.is_sync() {
-            return QueueId((SHARED + context.index()) as u32);
+            return CfqQueueId((SHARED + context.index()) as u32);
         }
-        QueueId(match rq.priority.effective_class() {
+        CfqQueueId(match rq.priority.effective_class() {
             PriorityClass::RealTime => u32::from(rq.priority.level),
             PriorityClass::Idle => 16,
             _ => 8 + u32::from(rq.priority.level),
@@ -168,14 +168,14 @@ impl Cfq {
     }
 
     /// The memory of `process`, with a queue of its own.
-    fn context(&mut self, process: ProcessId) -> Context {
+    fn context(&mut self, process: ProcessId) -> IoContextId {
         if let Some(context) = self.processes.find(process) {
             return context;
         }
-        let context = self.processes.add(process, Process::new(self.now));
+        let context = self.processes.add(process, CfqIoContext::new(self.now));
         let own = SHARED + context.index();
         if own == self.queues.len() {
-            self.queues.push(Queue::default());
+            self.queues.push(CfqQueue::default());
         }
         self.queues[own].begin();
         context
@@ -359,7 +359,7 @@ impl Scheduler for Cfq {
     fn process_exited(&mut self, process: ProcessId, now: Nanos) {
         self.advance(now);
         let Some(context) = self.processes.find(process) else { return };
-        let own = QueueId((SHARED + context.index()) as u32);
+        let own = CfqQueueId((SHARED + context.index()) as u32);
         if self.active.is_some() && (self.active == Some(own) || self.active == self.processes[context].shared) {
             self.expire_slice(false);
         }

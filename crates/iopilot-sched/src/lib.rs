@@ -22,6 +22,7 @@ mod deadline;
 mod deadlines;
 mod decay;
 mod fcfs;
+mod io_contexts;
 mod ioqueue;
 mod jiffies;
 mod kyber;
@@ -30,7 +31,6 @@ mod mq_deadline;
 mod none;
 mod noop;
 mod prio;
-mod processes;
 mod queue_map;
 mod queue_scheduler;
 mod registry;
@@ -51,8 +51,8 @@ pub use cscan::{Circle, CircularScan};
 pub use deadline::{Deadline, DeadlineTunables};
 pub use fcfs::Fcfs;
 pub use ioqueue::{
-    CylinderMapping, DistanceRule, IoPick, IoQueue, IoQueueConfig, IoRequest, OverlapScheme, Policy, StreamScheme,
-    TimeoutScheme,
+    CylinderMapping, DistanceRule, IoPick, IoQueue, IoQueueConfig, IoQueuePolicy, IoRequest, OverlapScheme,
+    StreamScheme, TimeoutScheme,
 };
 pub use jiffies::retry_at;
 pub use kyber::{Kyber, KyberTunables};
@@ -95,17 +95,17 @@ registry::schedulers! {
     MqDeadline(MqDeadline), "mq-deadline", Linux6 [scheduler_tags], "sector order in batches, deadlines and priority classes", MqDeadlineTunables::SPECS, |env| MqDeadline::new(env);
     Kyber(Kyber), "kyber", Linux6 [scheduler_tags learns], "tokens for reads and writes that follow the latencies seen", KyberTunables::SPECS, |env| Kyber::new(env);
     Bfq(Bfq), "bfq", Linux6 [scheduler_tags learns no_wbt], "budgets in proportion to weights, idling, raised weights for latency", BfqTunables::SPECS, |env| Bfq::new(env);
-    LookCyl(QueueScheduler<CylinderTunables>), "look-cyl", Positional [], "the elevator by cylinder, turning at the last request", CylinderTunables::SPECS, |env| QueueScheduler::new(Policy::ElevatorCyl, env);
-    CLookCyl(QueueScheduler<CylinderTunables>), "clook-cyl", Positional [], "the elevator by cylinder, one way", CylinderTunables::SPECS, |env| QueueScheduler::new(Policy::CycleCyl, env);
-    SstfCyl(QueueScheduler<CylinderTunables>), "sstf-cyl", Positional [], "shortest seek time first, by distance in cylinders", CylinderTunables::SPECS, |env| QueueScheduler::new(Policy::SstfCyl, env);
-    VscanCyl(QueueScheduler<VscanCylTunables>), "vscan-cyl", Positional [], "V(R) by cylinder: nearest first, with a penalty for reversing", VscanCylTunables::SPECS, |env| QueueScheduler::new(Policy::VscanCyl, env);
-    Sptf(QueueScheduler<PositionTunables>), "sptf", Positional [], "shortest positioning time first: seek and rotation", PositionTunables::SPECS, |env| QueueScheduler::new(Policy::Sptf, env);
-    Spctf(QueueScheduler<PositionTunables>), "spctf", Positional [], "shortest positioning time first, the disk's cache considered", PositionTunables::SPECS, |env| QueueScheduler::new(Policy::Spctf, env);
-    Satf(QueueScheduler<PositionTunables>), "satf", Positional [], "shortest access time first: seek, rotation and transfer", PositionTunables::SPECS, |env| QueueScheduler::new(Policy::Satf, env);
-    AgedSptf(QueueScheduler<AgedTunables>), "aged-sptf", Positional [], "SPTF, positioning time less a share of the wait", AgedTunables::SPECS, |env| QueueScheduler::new(Policy::Asptf, env);
-    WeightedSptf(QueueScheduler<WeightedTunables>), "weighted-sptf", Positional [], "SPTF, positioning time shrinking with the wait", WeightedTunables::SPECS, |env| QueueScheduler::new(Policy::Wptf, env);
-    SptfSw(QueueScheduler<SlackTunables>), "sptf-sw", Positional [], "SPTF, of the nearly shortest the least seek", SlackTunables::SPECS, |env| QueueScheduler::new(Policy::SptfSeekWeight, env);
-    SptfRw(QueueScheduler<SlackTunables>), "sptf-rw", Positional [], "SPTF, of the nearly shortest the most rotation", SlackTunables::SPECS, |env| QueueScheduler::new(Policy::SptfRotWeight, env);
-    Tsps(QueueScheduler<PositionTunables>), "tsps", Positional [], "batches of eight, each on the shortest tour", PositionTunables::SPECS, |env| QueueScheduler::new(Policy::Tsps, env);
-    IoQueue(QueueScheduler<IoQueueTunables>), "ioqueue", Positional [], "any of DiskSim's 28 policies, with its queues and schemes", IoQueueTunables::SPECS, |env| QueueScheduler::new(Policy::CycleLbn, env);
+    LookCyl(QueueScheduler<CylinderTunables>), "look-cyl", Positional [], "the elevator by cylinder, turning at the last request", CylinderTunables::SPECS, |env| QueueScheduler::new(IoQueuePolicy::ElevatorCyl, env);
+    CLookCyl(QueueScheduler<CylinderTunables>), "clook-cyl", Positional [], "the elevator by cylinder, one way", CylinderTunables::SPECS, |env| QueueScheduler::new(IoQueuePolicy::CycleCyl, env);
+    SstfCyl(QueueScheduler<CylinderTunables>), "sstf-cyl", Positional [], "shortest seek time first, by distance in cylinders", CylinderTunables::SPECS, |env| QueueScheduler::new(IoQueuePolicy::SstfCyl, env);
+    VscanCyl(QueueScheduler<VscanCylTunables>), "vscan-cyl", Positional [], "V(R) by cylinder: nearest first, with a penalty for reversing", VscanCylTunables::SPECS, |env| QueueScheduler::new(IoQueuePolicy::VscanCyl, env);
+    Sptf(QueueScheduler<PositionTunables>), "sptf", Positional [], "shortest positioning time first: seek and rotation", PositionTunables::SPECS, |env| QueueScheduler::new(IoQueuePolicy::Sptf, env);
+    Spctf(QueueScheduler<PositionTunables>), "spctf", Positional [], "shortest positioning time first, the disk's cache considered", PositionTunables::SPECS, |env| QueueScheduler::new(IoQueuePolicy::Spctf, env);
+    Satf(QueueScheduler<PositionTunables>), "satf", Positional [], "shortest access time first: seek, rotation and transfer", PositionTunables::SPECS, |env| QueueScheduler::new(IoQueuePolicy::Satf, env);
+    AgedSptf(QueueScheduler<AgedTunables>), "aged-sptf", Positional [], "SPTF, positioning time less a share of the wait", AgedTunables::SPECS, |env| QueueScheduler::new(IoQueuePolicy::Asptf, env);
+    WeightedSptf(QueueScheduler<WeightedTunables>), "weighted-sptf", Positional [], "SPTF, positioning time shrinking with the wait", WeightedTunables::SPECS, |env| QueueScheduler::new(IoQueuePolicy::Wptf, env);
+    SptfSw(QueueScheduler<SlackTunables>), "sptf-sw", Positional [], "SPTF, of the nearly shortest the least seek", SlackTunables::SPECS, |env| QueueScheduler::new(IoQueuePolicy::SptfSeekWeight, env);
+    SptfRw(QueueScheduler<SlackTunables>), "sptf-rw", Positional [], "SPTF, of the nearly shortest the most rotation", SlackTunables::SPECS, |env| QueueScheduler::new(IoQueuePolicy::SptfRotWeight, env);
+    Tsps(QueueScheduler<PositionTunables>), "tsps", Positional [], "batches of eight, each on the shortest tour", PositionTunables::SPECS, |env| QueueScheduler::new(IoQueuePolicy::Tsps, env);
+    IoQueue(QueueScheduler<IoQueueTunables>), "ioqueue", Positional [], "any of DiskSim's 28 policies, with its queues and schemes", IoQueueTunables::SPECS, |env| QueueScheduler::new(IoQueuePolicy::CycleLbn, env);
 }

@@ -23,7 +23,7 @@ mod limits;
 #[cfg(test)]
 mod tests;
 
-use self::limits::Limits;
+use self::limits::LimitEstimates;
 use crate::deadlines::Deadlines;
 use crate::tunables::tunables;
 use crate::{
@@ -68,7 +68,7 @@ pub struct Prio {
     places: Vec<Place>,
     /// What is in the low list, by when it came there.
     came: Deadlines<1>,
-    limits: Limits,
+    limits: LimitEstimates,
     /// Requests that have passed over the low list since it had its turn.
     passed: u64,
     /// The list of the request completed last.
@@ -88,7 +88,7 @@ impl Prio {
             lists: [inside.clone(), inside.clone(), inside],
             places: Vec::new(),
             came: Deadlines::default(),
-            limits: Limits::default(),
+            limits: LimitEstimates::default(),
             passed: 0,
             completed: HIGH,
             map: env.queue_map(),

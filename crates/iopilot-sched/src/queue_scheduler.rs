@@ -12,7 +12,7 @@ pub use tunables::{
 };
 
 use crate::merge::mergeable;
-use crate::{Dispatch, Environment, IoQueue, IoQueueConfig, IoRequest, MergeLimits, Merged, Policy, Scheduler};
+use crate::{Dispatch, Environment, IoQueue, IoQueueConfig, IoQueuePolicy, IoRequest, MergeLimits, Merged, Scheduler};
 use crate::{TunableError, Tunables};
 use iopilot_block::{Nanos, Positions, RequestId, Requests, Sectors};
 
@@ -31,7 +31,7 @@ pub struct QueueScheduler<T> {
 
 impl<T: QueueTunables> QueueScheduler<T> {
     /// An empty queue with `policy`, where the tunables do not choose another.
-    pub fn new(policy: Policy, env: &Environment) -> Self {
+    pub fn new(policy: IoQueuePolicy, env: &Environment) -> Self {
         let base =
             IoQueueConfig { capacity: env.capacity, device_initiation: true, ..IoQueueConfig::with_policy(policy) };
         let tunables = T::default();
@@ -134,7 +134,8 @@ mod tests {
 
     #[test]
     fn a_joined_request_carries_its_parts() {
-        let mut b = Bench::new(QueueScheduler::<IoQueueTunables>::new(Policy::CycleLbn, &Environment::default()));
+        let mut b =
+            Bench::new(QueueScheduler::<IoQueueTunables>::new(IoQueuePolicy::CycleLbn, &Environment::default()));
         b.set("stream_scheme", 3.0);
         b.set("max_concat", 24.0);
         for lba in [16, 8, 24, 32] {
@@ -150,7 +151,8 @@ mod tests {
 
     #[test]
     fn a_policy_can_be_changed_with_requests_queued() {
-        let mut b = Bench::new(QueueScheduler::<IoQueueTunables>::new(Policy::CycleLbn, &Environment::default()));
+        let mut b =
+            Bench::new(QueueScheduler::<IoQueueTunables>::new(IoQueuePolicy::CycleLbn, &Environment::default()));
         for lba in [500, 100, 300] {
             b.read(lba);
         }
@@ -161,7 +163,8 @@ mod tests {
     #[test]
     fn what_was_for_the_same_blocks_is_complete_with_a_request_and_not_sent() {
         let served = |overlap: f64| {
-            let mut b = Bench::new(QueueScheduler::<IoQueueTunables>::new(Policy::CycleLbn, &Environment::default()));
+            let mut b =
+                Bench::new(QueueScheduler::<IoQueueTunables>::new(IoQueuePolicy::CycleLbn, &Environment::default()));
             b.set("overlap", overlap);
             b.set("stream_scheme", 3.0);
             b.set("max_concat", 64.0);
@@ -186,12 +189,12 @@ mod tests {
     #[test]
     fn only_positional_policies_ask_for_positions() {
         let env = Environment::default();
-        let mut s = QueueScheduler::<IoQueueTunables>::new(Policy::CycleLbn, &env);
-        for policy in Policy::all() {
+        let mut s = QueueScheduler::<IoQueueTunables>::new(IoQueuePolicy::CycleLbn, &env);
+        for policy in IoQueuePolicy::all() {
             s.set("policy", f64::from(policy.number())).expect("a policy");
             let blind = matches!(policy.number(), 1..=4 | 17 | 19 | 28);
             assert_eq!(s.needs_positions(), !blind, "{policy}");
         }
-        assert!(QueueScheduler::<PositionTunables>::new(Policy::Sptf, &env).needs_positions());
+        assert!(QueueScheduler::<PositionTunables>::new(IoQueuePolicy::Sptf, &env).needs_positions());
     }
 }

@@ -1,7 +1,8 @@
 //! [`SchedulerSpec`]: schedulers by name, with tunables.
 
 use crate::{
-    AnyScheduler, Environment, Lineage, Policy, Prio, PrioTunables, SCHEDULERS, Scheduler, SchedulerInfo, Tunable,
+    AnyScheduler, Environment, IoQueuePolicy, Lineage, Prio, PrioTunables, SCHEDULERS, Scheduler, SchedulerInfo,
+    Tunable,
 };
 use crate::{TunableError, Unit};
 use iopilot_block::{InputError, suggest};
@@ -236,7 +237,7 @@ fn setting(scheduler: &str, tunables: &'static [Tunable], part: &str) -> Result<
     let field = || format!("scheduler {scheduler}: {key}");
     let is_policy = tunables.iter().any(|t| t.name == key && t.unit == Unit::Policy);
     let number = match value {
-        _ if is_policy => match Policy::parse(value) {
+        _ if is_policy => match IoQueuePolicy::parse(value) {
             Ok(policy) => f64::from(policy.number()),
             Err(e) => return Err(InputError { field: field(), ..e }),
         },

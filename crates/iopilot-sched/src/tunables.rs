@@ -24,7 +24,7 @@ pub enum Unit {
     Factor,
     /// A factor, in thousandths.
     Thousandths,
-    /// A [`Policy`](crate::Policy), by number or name.
+    /// A [`IoQueuePolicy`](crate::IoQueuePolicy), by number or name.
     Policy,
 }
 

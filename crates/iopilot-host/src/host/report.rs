@@ -3,7 +3,7 @@
 use super::Host;
 use crate::process::Process;
 use crate::time_line::TimeLine;
-use iopilot_block::{AfterTasks, CacheReport, HostReport, Nanos, TaskReport};
+use iopilot_block::{AfterTasks, PageCacheReport, HostReport, Nanos, TaskReport};
 
 /// How things were when a task ended.
 #[derive(Clone, Copy, Debug)]
@@ -55,9 +55,9 @@ impl Host {
     }
 
     /// The report of the page cache, with how long processes waited for room in it.
-    fn cache_report(&self, report: &CacheReport) -> CacheReport {
+    fn cache_report(&self, report: &PageCacheReport) -> PageCacheReport {
         let life = self.all_lives(self.now);
-        CacheReport { throttled: life.throttles, throttled_s: life.throttled.as_secs_f64(), ..report.clone() }
+        PageCacheReport { throttled: life.throttles, throttled_s: life.throttled.as_secs_f64(), ..report.clone() }
     }
 
     /// Begins the report anew at `now`. Tasks and requests that began before it are left out.

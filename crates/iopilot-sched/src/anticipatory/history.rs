@@ -8,7 +8,7 @@ const LONGEST_THINK: Nanos = Nanos::from_millis(19);
 
 /// The memory of one process.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Process {
+pub(super) struct AsIoContext {
     /// Requests queued.
     pub(super) queued: u32,
     /// Requests that left the queues but are not with the device yet.
@@ -23,9 +23,9 @@ pub(super) struct Process {
     seek: DecayingMean,
 }
 
-impl Process {
+impl AsIoContext {
     /// It submits `rq`. Also called with requests of others that happen to come in its stead.
-    pub(super) fn arrived(&mut self, rq: &Request, now: Nanos, newcomers: &mut Newcomers) {
+    pub(super) fn arrived(&mut self, rq: &Request, now: Nanos, newcomers: &mut NewProcessStats) {
         if !rq.is_sync() {
             return;
         }
@@ -56,7 +56,7 @@ impl Process {
 
 /// What to expect of a process that is too new to have a history.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Newcomers {
+pub(super) struct NewProcessStats {
     /// How often one that was waited for exited instead of coming back.
     exits: DecayingShare,
     /// How often no other process took up the work of one that exited.
@@ -65,7 +65,7 @@ pub(super) struct Newcomers {
     seek: u64,
 }
 
-impl Newcomers {
+impl NewProcessStats {
     fn first_think(&mut self, think: Nanos) {
         self.think = (7 * self.think + 256 * think.0) / 8;
         self.exits.add(false);
@@ -76,12 +76,12 @@ impl Newcomers {
     }
 
     /// The distance at which the next request of `process` is expected.
-    pub(super) fn expected_seek(&self, process: &Process) -> u64 {
+    pub(super) fn expected_seek(&self, process: &AsIoContext) -> u64 {
         if process.seek.is_empty() { self.seek / 256 } else { process.seek.mean() }
     }
 
     /// The wait for `process` was in vain.
-    pub(super) fn gave_up(&mut self, process: &Process, running: bool) {
+    pub(super) fn gave_up(&mut self, process: &AsIoContext, running: bool) {
         if process.think.is_empty() {
             self.exits.add(true);
         }
@@ -91,7 +91,7 @@ impl Newcomers {
     }
 
     /// Another process came in the stead of `process`.
-    pub(super) fn cooperated(&mut self, process: &Process, running: bool) {
+    pub(super) fn cooperated(&mut self, process: &AsIoContext, running: bool) {
         if !running {
             if process.think.is_empty() {
                 self.exits.add(true);
@@ -101,7 +101,7 @@ impl Newcomers {
     }
 
     /// Whether `process` will hardly be back within `antic_expire`.
-    pub(super) fn is_hopeless(&mut self, process: &Process, running: bool, antic_expire: Nanos) -> bool {
+    pub(super) fn is_hopeless(&mut self, process: &AsIoContext, running: bool, antic_expire: Nanos) -> bool {
         if !running {
             if process.think.is_empty() {
                 self.exits.add(true);

@@ -1,11 +1,11 @@
 //! When to keep the disk idle, and when to stop.
 
 use super::{Anticipation, Anticipatory, CLOSE, TICK};
-use crate::processes::Context;
+use crate::io_contexts::IoContextId;
 use iopilot_block::{Nanos, Request, RequestId, Requests};
 
 impl Anticipatory {
-    pub(super) fn set_candidate(&mut self, candidate: Option<Context>) {
+    pub(super) fn set_candidate(&mut self, candidate: Option<IoContextId>) {
         if let Some(context) = candidate {
             self.processes.hold(context);
         }
@@ -26,7 +26,7 @@ impl Anticipatory {
     }
 
     /// Whether `rq`, another process', is about as near as what the candidate would bring.
-    pub(super) fn is_close(&self, candidate: Context, rq: &Request) -> bool {
+    pub(super) fn is_close(&self, candidate: IoContextId, rq: &Request) -> bool {
         let waited = match self.anticipation {
             Anticipation::Off => 0,
             _ if !self.candidate_finished => 0,

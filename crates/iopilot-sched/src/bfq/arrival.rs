@@ -1,9 +1,10 @@
 //! A request arrives: it finds its queue, and the queue its place.
 
-use super::queue::{ContextId, QueueId, class_and_level, weight_of};
+use super::queue::{QueueId, class_and_level, weight_of};
 use super::raise::{MIN_ASYNC_GAP_MS, MIN_IDLE_MS};
 use super::{Bfq, Expiration, PerRequest, SEEK_THRESHOLD, SOFT_RT_MAX_TIME, inject};
 use crate::back_seek::BackSeek;
+use crate::io_contexts::IoContextId;
 use crate::jiffies::Jiffies;
 use iopilot_block::{Flags, Lba, Nanos, Request, RequestId, Requests};
 
@@ -39,7 +40,7 @@ impl Bfq {
     }
 
     /// A queue for `context`, with one reference more.
-    pub(super) fn get_queue(&mut self, context: ContextId, sync: bool, respawn: bool) -> QueueId {
+    pub(super) fn get_queue(&mut self, context: IoContextId, sync: bool, respawn: bool) -> QueueId {
         let priority = self.contexts[context].priority;
         let (class, level) = class_and_level(priority);
         if !sync {
@@ -62,7 +63,7 @@ impl Bfq {
     }
 
     /// The process has changed its I/O priority.
-    fn change_priority(&mut self, context: ContextId, rq: &Request) {
+    fn change_priority(&mut self, context: IoContextId, rq: &Request) {
         if self.contexts[context].priority == rq.priority {
             return;
         }
@@ -82,7 +83,7 @@ impl Bfq {
         }
     }
 
-    /// Queues a request that did not merge.
+    /// BfqQueues a request that did not merge.
     pub(super) fn arrive(&mut self, rqs: &Requests, id: RequestId) {
         let rq = &rqs[id];
         let sync = rq.is_sync();
@@ -90,7 +91,7 @@ impl Bfq {
         self.change_priority(context, rq);
         let mut q = self.queue_for(context, sync);
         self.queues[q].allocated += 1;
-        self.contexts[context].requests += 1;
+        self.contexts.hold(context);
         let queue = &mut self.queues[q];
         if queue.merged_into.is_none() && queue.process_refs == 1 {
             queue.owner = Some(context);
@@ -119,7 +120,7 @@ impl Bfq {
     }
 
     /// Follows the redirection from `q` to `to`, where the process has not done so yet.
-    pub(super) fn follow_merge(&mut self, mut q: QueueId, to: QueueId, context: ContextId) -> QueueId {
+    pub(super) fn follow_merge(&mut self, mut q: QueueId, to: QueueId, context: IoContextId) -> QueueId {
         if self.contexts[context].queues[1] == Some(q) {
             while q != to {
                 q = self.merge_queue(q, context);
@@ -196,14 +197,14 @@ impl Bfq {
     }
 
     /// Adds to the sorted queue, and wakes the queue where it slept (`bfq_add_request`).
-    fn add(&mut self, rqs: &Requests, q: QueueId, id: RequestId, context: ContextId) {
+    fn add(&mut self, rqs: &Requests, q: QueueId, id: RequestId, context: IoContextId) {
         let rq = &rqs[id];
         let jiffies = self.jiffies();
         let old_coeff = self.queues[q].raising.coeff;
         self.queues[q].queued[usize::from(rq.is_sync())] += 1;
         self.queued += 1;
         if self.queues[q].sync {
-            if self.contexts[context].requests <= 1 {
+            if self.contexts.references(context) <= 1 {
                 self.observe_first_request(q);
             }
             self.update_io_intensity(q);
@@ -253,7 +254,7 @@ impl Bfq {
     }
 
     /// An empty queue has got a request. Whether it looks interactive.
-    fn wake(&mut self, rqs: &Requests, q: QueueId, old_coeff: u64, context: ContextId) -> bool {
+    fn wake(&mut self, rqs: &Requests, q: QueueId, old_coeff: u64, context: IoContextId) -> bool {
         let jiffies = self.jiffies();
         let queue = &self.queues[q];
         let idle_since = queue.budget_timeout;

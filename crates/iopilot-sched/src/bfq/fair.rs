@@ -4,7 +4,7 @@
 //! time has come, or one that the search passes on its way there ([`ActiveTree`]).
 
 use super::Bfq;
-use super::queue::{Entity, QueueId, Tree};
+use super::queue::{Entity, QueueId, TreeMembership};
 use super::tree::ActiveTree;
 use crate::jiffies::{HZ, Jiffies};
 
@@ -15,7 +15,7 @@ const IDLE_CLASS_TIMEOUT: i64 = HZ / 5;
 
 /// The queues of one priority class.
 #[derive(Clone, Debug, Default)]
-pub(super) struct ServiceTree {
+pub(super) struct BfqServiceTree {
     /// Backlogged and not in service.
     pub(super) active: ActiveTree,
     /// Not backlogged, but ahead of virtual time: their past is not forgotten yet.
@@ -40,7 +40,7 @@ fn virtual_time(service: i64, weight: u64) -> u64 {
 }
 
 impl Bfq {
-    fn tree(&mut self, q: QueueId) -> &mut ServiceTree {
+    fn tree(&mut self, q: QueueId) -> &mut BfqServiceTree {
         &mut self.trees[self.queues[q].class]
     }
 
@@ -54,16 +54,16 @@ impl Bfq {
         self.tree(q).active.insert(q, start, finish);
         self.activations += 1;
         let e = &mut self.queues[q].entity;
-        (e.tree, e.activation) = (Tree::Active, self.activations);
+        (e.tree, e.activation) = (TreeMembership::Active, self.activations);
     }
 
     fn tree_extract(&mut self, q: QueueId) {
         let queue = &mut self.queues[q];
         let tree = &mut self.trees[queue.class];
         match std::mem::take(&mut queue.entity.tree) {
-            Tree::Active => tree.active.remove(q),
-            Tree::Idle => extract(&mut tree.idle, queue.entity.finish, q),
-            Tree::Nowhere => {}
+            TreeMembership::Active => tree.active.remove(q),
+            TreeMembership::Idle => extract(&mut tree.idle, queue.entity.finish, q),
+            TreeMembership::Nowhere => {}
         }
     }
 
@@ -163,7 +163,7 @@ impl Bfq {
         let e = &self.queues[q].entity;
         let backshifted = was_waiting && vtime > e.finish;
         let start = if backshifted { e.finish } else { vtime };
-        if e.tree == Tree::Idle {
+        if e.tree == TreeMembership::Idle {
             self.tree_extract(q);
             let e = &mut self.queues[q].entity;
             e.start = start.max(e.finish);
@@ -189,7 +189,7 @@ impl Bfq {
 
     /// Puts `q` where its new state wants it.
     pub(super) fn activate_or_requeue(&mut self, q: QueueId, was_waiting: bool, expiration: bool) {
-        if self.in_service_entity == Some(q) || self.queues[q].entity.tree == Tree::Active {
+        if self.in_service_entity == Some(q) || self.queues[q].entity.tree == TreeMembership::Active {
             self.requeue(q);
         } else {
             self.activate(q, was_waiting);
@@ -213,7 +213,7 @@ impl Bfq {
         let finish = self.queues[q].entity.finish;
         if finish > self.tree(q).vtime {
             insert(&mut self.tree(q).idle, finish, q);
-            self.queues[q].entity.tree = Tree::Idle;
+            self.queues[q].entity.tree = TreeMembership::Idle;
         } else {
             self.forget(q, in_service);
         }

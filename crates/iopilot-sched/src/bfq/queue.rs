@@ -1,20 +1,28 @@
 //! The queue of a process, and what is known of the process.
 
 use super::NORMAL_LEVEL;
+use crate::io_contexts::IoContextId;
 use crate::jiffies::Jiffies;
-use iopilot_block::{IoPriority, List, Nanos, PriorityClass, RequestId, SortedIndex};
+use iopilot_block::{IoPriority, List, Nanos, PriorityClass, RequestId, Slab, SlotIndex, SortedIndex};
 use std::ops::{Index, IndexMut};
 
 /// Names a queue in its slab; reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct QueueId(pub(super) u32);
 
-/// Names a process' context in its slab; reused.
-pub(super) type ContextId = usize;
+impl SlotIndex for QueueId {
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    fn from_index(index: usize) -> Self {
+        Self(u32::from_index(index))
+    }
+}
 
 /// The tree of its class that an entity is in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) enum Tree {
+pub(super) enum TreeMembership {
     #[default]
     Nowhere,
     Active,
@@ -34,7 +42,7 @@ pub(super) struct Entity {
     /// What `own_weight` will be.
     pub(super) new_weight: u64,
     pub(super) prio_changed: bool,
-    pub(super) tree: Tree,
+    pub(super) tree: TreeMembership,
     /// On a tree or in service.
     pub(super) scheduled: bool,
     /// When it was last put on the active tree, in order.
@@ -43,7 +51,7 @@ pub(super) struct Entity {
 
 /// Weight raising of a queue; what is kept over a merge.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Raising {
+pub(super) struct WeightRaising {
     pub(super) coeff: u64,
     /// How long it lasts at most, in jiffies.
     pub(super) max_time: i64,
@@ -74,11 +82,11 @@ pub(super) struct Behaviour {
 
 /// A queue of requests, of one process or of several that cooperate.
 #[derive(Clone, Debug)]
-pub(super) struct Queue {
+pub(super) struct BfqQueue {
     pub(super) live: bool,
     pub(super) sync: bool,
     /// The process it belongs to, unless it is shared.
-    pub(super) owner: Option<ContextId>,
+    pub(super) owner: Option<IoContextId>,
     /// Processes that point here or are about to.
     pub(super) process_refs: u32,
     pub(super) stable_refs: u32,
@@ -120,7 +128,7 @@ pub(super) struct Queue {
     pub(super) soft_rt_update: bool,
 
     pub(super) behaviour: Behaviour,
-    pub(super) raising: Raising,
+    pub(super) raising: WeightRaising,
     pub(super) soft_rt_next_start: Jiffies,
     pub(super) last_idle_backlogged: Jiffies,
     pub(super) service_from_backlogged: i64,
@@ -140,7 +148,7 @@ pub(super) struct Queue {
     pub(super) woken: Vec<QueueId>,
 }
 
-impl Queue {
+impl BfqQueue {
     /// A queue as it is born at `now`; `sorted` and `woken` are recycled.
     pub(super) fn new(sync: bool, priority: IoPriority, now: Nanos, sorted: SortedIndex, woken: Vec<QueueId>) -> Self {
         let jiffies = Jiffies::at(now);
@@ -192,7 +200,7 @@ impl Queue {
                 inject_limit: 0,
                 limit_changed: jiffies,
             },
-            raising: Raising {
+            raising: WeightRaising {
                 coeff: 1,
                 max_time: 0,
                 changed: jiffies,
@@ -241,9 +249,9 @@ pub(super) fn weight_of(level: u8) -> u64 {
 
 /// What is remembered of a process' own queue while it shares another's.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Saved {
+pub(super) struct SavedQueueState {
     pub(super) behaviour: Behaviour,
-    pub(super) raising: Raising,
+    pub(super) raising: WeightRaising,
     pub(super) weight: u64,
     pub(super) was_in_burst_list: bool,
     pub(super) in_large_burst: bool,
@@ -251,14 +259,11 @@ pub(super) struct Saved {
 
 /// A process that issues requests (`bfq_io_cq`).
 #[derive(Clone, Debug, Default)]
-pub(super) struct Context {
+pub(super) struct BfqIoContext {
     pub(super) priority: IoPriority,
     /// The queue of its asynchronous requests and that of its synchronous ones.
     pub(super) queues: [Option<QueueId>; 2],
-    /// Its requests that are queued or in flight.
-    pub(super) requests: u32,
-    pub(super) exited: bool,
-    pub(super) saved: Option<Saved>,
+    pub(super) saved: Option<SavedQueueState>,
     pub(super) stably_merged: bool,
     /// The queue to merge with, if a trial shows that this does no harm.
     pub(super) stable_merge: Option<QueueId>,
@@ -266,50 +271,38 @@ pub(super) struct Context {
 
 /// All queues.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Queues {
-    slots: Vec<Queue>,
-    free: Vec<QueueId>,
-}
+pub(super) struct BfqQueues(Slab<BfqQueue, QueueId>);
 
-impl Queues {
+impl BfqQueues {
     pub(super) fn insert(&mut self, sync: bool, priority: IoPriority, now: Nanos) -> QueueId {
-        match self.free.pop() {
-            Some(q) => {
-                let old = &mut self[q];
-                let (sorted, mut woken) = (std::mem::take(&mut old.sorted), std::mem::take(&mut old.woken));
-                woken.clear();
-                *old = Queue::new(sync, priority, now, sorted, woken);
-                q
-            }
-            None => {
-                let q = QueueId(u32::try_from(self.slots.len()).expect("fewer than 2^32 queues"));
-                self.slots.push(Queue::new(sync, priority, now, SortedIndex::new(), Vec::new()));
-                q
-            }
-        }
+        self.0.insert_with(|old| {
+            let (sorted, mut woken) =
+                old.map(|old| (std::mem::take(&mut old.sorted), std::mem::take(&mut old.woken))).unwrap_or_default();
+            woken.clear();
+            BfqQueue::new(sync, priority, now, sorted, woken)
+        })
     }
 
     pub(super) fn remove(&mut self, q: QueueId) {
-        self[q].live = false;
-        self.free.push(q);
+        self.0.remove(q).live = false;
     }
 
-    /// Those that are alive, in no particular order.
+    /// The queues in use, by index.
     pub(super) fn live(&self) -> impl Iterator<Item = QueueId> + use<> {
-        let live: Vec<_> = (0..self.slots.len()).filter(|&i| self.slots[i].live).map(|i| QueueId(i as u32)).collect();
+        let live: Vec<_> = (0..self.0.slots()).map(QueueId::from_index).filter(|&q| self[q].live).collect();
         live.into_iter()
     }
 }
 
-impl Index<QueueId> for Queues {
-    type Output = Queue;
-    fn index(&self, q: QueueId) -> &Queue {
-        &self.slots[q.0 as usize]
+impl Index<QueueId> for BfqQueues {
+    type Output = BfqQueue;
+    fn index(&self, q: QueueId) -> &BfqQueue {
+        &self.0[q]
     }
 }
 
-impl IndexMut<QueueId> for Queues {
-    fn index_mut(&mut self, q: QueueId) -> &mut Queue {
-        &mut self.slots[q.0 as usize]
+impl IndexMut<QueueId> for BfqQueues {
+    fn index_mut(&mut self, q: QueueId) -> &mut BfqQueue {
+        &mut self.0[q]
     }
 }

@@ -4,7 +4,7 @@ use super::queue::QueueId;
 use super::{Bfq, SOFT_RT_FACTOR, SOFT_RT_MAX_TIME, WR_COEFF};
 use crate::jiffies::{HZ, Jiffies, ms_to_ticks};
 
-/// Raising ends after this many sectors: slightly more than the start of a large application needs.
+/// WeightRaising ends after this many sectors: slightly more than the start of a large application needs.
 const MAX_SERVICE: i64 = 120_000;
 /// Sectors a second that a soft real-time process does not exceed.
 const SOFT_RT_MAX_RATE: i64 = 7000;

@@ -1,15 +1,16 @@
 //! Processes that cooperate share one queue: early queue merging, stable merging, and splitting again.
 
-use super::queue::{ContextId, QueueId, Saved};
+use super::queue::{QueueId, SavedQueueState};
 use super::raise::MIN_IDLE_MS;
 use super::{Bfq, SOFT_RT_MAX_TIME, WR_COEFF, burst};
+use crate::io_contexts::IoContextId;
 use crate::jiffies::Jiffies;
 
 /// Positions this near are close, in sectors.
 const CLOSE: u64 = 8 * 1024;
-/// Queues merge only in the first 100 ms of their service.
+/// BfqQueues merge only in the first 100 ms of their service.
 const MERGE_MS: u64 = 100;
-/// Queues born within this time of each other are candidates for stable merging, ms.
+/// BfqQueues born within this time of each other are candidates for stable merging, ms.
 const STABLE_MS: u64 = 600;
 
 impl Bfq {
@@ -81,7 +82,7 @@ impl Bfq {
     }
 
     /// The queue that a request at `lba` of `context`, whose queue is `q`, should join instead (`bfq_setup_cooperator`).
-    pub(super) fn find_cooperator(&mut self, q: QueueId, lba: u64, context: ContextId) -> Option<QueueId> {
+    pub(super) fn find_cooperator(&mut self, q: QueueId, lba: u64, context: IoContextId) -> Option<QueueId> {
         if let Some(mut to) = self.queues[q].merged_into {
             while let Some(next) = self.queues[to].merged_into {
                 to = next;
@@ -116,7 +117,7 @@ impl Bfq {
         self.redirect(q, other)
     }
 
-    fn merge_stably(&mut self, q: QueueId, other: QueueId, context: ContextId) -> Option<QueueId> {
+    fn merge_stably(&mut self, q: QueueId, other: QueueId, context: IoContextId) -> Option<QueueId> {
         let to = if self.idling_boosts_throughput(q) { None } else { self.redirect(q, other) };
         if let Some(to) = to {
             self.mark_stably_merged(to, context);
@@ -125,7 +126,7 @@ impl Bfq {
         to
     }
 
-    fn mark_stably_merged(&mut self, to: QueueId, context: ContextId) {
+    fn mark_stably_merged(&mut self, to: QueueId, context: IoContextId) {
         self.contexts[context].stably_merged = true;
         if let Some(owner) = self.queues[to].owner {
             self.contexts[owner].stably_merged = true;
@@ -138,7 +139,7 @@ impl Bfq {
     }
 
     /// `q` is new: merge it with one born just before it, or plan to.
-    pub(super) fn consider_stable_merge(&mut self, q: QueueId, context: ContextId) -> QueueId {
+    pub(super) fn consider_stable_merge(&mut self, q: QueueId, context: IoContextId) -> QueueId {
         let queue = &self.queues[q];
         let last = self.last_created.filter(|&l| {
             let l = &self.queues[l];
@@ -167,7 +168,7 @@ impl Bfq {
     }
 
     /// Makes `to` the queue of `context`.
-    pub(super) fn set_queue(&mut self, context: ContextId, to: Option<QueueId>, sync: bool) {
+    pub(super) fn set_queue(&mut self, context: IoContextId, to: Option<QueueId>, sync: bool) {
         let slot = usize::from(sync);
         if let Some(old) = self.contexts[context].queues[slot] {
             if self.queues[old].owner == Some(context) {
@@ -182,7 +183,7 @@ impl Bfq {
     }
 
     /// Carries out the redirection of `context` from `q`; where to.
-    pub(super) fn merge_queue(&mut self, q: QueueId, context: ContextId) -> QueueId {
+    pub(super) fn merge_queue(&mut self, q: QueueId, context: IoContextId) -> QueueId {
         let to = self.queues[q].merged_into.expect("it was redirected");
         self.save_state(q);
         self.save_state(to);
@@ -199,7 +200,7 @@ impl Bfq {
             let new = &mut self.queues[to];
             if new.raising.coeff == 1 {
                 let service = new.raising.service;
-                new.raising = super::queue::Raising { service, ..from };
+                new.raising = super::queue::WeightRaising { service, ..from };
                 new.entity.prio_changed = true;
                 self.raised_busy += i32::from(new.busy);
             }
@@ -231,7 +232,7 @@ impl Bfq {
             raising.changed = self.jiffies();
             raising.service = 0;
         }
-        self.contexts[owner].saved = Some(Saved {
+        self.contexts[owner].saved = Some(SavedQueueState {
             behaviour: queue.behaviour,
             raising,
             weight: queue.entity.own_weight,
@@ -240,7 +241,7 @@ impl Bfq {
         });
     }
 
-    fn resume_state(&mut self, q: QueueId, context: ContextId, existed: bool) {
+    fn resume_state(&mut self, q: QueueId, context: IoContextId, existed: bool) {
         let Some(saved) = self.contexts[context].saved else { return };
         let jiffies = self.jiffies();
         let low_latency = self.tunables.low_latency;
@@ -270,7 +271,7 @@ impl Bfq {
     }
 
     /// The queue for a request of `context`, which leaves a shared queue that has become seeky.
-    pub(super) fn queue_for(&mut self, context: ContextId, sync: bool) -> QueueId {
+    pub(super) fn queue_for(&mut self, context: IoContextId, sync: bool) -> QueueId {
         let Some(q) = self.contexts[context].queues[usize::from(sync)] else {
             let q = self.get_queue(context, sync, false);
             self.set_queue(context, Some(q), sync);

@@ -331,7 +331,7 @@ fn readers_of_interleaved_stripes_come_to_share_a_queue() {
     assert!(submit(&mut b, 2, 1008) || submit(&mut b, 2, 1008), "it joins the request of the first");
     let queue = |b: &Bench<Bfq>, process| {
         let s = &b.scheduler;
-        s.contexts[s.by_process[&ProcessId(process)]].queues[1]
+        s.contexts[s.contexts.find(ProcessId(process)).unwrap()].queues[1]
     };
     assert_eq!(queue(&b, 1), queue(&b, 2));
     assert_ne!(queue(&b, 1), queue(&b, 9));

@@ -1,6 +1,6 @@
 //! Which request of a queue goes next.
 
-use super::{Cfq, QueueId};
+use super::{Cfq, CfqQueueId};
 use crate::back_seek::BackSeek;
 use iopilot_block::{Flags, Nanos, RequestId, Requests};
 
@@ -18,14 +18,14 @@ impl Cfq {
     }
 
     /// What comes after `id` of `queue` in the order of the elevator.
-    pub(super) fn after(&self, rqs: &Requests, queue: QueueId, id: RequestId) -> Option<RequestId> {
+    pub(super) fn after(&self, rqs: &Requests, queue: CfqQueueId, id: RequestId) -> Option<RequestId> {
         let (lba, sorted) = (rqs[id].lba, &self.queues[queue.0 as usize].sorted);
         let next = sorted.next(lba, id).or_else(|| sorted.first().filter(|&first| first != id));
         self.better(rqs, next, sorted.prev(lba, id))
     }
 
     /// The oldest of `queue` where it has waited too long; looks once in a slice.
-    pub(super) fn look_for_expired(&mut self, queue: QueueId) -> Option<RequestId> {
+    pub(super) fn look_for_expired(&mut self, queue: CfqQueueId) -> Option<RequestId> {
         let q = self.queue(queue);
         if q.age_checked {
             return None;

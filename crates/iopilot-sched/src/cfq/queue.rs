@@ -1,13 +1,13 @@
 //! A queue of `cfq`, and what is remembered of a process.
 
-use super::QueueId;
-use super::service_tree::Place;
+use super::CfqQueueId;
+use super::service_tree::ServicePosition;
 use crate::decay::DecayingMean;
 use iopilot_block::{Lba, List, Nanos, PriorityClass, RequestId, SortedIndex};
 
 /// One queue: the synchronous requests of a process, or asynchronous ones of all.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Queue {
+pub(super) struct CfqQueue {
     pub(super) sorted: SortedIndex,
     /// In order of arrival.
     pub(super) fifo: List,
@@ -20,7 +20,7 @@ pub(super) struct Queue {
     /// Whether it is on the service tree.
     pub(super) is_busy: bool,
     /// Where on the service tree.
-    pub(super) place: Option<Place>,
+    pub(super) place: Option<ServicePosition>,
     class: PriorityClass,
     level: u8,
     /// Whether it is a process' own.
@@ -37,7 +37,7 @@ pub(super) struct Queue {
     pub(super) is_awaited: bool,
 }
 
-impl Queue {
+impl CfqQueue {
     /// Makes it the queue of a new process.
     pub(super) fn begin(&mut self) {
         debug_assert!(self.sorted.is_empty() && self.in_flight == 0);
@@ -81,7 +81,7 @@ impl Queue {
 
 /// The memory of one process.
 #[derive(Clone, Debug)]
-pub(super) struct Process {
+pub(super) struct CfqIoContext {
     /// When a synchronous request of its was last complete, or it was first seen.
     pub(super) last_end: Nanos,
     /// Where its last request ended.
@@ -91,10 +91,10 @@ pub(super) struct Process {
     /// Distances between requests, in sectors.
     pub(super) seek: DecayingMean,
     /// The shared queue it used last.
-    pub(super) shared: Option<QueueId>,
+    pub(super) shared: Option<CfqQueueId>,
 }
 
-impl Process {
+impl CfqIoContext {
     pub(super) fn new(now: Nanos) -> Self {
         Self {
             last_end: now,

@@ -1,6 +1,6 @@
 //! Slices: whose turn it is, how long, and who may interrupt it.
 
-use super::{Cfq, IDLE_GRACE, QueueId, SEEKY_IDLE, TICK};
+use super::{Cfq, CfqQueueId, IDLE_GRACE, SEEKY_IDLE, TICK};
 use iopilot_block::{Flags, Nanos, RequestId, Requests};
 
 impl Cfq {
@@ -30,7 +30,7 @@ impl Cfq {
     }
 
     /// Puts `queue` where its next slice is due.
-    pub(super) fn resort(&mut self, queue: QueueId) {
+    pub(super) fn resort(&mut self, queue: CfqQueueId) {
         if !self.queue(queue).is_busy {
             return;
         }
@@ -65,7 +65,7 @@ impl Cfq {
     }
 
     /// Whose turn it is; `None` where the disk shall idle or nobody waits.
-    fn select(&mut self) -> Option<QueueId> {
+    fn select(&mut self) -> Option<CfqQueueId> {
         if let Some(active) = self.active {
             let q = &self.queues[active.0 as usize];
             if !q.slice_is_used(self.now) {
@@ -114,7 +114,7 @@ impl Cfq {
     }
 
     /// Moves up to `most` requests of `queue`.
-    fn round(&mut self, rqs: &Requests, queue: QueueId, most: u64) {
+    fn round(&mut self, rqs: &Requests, queue: CfqQueueId, most: u64) {
         let mut moved = 0;
         while moved < most {
             let expired = self.look_for_expired(queue);
@@ -148,7 +148,7 @@ impl Cfq {
     }
 
     /// A request of the active queue is complete: its slice begins, ends, or goes on with idling.
-    pub(super) fn slice_goes_on(&mut self, queue: QueueId, sync: bool) {
+    pub(super) fn slice_goes_on(&mut self, queue: CfqQueueId, sync: bool) {
         let (is_sync, level) = (self.queue(queue).is_sync, self.queue(queue).level());
         let now = self.now;
         let slice = Nanos(self.slice(is_sync, level) as u64);
@@ -162,7 +162,7 @@ impl Cfq {
     }
 
     /// Begins to idle for `queue`, where that may pay.
-    fn idle(&mut self, queue: QueueId) {
+    fn idle(&mut self, queue: CfqQueueId) {
         let Some(process) = self.active_process.filter(|&p| self.processes.is_running(p)) else { return };
         if self.tunables.slice_idle == 0 || !self.queue(queue).idles {
             return;

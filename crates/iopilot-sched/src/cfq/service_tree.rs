@@ -1,29 +1,29 @@
-//! [`ServiceTree`]: the queues with requests, in the order in which they will be served.
+//! [`CfqServiceTree`]: the queues with requests, in the order in which they will be served.
 
-use super::QueueId;
-use super::queue::Queue;
+use super::CfqQueueId;
+use super::queue::CfqQueue;
 use iopilot_block::PriorityClass;
 
 /// A place in the order of service: class, then the time of service, then order of arrival.
-pub(super) type Place = (u8, i64, u64);
+pub(super) type ServicePosition = (u8, i64, u64);
 
 /// The busy queues. A sorted array: there are as many as processes that wait, and few of them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct ServiceTree {
-    entries: Vec<(Place, QueueId)>,
+pub(super) struct CfqServiceTree {
+    entries: Vec<(ServicePosition, CfqQueueId)>,
     arrivals: u64,
     /// How many queues have requests.
     pub(super) busy: u32,
 }
 
-impl ServiceTree {
+impl CfqServiceTree {
     /// The next to be served.
-    pub(super) fn first(&self) -> Option<QueueId> {
+    pub(super) fn first(&self) -> Option<CfqQueueId> {
         self.entries.first().map(|&(_, queue)| queue)
     }
 
     /// Puts `queue` where `key` says, in nanoseconds.
-    pub(super) fn place(&mut self, queue: &mut Queue, id: QueueId, key: i64) {
+    pub(super) fn place(&mut self, queue: &mut CfqQueue, id: CfqQueueId, key: i64) {
         if queue.place.is_some_and(|(_, old, _)| old == key) {
             return;
         }
@@ -41,7 +41,7 @@ impl ServiceTree {
     }
 
     /// Takes `queue` out, where it is in.
-    pub(super) fn remove(&mut self, queue: &mut Queue, id: QueueId) {
+    pub(super) fn remove(&mut self, queue: &mut CfqQueue, id: CfqQueueId) {
         if let Some(place) = queue.place.take() {
             let at = self.entries.partition_point(|&(p, _)| p < place);
             debug_assert_eq!(self.entries[at].1, id);

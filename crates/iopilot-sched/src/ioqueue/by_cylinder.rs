@@ -2,12 +2,12 @@
 //!
 //! On the cylinder of the last request the blocks behind it come first, then, no distance away, those before it.
 
-use super::by_block::{Near, nearer, reversing};
-use super::line::{cylinder_of, key_of_cylinder};
-use super::view::{Last, View};
+use super::by_block::{Neighbour, nearer, reversing};
+use super::sub_queue::{cylinder_of, key_of_cylinder};
+use super::view::{LastPick, PolicyView};
 use iopilot_block::{Lba, RequestId};
 
-impl View<'_> {
+impl PolicyView<'_> {
     /// The candidate behind the last block on its cylinder, or else the first of it.
     fn on_last_cylinder(&self, here: u32) -> Option<RequestId> {
         let on_it = |&(key, _): &(Lba, RequestId)| cylinder_of(key) == here;
@@ -16,7 +16,7 @@ impl View<'_> {
     }
 
     /// The nearest candidates above and below cylinder `here`, with their distances.
-    fn on_other_cylinders(&self, here: u32) -> (Near<u64>, Near<u64>) {
+    fn on_other_cylinders(&self, here: u32) -> (Neighbour<u64>, Neighbour<u64>) {
         let far = |(key, id): (Lba, RequestId)| (id, u64::from(cylinder_of(key).abs_diff(here)));
         let above = here.checked_add(1).and_then(|next| self.at_or_above(key_of_cylinder(next)));
         (above.map(far), self.on_cylinder_below(here).map(far))
@@ -38,7 +38,7 @@ impl View<'_> {
     }
 
     /// The nearest cylinder.
-    pub(super) fn nearest_cylinder(&self, last: &mut Last) -> Option<RequestId> {
+    pub(super) fn nearest_cylinder(&self, last: &mut LastPick) -> Option<RequestId> {
         let here = self.last_cylinder();
         self.on_last_cylinder(here).or_else(|| {
             let (above, below) = self.on_other_cylinders(here);

@@ -1,6 +1,6 @@
 //! [`IoQueueConfig`]: all parameters of a queue.
 
-use super::policy::{Order, Policy};
+use super::policy::{IoQueuePolicy, PolicyOrder};
 use iopilot_block::{Knowledge, Nanos, Sectors};
 
 /// Which cylinder a queue takes a block to lie on, for the policies that go by cylinder. SPTF and SDF policies know the
@@ -94,7 +94,7 @@ impl StreamScheme {
     }
 }
 
-/// How [`Policy::PriVscanLbn`] measures distance (its number is the `Timeout scheduling` of DiskSim).
+/// How [`IoQueuePolicy::PriVscanLbn`] measures distance (its number is the `Timeout scheduling` of DiskSim).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DistanceRule {
     /// 2: against the present direction the whole disk is added.
@@ -110,7 +110,7 @@ pub enum DistanceRule {
 #[derive(Clone, Debug, PartialEq)]
 pub struct IoQueueConfig {
     /// Of the base queue (`Scheduling policy`).
-    pub policy: Policy,
+    pub policy: IoQueuePolicy,
     /// `Cylinder mapping strategy`.
     pub mapping: CylinderMapping,
     /// From the choice of a read to the moment the arm moves, ns (`Read initiation delay`): SPTF policies look so far
@@ -121,7 +121,7 @@ pub struct IoQueueConfig {
     /// Whether the device's own delay is added to these two.
     pub device_initiation: bool,
     /// The weight of age (`Timeout time/weight`): thousandths of the age that an aged policy subtracts, 1/1280 blocks per
-    /// millisecond for [`Policy::PriVscanLbn`].
+    /// millisecond for [`IoQueuePolicy::PriVscanLbn`].
     pub age_weight: f64,
     /// After how many milliseconds a weighted policy's request goes first (`Timeout time/weight` as well).
     pub max_wait: f64,
@@ -130,11 +130,11 @@ pub struct IoQueueConfig {
     /// Of the timeout scheme; DiskSim writes it in seconds into `Timeout time/weight`.
     pub timeout: Nanos,
     /// Of the timeout queue (`Timeout scheduling`).
-    pub timeout_policy: Policy,
+    pub timeout_policy: IoQueuePolicy,
     /// Whether critical and limited requests have a queue of their own that goes first (`Scheduling priority scheme`).
     pub priorities: bool,
     /// Of the priority queue (`Priority scheduling`).
-    pub priority_policy: Policy,
+    pub priority_policy: IoQueuePolicy,
     /// `Sequential stream scheme`.
     pub streams: StreamScheme,
     /// Up to which length requests become one (`Maximum concat size`); 0 for never.
@@ -147,13 +147,13 @@ pub struct IoQueueConfig {
     pub capacity: u64,
     /// R of V(R): the cost of reversing, as a share of the disk.
     pub reversal: f64,
-    /// How [`Policy::PriVscanLbn`] measures distance.
+    /// How [`IoQueuePolicy::PriVscanLbn`] measures distance.
     pub distance_rule: DistanceRule,
-    /// Percent of the disk that an urgent request may be farther away under [`Policy::PriVscanLbn`] (the number in
+    /// Percent of the disk that an urgent request may be farther away under [`IoQueuePolicy::PriVscanLbn`] (the number in
     /// `Priority scheduling` of DiskSim).
     pub urgency_percent: f64,
-    /// How much longer than the shortest, in percent, is nearly the shortest ([`Policy::SptfRotWeight`],
-    /// [`Policy::SptfSeekWeight`]).
+    /// How much longer than the shortest, in percent, is nearly the shortest ([`IoQueuePolicy::SptfRotWeight`],
+    /// [`IoQueuePolicy::SptfSeekWeight`]).
     pub slack_percent: f64,
 }
 
@@ -161,7 +161,7 @@ impl Default for IoQueueConfig {
     /// First come, first served; everything else off, V(0.2).
     fn default() -> Self {
         Self {
-            policy: Policy::Fcfs,
+            policy: IoQueuePolicy::Fcfs,
             mapping: CylinderMapping::Known(Knowledge::Exact),
             read_initiation: 0.0,
             write_initiation: 0.0,
@@ -170,9 +170,9 @@ impl Default for IoQueueConfig {
             max_wait: 0.0,
             timeout_scheme: TimeoutScheme::Off,
             timeout: Nanos::ZERO,
-            timeout_policy: Policy::Fcfs,
+            timeout_policy: IoQueuePolicy::Fcfs,
             priorities: false,
-            priority_policy: Policy::Fcfs,
+            priority_policy: IoQueuePolicy::Fcfs,
             streams: StreamScheme::default(),
             max_concat: Sectors(0),
             stream_gap: 0,
@@ -188,7 +188,7 @@ impl Default for IoQueueConfig {
 
 impl IoQueueConfig {
     /// Everything off but `policy`.
-    pub fn with_policy(policy: Policy) -> Self {
+    pub fn with_policy(policy: IoQueuePolicy) -> Self {
         Self { policy, ..Self::default() }
     }
 
@@ -201,11 +201,13 @@ impl IoQueueConfig {
             || priorities && self.asks(self.priority_policy)
     }
 
-    fn asks(&self, policy: Policy) -> bool {
+    fn asks(&self, policy: IoQueuePolicy) -> bool {
         match policy.order() {
-            Order::Arrival | Order::Block => false,
-            Order::Mapped => policy == Policy::VscanCyl || matches!(self.mapping, CylinderMapping::Known(_)),
-            Order::Exact => true,
+            PolicyOrder::Arrival | PolicyOrder::Block => false,
+            PolicyOrder::Mapped => {
+                policy == IoQueuePolicy::VscanCyl || matches!(self.mapping, CylinderMapping::Known(_))
+            }
+            PolicyOrder::Exact => true,
         }
     }
 }

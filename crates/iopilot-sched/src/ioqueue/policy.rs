@@ -1,4 +1,4 @@
-//! [`Policy`]: the scheduling policies by number and name.
+//! [`IoQueuePolicy`]: the scheduling policies by number and name.
 
 use iopilot_block::{InputError, suggest};
 use std::fmt;
@@ -7,7 +7,7 @@ use std::fmt;
 /// the cylinder as the queue's [`CylinderMapping`](crate::CylinderMapping) sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
-pub enum Policy {
+pub enum IoQueuePolicy {
     /// First come, first served.
     Fcfs = 1,
     /// LOOK by block: the nearest in the present direction; reverses when none is left there.
@@ -67,40 +67,40 @@ pub enum Policy {
 }
 
 /// Number, name.
-const ALL: [(Policy, &str); 28] = [
-    (Policy::Fcfs, "FCFS"),
-    (Policy::ElevatorLbn, "ELEVATOR_LBN"),
-    (Policy::CycleLbn, "CYCLE_LBN"),
-    (Policy::SstfLbn, "SSTF_LBN"),
-    (Policy::ElevatorCyl, "ELEVATOR_CYL"),
-    (Policy::CycleCyl, "CYCLE_CYL"),
-    (Policy::SstfCyl, "SSTF_CYL"),
-    (Policy::Sptf, "SPTF_OPT"),
-    (Policy::Spctf, "SPCTF_OPT"),
-    (Policy::Satf, "SATF_OPT"),
-    (Policy::Wptf, "WPTF_OPT"),
-    (Policy::Wpctf, "WPCTF_OPT"),
-    (Policy::Watf, "WATF_OPT"),
-    (Policy::Asptf, "ASPTF_OPT"),
-    (Policy::Aspctf, "ASPCTF_OPT"),
-    (Policy::Asatf, "ASATF_OPT"),
-    (Policy::VscanLbn, "VSCAN_LBN"),
-    (Policy::VscanCyl, "VSCAN_CYL"),
-    (Policy::PriVscanLbn, "PRI_VSCAN_LBN"),
-    (Policy::PriAsptf, "PRI_ASPTF_OPT"),
-    (Policy::PriAspctf, "PRI_ASPCTF_OPT"),
-    (Policy::SdfApprox, "SDF_APPROX"),
-    (Policy::SdfExact, "SDF_EXACT"),
-    (Policy::SptfRotOpt, "SPTF_ROT_OPT"),
-    (Policy::SptfRotWeight, "SPTF_ROT_WEIGHT"),
-    (Policy::SptfSeekWeight, "SPTF_SEEK_WEIGHT"),
-    (Policy::Tsps, "TSPS"),
-    (Policy::BatchFcfs, "BATCH_FCFS"),
+const ALL: [(IoQueuePolicy, &str); 28] = [
+    (IoQueuePolicy::Fcfs, "FCFS"),
+    (IoQueuePolicy::ElevatorLbn, "ELEVATOR_LBN"),
+    (IoQueuePolicy::CycleLbn, "CYCLE_LBN"),
+    (IoQueuePolicy::SstfLbn, "SSTF_LBN"),
+    (IoQueuePolicy::ElevatorCyl, "ELEVATOR_CYL"),
+    (IoQueuePolicy::CycleCyl, "CYCLE_CYL"),
+    (IoQueuePolicy::SstfCyl, "SSTF_CYL"),
+    (IoQueuePolicy::Sptf, "SPTF_OPT"),
+    (IoQueuePolicy::Spctf, "SPCTF_OPT"),
+    (IoQueuePolicy::Satf, "SATF_OPT"),
+    (IoQueuePolicy::Wptf, "WPTF_OPT"),
+    (IoQueuePolicy::Wpctf, "WPCTF_OPT"),
+    (IoQueuePolicy::Watf, "WATF_OPT"),
+    (IoQueuePolicy::Asptf, "ASPTF_OPT"),
+    (IoQueuePolicy::Aspctf, "ASPCTF_OPT"),
+    (IoQueuePolicy::Asatf, "ASATF_OPT"),
+    (IoQueuePolicy::VscanLbn, "VSCAN_LBN"),
+    (IoQueuePolicy::VscanCyl, "VSCAN_CYL"),
+    (IoQueuePolicy::PriVscanLbn, "PRI_VSCAN_LBN"),
+    (IoQueuePolicy::PriAsptf, "PRI_ASPTF_OPT"),
+    (IoQueuePolicy::PriAspctf, "PRI_ASPCTF_OPT"),
+    (IoQueuePolicy::SdfApprox, "SDF_APPROX"),
+    (IoQueuePolicy::SdfExact, "SDF_EXACT"),
+    (IoQueuePolicy::SptfRotOpt, "SPTF_ROT_OPT"),
+    (IoQueuePolicy::SptfRotWeight, "SPTF_ROT_WEIGHT"),
+    (IoQueuePolicy::SptfSeekWeight, "SPTF_SEEK_WEIGHT"),
+    (IoQueuePolicy::Tsps, "TSPS"),
+    (IoQueuePolicy::BatchFcfs, "BATCH_FCFS"),
 ];
 
 /// What a policy's list is ordered by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum PolicyOrder {
     Arrival,
     Block,
     /// Cylinder as the mapping sees it, then block.
@@ -109,7 +109,7 @@ pub(super) enum Order {
     Exact,
 }
 
-impl Policy {
+impl IoQueuePolicy {
     /// All of them in order of their numbers.
     pub fn all() -> impl Iterator<Item = Self> {
         ALL.iter().map(|&(policy, _)| policy)
@@ -151,12 +151,12 @@ impl Policy {
         }))
     }
 
-    pub(super) fn order(self) -> Order {
+    pub(super) fn order(self) -> PolicyOrder {
         match self {
-            Self::Fcfs | Self::PriVscanLbn | Self::BatchFcfs => Order::Arrival,
-            Self::ElevatorLbn | Self::CycleLbn | Self::SstfLbn | Self::VscanLbn => Order::Block,
-            Self::ElevatorCyl | Self::CycleCyl | Self::SstfCyl | Self::VscanCyl => Order::Mapped,
-            _ => Order::Exact,
+            Self::Fcfs | Self::PriVscanLbn | Self::BatchFcfs => PolicyOrder::Arrival,
+            Self::ElevatorLbn | Self::CycleLbn | Self::SstfLbn | Self::VscanLbn => PolicyOrder::Block,
+            Self::ElevatorCyl | Self::CycleCyl | Self::SstfCyl | Self::VscanCyl => PolicyOrder::Mapped,
+            _ => PolicyOrder::Exact,
         }
     }
 
@@ -169,7 +169,7 @@ impl Policy {
     }
 }
 
-impl fmt::Display for Policy {
+impl fmt::Display for IoQueuePolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -181,21 +181,21 @@ mod tests {
 
     #[test]
     fn numbers_and_names_lead_to_the_policy() {
-        for (policy, number) in Policy::all().zip(1..) {
+        for (policy, number) in IoQueuePolicy::all().zip(1..) {
             assert_eq!(policy.number(), number);
-            assert_eq!(Policy::from_number(number), Some(policy));
-            assert_eq!(Policy::parse(&number.to_string()).ok(), Some(policy));
-            assert_eq!(Policy::parse(policy.name()).ok(), Some(policy));
-            assert_eq!(Policy::parse(&policy.name().to_lowercase()).ok(), Some(policy));
+            assert_eq!(IoQueuePolicy::from_number(number), Some(policy));
+            assert_eq!(IoQueuePolicy::parse(&number.to_string()).ok(), Some(policy));
+            assert_eq!(IoQueuePolicy::parse(policy.name()).ok(), Some(policy));
+            assert_eq!(IoQueuePolicy::parse(&policy.name().to_lowercase()).ok(), Some(policy));
         }
-        assert_eq!(Policy::parse("sptf").ok(), Some(Policy::Sptf));
-        assert_eq!(Policy::all().count(), 28);
+        assert_eq!(IoQueuePolicy::parse("sptf").ok(), Some(IoQueuePolicy::Sptf));
+        assert_eq!(IoQueuePolicy::all().count(), 28);
     }
 
     #[test]
     fn unknown_policies_are_refused() {
-        assert_eq!(Policy::from_number(0), None);
-        assert!(Policy::parse("29").unwrap_err().to_string().contains("1 to 28"));
-        assert!(Policy::parse("VSCAN_LBM").unwrap_err().to_string().contains("did you mean `VSCAN_LBN`?"));
+        assert_eq!(IoQueuePolicy::from_number(0), None);
+        assert!(IoQueuePolicy::parse("29").unwrap_err().to_string().contains("1 to 28"));
+        assert!(IoQueuePolicy::parse("VSCAN_LBM").unwrap_err().to_string().contains("did you mean `VSCAN_LBN`?"));
     }
 }

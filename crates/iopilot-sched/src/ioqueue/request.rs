@@ -15,7 +15,7 @@ pub struct IoRequest {
     pub sectors: Sectors,
     /// How its process depends on it.
     pub criticality: Criticality,
-    /// The batch it belongs to, for [`Policy::BatchFcfs`](crate::Policy::BatchFcfs).
+    /// The batch it belongs to, for [`IoQueuePolicy::BatchFcfs`](crate::IoQueuePolicy::BatchFcfs).
     pub batch: Option<u32>,
     /// Whether it may become one with others of its stream.
     pub joinable: bool,
@@ -62,9 +62,9 @@ pub struct IoPick {
     pub sectors: Sectors,
 }
 
-/// Which of the three lines a request waits in.
+/// Which of the three sub-queues a request waits in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum RequestLocation {
     Nowhere,
     Base,
     Timeout,
@@ -82,9 +82,9 @@ pub(super) struct Entry {
     pub(super) number: u64,
     /// Since when it is at the device.
     pub(super) started: Nanos,
-    /// The place in its line's order, once it has one.
+    /// The place in its sub-queue's order, once it has one.
     pub(super) key: Option<Lba>,
-    pub(super) place: Place,
+    pub(super) location: RequestLocation,
     /// The part behind it in one that several became.
     pub(super) next_part: Option<RequestId>,
 }

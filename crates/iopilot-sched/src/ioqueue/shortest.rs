@@ -6,9 +6,9 @@
 //! farther than one and younger than the other, and so worse than the two bounds together (Fagin's threshold
 //! algorithm).
 
-use super::line::{cylinder_of, key_of_cylinder};
-use super::policy::Policy;
-use super::view::View;
+use super::policy::IoQueuePolicy;
+use super::sub_queue::{cylinder_of, key_of_cylinder};
+use super::view::PolicyView;
 use iopilot_block::{Cached, Criticality, Lba, Nanos, Op, RequestId};
 
 /// What the cache gives in part counts as so many nanoseconds: nearly nothing.
@@ -40,18 +40,18 @@ struct Measure {
 }
 
 impl Measure {
-    fn of(policy: Policy) -> Self {
+    fn of(policy: IoQueuePolicy) -> Self {
         let (access, cache, aging) = match policy {
-            Policy::Spctf => (false, true, Aging::None),
-            Policy::Satf => (true, false, Aging::None),
-            Policy::Wptf => (false, false, Aging::Weighted),
-            Policy::Wpctf => (false, true, Aging::Weighted),
-            Policy::Watf => (true, false, Aging::Weighted),
-            Policy::Asptf => (false, false, Aging::Aged),
-            Policy::Aspctf => (false, true, Aging::Aged),
-            Policy::Asatf => (true, false, Aging::Aged),
-            Policy::PriAsptf => (false, false, Aging::AgedUrgent),
-            Policy::PriAspctf => (false, true, Aging::AgedUrgent),
+            IoQueuePolicy::Spctf => (false, true, Aging::None),
+            IoQueuePolicy::Satf => (true, false, Aging::None),
+            IoQueuePolicy::Wptf => (false, false, Aging::Weighted),
+            IoQueuePolicy::Wpctf => (false, true, Aging::Weighted),
+            IoQueuePolicy::Watf => (true, false, Aging::Weighted),
+            IoQueuePolicy::Asptf => (false, false, Aging::Aged),
+            IoQueuePolicy::Aspctf => (false, true, Aging::Aged),
+            IoQueuePolicy::Asatf => (true, false, Aging::Aged),
+            IoQueuePolicy::PriAsptf => (false, false, Aging::AgedUrgent),
+            IoQueuePolicy::PriAspctf => (false, true, Aging::AgedUrgent),
             _ => (false, false, Aging::None),
         };
         Self { access, cache, aging }
@@ -69,7 +69,7 @@ pub(super) struct Around {
     delay: f64,
 }
 
-impl View<'_> {
+impl PolicyView<'_> {
     /// From the choice to the moment the arm moves, ns.
     pub(super) fn initiation(&self, op: Op) -> f64 {
         let own = if op == Op::Read { self.config.read_initiation } else { self.config.write_initiation };
@@ -128,7 +128,7 @@ impl View<'_> {
 
     /// The request with the least score. `visited` holds the requests that this pick has looked at.
     pub(super) fn shortest(&self, visited: &mut Visited) -> Option<RequestId> {
-        let measure = Measure::of(self.line.policy);
+        let measure = Measure::of(self.sub_queue.policy);
         let mut best: Best = None;
         if measure.cache {
             self.consider_cached(measure, visited, &mut best);
@@ -153,7 +153,7 @@ impl View<'_> {
     /// Walks outwards from the arm, and also by age where only age could make up for the distance.
     fn walk_both_ways(&self, measure: Measure, visited: &mut Visited, best: &mut Best) {
         let around = self.around();
-        let mut by_age = self.line.by_age.iter(self.links).peekable();
+        let mut by_age = self.sub_queue.by_age.iter(self.links).peekable();
         for (key, id) in Outwards::new(self, around.origin) {
             let bound = self.bound(&around, cylinder_of(key));
             while by_age.next_if(|&id| visited.has(id)).is_some() {}
@@ -182,7 +182,7 @@ impl View<'_> {
 
     /// What the cache serves: no time, or nearly none. O(n), of a look into the cache each.
     fn consider_cached(&self, measure: Measure, visited: &mut Visited, best: &mut Best) {
-        for id in self.line.by_age.iter(self.links) {
+        for id in self.sub_queue.by_age.iter(self.links) {
             let request = &self.entry(id).request;
             let time = match self.device().cached(request.lba, request.sectors, request.op) {
                 Cached::None => continue,
@@ -217,7 +217,7 @@ impl View<'_> {
         let mut best = None;
         for &(time, distance, id) in near.iter().filter(|(time, ..)| *time <= least * slack) {
             let seek = self.device().seek_at_least(distance);
-            let least_seek = self.line.policy == Policy::SptfSeekWeight;
+            let least_seek = self.sub_queue.policy == IoQueuePolicy::SptfSeekWeight;
             self.improve(&mut best, if least_seek { seek } else { seek - time }, id);
         }
         best.map(|(_, _, id)| id)
@@ -249,7 +249,7 @@ impl Visited {
     }
 }
 
-/// The requests of a line in order of their distance in cylinders from one of them.
+/// The requests of a sub-queue in order of their distance in cylinders from one of them.
 pub(super) struct Outwards<'a> {
     origin: u32,
     upwards: std::iter::Peekable<iopilot_block::Upwards<'a>>,
@@ -257,12 +257,12 @@ pub(super) struct Outwards<'a> {
 }
 
 impl<'a> Outwards<'a> {
-    pub(super) fn new(view: &View<'a>, origin: u32) -> Self {
+    pub(super) fn new(view: &PolicyView<'a>, origin: u32) -> Self {
         let key = key_of_cylinder(origin);
         Self {
             origin,
-            upwards: view.line.ordered.upwards_from(key).peekable(),
-            downwards: view.line.ordered.downwards_from(key).peekable(),
+            upwards: view.sub_queue.ordered.upwards_from(key).peekable(),
+            downwards: view.sub_queue.ordered.downwards_from(key).peekable(),
         }
     }
 }

@@ -22,7 +22,7 @@ impl Rig {
         Self { queue: IoQueue::new(config), disk: Platters::default(), now: Nanos::ZERO, names: 0 }
     }
 
-    fn policy(policy: Policy) -> Self {
+    fn policy(policy: IoQueuePolicy) -> Self {
         Self::new(IoQueueConfig { capacity: disk::CAPACITY, ..IoQueueConfig::with_policy(policy) })
     }
 

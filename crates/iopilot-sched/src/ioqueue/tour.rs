@@ -1,6 +1,6 @@
 //! TSPS: the order of least total time for a batch of the oldest requests (the travelling salesman's problem).
 
-use super::view::View;
+use super::view::PolicyView;
 use iopilot_block::{Lba, Nanos, Op, RequestId, Sectors};
 use std::collections::VecDeque;
 
@@ -33,7 +33,7 @@ impl Tour {
     }
 
     /// The next stop that still waits and may start; where the tour is over, that of a new one.
-    pub(super) fn next(&mut self, view: &View<'_>) -> Option<RequestId> {
+    pub(super) fn next(&mut self, view: &PolicyView<'_>) -> Option<RequestId> {
         for _ in 0..2 {
             while let Some(id) = self.stops.pop_front() {
                 if view.waits_here(id) && view.is_candidate(id) {
@@ -47,11 +47,11 @@ impl Tour {
 
     /// Plans a tour of the oldest candidates. Who is earlier somewhere is no later anywhere after it, as one may wait:
     /// so the earliest way to serve a set and end at a stop is all that needs to be known of it (Held and Karp).
-    fn plan(&mut self, view: &View<'_>) {
+    fn plan(&mut self, view: &PolicyView<'_>) {
         self.stops.clear();
         let mut stops: [Option<Stop>; BATCH] = [None; BATCH];
         let mut count = 0;
-        for id in view.line.by_age.iter(view.links).filter(|&id| view.is_candidate(id)).take(BATCH) {
+        for id in view.sub_queue.by_age.iter(view.links).filter(|&id| view.is_candidate(id)).take(BATCH) {
             let request = &view.entry(id).request;
             let delay = view.initiation(request.op);
             stops[count] = Some(Stop { id, lba: request.lba, sectors: request.sectors, op: request.op, delay });

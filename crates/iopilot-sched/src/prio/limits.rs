@@ -1,4 +1,4 @@
-//! [`Limits`]: when somebody will begin to wait for time-limited requests, by what was seen of their processes (Ganger 8.2).
+//! [`LimitEstimates`]: when somebody will begin to wait for time-limited requests, by what was seen of their processes (Ganger 8.2).
 
 use crate::decay::DecayingMean;
 use iopilot_block::{Agenda, Nanos, ProcessId, ProcessMap, RequestId};
@@ -8,7 +8,7 @@ use iopilot_block::{Agenda, Nanos, ProcessId, ProcessMap, RequestId};
 /// The estimate for a process is a decaying mean of the times after which somebody began to wait for its requests. One that was
 /// complete by then says nothing, so that the longer limits are left out: an estimate is rather too short than too long.
 #[derive(Clone, Debug)]
-pub(super) struct Limits {
+pub(super) struct LimitEstimates {
     /// In microseconds.
     estimates: ProcessMap<DecayingMean>,
     /// By the request's index: whose it is and since when, until somebody waits for it.
@@ -19,13 +19,13 @@ pub(super) struct Limits {
     at: Vec<Option<Nanos>>,
 }
 
-impl Default for Limits {
+impl Default for LimitEstimates {
     fn default() -> Self {
         Self { estimates: ProcessMap::default(), submitted: Vec::new(), due: Agenda::new(0), at: Vec::new() }
     }
 }
 
-impl Limits {
+impl LimitEstimates {
     /// After how long somebody will wait for a request of `process`; `None` where that was never seen.
     pub(super) fn estimate(&self, process: ProcessId) -> Option<Nanos> {
         self.estimates.get(&process).map(|mean| Nanos::from_micros(mean.mean()))
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn the_estimate_follows_what_was_seen_and_begins_with_the_first() {
-        let (mut limits, id) = (Limits::default(), RequestId::from_index(3));
+        let (mut limits, id) = (LimitEstimates::default(), RequestId::from_index(3));
         let mut see = |ms: u64| {
             limits.issued(id, ProcessId(7), Nanos::from_millis(100));
             limits.over(id, Nanos::from_millis(100 + ms));
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn the_earliest_limit_is_over_first_and_a_merged_request_has_the_earlier_of_two() {
-        let (mut limits, id) = (Limits::default(), RequestId::from_index);
+        let (mut limits, id) = (LimitEstimates::default(), RequestId::from_index);
         for (index, at) in [(0, 30), (1, 10), (2, 20), (3, 5)] {
             limits.set(id(index), Nanos(at));
         }

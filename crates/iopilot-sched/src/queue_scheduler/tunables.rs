@@ -1,7 +1,9 @@
 //! The tunables of queues as schedulers.
 
 use crate::tunables::{NoTunables, tunables};
-use crate::{IoQueueConfig, OverlapScheme, Policy, StreamScheme, TimeoutScheme, Tunable, TunableError, Tunables};
+use crate::{
+    IoQueueConfig, IoQueuePolicy, OverlapScheme, StreamScheme, TimeoutScheme, Tunable, TunableError, Tunables,
+};
 use iopilot_block::{Nanos, Sectors};
 
 /// Tunables that make a queue's parameters.
@@ -147,8 +149,8 @@ impl QueueTunables for PositionTunables {
 impl QueueTunables for AgedTunables {
     fn apply(&self, base: IoQueueConfig) -> IoQueueConfig {
         let policy = match (self.cache_aware, self.access_time) {
-            (true, _) => Policy::Aspctf,
-            (_, true) => Policy::Asatf,
+            (true, _) => IoQueuePolicy::Aspctf,
+            (_, true) => IoQueuePolicy::Asatf,
             _ => base.policy,
         };
         let base = IoQueueConfig { policy, age_weight: self.age_weight, ..base };
@@ -159,8 +161,8 @@ impl QueueTunables for AgedTunables {
 impl QueueTunables for WeightedTunables {
     fn apply(&self, base: IoQueueConfig) -> IoQueueConfig {
         let policy = match (self.cache_aware, self.access_time) {
-            (true, _) => Policy::Wpctf,
-            (_, true) => Policy::Watf,
+            (true, _) => IoQueuePolicy::Wpctf,
+            (_, true) => IoQueuePolicy::Watf,
             _ => base.policy,
         };
         let base = IoQueueConfig { policy, max_wait: self.max_wait as f64, ..base };
@@ -189,7 +191,7 @@ impl QueueTunables for VscanCylTunables {
 
 impl QueueTunables for IoQueueTunables {
     fn apply(&self, base: IoQueueConfig) -> IoQueueConfig {
-        let policy = |number: u64| Policy::from_number(number as u32).expect("the range of the tunable");
+        let policy = |number: u64| IoQueuePolicy::from_number(number as u32).expect("the range of the tunable");
         let config = IoQueueConfig {
             policy: policy(self.policy),
             age_weight: self.age_weight,

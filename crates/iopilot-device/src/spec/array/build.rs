@@ -6,7 +6,7 @@ use crate::{
     NvramModel, Organisation, RebuildModel, Redundancy, Rotation, UpdateRule,
 };
 use iopilot_block::{InputError, Nanos};
-use iopilot_sched::{IoQueueConfig, Policy};
+use iopilot_sched::{IoQueueConfig, IoQueuePolicy};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -115,7 +115,7 @@ impl ArraySpec {
 
     fn member_queue(&self, capacity: u64) -> Result<Option<IoQueueConfig>, InputError> {
         let Some(name) = &self.member_scheduler else { return Ok(None) };
-        let policy = Policy::parse(name).map_err(|mut e| {
+        let policy = IoQueuePolicy::parse(name).map_err(|mut e| {
             e.field = "member_scheduler".into();
             e
         })?;

@@ -19,7 +19,7 @@ pub(super) struct Platters {
 }
 
 impl Platters {
-    pub(super) fn place(lba: Lba) -> u32 {
+    pub(super) fn location(lba: Lba) -> u32 {
         (lba.0 / PER_CYLINDER) as u32
     }
 
@@ -31,7 +31,7 @@ impl Platters {
     }
 
     fn approach(from: u32, lba: Lba, op: Op, at: Nanos) -> f64 {
-        let seek = Self::seek(from, Self::place(lba), op);
+        let seek = Self::seek(from, Self::location(lba), op);
         let there = at.0 as f64 + seek;
         let angle = (lba.0 % 10) as f64 / 10.0;
         let wait = (angle - there / PERIOD).rem_euclid(1.0);
@@ -40,7 +40,7 @@ impl Platters {
 
     pub(super) fn serve(&mut self, lba: Lba, sectors: Sectors, op: Op, now: Nanos) -> Nanos {
         let done = now.0 as f64 + self.access(lba, sectors, op, now);
-        self.cylinder = Self::place(Lba(lba.0 + u64::from(sectors.0) - 1));
+        self.cylinder = Self::location(Lba(lba.0 + u64::from(sectors.0) - 1));
         Nanos(done.ceil() as u64)
     }
 }
@@ -51,7 +51,7 @@ impl Positions for Platters {
     }
 
     fn cylinder(&self, lba: Lba) -> u32 {
-        Self::place(lba)
+        Self::location(lba)
     }
 
     fn arm(&self, _: Nanos) -> u32 {
@@ -75,7 +75,7 @@ impl Positions for Platters {
     }
 
     fn access_after(&self, after: Lba, lba: Lba, sectors: Sectors, op: Op, at: Nanos) -> f64 {
-        let from = Self::place(Lba(after.0.saturating_sub(1)));
+        let from = Self::location(Lba(after.0.saturating_sub(1)));
         Self::approach(from, lba, op, at) + f64::from(sectors.0) * PERIOD / 10.0
     }
 

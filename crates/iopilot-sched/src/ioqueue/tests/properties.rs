@@ -32,8 +32,8 @@ fn arrivals(most: usize) -> impl Strategy<Value = Vec<Arrival>> {
     prop::collection::vec(one, 1..most)
 }
 
-fn policies() -> impl Strategy<Value = Policy> {
-    (1u32..=28).prop_map(|number| Policy::from_number(number).expect("1 to 28"))
+fn policies() -> impl Strategy<Value = IoQueuePolicy> {
+    (1u32..=28).prop_map(|number| IoQueuePolicy::from_number(number).expect("1 to 28"))
 }
 
 fn configs() -> impl Strategy<Value = IoQueueConfig> {
@@ -90,8 +90,11 @@ fn score(rig: &Rig, request: &IoRequest, arrived: Nanos) -> f64 {
     let policy = config.policy;
     let delay = if request.op == Op::Read { config.read_initiation } else { config.write_initiation };
     let at = rig.now + Nanos(delay.round() as u64);
-    let access = matches!(policy, Policy::Satf | Policy::Watf | Policy::Asatf);
-    let cache = matches!(policy, Policy::Spctf | Policy::Wpctf | Policy::Aspctf | Policy::PriAspctf);
+    let access = matches!(policy, IoQueuePolicy::Satf | IoQueuePolicy::Watf | IoQueuePolicy::Asatf);
+    let cache = matches!(
+        policy,
+        IoQueuePolicy::Spctf | IoQueuePolicy::Wpctf | IoQueuePolicy::Aspctf | IoQueuePolicy::PriAspctf
+    );
     let time = match rig.disk.cached(request.lba, request.sectors, request.op) {
         Cached::Full if cache => 0.0,
         Cached::Partial if cache => 1e-3,
@@ -102,10 +105,12 @@ fn score(rig: &Rig, request: &IoRequest, arrived: Nanos) -> f64 {
     let (weight, max_wait) = (config.age_weight, config.max_wait * 1e6);
     let ages = request.criticality != Criticality::TimeNonCritical;
     match policy {
-        Policy::Wptf | Policy::Wpctf | Policy::Watf if age < max_wait => time * (max_wait - age) / max_wait,
-        Policy::Wptf | Policy::Wpctf | Policy::Watf => max_wait - age,
-        Policy::Asptf | Policy::Aspctf | Policy::Asatf => time - age * weight / 1e3,
-        Policy::PriAsptf | Policy::PriAspctf if ages => time - age * weight / 1e3,
+        IoQueuePolicy::Wptf | IoQueuePolicy::Wpctf | IoQueuePolicy::Watf if age < max_wait => {
+            time * (max_wait - age) / max_wait
+        }
+        IoQueuePolicy::Wptf | IoQueuePolicy::Wpctf | IoQueuePolicy::Watf => max_wait - age,
+        IoQueuePolicy::Asptf | IoQueuePolicy::Aspctf | IoQueuePolicy::Asatf => time - age * weight / 1e3,
+        IoQueuePolicy::PriAsptf | IoQueuePolicy::PriAspctf if ages => time - age * weight / 1e3,
         _ => time,
     }
 }
@@ -122,7 +127,7 @@ proptest! {
         write_initiation in 0.0..2e6f64,
         policy in (8u32..=21).prop_filter("by position", |n| !(17..=19).contains(n)),
     ) {
-        let policy = Policy::from_number(policy).expect("listed");
+        let policy = IoQueuePolicy::from_number(policy).expect("listed");
         let config = IoQueueConfig {
             age_weight, max_wait: age_weight, read_initiation, write_initiation, ..IoQueueConfig::with_policy(policy)
         };
@@ -140,7 +145,7 @@ proptest! {
             // Three come for each that goes, then all go.
             while i % 3 == 2 || i + 1 == arrivals.len() {
                 let Some(pick) = rig.pick() else { break };
-                let key = |(r, _): &(IoRequest, Nanos)| (Platters::place(r.lba), r.lba, r.id);
+                let key = |(r, _): &(IoRequest, Nanos)| (Platters::location(r.lba), r.lba, r.id);
                 let best = waiting
                     .iter()
                     .min_by(|a, b| score(&rig, &a.0, a.1).total_cmp(&score(&rig, &b.0, b.1)).then(key(a).cmp(&key(b))))

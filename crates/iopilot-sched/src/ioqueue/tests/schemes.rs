@@ -16,8 +16,8 @@ fn what_has_waited_goes_to_the_timeout_queue() {
     let config = IoQueueConfig {
         timeout_scheme: TimeoutScheme::Full,
         timeout: Nanos::from_millis(100),
-        timeout_policy: Policy::ElevatorLbn,
-        ..IoQueueConfig::with_policy(Policy::SstfLbn)
+        timeout_policy: IoQueuePolicy::ElevatorLbn,
+        ..IoQueueConfig::with_policy(IoQueuePolicy::SstfLbn)
     };
     let mut rig = Rig::new(config);
     rig.reads(&[900, 800]);
@@ -33,9 +33,9 @@ fn with_half_and_full_times_there_are_three_queues() {
     let config = IoQueueConfig {
         timeout_scheme: TimeoutScheme::HalfAndFull,
         timeout: Nanos::from_millis(100),
-        timeout_policy: Policy::Fcfs,
-        priority_policy: Policy::CycleLbn,
-        ..IoQueueConfig::with_policy(Policy::CycleLbn)
+        timeout_policy: IoQueuePolicy::Fcfs,
+        priority_policy: IoQueuePolicy::CycleLbn,
+        ..IoQueueConfig::with_policy(IoQueuePolicy::CycleLbn)
     };
     let mut rig = Rig::new(config);
     rig.reads(&[900, 910]);
@@ -54,8 +54,8 @@ fn with_half_and_full_times_there_are_three_queues() {
 fn what_somebody_waits_for_goes_first_and_can_be_raised() {
     let config = IoQueueConfig {
         priorities: true,
-        priority_policy: Policy::Fcfs,
-        ..IoQueueConfig::with_policy(Policy::CycleLbn)
+        priority_policy: IoQueuePolicy::Fcfs,
+        ..IoQueueConfig::with_policy(IoQueuePolicy::CycleLbn)
     };
     let mut rig = Rig::new(config);
     let mut background = Vec::new();
@@ -78,7 +78,7 @@ fn neighbours_become_one() {
     let config = IoQueueConfig {
         streams: StreamScheme::from_bits(3).expect("two bits"),
         max_concat: Sectors(30),
-        ..IoQueueConfig::with_policy(Policy::CycleLbn)
+        ..IoQueueConfig::with_policy(IoQueuePolicy::CycleLbn)
     };
     let mut rig = Rig::new(config.clone());
     let ids: Vec<_> = [(100, 8), (90, 10), (108, 8), (116, 8)].map(|(lba, n)| rig.put(Op::Read, lba, n)).into();
@@ -109,7 +109,7 @@ fn neighbours_become_one() {
 fn a_stream_is_served_in_sequence() {
     let order = |bits| {
         let streams = StreamScheme::from_bits(bits).expect("five bits");
-        let mut rig = Rig::new(IoQueueConfig { streams, ..IoQueueConfig::with_policy(Policy::SstfLbn) });
+        let mut rig = Rig::new(IoQueueConfig { streams, ..IoQueueConfig::with_policy(IoQueuePolicy::SstfLbn) });
         rig.read(500);
         rig.pick();
         rig.put(Op::Read, 300, 100);
@@ -122,7 +122,7 @@ fn a_stream_is_served_in_sequence() {
     assert_eq!(order(0), [600, 700, 800, 400, 300], "from the end of each");
     let mut rig = Rig::new(IoQueueConfig {
         streams: StreamScheme::from_bits(4).expect("a bit"),
-        ..IoQueueConfig::with_policy(Policy::SstfLbn)
+        ..IoQueueConfig::with_policy(IoQueuePolicy::SstfLbn)
     });
     rig.read(500);
     rig.pick();
@@ -131,7 +131,7 @@ fn a_stream_is_served_in_sequence() {
     assert_eq!(served(&mut rig), [300, 400], "the second read is nearer, and waits");
     let mut rig = Rig::new(IoQueueConfig {
         streams: StreamScheme::from_bits(8).expect("a bit"),
-        ..IoQueueConfig::with_policy(Policy::SstfLbn)
+        ..IoQueueConfig::with_policy(IoQueuePolicy::SstfLbn)
     });
     rig.read(500);
     rig.pick();
@@ -167,7 +167,7 @@ fn what_waits_for_the_same_blocks_finishes_too() {
 
 #[test]
 fn only_what_may_start_is_picked() {
-    for policy in Policy::all() {
+    for policy in IoQueuePolicy::all() {
         let mut rig = Rig::policy(policy);
         rig.reads(&[10, 20_000]);
         rig.put(Op::Write, 5, 1);
@@ -181,7 +181,7 @@ fn only_what_may_start_is_picked() {
 
 #[test]
 fn requests_can_be_taken_back() {
-    for policy in Policy::all() {
+    for policy in IoQueuePolicy::all() {
         let mut rig = Rig::policy(policy);
         let (a, b, c) = (rig.read(10), rig.read(20_000), rig.read(30_000));
         assert!(rig.queue.remove(b) && !rig.queue.remove(b));

@@ -1,7 +1,7 @@
-//! [`Line`]: requests that wait in one order.
+//! [`SubQueue`]: requests that wait in one order.
 
 use super::config::{CylinderMapping, IoQueueConfig};
-use super::policy::{Order, Policy};
+use super::policy::{IoQueuePolicy, PolicyOrder};
 use super::request::{Entry, IoRequest};
 use iopilot_block::{Lba, Links, List, Positions, RequestId, SortedIndex};
 
@@ -43,19 +43,19 @@ pub(super) fn mapped(mapping: CylinderMapping, lba: Lba, named: Option<u32>, pos
 /// Where a request goes in that order may be for the device to say, which is there only when a pick is made; until then
 /// it is among the `fresh`.
 #[derive(Clone, Debug)]
-pub(super) struct Line {
-    pub(super) policy: Policy,
+pub(super) struct SubQueue {
+    pub(super) policy: IoQueuePolicy,
     pub(super) by_age: List,
     pub(super) ordered: SortedIndex,
     fresh: Vec<RequestId>,
 }
 
-impl Line {
-    pub(super) fn new(policy: Policy) -> Self {
+impl SubQueue {
+    pub(super) fn new(policy: IoQueuePolicy) -> Self {
         Self { policy, by_age: List::new(), ordered: SortedIndex::new(), fresh: Vec::new() }
     }
 
-    /// Takes in a request. O(1) for the youngest; one that comes from another line goes to where its age puts it.
+    /// Takes in a request. O(1) for the youngest; one that comes from another sub-queue goes to where its age puts it.
     pub(super) fn insert(&mut self, links: &mut Links, entries: &mut [Entry], id: RequestId) {
         let arrived = entries[id.index()].arrived;
         match self.by_age.back().filter(|back| entries[back.index()].arrived > arrived) {
@@ -69,7 +69,7 @@ impl Line {
             }
         }
         entries[id.index()].key = None;
-        if self.policy.order() != Order::Arrival {
+        if self.policy.order() != PolicyOrder::Arrival {
             self.fresh.push(id);
         }
     }
@@ -82,15 +82,15 @@ impl Line {
         }
     }
 
-    /// Gives the fresh ones their places.
+    /// Gives the fresh ones their location.
     pub(super) fn settle(&mut self, entries: &mut [Entry], config: &IoQueueConfig, positions: Option<&dyn Positions>) {
         for id in self.fresh.drain(..) {
             let entry = &mut entries[id.index()];
             let IoRequest { lba, cylinder, .. } = entry.request;
             let key = match self.policy.order() {
-                Order::Arrival | Order::Block => lba,
-                Order::Mapped => key_of(mapped(config.mapping, lba, cylinder, positions), lba),
-                Order::Exact => key_of(known(positions).cylinder(lba), lba),
+                PolicyOrder::Arrival | PolicyOrder::Block => lba,
+                PolicyOrder::Mapped => key_of(mapped(config.mapping, lba, cylinder, positions), lba),
+                PolicyOrder::Exact => key_of(known(positions).cylinder(lba), lba),
             };
             entry.key = Some(key);
             self.ordered.insert(key, id);
