@@ -6,14 +6,15 @@
 //! seek distances are remembered. So a process that reads sequentially keeps the arm, instead of losing it to others
 //! in the blink between two reads. Deadlines are looked at once in each expiry interval.
 //!
-//! Time is continuous here where the kernel counts ticks; where a rule is in ticks, a tick is 1 ms (`CONFIG_HZ=1000`).
-//! The kernel's limit for a step back is 1024 x 1024 *sectors*, not the 1 MiB that Carroll reports. Two faults of
-//! 2.6.24 are mended as later kernels did: front merges look for reads among the synchronous requests, and a batch of
-//! writes that had to wait for reads in flight begins when they are done (in 2.6.24 it counted as expired, so that with
-//! a queueing disk writes starved).
+//! Time is continuous here where the kernel counts ticks. Where a rule is in ticks, a tick is 1 ms (`CONFIG_HZ=1000`).
+//! The kernel's limit for a step back is 1024 x 1024 *sectors*, not the 1 MiB that Carroll reports. Two faults of 2.6.24
+//! are mended as later kernels did. Front merges look for reads among the synchronous requests. A batch of writes that had
+//! to wait for reads in flight begins when those complete; in 2.6.24 it counted as expired, so that writes starved on a
+//! disk that queues.
 //!
-//! `linux_2_6_23=1` brings that fault back, and starts batches where the last of their kind left off instead of at the
-//! oldest request (Carroll 3.4.2).
+//! Set `linux_2_6_23=1` to compare with measurements of kernels before 2.6.24, such as González-Férez' (thesis of 2012). It
+//! brings the second fault back. It also starts batches where the last batch of their kind ended instead of at the oldest
+//! request (Carroll 3.4.2).
 
 mod batch;
 mod history;
@@ -41,7 +42,7 @@ tunables! {
         write_batch_expire: u64, Ms = 125, 0..=2_147_483_647;
         /// How long the disk is kept idle for a process that may come back; 0 for never.
         antic_expire: f64, Ms = 6.7, 0..=2_147_483_647;
-        /// Behave as Linux 2.6.23 did. No kernel has this tunable.
+        /// Behave as Linux 2.6.23 did, to compare with measurements of kernels before 2.6.24. No kernel has this tunable.
         linux_2_6_23: bool, Bool = false, 0..=1;
     }
 }

@@ -17,12 +17,12 @@
 mod arrival;
 mod burst;
 mod fair;
-mod follow;
 mod idle;
 mod inject;
 mod queue;
 mod raise;
 mod rate;
+mod replay;
 mod serve;
 mod share;
 mod tree;
@@ -393,11 +393,6 @@ impl Scheduler for Bfq {
     fn idles_until(&mut self, rqs: &mut Requests, now: Nanos) -> Option<Nanos> {
         self.advance(rqs, now);
         self.timer
-    }
-
-    fn follow(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) -> bool {
-        self.make_next(rqs, id, now);
-        self.dispatch(rqs, now) == Dispatch::Request(id)
     }
 
     fn completed(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {

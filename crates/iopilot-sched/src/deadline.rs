@@ -9,9 +9,10 @@
 //! The scheduler remembers *which* request comes next, not where: what arrives in between waits for the next round. Of
 //! two requests of one direction that start at the same sector, the older is sent at once, as in the kernel.
 //!
-//! `linux_2_6_23=1` brings back two faults that Carroll mended for 2.6.24. A batch that goes on in sector order does
-//! not reset the batch counter, so all read batches but the first are of a single request (3.4.1); and a batch in a new
-//! direction starts at the lowest sector, which starves the upper end of the disk (3.4.2).
+//! Set `linux_2_6_23=1` to compare with measurements of kernels before 2.6.24, such as González-Férez' (thesis of 2012) or
+//! Carroll's of the unmended scheduler. It brings back two faults that Carroll mended for 2.6.24. A batch that goes on in
+//! sector order does not reset the batch counter, so all read batches but the first are of a single request (3.4.1). A
+//! batch in a new direction starts at the lowest sector, which starves the upper end of the disk (3.4.2).
 
 use crate::deadlines::Deadlines;
 use crate::merge::merges_by_index;
@@ -33,7 +34,7 @@ tunables! {
         front_merges: bool, Bool = true, 0..=1;
         /// How many contiguous requests make a batch.
         fifo_batch: u64, Count = 16, 0..=2_147_483_647;
-        /// Behave as Linux 2.6.23 did. No kernel has this tunable.
+        /// Behave as Linux 2.6.23 did, to compare with measurements of kernels before 2.6.24. No kernel has this tunable.
         linux_2_6_23: bool, Bool = false, 0..=1;
     }
 }

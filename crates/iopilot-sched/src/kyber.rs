@@ -10,6 +10,7 @@
 //! target gains. The timer runs when the scheduler is next called, which is before anything can see the difference.
 
 mod latency;
+mod replay;
 
 use crate::jiffies::{Jiffies, ms_to_ticks};
 use crate::software_queue::merge_recent;
@@ -103,28 +104,6 @@ impl Kyber {
     /// How many requests of each domain (read, write, discard, other) may be in flight now.
     pub fn depths(&self) -> [u32; DOMAINS] {
         self.depth
-    }
-
-    /// Makes `id`, which is queued, the next. What was ready before it must have missed the moment when the software
-    /// queues were emptied, and goes back there.
-    fn make_next(&mut self, rqs: &Requests, id: RequestId) {
-        let (cpu, domain) = (self.map.cpu(rqs[id].cpu), domain_of(&rqs[id]));
-        let queue = &mut self.hardware[self.map.queue_of(rqs[id].cpu)];
-        if queue.ready[domain].iter(&self.links).any(|ready| ready == id) {
-            let late: Vec<RequestId> = queue.ready[domain].iter(&self.links).take_while(|&ready| ready != id).collect();
-            for other in late.into_iter().rev() {
-                queue.ready[domain].remove(&mut self.links, other);
-                self.cpus[self.map.cpu(rqs[other].cpu)][domain].push_front(&mut self.links, other);
-                queue.waiting[domain] += 1;
-            }
-        } else {
-            self.cpus[cpu][domain].remove(&mut self.links, id);
-            queue.waiting[domain] -= 1;
-            queue.ready[domain].push_front(&mut self.links, id);
-        }
-        if queue.domain != domain || queue.batching >= BATCH[domain] {
-            (queue.domain, queue.batching) = (domain, 0);
-        }
     }
 
     fn target(&self, domain: usize) -> u64 {
@@ -246,11 +225,6 @@ impl Scheduler for Kyber {
         }
         queue.queued -= 1;
         self.queued -= 1;
-    }
-
-    fn follow(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) -> bool {
-        self.make_next(rqs, id);
-        self.dispatch_queue(rqs, self.map.queue_of(rqs[id].cpu), now) == Dispatch::Request(id)
     }
 
     fn completed(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {

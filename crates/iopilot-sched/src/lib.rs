@@ -34,6 +34,7 @@ mod prio;
 mod queue_map;
 mod queue_scheduler;
 mod registry;
+mod replay_dispatch;
 mod scan;
 mod scheduler;
 mod software_queue;
@@ -67,6 +68,7 @@ pub use queue_scheduler::{
     VscanCylTunables, WeightedTunables,
 };
 pub use registry::{Features, KERNEL_DEFAULT, Lineage, NO_SCHEDULER, SchedulerInfo};
+pub use replay_dispatch::ReplayDispatch;
 pub use scan::{Scan, Sweep};
 pub use scheduler::{Dispatch, Environment, Scheduler};
 pub use spec::{SchedulerSpec, split_outside_parentheses};

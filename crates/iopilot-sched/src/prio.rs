@@ -329,15 +329,6 @@ impl Scheduler for Prio {
         asked.filter_map(|list| self.lists[list].runs_after_completion()).min()
     }
 
-    fn follow(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) -> bool {
-        let Place::Waits(list) = self.place(id) else { return false };
-        let follows = self.lists[list].follow(rqs, id, now);
-        if follows {
-            self.sent(rqs, id, list);
-        }
-        follows
-    }
-
     fn withdraw(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
         let Place::Waits(list) = self.place(id) else { return };
         self.lists[list].withdraw(rqs, id, now);

@@ -161,9 +161,6 @@ macro_rules! schedulers {
             fn idles_until(&mut self, rqs: &mut Requests, now: Nanos) -> Option<Nanos> {
                 match self { $(Self::$variant(s) => s.idles_until(rqs, now),)* Self::Prio(s) => s.idles_until(rqs, now) }
             }
-            fn follow(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) -> bool {
-                match self { $(Self::$variant(s) => s.follow(rqs, id, now),)* Self::Prio(s) => s.follow(rqs, id, now) }
-            }
             fn raise(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
                 match self { $(Self::$variant(s) => s.raise(rqs, id, now),)* Self::Prio(s) => s.raise(rqs, id, now) }
             }

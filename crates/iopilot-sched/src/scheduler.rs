@@ -111,15 +111,6 @@ pub trait Scheduler {
         Some(Nanos::ZERO)
     }
 
-    /// Dispatches `id`, which is queued, whatever it would choose itself: for following the decisions of another
-    /// instance, such as a running kernel's. True where it did; a later [`Scheduler::dispatch`] goes on from there. The
-    /// default does nothing: a scheduler whose choices do not depend on earlier ones needs no leading. May cost
-    /// `O(n)` in the requests queued.
-    fn follow(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) -> bool {
-        let _ = (rqs, id, now);
-        false
-    }
-
     /// Takes `id`, which is queued, back out with the parts it has, for another instance to insert: this one goes on as if it
     /// had not come. May cost `O(n)` in the requests queued.
     fn withdraw(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos);

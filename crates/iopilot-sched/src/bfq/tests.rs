@@ -1,4 +1,5 @@
 use super::*;
+use crate::ReplayDispatch;
 use crate::bench_queue::Bench;
 use iopilot_block::{EventQueue, Flags, IoPriority, PriorityClass, Scheduled, Sectors};
 use std::collections::VecDeque;
@@ -404,14 +405,14 @@ fn the_queue_is_run_after_a_completion_where_the_device_has_run_empty() {
 }
 
 #[test]
-fn it_follows_what_another_chose() {
+fn it_dispatches_what_another_bfq_chose() {
     let mut b = Bench::new(Bfq::new(&Environment::default()));
     (0..3).for_each(|i| read_of(&mut b, 1, 10_000 * i));
     (0..3).for_each(|i| read_of(&mut b, 2, 900_000 + 10_000 * i));
     let own = b.dispatch().unwrap();
     assert_eq!((b.rqs[own].process, b.rqs[RequestId::from_index(5)].lba), (ProcessId(1), Lba(920_000)));
     let last = RequestId::from_index(5);
-    assert!(b.scheduler.follow(&mut b.rqs, last, b.now));
+    assert!(b.scheduler.dispatch_recorded(&mut b.rqs, last, b.now));
     // Its process is in service now; nothing is lost.
     let next = b.dispatch().unwrap();
     assert_eq!(b.rqs[next].process, ProcessId(2));

@@ -1,4 +1,5 @@
 use super::*;
+use crate::ReplayDispatch;
 use crate::bench_queue::Bench;
 
 fn bench() -> Bench<Kyber> {
@@ -99,7 +100,7 @@ fn a_quarter_of_the_tags_is_kept_for_reads() {
 }
 
 #[test]
-fn it_can_be_told_what_was_chosen() {
+fn it_dispatches_what_another_kyber_chose() {
     let mut b = bench();
     let submit = |b: &mut Bench<Kyber>, cpu, lba| {
         let mut rq = b.request(Op::Read, lba, 8);
@@ -112,8 +113,8 @@ fn it_can_be_told_what_was_chosen() {
     assert_eq!(b.take(1), [900]);
     submit(&mut b, 0, 4000);
     // The third is ready, so that those ahead of it must have missed the lot; the fifth came with it after all.
-    assert!(b.scheduler.follow(&mut b.rqs, RequestId::from_index(2), b.now));
-    assert!(b.scheduler.follow(&mut b.rqs, RequestId::from_index(4), b.now));
+    assert!(b.scheduler.dispatch_recorded(&mut b.rqs, RequestId::from_index(2), b.now));
+    assert!(b.scheduler.dispatch_recorded(&mut b.rqs, RequestId::from_index(4), b.now));
     assert_eq!(b.take(9), [500, 300], "nothing is lost");
 }
 
