@@ -1,9 +1,11 @@
-//! The vocabulary of iopilot: what every other crate says about time, addresses, requests and measurements.
+//! The vocabulary of iopilot: the types for time, addresses, requests and measurements that all other crates share.
 //!
-//! Time is [`Nanos`] everywhere; addresses are 512-byte sectors ([`Lba`], [`Sectors`]). A [`Request`] lives in a
-//! [`Requests`] slab and is named by its [`RequestId`], so that a simulation allocates nothing per request once it
-//! has reached its steady state. A [`Source`] issues them. An [`EventQueue`] orders what happens when; [`Lru`],
-//! [`SortedIndex`], and [`List`] with its [`Links`] are the other structures that crates share.
+//! Time is [`Nanos`] everywhere. Addresses are 512-byte sectors ([`Lba`], [`Sectors`]). A [`Request`] lives in a
+//! [`Requests`] slab and is named by its [`RequestId`], so that a simulation allocates nothing per request in its
+//! steady state. A [`Source`] issues requests. An [`EventQueue`] orders events. [`Lru`], [`Slab`], [`SortedIndex`], and
+//! [`List`] with its [`Links`] are the other structures that crates share.
+//!
+//! In comments, *Ganger* is Ganger's thesis of 1995, with the number of a section.
 
 mod address;
 mod agenda;

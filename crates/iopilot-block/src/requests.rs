@@ -13,7 +13,7 @@ impl Requests {
         Self::default()
     }
 
-    /// Takes `request` in and names it. O(1).
+    /// Adds `request` and names it. O(1).
     pub fn insert(&mut self, request: Request) -> RequestId {
         self.0.insert(request)
     }
@@ -42,7 +42,7 @@ impl Requests {
     /// Appends `part` to the end of `host` (a back merge).
     ///
     /// # Panics
-    /// Where they are not adjacent or not of one operation: bytes would be lost.
+    /// If they are not adjacent or not of one operation: bytes would be lost.
     pub fn merge_back(&mut self, host: RequestId, part: RequestId) {
         let (h, p) = (&self[host], &self[part]);
         assert!(h.end() == p.lba && h.op == p.op, "a back merge needs adjacent requests of one operation");
@@ -51,10 +51,10 @@ impl Requests {
         self.chain(host, part);
     }
 
-    /// Puts `part` in front of `host` (a front merge).
+    /// Prepends `part` to `host` (a front merge).
     ///
     /// # Panics
-    /// Where they are not adjacent or not of one operation.
+    /// If they are not adjacent or not of one operation.
     pub fn merge_front(&mut self, host: RequestId, part: RequestId) {
         let (h, p) = (&self[host], &self[part]);
         assert!(p.end() == h.lba && h.op == p.op, "a front merge needs adjacent requests of one operation");
@@ -71,7 +71,7 @@ impl Requests {
         self[part].whole = Some(host);
     }
 
-    /// The request that `id` is a part of, after all merges; itself where it was merged into none.
+    /// The request that `id` is a part of, after all merges; `id` itself if it was merged into none.
     pub fn whole(&self, id: RequestId) -> RequestId {
         let mut whole = id;
         while let Some(host) = self[whole].whole {
@@ -80,13 +80,13 @@ impl Requests {
         whole
     }
 
-    /// How the most urgent part of `id` depends on its completion. O(parts).
+    /// The criticality of the most urgent part of `id`. O(parts).
     pub fn urgency(&self, id: RequestId) -> Criticality {
         let parts = std::iter::successors(Some(id), |&part| self.next_part(part));
         parts.map(|part| self[part].criticality).min().unwrap_or_default()
     }
 
-    /// The requests that belong to the I/O `io`, in all slots: also removed requests whose slots are not reused yet. O(slots).
+    /// The requests of the I/O `io`, among them removed ones whose slots are not reused yet. O(slots).
     pub fn of_io(&self, io: IoIndex) -> impl Iterator<Item = RequestId> + '_ {
         (0..self.slots()).map(RequestId::from_index).filter(move |&id| self[id].io == io)
     }
@@ -151,11 +151,11 @@ mod tests {
         slab.merge_back(ids[1], ids[2]);
         slab.merge_back(ids[0], ids[1]);
         assert_eq!(slab.urgency(ids[0]), Criticality::TimeCritical);
-        assert_eq!(slab[ids[0]].criticality, Criticality::TimeNonCritical, "its own class stays");
+        assert_eq!(slab[ids[0]].criticality, Criticality::TimeNonCritical, "its own criticality stays");
     }
 
     #[test]
-    fn what_is_gone_is_a_part_of_nothing() {
+    fn a_removed_request_is_a_part_of_nothing() {
         let mut slab = Requests::new();
         let (a, b) = (read(&mut slab, 0, 8), read(&mut slab, 8, 8));
         slab.merge_back(a, b);
@@ -163,7 +163,7 @@ mod tests {
         slab.remove(b);
         assert_eq!(read(&mut slab, 100, 8), b);
         assert_eq!(slab.whole(b), b);
-        assert_eq!(slab.whole(a), a, "not what is in the slot of its host now");
+        assert_eq!(slab.whole(a), a, "not the request that reused a slot");
     }
 
     #[test]
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "adjacent")]
-    fn merging_strangers_is_refused() {
+    fn requests_that_do_not_touch_do_not_merge() {
         let mut slab = Requests::new();
         let a = read(&mut slab, 0, 8);
         let b = read(&mut slab, 9, 8);

@@ -5,9 +5,9 @@ use std::ops::{Index, IndexMut};
 
 /// Values in numbered slots. The number of a slot is the name of the value in it.
 ///
-/// [`Slab::insert`] reuses the slot that was freed last, so that names stay small and dense. Data about the values can be
-/// kept beside them in a `Vec` ([`SlotIndex`]). All operations are O(1). Nothing is allocated once the number of values has
-/// peaked.
+/// [`Slab::insert`] reuses the slot that was freed last, so that names stay small and dense. Data about the values can
+/// be kept beside them in a `Vec` ([`SlotIndex`]). All operations are O(1). Nothing is allocated once the number of
+/// values has peaked.
 ///
 /// A removed value stays readable under its name until the slot is reused. It is dropped then.
 ///
@@ -41,8 +41,8 @@ impl<T, I: SlotIndex> Slab<T, I> {
         self.insert_with(|_| value)
     }
 
-    /// Adds the value that `make` returns and names it. `make` is given the removed value of the slot, if the slot is reused:
-    /// it can take allocated memory from it.
+    /// Adds the value that `make` returns and names it. `make` is given the removed value of the slot, if the slot is
+    /// reused: it can take allocated memory from it.
     #[inline]
     pub fn insert_with(&mut self, make: impl FnOnce(Option<&mut T>) -> T) -> I {
         match self.free.pop() {

@@ -1,15 +1,15 @@
 //! `cfq` (Linux 2.6.24): completely fair queueing of disk time (Carroll 2.4.5).
 //!
-//! Each process has a queue for its synchronous requests; asynchronous ones go to seventeen queues that all processes
-//! share, one for each priority. The queues take turns with the disk for a slice of time that grows with priority, real
-//! time before best effort before idle. Within its slice a queue is served by an elevator one way that allows short
-//! steps back; where it runs dry, the disk idles up to `slice_idle` for the process to come back, unless its think times
-//! say it will not, or it seeks and the disk queues by itself.
+//! Each process has a queue for its synchronous requests. Asynchronous requests go to seventeen queues that all
+//! processes share, one for each priority. The queues take turns. Each gets the disk for a slice of time that grows
+//! with priority; real time goes before best effort, and that before idle. Within its slice, a queue is served by a
+//! one-way elevator that allows short steps back. If it runs empty, the disk idles up to `slice_idle` for the next
+//! request of the process, unless its think times are too long, or it seeks and the disk queues by itself.
 //!
-//! Requests leave in rounds of up to `quantum`, sorted, for the dispatch queue that lies before the device.
+//! Requests move in sorted rounds of up to `quantum` to the dispatch queue in front of the device.
 //!
-//! Time is continuous here where the kernel counts ticks; where a rule is in ticks, a tick is 1 ms (`CONFIG_HZ=1000`).
-//! A request carries its process' priority, so the queue follows it at once. `fs_excl` boosts are left out.
+//! Time is continuous here where the kernel counts ticks. Where a rule is in ticks, a tick is 1 ms (`CONFIG_HZ=1000`).
+//! A request has its process' priority, so the queue follows it at once. `fs_excl` boosts are left out.
 
 mod choose;
 mod queue;
@@ -50,20 +50,20 @@ tunables! {
     }
 }
 
-/// How long no other may have been served before the idle class is.
+/// The idle class is served when no other class was served for this long.
 const IDLE_GRACE: Nanos = Nanos::from_millis(100);
 /// How long the disk idles for a process that seeks.
 const SEEKY_IDLE: Nanos = Nanos::from_millis(2);
-/// The kernel's tick, where it shows.
+/// The kernel's tick, where it is visible.
 const TICK: Nanos = Nanos::from_millis(1);
-/// Queues that all processes share: eight levels of real time, eight of best effort, idle.
+/// The queues that all processes share: eight levels of real time, eight of best effort, idle.
 const SHARED: usize = 17;
 
 /// Names a queue: the shared ones first, then one for each process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct CfqQueueId(u32);
 
-/// What the scheduler knows of a request, by its index.
+/// What the scheduler knows about a request.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     queue: CfqQueueId,
@@ -77,7 +77,7 @@ pub struct Cfq {
     queues: Vec<CfqQueue>,
     tree: CfqServiceTree,
     processes: IoContexts<CfqIoContext>,
-    /// The queue whose slice it is.
+    /// The queue that has its slice now.
     active: Option<CfqQueueId>,
     /// The process served first in this slice.
     active_process: Option<IoContextId>,
@@ -85,15 +85,15 @@ pub struct Cfq {
     idle_timer: Option<Nanos>,
     /// When the idle class may be served.
     grace_timer: Option<Nanos>,
-    /// When a request of another class was last complete.
+    /// When the last request of another class than idle was complete.
     last_end: Nanos,
-    /// Where the last request sent to the device ends.
+    /// The end of the last request sent to the device.
     position: Lba,
     /// Requests at the device.
     in_device: u32,
-    /// Requests of synchronous queues that are on their way or at the device.
+    /// Requests of synchronous queues in the dispatch queue or at the device.
     sync_in_flight: u32,
-    /// Whether the device was seen to take more than four requests.
+    /// Whether the device has ever held more than four requests.
     device_queues: bool,
     /// The dispatch queue.
     ready: VecDeque<RequestId>,
@@ -155,7 +155,7 @@ impl Cfq {
         self.entries[id.index()].expect("a queued request is known")
     }
 
-    /// The queue for `rq` of a known process.
+    /// The queue for `rq`, whose process has `context`.
     fn queue_for(&self, rq: &Request, context: IoContextId) -> CfqQueueId {
         if rq.is_sync() {
             return CfqQueueId((SHARED + context.index()) as u32);
@@ -167,7 +167,7 @@ impl Cfq {
         })
     }
 
-    /// The memory of `process`, with a queue of its own.
+    /// The I/O context of `process`, which has a queue of its own.
     fn context(&mut self, process: ProcessId) -> IoContextId {
         if let Some(context) = self.processes.find(process) {
             return context;
@@ -181,7 +181,7 @@ impl Cfq {
         context
     }
 
-    /// Puts `id` into its queue's order. One that starts at the same sector leaves for the device.
+    /// Inserts `id` into the sector order of its queue. A request that starts at the same sector is sent to the device.
     fn sort(&mut self, rqs: &Requests, id: RequestId) {
         let (lba, queue) = (rqs[id].lba, self.entry(id).queue);
         if let Some(twin) = self.queue(queue).sorted.at(lba) {
@@ -198,7 +198,7 @@ impl Cfq {
         self.queue(queue).next = self.better(rqs, next, Some(id));
     }
 
-    /// Takes `id` out of its queue.
+    /// Removes `id` from its queue.
     fn unqueue(&mut self, rqs: &Requests, id: RequestId) {
         let (rq, queue) = (&rqs[id], self.entry(id).queue);
         if self.queue(queue).next == Some(id) {
@@ -218,12 +218,12 @@ impl Cfq {
         }
     }
 
-    /// `id` is complete, or part of another.
+    /// Drops the entry of `id`, which is complete or merged.
     fn forget(&mut self, id: RequestId) {
         let Entry { queue, context, .. } = self.entry(id);
         self.entries[id.index()] = None;
         if self.processes.release(context) && self.active == Some(queue) && queue.0 as usize >= SHARED {
-            // The last that was left of an exited process.
+            // It was the last request of an exited process.
             self.expire_slice(false);
         }
     }
@@ -234,7 +234,7 @@ impl MergeTarget for Cfq {
         &mut self.merge
     }
 
-    /// Only with what is in the queue that `new` would go to.
+    /// Only requests in the queue that `new` would go to.
     fn allows(&self, rqs: &Requests, host: RequestId, new: RequestId) -> bool {
         match self.processes.find(rqs[new].process) {
             Some(context) => self.entry(host).queue == self.queue_for(&rqs[new], context),
@@ -242,7 +242,7 @@ impl MergeTarget for Cfq {
         }
     }
 
-    /// Only neighbours in sector order, which are in one queue.
+    /// Only neighbours in the sector order of one queue.
     fn allows_coalescing(&self, rqs: &Requests, host: RequestId, other: RequestId) -> bool {
         let (lba, queue) = (rqs[host].lba, self.entry(host).queue);
         self.entry(other).queue == queue && self.queues[queue.0 as usize].sorted.adjacent(lba, host, other)

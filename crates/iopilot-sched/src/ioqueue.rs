@@ -1,11 +1,12 @@
 //! [`IoQueue`]: a queue of requests with any of 28 scheduling policies, for drivers, controllers and drives.
 //!
-//! It is the queue module of DiskSim, whose parameters and policy numbers it takes (Ganger A.1.2.1 "Request
-//! Queues/Schedulers", [Worthington 94]): a base queue, a queue for what has waited too long and one for what somebody
-//! waits for, each with a policy of its own; sequential requests may become one, or stay in sequence. Where DiskSim 4.0
-//! departs from its manual, this follows the manual.
+//! It is the queue module of DiskSim, with the same parameters and policy numbers (Ganger A.1.2.1 "Request
+//! Queues/Schedulers", [Worthington 94]). It has three sub-queues, each with a policy of its own: a base queue, a
+//! timeout queue for requests that have waited too long, and a priority queue for requests that a process waits for.
+//! Sequential requests may merge, or stay in sequence. Where DiskSim 4.0 differs from its manual, this module follows
+//! the manual.
 //!
-//! The queue decides and remembers; it sends nothing. The caller names requests by small dense numbers, asks
+//! The queue decides and keeps state, but sends nothing. The caller names requests by small dense numbers, calls
 //! [`IoQueue::pick`] when it can send one, and reports [`IoQueue::completed`].
 
 mod by_block;
@@ -35,26 +36,26 @@ use sub_queue::{SubQueue, cylinder_of};
 use tour::Tour;
 use view::{LastPick, MayStart, PolicyView};
 
-/// A queue of requests. See the module for what it is; nothing is allocated per request in the steady state.
+/// A queue of requests, as the module describes it. Nothing is allocated per request in the steady state.
 #[derive(Clone, Debug)]
 pub struct IoQueue {
     config: IoQueueConfig,
-    /// By the index of a request's name.
+    /// By the request's index.
     entries: Vec<Entry>,
     links: Links,
     sub_queues: [SubQueue; 3],
     last: LastPick,
     waiting: usize,
     picked: usize,
-    /// How many have come.
+    /// How many requests were inserted.
     inserted: u64,
-    /// The batch of the youngest request, as long as more of it may come.
+    /// The batch of the youngest request, while more of its requests may come.
     open_batch: Option<u32>,
     visited: Visited,
-    /// For the policies with slack: positioning times, distances, names.
+    /// For the policies with slack: positioning time, distance and name of each request.
     near: Vec<(f64, u32, RequestId)>,
     tour: Option<Box<Tour>>,
-    /// For [`IoQueue::completed`].
+    /// A buffer for [`IoQueue::completed`].
     finished: Vec<RequestId>,
 }
 
@@ -85,7 +86,7 @@ impl IoQueue {
         &self.config
     }
 
-    /// Changes the parameters. What waits stays, in its queues. O(n log n).
+    /// Changes the parameters. Waiting requests stay, and are sorted again. O(n log n).
     pub fn reconfigure(&mut self, config: IoQueueConfig) {
         let mut new = Self::new(config);
         std::mem::swap(&mut new.sub_queues, &mut self.sub_queues);
@@ -107,23 +108,23 @@ impl IoQueue {
         self.waiting
     }
 
-    /// Whether none does.
+    /// Whether no request waits.
     pub fn is_empty(&self) -> bool {
         self.waiting == 0
     }
 
-    /// How many requests were picked and are not complete, each part counted.
+    /// How many requests were picked and are not complete. Each part counts.
     pub fn outstanding(&self) -> usize {
         self.picked
     }
 
-    /// The requests that wait: queue after queue in the order in which they are served, the oldest first in each.
+    /// The waiting requests: sub-queue after sub-queue in the order of service, the oldest first in each.
     pub fn iter(&self) -> impl Iterator<Item = &IoRequest> + '_ {
         let ids = self.sub_queues.iter().flat_map(|sub_queue| sub_queue.by_age.iter(&self.links));
         ids.map(|id| &self.entries[id.index()].request)
     }
 
-    /// Takes in a request that arrives at `now`. O(1).
+    /// Inserts a request that arrives at `now`. O(1).
     pub fn insert(&mut self, request: IoRequest, now: Nanos) {
         let id = request.id;
         let entry = Entry {
@@ -139,15 +140,15 @@ impl IoQueue {
         if id.index() >= self.entries.len() {
             self.entries.resize(id.index() + 1, entry);
         }
-        debug_assert!(self.entries[id.index()].location == RequestLocation::Nowhere, "a name is in the queue once");
+        debug_assert!(self.entries[id.index()].location == RequestLocation::Nowhere, "a request is in the queue once");
         self.entries[id.index()] = entry;
         self.open_batch = request.batch;
         self.waiting += 1;
         self.put(id, self.location_for(&request));
     }
 
-    /// Somebody now waits for `id`: where priorities are on, it goes to the priority queue. Nothing happens where it does
-    /// not wait here.
+    /// A process begins to wait for `id`. With priorities, the request moves to the priority queue. Nothing happens if
+    /// it does not wait here.
     pub fn raise(&mut self, id: RequestId) {
         let Some(entry) = self.entries.get_mut(id.index()) else { return };
         entry.request.criticality = Criticality::TimeCritical;
@@ -158,12 +159,12 @@ impl IoQueue {
         }
     }
 
-    /// No more requests of the batch that the last inserted one belongs to will come.
+    /// Ends the batch of the last inserted request: no more requests of it will come.
     pub fn close_batch(&mut self) {
         self.open_batch = None;
     }
 
-    /// Takes back a request that waits; false where it does not.
+    /// Removes a waiting request; false if it does not wait.
     pub fn remove(&mut self, id: RequestId) -> bool {
         let waits = self
             .entries
@@ -177,10 +178,10 @@ impl IoQueue {
         waits
     }
 
-    /// Chooses what to send at `now`; `None` where nothing waits.
+    /// Chooses the request to send at `now`; `None` if none waits.
     ///
     /// # Panics
-    /// Where the policy needs `positions` and there are none: see [`IoQueue::needs_positions`].
+    /// If the policy needs `positions` and there are none: see [`IoQueue::needs_positions`].
     pub fn pick(&mut self, now: Nanos, positions: Option<&dyn Positions>) -> Option<IoPick> {
         self.pick_among(now, positions, None)
     }
@@ -294,22 +295,22 @@ impl IoQueue {
         chosen
     }
 
-    /// The part behind `id` in a pick that several requests became.
+    /// The part after `id` in a pick of several requests.
     pub fn next_part(&self, id: RequestId) -> Option<RequestId> {
         self.entries[id.index()].next_part
     }
 
-    /// The device has finished the pick named `id` at `now`. Appends to `also` what is complete with it: its other parts,
-    /// and, as the overlap scheme says, waiting requests for the same blocks.
+    /// The device has finished the pick named `id` at `now`. Appends to `also` the requests that are complete with it:
+    /// its other parts and, depending on the overlap scheme, waiting requests for the same blocks.
     ///
     /// # Panics
-    /// Where `id` was not picked.
+    /// If `id` was not picked.
     pub fn completed(&mut self, id: RequestId, now: Nanos, also: &mut Vec<RequestId>) {
         debug_assert!(now >= self.entries[id.index()].started, "time goes back");
         let mut part = Some(id);
         while let Some(id) = part {
             let entry = &mut self.entries[id.index()];
-            assert!(entry.location == RequestLocation::Picked, "only what was picked completes");
+            assert!(entry.location == RequestLocation::Picked, "only a picked request completes");
             entry.location = RequestLocation::Nowhere;
             part = entry.next_part.take();
             self.picked -= 1;

@@ -1,14 +1,17 @@
 //! I/O schedulers as pure state machines: no clock, thread or randomness of their own.
 //!
-//! A [`Scheduler`] is handed `now` and decides. The simulator drives it in virtual time; the same code predicts what
-//! the scheduler of a live kernel would do. One file holds one scheduler; [`AnyScheduler`] is all of them behind one
-//! concrete type, so that a hot loop pays a predictable branch and no virtual call.
+//! A [`Scheduler`] gets the time as an argument and decides. The simulator drives it in virtual time. The same code
+//! predicts the decisions of a live kernel's scheduler. Each scheduler has a file of its own. [`AnyScheduler`] is any
+//! of them behind one concrete type, so that a hot loop pays a predictable branch and no virtual call.
 //!
-//! What schedulers share beyond the structures of `iopilot-block`: [`MergeIndex`] and [`try_merge`] (back and front
+//! Besides the structures of `iopilot-block`, schedulers share [`MergeIndex`] and [`try_merge`] (back and front
 //! merging, coalescing), and [`ArmQueue`] (the text-book algorithms' view of a disk).
 //!
-//! To add a scheduler, write its file, name it three times in this one (`mod`, `pub use`, a row of the table below), and
-//! add it to the page `docs/reference/schedulers.md`. Tests name what is missing.
+//! To add a scheduler, write its file, name it three times in this one (`mod`, `pub use`, a row of the table below),
+//! and add it to the page `docs/reference/schedulers.md`. A test names what is missing.
+//!
+//! In comments, *Carroll* is Carroll (2008), *Ganger* is Ganger's thesis of 1995, and *GF* is González-Férez' thesis of
+//! 2012, with the number of a section.
 
 mod anticipatory;
 mod arm;

@@ -1,29 +1,29 @@
-//! What is known of every scheduler ([`SchedulerInfo`]). The table itself is in `lib.rs`.
+//! [`SchedulerInfo`]: the description of each scheduler. The table itself is in `lib.rs`.
 
 use crate::{SCHEDULERS, Tunable};
 
-/// The block layer a scheduler belongs to, which decides how requests reach it.
+/// The block layer a scheduler belongs to. It decides how requests reach the scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lineage {
-    /// Text-book algorithms; they run on the block layer of Linux 2.6.
+    /// Text-book algorithms. They run on the block layer of Linux 2.6.
     Classic,
     /// Linux 2.6.24: one queue, `nr_requests` for each direction, device plugging.
     Linux2_6,
     /// Linux 6.x: multi-queue, scheduler tags, plugging by the submitting task.
     Linux6,
-    /// Algorithms that ask the disk where its arm is, and DiskSim's queue; they run as the classic ones do.
+    /// Algorithms that ask the disk for the position of its arm, and DiskSim's queue. They run as the classic ones do.
     Positional,
 }
 
-/// What others must know of a scheduler to run it, besides its lineage.
+/// The properties of a scheduler that its caller needs to run it, besides its lineage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Features {
-    /// Whether a request holds a scheduler tag (`hctx->sched_tags`) while it is queued, and takes a driver tag only when
-    /// it is dispatched. Without, it holds a driver tag from the start, and the queue's depth is the adapter's
-    /// (`blk_mq_get_tag`, Linux 6.x). False for all before Linux 6.x, which have no tags.
+    /// Whether a request holds a scheduler tag (`hctx->sched_tags`) while it is queued, and takes a driver tag only
+    /// when it is dispatched. If not, it holds a driver tag from the start, and the queue's depth is the adapter's
+    /// (`blk_mq_get_tag`, Linux 6.x). False for all schedulers before Linux 6.x, which have no tags.
     pub scheduler_tags: bool,
-    /// Whether it decides by what it has served before: think times, seekiness, the device's rate, latencies. Such a
-    /// scheduler may decide otherwise than one that was just put in place.
+    /// Whether its decisions depend on what it has served before: think times, seekiness, the device's rate, latencies.
+    /// Such a scheduler may decide differently from one that was just installed.
     pub learns: bool,
     /// Whether the kernel turns write-back throttling off for it (`wbt_disable_default`).
     pub no_wbt: bool,
@@ -46,35 +46,35 @@ impl Features {
     }
 }
 
-/// The kernel's name for no scheduler at all: requests go from the CPUs' queues straight to the driver.
+/// The kernel's name for no scheduler: requests go from the CPUs' queues straight to the driver.
 pub const NO_SCHEDULER: &str = "none";
 
-/// What Linux 6.x gives a disk with one hardware queue where nobody chooses (`elevator_get_default`).
+/// The default scheduler of Linux 6.x for a disk with one hardware queue (`elevator_get_default`).
 pub const KERNEL_DEFAULT: &str = "mq-deadline";
 
-/// What there is to know of a scheduler before making one.
+/// The description of a scheduler.
 #[derive(Clone, Copy, Debug)]
 pub struct SchedulerInfo {
     /// Its name on the command line.
     pub name: &'static str,
-    /// Where it comes from.
+    /// The block layer it belongs to.
     pub lineage: Lineage,
-    /// What others must know to run it.
+    /// The properties that its caller needs.
     pub features: Features,
-    /// What it does, in a line.
+    /// What it does, in one line.
     pub summary: &'static str,
     /// Its tunables.
     pub tunables: &'static [Tunable],
 }
 
 impl SchedulerInfo {
-    /// That of the scheduler called `name`; `None` where there is none.
+    /// The description of the scheduler called `name`; `None` if there is none.
     pub fn of(name: &str) -> Option<&'static Self> {
         SCHEDULERS.iter().find(|s| s.name == name)
     }
 }
 
-/// Makes [`SCHEDULERS`] and [`AnyScheduler`] of the table of schedulers, whose rows are
+/// Generates [`SCHEDULERS`] and [`AnyScheduler`] from the table of schedulers. A row is
 /// `Variant(Type), "name", Lineage [features], "summary", TUNABLES, constructor;`.
 macro_rules! schedulers {
     ($($variant:ident($ty:ty), $name:literal, $lineage:ident [$($feature:ident)*], $summary:literal, $tunables:expr, |$env:pat_param| $new:expr;)*) => {
@@ -96,7 +96,7 @@ macro_rules! schedulers {
         }
 
         impl AnyScheduler {
-            /// The scheduler called `name` for `env`; `None` where there is none.
+            /// The scheduler called `name` for `env`; `None` if there is none.
             pub fn by_name(name: &str, env: &Environment) -> Option<Self> {
                 match name {
                     $($name => {
@@ -107,7 +107,7 @@ macro_rules! schedulers {
                 }
             }
 
-            /// What there is to know of it; of one inside `prio(…)`, of that one.
+            /// Its description; for `prio(…)`, that of the scheduler inside.
             pub fn info(&self) -> &'static SchedulerInfo {
                 let name = match self {
                     $(Self::$variant(_) => $name,)*
@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tags_are_of_linux_6() {
+    fn only_schedulers_of_linux_6_have_tags() {
         for info in SCHEDULERS.iter().filter(|s| s.features.scheduler_tags) {
             assert_eq!(info.lineage, Lineage::Linux6, "{}: schedulers before blk-mq have no tags", info.name);
         }

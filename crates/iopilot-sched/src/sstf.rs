@@ -1,7 +1,7 @@
 //! `sstf`: shortest seek time first, by distance in sectors (Carroll 2.2.5).
 //!
-//! The lowest mean seek of the greedy algorithms, and no protection from starvation: under load the arm sticks to where
-//! requests are dense. Of two at the same distance the higher goes first.
+//! It has the lowest mean seek of the greedy algorithms, and no protection from starvation: under load the arm stays
+//! where requests are dense. Of two requests at the same distance, the higher one goes first.
 
 use crate::arm::{ArmQueue, ArmRule, ArmScheduler};
 use crate::tunables::no_tunables;

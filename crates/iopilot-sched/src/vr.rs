@@ -1,10 +1,10 @@
-//! `vr`: V(R) as it was made for Linux 2.6.24 (Carroll 3.2).
+//! `vr`: V(R) for Linux 2.6.24 (Carroll 3.2).
 //!
-//! The request at the smallest distance goes first, the distance in the arm's present direction counting for
-//! `rev_penalty` times less. 1 is SSTF; 0 stands for an infinite penalty, which is SCAN (LOOK, in the older names).
-//! Reads and writes are queued together; requests merge and coalesce. Each has a deadline, which is looked at only
-//! after every `fifo_batch` requests, lest a flood of expired requests makes everything first come, first served.
-//! An expiry time of 0 turns the deadlines of its kind off.
+//! The request at the smallest distance goes first. A distance in the arm's present direction is divided by
+//! `rev_penalty`. 1 is SSTF. 0 stands for an infinite penalty, which is SCAN (LOOK, in the older names). Reads and
+//! writes are queued together. Requests merge and coalesce. Each has a deadline. The scheduler checks deadlines only
+//! after every `fifo_batch` requests, so that a flood of expired requests does not degrade it to first come, first
+//! served. An expiry time of 0 turns the deadlines of its kind off.
 
 use crate::arm::ArmQueue;
 use crate::deadlines::Deadlines;
@@ -35,7 +35,7 @@ const SYNC: usize = 1;
 pub struct Vr {
     arm: ArmQueue,
     deadlines: Deadlines<2>,
-    /// How many requests went since the deadlines were looked at.
+    /// How many requests were dispatched since the deadlines were checked.
     batched: u64,
     merge: MergeIndex,
     tunables: VrTunables,
@@ -47,7 +47,7 @@ impl Vr {
         Self::default()
     }
 
-    /// The older of the expired.
+    /// The expired request with the earliest deadline.
     fn expired(&self, now: Nanos) -> Option<RequestId> {
         [SYNC, ASYNC]
             .into_iter()
@@ -136,7 +136,7 @@ mod tests {
     use iopilot_block::Op;
 
     #[test]
-    fn reverses_where_that_is_rev_penalty_times_nearer() {
+    fn reverses_for_a_request_that_is_rev_penalty_times_nearer() {
         let mut b = Bench::new(Vr::new());
         b.read(1000);
         assert_eq!(b.take(1), [1000]);
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn the_expired_start_a_batch_and_zero_turns_deadlines_off() {
+    fn an_expired_request_starts_a_batch_and_zero_turns_deadlines_off() {
         let order = |sync_expire: f64| {
             let mut b = Bench::new(Vr::new());
             b.set("fifo_batch", 2.0);

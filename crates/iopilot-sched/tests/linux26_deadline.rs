@@ -63,10 +63,10 @@ fn reads_get_writes_starved_times_what_writes_get() {
     }
 }
 
-/// Carroll, table 3.2: below one with the fault; he measured 0.806. The counter that is not reset makes the second batch
-/// of reads a single request, so 16 + 1 requests are read for 16 written: 1.06 where reads go on without a gap. That
-/// one request also puts the batches out of step with the transfers; where a transfer's end breaks a batch, the next
-/// batch of reads is one short and reads fall back to what writes get. His device left read batches shorter still.
+/// Carroll, table 3.2: below one with the fault; he measured 0.806. The counter that is not reset makes the second
+/// batch of reads a single request, so 16 + 1 requests are read for 16 written: 1.06 where reads go on without a gap.
+/// That one request also puts the batches out of step with the transfers; where a transfer's end breaks a batch, the
+/// next batch of reads is one short and reads fall back to what writes get. His device left read batches shorter still.
 #[test]
 fn in_2_6_23_writes_got_as_much_as_reads() {
     let (read, written) = read_and_written("deadline:linux_2_6_23=1", 0);

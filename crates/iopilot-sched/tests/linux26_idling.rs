@@ -10,8 +10,8 @@ use rand_pcg::Pcg64Mcg;
 
 const SECS: u64 = 60;
 
-/// MiB/s of process 0, which reads sequentially and thinks `think` between two reads, and of `others` that read at random
-/// without thinking.
+/// MiB/s of process 0, which reads sequentially and thinks `think` between two reads, and of `others` that read at
+/// random without thinking.
 fn sequential_against_random(spec: &str, others: u32, think: Nanos) -> (f64, f64) {
     let mut bench = Bench::new(spec, 1);
     let mut rng = Pcg64Mcg::seed_from_u64(1);

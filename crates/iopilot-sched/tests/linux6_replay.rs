@@ -2,9 +2,10 @@
 //!
 //! Recorded through tracefs (`block_rq_insert`, `block_rq_issue`, `block_rq_complete` and the merges) on Linux 6.18, on
 //! a loop device over a file server that answers like a disk, four requests at once. Times count from a jiffy's edge
-//! (since 6.4 these are the multiples of 4 ms of the monotonic clock at HZ=250). A line is: microseconds, event (`I`nsert, issue to `D`river,
-//! `C`ompletion, `B`ack or `F`ront merge of a bio, `M`erge of a request), kind, first sector, sectors, CPU, process,
-//! priority class, level. Set `IOPILOT_REPLAY=SCHEDULER:FILE[,ROTATIONAL[,DEPTH]]` to replay another recording.
+//! (since 6.4 these are the multiples of 4 ms of the monotonic clock at HZ=250). A line is: microseconds, event
+//! (`I`nsert, issue to `D`river, `C`ompletion, `B`ack or `F`ront merge of a bio, `M`erge of a request), kind, first
+//! sector, sectors, CPU, process, priority class, level. Set `IOPILOT_REPLAY=SCHEDULER:FILE[,ROTATIONAL[,DEPTH]]` to
+//! replay another recording.
 
 use iopilot_block::{
     Flags, IoPriority, Lba, Nanos, Op, PriorityClass, ProcessId, Request, RequestId, Requests, Sectors,

@@ -1,4 +1,5 @@
-//! In the steady state no scheduler allocates per request: its memory grows to the most requests and processes it has seen at once.
+//! In the steady state no scheduler allocates per request: its memory grows to the most requests and processes it has
+//! seen at once.
 
 mod common;
 

@@ -56,8 +56,8 @@ proptest! {
         }
     }
 
-    /// So it is around each scheduler, whenever somebody begins to wait for something; and what somebody waits for goes first
-    /// where nothing ages.
+    /// So it is around each scheduler, whenever somebody begins to wait for something; and what somebody waits for goes
+    /// first where nothing ages.
     #[test]
     fn prio_serves_all_once_and_first_what_somebody_waits_for(
         scenario in scenario(),

@@ -1,30 +1,30 @@
-//! What the anticipatory scheduler remembers of processes, and expects of new ones.
+//! The history of each process, from which the anticipatory scheduler predicts its next request.
 
 use crate::decay::{DecayingMean, DecayingShare};
 use iopilot_block::{Lba, Nanos, Request};
 
-/// Think times count up to this: longer ones say no more (`MAX_THINKTIME`).
+/// Longer think times count as this one (`MAX_THINKTIME`).
 const LONGEST_THINK: Nanos = Nanos::from_millis(19);
 
-/// The memory of one process.
+/// The history of one process (`struct as_io_context`).
 #[derive(Clone, Debug, Default)]
 pub(super) struct AsIoContext {
     /// Requests queued.
     pub(super) queued: u32,
-    /// Requests that left the queues but are not with the device yet.
+    /// Requests that have left the queues but are not at the device yet.
     pub(super) ready: u32,
     /// Whether it has submitted a synchronous request.
     started: bool,
     /// When its last synchronous request was complete.
     last_end: Option<Nanos>,
-    /// Where its last request ended.
+    /// The end of its last request.
     position: Lba,
     think: DecayingMean,
     seek: DecayingMean,
 }
 
 impl AsIoContext {
-    /// It submits `rq`. Also called with requests of others that happen to come in its stead.
+    /// The process submits `rq`. Also called with a nearby request of another process that replaces its own.
     pub(super) fn arrived(&mut self, rq: &Request, now: Nanos, newcomers: &mut NewProcessStats) {
         if !rq.is_sync() {
             return;
@@ -48,18 +48,18 @@ impl AsIoContext {
         self.started = true;
     }
 
-    /// A synchronous request of its is complete.
+    /// A synchronous request of the process is complete.
     pub(super) fn ended(&mut self, now: Nanos) {
         self.last_end = Some(now);
     }
 }
 
-/// What to expect of a process that is too new to have a history.
+/// The prediction for a process that is too new to have a history.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NewProcessStats {
-    /// How often one that was waited for exited instead of coming back.
+    /// The share of awaited processes that exited instead of issuing another request.
     exits: DecayingShare,
-    /// How often no other process took up the work of one that exited.
+    /// The share of exited processes whose work no other process continued.
     exits_alone: DecayingShare,
     think: u64,
     seek: u64,
@@ -75,7 +75,7 @@ impl NewProcessStats {
         self.seek = (7 * self.seek + 256 * seek) / 8;
     }
 
-    /// The distance at which the next request of `process` is expected.
+    /// The expected distance of the next request of `process`.
     pub(super) fn expected_seek(&self, process: &AsIoContext) -> u64 {
         if process.seek.is_empty() { self.seek / 256 } else { process.seek.mean() }
     }
@@ -90,7 +90,7 @@ impl NewProcessStats {
         }
     }
 
-    /// Another process came in the stead of `process`.
+    /// A nearby request of another process came instead of one of `process`.
     pub(super) fn cooperated(&mut self, process: &AsIoContext, running: bool) {
         if !running {
             if process.think.is_empty() {
@@ -100,7 +100,7 @@ impl NewProcessStats {
         }
     }
 
-    /// Whether `process` will hardly be back within `antic_expire`.
+    /// Whether `process` is unlikely to issue a request within `antic_expire`.
     pub(super) fn is_hopeless(&mut self, process: &AsIoContext, running: bool, antic_expire: Nanos) -> bool {
         if !running {
             if process.think.is_empty() {

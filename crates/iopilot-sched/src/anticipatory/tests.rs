@@ -21,7 +21,7 @@ fn read(b: &mut Bench<Anticipatory>, process: u32, lba: u64) {
     submit(b, process, Op::Read, lba, Flags::empty());
 }
 
-/// AsIoContext 1 reads at `lba` alone; the request is served within 1 ms.
+/// Process 1 reads at `lba` alone; the request is served within 1 ms.
 fn served(b: &mut Bench<Anticipatory>, lba: u64) {
     read(b, 1, lba);
     let id = b.dispatch().expect("alone");

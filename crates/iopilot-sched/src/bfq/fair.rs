@@ -1,7 +1,7 @@
-//! B-WF2Q+: which queue is served next, so that each gets its share of the sectors.
+//! B-WF2Q+: chooses the next queue, so that each gets its share of the sectors.
 //!
-//! Each priority class has a tree. The next queue to serve is the one with the least finish time among those whose start
-//! time has come, or one that the search passes on its way there ([`ActiveTree`]).
+//! Each priority class has a tree. The next queue is the one with the earliest finish time among those whose start time
+//! has come, or one that the search passes on its way there ([`ActiveTree`]).
 
 use super::Bfq;
 use super::queue::{Entity, QueueId, TreeMembership};
@@ -16,9 +16,9 @@ const IDLE_CLASS_TIMEOUT: i64 = HZ / 5;
 /// The queues of one priority class.
 #[derive(Clone, Debug, Default)]
 pub(super) struct BfqServiceTree {
-    /// Backlogged and not in service.
+    /// Backlogged queues that are not in service.
     pub(super) active: ActiveTree,
-    /// Not backlogged, but ahead of virtual time: their past is not forgotten yet.
+    /// Queues that are not backlogged but ahead of virtual time. Their past service still counts.
     idle: Vec<(u64, QueueId)>,
     pub(super) vtime: u64,
     pub(super) weights: u64,
@@ -76,7 +76,7 @@ impl Bfq {
         }
     }
 
-    /// Drops an idle queue whose past no longer matters.
+    /// Drops an idle queue whose past service no longer counts.
     fn forget_idle(&mut self, class: usize) {
         let tree = &mut self.trees[class];
         let (Some(&(first, q)), Some(&(last, _))) = (tree.idle.first(), tree.idle.last()) else { return };
@@ -150,7 +150,8 @@ impl Bfq {
         let vtime = self.tree(q).vtime;
         let queue = &mut self.queues[q];
         if backshifted && vtime > queue.entity.finish {
-            // Up to the present, lest it monopolise the device; raised queues keep more of their advantage.
+            // Its times are moved up to the present, so that it cannot monopolise the device. Raised queues keep more
+            // of their advantage.
             let delta = (vtime - queue.entity.finish) / queue.raising.coeff;
             queue.entity.start += delta;
             queue.entity.finish += delta;
@@ -187,7 +188,7 @@ impl Bfq {
         self.enqueue(q, false);
     }
 
-    /// Puts `q` where its new state wants it.
+    /// Inserts `q` into the active tree, or moves it there, by its new state.
     pub(super) fn activate_or_requeue(&mut self, q: QueueId, was_waiting: bool, expiration: bool) {
         if self.in_service_entity == Some(q) || self.queues[q].entity.tree == TreeMembership::Active {
             self.requeue(q);
@@ -197,7 +198,7 @@ impl Bfq {
         self.update_next(Some(q), expiration);
     }
 
-    /// Takes `q`, which has run empty, off the active tree.
+    /// Removes `q`, which has run empty, from the active tree.
     pub(super) fn deactivate(&mut self, q: QueueId, expiration: bool) {
         if !self.queues[q].entity.scheduled {
             return;
@@ -222,7 +223,7 @@ impl Bfq {
         }
     }
 
-    /// Chooses again which queue is served next, after `changed` was put on a tree.
+    /// Chooses the next queue again, after `changed` was inserted into a tree.
     fn update_next(&mut self, changed: Option<QueueId>, expiration: bool) {
         if let Some(new) = changed.filter(|_| changed != self.next_in_service) {
             let sooner = self.next_in_service.is_none_or(|next| {
@@ -254,7 +255,7 @@ impl Bfq {
 
     fn look_up_in_class(&mut self, class: usize, in_service: bool) -> Option<QueueId> {
         let tree = &self.trees[class];
-        // Where none has started, virtual time jumps to the first that will.
+        // If no queue has started, virtual time jumps to the earliest start.
         let jump = tree.active.earliest_start()?.max(tree.vtime);
         let next = tree.active.first(jump);
         if !in_service && jump > tree.vtime {
@@ -264,19 +265,19 @@ impl Bfq {
         next
     }
 
-    /// Takes the next queue into service.
+    /// Puts the next queue in service.
     pub(super) fn take_next_queue(&mut self) -> Option<QueueId> {
         if self.total_busy() == 0 {
             return None;
         }
         let q = self.next_in_service?;
-        self.in_service_entity = Some(q); // what was injected of it meanwhile stays on its account
+        self.in_service_entity = Some(q); // Its injected requests stay charged to it.
         self.tree_extract(q);
         self.update_next(None, false);
         Some(q)
     }
 
-    /// `q` has got its first request.
+    /// Adds `q`, which got its first request, to the busy queues.
     pub(super) fn add_busy(&mut self, q: QueueId) {
         let was_waiting = std::mem::take(&mut self.queues[q].non_blocking_wait);
         self.activate_or_requeue(q, was_waiting, false);
@@ -290,7 +291,7 @@ impl Bfq {
         self.raised_busy += i32::from(raised);
     }
 
-    /// `q` is no longer to be served.
+    /// Removes `q` from the busy queues.
     pub(super) fn del_busy(&mut self, q: QueueId, expiration: bool) {
         let queue = &mut self.queues[q];
         queue.busy = false;
@@ -328,7 +329,7 @@ impl Bfq {
         self.free_if_unused(q);
     }
 
-    /// Whether queues differ in what they should get, and `q` is not the one that should get least.
+    /// Whether queues should get different shares, and `q` is not among those with the smallest.
     pub(super) fn asymmetric(&self, q: QueueId) -> bool {
         let least = self.queues[q].counted_weight.is_some_and(|w| self.weights.first().is_some_and(|f| f.0 == w));
         let classes = self.busy.iter().filter(|&&n| n > 0).count();

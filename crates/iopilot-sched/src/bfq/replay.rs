@@ -12,7 +12,7 @@ impl ReplayDispatch for Bfq {
 }
 
 impl Bfq {
-    /// Puts the queue of `id`, which is queued, in service, and makes `id` its next request.
+    /// Puts the queue of `id`, which is queued, in service. Makes `id` its next request.
     fn make_next(&mut self, rqs: &Requests, id: RequestId, now: Nanos) {
         self.advance(rqs, now);
         let q = self.per_request[id.index()].queue;

@@ -1,4 +1,4 @@
-//! Processes that cooperate share one queue: early queue merging, stable merging, and splitting again.
+//! Queues shared by processes that cooperate: early queue merging, stable merging, and splitting.
 
 use super::queue::{QueueId, SavedQueueState};
 use super::raise::MIN_IDLE_MS;
@@ -8,9 +8,9 @@ use crate::jiffies::Jiffies;
 
 /// Positions this near are close, in sectors.
 const CLOSE: u64 = 8 * 1024;
-/// BfqQueues merge only in the first 100 ms of their service.
+/// Queues merge only in the first 100 ms of their service.
 const MERGE_MS: u64 = 100;
-/// BfqQueues born within this time of each other are candidates for stable merging, ms.
+/// Queues created within this time of each other are candidates for stable merging, ms.
 const STABLE_MS: u64 = 600;
 
 impl Bfq {
@@ -19,7 +19,7 @@ impl Bfq {
         queue.service_from_backlogged > 0 && queue.first_service.plus_ms(MERGE_MS) < self.jiffies()
     }
 
-    /// Puts `q` in the index of next positions, at `next`, where it may be found by cooperators.
+    /// Adds `q` to the index of next positions, at `next`, if it may merge with others.
     pub(super) fn index_position(&mut self, q: QueueId, next: Option<u64>) {
         self.unindex_position(q);
         let Some(lba) = next else { return };
@@ -81,7 +81,8 @@ impl Bfq {
         Some(to)
     }
 
-    /// The queue that a request at `lba` of `context`, whose queue is `q`, should join instead (`bfq_setup_cooperator`).
+    /// The queue that a request at `lba` of `context`, whose queue is `q`, should join instead
+    /// (`bfq_setup_cooperator`).
     pub(super) fn find_cooperator(&mut self, q: QueueId, lba: u64, context: IoContextId) -> Option<QueueId> {
         if let Some(mut to) = self.queues[q].merged_into {
             while let Some(next) = self.queues[to].merged_into {
@@ -138,7 +139,7 @@ impl Bfq {
         self.free_if_unused(q);
     }
 
-    /// `q` is new: merge it with one born just before it, or plan to.
+    /// Merges `q`, which is new, with a queue created just before it, or plans to do so.
     pub(super) fn consider_stable_merge(&mut self, q: QueueId, context: IoContextId) -> QueueId {
         let queue = &self.queues[q];
         let last = self.last_created.filter(|&l| {
@@ -182,7 +183,7 @@ impl Bfq {
         }
     }
 
-    /// Carries out the redirection of `context` from `q`; where to.
+    /// Carries out the redirection of `context` from `q`. Returns its new queue.
     pub(super) fn merge_queue(&mut self, q: QueueId, context: IoContextId) -> QueueId {
         let to = self.queues[q].merged_into.expect("it was redirected");
         self.save_state(q);
@@ -225,7 +226,7 @@ impl Bfq {
         let queue = &self.queues[q];
         let mut raising = queue.raising;
         if queue.just_created && !queue.in_large_burst && self.tunables.low_latency {
-            // It would have been raised, had it not been merged first.
+            // Without the merge, it would have been raised.
             raising.coeff = WR_COEFF;
             raising.interactive_since = Jiffies::LONG_AGO;
             raising.max_time = self.raising_duration();
@@ -270,7 +271,7 @@ impl Bfq {
         }
     }
 
-    /// The queue for a request of `context`, which leaves a shared queue that has become seeky.
+    /// The queue for a request of `context`. The process leaves a shared queue that has become seeky.
     pub(super) fn queue_for(&mut self, context: IoContextId, sync: bool) -> QueueId {
         let Some(q) = self.contexts[context].queues[usize::from(sync)] else {
             let q = self.get_queue(context, sync, false);
@@ -288,7 +289,7 @@ impl Bfq {
             }
         }
         if queue.process_refs == 1 && queue.merged_into.is_none() {
-            // Everybody else has left.
+            // All other processes have left.
             let queue = &mut self.queues[q];
             (queue.cooperative, queue.split_wanted) = (false, false);
             self.resume_state(q, context, true);
@@ -314,14 +315,14 @@ impl Bfq {
         new
     }
 
-    /// Whether the waker of `q` will still be there when `q` has lost a process.
+    /// Whether the waker of `q` survives if `q` loses a process.
     fn waker_survives(&self, q: QueueId, waker: QueueId) -> bool {
         let chain = std::iter::successors(self.queues[q].merged_into, |&next| self.queues[next].merged_into);
         let own = u32::from(chain.into_iter().any(|next| next == waker));
         self.queues[waker].process_refs > own
     }
 
-    /// Gives up the references that `q` holds on the queues its processes were to go to.
+    /// Releases the references of `q` to the queues that its processes were redirected to.
     pub(super) fn drop_redirections(&mut self, q: QueueId) {
         let mut next = self.queues[q].merged_into;
         while let Some(to) = next {
@@ -331,7 +332,7 @@ impl Bfq {
         }
     }
 
-    /// A process leaves `q` for good.
+    /// Releases the reference of a process that leaves `q` for good.
     pub(super) fn release(&mut self, q: QueueId) {
         if self.last_created == Some(q) {
             self.last_created = None;
@@ -348,7 +349,7 @@ impl Bfq {
         self.free_if_unused(q);
     }
 
-    /// Whether a queue was split from others so recently that its behaviour mean nothing yet.
+    /// Whether a queue was split from others so recently that its behaviour means nothing yet.
     pub(super) fn just_split(&self, q: QueueId) -> bool {
         self.queues[q].split_time.plus_ms(MIN_IDLE_MS) >= self.jiffies()
     }

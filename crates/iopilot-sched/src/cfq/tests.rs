@@ -136,7 +136,7 @@ fn idling_is_short_for_seekers_and_none_where_the_device_queues() {
     read(&mut b, 2, 0);
     assert_eq!(b.scheduler.dispatch(&mut b.rqs, b.now), Dispatch::WaitUntil(b.now + SEEKY_IDLE));
     b.now += SEEKY_IDLE;
-    // CfqIoContext 2 is alone and new: 16 of its may be at the device.
+    // Process 2 is alone and new: 16 of its may be at the device.
     for i in 0..8 {
         read(&mut b, 2, 100 * i);
     }

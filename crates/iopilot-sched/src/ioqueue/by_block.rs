@@ -1,11 +1,11 @@
-//! The policies that go by block number: ELEVATOR_LBN, CYCLE_LBN, SSTF_LBN, VSCAN_LBN, PRI_VSCAN_LBN.
+//! The policies by block number: ELEVATOR_LBN, CYCLE_LBN, SSTF_LBN, VSCAN_LBN, PRI_VSCAN_LBN.
 
 use super::config::DistanceRule;
 use super::view::{LastPick, PolicyView};
 use iopilot_block::{Criticality, Lba, Op, RequestId};
 
 impl PolicyView<'_> {
-    /// LOOK. What starts where the last request did costs nothing in either direction.
+    /// LOOK. A request that starts where the last one did costs nothing in either direction.
     pub(super) fn elevator(&self) -> Option<RequestId> {
         let here = self.last.first;
         let above = self.at_or_above(here);
@@ -21,7 +21,7 @@ impl PolicyView<'_> {
         self.at_or_above(self.last.first).or_else(|| self.at_or_above(Lba(0))).map(|(_, id)| id)
     }
 
-    /// The nearest to the end of the last request.
+    /// The nearest request to the end of the last one.
     pub(super) fn nearest_block(&self, last: &mut LastPick) -> Option<RequestId> {
         let here = last.end;
         let far = |(at, id): (Lba, RequestId)| (id, at.distance(here));
@@ -65,7 +65,7 @@ impl PolicyView<'_> {
 /// A request and its distance.
 pub(super) type Neighbour<T> = Option<(RequestId, T)>;
 
-/// The nearer of two; of equals up and down in turns.
+/// The nearer of two requests. At equal distances, up and down alternate.
 pub(super) fn nearer(above: Neighbour<u64>, below: Neighbour<u64>, last: &mut LastPick) -> Option<RequestId> {
     match (above, below) {
         (Some((above, up)), Some((below, down))) => {
@@ -77,7 +77,8 @@ pub(super) fn nearer(above: Neighbour<u64>, below: Neighbour<u64>, last: &mut La
     }
 }
 
-/// The nearer of two where reversing adds `penalty`; of equals the lower. What lies right here reverses nothing.
+/// The nearer of two requests, where reversing adds `penalty`; of equals, the lower. A request at distance zero does
+/// not reverse the arm.
 pub(super) fn reversing(
     above: Neighbour<f64>,
     below: Neighbour<f64>,

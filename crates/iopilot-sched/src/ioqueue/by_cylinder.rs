@@ -1,6 +1,7 @@
-//! The policies that go by cylinder: ELEVATOR_CYL, CYCLE_CYL, SSTF_CYL, VSCAN_CYL, SDF.
+//! The policies by cylinder: ELEVATOR_CYL, CYCLE_CYL, SSTF_CYL, VSCAN_CYL, SDF.
 //!
-//! On the cylinder of the last request the blocks behind it come first, then, no distance away, those before it.
+//! On the cylinder of the last request, the blocks after it come first, then the blocks before it. Both have distance
+//! zero.
 
 use super::by_block::{Neighbour, nearer, reversing};
 use super::sub_queue::{cylinder_of, key_of_cylinder};
@@ -8,7 +9,7 @@ use super::view::{LastPick, PolicyView};
 use iopilot_block::{Lba, RequestId};
 
 impl PolicyView<'_> {
-    /// The candidate behind the last block on its cylinder, or else the first of it.
+    /// The candidate after the last block on its cylinder, or else the first candidate of that cylinder.
     fn on_last_cylinder(&self, here: u32) -> Option<RequestId> {
         let on_it = |&(key, _): &(Lba, RequestId)| cylinder_of(key) == here;
         let beyond = self.at_or_above(self.last_key()).filter(on_it);
@@ -57,7 +58,7 @@ impl PolicyView<'_> {
         })
     }
 
-    /// The shortest distance from cylinder `here`; of equals the lower cylinder, on it the lowest block.
+    /// The shortest distance from cylinder `here`; of equals, the lower cylinder; on one cylinder, the lowest block.
     pub(super) fn shortest_distance(&self, here: u32) -> Option<RequestId> {
         let above = self.at_or_above(key_of_cylinder(here)).map(|(key, id)| (cylinder_of(key) - here, id));
         let below = self.on_cylinder_below(here).map(|(key, id)| (here - cylinder_of(key), id));

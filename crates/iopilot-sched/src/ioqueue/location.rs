@@ -1,4 +1,4 @@
-//! Which sub-queue a request waits in, and when it moves to another.
+//! The sub-queue in which a request waits, and its moves to another.
 
 use super::request::{IoRequest, RequestLocation};
 use super::{IoQueue, TimeoutScheme};
@@ -9,12 +9,12 @@ pub(super) const SERVED: [(RequestLocation, usize); 3] =
     [(RequestLocation::Priority, 0), (RequestLocation::Timeout, 1), (RequestLocation::Base, 2)];
 
 impl IoQueue {
-    /// Where a request belongs when it comes.
+    /// The sub-queue of a request that arrives.
     pub(super) fn location_for(&self, request: &IoRequest) -> RequestLocation {
         if self.config.priorities && request.is_urgent() { RequestLocation::Priority } else { RequestLocation::Base }
     }
 
-    /// Puts `id` into the sub-queue of `location`.
+    /// Inserts `id` into the sub-queue of `location`.
     pub(super) fn put(&mut self, id: RequestId, location: RequestLocation) {
         self.entries[id.index()].location = location;
         if let Some((_, index)) = SERVED.iter().find(|(at, _)| *at == location) {
@@ -22,7 +22,7 @@ impl IoQueue {
         }
     }
 
-    /// Takes `id` out of its sub-queue.
+    /// Removes `id` from its sub-queue.
     pub(super) fn take_out(&mut self, id: RequestId) {
         let location = self.entries[id.index()].location;
         if let Some((_, index)) = SERVED.iter().find(|(at, _)| *at == location) {
@@ -30,7 +30,7 @@ impl IoQueue {
         }
     }
 
-    /// Moves what has waited too long. O(what is moved).
+    /// Moves the requests that have waited too long. O(requests moved).
     pub(super) fn time_out(&mut self, now: Nanos) {
         let (half, full) = match self.config.timeout_scheme {
             TimeoutScheme::Off => return,

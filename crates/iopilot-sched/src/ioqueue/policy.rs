@@ -3,18 +3,18 @@
 use iopilot_block::{InputError, suggest};
 use std::fmt;
 
-/// A policy of an [`IoQueue`](crate::IoQueue), numbered as in DiskSim 4.0. In the names, LBN is the block number, CYL
-/// the cylinder as the queue's [`CylinderMapping`](crate::CylinderMapping) sees it.
+/// A policy of an [`IoQueue`](crate::IoQueue), numbered as in DiskSim 4.0. In the names, LBN is the block number, and
+/// CYL is the cylinder under the queue's [`CylinderMapping`](crate::CylinderMapping).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum IoQueuePolicy {
     /// First come, first served.
     Fcfs = 1,
-    /// LOOK by block: the nearest in the present direction; reverses when none is left there.
+    /// LOOK by block: the nearest in the present direction. The arm reverses when none is left there.
     ElevatorLbn = 2,
-    /// C-LOOK by block: the lowest at or above the arm, else the lowest.
+    /// C-LOOK by block: the lowest at or above the arm, or else the lowest of all.
     CycleLbn = 3,
-    /// The nearest block; of two at one distance up and down in turns.
+    /// The nearest block. At equal distances up and down, the directions alternate.
     SstfLbn = 4,
     /// LOOK by cylinder, ascending within it.
     ElevatorCyl = 5,
@@ -24,11 +24,11 @@ pub enum IoQueuePolicy {
     SstfCyl = 7,
     /// Shortest positioning time first: seek and rotation.
     Sptf = 8,
-    /// Shortest positioning (with cache) time first: what the device's cache serves needs no positioning.
+    /// Shortest positioning (with cache) time first: a request that the device's cache serves needs no positioning.
     Spctf = 9,
     /// Shortest access time first: positioning and transfer.
     Satf = 10,
-    /// Weighted SPTF: the positioning time shrinks linearly with age, to nothing at the weight.
+    /// Weighted SPTF: the positioning time shrinks linearly with age, to zero at the weight.
     Wptf = 11,
     /// Weighted SPCTF.
     Wpctf = 12,
@@ -40,33 +40,33 @@ pub enum IoQueuePolicy {
     Aspctf = 15,
     /// Aged SATF.
     Asatf = 16,
-    /// V(R) by block: nearest first, a reversal costs a share of the disk.
+    /// V(R) by block: the nearest first, where a reversal costs a share of the disk.
     VscanLbn = 17,
     /// V(R) by cylinder.
     VscanCyl = 18,
-    /// The shortest way, the most urgent and the oldest, weighed together.
+    /// The largest weighted sum of nearness, urgency and age.
     PriVscanLbn = 19,
-    /// Aged SPTF, where only critical and limited requests age.
+    /// Aged SPTF in which only critical and limited requests age.
     PriAsptf = 20,
-    /// Aged SPCTF, where only critical and limited requests age.
+    /// Aged SPCTF in which only critical and limited requests age.
     PriAspctf = 21,
-    /// Shortest distance in cylinders from the last request.
+    /// The shortest distance in cylinders from the last request.
     SdfApprox = 22,
-    /// Shortest distance in cylinders from the arm.
+    /// The shortest distance in cylinders from the arm.
     SdfExact = 23,
-    /// SPTF, under the name it has in a family of three with the next two.
+    /// SPTF, under its name in a family with the next two.
     SptfRotOpt = 24,
-    /// Of those with nearly the shortest positioning time the one with most rotation in it: the arm has most to spare.
+    /// Of the requests with nearly the shortest positioning time, the one with the longest rotational latency.
     SptfRotWeight = 25,
-    /// Of those with nearly the shortest positioning time the one with the shortest seek (SPTF-SW).
+    /// Of the requests with nearly the shortest positioning time, the one with the shortest seek (SPTF-SW).
     SptfSeekWeight = 26,
     /// Batches of the oldest requests, each in the order of least total time: the travelling salesman's tour.
     Tsps = 27,
-    /// First come, first served, each request only once its whole batch is there.
+    /// First come, first served. A request is served only after its whole batch has arrived.
     BatchFcfs = 28,
 }
 
-/// Number, name.
+/// The policies in order of their numbers, with their names.
 const ALL: [(IoQueuePolicy, &str); 28] = [
     (IoQueuePolicy::Fcfs, "FCFS"),
     (IoQueuePolicy::ElevatorLbn, "ELEVATOR_LBN"),
@@ -98,19 +98,19 @@ const ALL: [(IoQueuePolicy, &str); 28] = [
     (IoQueuePolicy::BatchFcfs, "BATCH_FCFS"),
 ];
 
-/// What a policy's list is ordered by.
+/// The sort key of a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PolicyOrder {
     Arrival,
     Block,
-    /// Cylinder as the mapping sees it, then block.
+    /// The cylinder under the queue's mapping, then the block.
     Mapped,
-    /// True cylinder, then block.
+    /// The true cylinder, then the block.
     Exact,
 }
 
 impl IoQueuePolicy {
-    /// All of them in order of their numbers.
+    /// All policies in order of their numbers.
     pub fn all() -> impl Iterator<Item = Self> {
         ALL.iter().map(|&(policy, _)| policy)
     }
@@ -131,10 +131,10 @@ impl IoQueuePolicy {
         ALL[usize::from(self as u8) - 1].1
     }
 
-    /// Reads a number or a name; the `_OPT` at the end of a name may be left out, and capitals do not matter.
+    /// Parses a number or a name, in upper or lower case. The `_OPT` at the end of a name is optional.
     ///
     /// # Errors
-    /// Names the nearest policy there is.
+    /// For an unknown policy. The error names the nearest known one.
     pub fn parse(text: &str) -> Result<Self, InputError> {
         let unknown = |expected: String| InputError::new("policy", text, expected);
         if let Ok(number) = text.parse() {
@@ -160,7 +160,7 @@ impl IoQueuePolicy {
         }
     }
 
-    /// Whether its requests may be held back behind their predecessor in a sequential stream.
+    /// Whether it may hold a request back behind its predecessor in a sequential stream.
     pub(super) fn follows_streams(self) -> bool {
         !matches!(
             self,
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_and_names_lead_to_the_policy() {
+    fn a_policy_is_found_by_number_and_name() {
         for (policy, number) in IoQueuePolicy::all().zip(1..) {
             assert_eq!(policy.number(), number);
             assert_eq!(IoQueuePolicy::from_number(number), Some(policy));

@@ -1,4 +1,4 @@
-//! What happens to requests beside the chosen one: those that become one with it, and those for the same blocks.
+//! Sequential and overlapping requests: those that merge with the chosen one, and those that complete with it.
 
 use super::request::{IoPick, RequestLocation};
 use super::view::{LastPick, MayStart, PolicyView, follows};
@@ -6,7 +6,7 @@ use super::{IoQueue, OverlapScheme};
 use iopilot_block::{Nanos, Op, RequestId, Sectors};
 
 impl IoQueue {
-    /// Takes `id` out of sub-queue `index`, with the neighbours that become one with it, and notes where that leads.
+    /// Removes `id` from sub-queue `index`, with the neighbours that merge with it.
     pub(super) fn start(&mut self, index: usize, id: RequestId, now: Nanos, may_start: Option<MayStart<'_>>) -> IoPick {
         let streams = &self.config.streams;
         let joins = match self.entries[id.index()].request.op {
@@ -30,7 +30,7 @@ impl IoQueue {
                 a.op == b.op && follows(a, b, self.config.stream_gap)
             };
             if joinable(id) {
-                // Upstream first, so that the medium is met in order; then down.
+                // The predecessors come first, so that the medium is read in order.
                 while let Some(before) = sub_queue.predecessor(&self.links, &self.entries, first) {
                     if !meet(before, first) || !joinable(before) || !fits(before, last) {
                         break;
@@ -48,7 +48,7 @@ impl IoQueue {
         self.take(index, first, last, now)
     }
 
-    /// Takes the neighbours from `first` to `last` out as one.
+    /// Removes the neighbours from `first` to `last` as one pick, and stores it as the last pick.
     fn take(&mut self, index: usize, first: RequestId, last: RequestId, now: Nanos) -> IoPick {
         let mut part = first;
         loop {
@@ -78,7 +78,7 @@ impl IoQueue {
         IoPick { id: head.id, op: head.op, lba: head.lba, sectors }
     }
 
-    /// Finishes the waiting requests for the very blocks of `done`. O(n).
+    /// Completes the waiting requests for exactly the blocks of `done`. O(n).
     pub(super) fn finish_overlapping(&mut self, done: RequestId, also: &mut Vec<RequestId>) {
         let done = self.entries[done.index()];
         let start = also.len();
@@ -100,7 +100,7 @@ impl IoQueue {
 }
 
 impl PolicyView<'_> {
-    /// The oldest candidate that belongs to no batch, or to one of which no more will come.
+    /// The oldest candidate that belongs to no batch or to a complete one.
     pub(super) fn oldest_of_whole_batches(&self, open: Option<u32>) -> Option<RequestId> {
         let whole = |id: RequestId| self.entry(id).request.batch.is_none_or(|batch| Some(batch) != open);
         self.sub_queue.by_age.iter(self.links).find(|&id| whole(id) && self.is_candidate(id))

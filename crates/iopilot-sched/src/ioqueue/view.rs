@@ -1,4 +1,4 @@
-//! [`PolicyView`]: what a policy looks at when it chooses.
+//! [`PolicyView`]: the data from which a policy chooses.
 
 use super::config::IoQueueConfig;
 use super::policy::PolicyOrder;
@@ -6,20 +6,20 @@ use super::request::{Entry, IoRequest, RequestLocation};
 use super::sub_queue::{SubQueue, cylinder_of, key_of, key_of_cylinder, known, mapped};
 use iopilot_block::{Lba, Links, Nanos, Op, Positions, RequestId};
 
-/// Says of a request whether it may start.
+/// Whether a request may start.
 pub(super) type MayStart<'a> = &'a dyn Fn(&IoRequest) -> bool;
 
-/// What is remembered of the last pick.
+/// The last pick.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LastPick {
     pub(super) first: Lba,
     /// Its last block.
     pub(super) block: Lba,
     pub(super) end: Lba,
-    /// The cylinder it named.
+    /// The cylinder that it named.
     pub(super) cylinder: Option<u32>,
     pub(super) upwards: bool,
-    /// Which way SSTF goes at the next tie.
+    /// The direction of SSTF at the next tie.
     pub(super) tie_upwards: bool,
 }
 
@@ -30,7 +30,7 @@ impl Default for LastPick {
     }
 }
 
-/// One sub-queue, and all that its policy may know.
+/// A sub-queue, and all other data that its policy may use.
 pub(super) struct PolicyView<'a> {
     pub(super) config: &'a IoQueueConfig,
     pub(super) sub_queue: &'a SubQueue,
@@ -68,7 +68,7 @@ impl PolicyView<'_> {
             && !(self.config.streams.sequences() && self.is_held(id))
     }
 
-    /// Whether `id` follows one that may go, and the stream scheme keeps it behind.
+    /// Whether the stream scheme holds `id` back behind a predecessor that may start.
     fn is_held(&self, id: RequestId) -> bool {
         let streams = &self.config.streams;
         let request = &self.entry(id).request;
@@ -96,7 +96,7 @@ impl PolicyView<'_> {
         self.sub_queue.ordered.upwards_from(key).find(|&(_, id)| self.is_candidate(id))
     }
 
-    /// The last candidate below `key`; the oldest of several at one place.
+    /// The last candidate below `key`; of several with one key, the oldest.
     pub(super) fn below(&self, key: Lba) -> Option<(Lba, RequestId)> {
         let mut nearest: Option<(Lba, RequestId)> = None;
         for (key, id) in self.sub_queue.ordered.downwards_from(key) {
@@ -110,13 +110,13 @@ impl PolicyView<'_> {
         nearest
     }
 
-    /// The first candidate of the nearest cylinder below `cylinder` that has one.
+    /// The first candidate on the nearest cylinder below `cylinder` that has one.
     pub(super) fn on_cylinder_below(&self, cylinder: u32) -> Option<(Lba, RequestId)> {
         let (key, _) = self.below(key_of_cylinder(cylinder))?;
         self.at_or_above(key_of_cylinder(cylinder_of(key)))
     }
 
-    /// The cylinder of the last pick's last block, as this sub-queue's policy sees it.
+    /// The cylinder of the last pick's last block, under this sub-queue's policy.
     pub(super) fn last_cylinder(&self) -> u32 {
         match self.sub_queue.policy.order() {
             PolicyOrder::Arrival | PolicyOrder::Block => 0,
@@ -131,7 +131,7 @@ impl PolicyView<'_> {
     }
 }
 
-/// Whether `second` goes on where `first` ends, or, a read, at most `gap` blocks behind it.
+/// Whether `second` starts at the end of `first`, or, for a read, at most `gap` blocks after it.
 pub(super) fn follows(first: &IoRequest, second: &IoRequest, gap: u32) -> bool {
     let gap = if second.op == Op::Read { u64::from(gap) } else { 0 };
     second.lba >= first.end() && second.lba.0 - first.end().0 <= gap

@@ -12,8 +12,8 @@ impl ReplayDispatch for Kyber {
 }
 
 impl Kyber {
-    /// Makes `id`, which is queued, the next request. Requests that were ready before it must have arrived after the software
-    /// queues were emptied: they go back to those.
+    /// Makes `id`, which is queued, the next request. Requests that were ready before it must have arrived after the
+    /// software queues were emptied: they go back to those.
     fn make_next(&mut self, rqs: &Requests, id: RequestId) {
         let (cpu, domain) = (self.map.cpu(rqs[id].cpu), domain_of(&rqs[id]));
         let queue = &mut self.hardware[self.map.queue_of(rqs[id].cpu)];

@@ -1,4 +1,4 @@
-//! The tunables of queues as schedulers.
+//! The tunables of the schedulers that are an [`IoQueue`](crate::IoQueue).
 
 use crate::tunables::{NoTunables, tunables};
 use crate::{
@@ -6,9 +6,9 @@ use crate::{
 };
 use iopilot_block::{Nanos, Sectors};
 
-/// Tunables that make a queue's parameters.
+/// Tunables that set parameters of a queue.
 pub trait QueueTunables: Tunables + Default {
-    /// The parameters, where these tunables decide them; the others as in `base`.
+    /// `base` with the parameters that these tunables set.
     fn apply(&self, base: IoQueueConfig) -> IoQueueConfig;
 }
 
@@ -71,7 +71,7 @@ tunables! {
 pub struct CylinderTunables;
 
 impl CylinderTunables {
-    /// What there is to know of each, for listings.
+    /// The description of each tunable.
     pub const SPECS: &'static [Tunable] = &[];
 }
 
