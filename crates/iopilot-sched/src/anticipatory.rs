@@ -33,15 +33,15 @@ tunables! {
     /// The tunables of `as`, as in `/sys/block/*/queue/iosched` of Linux 2.6.24 (Carroll, table 2.3), and one of our
     /// own.
     pub struct AnticipatoryTunables {
-        /// Deadline of a synchronous request, and how often such deadlines are looked at.
+        /// Deadline of a synchronous request, and how often such deadlines are checked.
         read_expire: u64, Ms = 125, 0..=2_147_483_647;
-        /// Deadline of an asynchronous request, and how often such deadlines are looked at.
+        /// Deadline of an asynchronous request, and how often such deadlines are checked.
         write_expire: u64, Ms = 250, 0..=2_147_483_647;
         /// How long a batch of synchronous requests lasts while asynchronous ones wait.
         read_batch_expire: u64, Ms = 500, 0..=2_147_483_647;
-        /// How long a batch of asynchronous requests shall take while synchronous ones wait.
+        /// The target length of a batch of asynchronous requests while synchronous ones wait.
         write_batch_expire: u64, Ms = 125, 0..=2_147_483_647;
-        /// How long the disk is kept idle for a process that may come back; 0 for never.
+        /// How long the disk idles for the next request of a process; 0 for never.
         antic_expire: f64, Ms = 6.7, 0..=2_147_483_647;
         /// Behave as Linux 2.6.23 did, to compare with measurements of kernels before 2.6.24. No kernel has this
         /// tunable.

@@ -46,11 +46,11 @@ tunables! {
         fifo_expire_sync: u64, Ms = 125, 1..=2_147_483_647;
         /// Deadline of an asynchronous request, checked once in a slice.
         fifo_expire_async: u64, Ms = 250, 1..=2_147_483_647;
-        /// How far back a request may lie and still be near.
+        /// The longest backward distance that counts as near.
         back_seek_max: u64, KiB = 16_384, 0..=2_147_483_647;
-        /// How much farther than a seek forward one backward counts.
+        /// The factor for backward distances.
         back_seek_penalty: u64, Factor = 2, 1..=2_147_483_647;
-        /// How long the device waits for more of an empty queue; 0 never.
+        /// How long the device idles for an empty queue; 0 for never.
         slice_idle: u64, Ms = 8, 0..=2_147_483_647;
         /// The same in microseconds; setting one sets the other.
         slice_idle_us: u64, Us = 8_000, 0..=4_294_967_295u64;
@@ -58,7 +58,7 @@ tunables! {
         max_budget: u64, Sectors = 0, 0..=2_147_483_647;
         /// How long a queue stays in service.
         timeout_sync: u64, Ms = 124, 1..=2_147_483_647;
-        /// Always wait, and send one request at a time.
+        /// Always idle, and send one request at a time.
         strict_guarantees: bool, Bool = false, 0..=1;
         /// Raise the weight of interactive and soft real-time queues.
         low_latency: bool, Bool = true, 0..=1;

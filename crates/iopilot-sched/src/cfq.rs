@@ -29,23 +29,25 @@ use std::collections::VecDeque;
 tunables! {
     /// The tunables of `cfq`, as in `/sys/block/*/queue/iosched` of Linux 2.6.24 (Carroll, table 2.4).
     pub struct CfqTunables {
-        /// How many requests of a queue go in one round, and how many it may have at the device while others wait.
+        /// How many requests of a queue are sent in one round, and how many it may have at the device while others
+        /// wait.
         quantum: u64, Count = 4, 1..=u32::MAX;
         /// A synchronous request that is older starts its queue's slice.
         fifo_expire_sync: u64, Ms = 125, 1..=u32::MAX;
         /// An asynchronous request that is older starts its queue's slice.
         fifo_expire_async: u64, Ms = 250, 1..=u32::MAX;
-        /// How far back a step may go.
+        /// The longest backward step.
         back_seek_max: u64, KiB = 16_384, 0..=u32::MAX;
-        /// What a step back costs, as a multiple of one ahead.
+        /// The cost of a backward step, as a multiple of a forward one.
         back_seek_penalty: u64, Factor = 2, 1..=u32::MAX;
-        /// The slice of a synchronous queue of level 4; each level adds or takes a fifth.
+        /// The slice of a synchronous queue of level 4; each level changes it by a fifth.
         slice_sync: u64, Ms = 100, 1..=u32::MAX;
         /// The slice of an asynchronous queue of level 4.
         slice_async: u64, Ms = 40, 1..=u32::MAX;
-        /// How many asynchronous requests end a slice early: twice as many for each level from 7 up.
+        /// A slice ends early after this many asynchronous requests, times 2 at level 7, 4 at level 6, 6 at level 5,
+        /// and so on.
         slice_async_rq: u64, Count = 2, 1..=u32::MAX;
-        /// How long the disk idles for a process to come back; 0 for never.
+        /// How long the disk idles for the next request of a process; 0 for never.
         slice_idle: u64, Ms = 8, 0..=u32::MAX;
     }
 }

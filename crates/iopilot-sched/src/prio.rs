@@ -35,9 +35,9 @@ use iopilot_block::{Criticality, Nanos, Positions, ProcessId, Request, RequestId
 tunables! {
     /// The tunables of `prio`.
     pub struct PrioTunables {
-        /// After how long a request that nobody waits for goes to the high list; 0 for never.
+        /// After how long a request for which no process waits moves to the high list; 0 for never.
         aging_ms: u64, Ms = 0, 0..=2_147_483_647;
-        /// Whether requests that somebody will wait for have a list of their own, until their estimated limit is over.
+        /// Whether time-limited requests have a list of their own until their estimated limit is over.
         limited: bool, Bool = false, 0..=1;
         /// How many requests of the other lists may pass over the low one; 0 for any number.
         low_starved: u64, Count = 0, 0..=2_147_483_647;

@@ -20,9 +20,9 @@ tunables! {
         sync_expire: u64, Ms = 500, 0..=2_147_483_647;
         /// Deadline of an asynchronous request; 0 for none.
         async_expire: u64, Ms = 5_000, 0..=2_147_483_647;
-        /// How many requests go between two looks at the deadlines.
+        /// How many requests are dispatched between two checks of the deadlines.
         fifo_batch: u64, Count = 16, 0..=2_147_483_647;
-        /// How many times a distance counts that reverses the arm; 0 for infinitely many.
+        /// The factor for a distance that reverses the arm; 0 for infinity.
         rev_penalty: u64, Factor = 10, 0..=2_147_483_647;
     }
 }

@@ -15,7 +15,7 @@ pub trait QueueTunables: Tunables + Default {
 tunables! {
     /// The tunables of `sptf`, `spctf`, `satf` and `tsps`.
     pub struct PositionTunables {
-        /// How much later than the disk's own command processing lets it the arm begins to move for a read.
+        /// The delay before the arm moves for a read, in addition to the disk's own command processing.
         read_initiation: f64, Us = 0.0, 0..=1_000_000;
         /// The same for a write.
         write_initiation: f64, Us = 0.0, 0..=1_000_000;
@@ -25,13 +25,13 @@ tunables! {
 tunables! {
     /// The tunables of `aged-sptf`.
     pub struct AgedTunables {
-        /// How many microseconds nearer a request gets with each millisecond it waits.
+        /// How many microseconds are subtracted from a request's time for each millisecond of its wait.
         age_weight: f64, Thousandths = 6.0, 0..=1_000_000;
-        /// What the disk's cache serves counts as no time (ASPCTF).
+        /// A request that the disk's cache serves counts as no time (ASPCTF).
         cache_aware: bool, Bool = false, 0..=1;
         /// The transfer counts as well (ASATF); not together with the cache.
         access_time: bool, Bool = false, 0..=1;
-        /// How much later than the disk's own command processing lets it the arm begins to move for a read.
+        /// The delay before the arm moves for a read, in addition to the disk's own command processing.
         read_initiation: f64, Us = 0.0, 0..=1_000_000;
         /// The same for a write.
         write_initiation: f64, Us = 0.0, 0..=1_000_000;
@@ -41,13 +41,13 @@ tunables! {
 tunables! {
     /// The tunables of `weighted-sptf`.
     pub struct WeightedTunables {
-        /// The wait at which a request's time has shrunk to nothing; what waits longer goes first, the oldest first.
+        /// The wait at which a request's time has shrunk to zero; requests that wait longer go first, the oldest first.
         max_wait: u64, Ms = 1000, 0..=1_000_000_000;
-        /// What the disk's cache serves counts as no time (WPCTF).
+        /// A request that the disk's cache serves counts as no time (WPCTF).
         cache_aware: bool, Bool = false, 0..=1;
         /// The transfer counts as well (WATF); not together with the cache.
         access_time: bool, Bool = false, 0..=1;
-        /// How much later than the disk's own command processing lets it the arm begins to move for a read.
+        /// The delay before the arm moves for a read, in addition to the disk's own command processing.
         read_initiation: f64, Us = 0.0, 0..=1_000_000;
         /// The same for a write.
         write_initiation: f64, Us = 0.0, 0..=1_000_000;
@@ -57,9 +57,9 @@ tunables! {
 tunables! {
     /// The tunables of `sptf-sw` and `sptf-rw`.
     pub struct SlackTunables {
-        /// How much longer than the shortest positioning time is near enough, as a share of it.
+        /// How much longer than the shortest positioning time counts as nearly the shortest, as a share of it.
         slack: f64, Factor = 0.4, 0..=1000;
-        /// How much later than the disk's own command processing lets it the arm begins to move for a read.
+        /// The delay before the arm moves for a read, in addition to the disk's own command processing.
         read_initiation: f64, Us = 0.0, 0..=1_000_000;
         /// The same for a write.
         write_initiation: f64, Us = 0.0, 0..=1_000_000;
@@ -102,13 +102,13 @@ tunables! {
     pub struct IoQueueTunables {
         /// The policy of the base queue, by number or name.
         policy: u64, Policy = 3, 1..=28;
-        /// Which share of the age the aged policies (14 to 16, 20, 21) subtract; 1/1280 blocks for a millisecond under policy 19.
+        /// The share of the age that the aged policies (14 to 16, 20, 21) subtract; 1/1280 blocks per millisecond under policy 19.
         age_weight: f64, Thousandths = 6.0, 0..=1_000_000_000;
-        /// The wait at which a request's time has shrunk to nothing under the weighted policies (11 to 13).
+        /// The wait at which a request's time has shrunk to zero under the weighted policies (11 to 13).
         max_wait: f64, Ms = 1000.0, 0..=1_000_000_000;
-        /// What becomes of requests that wait too long: 0 nothing, 1 to the timeout queue (with priorities, to the priority queue), 2 there after half the time and to the priority queue after all of it.
+        /// What happens to requests that wait too long: 0 nothing, 1 they move to the timeout queue (with priorities, to the priority queue), 2 they move to the timeout queue after half the time and to the priority queue after all of it.
         timeout_scheme: u64, Count = 0, 0..=2;
-        /// How long is too long.
+        /// The wait that is too long.
         timeout: u64, Ms = 500, 0..=1_000_000_000;
         /// The policy of the timeout queue.
         timeout_policy: u64, Policy = 1, 1..=28;
@@ -116,19 +116,19 @@ tunables! {
         priorities: bool, Bool = false, 0..=1;
         /// The policy of the priority queue.
         priority_policy: u64, Policy = 1, 1..=28;
-        /// Sum of 1 and 2: reads and writes that touch become one; 4, 8 and 16: a read, a write, anything behind a queued request waits for it.
+        /// A sum. 1 and 2: sequential reads and writes merge. 4, 8 and 16: a read, a write or any request that follows a queued one waits for it.
         stream_scheme: u64, Count = 0, 0..=31;
-        /// Up to which length requests become one; 0 for never.
+        /// The longest request that may result from a merge; 0 for no merges.
         max_concat: u64, Sectors = 0, 0..=4_294_967_295u64;
-        /// Whether queued requests for the very blocks of one that is complete are complete with it (a read's reads only): 0 no, 1 those that are there by then, 2 those that were there when it began.
+        /// Whether queued requests for the same blocks complete with a request (with a read, only reads): 0 no, 1 those queued at its completion, 2 those queued at its start.
         overlap: u64, Count = 0, 0..=2;
         /// The penalty of reversing the arm under V(R), as a share of the disk.
         reversal: f64, Factor = 0.2, 0..=1;
-        /// How much longer than the shortest positioning time is near enough for policies 25 and 26, as a share of it.
+        /// How much longer than the shortest positioning time counts as nearly the shortest for policies 25 and 26, as a share of it.
         slack: f64, Factor = 0.0, 0..=1000;
         /// How much farther away, as a share of the disk, a read may be under policy 19.
         urgency: f64, Factor = 0.0, 0..=1000;
-        /// How much later than the disk's own command processing lets it the arm begins to move for a read.
+        /// The delay before the arm moves for a read, in addition to the disk's own command processing.
         read_initiation: f64, Us = 0.0, 0..=1_000_000;
         /// The same for a write.
         write_initiation: f64, Us = 0.0, 0..=1_000_000;

@@ -1,4 +1,4 @@
-//! A disk small enough to work out by hand.
+//! A disk that is small enough for calculations by hand.
 
 use iopilot_block::{Cached, Lba, Nanos, Op, Positions, Sectors};
 
@@ -6,10 +6,11 @@ pub(super) const CYLINDERS: u32 = 1000;
 /// Ten heads of ten sectors.
 pub(super) const PER_CYLINDER: u64 = 100;
 pub(super) const CAPACITY: u64 = CYLINDERS as u64 * PER_CYLINDER;
-/// One revolution, ns: a sector passes in 1 ms.
+/// One revolution, ns. A sector takes 1 ms.
 const PERIOD: f64 = 10e6;
 
-/// 1 ms and 10 us a cylinder to seek, half a millisecond more for writes; no skew. It caches what it is told to.
+/// A seek takes 1 ms and 10 us a cylinder, and half a millisecond more for writes. There is no skew. The test sets the
+/// blocks in its cache.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Platters {
     pub(super) cylinder: u32,

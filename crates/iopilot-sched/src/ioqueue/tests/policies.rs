@@ -1,4 +1,4 @@
-//! What each policy chooses, worked out by hand.
+//! The choices of each policy, calculated by hand.
 
 use super::disk::CAPACITY;
 use super::*;
@@ -21,19 +21,19 @@ fn by_arrival_and_by_block() {
 }
 
 #[test]
-fn sstf_goes_up_and_down_in_turns_between_equals() {
+fn sstf_alternates_between_up_and_down_at_equal_distances() {
     let mut rig = Rig::policy(IoQueuePolicy::SstfLbn);
     for expected in [[520, 482], [482, 520]] {
         rig.read(500);
         rig.serve();
-        // The arm is behind block 500.
+        // The arm is after block 500.
         rig.reads(&[520, 482]);
         assert_eq!(rig.order(), expected);
     }
 }
 
 #[test]
-fn vscan_turns_where_that_saves_a_fifth_of_the_disk() {
+fn vscan_turns_if_that_saves_a_fifth_of_the_disk() {
     let order = |lbas: &[u64]| {
         let mut rig = Rig::policy(IoQueuePolicy::VscanLbn);
         rig.read(50_000);
@@ -103,8 +103,8 @@ fn mappings_from_the_request_and_by_average() {
 #[test]
 fn sptf_weighs_seek_against_rotation() {
     let mut rig = Rig::policy(IoQueuePolicy::Sptf);
-    // From cylinder 0 at angle 0: block 9 of this track is 9 ms away; cylinder 90, 1.9 ms of seek, has sector 2 just
-    // then; cylinder 200 is 3 ms away, and so is its sector 3.
+    // From cylinder 0 at angle 0, block 9 of this track is 9 ms away. Cylinder 90 is a seek of 1.9 ms away, and its
+    // sector 2 follows right then. Cylinder 200 is 3 ms away, and so is its sector 3.
     rig.reads(&[9, 9_002, 20_003]);
     assert_eq!(rig.pick().map(|p| p.lba), Some(Lba(9_002)));
     // With 0.2 ms of delay that sector is missed.
@@ -132,7 +132,7 @@ fn satf_counts_the_transfer() {
 }
 
 #[test]
-fn spctf_takes_first_what_the_cache_holds() {
+fn spctf_serves_cache_hits_first() {
     for policy in [IoQueuePolicy::Spctf, IoQueuePolicy::Wpctf, IoQueuePolicy::Aspctf, IoQueuePolicy::PriAspctf] {
         let mut rig = Rig::policy(policy);
         rig.queue.reconfigure(IoQueueConfig { age_weight: 6.0, max_wait: 6.0, ..rig.queue.config().clone() });
@@ -145,7 +145,7 @@ fn spctf_takes_first_what_the_cache_holds() {
 }
 
 #[test]
-fn age_makes_up_for_distance() {
+fn age_outweighs_distance() {
     // An old request 9 ms away, and young ones 2 ms away.
     let served_old_after = |policy, weight| {
         let config = IoQueueConfig { age_weight: weight, max_wait: weight, ..IoQueueConfig::with_policy(policy) };
@@ -163,17 +163,17 @@ fn age_makes_up_for_distance() {
         None
     };
     assert_eq!(served_old_after(IoQueuePolicy::Sptf, 6.0), None);
-    // 9 ms less 6 thousandths of the age fall below 2 ms after 1,167 ms.
+    // 9 ms less 6 thousandths of the age is below 2 ms after 1,167 ms.
     assert_eq!(served_old_after(IoQueuePolicy::Asptf, 6.0), Some(1170));
     assert_eq!(served_old_after(IoQueuePolicy::PriAsptf, 6.0), Some(1170));
-    // 9 (W - age) / W <= 2 from 7/9 of W on; of equals the lower block goes.
+    // 9 (W - age) / W <= 2 from 7/9 of W on. Of equals, the lower block goes first.
     assert_eq!(served_old_after(IoQueuePolicy::Wptf, 900.0), Some(700));
     // A transfer of a millisecond each: 10 (W - age) / W <= 3.
     assert_eq!(served_old_after(IoQueuePolicy::Watf, 900.0), Some(630));
 }
 
 #[test]
-fn patient_requests_do_not_age_under_the_priority_policies() {
+fn noncritical_requests_do_not_age_under_the_priority_policies() {
     let mut rig = Rig::new(IoQueueConfig { age_weight: 6.0, ..IoQueueConfig::with_policy(IoQueuePolicy::PriAsptf) });
     let request = rig.request(Op::Write, 9, 1);
     rig.queue.insert(IoRequest { criticality: Criticality::TimeNonCritical, ..request }, rig.now);
@@ -201,7 +201,7 @@ fn pri_vscan_weighs_distance_urgency_and_age() {
         rig.put(Op::Read, read_at, 1);
         rig.pick().map(|p| p.lba.0)
     };
-    // A read is worth 3,000 blocks, a millisecond one.
+    // A read counts as 3,000 blocks, a millisecond as one.
     assert_eq!(pick(DistanceRule::Nearest, 53_100, 50_050, 0), Some(50_050));
     assert_eq!(pick(DistanceRule::Nearest, 52_900, 50_050, 0), Some(52_900));
     assert_eq!(pick(DistanceRule::Nearest, 52_900, 50_050, 200), Some(50_050));
@@ -216,7 +216,7 @@ fn sdf_goes_from_the_last_request_or_from_the_arm() {
         let mut rig = Rig::policy(policy);
         rig.read(50_000);
         rig.pick();
-        // It was in the cache, say: the arm has stayed.
+        // The arm did not move, as if the request was a cache hit.
         rig.reads(&[60_000, 1_000]);
         rig.pick().map(|p| p.lba.0)
     };
@@ -228,7 +228,8 @@ fn sdf_goes_from_the_last_request_or_from_the_arm() {
 fn within_the_slack_the_shorter_seek_or_the_longer_rotation_wins() {
     let pick = |policy, slack_percent| {
         let mut rig = Rig::new(IoQueueConfig { slack_percent, ..IoQueueConfig::with_policy(policy) });
-        // 2 ms with 1.9 ms of seek, 3 ms with 1.1 ms, 4 ms with 1 ms and 3 ms of rotation.
+        // Times of 2 ms with 1.9 ms of seek, of 3 ms with 1.1 ms of seek, of 4 ms with 1 ms of seek and 3 ms of
+        // rotation.
         rig.reads(&[9_002, 1_003, 104]);
         rig.pick().map(|p| p.lba.0)
     };

@@ -1,4 +1,4 @@
-//! What holds for every policy on any queue.
+//! Properties of every policy on any queue.
 
 use super::disk::{CAPACITY, Platters};
 use super::*;
@@ -84,7 +84,7 @@ fn configs() -> impl Strategy<Value = IoQueueConfig> {
     )
 }
 
-/// A policy's score by its rule, without anything clever.
+/// A policy's score by its plain rule.
 fn score(rig: &Rig, request: &IoRequest, arrived: Nanos) -> f64 {
     let config = rig.queue.config();
     let policy = config.policy;
@@ -118,9 +118,9 @@ fn score(rig: &Rig, request: &IoRequest, arrived: Nanos) -> f64 {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Pruning by seek time and by age finds what looking at every request finds.
+    /// Pruning by seek time and by age finds the same request as visiting every request.
     #[test]
-    fn pruned_is_brute_force(
+    fn pruning_agrees_with_brute_force(
         arrivals in arrivals(60),
         age_weight in prop_oneof![Just(0.0), Just(6.0), 0.0..300.0f64],
         read_initiation in 0.0..2e6f64,
@@ -142,7 +142,7 @@ proptest! {
             if a.cached != Cached::None && rig.disk.cached.iter().all(|c| c.0 != request.lba) {
                 rig.disk.cached.push((request.lba, a.cached));
             }
-            // Three come for each that goes, then all go.
+            // Three requests arrive for each that is picked. Then all are picked.
             while i % 3 == 2 || i + 1 == arrivals.len() {
                 let Some(pick) = rig.pick() else { break };
                 let key = |(r, _): &(IoRequest, Nanos)| (Platters::location(r.lba), r.lba, r.id);
@@ -164,7 +164,7 @@ proptest! {
         prop_assert!(waiting.is_empty() && rig.queue.is_empty());
     }
 
-    /// Whatever the parameters: everything is picked once, alone or as part of one pick that covers it.
+    /// With any parameters, each request is picked once, alone or as part of one pick that covers it.
     #[test]
     fn nothing_is_lost_or_picked_twice(arrivals in arrivals(80), config in configs(), depth in 1usize..5) {
         let mut rig = Rig::new(config);
@@ -184,7 +184,7 @@ proptest! {
             while device.len() < depth || last {
                 let before = rig.queue.len();
                 let Some(pick) = rig.pick() else {
-                    prop_assert_eq!(before, 0, "something waits, and nothing is picked");
+                    prop_assert_eq!(before, 0, "requests wait, and none is picked");
                     break;
                 };
                 let (mut part, mut end, mut parts) = (Some(pick.id), pick.lba, 0);
@@ -205,7 +205,7 @@ proptest! {
                     rig.now = rig.disk.serve(pick.lba, pick.sectors, pick.op, rig.now);
                     rig.queue.completed(pick.id, rig.now, &mut also);
                     for id in also {
-                        prop_assert!(open[id.index()].take().is_some(), "it comes back once");
+                        prop_assert!(open[id.index()].take().is_some(), "each request completes once");
                     }
                 }
             }
