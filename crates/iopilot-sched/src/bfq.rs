@@ -24,6 +24,7 @@ mod raise;
 mod rate;
 mod replay;
 mod serve;
+mod service_tree;
 mod share;
 mod tree;
 
@@ -34,10 +35,10 @@ use crate::{
     Dispatch, Environment, MergeIndex, MergeLimits, MergeTarget, Merged, Scheduler, TunableError, Tunables, try_merge,
 };
 use burst::Burst;
-use fair::BfqServiceTree;
 use iopilot_block::{Lba, Links, Nanos, Op, ProcessId, Request, RequestId, Requests};
 use queue::{BfqIoContext, BfqQueues, QueueId};
 use rate::PeakRate;
+use service_tree::BfqServiceTree;
 
 tunables! {
     /// The tunables of `bfq`, as in `/sys/block/*/queue/iosched` of Linux 6.12 to 6.18.
@@ -65,8 +66,6 @@ tunables! {
     }
 }
 
-/// `IOPRIO_BE_NORM`: the level of a process of nice 0.
-const NORMAL_LEVEL: u8 = 4;
 /// The weight-raising coefficient of interactive queues.
 const WR_COEFF: u64 = 30;
 /// The additional factor for soft real-time queues.

@@ -18,7 +18,7 @@ mod service_tree;
 #[cfg(test)]
 mod tests;
 
-use self::queue::{CfqIoContext, CfqQueue};
+use self::queue::{CfqIoContext, CfqQueue, CfqQueueId};
 use self::service_tree::CfqServiceTree;
 use crate::io_contexts::{IoContextId, IoContexts};
 use crate::tunables::{plain_tunables, tunables};
@@ -60,10 +60,6 @@ const SEEKY_IDLE: Nanos = Nanos::from_millis(2);
 const TICK: Nanos = Nanos::from_millis(1);
 /// The queues that all processes share: eight levels of real time, eight of best effort, idle.
 const SHARED: usize = 17;
-
-/// Names a queue: the shared ones first, then one for each process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct CfqQueueId(u32);
 
 /// What the scheduler knows about a request.
 #[derive(Clone, Copy, Debug)]

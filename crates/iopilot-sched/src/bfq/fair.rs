@@ -1,39 +1,17 @@
 //! B-WF2Q+: chooses the next queue, so that each gets its share of the sectors.
 //!
 //! Each priority class has a tree. The next queue is the one with the earliest finish time among those whose start time
-//! has come, or one that the search passes on its way there ([`ActiveTree`]).
+//! has come, or one that the search passes on its way there ([`ActiveTree`](super::tree::ActiveTree)).
 
 use super::Bfq;
 use super::queue::{Entity, QueueId, TreeMembership};
-use super::tree::ActiveTree;
+use super::service_tree::BfqServiceTree;
 use crate::jiffies::{HZ, Jiffies};
 
 /// Fixed-point shift of virtual time.
 const SERVICE_SHIFT: u32 = 22;
 /// The idle class is served at least this often, in jiffies.
 const IDLE_CLASS_TIMEOUT: i64 = HZ / 5;
-
-/// The queues of one priority class.
-#[derive(Clone, Debug, Default)]
-pub(super) struct BfqServiceTree {
-    /// Backlogged queues that are not in service.
-    pub(super) active: ActiveTree,
-    /// Queues that are not backlogged but ahead of virtual time. Their past service still counts.
-    idle: Vec<(u64, QueueId)>,
-    pub(super) vtime: u64,
-    pub(super) weights: u64,
-}
-
-fn insert(list: &mut Vec<(u64, QueueId)>, finish: u64, q: QueueId) {
-    let at = list.partition_point(|&(f, _)| f <= finish);
-    list.insert(at, (finish, q));
-}
-
-fn extract(list: &mut Vec<(u64, QueueId)>, finish: u64, q: QueueId) {
-    let from = list.partition_point(|&(f, _)| f < finish);
-    let at = list[from..].iter().position(|&(_, x)| x == q).expect("the tree says it is here");
-    list.remove(from + at);
-}
 
 fn virtual_time(service: i64, weight: u64) -> u64 {
     ((service as u64) << SERVICE_SHIFT) / weight
@@ -62,7 +40,7 @@ impl Bfq {
         let tree = &mut self.trees[queue.class];
         match std::mem::take(&mut queue.entity.tree) {
             TreeMembership::Active => tree.active.remove(q),
-            TreeMembership::Idle => extract(&mut tree.idle, queue.entity.finish, q),
+            TreeMembership::Idle => tree.remove_idle(queue.entity.finish, q),
             TreeMembership::Nowhere => {}
         }
     }
@@ -79,7 +57,7 @@ impl Bfq {
     /// Drops an idle queue whose past service no longer counts.
     fn forget_idle(&mut self, class: usize) {
         let tree = &mut self.trees[class];
-        let (Some(&(first, q)), Some(&(last, _))) = (tree.idle.first(), tree.idle.last()) else { return };
+        let (Some((first, q)), Some((last, _))) = (tree.first_idle(), tree.last_idle()) else { return };
         if tree.active.is_empty() && last <= tree.vtime {
             tree.vtime = last;
         }
@@ -213,7 +191,7 @@ impl Bfq {
         }
         let finish = self.queues[q].entity.finish;
         if finish > self.tree(q).vtime {
-            insert(&mut self.tree(q).idle, finish, q);
+            self.tree(q).insert_idle(finish, q);
             self.queues[q].entity.tree = TreeMembership::Idle;
         } else {
             self.forget(q, in_service);

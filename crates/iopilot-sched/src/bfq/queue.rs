@@ -1,10 +1,12 @@
 //! The queue of a process, and the state of the process.
 
-use super::NORMAL_LEVEL;
 use crate::io_contexts::IoContextId;
 use crate::jiffies::Jiffies;
 use iopilot_block::{IoPriority, List, Nanos, PriorityClass, RequestId, Slab, SlotIndex, SortedIndex};
 use std::ops::{Index, IndexMut};
+
+/// `IOPRIO_BE_NORM`: the level of a process of nice 0.
+const NORMAL_LEVEL: u8 = 4;
 
 /// Names a queue in its slab. Names are reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,9 +1,14 @@
 //! The queue of a process, and the history of a process.
 
-use super::CfqQueueId;
-use super::service_tree::ServicePosition;
 use crate::decay::DecayingMean;
 use iopilot_block::{Lba, List, Nanos, PriorityClass, RequestId, SortedIndex};
+
+/// Names a queue: the shared ones first, then one for each process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct CfqQueueId(pub(super) u32);
+
+/// A position in the order of service: class, then the time of service, then order of arrival.
+pub(super) type ServicePosition = (u8, i64, u64);
 
 /// A queue (`struct cfq_queue`): the synchronous requests of one process, or asynchronous requests of all processes.
 #[derive(Clone, Debug, Default)]

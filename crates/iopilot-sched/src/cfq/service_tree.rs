@@ -1,11 +1,7 @@
 //! [`CfqServiceTree`]: the queues with requests, in their order of service.
 
-use super::CfqQueueId;
-use super::queue::CfqQueue;
+use super::queue::{CfqQueue, CfqQueueId, ServicePosition};
 use iopilot_block::PriorityClass;
-
-/// A position in the order of service: class, then the time of service, then order of arrival.
-pub(super) type ServicePosition = (u8, i64, u64);
 
 /// The busy queues. A sorted array is enough: there are only as many queues as processes that wait.
 #[derive(Clone, Debug, Default)]
