@@ -32,7 +32,7 @@ use std::collections::VecDeque;
 tunables! {
     /// The tunables of `as`, as in `/sys/block/*/queue/iosched` of Linux 2.6.24 (Carroll, table 2.3), and one of our
     /// own.
-    pub struct AnticipatoryTunables {
+    pub(crate) struct AnticipatoryTunables {
         /// Deadline of a synchronous request, and how often such deadlines are checked.
         read_expire: u64, Ms = 125, 0..=2_147_483_647;
         /// Deadline of an asynchronous request, and how often such deadlines are checked.
@@ -72,7 +72,7 @@ enum Anticipation {
 
 /// The anticipatory scheduler of Linux 2.6.24.
 #[derive(Clone, Debug)]
-pub struct Anticipatory {
+pub(crate) struct Anticipatory {
     sorted: [SortedIndex; 2],
     deadlines: Deadlines<2>,
     next: [Option<RequestId>; 2],
@@ -147,7 +147,7 @@ fn kind_of(rq: &Request) -> usize {
 
 impl Anticipatory {
     /// An empty queue.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 

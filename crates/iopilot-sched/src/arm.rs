@@ -12,7 +12,7 @@ pub(crate) type DistantRequest = (RequestId, u64);
 /// algorithms (Ganger A.1.2.1, Carroll 2.2.4): the cost of a seek is its distance in sectors, and heads and zones are
 /// unknown.
 #[derive(Clone, Debug)]
-pub struct ArmQueue {
+pub(crate) struct ArmQueue {
     sorted: SortedIndex,
     pub(crate) position: Lba,
     pub(crate) upwards: bool,
@@ -66,7 +66,7 @@ impl ArmQueue {
 }
 
 /// The rule by which a text-book algorithm picks the next request.
-pub trait ArmRule {
+pub(crate) trait ArmRule {
     /// The next request of `arm`'s queue, which is not empty. The rule may turn the arm.
     fn pick(&mut self, arm: &mut ArmQueue, rqs: &Requests) -> Option<RequestId>;
     /// As [`Scheduler::tunables`].
@@ -81,7 +81,7 @@ pub trait ArmRule {
 /// A text-book algorithm that orders by the arm's position. It never merges: the literature compares orders and
 /// measures merging separately (Ganger A.1.2.1 makes it an option, Carroll 3.1 a scheduler of its own).
 #[derive(Clone, Debug, Default)]
-pub struct ArmScheduler<R> {
+pub(crate) struct ArmScheduler<R> {
     arm: ArmQueue,
     rule: R,
 }

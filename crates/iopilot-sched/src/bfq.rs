@@ -42,7 +42,7 @@ use service_tree::BfqServiceTree;
 
 tunables! {
     /// The tunables of `bfq`, as in `/sys/block/*/queue/iosched` of Linux 6.12 to 6.18.
-    pub struct BfqTunables {
+    pub(crate) struct BfqTunables {
         /// Deadline of a synchronous request, checked once in a slice.
         fifo_expire_sync: u64, Ms = 125, 1..=2_147_483_647;
         /// Deadline of an asynchronous request, checked once in a slice.
@@ -101,7 +101,7 @@ struct PerRequest {
 
 /// Budget Fair Queueing.
 #[derive(Clone, Debug)]
-pub struct Bfq {
+pub(crate) struct Bfq {
     tunables: BfqTunables,
     rotational: bool,
     now: Nanos,
@@ -163,7 +163,7 @@ pub struct Bfq {
 
 impl Bfq {
     /// A scheduler for the device in `env`. It depends on whether the device is rotational.
-    pub fn new(env: &Environment) -> Self {
+    pub(crate) fn new(env: &Environment) -> Self {
         // The estimate starts from two thirds of a reference rate.
         let rate = if env.rotational { 14_000 } else { 33_000 } * 2 / 3;
         Self {

@@ -28,7 +28,7 @@ use std::collections::VecDeque;
 
 tunables! {
     /// The tunables of `cfq`, as in `/sys/block/*/queue/iosched` of Linux 2.6.24 (Carroll, table 2.4).
-    pub struct CfqTunables {
+    pub(crate) struct CfqTunables {
         /// How many requests of a queue are sent in one round, and how many it may have at the device while others
         /// wait.
         quantum: u64, Count = 4, 1..=u32::MAX;
@@ -71,7 +71,7 @@ struct Entry {
 
 /// Completely fair queueing, as in Linux 2.6.24.
 #[derive(Clone, Debug)]
-pub struct Cfq {
+pub(crate) struct Cfq {
     queues: Vec<CfqQueue>,
     tree: CfqServiceTree,
     processes: IoContexts<CfqIoContext>,
@@ -141,7 +141,7 @@ impl Default for Cfq {
 
 impl Cfq {
     /// An empty queue.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 

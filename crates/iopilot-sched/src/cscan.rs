@@ -9,15 +9,15 @@ use crate::tunables::no_tunables;
 use iopilot_block::{Lba, RequestId, Requests};
 
 /// C-SCAN or C-LOOK.
-pub type CircularScan = ArmScheduler<Circle>;
+pub(crate) type CircularScan = ArmScheduler<Circle>;
 
 /// The rule of [`CircularScan`].
 #[derive(Clone, Debug, Default)]
-pub struct Circle;
+pub(crate) struct Circle;
 
 impl CircularScan {
     /// An empty queue, the arm at sector 0.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 }

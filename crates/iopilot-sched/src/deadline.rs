@@ -24,7 +24,7 @@ use std::collections::VecDeque;
 
 tunables! {
     /// The tunables of `deadline`, as in `/sys/block/*/queue/iosched` of Linux 2.6.24, and one of our own.
-    pub struct DeadlineTunables {
+    pub(crate) struct DeadlineTunables {
         /// Deadline of a read.
         read_expire: u64, Ms = 500, 0..=2_147_483_647;
         /// Deadline of a write.
@@ -46,7 +46,7 @@ const WRITE: usize = 1;
 
 /// The deadline scheduler of Linux 2.6.24.
 #[derive(Clone, Debug, Default)]
-pub struct Deadline {
+pub(crate) struct Deadline {
     sorted: [SortedIndex; 2],
     deadlines: Deadlines<2>,
     /// The next in sector order, for the direction of the last dispatched request.
@@ -65,7 +65,7 @@ pub struct Deadline {
 
 impl Deadline {
     /// An empty queue.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 

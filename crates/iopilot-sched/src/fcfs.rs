@@ -11,13 +11,13 @@ use std::collections::VecDeque;
 
 /// First come, first served.
 #[derive(Clone, Debug, Default)]
-pub struct Fcfs {
+pub(crate) struct Fcfs {
     queue: VecDeque<RequestId>,
 }
 
 impl Fcfs {
     /// An empty queue.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 }

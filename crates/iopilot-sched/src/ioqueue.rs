@@ -87,7 +87,7 @@ impl IoQueue {
     }
 
     /// Changes the parameters. Waiting requests stay, and are sorted again. O(n log n).
-    pub fn reconfigure(&mut self, config: IoQueueConfig) {
+    pub(crate) fn reconfigure(&mut self, config: IoQueueConfig) {
         let mut new = Self::new(config);
         std::mem::swap(&mut new.sub_queues, &mut self.sub_queues);
         std::mem::swap(&mut new.tour, &mut self.tour);

@@ -23,7 +23,7 @@ use latency::{GOOD_BUCKETS, Latencies};
 
 tunables! {
     /// The tunables of `kyber`, as in `/sys/block/*/queue/iosched` of Linux 6.12 to 6.18.
-    pub struct KyberTunables {
+    pub(crate) struct KyberTunables {
         /// Target latency of reads.
         read_lat_nsec: u64, Ns = 2_000_000, 0..=1_000_000_000_000_000u64;
         /// Target latency of synchronous and other writes.
@@ -46,7 +46,7 @@ const WATCHED: usize = 3;
 
 /// The token scheduler of Linux 6.
 #[derive(Clone, Debug)]
-pub struct Kyber {
+pub(crate) struct Kyber {
     links: Links,
     /// The software queues of each CPU.
     cpus: Vec<[List; DOMAINS]>,
@@ -86,7 +86,7 @@ fn domain_of(rq: &Request) -> usize {
 
 impl Kyber {
     /// Empty queues for the CPUs of `env`.
-    pub fn new(env: &Environment) -> Self {
+    pub(crate) fn new(env: &Environment) -> Self {
         let map = env.queue_map();
         Self {
             links: Links::default(),
@@ -101,11 +101,6 @@ impl Kyber {
             queued: 0,
             tunables: KyberTunables::default(),
         }
-    }
-
-    /// How many requests of each domain (read, write, discard, other) may be in flight now.
-    pub fn depths(&self) -> [u32; DOMAINS] {
-        self.depth
     }
 
     fn target(&self, domain: usize) -> u64 {

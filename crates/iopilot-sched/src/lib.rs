@@ -4,10 +4,10 @@
 //! predicts the decisions of a live kernel's scheduler. Each scheduler has a file of its own. [`AnyScheduler`] is any
 //! of them behind one concrete type, so that a hot loop pays a predictable branch and no virtual call.
 //!
-//! Besides the structures of `iopilot-block`, schedulers share [`MergeIndex`] and [`try_merge`] (back and front
-//! merging, coalescing), and [`ArmQueue`] (the text-book algorithms' view of a disk).
+//! Besides the structures of `iopilot-block`, schedulers share `MergeIndex` and `try_merge` (back and front
+//! merging, coalescing), and `ArmQueue` (the text-book algorithms' view of a disk).
 //!
-//! To add a scheduler, write its file, name it three times in this one (`mod`, `pub use`, a row of the table below),
+//! To add a scheduler, write its file, name it three times in this one (`mod`, `use`, a row of the table below),
 //! and add it to the page `docs/reference/schedulers.md`. A test names what is missing.
 //!
 //! In comments, *Carroll* is Carroll (2008), *Ganger* is Ganger's thesis of 1995, and *GF* is González-Férez' thesis of
@@ -47,40 +47,40 @@ mod tunables;
 mod vr;
 mod vscan;
 
-pub use anticipatory::{Anticipatory, AnticipatoryTunables};
-pub use arm::{ArmQueue, ArmRule, ArmScheduler};
-pub use bfq::{Bfq, BfqTunables};
-pub use cfq::{Cfq, CfqTunables};
-pub use cscan::{Circle, CircularScan};
-pub use deadline::{Deadline, DeadlineTunables};
-pub use fcfs::Fcfs;
 pub use ioqueue::{
     CylinderMapping, DistanceRule, IoPick, IoQueue, IoQueueConfig, IoQueuePolicy, IoRequest, OverlapScheme,
     StreamScheme, TimeoutScheme,
 };
 pub use jiffies::retry_at;
-pub use kyber::{Kyber, KyberTunables};
-pub use merge::{MergeIndex, MergeLimits, MergeTarget, Merged, compatible, try_merge};
-pub use mq_deadline::{MqDeadline, MqDeadlineTunables};
-pub use none::NoScheduler;
-pub use noop::Noop;
+pub use merge::{MergeLimits, Merged, compatible};
 pub use prio::{Prio, PrioTunables};
 pub use queue_map::QueueMap;
-pub use queue_scheduler::{
-    AgedTunables, CylinderTunables, IoQueueTunables, PositionTunables, QueueScheduler, QueueTunables, SlackTunables,
-    VscanCylTunables, WeightedTunables,
-};
 pub use registry::{Features, KERNEL_DEFAULT, Lineage, NO_SCHEDULER, SchedulerInfo};
 pub use replay_dispatch::ReplayDispatch;
-pub use scan::{Scan, Sweep};
 pub use scheduler::{Dispatch, Environment, Scheduler};
 pub use spec::{SchedulerSpec, split_outside_parentheses};
-pub use sstf::{NearestFirst, Sstf};
 pub use tunables::{Tunable, TunableError, Tunables, Unit};
-pub use vr::{Vr, VrTunables};
-pub use vscan::{ReversalCosts, Vscan, VscanTunables};
 
+use anticipatory::{Anticipatory, AnticipatoryTunables};
+use bfq::{Bfq, BfqTunables};
+use cfq::{Cfq, CfqTunables};
+use cscan::CircularScan;
+use deadline::{Deadline, DeadlineTunables};
+use fcfs::Fcfs;
 use iopilot_block::{Nanos, Positions, ProcessId, Request, RequestId, Requests};
+use kyber::{Kyber, KyberTunables};
+use merge::{MergeIndex, MergeTarget, try_merge};
+use mq_deadline::{MqDeadline, MqDeadlineTunables};
+use none::NoScheduler;
+use noop::Noop;
+use queue_scheduler::{
+    AgedTunables, CylinderTunables, IoQueueTunables, PositionTunables, QueueScheduler, SlackTunables, VscanCylTunables,
+    WeightedTunables,
+};
+use scan::Scan;
+use sstf::Sstf;
+use vr::{Vr, VrTunables};
+use vscan::{Vscan, VscanTunables};
 
 registry::schedulers! {
     Fcfs(Fcfs), "fcfs", Classic [], "first come, first served; never merges", &[], |_| Fcfs::new();

@@ -27,7 +27,7 @@ pub struct Merged {
 }
 
 /// The methods that [`try_merge`] needs from a scheduler.
-pub trait MergeTarget {
+pub(crate) trait MergeTarget {
     /// The index of the queued requests that can merge.
     fn merge_index(&mut self) -> &mut MergeIndex;
 
@@ -80,7 +80,7 @@ pub(crate) use merges_by_index;
 /// Merges `new` into a queued request of `target`, if the rules allow. It tries the request that merged last, on both
 /// sides; then back merges; then, with `front_merges`, front merges. Afterwards it coalesces the grown request with a
 /// neighbour that it now touches. That is the order of the kernel's `elv_merge`.
-pub fn try_merge<T: MergeTarget>(
+pub(crate) fn try_merge<T: MergeTarget>(
     target: &mut T,
     rqs: &mut Requests,
     new: RequestId,
@@ -227,7 +227,7 @@ fn coalesce<T: MergeTarget>(target: &mut T, rqs: &mut Requests, host: RequestId,
 
 /// The queued requests by where they end and where they start.
 #[derive(Clone, Debug, Default)]
-pub struct MergeIndex {
+pub(crate) struct MergeIndex {
     ends: SectorHash,
     starts: SectorHash,
     /// The request that merged last (`q->last_merge`).
@@ -236,12 +236,12 @@ pub struct MergeIndex {
 
 impl MergeIndex {
     /// An empty index.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
     /// Adds a queued request, if it can merge.
-    pub fn add(&mut self, rqs: &Requests, id: RequestId) {
+    pub(crate) fn add(&mut self, rqs: &Requests, id: RequestId) {
         let rq = &rqs[id];
         if mergeable(rq) {
             self.ends.insert(rq.end(), id);
@@ -252,7 +252,7 @@ impl MergeIndex {
     }
 
     /// Removes a request with the extent it was added with.
-    pub fn remove(&mut self, rqs: &Requests, id: RequestId) {
+    pub(crate) fn remove(&mut self, rqs: &Requests, id: RequestId) {
         let rq = &rqs[id];
         if mergeable(rq) {
             self.ends.remove(rq.end(), id);

@@ -17,7 +17,7 @@ use iopilot_block::{Lba, Links, List, Nanos, Op, PriorityClass, Request, Request
 
 tunables! {
     /// The tunables of `mq-deadline`, as in `/sys/block/*/queue/iosched` of Linux 6.12 to 6.18.
-    pub struct MqDeadlineTunables {
+    pub(crate) struct MqDeadlineTunables {
         /// Deadline of a read.
         read_expire: u64, Ms = 500, 0..=2_147_483_647;
         /// Deadline of a write.
@@ -65,7 +65,7 @@ const WRITE: usize = 1;
 
 /// The multi-queue deadline scheduler of Linux 6.
 #[derive(Clone, Debug)]
-pub struct MqDeadline {
+pub(crate) struct MqDeadline {
     /// Real time, best effort, idle.
     classes: [Class; 3],
     links: Links,
@@ -109,7 +109,7 @@ impl Default for MqDeadline {
 
 impl MqDeadline {
     /// An empty queue; nothing depends on the machine.
-    pub fn new(_: &Environment) -> Self {
+    pub(crate) fn new(_: &Environment) -> Self {
         Self::default()
     }
 

@@ -14,7 +14,7 @@ use iopilot_block::{Links, List, Nanos, RequestId, Requests};
 
 /// No scheduler.
 #[derive(Clone, Debug)]
-pub struct NoScheduler {
+pub(crate) struct NoScheduler {
     links: Links,
     /// The software queue of each CPU.
     cpus: Vec<List>,
@@ -26,7 +26,7 @@ pub struct NoScheduler {
 
 impl NoScheduler {
     /// Empty software queues.
-    pub fn new(env: &Environment) -> Self {
+    pub(crate) fn new(env: &Environment) -> Self {
         let map = env.queue_map();
         Self {
             links: Links::default(),

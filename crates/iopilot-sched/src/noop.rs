@@ -10,7 +10,7 @@ use iopilot_block::{Lba, Links, List, Nanos, RequestId, Requests};
 
 /// First in, first out, with merging.
 #[derive(Clone, Debug, Default)]
-pub struct Noop {
+pub(crate) struct Noop {
     links: Links,
     queue: List,
     merge: MergeIndex,
@@ -18,7 +18,7 @@ pub struct Noop {
 
 impl Noop {
     /// An empty queue.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 }

@@ -83,7 +83,7 @@ impl Prio {
     pub const SUMMARY: &'static str = "around any scheduler: first what somebody waits for";
 
     /// Lists around `inside`, which was built for `env` and is empty.
-    pub fn new(inside: AnyScheduler, env: &Environment) -> Self {
+    pub(crate) fn new(inside: AnyScheduler, env: &Environment) -> Self {
         debug_assert_eq!(inside.queued(), 0, "the lists start empty");
         Self {
             lists: [inside.clone(), inside.clone(), inside],
@@ -98,7 +98,7 @@ impl Prio {
     }
 
     /// The scheduler inside: the instance of the high list.
-    pub fn inside(&self) -> &AnyScheduler {
+    pub(crate) fn inside(&self) -> &AnyScheduler {
         &self.lists[HIGH]
     }
 

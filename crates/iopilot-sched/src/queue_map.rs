@@ -46,7 +46,7 @@ impl QueueMap {
     }
 
     /// The CPUs of `queue`.
-    pub fn cpus_of(self, queue: usize) -> Range<usize> {
+    pub(crate) fn cpus_of(self, queue: usize) -> Range<usize> {
         let (each, more) = (usize::from(self.cpus / self.queues), usize::from(self.cpus % self.queues));
         let first = |queue: usize| queue * each + queue.min(more);
         first(queue)..first(queue + 1)

@@ -6,7 +6,7 @@
 
 mod tunables;
 
-pub use tunables::{
+pub(crate) use tunables::{
     AgedTunables, CylinderTunables, IoQueueTunables, PositionTunables, QueueTunables, SlackTunables, VscanCylTunables,
     WeightedTunables,
 };
@@ -18,7 +18,7 @@ use iopilot_block::{Nanos, Positions, RequestId, Requests, Sectors};
 
 /// An [`IoQueue`] with tunables, in front of one device.
 #[derive(Clone, Debug)]
-pub struct QueueScheduler<T> {
+pub(crate) struct QueueScheduler<T> {
     queue: IoQueue,
     tunables: T,
     /// The initial policy and the size of the disk.
@@ -31,7 +31,7 @@ pub struct QueueScheduler<T> {
 
 impl<T: QueueTunables> QueueScheduler<T> {
     /// An empty queue with `policy`, unless the tunables choose another.
-    pub fn new(policy: IoQueuePolicy, env: &Environment) -> Self {
+    pub(crate) fn new(policy: IoQueuePolicy, env: &Environment) -> Self {
         let base =
             IoQueueConfig { capacity: env.capacity, device_initiation: true, ..IoQueueConfig::with_policy(policy) };
         let tunables = T::default();

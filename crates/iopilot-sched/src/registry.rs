@@ -89,19 +89,32 @@ macro_rules! schedulers {
 
         /// Any scheduler, as one concrete type.
         #[derive(Clone, Debug)]
-        #[allow(clippy::large_enum_variant, missing_docs)]
-        pub enum AnyScheduler {
+        pub struct AnyScheduler(SchedulerVariant);
+
+        #[derive(Clone, Debug)]
+        #[allow(clippy::large_enum_variant)]
+        pub(crate) enum SchedulerVariant {
             $($variant($ty),)*
             Prio(Box<Prio>),
         }
 
+        impl From<Prio> for AnyScheduler {
+            fn from(prio: Prio) -> Self {
+                Self(SchedulerVariant::Prio(Box::new(prio)))
+            }
+        }
+
         impl AnyScheduler {
+            pub(crate) fn variant_mut(&mut self) -> &mut SchedulerVariant {
+                &mut self.0
+            }
+
             /// The scheduler called `name` for `env`; `None` if there is none.
-            pub fn by_name(name: &str, env: &Environment) -> Option<Self> {
+            pub(crate) fn by_name(name: &str, env: &Environment) -> Option<Self> {
                 match name {
                     $($name => {
                         let $env = env;
-                        Some(Self::$variant($new))
+                        Some(Self(SchedulerVariant::$variant($new)))
                     })*
                     _ => None,
                 }
@@ -109,9 +122,9 @@ macro_rules! schedulers {
 
             /// Its description; for `prio(…)`, that of the scheduler inside.
             pub fn info(&self) -> &'static SchedulerInfo {
-                let name = match self {
-                    $(Self::$variant(_) => $name,)*
-                    Self::Prio(s) => return s.inside().info(),
+                let name = match &self.0 {
+                    $(SchedulerVariant::$variant(_) => $name,)*
+                    SchedulerVariant::Prio(s) => return s.inside().info(),
                 };
                 SchedulerInfo::of(name).expect("every variant is listed")
             }
@@ -120,70 +133,70 @@ macro_rules! schedulers {
         impl Scheduler for AnyScheduler {
             #[inline]
             fn try_merge(&mut self, rqs: &mut Requests, id: RequestId, limits: &MergeLimits, now: Nanos) -> Option<Merged> {
-                match self { $(Self::$variant(s) => s.try_merge(rqs, id, limits, now),)* Self::Prio(s) => s.try_merge(rqs, id, limits, now) }
+                match &mut self.0 { $(SchedulerVariant::$variant(s) => s.try_merge(rqs, id, limits, now),)* SchedulerVariant::Prio(s) => s.try_merge(rqs, id, limits, now) }
             }
             #[inline]
             fn insert(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
-                match self { $(Self::$variant(s) => s.insert(rqs, id, now),)* Self::Prio(s) => s.insert(rqs, id, now) }
+                match &mut self.0 { $(SchedulerVariant::$variant(s) => s.insert(rqs, id, now),)* SchedulerVariant::Prio(s) => s.insert(rqs, id, now) }
             }
             #[inline]
             fn dispatch(&mut self, rqs: &mut Requests, now: Nanos) -> Dispatch {
-                match self { $(Self::$variant(s) => s.dispatch(rqs, now),)* Self::Prio(s) => s.dispatch(rqs, now) }
+                match &mut self.0 { $(SchedulerVariant::$variant(s) => s.dispatch(rqs, now),)* SchedulerVariant::Prio(s) => s.dispatch(rqs, now) }
             }
             #[inline]
             fn dispatch_at(&mut self, rqs: &mut Requests, now: Nanos, positions: Option<&dyn Positions>) -> Dispatch {
-                match self { $(Self::$variant(s) => s.dispatch_at(rqs, now, positions),)* Self::Prio(s) => s.dispatch_at(rqs, now, positions) }
+                match &mut self.0 { $(SchedulerVariant::$variant(s) => s.dispatch_at(rqs, now, positions),)* SchedulerVariant::Prio(s) => s.dispatch_at(rqs, now, positions) }
             }
             #[inline]
             fn dispatch_queue(&mut self, rqs: &mut Requests, queue: usize, now: Nanos) -> Dispatch {
-                match self { $(Self::$variant(s) => s.dispatch_queue(rqs, queue, now),)* Self::Prio(s) => s.dispatch_queue(rqs, queue, now) }
+                match &mut self.0 { $(SchedulerVariant::$variant(s) => s.dispatch_queue(rqs, queue, now),)* SchedulerVariant::Prio(s) => s.dispatch_queue(rqs, queue, now) }
             }
             fn serves_queues_apart(&self) -> bool {
-                match self { $(Self::$variant(s) => s.serves_queues_apart(),)* Self::Prio(s) => s.serves_queues_apart() }
+                match &self.0 { $(SchedulerVariant::$variant(s) => s.serves_queues_apart(),)* SchedulerVariant::Prio(s) => s.serves_queues_apart() }
             }
             fn joins_at_dispatch(&self) -> bool {
-                match self { $(Self::$variant(s) => s.joins_at_dispatch(),)* Self::Prio(s) => s.joins_at_dispatch() }
+                match &self.0 { $(SchedulerVariant::$variant(s) => s.joins_at_dispatch(),)* SchedulerVariant::Prio(s) => s.joins_at_dispatch() }
             }
             fn needs_positions(&self) -> bool {
-                match self { $(Self::$variant(s) => s.needs_positions(),)* Self::Prio(s) => s.needs_positions() }
+                match &self.0 { $(SchedulerVariant::$variant(s) => s.needs_positions(),)* SchedulerVariant::Prio(s) => s.needs_positions() }
             }
             #[inline]
             fn completed(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
-                match self { $(Self::$variant(s) => s.completed(rqs, id, now),)* Self::Prio(s) => s.completed(rqs, id, now) }
+                match &mut self.0 { $(SchedulerVariant::$variant(s) => s.completed(rqs, id, now),)* SchedulerVariant::Prio(s) => s.completed(rqs, id, now) }
             }
             #[inline]
             fn collapsed(&mut self) -> Option<RequestId> {
-                match self { $(Self::$variant(s) => s.collapsed(),)* Self::Prio(s) => s.collapsed() }
+                match &mut self.0 { $(SchedulerVariant::$variant(s) => s.collapsed(),)* SchedulerVariant::Prio(s) => s.collapsed() }
             }
             fn withdraw(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
-                match self { $(Self::$variant(s) => s.withdraw(rqs, id, now),)* Self::Prio(s) => s.withdraw(rqs, id, now) }
+                match &mut self.0 { $(SchedulerVariant::$variant(s) => s.withdraw(rqs, id, now),)* SchedulerVariant::Prio(s) => s.withdraw(rqs, id, now) }
             }
             fn idles_until(&mut self, rqs: &mut Requests, now: Nanos) -> Option<Nanos> {
-                match self { $(Self::$variant(s) => s.idles_until(rqs, now),)* Self::Prio(s) => s.idles_until(rqs, now) }
+                match &mut self.0 { $(SchedulerVariant::$variant(s) => s.idles_until(rqs, now),)* SchedulerVariant::Prio(s) => s.idles_until(rqs, now) }
             }
             fn raise(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
-                match self { $(Self::$variant(s) => s.raise(rqs, id, now),)* Self::Prio(s) => s.raise(rqs, id, now) }
+                match &mut self.0 { $(SchedulerVariant::$variant(s) => s.raise(rqs, id, now),)* SchedulerVariant::Prio(s) => s.raise(rqs, id, now) }
             }
             fn process_exited(&mut self, process: ProcessId, now: Nanos) {
-                match self { $(Self::$variant(s) => s.process_exited(process, now),)* Self::Prio(s) => s.process_exited(process, now) }
+                match &mut self.0 { $(SchedulerVariant::$variant(s) => s.process_exited(process, now),)* SchedulerVariant::Prio(s) => s.process_exited(process, now) }
             }
             #[inline]
             fn runs_after_completion(&self) -> Option<Nanos> {
-                match self { $(Self::$variant(s) => s.runs_after_completion(),)* Self::Prio(s) => s.runs_after_completion() }
+                match &self.0 { $(SchedulerVariant::$variant(s) => s.runs_after_completion(),)* SchedulerVariant::Prio(s) => s.runs_after_completion() }
             }
             #[inline]
             fn depth_limit(&self, rq: &Request, nr_requests: u32) -> u32 {
-                match self { $(Self::$variant(s) => s.depth_limit(rq, nr_requests),)* Self::Prio(s) => s.depth_limit(rq, nr_requests) }
+                match &self.0 { $(SchedulerVariant::$variant(s) => s.depth_limit(rq, nr_requests),)* SchedulerVariant::Prio(s) => s.depth_limit(rq, nr_requests) }
             }
             #[inline]
             fn queued(&self) -> usize {
-                match self { $(Self::$variant(s) => s.queued(),)* Self::Prio(s) => s.queued() }
+                match &self.0 { $(SchedulerVariant::$variant(s) => s.queued(),)* SchedulerVariant::Prio(s) => s.queued() }
             }
             fn tunables(&self) -> &dyn Tunables {
-                match self { $(Self::$variant(s) => s.tunables(),)* Self::Prio(s) => s.tunables() }
+                match &self.0 { $(SchedulerVariant::$variant(s) => s.tunables(),)* SchedulerVariant::Prio(s) => s.tunables() }
             }
             fn set(&mut self, name: &str, value: f64) -> Result<(), TunableError> {
-                match self { $(Self::$variant(s) => s.set(name, value),)* Self::Prio(s) => Scheduler::set(&mut **s, name, value) }
+                match &mut self.0 { $(SchedulerVariant::$variant(s) => s.set(name, value),)* SchedulerVariant::Prio(s) => Scheduler::set(&mut **s, name, value) }
             }
         }
     };

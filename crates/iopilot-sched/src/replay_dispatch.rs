@@ -1,6 +1,6 @@
 //! [`ReplayDispatch`]: a scheduler that is driven by a recorded dispatch order.
 
-use crate::{AnyScheduler, Scheduler};
+use crate::{AnyScheduler, Scheduler, SchedulerVariant};
 use iopilot_block::{Nanos, RequestId, Requests};
 
 /// Dispatches in a recorded order, to compare a scheduler's decisions with those of another instance, such as a running
@@ -20,9 +20,9 @@ pub trait ReplayDispatch: Scheduler {
 /// return false and dispatch nothing.
 impl ReplayDispatch for AnyScheduler {
     fn dispatch_recorded(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) -> bool {
-        match self {
-            Self::Bfq(bfq) => bfq.dispatch_recorded(rqs, id, now),
-            Self::Kyber(kyber) => kyber.dispatch_recorded(rqs, id, now),
+        match self.variant_mut() {
+            SchedulerVariant::Bfq(bfq) => bfq.dispatch_recorded(rqs, id, now),
+            SchedulerVariant::Kyber(kyber) => kyber.dispatch_recorded(rqs, id, now),
             _ => false,
         }
     }

@@ -12,23 +12,23 @@ use crate::tunables::no_tunables;
 use iopilot_block::{Lba, RequestId, Requests};
 
 /// SCAN or LOOK.
-pub type Scan = ArmScheduler<Sweep>;
+pub(crate) type Scan = ArmScheduler<Sweep>;
 
 /// The rule of [`Scan`].
 #[derive(Clone, Debug, Default)]
-pub struct Sweep {
+pub(crate) struct Sweep {
     /// The last sector, where SCAN turns; `None` for LOOK.
     edge: Option<Lba>,
 }
 
 impl Scan {
     /// SCAN on a disk of `env.capacity`.
-    pub fn to_the_edge(env: &Environment) -> Self {
+    pub(crate) fn to_the_edge(env: &Environment) -> Self {
         Self::with_rule(Sweep { edge: Some(Lba(env.capacity.saturating_sub(1))) })
     }
 
     /// LOOK.
-    pub fn to_the_last() -> Self {
+    pub(crate) fn to_the_last() -> Self {
         Self::default()
     }
 }

@@ -41,7 +41,7 @@ impl Default for Environment {
 
 impl Environment {
     /// The mapping of CPUs to hardware queues.
-    pub fn queue_map(&self) -> QueueMap {
+    pub(crate) fn queue_map(&self) -> QueueMap {
         QueueMap::new(self.cpus, self.hardware_queues)
     }
 }

@@ -177,7 +177,7 @@ impl SchedulerSpec {
         for (name, value) in settings {
             prio.set(name, *value)?;
         }
-        Ok(AnyScheduler::Prio(Box::new(prio)))
+        Ok(prio.into())
     }
 
     /// The description of the scheduler; for `prio(…)`, that of the scheduler inside: `prio` runs as that one does.

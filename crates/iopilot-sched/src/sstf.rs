@@ -8,15 +8,15 @@ use crate::tunables::no_tunables;
 use iopilot_block::{RequestId, Requests};
 
 /// Shortest seek time first.
-pub type Sstf = ArmScheduler<NearestFirst>;
+pub(crate) type Sstf = ArmScheduler<NearestFirst>;
 
 /// The rule of [`Sstf`].
 #[derive(Clone, Debug, Default)]
-pub struct NearestFirst;
+pub(crate) struct NearestFirst;
 
 impl Sstf {
     /// An empty queue, the arm at sector 0.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 }

@@ -15,7 +15,7 @@ use iopilot_block::{Lba, Nanos, RequestId, Requests};
 
 tunables! {
     /// The tunables of `vr` (Carroll, table 3.1).
-    pub struct VrTunables {
+    pub(crate) struct VrTunables {
         /// Deadline of a synchronous request; 0 for none.
         sync_expire: u64, Ms = 500, 0..=2_147_483_647;
         /// Deadline of an asynchronous request; 0 for none.
@@ -32,7 +32,7 @@ const SYNC: usize = 1;
 
 /// V(R) with merging and deadlines.
 #[derive(Clone, Debug, Default)]
-pub struct Vr {
+pub(crate) struct Vr {
     arm: ArmQueue,
     deadlines: Deadlines<2>,
     /// How many requests were dispatched since the deadlines were checked.
@@ -43,7 +43,7 @@ pub struct Vr {
 
 impl Vr {
     /// An empty queue, the arm at sector 0.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 

@@ -11,25 +11,25 @@ use iopilot_block::{RequestId, Requests};
 
 tunables! {
     /// The tunable of `vscan`.
-    pub struct VscanTunables {
+    pub(crate) struct VscanTunables {
         /// The penalty of reversing the arm, as a share of the disk's size.
         r: f64, Factor = 0.2, 0..=1;
     }
 }
 
 /// V(R).
-pub type Vscan = ArmScheduler<ReversalCosts>;
+pub(crate) type Vscan = ArmScheduler<ReversalCosts>;
 
 /// The rule of [`Vscan`].
 #[derive(Clone, Debug)]
-pub struct ReversalCosts {
+pub(crate) struct ReversalCosts {
     capacity: u64,
     tunables: VscanTunables,
 }
 
 impl Vscan {
     /// V(0.2) on a disk of `env.capacity`.
-    pub fn new(env: &Environment) -> Self {
+    pub(crate) fn new(env: &Environment) -> Self {
         Self::with_rule(ReversalCosts { capacity: env.capacity, tunables: VscanTunables::default() })
     }
 }

@@ -70,14 +70,14 @@ fn slow_reads_throttle_writes_that_are_within_target_and_good_times_leave_depths
     serve(&mut b, Op::Write, 600, 1);
     b.now += Nanos::from_millis(200);
     b.dispatch();
-    assert_eq!(b.scheduler.depths(), MAX_DEPTH);
+    assert_eq!(b.scheduler.depth, MAX_DEPTH);
     // Reads at 5 ms miss their target of 2 ms. Writes at 1 ms are in the first quarter of their target of 10 ms.
     serve(&mut b, Op::Read, 300, 5);
     serve(&mut b, Op::Write, 600, 1);
     serve(&mut b, Op::Read, 300, 5);
     b.now += Nanos::from_millis(200);
     b.dispatch();
-    let [reads, writes, ..] = b.scheduler.depths();
+    let [reads, writes, ..] = b.scheduler.depth;
     assert_eq!(reads, MAX_DEPTH[0], "the slow domain is not throttled");
     assert!(writes < MAX_DEPTH[1], "writes are: {writes}");
 }
@@ -89,7 +89,7 @@ fn a_throttled_domain_beyond_its_target_gets_tokens_back() {
     serve(&mut b, Op::Write, 600, 30);
     b.now += Nanos::from_millis(200);
     b.dispatch();
-    assert!(b.scheduler.depths()[1] > 4);
+    assert!(b.scheduler.depth[1] > 4);
 }
 
 #[test]

@@ -7,14 +7,14 @@ use crate::{
 use iopilot_block::{Nanos, Sectors};
 
 /// Tunables that set parameters of a queue.
-pub trait QueueTunables: Tunables + Default {
+pub(crate) trait QueueTunables: Tunables + Default {
     /// `base` with the parameters that these tunables set.
     fn apply(&self, base: IoQueueConfig) -> IoQueueConfig;
 }
 
 tunables! {
     /// The tunables of `sptf`, `spctf`, `satf` and `tsps`.
-    pub struct PositionTunables {
+    pub(crate) struct PositionTunables {
         /// The delay before the arm moves for a read, in addition to the disk's own command processing.
         read_initiation: f64, Us = 0.0, 0..=1_000_000;
         /// The same for a write.
@@ -24,7 +24,7 @@ tunables! {
 
 tunables! {
     /// The tunables of `aged-sptf`.
-    pub struct AgedTunables {
+    pub(crate) struct AgedTunables {
         /// How many microseconds are subtracted from a request's time for each millisecond of its wait.
         age_weight: f64, Thousandths = 6.0, 0..=1_000_000;
         /// A request that the disk's cache serves counts as no time (ASPCTF).
@@ -40,7 +40,7 @@ tunables! {
 
 tunables! {
     /// The tunables of `weighted-sptf`.
-    pub struct WeightedTunables {
+    pub(crate) struct WeightedTunables {
         /// The wait at which a request's time has shrunk to zero; requests that wait longer go first, the oldest first.
         max_wait: u64, Ms = 1000, 0..=1_000_000_000;
         /// A request that the disk's cache serves counts as no time (WPCTF).
@@ -56,7 +56,7 @@ tunables! {
 
 tunables! {
     /// The tunables of `sptf-sw` and `sptf-rw`.
-    pub struct SlackTunables {
+    pub(crate) struct SlackTunables {
         /// How much longer than the shortest positioning time counts as nearly the shortest, as a share of it.
         slack: f64, Factor = 0.4, 0..=1000;
         /// The delay before the arm moves for a read, in addition to the disk's own command processing.
@@ -68,11 +68,11 @@ tunables! {
 
 /// The tunables of `look-cyl`, `clook-cyl` and `sstf-cyl`: none.
 #[derive(Clone, Debug, Default)]
-pub struct CylinderTunables;
+pub(crate) struct CylinderTunables;
 
 impl CylinderTunables {
     /// The description of each tunable.
-    pub const SPECS: &'static [Tunable] = &[];
+    pub(crate) const SPECS: &'static [Tunable] = &[];
 }
 
 impl Tunables for CylinderTunables {
@@ -91,7 +91,7 @@ impl Tunables for CylinderTunables {
 
 tunables! {
     /// The tunable of `vscan-cyl`.
-    pub struct VscanCylTunables {
+    pub(crate) struct VscanCylTunables {
         /// The penalty of reversing the arm, as a share of the disk's cylinders.
         r: f64, Factor = 0.2, 0..=1;
     }
@@ -99,7 +99,7 @@ tunables! {
 
 tunables! {
     /// The tunables of `ioqueue`.
-    pub struct IoQueueTunables {
+    pub(crate) struct IoQueueTunables {
         /// The policy of the base queue, by number or name.
         policy: u64, Policy = 3, 1..=28;
         /// The share of the age that the aged policies (14 to 16, 20, 21) subtract; 1/1280 blocks per millisecond under policy 19.
