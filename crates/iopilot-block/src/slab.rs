@@ -65,6 +65,12 @@ impl<T, I: SlotIndex> Slab<T, I> {
         &mut self.slots[id.index()]
     }
 
+    /// Drops all values and slots. The first names are handed out again.
+    pub fn clear(&mut self) {
+        self.slots.clear();
+        self.free.clear();
+    }
+
     /// How many values there are.
     pub fn len(&self) -> usize {
         self.slots.len() - self.free.len()
@@ -107,6 +113,16 @@ impl<T, I: SlotIndex> IndexMut<I> for Slab<T, I> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_cleared_slab_hands_out_the_first_names_again() {
+        let mut slab: Slab<char> = Slab::new();
+        let [a, b] = ['a', 'b'].map(|value| slab.insert(value));
+        slab.remove(a);
+        slab.clear();
+        assert_eq!((slab.len(), slab.slots()), (0, 0));
+        assert_eq!(['c', 'd'].map(|value| slab.insert(value)), [a, b]);
+    }
 
     #[test]
     fn a_new_value_can_take_memory_from_the_removed_one() {
