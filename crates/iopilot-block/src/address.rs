@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 
-/// Bytes in a sector. Linux counts in these whatever the device's block size is, and so do we.
+/// Bytes in a sector. Like Linux, iopilot counts in these whatever the device's block size is.
 pub const SECTOR_BYTES: u64 = 512;
 
 /// A logical block address: the number of a 512-byte sector on a device.
@@ -25,7 +25,7 @@ impl Lba {
 }
 
 impl Sectors {
-    /// The sectors that hold `bytes` bytes, rounded up; `None` where they do not fit 32 bits.
+    /// The sectors that hold `bytes` bytes, rounded up; `None` if the number does not fit 32 bits.
     pub fn from_bytes(bytes: u64) -> Option<Self> {
         u32::try_from(bytes.div_ceil(SECTOR_BYTES)).ok().map(Self)
     }

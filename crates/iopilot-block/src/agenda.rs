@@ -1,25 +1,25 @@
-//! [`Agenda`]: a priority queue of the tasks' next events.
+//! [`Agenda`]: a priority queue of the next event of each task.
 
 use crate::{EventQueue, Nanos};
 
-/// One appointment at most for each of a number of tasks. Equal times are served in the order they were made.
+/// At most one event for each task. Events of equal times are served in the order in which they were set.
 ///
-/// Replaced appointments stay in the queue until they come to its front, and the front is always a valid one, so that
-/// looking is O(1) and making one O(log n).
+/// Replaced events stay in the queue until they come to its front. The front is always valid. So peeking is O(1), and
+/// setting an event is O(log n).
 #[derive(Clone, Debug)]
 pub struct Agenda {
     queue: EventQueue<usize>,
-    /// The number in the queue of the valid appointment of each task, if it has one.
+    /// The insertion number of the valid event of each task, if it has one.
     valid: Vec<Option<u64>>,
 }
 
 impl Agenda {
-    /// No appointments, for so many tasks.
+    /// No events, for `tasks` tasks.
     pub fn new(tasks: usize) -> Self {
         Self { queue: EventQueue::with_capacity(4 * tasks), valid: vec![None; tasks] }
     }
 
-    /// Replaces the appointment of `task`, which may be a new one.
+    /// Replaces the event of `task`, which may be a new task.
     pub fn set(&mut self, task: usize, at: Option<Nanos>) {
         if task >= self.valid.len() {
             self.valid.resize(task + 1, None);
@@ -28,12 +28,12 @@ impl Agenda {
         self.settle();
     }
 
-    /// The time of the earliest appointment.
+    /// The time of the earliest event.
     pub fn next(&self) -> Option<Nanos> {
         self.queue.next_time()
     }
 
-    /// Takes out the next task that is due at or before `now`.
+    /// Removes the event of the next task that is due at or before `now`, and returns the task.
     pub fn take(&mut self, now: Nanos) -> Option<usize> {
         let task = self.queue.pop_due(now)?.event;
         self.set(task, None);

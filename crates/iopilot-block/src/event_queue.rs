@@ -1,4 +1,4 @@
-//! [`EventQueue`]: what happens when, in one order for every run.
+//! [`EventQueue`]: future events in an order that is the same in every run.
 
 use crate::Nanos;
 use std::cmp::{Ordering, Reverse};
@@ -19,12 +19,13 @@ pub struct Scheduled<T> {
 
 /// Events to come, ordered by (time, insertion number).
 ///
-/// Events of one time are served first in, first out, so that a simulation is deterministic. A binary heap: inserting
-/// and taking out are O(log n), looking is O(1). An event that is not before the latest one goes behind it into a list
-/// instead, O(1): most delays are constant. It allocates only while it grows beyond its longest length so far.
+/// Events of one time are served first in, first out, so that a simulation is deterministic. The queue is a binary
+/// heap: inserting and removing are O(log n), peeking is O(1). An event that is not before the latest one is appended
+/// to a list instead, which is O(1) and common, as most delays are constant. The queue allocates only while it grows
+/// beyond its longest length so far.
 ///
-/// An event cannot be cancelled. Where events are replaced, keep the number that [`EventQueue::push`] returns, and skip
-/// those whose number is no longer the one you keep.
+/// An event cannot be cancelled. To replace events, keep the number that [`EventQueue::push`] returns, and skip events
+/// with another number.
 ///
 /// # Examples
 /// ```
@@ -52,7 +53,7 @@ impl<T> EventQueue<T> {
         Self { heap: BinaryHeap::new(), list: VecDeque::new(), inserted: 0 }
     }
 
-    /// An empty queue that holds `events` before it allocates.
+    /// An empty queue that can hold `events` events before it allocates.
     pub fn with_capacity(events: usize) -> Self {
         Self { heap: BinaryHeap::with_capacity(events), list: VecDeque::with_capacity(events), inserted: 0 }
     }
@@ -82,7 +83,7 @@ impl<T> EventQueue<T> {
         }
     }
 
-    /// Takes out the next event. O(log n).
+    /// Removes the next event and returns it. O(log n).
     pub fn pop(&mut self) -> Option<Scheduled<T>> {
         match (self.list.front(), self.heap.peek()) {
             (Some(listed), Some(Reverse(other))) if other < listed => self.heap.pop().map(|Reverse(next)| next),
@@ -91,7 +92,7 @@ impl<T> EventQueue<T> {
         }
     }
 
-    /// Takes out the next event where it happens at or before `now`. O(log n).
+    /// Removes the next event and returns it, if it happens at or before `now`. O(log n).
     pub fn pop_due(&mut self, now: Nanos) -> Option<Scheduled<T>> {
         if self.next_time()? > now { None } else { self.pop() }
     }

@@ -1,4 +1,4 @@
-//! [`NumberMap`]: a hash map by numbers that nobody chooses to do harm.
+//! [`NumberMap`]: a hash map with a fast hash, for numbers that no attacker chooses.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -6,8 +6,8 @@ use std::hash::{BuildHasherDefault, Hasher};
 /// A `V` for each number, or newtype of one.
 pub type NumberMap<K, V> = HashMap<K, V, BuildHasherDefault<NumberHasher>>;
 
-/// Hashes a number, such as a process' or a block's, by one multiplication. The same in every run: what iterates over
-/// a map may show its order.
+/// Hashes a number, such as a process' or a block's, by one multiplication. The hash is the same in every run, so that
+/// iterating over a map is deterministic.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NumberHasher(u64);
 
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn neighbours_go_far_apart() {
+    fn neighbouring_numbers_get_different_buckets() {
         let hash = |n: u64| {
             let mut hasher = NumberHasher::default();
             hasher.write_u64(n);

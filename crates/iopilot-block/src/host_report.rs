@@ -1,89 +1,90 @@
-//! [`HostReport`]: where the time of a host went.
+//! [`HostReport`]: how the time of a host was spent.
 
 use crate::{Criticality, Distribution, Op};
 use serde::Serialize;
 
-/// Where the time of CPUs went, in seconds. It is all of it: on each CPU one thing goes on at a time (Ganger 7.3).
+/// How the time of CPUs was spent, in seconds. The fields add up to the whole time: a CPU does one thing at a time
+/// (Ganger 7.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct HostTimes {
-    /// Computation of processes, with what the kernel does on their behalf. Of a task: its own, and its children's.
+    /// Computation of processes, including the kernel's on their behalf. For a task: its own and its children's.
     pub computation_s: f64,
-    /// Interrupts, the clock's included, and other processes; of a host: interrupts and context switches.
+    /// For a task: interrupts, including the clock's, and other processes. For a host: interrupts and context switches.
     pub other_s: f64,
-    /// False computation: what blocking for a request and going on after it costs.
+    /// False computation: the cost of blocking for a request and of resuming after it.
     pub false_computation_s: f64,
     /// False idle time: no process can run, and some wait for requests.
     pub false_idle_s: f64,
-    /// Idle time otherwise.
+    /// The other idle time.
     pub idle_s: f64,
 }
 
-/// A task of a user: a process, with what it starts.
+/// A user's task: a process with its children.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TaskReport {
     /// Its name.
     pub name: String,
     /// Its process.
     pub process: u32,
-    /// From its start to its exit, in seconds. What is written after it does not count.
+    /// From its start to its exit, in seconds. Writes after its exit do not count.
     pub elapsed_s: f64,
-    /// What that time was, on all CPUs together.
+    /// How that time was spent, on all CPUs together.
     pub times: HostTimes,
     /// How often it blocked for a request.
     pub io_waits: u64,
-    /// How long it did so in all, in seconds.
+    /// How long it was blocked for requests in all, in seconds.
     pub io_wait_s: f64,
-    /// How long it could have run, but others did, in seconds.
+    /// How long it was runnable while other processes ran, in seconds.
     pub runnable_s: f64,
 }
 
-/// What a process is there for.
+/// The purpose of a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ProcessKind {
-    /// It is a user's task: somebody waits for its end.
+    /// A user's task: the user waits for its end.
     Task,
-    /// It is another process.
+    /// Any other process.
     #[default]
     Other,
-    /// It is the kernel's own, as the syncer is.
+    /// A process of the kernel, such as the syncer.
     Kernel,
 }
 
-/// The processes of one name and kind, all together: where their lives went. A moment of a process is one of four:
-/// it runs, could run, waits for a request, or waits for something else.
+/// All processes of one name and kind together, and how they spent their lives. A process is always in one of four
+/// states: it runs, is runnable, waits for a request, or waits for something else.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ProcessGroup {
     /// Their name.
     pub name: String,
-    /// What they are there for.
+    /// Their purpose.
     pub kind: ProcessKind,
-    /// The first one.
+    /// The first of them.
     pub process: u32,
     /// How many there were.
     pub count: u64,
     /// From start to exit, or to the end of the run, in seconds.
     pub life_s: f64,
-    /// How long they had a CPU, in seconds, with what interrupted them there.
+    /// How long they had a CPU, in seconds, including interrupts there.
     pub running_s: f64,
     /// Of that, their own computation, without that of their children.
     pub computation_s: f64,
-    /// How long they could have run, but others did, in seconds.
+    /// How long they were runnable while other processes ran, in seconds.
     pub runnable_s: f64,
     /// How often they blocked for a request, or for room in the page cache.
     pub io_waits: u64,
-    /// How long they did so, in seconds.
+    /// How long these waits took, in seconds.
     pub io_wait_s: f64,
-    /// Of that, for room in the page cache.
+    /// Of that, the waits for room in the page cache.
     pub throttled_s: f64,
     /// How often they blocked for something else: a time, another process.
     pub other_waits: u64,
-    /// How long they did so, in seconds.
+    /// How long these waits took, in seconds.
     pub other_wait_s: f64,
 }
 
-/// What was left to do when the last task had ended: the second end of a run is when nothing is (Ganger 7.3.1 counts the writes
-/// behind a task for the storage, and not for the task).
+/// The work that was left when the last task had ended. A run has a second end, when no work is left (Ganger 7.3.1
+/// counts the writes after a task for the storage, and not for the task).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct AfterTasks {
     /// Pages and blocks of metadata that were not yet on the disk.
@@ -92,8 +93,8 @@ pub struct AfterTasks {
     pub requests: u64,
 }
 
-/// Where the time of the CPUs went, over time: in equal intervals from the beginning of the report on. The last one may be
-/// shorter. Shares are of the time of all CPUs in the interval; those of one interval add up to 1.
+/// How the time of the CPUs was spent, in equal intervals from the beginning of the report. The last interval may be
+/// shorter. Shares are of the time of all CPUs in the interval. The shares of one interval add up to 1.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct OverTime {
     /// The length of an interval, in seconds.
@@ -106,20 +107,19 @@ pub struct OverTime {
     pub false_computation: Vec<f64>,
     /// False idle time.
     pub false_idle: Vec<f64>,
-    /// Idle time otherwise.
+    /// The other idle time.
     pub idle: Vec<f64>,
-    /// Pages and blocks of metadata that were not on the disk at the end of the interval, where there are files.
+    /// Dirty pages and blocks of metadata at the end of the interval, if the host has files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dirty_pages: Option<Vec<u32>>,
 }
 
-/// Requests of one direction and class, by what came of them: one that somebody came to wait for before it was complete
-/// was time-critical from then on.
+/// Requests of one direction and class, with their response times.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RequestClass {
     /// Reads or writes.
     pub op: Op,
-    /// As it was guessed when they were issued.
+    /// Their class when they were issued. A request for which a process begins to wait later stays in this class.
     pub class: Criticality,
     /// How many.
     pub requests: u64,
@@ -127,74 +127,74 @@ pub struct RequestClass {
     pub response_ms: Distribution,
 }
 
-/// The limits of time-limited requests: from issue until somebody wanted what was requested (Ganger 7.1).
+/// The limits of time-limited requests: from issue until a process wanted the data (Ganger 7.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct TimeLimits {
-    /// Requests that somebody came to want.
+    /// Requests whose data a process wanted.
     pub wanted: u64,
-    /// Requests that nobody ever wanted.
+    /// Requests whose data no process ever wanted.
     pub unused: u64,
-    /// Of those wanted, the share that was complete by then, in percent.
+    /// The share of the wanted requests that were complete when they were wanted, in percent.
     pub satisfied_percent: f64,
     /// The limits.
     pub limit_ms: Distribution,
-    /// How much later than wanted the others were complete.
+    /// How much later than wanted the other wanted requests were complete.
     pub late_ms: Distribution,
 }
 
-/// What a page cache did. Pages have 4 KiB.
+/// The counters of a page cache. Pages have 4 KiB.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct CacheReport {
+pub struct PageCacheReport {
     /// Its size.
     pub pages: u64,
-    /// Pages of files that were there when a process read them.
+    /// Pages of files that were in the cache when a process read them.
     pub hits: u64,
-    /// Pages of files that were not, or were still on their way.
+    /// Pages of files that were not in the cache, or were still being read.
     pub misses: u64,
-    /// Pages that were read ahead…
+    /// Pages that were read ahead.
     pub read_ahead: u64,
-    /// …of these, those that were used…
+    /// Pages that were read ahead and used.
     pub read_ahead_used: u64,
-    /// …and those that went before that.
+    /// Pages that were read ahead and evicted before any use.
     pub read_ahead_unused: u64,
-    /// Pages that had to make room.
+    /// Pages that were evicted.
     pub evictions: u64,
     /// Pages and blocks of metadata that were written to the disk.
     pub written: u64,
     /// How often a process waited for room.
     pub throttled: u64,
-    /// How long processes did so, in seconds.
+    /// How long these waits took, in seconds.
     pub throttled_s: f64,
 }
 
-/// Where the time of a host went.
+/// How the time of a host was spent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct HostReport {
     /// Its CPUs.
     pub cpus: u16,
-    /// From the start until no process had anything left to do, and all that was dirty was on the disk, in seconds.
+    /// From the start until no process had work left and nothing was dirty, in seconds.
     pub elapsed_s: f64,
-    /// From the start until the last task had ended, in seconds; `None` where none has.
+    /// From the start until the last task had ended, in seconds; `None` if none has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tasks_end_s: Option<f64>,
-    /// What was left to do then.
+    /// The work that was left then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after_tasks: Option<AfterTasks>,
     /// The time of all CPUs.
     pub times: HostTimes,
-    /// The same over time.
+    /// The same in intervals.
     pub over_time: OverTime,
     /// Interrupts of completed requests.
     pub interrupts: u64,
-    /// Interrupts from outside, as of a network; where there are sources of them.
+    /// Interrupts from outside, such as a network's; `None` without sources of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub external_interrupts: Option<u64>,
-    /// Of these, those that found no room for what they brought; where they bring anything.
+    /// External interrupts that found no room for the data they brought; `None` if they bring none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub external_lost: Option<u64>,
-    /// Interrupts of the clock.
+    /// Clock interrupts.
     pub ticks: u64,
-    /// Changes from one process to another.
+    /// Context switches from one process to another.
     pub context_switches: u64,
     /// The users' tasks, in the order of their start.
     pub tasks: Vec<TaskReport>,
@@ -204,7 +204,7 @@ pub struct HostReport {
     pub classes: Vec<RequestClass>,
     /// The time limits.
     pub limits: TimeLimits,
-    /// The page cache, where there are files.
+    /// The page cache, if the host has files.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cache: Option<CacheReport>,
+    pub cache: Option<PageCacheReport>,
 }

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// Something a user wrote is wrong. Displays as one line: `FILE:LINE: FIELD: got X, expected Y`.
+/// An error in a user's input. Displays as one line: `FILE:LINE: FIELD: got X, expected Y`.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct InputError {
-    /// The file, device or option it came from; empty where there is none.
+    /// The file, device or option it came from; empty if there is none.
     pub source_name: String,
-    /// The 1-based line; for binary files the 1-based record. `None` where there is no such thing.
+    /// The 1-based line; for binary files the 1-based record; `None` if the input has neither.
     pub line: Option<u64>,
     /// The field: a column, a key, a parameter.
     pub field: String,
@@ -18,12 +18,12 @@ pub struct InputError {
 }
 
 impl InputError {
-    /// `field` is `got`, not `expected`; say where with [`InputError::in_file`] and [`InputError::at_line`].
+    /// `field` is `got`, not `expected`. Add the place with [`InputError::in_file`] and [`InputError::at_line`].
     pub fn new(field: impl Into<String>, got: impl Into<String>, expected: impl Into<String>) -> Self {
         Self {
             field: shortened(&field.into(), 60),
             got: shortened(&got.into(), 60),
-            // Long enough for every list of names; what users wrote may be longer.
+            // Long enough for every list of names. A user's text may be longer.
             expected: shortened(&expected.into(), 1000),
             ..Self::default()
         }
@@ -44,7 +44,7 @@ impl InputError {
     }
 }
 
-/// What a user wrote, as a part of one line of at most `most` characters.
+/// A user's text without control characters, cut to at most `most` characters.
 fn shortened(text: &str, most: usize) -> String {
     let plain = |c: char| if c.is_control() { '.' } else { c };
     match text.char_indices().nth(most) {
@@ -70,7 +70,7 @@ impl fmt::Display for InputError {
 
 impl std::error::Error for InputError {}
 
-/// The one of `known` that is nearest to `word`, where one is near enough to be meant.
+/// The one of `known` that is nearest to `word`, if one is near enough to be a likely misspelling.
 pub fn suggest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_ascii_lowercase();
     known
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn suggests_only_what_is_near() {
+    fn suggests_only_a_likely_misspelling() {
         assert_eq!(suggest("deadlien", ["noop", "deadline", "cfq"]), Some("deadline"));
         assert_eq!(suggest("zfs", ["noop", "deadline"]), None);
     }

@@ -1,9 +1,11 @@
-//! The vocabulary of iopilot: what every other crate says about time, addresses, requests and measurements.
+//! The vocabulary of iopilot: the types for time, addresses, requests and measurements that all other crates share.
 //!
-//! Time is [`Nanos`] everywhere; addresses are 512-byte sectors ([`Lba`], [`Sectors`]). A [`Request`] lives in a
-//! [`Requests`] slab and is named by its [`RequestId`], so that a simulation allocates nothing per request once it
-//! has reached its steady state. A [`Source`] issues them. An [`EventQueue`] orders what happens when; [`Lru`],
-//! [`SortedIndex`], and [`List`] with its [`Links`] are the other structures that crates share.
+//! Time is [`Nanos`] everywhere. Addresses are 512-byte sectors ([`Lba`], [`Sectors`]). A [`Request`] lives in a
+//! [`Requests`] slab and is named by its [`RequestId`], so that a simulation allocates nothing per request in its
+//! steady state. A [`Source`] issues requests. An [`EventQueue`] orders events. [`Lru`], [`Slab`], [`SortedIndex`], and
+//! [`List`] with its [`Links`] are the other structures that crates share.
+//!
+//! In comments, *Ganger* is Ganger's thesis of 1995, with the number of a section.
 
 mod address;
 mod agenda;
@@ -18,6 +20,7 @@ mod positions;
 mod process;
 mod request;
 mod requests;
+mod slab;
 mod sorted_index;
 mod source;
 mod stats;
@@ -29,7 +32,7 @@ pub use agenda::Agenda;
 pub use event_queue::{EventQueue, Scheduled};
 pub use hash::{NumberHasher, NumberMap};
 pub use host_report::{
-    AfterTasks, CacheReport, HostReport, HostTimes, OverTime, ProcessGroup, ProcessKind, RequestClass, TaskReport,
+    AfterTasks, HostReport, HostTimes, OverTime, PageCacheReport, ProcessGroup, ProcessKind, RequestClass, TaskReport,
     TimeLimits,
 };
 pub use input_error::{InputError, suggest};
@@ -40,6 +43,7 @@ pub use positions::{Cached, Knowledge, Positions};
 pub use process::{Criticality, IoPriority, PriorityClass, ProcessId, ProcessMap};
 pub use request::{IoIndex, Request, RequestId};
 pub use requests::Requests;
+pub use slab::Slab;
 pub use sorted_index::{Downwards, SortedIndex, Upwards};
 pub use source::{Arrival, Source, SourceHandle, Step};
 pub use stats::{Distribution, Histogram, jain_index};

@@ -1,16 +1,26 @@
-//! [`Links`] and [`List`]: linked lists of what lives in a slab, which allocate nothing per entry.
+//! [`Links`] and [`List`]: linked lists of the values in a slab, without an allocation per entry.
 
 use crate::RequestId;
 
-/// A name that is a small, dense number, so that data can be kept beside it in a `Vec`.
+/// A name that is a small, dense number, so that data about it can be kept in a `Vec`.
 pub trait SlotIndex: Copy + Eq {
     /// The number.
     fn index(self) -> usize;
+
+    /// The name with this number.
+    ///
+    /// # Panics
+    /// Where the number does not fit.
+    fn from_index(index: usize) -> Self;
 }
 
 impl SlotIndex for RequestId {
     fn index(self) -> usize {
         Self::index(self)
+    }
+
+    fn from_index(index: usize) -> Self {
+        Self::from_index(index)
     }
 }
 
@@ -18,24 +28,32 @@ impl SlotIndex for u32 {
     fn index(self) -> usize {
         self as usize
     }
+
+    fn from_index(index: usize) -> Self {
+        Self::try_from(index).expect("fewer than 2^32 slots")
+    }
 }
 
 impl SlotIndex for u16 {
     fn index(self) -> usize {
         usize::from(self)
     }
+
+    fn from_index(index: usize) -> Self {
+        Self::try_from(index).expect("fewer than 2^16 slots")
+    }
 }
 
-/// Storage for the links of lists in which an entry is at most once. Any number of [`List`]s share one `Links` as long
-/// as no entry is in two of them. It grows to the largest index used and allocates nothing more.
+/// The links between the entries of lists. Any number of [`List`]s share one `Links`, as long as no entry is in two of
+/// them. It grows to the largest index used and allocates nothing more.
 #[derive(Clone, Debug)]
 pub struct Links<I = RequestId> {
-    /// The entry before and the one behind.
+    /// The previous and the next entry.
     links: Vec<(Option<I>, Option<I>)>,
 }
 
-/// A doubly linked list of requests, or of anything else that lives in a slab. All operations but [`List::iter`] are
-/// O(1).
+/// A doubly linked list of requests, or of other values in a slab. An entry is in it at most once. All operations but
+/// [`List::iter`] are O(1).
 #[derive(Clone, Copy, Debug)]
 pub struct List<I = RequestId> {
     front: Option<I>,
@@ -85,27 +103,27 @@ impl<I: SlotIndex> List<I> {
         self.back
     }
 
-    /// How many there are.
+    /// How many entries there are.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is none.
+    /// Whether there is no entry.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The entry behind `id` in this list.
+    /// The entry after `id`, which must be in this list.
     pub fn next(&self, links: &Links<I>, id: I) -> Option<I> {
         links.links[id.index()].1
     }
 
-    /// The entry before `id` in this list.
+    /// The entry before `id`, which must be in this list.
     pub fn prev(&self, links: &Links<I>, id: I) -> Option<I> {
         links.links[id.index()].0
     }
 
-    /// Moves all of `other` behind this list. O(1).
+    /// Moves all entries of `other` to the end of this list. O(1).
     pub fn append(&mut self, links: &mut Links<I>, other: &mut Self) {
         let (Some(front), Some(back)) = (other.front, other.back) else { return };
         match self.back {
@@ -131,7 +149,7 @@ impl<I: SlotIndex> List<I> {
         self.len += 1;
     }
 
-    /// Puts `id` first.
+    /// Prepends `id`.
     pub fn push_front(&mut self, links: &mut Links<I>, id: I) {
         *links.slot(id) = (None, self.front);
         match self.front {
@@ -142,7 +160,7 @@ impl<I: SlotIndex> List<I> {
         self.len += 1;
     }
 
-    /// Puts `id` before `at`, which is in this list.
+    /// Inserts `id` before `at`, which must be in this list.
     pub fn insert_before(&mut self, links: &mut Links<I>, at: I, id: I) {
         let prev = links.slot(at).0.replace(id);
         *links.slot(id) = (prev, Some(at));
@@ -153,14 +171,14 @@ impl<I: SlotIndex> List<I> {
         self.len += 1;
     }
 
-    /// Takes the first entry out.
+    /// Removes the first entry and returns it.
     pub fn pop_front(&mut self, links: &mut Links<I>) -> Option<I> {
         let id = self.front?;
         self.remove(links, id);
         Some(id)
     }
 
-    /// Takes `id`, which must be in this list, out.
+    /// Removes `id`, which must be in this list.
     pub fn remove(&mut self, links: &mut Links<I>, id: I) {
         let (prev, next) = std::mem::take(links.slot(id));
         match prev {
@@ -174,7 +192,7 @@ impl<I: SlotIndex> List<I> {
         self.len -= 1;
     }
 
-    /// Puts `new` where `old` is and takes `old` out.
+    /// Removes `old` and puts `new` in its position.
     pub fn replace(&mut self, links: &mut Links<I>, old: I, new: I) {
         let (prev, next) = std::mem::take(links.slot(old));
         *links.slot(new) = (prev, next);
@@ -188,7 +206,7 @@ impl<I: SlotIndex> List<I> {
         }
     }
 
-    /// From front to back.
+    /// The entries from front to back.
     pub fn iter<'a>(&self, links: &'a Links<I>) -> impl Iterator<Item = I> + use<'a, I> {
         std::iter::successors(self.front, move |id| links.links[id.index()].1)
     }

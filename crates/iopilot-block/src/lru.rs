@@ -1,6 +1,6 @@
 //! [`Lru`]: a bounded map in order of use, for caches.
 
-use crate::NumberMap;
+use crate::{NumberMap, Slab};
 use std::hash::Hash;
 
 const NONE: u32 = u32::MAX;
@@ -9,7 +9,7 @@ const NONE: u32 = u32::MAX;
 struct Entry<K, V> {
     key: K,
     value: V,
-    /// How often it was pinned and not yet unpinned. A pinned entry is not in the order of use.
+    /// How many pins are not yet undone. A pinned entry is not in the order of use.
     pins: u32,
     older: u32,
     newer: u32,
@@ -17,15 +17,15 @@ struct Entry<K, V> {
 
 /// A bounded map from numbers (or newtypes of one) to values, in order of use.
 ///
-/// An entry is named by its slot: a small, dense number that stays the same while the entry is in the map, and is reused
-/// after. Look up the slot once with [`Lru::find`]; all else takes slots. All operations but [`Lru::oldest_first`] are
-/// O(1). The order of use is a linked list through the entries; it does not depend on the hash. Nothing is allocated in
-/// the steady state.
+/// An entry is named by its slot: a small, dense number that stays the same while the entry is in the map, and is
+/// reused afterwards. Look up the slot once with [`Lru::find`]; all other methods take slots. All operations but
+/// [`Lru::oldest_first`] are O(1). The order of use is a linked list through the entries, and does not depend on the
+/// hash. Nothing is allocated in the steady state.
 ///
-/// Which entry makes room is the caller's decision: [`Lru::oldest`] or one of [`Lru::oldest_first`]. A pinned entry is
-/// neither, until it is unpinned as often as it was pinned.
+/// The caller chooses the victim of an eviction: [`Lru::oldest`] or one of [`Lru::oldest_first`]. A pinned entry is
+/// never among these, until it is unpinned as often as it was pinned.
 ///
-/// A slot that is passed in must be of an entry that is still in the map.
+/// A slot passed to a method must belong to an entry that is still in the map.
 ///
 /// # Examples
 /// ```
@@ -43,19 +43,17 @@ struct Entry<K, V> {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Lru<K, V> {
-    entries: Vec<Entry<K, V>>,
+    entries: Slab<Entry<K, V>>,
     slots: NumberMap<K, u32>,
     oldest: u32,
     newest: u32,
-    free: Vec<u32>,
     capacity: u32,
 }
 
 impl<K: Copy + Eq + Hash, V> Lru<K, V> {
     /// An empty map for `capacity` entries. It allocates as it fills.
     pub fn new(capacity: u32) -> Self {
-        let (entries, slots) = (Vec::new(), NumberMap::default());
-        Self { entries, slots, oldest: NONE, newest: NONE, free: Vec::new(), capacity }
+        Self { entries: Slab::new(), slots: NumberMap::default(), oldest: NONE, newest: NONE, capacity }
     }
 
     /// How many entries there are.
@@ -73,55 +71,45 @@ impl<K: Copy + Eq + Hash, V> Lru<K, V> {
         self.len() >= self.capacity
     }
 
-    /// The slot of `key`. Looking is no use: see [`Lru::touch`].
+    /// The slot of `key`. A look-up does not count as a use: see [`Lru::touch`].
     pub fn find(&self, key: K) -> Option<u32> {
         self.slots.get(&key).copied()
     }
 
     /// The key of an entry.
     pub fn key(&self, slot: u32) -> K {
-        self.entries[slot as usize].key
+        self.entries[slot].key
     }
 
     /// The value of an entry.
     pub fn get(&self, slot: u32) -> &V {
-        &self.entries[slot as usize].value
+        &self.entries[slot].value
     }
 
-    /// The value of an entry, to change it.
+    /// The mutable value of an entry.
     pub fn get_mut(&mut self, slot: u32) -> &mut V {
-        &mut self.entries[slot as usize].value
+        &mut self.entries[slot].value
     }
 
-    /// Adds an entry as the newest. There must be room, and no entry of this key.
+    /// Adds an entry as the newest. There must be room, and no entry with this key.
     pub fn insert(&mut self, key: K, value: V) -> u32 {
-        debug_assert!(!self.is_full() && self.find(key).is_none(), "there is room, and no entry of this key");
-        let entry = Entry { key, value, pins: 0, older: NONE, newer: NONE };
-        let slot = match self.free.pop() {
-            Some(slot) => {
-                self.entries[slot as usize] = entry;
-                slot
-            }
-            None => {
-                self.entries.push(entry);
-                self.entries.len() as u32 - 1
-            }
-        };
+        debug_assert!(!self.is_full() && self.find(key).is_none(), "there is room, and no entry with this key");
+        let slot = self.entries.insert(Entry { key, value, pins: 0, older: NONE, newer: NONE });
         self.slots.insert(key, slot);
         self.link(slot);
         slot
     }
 
-    /// Takes an entry out, pinned or not. Its value is dropped when the slot is used again.
+    /// Removes an entry, pinned or not. Its value is dropped when the slot is reused.
     pub fn remove(&mut self, slot: u32) {
         if !self.is_pinned(slot) {
             self.unlink(slot);
         }
-        self.slots.remove(&self.entries[slot as usize].key);
-        self.free.push(slot);
+        let key = self.entries.remove(slot).key;
+        self.slots.remove(&key);
     }
 
-    /// An entry was used: it is the newest now. A pinned one will be when it is unpinned, in any case.
+    /// Notes a use: the entry becomes the newest. A pinned entry becomes the newest when it is unpinned, used or not.
     pub fn touch(&mut self, slot: u32) {
         if slot != self.newest && !self.is_pinned(slot) {
             self.unlink(slot);
@@ -129,17 +117,17 @@ impl<K: Copy + Eq + Hash, V> Lru<K, V> {
         }
     }
 
-    /// Keeps an entry from making room, until it is unpinned as often as it was pinned.
+    /// Protects an entry from eviction, until it is unpinned as often as it was pinned.
     pub fn pin(&mut self, slot: u32) {
         if !self.is_pinned(slot) {
             self.unlink(slot);
         }
-        self.entries[slot as usize].pins += 1;
+        self.entries[slot].pins += 1;
     }
 
-    /// Takes back one [`Lru::pin`]. With the last, the entry becomes the newest.
+    /// Undoes one [`Lru::pin`]. Undoing the last makes the entry the newest.
     pub fn unpin(&mut self, slot: u32) {
-        self.entries[slot as usize].pins -= 1;
+        self.entries[slot].pins -= 1;
         if !self.is_pinned(slot) {
             self.link(slot);
         }
@@ -147,10 +135,10 @@ impl<K: Copy + Eq + Hash, V> Lru<K, V> {
 
     /// Whether an entry is pinned.
     pub fn is_pinned(&self, slot: u32) -> bool {
-        self.entries[slot as usize].pins > 0
+        self.entries[slot].pins > 0
     }
 
-    /// The entry that was used least recently, of those that are not pinned.
+    /// The least recently used entry of those that are not pinned.
     pub fn oldest(&self) -> Option<u32> {
         (self.oldest != NONE).then_some(self.oldest)
     }
@@ -158,31 +146,31 @@ impl<K: Copy + Eq + Hash, V> Lru<K, V> {
     /// The entries that are not pinned, the least recently used first. O(1) for each.
     pub fn oldest_first(&self) -> impl Iterator<Item = u32> + '_ {
         std::iter::successors(self.oldest(), |&slot| {
-            let newer = self.entries[slot as usize].newer;
+            let newer = self.entries[slot].newer;
             (newer != NONE).then_some(newer)
         })
     }
 
     fn link(&mut self, slot: u32) {
         let newest = self.newest;
-        let entry = &mut self.entries[slot as usize];
+        let entry = &mut self.entries[slot];
         (entry.older, entry.newer) = (newest, NONE);
         match newest {
             NONE => self.oldest = slot,
-            other => self.entries[other as usize].newer = slot,
+            other => self.entries[other].newer = slot,
         }
         self.newest = slot;
     }
 
     fn unlink(&mut self, slot: u32) {
-        let Entry { older, newer, .. } = self.entries[slot as usize];
+        let Entry { older, newer, .. } = self.entries[slot];
         match older {
             NONE => self.oldest = newer,
-            other => self.entries[other as usize].newer = newer,
+            other => self.entries[other].newer = newer,
         }
         match newer {
             NONE => self.newest = older,
-            other => self.entries[other as usize].older = older,
+            other => self.entries[other].older = older,
         }
     }
 }
@@ -206,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pinned_make_no_room_until_they_are_unpinned_as_often() {
+    fn a_pinned_entry_is_no_victim_until_it_is_unpinned_as_often() {
         let mut lru = Lru::new(3);
         let [a, b, c] = [10u64, 20, 30].map(|key| lru.insert(key, ()));
         lru.pin(a);

@@ -1,10 +1,10 @@
-//! What a request does, and the hints that travel with it.
+//! [`Op`] and [`Flags`]: the operation of a request, and its hints.
 
 use bitflags::bitflags;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What a request asks of the device.
+/// The operation that a request asks of the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Op {
@@ -12,7 +12,7 @@ pub enum Op {
     Read,
     /// Transfer to the medium.
     Write,
-    /// Make what was acknowledged durable; no sectors.
+    /// Make acknowledged writes durable; no sectors.
     Flush,
     /// The sectors' content is no longer needed (TRIM, UNMAP).
     Discard,
@@ -40,9 +40,9 @@ bitflags! {
     /// Hints of the submitter, named as the kernel's `REQ_*` flags (`include/linux/blk_types.h`).
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Flags: u16 {
-        /// `REQ_SYNC`: someone waits for this write (O_DIRECT, O_SYNC, fsync). Reads are synchronous without it.
+        /// `REQ_SYNC`: a process waits for this write (O_DIRECT, O_SYNC, fsync). Reads are synchronous without it.
         const SYNC = 1 << 0;
-        /// `REQ_RAHEAD`: read-ahead, nobody waits for it yet and it may fail at will.
+        /// `REQ_RAHEAD`: read-ahead. No process waits for it yet, and it may fail at will.
         const READ_AHEAD = 1 << 1;
         /// `REQ_META`: file-system metadata.
         const META = 1 << 2;

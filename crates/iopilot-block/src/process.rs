@@ -1,4 +1,4 @@
-//! Who issues a request, and how urgently.
+//! The task that issues a request, and how urgent the request is.
 
 use crate::NumberMap;
 use serde::{Deserialize, Serialize};
@@ -29,7 +29,7 @@ pub enum PriorityClass {
     RealTime = 1,
     /// The usual class.
     BestEffort = 2,
-    /// Served when nobody else wants the disk.
+    /// Served when no other process wants the disk.
     Idle = 3,
 }
 
@@ -43,12 +43,12 @@ pub struct IoPriority {
 }
 
 impl IoPriority {
-    /// `class` at `level`; `None` where the level is above 7.
+    /// `class` at `level`; `None` if the level is above 7.
     pub fn new(class: PriorityClass, level: u8) -> Option<Self> {
         (level <= 7).then_some(Self { class, level })
     }
 
-    /// The class a scheduler acts on: best effort where none was set.
+    /// The class a scheduler acts on: best effort if none was set.
     pub fn effective_class(self) -> PriorityClass {
         match self.class {
             PriorityClass::None => PriorityClass::BestEffort,
@@ -56,8 +56,8 @@ impl IoPriority {
         }
     }
 
-    /// From the kernel's 16-bit encoding: class in the top 3 bits, level in the lowest 3 (the hint bits between are
-    /// ignored). `None` for a class that does not exist.
+    /// Decodes the kernel's 16 bits: class in the top 3 bits, level in the lowest 3. The hint bits between are ignored.
+    /// `None` for a class that does not exist.
     pub fn from_kernel(raw: u16) -> Option<Self> {
         let class = match raw >> 13 {
             0 => PriorityClass::None,
@@ -78,7 +78,7 @@ impl Default for IoPriority {
 
 /// How the issuing process depends on the request's completion (Ganger 3.1).
 ///
-/// The most urgent is the least in order.
+/// The order is by urgency: the most urgent is the least.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Criticality {
@@ -87,7 +87,7 @@ pub enum Criticality {
     TimeCritical,
     /// The process will wait for it unless it completes in time (read-ahead that will be used).
     TimeLimited,
-    /// Nobody waits (background write-back).
+    /// No process waits (background write-back).
     TimeNonCritical,
 }
 

@@ -23,14 +23,14 @@ impl RequestId {
     }
 }
 
-/// The number of an I/O in the table of whoever submits [`Request`]s: the block layer splits a large one into several.
+/// The submitter's number for an I/O. The block layer splits a large I/O into several [`Request`]s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IoIndex(pub u32);
 
 /// One I/O on its way from a process to a device.
 ///
-/// A request that others were merged into covers all of them: `lba` and `sectors` are the whole extent, `own_lba` and
-/// `own_sectors` what its submitter asked for. The merged ones hang behind it as a list (`next_part`).
+/// A request into which others were merged covers all of them: `lba` and `sectors` are the whole extent, `own_lba` and
+/// `own_sectors` are what its submitter asked for. The merged requests follow it as a list (`next_part`).
 #[derive(Clone, Debug)]
 pub struct Request {
     /// First sector, including what was merged in.
@@ -45,11 +45,11 @@ pub struct Request {
     pub process: ProcessId,
     /// Its I/O priority.
     pub priority: IoPriority,
-    /// How it depends on the completion.
+    /// How the task depends on the completion.
     pub criticality: Criticality,
-    /// The CPU it was submitted on (per-CPU queues).
+    /// The CPU that submitted it (per-CPU queues).
     pub cpu: u16,
-    /// The submitter's own number for the I/O that this is a part of.
+    /// The submitter's own number for the I/O that this request is a part of.
     pub io: IoIndex,
     /// When it reached the block layer.
     pub arrived: Nanos,
@@ -63,14 +63,14 @@ pub struct Request {
     pub own_sectors: Sectors,
     /// The next request merged into the same one.
     pub(crate) next_part: Option<RequestId>,
-    /// The last request of the list that starts here; itself where nothing was merged in.
+    /// The last request of the list that starts here; `None` before the first merge.
     pub(crate) last_part: Option<RequestId>,
     /// The request that this one was merged into.
     pub(crate) whole: Option<RequestId>,
 }
 
 impl Request {
-    /// A request as a submitter makes it; times are set on its way.
+    /// A request as its submitter makes it. The block layer sets the times.
     pub fn new(op: Op, lba: Lba, sectors: Sectors, process: ProcessId) -> Self {
         Self {
             lba,

@@ -1,14 +1,11 @@
 //! [`Requests`]: the slab that all requests in flight live in.
 
-use crate::{Criticality, IoIndex, Request, RequestId};
+use crate::{Criticality, IoIndex, Request, RequestId, Slab};
 use std::ops::{Index, IndexMut};
 
 /// All requests in flight. Slots are reused, so that nothing is allocated once the number in flight has peaked.
 #[derive(Clone, Debug, Default)]
-pub struct Requests {
-    slots: Vec<Request>,
-    free: Vec<RequestId>,
-}
+pub struct Requests(Slab<Request, RequestId>);
 
 impl Requests {
     /// An empty slab.
@@ -16,47 +13,36 @@ impl Requests {
         Self::default()
     }
 
-    /// Takes `request` in and names it. O(1).
+    /// Adds `request` and names it. O(1).
     pub fn insert(&mut self, request: Request) -> RequestId {
-        match self.free.pop() {
-            Some(id) => {
-                self.slots[id.index()] = request;
-                id
-            }
-            None => {
-                let id = RequestId::from_index(self.slots.len());
-                self.slots.push(request);
-                id
-            }
-        }
+        self.0.insert(request)
     }
 
-    /// Forgets `id`; the name may come back for another request. Its merged parts stay: free them one by one.
+    /// Frees the slot of `id`; the name is reused for another request. Its merged parts stay: remove them one by one.
     pub fn remove(&mut self, id: RequestId) {
-        // What it was merged into may be another request by the time somebody looks here.
-        self[id].whole = None;
-        self.free.push(id);
+        // The slot of the request that it was merged into may be reused before this one.
+        self.0.remove(id).whole = None;
     }
 
     /// How many requests are in the slab.
     pub fn len(&self) -> usize {
-        self.slots.len() - self.free.len()
+        self.0.len()
     }
 
-    /// Whether none is.
+    /// Whether the slab is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// How many slots there are: one more than the largest index ever handed out.
     pub fn slots(&self) -> usize {
-        self.slots.len()
+        self.0.slots()
     }
 
     /// Appends `part` to the end of `host` (a back merge).
     ///
     /// # Panics
-    /// Where they are not adjacent or not of one operation: bytes would be lost.
+    /// If they are not adjacent or not of one operation: bytes would be lost.
     pub fn merge_back(&mut self, host: RequestId, part: RequestId) {
         let (h, p) = (&self[host], &self[part]);
         assert!(h.end() == p.lba && h.op == p.op, "a back merge needs adjacent requests of one operation");
@@ -65,10 +51,10 @@ impl Requests {
         self.chain(host, part);
     }
 
-    /// Puts `part` in front of `host` (a front merge).
+    /// Prepends `part` to `host` (a front merge).
     ///
     /// # Panics
-    /// Where they are not adjacent or not of one operation.
+    /// If they are not adjacent or not of one operation.
     pub fn merge_front(&mut self, host: RequestId, part: RequestId) {
         let (h, p) = (&self[host], &self[part]);
         assert!(p.end() == h.lba && h.op == p.op, "a front merge needs adjacent requests of one operation");
@@ -85,7 +71,7 @@ impl Requests {
         self[part].whole = Some(host);
     }
 
-    /// The request that `id` is a part of, after all merges; itself where it was merged into none.
+    /// The request that `id` is a part of, after all merges; `id` itself if it was merged into none.
     pub fn whole(&self, id: RequestId) -> RequestId {
         let mut whole = id;
         while let Some(host) = self[whole].whole {
@@ -94,15 +80,15 @@ impl Requests {
         whole
     }
 
-    /// How the most urgent part of `id` depends on its completion. O(parts).
+    /// The criticality of the most urgent part of `id`. O(parts).
     pub fn urgency(&self, id: RequestId) -> Criticality {
         let parts = std::iter::successors(Some(id), |&part| self.next_part(part));
         parts.map(|part| self[part].criticality).min().unwrap_or_default()
     }
 
-    /// The requests, of those in the slab and those last in a slot that is free, that belong to the I/O `io`. O(slots).
+    /// The requests of the I/O `io`, among them removed ones whose slots are not reused yet. O(slots).
     pub fn of_io(&self, io: IoIndex) -> impl Iterator<Item = RequestId> + '_ {
-        (0..self.slots.len()).filter(move |&slot| self.slots[slot].io == io).map(RequestId::from_index)
+        (0..self.slots()).map(RequestId::from_index).filter(move |&id| self[id].io == io)
     }
 
     /// The request merged behind `id` in its host's list, if any. Start at the host itself.
@@ -114,13 +100,13 @@ impl Requests {
 impl Index<RequestId> for Requests {
     type Output = Request;
     fn index(&self, id: RequestId) -> &Request {
-        &self.slots[id.index()]
+        &self.0[id]
     }
 }
 
 impl IndexMut<RequestId> for Requests {
     fn index_mut(&mut self, id: RequestId) -> &mut Request {
-        &mut self.slots[id.index()]
+        &mut self.0[id]
     }
 }
 
@@ -165,11 +151,11 @@ mod tests {
         slab.merge_back(ids[1], ids[2]);
         slab.merge_back(ids[0], ids[1]);
         assert_eq!(slab.urgency(ids[0]), Criticality::TimeCritical);
-        assert_eq!(slab[ids[0]].criticality, Criticality::TimeNonCritical, "its own class stays");
+        assert_eq!(slab[ids[0]].criticality, Criticality::TimeNonCritical, "its own criticality stays");
     }
 
     #[test]
-    fn what_is_gone_is_a_part_of_nothing() {
+    fn a_removed_request_is_a_part_of_nothing() {
         let mut slab = Requests::new();
         let (a, b) = (read(&mut slab, 0, 8), read(&mut slab, 8, 8));
         slab.merge_back(a, b);
@@ -177,7 +163,7 @@ mod tests {
         slab.remove(b);
         assert_eq!(read(&mut slab, 100, 8), b);
         assert_eq!(slab.whole(b), b);
-        assert_eq!(slab.whole(a), a, "not what is in the slot of its host now");
+        assert_eq!(slab.whole(a), a, "not the request that reused a slot");
     }
 
     #[test]
@@ -191,7 +177,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "adjacent")]
-    fn merging_strangers_is_refused() {
+    fn requests_that_do_not_touch_do_not_merge() {
         let mut slab = Requests::new();
         let a = read(&mut slab, 0, 8);
         let b = read(&mut slab, 9, 8);

@@ -2,12 +2,12 @@
 
 use crate::{Lba, RequestId};
 
-/// A chunk is split when it has grown to this many entries: seven steps of binary search, 1.5 KiB of moving.
+/// A chunk of this many entries is split: a search takes seven steps, and an insertion moves at most 1.5 KiB.
 const SPLIT: usize = 128;
-/// A chunk this small joins a neighbour that has room.
+/// A chunk of fewer entries joins the next one, if that has room.
 const JOIN: usize = SPLIT / 4;
 
-/// A stretch of the order. Sectors lie apart from names: a search reads sectors only, a few cache lines of them.
+/// A part of the order. Sectors are stored apart from names: a search reads sectors only, a few cache lines of them.
 #[derive(Clone, Debug)]
 struct Chunk<I> {
     sectors: Vec<u64>,
@@ -24,16 +24,16 @@ impl<I> Chunk<I> {
     }
 }
 
-/// Requests, or whatever else is named by an `I`, in order of their first sector; those that start at the same sector in
-/// order of insertion, as in the kernel's red-black trees.
+/// Requests, or other things named by an `I`, in order of their first sector. Requests that start at the same sector
+/// are in order of insertion, as in the kernel's red-black trees.
 ///
-/// A sorted list of short sorted arrays. `O(log n)` to look up, and to change with a small move of memory: faster than
-/// a tree for the queue lengths of real disks, and free of allocation once its chunks exist. The caller remembers
-/// nothing, but must remove a request under the sector it was inserted with. Among requests that start at one sector
-/// a request is found by looking at each.
+/// A sorted list of short sorted arrays. A look-up is `O(log n)`. So is a change, with a small move of memory. For the
+/// queue lengths of real disks this is faster than a tree. It allocates nothing once its chunks exist. The caller keeps
+/// no position, but must remove a request under the sector it was inserted with. A search among requests of one sector
+/// is linear.
 #[derive(Clone, Debug)]
 pub struct SortedIndex<I = RequestId> {
-    /// Non-empty, sorted, and sorted among each other.
+    /// Not empty, each sorted, and in order.
     chunks: Vec<Chunk<I>>,
     spare: Vec<Chunk<I>>,
     len: usize,
@@ -53,7 +53,7 @@ impl<I: Copy + PartialEq> SortedIndex<I> {
         self.len
     }
 
-    /// Whether there is none.
+    /// Whether there is no request.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -80,15 +80,15 @@ impl<I: Copy + PartialEq> SortedIndex<I> {
     /// Removes `id`, which was inserted at `lba`.
     ///
     /// # Panics
-    /// Where it is not there.
+    /// If it is not there.
     pub fn remove(&mut self, lba: Lba, id: I) {
         self.remove_for_next(lba, id);
     }
 
-    /// As [`SortedIndex::remove`]; names the request that came after it.
+    /// As [`SortedIndex::remove`]; returns the request after it.
     ///
     /// # Panics
-    /// Where it is not there.
+    /// If it is not there.
     pub fn remove_for_next(&mut self, lba: Lba, id: I) -> Option<I> {
         let (c, at) = self.find(lba, id);
         let next = self.entry((c, at + 1));
@@ -133,7 +133,7 @@ impl<I: Copy + PartialEq> SortedIndex<I> {
         self.entry_before(self.find(lba, id))
     }
 
-    /// Whether `other` comes right before or right behind `id`, which was inserted at `lba`.
+    /// Whether `other` comes right before or right after `id`, which was inserted at `lba`.
     pub fn adjacent(&self, lba: Lba, id: I, other: I) -> bool {
         self.next(lba, id) == Some(other) || self.prev(lba, id) == Some(other)
     }
@@ -148,22 +148,22 @@ impl<I: Copy + PartialEq> SortedIndex<I> {
         self.chunks.last().and_then(|c| c.ids.last()).copied()
     }
 
-    /// All of them in sector order.
+    /// All requests in sector order.
     pub fn iter(&self) -> impl Iterator<Item = I> + '_ {
         self.chunks.iter().flat_map(|c| &c.ids).copied()
     }
 
-    /// Those at or above `lba`, upwards, with their sectors.
+    /// The requests at or above `lba` with their sectors, in ascending order.
     pub fn upwards_from(&self, lba: Lba) -> Upwards<'_, I> {
         Upwards { index: self, at: self.lower(lba) }
     }
 
-    /// Those below `lba`, downwards, with their sectors; of those at one sector the newest first.
+    /// The requests below `lba` with their sectors, in descending order; of those at one sector the newest first.
     pub fn downwards_from(&self, lba: Lba) -> Downwards<'_, I> {
         Downwards { index: self, at: self.lower(lba) }
     }
 
-    /// Where the first entry at or above `lba` is, or the end of the chunk before it.
+    /// The position of the first entry at or above `lba`, or the end of the chunk before it.
     fn lower(&self, lba: Lba) -> Position {
         let c = match self.chunks.len() {
             0 | 1 => 0,
@@ -172,7 +172,7 @@ impl<I: Copy + PartialEq> SortedIndex<I> {
         (c, self.chunks.get(c).map_or(0, |chunk| chunk.sectors.partition_point(|&s| s < lba.0)))
     }
 
-    /// Where an entry at `lba` goes that comes after all others there.
+    /// The position for a new entry at `lba`, after all others at that sector.
     fn upper(&self, lba: Lba) -> Position {
         let c = match self.chunks.len() {
             0 | 1 => 0,
@@ -181,7 +181,7 @@ impl<I: Copy + PartialEq> SortedIndex<I> {
         (c, self.chunks[c].sectors.partition_point(|&s| s <= lba.0))
     }
 
-    /// Where `id` is, which was inserted at `lba`.
+    /// The position of `id`, which was inserted at `lba`.
     fn find(&self, lba: Lba, id: I) -> Position {
         let (mut c, mut at) = self.lower(lba);
         loop {
@@ -197,7 +197,7 @@ impl<I: Copy + PartialEq> SortedIndex<I> {
         }
     }
 
-    /// What is at a position; at the end of a chunk, what follows.
+    /// The entry at a position; at the end of a chunk, the next one.
     fn entry(&self, (c, at): Position) -> Option<I> {
         match self.chunks.get(c)?.ids.get(at) {
             Some(&id) => Some(id),
@@ -212,7 +212,7 @@ impl<I: Copy + PartialEq> SortedIndex<I> {
         }
     }
 
-    /// Drops chunk `c` where it is empty, and joins it to the next where both fit in half a chunk.
+    /// Drops chunk `c` if it is empty. Joins it to the next one if both fit in half a chunk.
     fn shrink(&mut self, c: usize) {
         if self.chunks[c].len() == 0 {
             let chunk = self.chunks.remove(c);

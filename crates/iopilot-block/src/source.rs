@@ -1,8 +1,8 @@
-//! The [`Source`] trait: where requests come from.
+//! The [`Source`] trait: a workload that issues requests.
 
 use crate::{Criticality, Flags, HostReport, InputError, IoPriority, Lba, Nanos, Op, ProcessId, Sectors};
 
-/// A source's own number of a request. Others pass it back and do not interpret it. A source may use it again once the
+/// A source's own number of a request. Others pass it back and do not interpret it. A source may reuse it once the
 /// request is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SourceHandle(pub u64);
@@ -22,9 +22,9 @@ pub struct Arrival {
     pub process: ProcessId,
     /// Its I/O priority.
     pub priority: IoPriority,
-    /// How it depends on the completion.
+    /// How the task depends on the completion.
     pub criticality: Criticality,
-    /// The CPU it is submitted on; the engine takes it modulo the machine's number of CPUs.
+    /// The CPU that submits it; the engine takes it modulo the machine's number of CPUs.
     pub cpu: u16,
     /// The source's handle; passed back at completion.
     pub handle: SourceHandle,
@@ -35,8 +35,8 @@ pub struct Arrival {
 pub enum Step {
     /// A task issues a request.
     Request(Arrival),
-    /// A task was started by another. This only adds to the log of the run. Tasks that exist from the beginning need no such
-    /// step.
+    /// A task started another one. This only adds to the log of the run. Tasks that exist from the beginning need no
+    /// such step.
     Start {
         /// The new task.
         process: ProcessId,
@@ -45,8 +45,8 @@ pub enum Step {
     },
     /// A task has exited: it issues nothing more.
     Exit(ProcessId),
-    /// From now on somebody waits for this request, which nobody waited for when it was issued, or not yet (Ganger 3.1). It
-    /// is not complete.
+    /// A task begins to wait for this request, for which no task has waited so far (Ganger 3.1). The request is not
+    /// complete.
     Waits(SourceHandle),
 }
 
@@ -56,42 +56,42 @@ pub enum Step {
 /// [`Source::advance`] at that time, and reports every completion. Requests that one task issues in one `advance` are
 /// one batch: they are plugged together.
 pub trait Source {
-    /// When the source next does something by itself; `None` where it only waits for completions, or is done.
+    /// When the source next does something by itself; `None` if it only waits for completions, or is done.
     fn next_event(&self) -> Option<Nanos>;
 
-    /// Appends to `out`, in order, everything due at or before `now`.
+    /// Appends to `out`, in order, all steps due at or before `now`.
     fn advance(&mut self, now: Nanos, out: &mut Vec<Step>);
 
-    /// How the device served the request `handle`, which is reported as complete right after: whether its cache did. That is of
-    /// interest to who counts interrupts.
+    /// Tells the source whether the device's cache served the request `handle`. The completion follows right after. A
+    /// host needs this to count interrupts.
     fn served(&mut self, handle: SourceHandle, cache_hit: bool) {
         let _ = (handle, cache_hit);
     }
 
-    /// The request `handle` has completed, and its task runs again.
+    /// The request `handle` is complete, and its task runs again.
     fn completed(&mut self, handle: SourceHandle, now: Nanos);
 
     /// The queue is full: `process` sleeps within a submission until [`Source::unblocked`], and issues nothing
-    /// meanwhile. (What it issued in the same batch waits in the engine.)
+    /// meanwhile. The rest of its batch waits in the engine.
     fn blocked(&mut self, process: ProcessId, now: Nanos);
 
-    /// `process` has woken and continues.
+    /// `process` has woken up and continues.
     fn unblocked(&mut self, process: ProcessId, now: Nanos);
 
-    /// When the task of the request `handle` issues its next one, if it waits for nothing before, and that is by `by` at the
-    /// latest: its bios share a plug. `None` where nothing is known of that.
+    /// When the task of the request `handle` issues its next request, if it does so by `by` at the latest and waits for
+    /// nothing before: then both share a plug. `None` if the source does not know.
     fn goes_on(&self, handle: SourceHandle, by: Nanos) -> Option<Nanos> {
         let _ = (handle, by);
         None
     }
 
-    /// Whether a task submits one request after the other, so that a sleeping submission delays those behind it. False where
-    /// the tasks of the requests are unknown.
+    /// Whether a task submits one request after the other, so that a submission that sleeps delays the next ones. False
+    /// if the source does not know the tasks of its requests.
     fn is_serial(&self) -> bool {
         true
     }
 
-    /// Whether think times count from the block layer's completion, as those inferred from a trace do; else the host
+    /// Whether think times count from the block layer's completion, as those inferred from a trace do. If not, the host
     /// adds the time until the task runs again.
     fn thinks_from_block_layer(&self) -> bool {
         false
@@ -102,36 +102,36 @@ pub trait Source {
         false
     }
 
-    /// The warm-up of the run was over at `now`: [`Source::host_report`] leaves out what was before. Nothing else changes.
+    /// The warm-up of the run ended at `now`. [`Source::host_report`] leaves out the time before. Nothing else changes.
     fn restart_report(&mut self, now: Nanos) {
         let _ = now;
     }
 
-    /// Where the time of its host went, after a run; `None` where it has no host.
+    /// How the time of the source's host was spent, after a run; `None` if it has no host.
     fn host_report(&mut self) -> Option<HostReport> {
         None
     }
 
-    /// Why its processes could not do what they were to, once nothing is under way any more: some of them sleep and nobody can
-    /// wake them, or a call of theirs was refused. `None` where all is well.
+    /// Why processes could not finish, once nothing is in flight: some sleep and no other can wake them, or a call was
+    /// refused. `None` if there was no failure.
     fn failure(&self) -> Option<InputError> {
         None
     }
 
-    /// Of the responses of time-limited requests so far, the share for which somebody waited; `None` where there were none, or
-    /// the source does not know when its processes wait.
+    /// The share of the response times of time-limited requests so far during which a process waited. `None` if there
+    /// were none, or if the source does not know when its processes wait.
     fn lateness(&self) -> Option<f64> {
         None
     }
 
-    /// How long each process has waited, for its own requests or within a submission; `None` where the source does not know
-    /// when its processes wait.
+    /// How long each process has waited, for its own requests or within a submission. `None` if the source does not
+    /// know when its processes wait.
     fn waiting(&self) -> Option<Vec<(ProcessId, Nanos)>> {
         None
     }
 }
 
-/// A source that is inspected after its run.
+/// Lets a caller keep a source, and inspect it after its run.
 impl<S: Source> Source for &mut S {
     fn next_event(&self) -> Option<Nanos> {
         (**self).next_event()

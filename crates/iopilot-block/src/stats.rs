@@ -14,13 +14,13 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// An empty histogram, which grows to any time.
+    /// An empty histogram. It grows to hold any time.
     pub fn new() -> Self {
         let hdr = Hdr::new(3).expect("three significant digits are within 0..=5");
         Self { hdr, sum: 0, sum_of_squares: 0.0, max: Nanos::ZERO }
     }
 
-    /// Counts `time`. O(1); allocates only when `time` exceeds all before it by far.
+    /// Counts `time`. O(1); allocates only if `time` is far longer than all before.
     pub fn record(&mut self, time: Nanos) {
         self.hdr.record(time.0).expect("the histogram resizes itself");
         self.sum += u128::from(time.0);
@@ -41,7 +41,7 @@ impl Histogram {
         self.hdr.len()
     }
 
-    /// The exact mean in milliseconds; 0 where nothing was counted.
+    /// The exact mean in milliseconds; 0 if nothing was counted.
     pub fn mean_ms(&self) -> f64 {
         if self.count() == 0 { 0.0 } else { self.sum as f64 / self.count() as f64 / 1e6 }
     }
@@ -55,12 +55,12 @@ impl Histogram {
         (self.sum_of_squares / self.count() as f64 - mean * mean).max(0.0).sqrt()
     }
 
-    /// The time that a share `q` (0 to 1) of those counted did not exceed.
+    /// The quantile `q` (0 to 1): a share `q` of the times counted did not exceed it.
     pub fn quantile(&self, q: f64) -> Nanos {
         Nanos(self.hdr.value_at_quantile(q)).min(self.max)
     }
 
-    /// The largest time counted; zero where none was.
+    /// The longest time counted; zero if none was.
     pub fn max(&self) -> Nanos {
         self.max
     }
@@ -70,7 +70,7 @@ impl Histogram {
         Nanos(u64::try_from(self.sum).unwrap_or(u64::MAX))
     }
 
-    /// The five numbers reports print.
+    /// The five numbers that reports print.
     pub fn distribution(&self) -> Distribution {
         let ms = |q| self.quantile(q).as_millis_f64();
         Distribution {
@@ -82,8 +82,8 @@ impl Histogram {
         }
     }
 
-    /// The cumulative distribution as (time, share of those counted that did not exceed it), one point a non-empty
-    /// bucket.
+    /// The cumulative distribution: (time, share of the times counted that did not exceed it), one point for each
+    /// bucket that is not empty.
     pub fn cdf(&self) -> Vec<(Nanos, f64)> {
         let total = self.count() as f64;
         let mut seen = 0;
@@ -118,8 +118,8 @@ pub struct Distribution {
     pub max: f64,
 }
 
-/// Jain's fairness index of what each party received: 1 where all got the same, 1/n where one got everything.
-/// 1 for nobody, or where nobody got anything.
+/// Jain's fairness index of the shares that `n` parties received: 1 if all are equal, 1/n if one party got everything.
+/// Also 1 for no parties, or if all shares are zero.
 pub fn jain_index(shares: impl IntoIterator<Item = f64>) -> f64 {
     let (mut n, mut sum, mut squares) = (0.0, 0.0, 0.0);
     for x in shares {
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn jain_is_one_for_equals_and_one_over_n_for_a_hog() {
+    fn jains_index_is_one_for_equal_shares_and_one_over_n_if_one_party_gets_all() {
         assert_eq!(jain_index([3.0, 3.0, 3.0]), 1.0);
         assert_eq!(jain_index([1.0, 0.0, 0.0, 0.0]), 0.25);
         assert_eq!(jain_index([]), 1.0);

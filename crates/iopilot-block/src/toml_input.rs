@@ -39,7 +39,7 @@ fn describe(error: &toml::de::Error, text: &str, start: usize) -> InputError {
     InputError::new(key, value, plain(expected))
 }
 
-/// Rust's names of types, in words.
+/// Rust's names of types in plain words.
 fn plain(expected: &str) -> String {
     match expected {
         "f64" | "f32" => "a number".to_owned(),

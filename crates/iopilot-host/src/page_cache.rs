@@ -1,7 +1,7 @@
 //! [`PageCache`]: the pages of files and the metadata blocks in memory.
 
 use crate::file_call::FileId;
-use iopilot_block::{CacheReport, Lru};
+use iopilot_block::{PageCacheReport, Lru};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
@@ -86,7 +86,7 @@ pub(crate) struct PageCache {
     dirty_metadata: Vec<PageKey>,
     dirty: u32,
     writing: u32,
-    report: CacheReport,
+    report: PageCacheReport,
 }
 
 impl PageCache {
@@ -101,7 +101,7 @@ impl PageCache {
             dirty_metadata: Vec::new(),
             dirty: 0,
             writing: 0,
-            report: CacheReport { pages: u64::from(capacity), ..CacheReport::default() },
+            report: PageCacheReport { pages: u64::from(capacity), ..PageCacheReport::default() },
         }
     }
 
@@ -121,10 +121,10 @@ impl PageCache {
 
     /// Restarts the report.
     pub(crate) fn restart_report(&mut self) {
-        self.report = CacheReport { pages: self.report.pages, ..CacheReport::default() };
+        self.report = PageCacheReport { pages: self.report.pages, ..PageCacheReport::default() };
     }
 
-    pub(crate) const fn report(&self) -> &CacheReport {
+    pub(crate) const fn report(&self) -> &PageCacheReport {
         &self.report
     }
 

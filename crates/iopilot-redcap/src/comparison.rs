@@ -11,10 +11,10 @@
 mod side;
 
 use crate::check::Verdict;
-use crate::slab::{NONE, Slab};
+use crate::records::NONE;
 use crate::sums::{Sums, scaled};
 use crate::{Algorithm, Ratio, RedcapSpec, Served, Virtual, VirtualDisk, VirtualDone};
-use iopilot_block::{Arrival, Lba, Nanos, Op, Sectors, SourceHandle};
+use iopilot_block::{Arrival, Lba, Nanos, Op, Sectors, Slab, SourceHandle};
 use side::Side;
 
 /// Reads between two checks.
@@ -196,7 +196,7 @@ impl<V: VirtualDisk> Comparison<V> {
     fn ended(&mut self, read: u32) {
         self.reads[read].left -= 1;
         if self.reads[read].left == 0 {
-            let VirtualRead { batch, time, blocks, .. } = self.reads.remove(read);
+            let VirtualRead { batch, time, blocks, .. } = *self.reads.remove(read);
             if let Some(batch) = self.batch(batch) {
                 batch.there.add(time, blocks);
             }

@@ -63,7 +63,6 @@ mod miss_times;
 mod records;
 mod redcap;
 mod regions;
-mod slab;
 mod spec;
 mod state;
 mod sums;

@@ -3,9 +3,11 @@
 use crate::Role;
 use crate::blocks::Blocks;
 use crate::miss_times::MissTimes;
-use crate::slab::NONE;
 use crate::sums::Sums;
 use iopilot_block::{Arrival, Nanos};
+
+/// Stands for no slot of a [`Slab`](iopilot_block::Slab).
+pub(crate) const NONE: u32 = u32::MAX;
 
 /// How an original is handled, for all of its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,13 +18,12 @@ use crate::directory::Directory;
 use crate::geometry::Layout;
 use crate::records::{Fetch, Handling, Original, PartRecord, Partial};
 use crate::regions::Regions;
-use crate::slab::Slab;
 use crate::sums::Sums;
 use crate::{
     Action, Algorithm, Check, Counters, Geometry, Miss, NoVirtualDisk, Part, PartId, RedcapSpec, Role, State,
     VirtualDisk,
 };
-use iopilot_block::{Arrival, Criticality, Flags, InputError, Links, Nanos, Op, Sectors};
+use iopilot_block::{Arrival, Criticality, Flags, InputError, Links, Nanos, Op, Sectors, Slab};
 use std::collections::VecDeque;
 
 /// A disk cache in RAM with prefetching in disk order (GF 2.3, 3.3), as a pure policy: it holds no data, and has no clock.

@@ -1,56 +1,59 @@
 //! `as` (Linux 2.6.24): the anticipatory scheduler (Carroll 2.2.5 and 2.4.4; Iyer and Druschel 2001).
 //!
-//! Synchronous and asynchronous requests go in batches of time. Within a batch the order is an elevator one way that
-//! allows short steps back, at twice the cost of a step ahead. After a synchronous request the disk is kept idle for up
-//! to `antic_expire`, where the process that waited for it is likely to come back soon and nearby: its think times and
-//! seek distances are remembered. So a process that reads sequentially keeps the arm, instead of losing it to others
-//! in the blink between two reads. Deadlines are looked at once in each expiry interval.
+//! Synchronous and asynchronous requests go in batches of time. Within a batch the order is a one-way elevator that
+//! allows short steps back, at twice the cost of a step ahead. After a synchronous request, the scheduler keeps the
+//! disk idle for up to `antic_expire` if the process that waited for it is likely to issue another one soon and nearby.
+//! It tracks the think times and seek distances of processes for that. So a process that reads sequentially keeps the
+//! arm between two reads, instead of losing it to others. Deadlines are checked once in each expiry interval.
 //!
-//! Time is continuous here where the kernel counts ticks; where a rule is in ticks, a tick is 1 ms (`CONFIG_HZ=1000`).
+//! Time is continuous here where the kernel counts ticks. Where a rule is in ticks, a tick is 1 ms (`CONFIG_HZ=1000`).
 //! The kernel's limit for a step back is 1024 x 1024 *sectors*, not the 1 MiB that Carroll reports. Two faults of
-//! 2.6.24 are mended as later kernels did: front merges look for reads among the synchronous requests, and a batch of
-//! writes that had to wait for reads in flight begins when they are done (in 2.6.24 it counted as expired, so that with
-//! a queueing disk writes starved).
+//! 2.6.24 are mended as later kernels did. Front merges look for reads among the synchronous requests. A batch of
+//! writes that had to wait for reads in flight begins when those complete; in 2.6.24 it counted as expired, so that
+//! writes starved on a disk that queues.
 //!
-//! `linux_2_6_23=1` brings that fault back, and starts batches where the last of their kind left off instead of at the
-//! oldest request (Carroll 3.4.2).
+//! Set `linux_2_6_23=1` to compare with measurements of kernels before 2.6.24, such as González-Férez' (thesis of
+//! 2012). It brings the second fault back. It also starts batches where the last batch of their kind ended instead of
+//! at the oldest request (Carroll 3.4.2).
 
 mod batch;
 mod history;
 mod wait;
 
-use self::history::{Newcomers, Process};
+use self::history::{AsIoContext, NewProcessStats};
 use crate::back_seek::BackSeek;
 use crate::deadlines::Deadlines;
-use crate::processes::{Context, Processes};
+use crate::io_contexts::{IoContextId, IoContexts};
 use crate::tunables::{plain_tunables, tunables};
 use crate::{Dispatch, MergeIndex, MergeLimits, MergeTarget, Merged, Scheduler, try_merge};
 use iopilot_block::{Lba, Nanos, ProcessId, Request, RequestId, Requests, SortedIndex};
 use std::collections::VecDeque;
 
 tunables! {
-    /// The tunables of `as`, as in `/sys/block/*/queue/iosched` of Linux 2.6.24 (Carroll, table 2.3), and one of our own.
-    pub struct AnticipatoryTunables {
-        /// Deadline of a synchronous request, and how often such deadlines are looked at.
+    /// The tunables of `as`, as in `/sys/block/*/queue/iosched` of Linux 2.6.24 (Carroll, table 2.3), and one of our
+    /// own.
+    pub(crate) struct AnticipatoryTunables {
+        /// Deadline of a synchronous request, and how often such deadlines are checked.
         read_expire: u64, Ms = 125, 0..=2_147_483_647;
-        /// Deadline of an asynchronous request, and how often such deadlines are looked at.
+        /// Deadline of an asynchronous request, and how often such deadlines are checked.
         write_expire: u64, Ms = 250, 0..=2_147_483_647;
         /// How long a batch of synchronous requests lasts while asynchronous ones wait.
         read_batch_expire: u64, Ms = 500, 0..=2_147_483_647;
-        /// How long a batch of asynchronous requests shall take while synchronous ones wait.
+        /// The target length of a batch of asynchronous requests while synchronous ones wait.
         write_batch_expire: u64, Ms = 125, 0..=2_147_483_647;
-        /// How long the disk is kept idle for a process that may come back; 0 for never.
+        /// How long the disk idles for the next request of a process; 0 for never.
         antic_expire: f64, Ms = 6.7, 0..=2_147_483_647;
-        /// Behave as Linux 2.6.23 did. No kernel has this tunable.
+        /// Behave as Linux 2.6.23 did, to compare with measurements of kernels before 2.6.24. No kernel has this
+        /// tunable.
         linux_2_6_23: bool, Bool = false, 0..=1;
     }
 }
 
 /// `MAXBACK` and its penalty.
 const BACK_SEEK: BackSeek = BackSeek { max: 1024 * 1024, penalty: 2 };
-/// How near another process' request must be to end anticipation at once, in sectors.
+/// A request of another process within this distance ends anticipation at once, in sectors.
 const CLOSE: u64 = 8192;
-/// The kernel's tick, where it shows.
+/// The kernel's tick, where it is visible.
 const TICK: Nanos = Nanos::from_millis(1);
 
 const ASYNC: usize = 0;
@@ -59,46 +62,46 @@ const SYNC: usize = 1;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Anticipation {
     Off,
-    /// Until the last synchronous request is complete; then the clock runs.
+    /// Until the last synchronous request is complete. The timer starts then.
     WaitRequest,
-    /// Until the process comes back, or this time.
+    /// Until the process issues a request, or until this time.
     WaitNext(Nanos),
-    /// A candidate came or time ran out: the next request goes, whatever it is.
+    /// A request ended the anticipation, or the timer expired: the next request goes, whatever it is.
     Finished,
 }
 
 /// The anticipatory scheduler of Linux 2.6.24.
 #[derive(Clone, Debug)]
-pub struct Anticipatory {
+pub(crate) struct Anticipatory {
     sorted: [SortedIndex; 2],
     deadlines: Deadlines<2>,
     next: [Option<RequestId>; 2],
-    /// Where the last dispatched request of each kind ended.
+    /// The end of the last dispatched request of each kind.
     last_end: [Lba; 2],
     last_look: [Nanos; 2],
-    /// Kind of the present batch.
+    /// The kind of the present batch.
     batch: usize,
     batch_expires: Nanos,
     /// The batch has changed and waits for the requests in flight.
     changed_batch: bool,
-    /// The batch of synchronous requests begins when the first is complete.
+    /// The batch of synchronous requests begins when its first request is complete.
     new_batch: bool,
-    /// How many writes a batch may have; adapts to `write_batch_expire`.
+    /// How many writes a batch may have. It adapts to `write_batch_expire`.
     write_batch_count: i64,
     writes_left: i64,
     write_batch_idled: bool,
     anticipation: Anticipation,
-    /// When the request that is anticipated on was complete.
+    /// When the candidate's last request was complete: the anticipation counts from there.
     anticipating_since: Nanos,
-    /// The process of the last dispatched request, where that was synchronous.
-    candidate: Option<Context>,
+    /// The process of the last dispatched request, if that was synchronous.
+    candidate: Option<IoContextId>,
     /// Whether that request is complete.
     candidate_finished: bool,
     in_flight: usize,
-    processes: Processes<Process>,
-    newcomers: Newcomers,
-    /// The memory of each request's process, by the request's index.
-    context: Vec<Option<Context>>,
+    processes: IoContexts<AsIoContext>,
+    newcomers: NewProcessStats,
+    /// The I/O context of each request's process, by the request's index.
+    context: Vec<Option<IoContextId>>,
     ready: VecDeque<RequestId>,
     merge: MergeIndex,
     /// The time of the present call.
@@ -127,8 +130,8 @@ impl Default for Anticipatory {
             candidate: None,
             candidate_finished: false,
             in_flight: 0,
-            processes: Processes::default(),
-            newcomers: Newcomers::default(),
+            processes: IoContexts::default(),
+            newcomers: NewProcessStats::default(),
             context: Vec::new(),
             ready: VecDeque::new(),
             merge: MergeIndex::new(),
@@ -144,7 +147,7 @@ fn kind_of(rq: &Request) -> usize {
 
 impl Anticipatory {
     /// An empty queue.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
@@ -161,25 +164,25 @@ impl Anticipatory {
         Nanos::from_millis(if kind == SYNC { self.tunables.read_expire } else { self.tunables.write_expire })
     }
 
-    fn context_of(&self, id: RequestId) -> Context {
+    fn context_of(&self, id: RequestId) -> IoContextId {
         self.context[id.index()].expect("a queued request has its process")
     }
 
-    /// The preferable of two of one kind, by position alone.
+    /// The better of two requests of one kind, by position alone.
     fn better(&self, rqs: &Requests, a: Option<RequestId>, b: Option<RequestId>) -> Option<RequestId> {
         let (Some(x), Some(y)) = (a, b) else { return a.or(b) };
         let last = self.last_end[kind_of(&rqs[x])];
         Some(if BACK_SEEK.prefers(last, rqs[x].lba, rqs[y].lba) { x } else { y })
     }
 
-    /// What comes after `id` in the order of the elevator.
+    /// The request after `id` in the order of the elevator.
     fn after(&self, rqs: &Requests, id: RequestId) -> Option<RequestId> {
         let (lba, sorted) = (rqs[id].lba, &self.sorted[kind_of(&rqs[id])]);
         let next = sorted.next(lba, id).or_else(|| sorted.first().filter(|&first| first != id));
         self.better(rqs, next, sorted.prev(lba, id))
     }
 
-    /// Sorts `id` in. One that starts at the same sector leaves for the device.
+    /// Inserts `id` in sector order. A request that starts at the same sector is sent to the device.
     fn sort(&mut self, rqs: &Requests, id: RequestId) {
         let (lba, kind) = (rqs[id].lba, kind_of(&rqs[id]));
         if let Some(twin) = self.sorted[kind].at(lba) {
@@ -191,7 +194,7 @@ impl Anticipatory {
         self.sorted[kind].insert(lba, id);
     }
 
-    /// Takes `id`, which others take the place of, out of the queues.
+    /// Removes `id` from the sector order. If it was next, its successor becomes next.
     fn unqueue(&mut self, rqs: &Requests, id: RequestId) {
         let (lba, kind) = (rqs[id].lba, kind_of(&rqs[id]));
         let context = self.context_of(id);
@@ -202,7 +205,7 @@ impl Anticipatory {
         self.sorted[kind].remove(lba, id);
     }
 
-    /// Takes `id` out of the queues as the request sent last.
+    /// Removes `id` from the queues as the last dispatched request.
     fn send(&mut self, rqs: &Requests, id: RequestId) {
         let kind = kind_of(&rqs[id]);
         self.anticipation = Anticipation::Off;
@@ -245,7 +248,7 @@ impl MergeTarget for Anticipatory {
 }
 
 impl Anticipatory {
-    /// `id` is complete, or part of another.
+    /// Drops the context of `id`, which is complete or merged.
     fn forget(&mut self, rqs: &Requests, id: RequestId) {
         let context = self.context_of(id);
         if rqs[id].is_sync() {
@@ -267,7 +270,7 @@ impl Scheduler for Anticipatory {
         let rq = &rqs[id];
         let kind = kind_of(rq);
         let context =
-            self.processes.find(rq.process).unwrap_or_else(|| self.processes.add(rq.process, Process::default()));
+            self.processes.find(rq.process).unwrap_or_else(|| self.processes.add(rq.process, AsIoContext::default()));
         self.processes.hold(context);
         if id.index() >= self.context.len() {
             self.context.resize(id.index() + 1, None);
@@ -305,7 +308,7 @@ impl Scheduler for Anticipatory {
     fn withdraw(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
         self.advance(now);
         if self.deadlines.expires(id).is_none() {
-            // Another one of its first sector has pushed it out, and it counts as sent.
+            // A newer request with the same first sector has displaced it, and it counts as sent.
             self.ready.retain(|&other| other != id);
             let context = self.context_of(id);
             self.processes[context].ready -= 1;
@@ -317,7 +320,7 @@ impl Scheduler for Anticipatory {
         self.forget(rqs, id);
     }
 
-    /// As it waits while only a write is queued.
+    /// The same rule as for a wait while only a write is queued.
     fn idles_until(&mut self, rqs: &mut Requests, now: Nanos) -> Option<Nanos> {
         self.advance(now);
         let may = self.batch == SYNC && !self.changed_batch && self.tunables.antic_expire > 0.0;

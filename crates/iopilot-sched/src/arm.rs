@@ -1,17 +1,18 @@
-//! What the text-book algorithms share: a sorted queue, and where the arm is believed to be.
+//! The common part of the text-book algorithms: a sorted queue and the assumed position of the arm.
 
 use crate::{Dispatch, Scheduler, TunableError, Tunables};
 use iopilot_block::{Lba, Nanos, RequestId, Requests, SortedIndex};
 
 /// A request and its distance from the arm in sectors.
-pub(crate) type Near = (RequestId, u64);
+pub(crate) type DistantRequest = (RequestId, u64);
 
-/// The queued requests as an arm sees them: above it or below it.
+/// The queued requests above and below the arm.
 ///
-/// The arm is taken to rest at the first sector of the last dispatched request, which is how LBN-based algorithms see
-/// a disk (Ganger A.1.2.1, Carroll 2.2.4): seeks cost by distance in sectors, and nothing is known of heads or zones.
+/// The arm is assumed to be at the first sector of the last dispatched request. This is the model of LBN-based
+/// algorithms (Ganger A.1.2.1, Carroll 2.2.4): the cost of a seek is its distance in sectors, and heads and zones are
+/// unknown.
 #[derive(Clone, Debug)]
-pub struct ArmQueue {
+pub(crate) struct ArmQueue {
     sorted: SortedIndex,
     pub(crate) position: Lba,
     pub(crate) upwards: bool,
@@ -41,19 +42,19 @@ impl ArmQueue {
         self.sorted.at_or_after(self.position)
     }
 
-    /// The nearest request below the arm; the oldest of those that start at one sector.
+    /// The nearest request below the arm; of several at one sector, the oldest.
     pub(crate) fn below(&self, rqs: &Requests) -> Option<RequestId> {
         let nearest = self.sorted.before(self.position)?;
         self.sorted.at_or_after(rqs[nearest].lba)
     }
 
-    /// The nearest above and below with their distances in sectors.
-    pub(crate) fn both(&self, rqs: &Requests) -> (Option<Near>, Option<Near>) {
+    /// The nearest requests above and below, with their distances in sectors.
+    pub(crate) fn both(&self, rqs: &Requests) -> (Option<DistantRequest>, Option<DistantRequest>) {
         let far = |id: RequestId| (id, self.position.distance(rqs[id].lba));
         (self.above().map(far), self.below(rqs).map(far))
     }
 
-    /// Takes `id` out and moves the arm to it. Its direction changes only where it moves.
+    /// Removes `id` and moves the arm to it. The direction changes only if the arm moves.
     pub(crate) fn take(&mut self, rqs: &Requests, id: RequestId) {
         let lba = rqs[id].lba;
         self.sorted.remove(lba, id);
@@ -64,9 +65,9 @@ impl ArmQueue {
     }
 }
 
-/// How a text-book algorithm picks the next request.
-pub trait ArmRule {
-    /// The next of `arm`'s queue, which is not empty. It may turn the arm.
+/// The rule by which a text-book algorithm picks the next request.
+pub(crate) trait ArmRule {
+    /// The next request of `arm`'s queue, which is not empty. The rule may turn the arm.
     fn pick(&mut self, arm: &mut ArmQueue, rqs: &Requests) -> Option<RequestId>;
     /// As [`Scheduler::tunables`].
     fn tunables(&self) -> &dyn Tunables;
@@ -77,10 +78,10 @@ pub trait ArmRule {
     fn set(&mut self, name: &str, value: f64) -> Result<(), TunableError>;
 }
 
-/// A text-book algorithm that orders by the arm's position. It never merges: the literature compares orders, and
-/// merging is measured apart from them (Ganger A.1.2.1 makes it an option, Carroll 3.1 a scheduler of its own).
+/// A text-book algorithm that orders by the arm's position. It never merges: the literature compares orders and
+/// measures merging separately (Ganger A.1.2.1 makes it an option, Carroll 3.1 a scheduler of its own).
 #[derive(Clone, Debug, Default)]
-pub struct ArmScheduler<R> {
+pub(crate) struct ArmScheduler<R> {
     arm: ArmQueue,
     rule: R,
 }

@@ -1,14 +1,14 @@
-//! `bfq` (Linux 6.12 to 6.18): Budget Fair Queueing. Each process has a queue, each queue a weight, and the device's
-//! sectors are shared out in proportion.
+//! `bfq` (Linux 6.12 to 6.18): Budget Fair Queueing. Each process has a queue, and each queue has a weight. The queues
+//! share the device's sectors in proportion to their weights.
 //!
-//! The queue in service sends until its budget (sectors) is used up, its time slice is over, or it has nothing more;
-//! B-WF2Q+ then chooses the next. Where that raises throughput or is needed to keep the shares, the device waits
-//! `slice_idle` for a queue that has run empty. Budgets follow the behaviour of the process and the estimated peak
-//! rate of the device; a slow (seeky) process pays for the time it took instead of the sectors it moved. With
-//! `low_latency`, queues that look interactive or soft real-time weigh 30 or 3000 times more for a while.
+//! The queue in service sends until its budget (sectors) is used up, its time slice is over, or it has no more
+//! requests. B-WF2Q+ then chooses the next one. When a queue has run empty, the device idles `slice_idle` for it if
+//! that raises throughput or is needed to keep the shares. Budgets follow the behaviour of the process and the
+//! estimated peak rate of the device. A slow (seeky) process is charged for the time it took instead of the sectors it
+//! moved. With `low_latency`, queues that look interactive or soft real-time weigh 30 or 3000 times more for a while.
 //!
-//! Requests of cooperating processes end up in one queue, and leave it when it becomes seeky. While the device waits,
-//! requests that do no harm are injected: the process' own asynchronous ones, those of the queue that wakes it or that
+//! The queues of cooperating processes merge, and split again when the shared queue becomes seeky. While the device
+//! idles, harmless requests are injected: the process' own asynchronous ones, those of the queue that wakes it or that
 //! it wakes, and as many of others as measurements allow.
 //!
 //! Left out: cgroups (all processes are in the root group), several actuators, and insertion at the head. Long times
@@ -17,39 +17,41 @@
 mod arrival;
 mod burst;
 mod fair;
-mod follow;
 mod idle;
 mod inject;
 mod queue;
 mod raise;
 mod rate;
+mod replay;
 mod serve;
+mod service_tree;
 mod share;
 mod tree;
 
+use crate::io_contexts::{IoContextId, IoContexts};
 use crate::jiffies::{HZ, Jiffies};
 use crate::tunables::tunables;
 use crate::{
     Dispatch, Environment, MergeIndex, MergeLimits, MergeTarget, Merged, Scheduler, TunableError, Tunables, try_merge,
 };
 use burst::Burst;
-use fair::ServiceTree;
-use iopilot_block::{Lba, Links, Nanos, Op, ProcessId, ProcessMap, Request, RequestId, Requests};
-use queue::{Context, ContextId, QueueId, Queues};
+use iopilot_block::{Lba, Links, Nanos, Op, ProcessId, Request, RequestId, Requests};
+use queue::{BfqIoContext, BfqQueues, QueueId};
 use rate::PeakRate;
+use service_tree::BfqServiceTree;
 
 tunables! {
     /// The tunables of `bfq`, as in `/sys/block/*/queue/iosched` of Linux 6.12 to 6.18.
-    pub struct BfqTunables {
-        /// Deadline of a synchronous request, looked at once a slice.
+    pub(crate) struct BfqTunables {
+        /// Deadline of a synchronous request, checked once in a slice.
         fifo_expire_sync: u64, Ms = 125, 1..=2_147_483_647;
-        /// Deadline of an asynchronous request, looked at once a slice.
+        /// Deadline of an asynchronous request, checked once in a slice.
         fifo_expire_async: u64, Ms = 250, 1..=2_147_483_647;
-        /// How far back a request may lie and still be near.
+        /// The longest backward distance that counts as near.
         back_seek_max: u64, KiB = 16_384, 0..=2_147_483_647;
-        /// How much farther than a seek forward one backward counts.
+        /// The factor for backward distances.
         back_seek_penalty: u64, Factor = 2, 1..=2_147_483_647;
-        /// How long the device waits for more of an empty queue; 0 never.
+        /// How long the device idles for an empty queue; 0 for never.
         slice_idle: u64, Ms = 8, 0..=2_147_483_647;
         /// The same in microseconds; setting one sets the other.
         slice_idle_us: u64, Us = 8_000, 0..=4_294_967_295u64;
@@ -57,28 +59,26 @@ tunables! {
         max_budget: u64, Sectors = 0, 0..=2_147_483_647;
         /// How long a queue stays in service.
         timeout_sync: u64, Ms = 124, 1..=2_147_483_647;
-        /// Always wait, and send one request at a time.
+        /// Always idle, and send one request at a time.
         strict_guarantees: bool, Bool = false, 0..=1;
         /// Raise the weight of interactive and soft real-time queues.
         low_latency: bool, Bool = true, 0..=1;
     }
 }
 
-/// `IOPRIO_BE_NORM`: the level of a process of nice 0.
-const NORMAL_LEVEL: u8 = 4;
-/// Weight-raising coefficient of interactive queues.
+/// The weight-raising coefficient of interactive queues.
 const WR_COEFF: u64 = 30;
-/// How much more soft real-time ones get.
+/// The additional factor for soft real-time queues.
 const SOFT_RT_FACTOR: u64 = 100;
 /// How long soft real-time raising lasts, in jiffies (300 ms).
 const SOFT_RT_MAX_TIME: i64 = 300 * HZ / 1000;
 /// Requests farther apart than this are seeks, in sectors.
 const SEEK_THRESHOLD: u64 = 8 * 100;
-/// An asynchronous sector costs this many.
+/// How many sectors an asynchronous sector costs.
 const ASYNC_CHARGE: i64 = 3;
-/// The default `timeout_sync`, which time is charged by whatever is set.
+/// The default `timeout_sync`. Time is charged in proportion to it, whatever is set.
 const TIMEOUT_MS: u64 = 124;
-/// The default `slice_idle`, which a seek is charged as whatever is set.
+/// The default `slice_idle`. A seek is charged as much, whatever is set.
 const SLICE_IDLE_NS: u64 = 8_000_000;
 
 /// Why a queue leaves service.
@@ -91,43 +91,42 @@ enum Expiration {
     Preempted,
 }
 
-/// What bfq keeps for a request.
+/// What bfq knows about a request.
 #[derive(Clone, Copy, Debug)]
 struct PerRequest {
     queue: QueueId,
-    context: ContextId,
+    context: IoContextId,
     expires: Nanos,
 }
 
 /// Budget Fair Queueing.
 #[derive(Clone, Debug)]
-pub struct Bfq {
+pub(crate) struct Bfq {
     tunables: BfqTunables,
     rotational: bool,
     now: Nanos,
 
-    queues: Queues,
-    contexts: Vec<Context>,
-    free_contexts: Vec<ContextId>,
-    by_process: ProcessMap<ContextId>,
+    queues: BfqQueues,
+    contexts: IoContexts<BfqIoContext>,
     /// By class and level; the idle class uses its last level only.
     async_queues: [[Option<QueueId>; 8]; 3],
     per_request: Vec<PerRequest>,
     links: Links,
     merge: MergeIndex,
-    /// Whose request is being merged, and the queue it would go to.
-    merging: Option<(ContextId, QueueId)>,
+    /// The context of the request that is being merged, and the queue that it would go to.
+    merging: Option<(IoContextId, QueueId)>,
     queued: usize,
 
     /// Real time, best effort, idle.
-    trees: [ServiceTree; 3],
+    trees: [BfqServiceTree; 3],
     activations: u64,
     next_in_service: Option<QueueId>,
     in_service_entity: Option<QueueId>,
     idle_class_served: Jiffies,
-    /// Queues with requests, by class.
+    /// How many queues have requests, by class.
     busy: [u32; 3],
-    /// Those of them that are raised. Wrong once `low_latency` was switched off under load ([`Bfq::end_all_raising`]), and below 0 then.
+    /// How many of these are raised. Wrong, and possibly negative, once `low_latency` was switched off under load
+    /// ([`Bfq::end_all_raising`]).
     raised_busy: i32,
     /// How many queues that are not raised have each weight, lightest first.
     weights: Vec<(u64, u32)>,
@@ -141,12 +140,12 @@ pub struct Bfq {
     in_service_last_position: u64,
     in_driver: u32,
     max_in_driver: u32,
-    /// Whether the device queues requests, once known.
+    /// Whether the device queues requests; `None` while unknown.
     hw_tag: Option<bool>,
     hw_tag_samples: u32,
     solid_state_with_queueing: bool,
 
-    /// When waiting for the queue in service ends.
+    /// When the idling for the queue in service ends.
     timer: Option<Nanos>,
     idling_since: Nanos,
     injected: bool,
@@ -155,7 +154,7 @@ pub struct Bfq {
     waited_request: Option<RequestId>,
     last_completed: Option<QueueId>,
 
-    /// Queues by the sector of their next request, where they may merge.
+    /// The queues that may merge, by the sector of their next request.
     positions: Vec<(u64, QueueId)>,
     burst: Burst,
     last_in_burst: Jiffies,
@@ -163,18 +162,16 @@ pub struct Bfq {
 }
 
 impl Bfq {
-    /// A scheduler for the device in `env`; whether it is rotational matters.
-    pub fn new(env: &Environment) -> Self {
-        // It starts from two thirds of a reference rate.
+    /// A scheduler for the device in `env`. It depends on whether the device is rotational.
+    pub(crate) fn new(env: &Environment) -> Self {
+        // The estimate starts from two thirds of a reference rate.
         let rate = if env.rotational { 14_000 } else { 33_000 } * 2 / 3;
         Self {
             tunables: BfqTunables::default(),
             rotational: env.rotational,
             now: Nanos::ZERO,
-            queues: Queues::default(),
-            contexts: Vec::new(),
-            free_contexts: Vec::new(),
-            by_process: ProcessMap::default(),
+            queues: BfqQueues::default(),
+            contexts: IoContexts::default(),
             async_queues: Default::default(),
             per_request: Vec::new(),
             links: Links::default(),
@@ -223,27 +220,15 @@ impl Bfq {
         self.busy.iter().sum()
     }
 
-    /// The context of the process of `rq`, made where it is new.
-    fn context_of(&mut self, rq: &Request) -> ContextId {
-        if let Some(&context) = self.by_process.get(&rq.process) {
-            return context;
-        }
-        let new = Context { priority: rq.priority, ..Context::default() };
-        let context = match self.free_contexts.pop() {
-            Some(context) => {
-                self.contexts[context] = new;
-                context
-            }
-            None => {
-                self.contexts.push(new);
-                self.contexts.len() - 1
-            }
-        };
-        self.by_process.insert(rq.process, context);
-        context
+    /// The context of the process of `rq`, which is added if it is new.
+    fn context_of(&mut self, rq: &Request) -> IoContextId {
+        self.contexts.find(rq.process).unwrap_or_else(|| {
+            let new = BfqIoContext { priority: rq.priority, ..BfqIoContext::default() };
+            self.contexts.add(rq.process, new)
+        })
     }
 
-    /// Frees a queue that nothing refers to.
+    /// Frees a queue that has no references.
     fn free_if_unused(&mut self, q: QueueId) {
         let queue = &self.queues[q];
         let used = queue.process_refs > 0
@@ -276,24 +261,21 @@ impl Bfq {
         self.queues.remove(q);
     }
 
-    /// A request is gone: merged or completed.
+    /// Drops the references of a request that is merged or complete.
     fn request_freed(&mut self, id: RequestId) {
         let PerRequest { queue, context, .. } = self.per_request[id.index()];
         self.queues[queue].allocated -= 1;
         self.free_if_unused(queue);
-        let process = &mut self.contexts[context];
-        process.requests -= 1;
-        if process.exited && process.requests == 0 {
-            self.free_contexts.push(context);
-        }
+        self.contexts.release(context);
     }
 
-    /// Whether the queue of `rq` already has its share of `limit` requests, by weight (`bfqq_request_over_limit`).
+    /// Whether the queue of `rq` already has its share of `limit` requests, in proportion to weights
+    /// (`bfqq_request_over_limit`).
     fn over_limit(&self, rq: &Request, limit: u32) -> bool {
-        let Some(&context) = self.by_process.get(&rq.process) else { return false };
+        let Some(context) = self.contexts.find(rq.process) else { return false };
         let Some(q) = self.contexts[context].queues[usize::from(rq.is_sync())] else { return false };
         let queue = &self.queues[q];
-        // Lower classes count what higher ones weigh, eightfold for each step.
+        // A lower class counts the weights of higher ones, eightfold for each step.
         let weights = self.trees[..=queue.class].iter().fold(0, |sum, tree| sum * 8 + tree.weights);
         if !queue.entity.scheduled || weights == 0 {
             return false;
@@ -308,8 +290,8 @@ impl MergeTarget for Bfq {
         &mut self.merge
     }
 
-    /// Only into a request of the queue that the new one would go to. Asking is the occasion on which the queues of
-    /// processes that read next to each other merge.
+    /// Only a request of the queue that the new one would go to. This call also merges the queues of processes that
+    /// read next to each other.
     fn admits(&mut self, rqs: &Requests, host: RequestId, new: RequestId) -> bool {
         let rq = &rqs[new];
         if rq.is_sync() && !rqs[host].is_sync() {
@@ -358,7 +340,7 @@ impl MergeTarget for Bfq {
             let fifo = &mut self.queues[q].fifo;
             fifo.remove(&mut self.links, host);
             fifo.replace(&mut self.links, gone, host);
-            fifo.push_back(&mut self.links, gone); // for a moment: it is taken out below
+            fifo.push_back(&mut self.links, gone); // Temporarily: it is removed below.
         }
         if self.queues[q].next == Some(gone) {
             self.queues[q].next = Some(host);
@@ -372,7 +354,7 @@ impl Scheduler for Bfq {
     fn try_merge(&mut self, rqs: &mut Requests, id: RequestId, limits: &MergeLimits, now: Nanos) -> Option<Merged> {
         self.advance(rqs, now);
         let rq = &rqs[id];
-        let context = self.by_process.get(&rq.process).copied();
+        let context = self.contexts.find(rq.process);
         let queue = context.and_then(|c| self.contexts[c].queues[usize::from(rq.is_sync())]);
         self.merging = context.zip(queue);
         try_merge(self, rqs, id, limits)
@@ -396,7 +378,7 @@ impl Scheduler for Bfq {
             }
             (None, Some(due)) => Dispatch::WaitUntil(due),
             (None, None) => {
-                debug_assert!(self.in_driver > 0, "something is queued, and nothing would ever send it");
+                debug_assert!(self.in_driver > 0, "a request is queued, and no event would ever send it");
                 Dispatch::Empty
             }
         }
@@ -414,26 +396,21 @@ impl Scheduler for Bfq {
         self.timer
     }
 
-    fn follow(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) -> bool {
-        self.make_next(rqs, id, now);
-        self.dispatch(rqs, now) == Dispatch::Request(id)
-    }
-
     fn completed(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
         self.advance(rqs, now);
         self.finish(rqs, self.per_request[id.index()].queue, id);
         self.request_freed(id);
     }
 
-    /// `bfq_completed_request` has the queue run where the device has run empty; else the idle timer, the next request or
-    /// the kernel's retry do.
+    /// `bfq_completed_request` runs the queue if the device has run empty. If not, the idle timer, the next request or
+    /// the kernel's retry run it.
     fn runs_after_completion(&self) -> Option<Nanos> {
         if self.in_driver == 0 { Some(self.now) } else { self.timer }
     }
 
     fn process_exited(&mut self, process: ProcessId, now: Nanos) {
         self.now = self.now.max(now);
-        let Some(context) = self.by_process.remove(&process) else { return };
+        let Some(context) = self.contexts.find(process) else { return };
         if let Some(planned) = self.contexts[context].stable_merge.take() {
             self.drop_stable_ref(planned);
         }
@@ -447,17 +424,14 @@ impl Scheduler for Bfq {
                 self.release(q);
             }
         }
-        self.contexts[context].exited = true;
-        if self.contexts[context].requests == 0 {
-            self.free_contexts.push(context);
-        }
+        self.contexts.exit(process);
     }
 
     fn depth_limit(&self, rq: &Request, nr_requests: u32) -> u32 {
         let limit = if rq.op == Op::Read {
             nr_requests
         } else {
-            // In sixteenths, for asynchronous and synchronous writes, without and with raised queues.
+            // The shares in sixteenths, for asynchronous and synchronous writes, without and with raised queues.
             let share = match (self.raised_busy > 0, rq.is_sync()) {
                 (false, false) => 8,
                 (false, true) => 12,

@@ -1,15 +1,15 @@
 //! `cfq` (Linux 2.6.24): completely fair queueing of disk time (Carroll 2.4.5).
 //!
-//! Each process has a queue for its synchronous requests; asynchronous ones go to seventeen queues that all processes
-//! share, one for each priority. The queues take turns with the disk for a slice of time that grows with priority, real
-//! time before best effort before idle. Within its slice a queue is served by an elevator one way that allows short
-//! steps back; where it runs dry, the disk idles up to `slice_idle` for the process to come back, unless its think times
-//! say it will not, or it seeks and the disk queues by itself.
+//! Each process has a queue for its synchronous requests. Asynchronous requests go to seventeen queues that all
+//! processes share, one for each priority. The queues take turns. Each gets the disk for a slice of time that grows
+//! with priority; real time goes before best effort, and that before idle. Within its slice, a queue is served by a
+//! one-way elevator that allows short steps back. If it runs empty, the disk idles up to `slice_idle` for the next
+//! request of the process, unless its think times are too long, or it seeks and the disk queues by itself.
 //!
-//! Requests leave in rounds of up to `quantum`, sorted, for the dispatch queue that lies before the device.
+//! Requests move in sorted rounds of up to `quantum` to the dispatch queue in front of the device.
 //!
-//! Time is continuous here where the kernel counts ticks; where a rule is in ticks, a tick is 1 ms (`CONFIG_HZ=1000`).
-//! A request carries its process' priority, so the queue follows it at once. `fs_excl` boosts are left out.
+//! Time is continuous here where the kernel counts ticks. Where a rule is in ticks, a tick is 1 ms (`CONFIG_HZ=1000`).
+//! A request has its process' priority, so the queue follows it at once. `fs_excl` boosts are left out.
 
 mod choose;
 mod queue;
@@ -18,82 +18,80 @@ mod service_tree;
 #[cfg(test)]
 mod tests;
 
-use self::queue::{Process, Queue};
-use self::service_tree::ServiceTree;
-use crate::processes::{Context, Processes};
+use self::queue::{CfqIoContext, CfqQueue, CfqQueueId};
+use self::service_tree::CfqServiceTree;
+use crate::io_contexts::{IoContextId, IoContexts};
 use crate::tunables::{plain_tunables, tunables};
 use crate::{Dispatch, MergeIndex, MergeLimits, MergeTarget, Merged, Scheduler, try_merge};
-use iopilot_block::{Flags, Lba, Links, Nanos, PriorityClass, ProcessId, Request, RequestId, Requests};
+use iopilot_block::{Flags, Lba, Links, Nanos, PriorityClass, ProcessId, Request, RequestId, Requests, SlotIndex};
 use std::collections::VecDeque;
 
 tunables! {
     /// The tunables of `cfq`, as in `/sys/block/*/queue/iosched` of Linux 2.6.24 (Carroll, table 2.4).
-    pub struct CfqTunables {
-        /// How many requests of a queue go in one round, and how many it may have at the device while others wait.
+    pub(crate) struct CfqTunables {
+        /// How many requests of a queue are sent in one round, and how many it may have at the device while others
+        /// wait.
         quantum: u64, Count = 4, 1..=u32::MAX;
         /// A synchronous request that is older starts its queue's slice.
         fifo_expire_sync: u64, Ms = 125, 1..=u32::MAX;
         /// An asynchronous request that is older starts its queue's slice.
         fifo_expire_async: u64, Ms = 250, 1..=u32::MAX;
-        /// How far back a step may go.
+        /// The longest backward step.
         back_seek_max: u64, KiB = 16_384, 0..=u32::MAX;
-        /// What a step back costs, as a multiple of one ahead.
+        /// The cost of a backward step, as a multiple of a forward one.
         back_seek_penalty: u64, Factor = 2, 1..=u32::MAX;
-        /// The slice of a synchronous queue of level 4; each level adds or takes a fifth.
+        /// The slice of a synchronous queue of level 4; each level changes it by a fifth.
         slice_sync: u64, Ms = 100, 1..=u32::MAX;
         /// The slice of an asynchronous queue of level 4.
         slice_async: u64, Ms = 40, 1..=u32::MAX;
-        /// How many asynchronous requests end a slice early: twice as many for each level from 7 up.
+        /// A slice ends early after this many asynchronous requests, times 2 at level 7, 4 at level 6, 6 at level 5,
+        /// and so on.
         slice_async_rq: u64, Count = 2, 1..=u32::MAX;
-        /// How long the disk idles for a process to come back; 0 for never.
+        /// How long the disk idles for the next request of a process; 0 for never.
         slice_idle: u64, Ms = 8, 0..=u32::MAX;
     }
 }
 
-/// How long no other may have been served before the idle class is.
+/// The idle class is served when no other class was served for this long.
 const IDLE_GRACE: Nanos = Nanos::from_millis(100);
 /// How long the disk idles for a process that seeks.
 const SEEKY_IDLE: Nanos = Nanos::from_millis(2);
-/// The kernel's tick, where it shows.
+/// The kernel's tick, where it is visible.
 const TICK: Nanos = Nanos::from_millis(1);
-/// Queues that all processes share: eight levels of real time, eight of best effort, idle.
+/// The queues that all processes share: eight levels of real time, eight of best effort, idle.
 const SHARED: usize = 17;
 
-/// Names a queue: the shared ones first, then one for each process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct QueueId(u32);
-
-/// What the scheduler knows of a request, by its index.
+/// What the scheduler knows about a request.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    queue: QueueId,
-    context: Context,
+    queue: CfqQueueId,
+    context: IoContextId,
     started: Nanos,
 }
 
 /// Completely fair queueing, as in Linux 2.6.24.
 #[derive(Clone, Debug)]
-pub struct Cfq {
-    queues: Vec<Queue>,
-    tree: ServiceTree,
-    processes: Processes<Process>,
-    /// The queue whose slice it is.
-    active: Option<QueueId>,
+pub(crate) struct Cfq {
+    queues: Vec<CfqQueue>,
+    tree: CfqServiceTree,
+    processes: IoContexts<CfqIoContext>,
+    /// The queue that has its slice now.
+    active: Option<CfqQueueId>,
     /// The process served first in this slice.
-    active_process: Option<Context>,
+    active_process: Option<IoContextId>,
     /// When idling for the active queue ends.
     idle_timer: Option<Nanos>,
     /// When the idle class may be served.
     grace_timer: Option<Nanos>,
-    /// When a request of another class was last complete.
+    /// When the last request of another class than idle was complete.
     last_end: Nanos,
-    /// Where the last request sent to the device ends.
+    /// The end of the last request sent to the device.
     position: Lba,
     /// Requests at the device.
     in_device: u32,
-    /// Requests of synchronous queues that are on their way or at the device.
+    /// Requests of synchronous queues in the dispatch queue or at the device.
     sync_in_flight: u32,
-    /// Whether the device was seen to take more than four requests.
+    /// Whether the device has ever held more than four requests.
     device_queues: bool,
     /// The dispatch queue.
     ready: VecDeque<RequestId>,
@@ -108,7 +106,7 @@ pub struct Cfq {
 
 impl Default for Cfq {
     fn default() -> Self {
-        let mut queues = vec![Queue::default(); SHARED];
+        let mut queues = vec![CfqQueue::default(); SHARED];
         for (i, queue) in queues.iter_mut().enumerate() {
             let class = match i / 8 {
                 0 => PriorityClass::RealTime,
@@ -119,8 +117,8 @@ impl Default for Cfq {
         }
         Self {
             queues,
-            tree: ServiceTree::default(),
-            processes: Processes::default(),
+            tree: CfqServiceTree::default(),
+            processes: IoContexts::default(),
             active: None,
             active_process: None,
             idle_timer: None,
@@ -143,11 +141,11 @@ impl Default for Cfq {
 
 impl Cfq {
     /// An empty queue.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
-    fn queue(&mut self, id: QueueId) -> &mut Queue {
+    fn queue(&mut self, id: CfqQueueId) -> &mut CfqQueue {
         &mut self.queues[id.0 as usize]
     }
 
@@ -155,33 +153,33 @@ impl Cfq {
         self.entries[id.index()].expect("a queued request is known")
     }
 
-    /// The queue for `rq` of a known process.
-    fn queue_for(&self, rq: &Request, context: Context) -> QueueId {
+    /// The queue for `rq`, whose process has `context`.
+    fn queue_for(&self, rq: &Request, context: IoContextId) -> CfqQueueId {
         if rq.is_sync() {
-            return QueueId((SHARED + context.index()) as u32);
+            return CfqQueueId((SHARED + context.index()) as u32);
         }
-        QueueId(match rq.priority.effective_class() {
+        CfqQueueId(match rq.priority.effective_class() {
             PriorityClass::RealTime => u32::from(rq.priority.level),
             PriorityClass::Idle => 16,
             _ => 8 + u32::from(rq.priority.level),
         })
     }
 
-    /// The memory of `process`, with a queue of its own.
-    fn context(&mut self, process: ProcessId) -> Context {
+    /// The I/O context of `process`, which has a queue of its own.
+    fn context(&mut self, process: ProcessId) -> IoContextId {
         if let Some(context) = self.processes.find(process) {
             return context;
         }
-        let context = self.processes.add(process, Process::new(self.now));
+        let context = self.processes.add(process, CfqIoContext::new(self.now));
         let own = SHARED + context.index();
         if own == self.queues.len() {
-            self.queues.push(Queue::default());
+            self.queues.push(CfqQueue::default());
         }
         self.queues[own].begin();
         context
     }
 
-    /// Puts `id` into its queue's order. One that starts at the same sector leaves for the device.
+    /// Inserts `id` into the sector order of its queue. A request that starts at the same sector is sent to the device.
     fn sort(&mut self, rqs: &Requests, id: RequestId) {
         let (lba, queue) = (rqs[id].lba, self.entry(id).queue);
         if let Some(twin) = self.queue(queue).sorted.at(lba) {
@@ -198,7 +196,7 @@ impl Cfq {
         self.queue(queue).next = self.better(rqs, next, Some(id));
     }
 
-    /// Takes `id` out of its queue.
+    /// Removes `id` from its queue.
     fn unqueue(&mut self, rqs: &Requests, id: RequestId) {
         let (rq, queue) = (&rqs[id], self.entry(id).queue);
         if self.queue(queue).next == Some(id) {
@@ -218,12 +216,12 @@ impl Cfq {
         }
     }
 
-    /// `id` is complete, or part of another.
+    /// Drops the entry of `id`, which is complete or merged.
     fn forget(&mut self, id: RequestId) {
         let Entry { queue, context, .. } = self.entry(id);
         self.entries[id.index()] = None;
         if self.processes.release(context) && self.active == Some(queue) && queue.0 as usize >= SHARED {
-            // The last that was left of an exited process.
+            // It was the last request of an exited process.
             self.expire_slice(false);
         }
     }
@@ -234,7 +232,7 @@ impl MergeTarget for Cfq {
         &mut self.merge
     }
 
-    /// Only with what is in the queue that `new` would go to.
+    /// Only requests in the queue that `new` would go to.
     fn allows(&self, rqs: &Requests, host: RequestId, new: RequestId) -> bool {
         match self.processes.find(rqs[new].process) {
             Some(context) => self.entry(host).queue == self.queue_for(&rqs[new], context),
@@ -242,7 +240,7 @@ impl MergeTarget for Cfq {
         }
     }
 
-    /// Only neighbours in sector order, which are in one queue.
+    /// Only neighbours in the sector order of one queue.
     fn allows_coalescing(&self, rqs: &Requests, host: RequestId, other: RequestId) -> bool {
         let (lba, queue) = (rqs[host].lba, self.entry(host).queue);
         self.entry(other).queue == queue && self.queues[queue.0 as usize].sorted.adjacent(lba, host, other)
@@ -359,7 +357,7 @@ impl Scheduler for Cfq {
     fn process_exited(&mut self, process: ProcessId, now: Nanos) {
         self.advance(now);
         let Some(context) = self.processes.find(process) else { return };
-        let own = QueueId((SHARED + context.index()) as u32);
+        let own = CfqQueueId((SHARED + context.index()) as u32);
         if self.active.is_some() && (self.active == Some(own) || self.active == self.processes[context].shared) {
             self.expire_slice(false);
         }

@@ -1,23 +1,23 @@
-//! `cscan` and `clook`: the elevator that goes one way (Carroll 2.2.5, Ganger 6.2).
+//! `cscan` and `clook`: the one-way elevator (Carroll 2.2.5, Ganger 6.2).
 //!
-//! Requests are served in ascending order; past the last one the arm goes back to the lowest. Waiting times vary less
-//! than under SCAN, as all places are visited equally often. C-SCAN proper returns to the first sector, C-LOOK to the
-//! lowest request; as with `scan` and `look` the order of dispatch is the same.
+//! Requests are served in ascending order. After the last one, the arm goes back to the lowest. Waiting times vary less
+//! than under SCAN, as the arm visits all positions equally often. C-SCAN proper returns to the first sector, C-LOOK to
+//! the lowest request. As with `scan` and `look`, the order of dispatch is the same.
 
 use crate::arm::{ArmQueue, ArmRule, ArmScheduler};
 use crate::tunables::no_tunables;
 use iopilot_block::{Lba, RequestId, Requests};
 
 /// C-SCAN or C-LOOK.
-pub type CircularScan = ArmScheduler<Circle>;
+pub(crate) type CircularScan = ArmScheduler<Circle>;
 
 /// The rule of [`CircularScan`].
 #[derive(Clone, Debug, Default)]
-pub struct Circle;
+pub(crate) struct Circle;
 
 impl CircularScan {
     /// An empty queue, the arm at sector 0.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 }

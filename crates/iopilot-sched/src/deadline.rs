@@ -1,17 +1,19 @@
 //! `deadline` (Linux 2.6.24): sector order in batches of one direction, with a deadline on every request (Carroll
 //! 2.4.3).
 //!
-//! A batch is up to `fifo_batch` requests of one direction, each starting where the last one ended; the first that does
-//! not ends the batch. Reads go before writes, until writes were passed over `writes_starved` times. A new batch goes on
-//! in sector order, unless the direction changed, nothing lies above or the oldest request has expired: then it starts
-//! at the oldest.
+//! A batch is up to `fifo_batch` requests of one direction, each starting where the last one ended. The first request
+//! that does not ends the batch. Reads go before writes, until writes were passed over `writes_starved` times. A new
+//! batch continues in sector order. It starts at the oldest request instead if the direction changed, no request lies
+//! above, or the oldest has expired.
 //!
-//! The scheduler remembers *which* request comes next, not where: what arrives in between waits for the next round. Of
-//! two requests of one direction that start at the same sector, the older is sent at once, as in the kernel.
+//! The scheduler remembers *which* request comes next, not at which sector: a request that arrives in between waits for
+//! the next round. Of two requests of one direction that start at the same sector, the older is sent at once, as in the
+//! kernel.
 //!
-//! `linux_2_6_23=1` brings back two faults that Carroll mended for 2.6.24. A batch that goes on in sector order does
-//! not reset the batch counter, so all read batches but the first are of a single request (3.4.1); and a batch in a new
-//! direction starts at the lowest sector, which starves the upper end of the disk (3.4.2).
+//! Set `linux_2_6_23=1` to compare with measurements of kernels before 2.6.24, such as González-Férez' (thesis of 2012)
+//! or Carroll's of the unmended scheduler. It brings back two faults that Carroll mended for 2.6.24. A batch that goes
+//! on in sector order does not reset the batch counter, so all read batches but the first are of a single request
+//! (3.4.1). A batch in a new direction starts at the lowest sector, which starves the upper end of the disk (3.4.2).
 
 use crate::deadlines::Deadlines;
 use crate::merge::merges_by_index;
@@ -22,7 +24,7 @@ use std::collections::VecDeque;
 
 tunables! {
     /// The tunables of `deadline`, as in `/sys/block/*/queue/iosched` of Linux 2.6.24, and one of our own.
-    pub struct DeadlineTunables {
+    pub(crate) struct DeadlineTunables {
         /// Deadline of a read.
         read_expire: u64, Ms = 500, 0..=2_147_483_647;
         /// Deadline of a write.
@@ -33,7 +35,8 @@ tunables! {
         front_merges: bool, Bool = true, 0..=1;
         /// How many contiguous requests make a batch.
         fifo_batch: u64, Count = 16, 0..=2_147_483_647;
-        /// Behave as Linux 2.6.23 did. No kernel has this tunable.
+        /// Behave as Linux 2.6.23 did, to compare with measurements of kernels before 2.6.24. No kernel has this
+        /// tunable.
         linux_2_6_23: bool, Bool = false, 0..=1;
     }
 }
@@ -43,18 +46,18 @@ const WRITE: usize = 1;
 
 /// The deadline scheduler of Linux 2.6.24.
 #[derive(Clone, Debug, Default)]
-pub struct Deadline {
+pub(crate) struct Deadline {
     sorted: [SortedIndex; 2],
     deadlines: Deadlines<2>,
     /// The next in sector order, for the direction of the last dispatched request.
     next: [Option<RequestId>; 2],
-    /// Where the last dispatched request ended.
+    /// The end of the last dispatched request.
     last_end: Lba,
     /// Length of the present batch.
     batching: u64,
     /// How many times writes were passed over.
     starved: u64,
-    /// Sent before anything else: requests that another one of the same first sector pushed out.
+    /// Requests to send first: each was displaced by a newer one with the same first sector.
     ready: VecDeque<RequestId>,
     merge: MergeIndex,
     tunables: DeadlineTunables,
@@ -62,11 +65,11 @@ pub struct Deadline {
 
 impl Deadline {
     /// An empty queue.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
-    /// Sorts `id` in. One that starts at the same sector leaves for the device.
+    /// Inserts `id` in sector order. A request that starts at the same sector is sent to the device.
     fn sort(&mut self, rqs: &Requests, id: RequestId) {
         let (lba, direction) = (rqs[id].lba, usize::from(rqs[id].is_write()));
         if let Some(twin) = self.sorted[direction].at(lba) {
@@ -76,7 +79,7 @@ impl Deadline {
         self.sorted[direction].insert(lba, id);
     }
 
-    /// Takes `id` out of the order of sectors; what lies behind it is next where it was.
+    /// Removes `id` from the sector order. If it was next, the request after it becomes next.
     fn unsort(&mut self, rqs: &Requests, id: RequestId) {
         let (lba, direction) = (rqs[id].lba, usize::from(rqs[id].is_write()));
         if self.next[direction] == Some(id) {
@@ -85,7 +88,7 @@ impl Deadline {
         self.sorted[direction].remove(lba, id);
     }
 
-    /// Takes `id` out of the queues as the request sent last.
+    /// Removes `id` from the queues as the last dispatched request.
     fn leave(&mut self, rqs: &Requests, id: RequestId) {
         let (rq, direction) = (&rqs[id], usize::from(rqs[id].is_write()));
         self.next = [None, None];
@@ -186,7 +189,7 @@ impl Scheduler for Deadline {
 
     fn withdraw(&mut self, rqs: &mut Requests, id: RequestId, _: Nanos) {
         if self.deadlines.expires(id).is_none() {
-            // Another one of its first sector has pushed it out.
+            // A newer request with the same first sector has displaced it.
             self.ready.retain(|&other| other != id);
             return;
         }
@@ -211,7 +214,7 @@ mod tests {
         Bench::new(Deadline::new())
     }
 
-    /// `n` contiguous reads from 1000 and writes from 5000 that never merge; in what order the kinds go.
+    /// Submits `n` contiguous reads from 1000 and writes from 5000 that never merge. Returns the order of kinds.
     fn kinds(b: &mut Bench<Deadline>, n: u64) -> String {
         for i in 0..n {
             b.read(1000 + i);
@@ -267,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_request_is_remembered_not_looked_up() {
+    fn the_next_request_is_remembered_and_not_searched() {
         let mut b = bench();
         b.read(100);
         b.read(300);
@@ -290,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn the_older_of_two_that_start_alike_is_sent_at_once() {
+    fn of_two_requests_at_one_sector_the_older_is_sent_at_once() {
         let mut b = bench();
         b.read(500);
         b.read(700);

@@ -2,16 +2,16 @@
 
 use iopilot_block::{Links, List, Nanos, RequestId};
 
-/// A request that is in no list.
+/// The list of a request that is in none.
 const NOWHERE: u8 = u8::MAX;
 
-/// `N` lists of requests, each in order of insertion. That is the order of expiry, unless the interval was changed while
-/// requests were queued. A request is in at most one list. All operations are O(1).
+/// `N` lists of requests, each in order of insertion. This is the order of expiry, unless the interval was changed
+/// while requests were queued. A request is in at most one list. All operations are O(1).
 #[derive(Clone, Debug)]
 pub(crate) struct Deadlines<const N: usize> {
     links: Links,
     lists: [List; N],
-    /// When each request expires, and its list, by its index.
+    /// The expiry time and the list of each request, by its index.
     entries: Vec<(Nanos, u8)>,
 }
 
@@ -31,7 +31,7 @@ impl<const N: usize> Deadlines<N> {
         self.lists[list].push_back(&mut self.links, id);
     }
 
-    /// Takes `id` out where it is in a list.
+    /// Removes `id` if it is in a list.
     pub(crate) fn remove(&mut self, id: RequestId) {
         if let Some((_, list)) = self.entry(id) {
             self.lists[list].remove(&mut self.links, id);
@@ -39,17 +39,17 @@ impl<const N: usize> Deadlines<N> {
         }
     }
 
-    /// The oldest of `list`.
+    /// The oldest request of `list`.
     pub(crate) fn oldest(&self, list: usize) -> Option<RequestId> {
         self.lists[list].front()
     }
 
-    /// The oldest of `list` where its time is over.
+    /// The oldest request of `list`, if it has expired.
     pub(crate) fn expired(&self, list: usize, now: Nanos) -> Option<RequestId> {
         self.oldest(list).filter(|id| self.entries[id.index()].0 < now)
     }
 
-    /// When `id` expires, where it does.
+    /// When `id` expires; `None` if it is in no list.
     pub(crate) fn expires(&self, id: RequestId) -> Option<Nanos> {
         self.entry(id).map(|(expires, _)| expires)
     }
@@ -58,7 +58,8 @@ impl<const N: usize> Deadlines<N> {
         self.lists[list].is_empty()
     }
 
-    /// `gone` leaves; where it would have expired before `host`, `host` takes its place and time.
+    /// Removes `gone`, which merges into `host`. If it would have expired before `host`, `host` takes its position and
+    /// time.
     pub(crate) fn absorb(&mut self, host: RequestId, gone: RequestId) {
         match (self.entry(host), self.entry(gone)) {
             (Some((later, from)), Some((sooner, to))) if sooner < later => {

@@ -1,6 +1,6 @@
-//! The decaying means by which Linux 2.6 judges processes.
+//! The decaying means with which Linux 2.6 tracks processes.
 
-/// A mean in which each new value weighs an eighth; in the fixed point of the kernel, 1.0 being 256.
+/// A mean in which each new value has a weight of an eighth, in the kernel's fixed point: 256 is 1.0.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct DecayingMean {
     samples: u64,
@@ -15,7 +15,7 @@ impl DecayingMean {
         self.mean = (self.total + self.samples / 2) / self.samples;
     }
 
-    /// Adds a seek distance in sectors, clipped so that the odd fragment does not spoil the picture.
+    /// Adds a seek distance in sectors. A single far seek is clipped.
     pub(crate) fn add_seek(&mut self, sectors: u64) {
         let slack = if self.samples <= 60 { 2 * 1024 * 1024 } else { 2 * 1024 * 64 };
         self.add(sectors.min(4 * self.mean + slack));
@@ -29,13 +29,13 @@ impl DecayingMean {
         self.samples == 0
     }
 
-    /// Whether there are enough samples to judge by: three.
+    /// Whether there are enough samples: three.
     pub(crate) fn is_valid(&self) -> bool {
         self.samples > 80
     }
 }
 
-/// How often something happened of late, in the same fixed point: 0 to 256.
+/// The share of recent events that were true, in the same fixed point: 0 to 256.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct DecayingShare(u64);
 
@@ -44,7 +44,7 @@ impl DecayingShare {
         self.0 = (7 * self.0 + if happened { 256 } else { 0 }) / 8;
     }
 
-    /// In units of 1/256.
+    /// The share in units of 1/256.
     pub(crate) fn of_256(self) -> u64 {
         self.0
     }
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn means_follow_and_need_three_samples() {
+    fn a_mean_follows_its_samples_and_needs_three() {
         let mut m = DecayingMean::default();
         for value in [800, 800] {
             m.add(value);
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_rise_and_fall() {
+    fn a_share_rises_and_falls() {
         let mut s = DecayingShare::default();
         (0..6).for_each(|_| s.add(true));
         assert!(s.of_256() > 128);

@@ -1,8 +1,8 @@
-//! `fcfs` and `fifo`: strictly in order of arrival, never merging.
+//! `fcfs` and `fifo`: strictly in order of arrival, without merging.
 //!
-//! First come, first served is the base line of the literature (Carroll 2.2.5): it knows nothing of the disk and
-//! starves nobody. `fifo` is the same as a scheduler of Linux 2.6, which Carroll (3.1) made of `noop` by refusing every
-//! merge, so that the difference between the two is the effect of merging alone.
+//! First come, first served is the baseline of the literature (Carroll 2.2.5): it knows nothing about the disk and
+//! starves no request. `fifo` is the same algorithm as a scheduler of Linux 2.6. Carroll (3.1) made it from `noop` by
+//! refusing every merge, so that the difference between the two is the effect of merging alone.
 
 use crate::tunables::no_tunables;
 use crate::{Dispatch, Scheduler};
@@ -11,13 +11,13 @@ use std::collections::VecDeque;
 
 /// First come, first served.
 #[derive(Clone, Debug, Default)]
-pub struct Fcfs {
+pub(crate) struct Fcfs {
     queue: VecDeque<RequestId>,
 }
 
 impl Fcfs {
     /// An empty queue.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 }

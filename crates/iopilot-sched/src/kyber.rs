@@ -1,15 +1,18 @@
-//! `kyber` (Linux 6.12 to 6.18): four kinds of requests share the device by tokens, and the number of tokens follows
-//! the latencies they see.
+//! `kyber` (Linux 6.12 to 6.18): four domains of requests share the device by tokens, and their numbers of tokens
+//! follow the latencies of the requests.
 //!
-//! Each CPU has a FIFO a domain (read, write, discard, other), where new requests may merge with the last eight. A
-//! hardware queue serves a domain for a batch, then the next in turn; running dry or out of tokens ends a batch early. When
-//! a domain's own list is empty, those of the queue's CPUs are moved to it in their order. Tokens are for all queues
-//! together. A tenth of a second after
-//! a completion, latencies are judged: if the device is congested (the 90th percentile of its own latency beyond
-//! target in any domain), domains whose total latency is good lose tokens; a domain whose 99th percentile is beyond
-//! target gains. The timer runs when the scheduler is next called, which is before anything can see the difference.
+//! Each CPU has a FIFO for each domain (read, write, discard, other), where new requests may merge with the last eight.
+//! A hardware queue serves one domain for a batch, then the next in turn. A batch ends early if requests or tokens run
+//! out. When a domain's own list is empty, those of the queue's CPUs are moved to it in their order. All queues share
+//! the tokens.
+//!
+//! A tenth of a second after a completion, latencies are evaluated. The device is congested if the 90th percentile of
+//! its own latency is beyond target in any domain. Then domains whose total latency is good lose tokens. A domain whose
+//! 99th percentile is beyond target gains tokens. The timer expires when the scheduler is next called, which is before
+//! the difference can be visible.
 
 mod latency;
+mod replay;
 
 use crate::jiffies::{Jiffies, ms_to_ticks};
 use crate::software_queue::merge_recent;
@@ -20,7 +23,7 @@ use latency::{GOOD_BUCKETS, Latencies};
 
 tunables! {
     /// The tunables of `kyber`, as in `/sys/block/*/queue/iosched` of Linux 6.12 to 6.18.
-    pub struct KyberTunables {
+    pub(crate) struct KyberTunables {
         /// Target latency of reads.
         read_lat_nsec: u64, Ns = 2_000_000, 0..=1_000_000_000_000_000u64;
         /// Target latency of synchronous and other writes.
@@ -30,42 +33,42 @@ tunables! {
 
 /// Read, write, discard, other.
 const DOMAINS: usize = 4;
-/// Most requests of a domain in flight.
+/// The most requests of a domain in flight.
 const MAX_DEPTH: [u32; DOMAINS] = [256, 128, 64, 16];
-/// Requests of a domain in a row.
+/// The requests of a domain in a batch.
 const BATCH: [u32; DOMAINS] = [16, 8, 1, 1];
 /// Target latency of discards, which no tunable changes.
 const DISCARD_LATENCY: u64 = 5_000_000_000;
-/// Share of the scheduler tags that requests other than reads may hold, in percent.
+/// The share of the scheduler tags that requests other than reads may hold, in percent.
 const ASYNC_PERCENT: u32 = 75;
-/// Domains whose latency is watched: all but the last.
+/// The number of domains whose latency is measured: all but the last.
 const WATCHED: usize = 3;
 
 /// The token scheduler of Linux 6.
 #[derive(Clone, Debug)]
-pub struct Kyber {
+pub(crate) struct Kyber {
     links: Links,
-    /// The software queues of each CPU, not yet moved.
+    /// The software queues of each CPU.
     cpus: Vec<[List; DOMAINS]>,
     hardware: Vec<HardwareQueue>,
     map: QueueMap,
     depth: [u32; DOMAINS],
     in_flight: [u32; DOMAINS],
-    /// When each request was inserted, then when it was dispatched, by its index.
+    /// The times of insertion and of dispatch of each request, by its index.
     times: Vec<(Nanos, Nanos)>,
     latencies: [Latencies; WATCHED],
-    /// When latencies are judged next.
+    /// When latencies are evaluated next.
     timer: Option<Jiffies>,
     queued: usize,
     tunables: KyberTunables,
 }
 
-/// What a hardware queue has of its own (`struct kyber_hctx_data`).
+/// The state of a hardware queue (`struct kyber_hctx_data`).
 #[derive(Clone, Debug, Default)]
 struct HardwareQueue {
     /// How many requests are in the software queues of its CPUs.
     waiting: [usize; DOMAINS],
-    /// What is next to be sent.
+    /// The requests to send next.
     ready: [List; DOMAINS],
     domain: usize,
     batching: u32,
@@ -83,7 +86,7 @@ fn domain_of(rq: &Request) -> usize {
 
 impl Kyber {
     /// Empty queues for the CPUs of `env`.
-    pub fn new(env: &Environment) -> Self {
+    pub(crate) fn new(env: &Environment) -> Self {
         let map = env.queue_map();
         Self {
             links: Links::default(),
@@ -100,33 +103,6 @@ impl Kyber {
         }
     }
 
-    /// How many requests of each domain (read, write, discard, other) may be in flight now.
-    pub fn depths(&self) -> [u32; DOMAINS] {
-        self.depth
-    }
-
-    /// Makes `id`, which is queued, the next. What was ready before it must have missed the moment when the software
-    /// queues were emptied, and goes back there.
-    fn make_next(&mut self, rqs: &Requests, id: RequestId) {
-        let (cpu, domain) = (self.map.cpu(rqs[id].cpu), domain_of(&rqs[id]));
-        let queue = &mut self.hardware[self.map.queue_of(rqs[id].cpu)];
-        if queue.ready[domain].iter(&self.links).any(|ready| ready == id) {
-            let late: Vec<RequestId> = queue.ready[domain].iter(&self.links).take_while(|&ready| ready != id).collect();
-            for other in late.into_iter().rev() {
-                queue.ready[domain].remove(&mut self.links, other);
-                self.cpus[self.map.cpu(rqs[other].cpu)][domain].push_front(&mut self.links, other);
-                queue.waiting[domain] += 1;
-            }
-        } else {
-            self.cpus[cpu][domain].remove(&mut self.links, id);
-            queue.waiting[domain] -= 1;
-            queue.ready[domain].push_front(&mut self.links, id);
-        }
-        if queue.domain != domain || queue.batching >= BATCH[domain] {
-            (queue.domain, queue.batching) = (domain, 0);
-        }
-    }
-
     fn target(&self, domain: usize) -> u64 {
         [self.tunables.read_lat_nsec, self.tunables.write_lat_nsec, DISCARD_LATENCY][domain]
     }
@@ -135,7 +111,7 @@ impl Kyber {
         let hardware = &mut self.hardware[queue];
         let domain = hardware.domain;
         if self.in_flight[domain] >= self.depth[domain] {
-            return None; // without a token, leave requests where they can merge
+            return None; // Without a token, requests stay where they can merge.
         }
         if hardware.ready[domain].is_empty() && hardware.waiting[domain] > 0 {
             for cpu in &mut self.cpus[self.map.cpus_of(queue)] {
@@ -157,7 +133,7 @@ impl Kyber {
         }
     }
 
-    /// Judges the latencies and scales the depths.
+    /// Evaluates the latencies and scales the depths.
     fn adapt(&mut self, now: Jiffies) {
         let mut congested = false;
         for l in &mut self.latencies {
@@ -166,7 +142,7 @@ impl Kyber {
         for (domain, l) in self.latencies.iter_mut().enumerate() {
             let mut p99 = l.total_percentile(99, now);
             if congested {
-                // Each judgement throttles once: without new samples the remembered one serves, and is used up.
+                // Each evaluation throttles once. Without new samples, the remembered one is used, and then dropped.
                 p99 = p99.or(l.remembered.take());
                 l.remembered = None;
             } else if p99.is_some() {
@@ -248,11 +224,6 @@ impl Scheduler for Kyber {
         self.queued -= 1;
     }
 
-    fn follow(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) -> bool {
-        self.make_next(rqs, id);
-        self.dispatch_queue(rqs, self.map.queue_of(rqs[id].cpu), now) == Dispatch::Request(id)
-    }
-
     fn completed(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
         self.run_timer(now);
         let domain = domain_of(&rqs[id]);
@@ -261,7 +232,7 @@ impl Scheduler for Kyber {
             return;
         }
         let (inserted, dispatched) = self.times[id.index()];
-        // The block layer may have held the request back for a tag after it left here.
+        // After the dispatch, the block layer may have held the request back for a tag.
         let issued = dispatched.max(rqs[id].issued).min(now);
         let target = self.target(domain);
         self.latencies[domain].record(now.since(inserted).0, now.since(issued).0, target);

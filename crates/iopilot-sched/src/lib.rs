@@ -1,14 +1,17 @@
 //! I/O schedulers as pure state machines: no clock, thread or randomness of their own.
 //!
-//! A [`Scheduler`] is handed `now` and decides. The simulator drives it in virtual time; the same code predicts what
-//! the scheduler of a live kernel would do. One file holds one scheduler; [`AnyScheduler`] is all of them behind one
-//! concrete type, so that a hot loop pays a predictable branch and no virtual call.
+//! A [`Scheduler`] gets the time as an argument and decides. The simulator drives it in virtual time. The same code
+//! predicts the decisions of a live kernel's scheduler. Each scheduler has a file of its own. [`AnyScheduler`] is any
+//! of them behind one concrete type, so that a hot loop pays a predictable branch and no virtual call.
 //!
-//! What schedulers share beyond the structures of `iopilot-block`: [`MergeIndex`] and [`try_merge`] (back and front
-//! merging, coalescing), and [`ArmQueue`] (the text-book algorithms' view of a disk).
+//! Besides the structures of `iopilot-block`, schedulers share `MergeIndex` and `try_merge` (back and front
+//! merging, coalescing), and `ArmQueue` (the text-book algorithms' view of a disk).
 //!
-//! To add a scheduler, write its file, name it three times in this one (`mod`, `pub use`, a row of the table below), and
-//! add it to the page `docs/reference/schedulers.md`. Tests name what is missing.
+//! To add a scheduler, write its file, name it three times in this one (`mod`, `use`, a row of the table below),
+//! and add it to the page `docs/reference/schedulers.md`. A test names what is missing.
+//!
+//! In comments, *Carroll* is Carroll (2008), *Ganger* is Ganger's thesis of 1995, and *GF* is González-Férez' thesis of
+//! 2012, with the number of a section.
 
 mod anticipatory;
 mod arm;
@@ -22,6 +25,7 @@ mod deadline;
 mod deadlines;
 mod decay;
 mod fcfs;
+mod io_contexts;
 mod ioqueue;
 mod jiffies;
 mod kyber;
@@ -30,10 +34,10 @@ mod mq_deadline;
 mod none;
 mod noop;
 mod prio;
-mod processes;
 mod queue_map;
 mod queue_scheduler;
 mod registry;
+mod replay_dispatch;
 mod scan;
 mod scheduler;
 mod software_queue;
@@ -43,39 +47,40 @@ mod tunables;
 mod vr;
 mod vscan;
 
-pub use anticipatory::{Anticipatory, AnticipatoryTunables};
-pub use arm::{ArmQueue, ArmRule, ArmScheduler};
-pub use bfq::{Bfq, BfqTunables};
-pub use cfq::{Cfq, CfqTunables};
-pub use cscan::{Circle, CircularScan};
-pub use deadline::{Deadline, DeadlineTunables};
-pub use fcfs::Fcfs;
 pub use ioqueue::{
-    CylinderMapping, DistanceRule, IoPick, IoQueue, IoQueueConfig, IoRequest, OverlapScheme, Policy, StreamScheme,
-    TimeoutScheme,
+    CylinderMapping, DistanceRule, IoPick, IoQueue, IoQueueConfig, IoQueuePolicy, IoRequest, OverlapScheme,
+    StreamScheme, TimeoutScheme,
 };
 pub use jiffies::retry_at;
-pub use kyber::{Kyber, KyberTunables};
-pub use merge::{MergeIndex, MergeLimits, MergeTarget, Merged, compatible, try_merge};
-pub use mq_deadline::{MqDeadline, MqDeadlineTunables};
-pub use none::NoScheduler;
-pub use noop::Noop;
+pub use merge::{MergeLimits, Merged, compatible};
 pub use prio::{Prio, PrioTunables};
 pub use queue_map::QueueMap;
-pub use queue_scheduler::{
-    AgedTunables, CylinderTunables, IoQueueTunables, PositionTunables, QueueScheduler, QueueTunables, SlackTunables,
-    VscanCylTunables, WeightedTunables,
-};
 pub use registry::{Features, KERNEL_DEFAULT, Lineage, NO_SCHEDULER, SchedulerInfo};
-pub use scan::{Scan, Sweep};
+pub use replay_dispatch::ReplayDispatch;
 pub use scheduler::{Dispatch, Environment, Scheduler};
 pub use spec::{SchedulerSpec, split_outside_parentheses};
-pub use sstf::{NearestFirst, Sstf};
 pub use tunables::{Tunable, TunableError, Tunables, Unit};
-pub use vr::{Vr, VrTunables};
-pub use vscan::{ReversalCosts, Vscan, VscanTunables};
 
+use anticipatory::{Anticipatory, AnticipatoryTunables};
+use bfq::{Bfq, BfqTunables};
+use cfq::{Cfq, CfqTunables};
+use cscan::CircularScan;
+use deadline::{Deadline, DeadlineTunables};
+use fcfs::Fcfs;
 use iopilot_block::{Nanos, Positions, ProcessId, Request, RequestId, Requests};
+use kyber::{Kyber, KyberTunables};
+use merge::{MergeIndex, MergeTarget, try_merge};
+use mq_deadline::{MqDeadline, MqDeadlineTunables};
+use none::NoScheduler;
+use noop::Noop;
+use queue_scheduler::{
+    AgedTunables, CylinderTunables, IoQueueTunables, PositionTunables, QueueScheduler, SlackTunables, VscanCylTunables,
+    WeightedTunables,
+};
+use scan::Scan;
+use sstf::Sstf;
+use vr::{Vr, VrTunables};
+use vscan::{Vscan, VscanTunables};
 
 registry::schedulers! {
     Fcfs(Fcfs), "fcfs", Classic [], "first come, first served; never merges", &[], |_| Fcfs::new();
@@ -95,17 +100,17 @@ registry::schedulers! {
     MqDeadline(MqDeadline), "mq-deadline", Linux6 [scheduler_tags], "sector order in batches, deadlines and priority classes", MqDeadlineTunables::SPECS, |env| MqDeadline::new(env);
     Kyber(Kyber), "kyber", Linux6 [scheduler_tags learns], "tokens for reads and writes that follow the latencies seen", KyberTunables::SPECS, |env| Kyber::new(env);
     Bfq(Bfq), "bfq", Linux6 [scheduler_tags learns no_wbt], "budgets in proportion to weights, idling, raised weights for latency", BfqTunables::SPECS, |env| Bfq::new(env);
-    LookCyl(QueueScheduler<CylinderTunables>), "look-cyl", Positional [], "the elevator by cylinder, turning at the last request", CylinderTunables::SPECS, |env| QueueScheduler::new(Policy::ElevatorCyl, env);
-    CLookCyl(QueueScheduler<CylinderTunables>), "clook-cyl", Positional [], "the elevator by cylinder, one way", CylinderTunables::SPECS, |env| QueueScheduler::new(Policy::CycleCyl, env);
-    SstfCyl(QueueScheduler<CylinderTunables>), "sstf-cyl", Positional [], "shortest seek time first, by distance in cylinders", CylinderTunables::SPECS, |env| QueueScheduler::new(Policy::SstfCyl, env);
-    VscanCyl(QueueScheduler<VscanCylTunables>), "vscan-cyl", Positional [], "V(R) by cylinder: nearest first, with a penalty for reversing", VscanCylTunables::SPECS, |env| QueueScheduler::new(Policy::VscanCyl, env);
-    Sptf(QueueScheduler<PositionTunables>), "sptf", Positional [], "shortest positioning time first: seek and rotation", PositionTunables::SPECS, |env| QueueScheduler::new(Policy::Sptf, env);
-    Spctf(QueueScheduler<PositionTunables>), "spctf", Positional [], "shortest positioning time first, the disk's cache considered", PositionTunables::SPECS, |env| QueueScheduler::new(Policy::Spctf, env);
-    Satf(QueueScheduler<PositionTunables>), "satf", Positional [], "shortest access time first: seek, rotation and transfer", PositionTunables::SPECS, |env| QueueScheduler::new(Policy::Satf, env);
-    AgedSptf(QueueScheduler<AgedTunables>), "aged-sptf", Positional [], "SPTF, positioning time less a share of the wait", AgedTunables::SPECS, |env| QueueScheduler::new(Policy::Asptf, env);
-    WeightedSptf(QueueScheduler<WeightedTunables>), "weighted-sptf", Positional [], "SPTF, positioning time shrinking with the wait", WeightedTunables::SPECS, |env| QueueScheduler::new(Policy::Wptf, env);
-    SptfSw(QueueScheduler<SlackTunables>), "sptf-sw", Positional [], "SPTF, of the nearly shortest the least seek", SlackTunables::SPECS, |env| QueueScheduler::new(Policy::SptfSeekWeight, env);
-    SptfRw(QueueScheduler<SlackTunables>), "sptf-rw", Positional [], "SPTF, of the nearly shortest the most rotation", SlackTunables::SPECS, |env| QueueScheduler::new(Policy::SptfRotWeight, env);
-    Tsps(QueueScheduler<PositionTunables>), "tsps", Positional [], "batches of eight, each on the shortest tour", PositionTunables::SPECS, |env| QueueScheduler::new(Policy::Tsps, env);
-    IoQueue(QueueScheduler<IoQueueTunables>), "ioqueue", Positional [], "any of DiskSim's 28 policies, with its queues and schemes", IoQueueTunables::SPECS, |env| QueueScheduler::new(Policy::CycleLbn, env);
+    LookCyl(QueueScheduler<CylinderTunables>), "look-cyl", Positional [], "the elevator by cylinder, turning at the last request", CylinderTunables::SPECS, |env| QueueScheduler::new(IoQueuePolicy::ElevatorCyl, env);
+    CLookCyl(QueueScheduler<CylinderTunables>), "clook-cyl", Positional [], "the elevator by cylinder, one way", CylinderTunables::SPECS, |env| QueueScheduler::new(IoQueuePolicy::CycleCyl, env);
+    SstfCyl(QueueScheduler<CylinderTunables>), "sstf-cyl", Positional [], "shortest seek time first, by distance in cylinders", CylinderTunables::SPECS, |env| QueueScheduler::new(IoQueuePolicy::SstfCyl, env);
+    VscanCyl(QueueScheduler<VscanCylTunables>), "vscan-cyl", Positional [], "V(R) by cylinder: nearest first, with a penalty for reversing", VscanCylTunables::SPECS, |env| QueueScheduler::new(IoQueuePolicy::VscanCyl, env);
+    Sptf(QueueScheduler<PositionTunables>), "sptf", Positional [], "shortest positioning time first: seek and rotation", PositionTunables::SPECS, |env| QueueScheduler::new(IoQueuePolicy::Sptf, env);
+    Spctf(QueueScheduler<PositionTunables>), "spctf", Positional [], "shortest positioning time first, the disk's cache considered", PositionTunables::SPECS, |env| QueueScheduler::new(IoQueuePolicy::Spctf, env);
+    Satf(QueueScheduler<PositionTunables>), "satf", Positional [], "shortest access time first: seek, rotation and transfer", PositionTunables::SPECS, |env| QueueScheduler::new(IoQueuePolicy::Satf, env);
+    AgedSptf(QueueScheduler<AgedTunables>), "aged-sptf", Positional [], "SPTF, positioning time less a share of the wait", AgedTunables::SPECS, |env| QueueScheduler::new(IoQueuePolicy::Asptf, env);
+    WeightedSptf(QueueScheduler<WeightedTunables>), "weighted-sptf", Positional [], "SPTF, positioning time shrinking with the wait", WeightedTunables::SPECS, |env| QueueScheduler::new(IoQueuePolicy::Wptf, env);
+    SptfSw(QueueScheduler<SlackTunables>), "sptf-sw", Positional [], "SPTF, of the nearly shortest the least seek", SlackTunables::SPECS, |env| QueueScheduler::new(IoQueuePolicy::SptfSeekWeight, env);
+    SptfRw(QueueScheduler<SlackTunables>), "sptf-rw", Positional [], "SPTF, of the nearly shortest the most rotation", SlackTunables::SPECS, |env| QueueScheduler::new(IoQueuePolicy::SptfRotWeight, env);
+    Tsps(QueueScheduler<PositionTunables>), "tsps", Positional [], "batches of eight, each on the shortest tour", PositionTunables::SPECS, |env| QueueScheduler::new(IoQueuePolicy::Tsps, env);
+    IoQueue(QueueScheduler<IoQueueTunables>), "ioqueue", Positional [], "any of DiskSim's 28 policies, with its queues and schemes", IoQueueTunables::SPECS, |env| QueueScheduler::new(IoQueuePolicy::CycleLbn, env);
 }

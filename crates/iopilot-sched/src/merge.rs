@@ -1,4 +1,4 @@
-//! Merging: what the kernel's `elv_merge`, `attempt_back_merge` and `attempt_front_merge` do, for every scheduler.
+//! Merging for all schedulers, as the kernel's `elv_merge`, `attempt_back_merge` and `attempt_front_merge` do it.
 
 use iopilot_block::{Flags, Lba, Request, RequestId, Requests};
 
@@ -17,51 +17,51 @@ impl Default for MergeLimits {
     }
 }
 
-/// What a merge did.
+/// The result of a merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Merged {
-    /// The request that now covers the new one.
+    /// The request that the new one is now a part of.
     pub host: RequestId,
-    /// A queued request that became adjacent and was absorbed too (coalescing): its tag is free.
+    /// A queued request that became adjacent and was absorbed, too (coalescing). Its tag is free.
     pub absorbed: Option<RequestId>,
 }
 
-/// What [`try_merge`] needs of a scheduler.
-pub trait MergeTarget {
-    /// The index of the requests that can be merged with.
+/// The methods that [`try_merge`] needs from a scheduler.
+pub(crate) trait MergeTarget {
+    /// The index of the queued requests that can merge.
     fn merge_index(&mut self) -> &mut MergeIndex;
 
-    /// Whether front merges are looked for (`front_merges`); the request that merged last takes one in any case.
+    /// Whether to search for front merges (`front_merges`). The request that merged last accepts one in any case.
     fn front_merges(&self) -> bool {
         true
     }
 
-    /// Whether `new` (not queued) may join `host` (queued), beyond the rules that hold for all (`allow_merge`).
+    /// Whether `new` (not queued) may merge into `host` (queued), besides the rules for all schedulers (`allow_merge`).
     fn allows(&self, rqs: &Requests, host: RequestId, new: RequestId) -> bool {
         let _ = (rqs, host, new);
         true
     }
 
-    /// Whether `new`, which touches `host`, may join it. The default asks [`MergeTarget::allows`]. bfq overrides it, because
-    /// the question may make it merge two queues.
+    /// Whether `new`, which touches `host`, may merge into it. The default asks [`MergeTarget::allows`]. bfq overrides
+    /// it, as the question may make it merge two queues.
     fn admits(&mut self, rqs: &Requests, host: RequestId, new: RequestId) -> bool {
         self.allows(rqs, host, new)
     }
 
-    /// Whether two queued requests that are now adjacent may become one. The default asks [`MergeTarget::allows`].
+    /// Whether two queued requests that are now adjacent may merge. The default asks [`MergeTarget::allows`].
     fn allows_coalescing(&self, rqs: &Requests, host: RequestId, other: RequestId) -> bool {
         self.allows(rqs, host, other)
     }
 
-    /// `host` grew in front and no longer starts at `old_lba`: sort it again.
+    /// Sorts `host` again, which grew in front and no longer starts at `old_lba`.
     fn moved(&mut self, rqs: &Requests, host: RequestId, old_lba: Lba);
 
-    /// `gone` (still unchanged in `rqs`) is about to be joined to the end of `host`: take it out of every queue. Where
-    /// it would have expired sooner, `host` takes its place.
+    /// Removes `gone`, which is still unchanged in `rqs`, from every queue: it is about to merge behind `host`. If it
+    /// would have expired sooner, `host` takes its position in the FIFO.
     fn absorb(&mut self, rqs: &Requests, host: RequestId, gone: RequestId);
 }
 
-/// [`Scheduler::try_merge`](crate::Scheduler::try_merge) of a [`MergeTarget`] that has nothing else to do at this point.
+/// Implements [`Scheduler::try_merge`](crate::Scheduler::try_merge) for a [`MergeTarget`] that needs nothing else.
 macro_rules! merges_by_index {
     () => {
         fn try_merge(
@@ -77,10 +77,10 @@ macro_rules! merges_by_index {
 }
 pub(crate) use merges_by_index;
 
-/// Joins `new` to a queued request of `target` where the rules allow: to the one that merged last, on either side; else
-/// behind one; else, with `front_merges`, in front of one. Then coalesces the grown request with the neighbour it may
-/// now touch. That is the order of the kernel's `elv_merge`.
-pub fn try_merge<T: MergeTarget>(
+/// Merges `new` into a queued request of `target`, if the rules allow. It tries the request that merged last, on both
+/// sides; then back merges; then, with `front_merges`, front merges. Afterwards it coalesces the grown request with a
+/// neighbour that it now touches. That is the order of the kernel's `elv_merge`.
+pub(crate) fn try_merge<T: MergeTarget>(
     target: &mut T,
     rqs: &mut Requests,
     new: RequestId,
@@ -107,7 +107,7 @@ pub fn try_merge<T: MergeTarget>(
     }
     target.moved(rqs, host, old_lba);
     match adjacent(target, rqs, host, limits, Side::Back) {
-        // The lower one survives, as in the kernel.
+        // The lower request survives, as in the kernel.
         Some(lower) => {
             coalesce(target, rqs, lower, host);
             target.merge_index().last = Some(lower);
@@ -117,7 +117,7 @@ pub fn try_merge<T: MergeTarget>(
     }
 }
 
-/// Which end of the queued request is looked at.
+/// The end of the queued request at which the other one merges.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {
     /// Its end: the other request follows it.
@@ -131,8 +131,8 @@ pub(crate) fn mergeable(rq: &Request) -> bool {
     rq.op.transfers() && !rq.flags.intersects(Flags::NO_MERGE | Flags::PREFLUSH | Flags::FUA)
 }
 
-/// Whether two requests may become one wherever they meet (`blk_rq_merge_ok`): one operation, one priority, within the
-/// size limit. Whether they touch is for the caller to see.
+/// Whether two requests may merge if they touch (`blk_rq_merge_ok`): they have the same operation and priority, and the
+/// merged request is within the size limit.
 pub fn compatible(a: &Request, b: &Request, limits: &MergeLimits) -> bool {
     a.op == b.op
         && a.priority == b.priority
@@ -141,7 +141,7 @@ pub fn compatible(a: &Request, b: &Request, limits: &MergeLimits) -> bool {
         && u64::from(a.sectors.0) + u64::from(b.sectors.0) <= u64::from(limits.max_sectors)
 }
 
-/// The request that `new` may join, and at which end.
+/// The request that `new` may merge into, and at which end.
 fn find<T: MergeTarget>(
     target: &mut T,
     rqs: &Requests,
@@ -185,8 +185,8 @@ fn find<T: MergeTarget>(
     None
 }
 
-/// A queued request that touches `host` — behind it for [`Side::Front`] (its start is looked at), in front of it for
-/// [`Side::Back`] — and may become one with it.
+/// A queued request that touches `host` and may merge with it. `side` is the end of the other request: [`Side::Front`]
+/// finds one behind `host`, [`Side::Back`] one in front of it.
 fn adjacent<T: MergeTarget>(
     target: &mut T,
     rqs: &Requests,
@@ -227,7 +227,7 @@ fn coalesce<T: MergeTarget>(target: &mut T, rqs: &mut Requests, host: RequestId,
 
 /// The queued requests by where they end and where they start.
 #[derive(Clone, Debug, Default)]
-pub struct MergeIndex {
+pub(crate) struct MergeIndex {
     ends: SectorHash,
     starts: SectorHash,
     /// The request that merged last (`q->last_merge`).
@@ -236,23 +236,23 @@ pub struct MergeIndex {
 
 impl MergeIndex {
     /// An empty index.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a queued request. Only those that can merge count.
-    pub fn add(&mut self, rqs: &Requests, id: RequestId) {
+    /// Adds a queued request, if it can merge.
+    pub(crate) fn add(&mut self, rqs: &Requests, id: RequestId) {
         let rq = &rqs[id];
         if mergeable(rq) {
             self.ends.insert(rq.end(), id);
             self.starts.insert(rq.lba, id);
-            // The first to come is tried first until something merges, as `elv_insert` has it.
+            // The first request to arrive is tried first until one merges, as in `elv_insert`.
             self.last.get_or_insert(id);
         }
     }
 
     /// Removes a request with the extent it was added with.
-    pub fn remove(&mut self, rqs: &Requests, id: RequestId) {
+    pub(crate) fn remove(&mut self, rqs: &Requests, id: RequestId) {
         let rq = &rqs[id];
         if mergeable(rq) {
             self.ends.remove(rq.end(), id);
@@ -264,7 +264,7 @@ impl MergeIndex {
     }
 }
 
-/// Requests by a sector: a hash table with chains through the requests, which grows with the number queued.
+/// Requests by a sector: a hash table with chains through the requests. It grows with the number of queued requests.
 #[derive(Clone, Debug, Default)]
 struct SectorHash {
     heads: Vec<Option<RequestId>>,
@@ -310,7 +310,7 @@ impl SectorHash {
         self.len -= 1;
     }
 
-    /// The first of those that may be at `sector`: others of the same bucket are among them.
+    /// The first request of the chain for `sector`. Requests at other sectors may be in the same chain.
     fn first(&self, sector: Lba) -> Option<RequestId> {
         if self.len == 0 { None } else { self.heads[self.bucket(sector)] }
     }

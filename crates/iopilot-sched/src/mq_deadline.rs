@@ -1,13 +1,13 @@
 //! `mq-deadline` (Linux 6.12 to 6.18): sector order in short batches of one direction, with a deadline on every
 //! request, for each of three priority classes.
 //!
-//! A batch goes on from the position of the last dispatched request of its class and direction: the first queued at or
-//! above it. A new batch prefers reads, until writes were passed over `writes_starved` times; it starts at that
-//! position too, but at the oldest request where that has expired or nothing lies above. A lower class waits while
-//! anything of a higher one is queued *or in flight*, but for no longer than `prio_aging_expire`.
+//! A batch continues from the position of the last dispatched request of its class and direction, with the first queued
+//! request at or above it. A new batch prefers reads, until writes were passed over `writes_starved` times. It starts
+//! at that position, too, or at the oldest request if that has expired or no request lies above. A lower class waits
+//! while a request of a higher one is queued *or in flight*, but for no longer than `prio_aging_expire`.
 //!
-//! Batch length, starvation count and direction are common to the classes, as in the kernel. Deadlines count in
-//! jiffies of 4 ms. Zoned devices and insertion at the head are left out.
+//! The classes share batch length, starvation count and direction, as in the kernel. Deadlines count in jiffies of 4
+//! ms. Zoned devices and insertion at the head are left out.
 
 use crate::jiffies::{Jiffies, ms_to_ticks};
 use crate::merge::merges_by_index;
@@ -17,7 +17,7 @@ use iopilot_block::{Lba, Links, List, Nanos, Op, PriorityClass, Request, Request
 
 tunables! {
     /// The tunables of `mq-deadline`, as in `/sys/block/*/queue/iosched` of Linux 6.12 to 6.18.
-    pub struct MqDeadlineTunables {
+    pub(crate) struct MqDeadlineTunables {
         /// Deadline of a read.
         read_expire: u64, Ms = 500, 0..=2_147_483_647;
         /// Deadline of a write.
@@ -26,7 +26,8 @@ tunables! {
         writes_starved: u64, Count = 2, 0..=2_147_483_647;
         /// Try to merge in front of queued requests.
         front_merges: bool, Bool = true, 0..=1;
-        /// How many requests other than synchronous reads may hold scheduler tags; 0, the default, is nr_requests, which the kernel has written here since 6.10.
+        /// How many requests other than synchronous reads may hold scheduler tags; 0, the default, is nr_requests,
+        /// which the kernel has written here since 6.10.
         async_depth: u64, Count = 0, 0..=2_147_483_647;
         /// How many requests make a batch.
         fifo_batch: u64, Count = 16, 0..=2_147_483_647;
@@ -40,7 +41,7 @@ tunables! {
 struct Direction {
     sorted: SortedIndex,
     fifo: List,
-    /// Where the last dispatched request started.
+    /// The start of the last dispatched request.
     latest: Lba,
 }
 
@@ -64,11 +65,11 @@ const WRITE: usize = 1;
 
 /// The multi-queue deadline scheduler of Linux 6.
 #[derive(Clone, Debug)]
-pub struct MqDeadline {
+pub(crate) struct MqDeadline {
     /// Real time, best effort, idle.
     classes: [Class; 3],
     links: Links,
-    /// When each request expires, by its index.
+    /// The expiry time of each request, by its index.
     expires: Vec<Jiffies>,
     last_direction: usize,
     batching: u64,
@@ -108,7 +109,7 @@ impl Default for MqDeadline {
 
 impl MqDeadline {
     /// An empty queue; nothing depends on the machine.
-    pub fn new(_: &Environment) -> Self {
+    pub(crate) fn new(_: &Environment) -> Self {
         Self::default()
     }
 
@@ -124,8 +125,8 @@ impl MqDeadline {
         self.expires[id.index()] <= now
     }
 
-    /// The next of `class`, unless it was inserted after `latest_start`. Direction, batch length and starvation have
-    /// moved on even where it was: so does the kernel.
+    /// The next request of `class`, unless it was inserted after `latest_start`. Direction, batch length and starvation
+    /// count are updated in either case, as in the kernel.
     fn pick(&mut self, class: usize, latest_start: Jiffies, now: Jiffies) -> Option<RequestId> {
         let mut direction = self.last_direction;
         let sides = &self.classes[class].directions;
@@ -330,7 +331,7 @@ mod tests {
         for i in 0..6 {
             b.read(100 + i);
         }
-        assert_eq!(b.take(1), [9_000], "a new batch looks at the deadline");
+        assert_eq!(b.take(1), [9_000], "a new batch checks the deadline");
         b.read(20_000);
         b.now = Nanos::from_millis(1_100);
         assert_eq!(b.take(3), [20_000, 100, 101], "the batch goes on past the deadline of 100 as long as it can");
@@ -366,7 +367,7 @@ mod tests {
         assert!(b.submit_sectors(Op::Read, 292, 8), "in front");
         b.set("front_merges", 0.0);
         assert!(!b.submit_sectors(Op::Read, 92, 8));
-        assert!(b.submit_sectors(Op::Read, 284, 8), "the request that merged last takes it in any case");
+        assert!(b.submit_sectors(Op::Read, 284, 8), "the request that merged last accepts it in any case");
         assert!(!b.submit_sectors(Op::Write, 308, 8), "not across directions");
         assert_eq!(b.take(4), [308, 92, 100, 284]);
     }

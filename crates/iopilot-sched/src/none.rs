@@ -1,10 +1,11 @@
 //! `none` (Linux 6.12 to 6.18): no scheduler. Requests go to the device in order of arrival on their CPU.
 //!
-//! Without a scheduler a request needs one of the device's own tags before it exists, so nearly all are sent at once
-//! and who waits for a tag is what decides; that race is the block layer's, not this file's. What is here is what
-//! blk-mq does with requests that have their tag and wait for the queue to run: each CPU appends to its own software
-//! queue, where a new request may merge with the last eight; running a hardware queue moves the software queues of its CPUs,
-//! in their order, to one list (`hctx->dispatch`) that is sent first and merges no more. No tunables.
+//! Without a scheduler, a request needs one of the device's own tags before it exists. So nearly all requests are sent
+//! at once, and their order depends on which task gets a tag. The block layer simulates that contention. This file
+//! simulates what blk-mq does with requests that have a tag and wait for the queue to run. Each CPU appends requests to
+//! its own software queue, where a new request may merge with the last eight. Running a hardware queue moves the
+//! software queues of its CPUs, in their order, to one list (`hctx->dispatch`). That list is sent first, and its
+//! requests no longer merge. There are no tunables.
 
 use crate::software_queue::merge_recent;
 use crate::tunables::no_tunables;
@@ -13,11 +14,11 @@ use iopilot_block::{Links, List, Nanos, RequestId, Requests};
 
 /// No scheduler.
 #[derive(Clone, Debug)]
-pub struct NoScheduler {
+pub(crate) struct NoScheduler {
     links: Links,
     /// The software queue of each CPU.
     cpus: Vec<List>,
-    /// Of each hardware queue, what has left the software queues.
+    /// For each hardware queue, the requests that have left the software queues.
     dispatch: Vec<List>,
     map: QueueMap,
     queued: usize,
@@ -25,7 +26,7 @@ pub struct NoScheduler {
 
 impl NoScheduler {
     /// Empty software queues.
-    pub fn new(env: &Environment) -> Self {
+    pub(crate) fn new(env: &Environment) -> Self {
         let map = env.queue_map();
         Self {
             links: Links::default(),
@@ -107,11 +108,11 @@ mod tests {
         let mut late = b.request(Op::Read, 1, 1);
         late.cpu = 0;
         b.put(late);
-        assert_eq!(b.take(9), [20, 10, 30, 1], "what is on its way goes before what came later");
+        assert_eq!(b.take(9), [20, 10, 30, 1], "the dispatch list goes before later arrivals");
     }
 
     #[test]
-    fn a_hardware_queue_gives_what_its_own_cpus_submitted() {
+    fn a_hardware_queue_dispatches_requests_of_its_own_cpus() {
         let env = Environment { cpus: 4, hardware_queues: 2, ..Environment::default() };
         let mut b = Bench::new(NoScheduler::new(&env));
         for (cpu, lba) in [(3, 10), (0, 50), (2, 30), (1, 20)] {

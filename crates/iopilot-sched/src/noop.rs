@@ -1,7 +1,7 @@
 //! `noop` (Linux 2.6.24): first in, first out, with merging.
 //!
-//! "Schedules" in order of arrival; back-merges, and coalesces neighbours of its list, so that the order may be
-//! perturbed (Carroll 2.4.2).
+//! Dispatches in order of arrival. It back-merges, and coalesces neighbours in its list, which may change the order
+//! (Carroll 2.4.2).
 
 use crate::merge::merges_by_index;
 use crate::tunables::no_tunables;
@@ -10,7 +10,7 @@ use iopilot_block::{Lba, Links, List, Nanos, RequestId, Requests};
 
 /// First in, first out, with merging.
 #[derive(Clone, Debug, Default)]
-pub struct Noop {
+pub(crate) struct Noop {
     links: Links,
     queue: List,
     merge: MergeIndex,
@@ -18,7 +18,7 @@ pub struct Noop {
 
 impl Noop {
     /// An empty queue.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 }
@@ -28,12 +28,13 @@ impl MergeTarget for Noop {
         &mut self.merge
     }
 
-    /// `noop` has no `elevator_merge_fn`, so the block layer finds back merges only, but for the request that merged last.
+    /// `noop` has no `elevator_merge_fn`. So the block layer finds only back merges, except for the request that merged
+    /// last.
     fn front_merges(&self) -> bool {
         false
     }
 
-    /// `noop_latter_request` looks at the next of the list and nowhere else.
+    /// `noop_latter_request` looks only at the next request in the list.
     fn allows_coalescing(&self, _: &Requests, host: RequestId, other: RequestId) -> bool {
         self.queue.next(&self.links, host) == Some(other)
     }
@@ -82,7 +83,7 @@ mod tests {
     use iopilot_block::{Op, ProcessId, Request, Sectors};
 
     #[test]
-    fn serves_in_order_of_arrival_but_merges_behind() {
+    fn serves_in_order_of_arrival_but_back_merges() {
         let (mut rqs, mut noop) = (Requests::new(), Noop::new());
         let mut submit = |lba| {
             let id = rqs.insert(Request::new(Op::Read, Lba(lba), Sectors(8), ProcessId(1)));
@@ -92,9 +93,10 @@ mod tests {
             }
             merged.is_some()
         };
-        // 92 touches 100 in front, but so it would have to be the request that merged last: that is 500 by then.
+        // 92 touches 100 in front. But only the request that merged last accepts a front merge, and that is 500 by
+        // then.
         assert_eq!([100, 0, 108, 500, 508, 92].map(&mut submit), [false, false, true, false, true, false]);
-        assert!(submit(492), "the request that merged last takes one at either end");
+        assert!(submit(492), "the request that merged last accepts one at either end");
         let mut order = Vec::new();
         while let Dispatch::Request(id) = noop.dispatch(&mut rqs, Nanos::ZERO) {
             order.push((rqs[id].lba.0, rqs[id].sectors.0));

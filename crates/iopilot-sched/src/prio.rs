@@ -1,29 +1,30 @@
 //! `prio(SCHED)`: criticality-based scheduling (Ganger 7) around any scheduler.
 //!
-//! Two instances of the scheduler inside, a list each: requests that somebody waits for, or soon will (time-critical and
-//! time-limited), go to the high list, those that nobody waits for (time-noncritical) to the low one. Each orders and merges
-//! its own as the scheduler does. The high list is asked first; the low one has its turn only while the high list is empty.
-//! What is at the disk is not pre-empted. No kernel has this: it can only be simulated. Where each hardware queue serves its own
-//! CPUs only (`none`, `kyber`), so it is in each of them.
+//! It has two lists, each an instance of the scheduler inside. Time-critical and time-limited requests, for which a
+//! process waits or soon will, go to the high list. Time-noncritical requests go to the low list. Each list orders and
+//! merges its own requests. The low list has its turn only while the high list is empty. Requests at the disk are not
+//! preempted. No kernel has this: it can only be simulated. If each hardware queue serves only its own CPUs (`none`,
+//! `kyber`), the rule applies to each queue separately.
 //!
-//! A request of the low list goes to the high one when somebody begins to wait for it ([`Scheduler::raise`]), and after
-//! `aging_ms`, which bounds how long it can wait (7.4). It is withdrawn from the one instance and inserted into the other, as
-//! a request that comes then.
+//! A request of the low list moves to the high one when a process begins to wait for it ([`Scheduler::raise`]), and
+//! after `aging_ms`, which bounds its wait (7.4). It is withdrawn from one instance and inserted into the other, like a
+//! request that arrives then.
 //!
-//! Where the high list keeps the disk idle for the next request of a process (`as`, `cfq`, `bfq`), the low one is kept waiting
-//! as the scheduler keeps its own requests waiting: what idling protects is what somebody waits for. Each list knows of the
-//! arm's position, and of processes, only what it has served itself.
+//! While the high list keeps the disk idle for the next request of a process (`as`, `cfq`, `bfq`), the low list waits,
+//! too: idling protects requests for which a process waits. Each list learns about the arm's position and about
+//! processes only from the requests that it has served itself.
 //!
-//! Two variants that the thesis leaves to others (8.2). With `limited`, time-limited requests wait in a list between the two, until
-//! somebody waits for them or their estimated limit is over, the earliest first: then they go to the high list. With
-//! `low_starved`, the low list has a turn after so many requests of the others. That tempers criticality by throughput: a burst of
-//! requests that nobody waits for does not stay until it fills the queue.
+//! There are two variants, which the thesis leaves to future work (8.2). With `limited`, time-limited requests wait in
+//! a third list between the two. They move to the high list when a process waits for them or their estimated limit is
+//! over, the earliest first. With `low_starved`, the low list has a turn after that many requests of the others. This
+//! trades criticality for throughput: a burst of requests for which no process waits does not stay until it fills the
+//! queue.
 
 mod limits;
 #[cfg(test)]
 mod tests;
 
-use self::limits::Limits;
+use self::limits::LimitEstimates;
 use crate::deadlines::Deadlines;
 use crate::tunables::tunables;
 use crate::{
@@ -34,61 +35,61 @@ use iopilot_block::{Criticality, Nanos, Positions, ProcessId, Request, RequestId
 tunables! {
     /// The tunables of `prio`.
     pub struct PrioTunables {
-        /// After how long a request that nobody waits for goes to the high list; 0 for never.
+        /// After how long a request for which no process waits moves to the high list; 0 for never.
         aging_ms: u64, Ms = 0, 0..=2_147_483_647;
-        /// Whether requests that somebody will wait for have a list of their own, until their estimated limit is over.
+        /// Whether time-limited requests have a list of their own until their estimated limit is over.
         limited: bool, Bool = false, 0..=1;
         /// How many requests of the other lists may pass over the low one; 0 for any number.
         low_starved: u64, Count = 0, 0..=2_147_483_647;
     }
 }
 
-/// The lists, in the order in which they are asked.
+/// The lists, in the order in which they are served.
 const HIGH: usize = 0;
 const LIMITED: usize = 1;
 const LOW: usize = 2;
 
-/// Where a request is.
+/// The state of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Place {
-    /// Not here, or a part of another.
+    /// Unknown here, or a part of another request.
     #[default]
     Nowhere,
-    /// In this list.
+    /// Queued in this list.
     Waits(usize),
     /// At the device, from this list.
     Sent(usize),
 }
 
-/// Lists of one scheduler: what somebody waits for, what somebody will wait for where that is apart, and the rest.
+/// Lists of one scheduler: high, limited (if that is separate), low.
 #[derive(Clone, Debug)]
 pub struct Prio {
     lists: [AnyScheduler; 3],
     /// By the request's index.
     places: Vec<Place>,
-    /// What is in the low list, by when it came there.
+    /// The requests of the low list, by the time they came there.
     came: Deadlines<1>,
-    limits: Limits,
-    /// Requests that have passed over the low list since it had its turn.
+    limits: LimitEstimates,
+    /// How many requests passed over the low list since its last turn.
     passed: u64,
-    /// The list of the request completed last.
+    /// The list of the last completed request.
     completed: usize,
     map: QueueMap,
     tunables: PrioTunables,
 }
 
 impl Prio {
-    /// What it does, in a line.
+    /// What it does, in one line.
     pub const SUMMARY: &'static str = "around any scheduler: first what somebody waits for";
 
-    /// Around `inside`, which was made for `env` and holds nothing yet.
-    pub fn new(inside: AnyScheduler, env: &Environment) -> Self {
-        debug_assert_eq!(inside.queued(), 0, "the lists begin empty");
+    /// Lists around `inside`, which was built for `env` and is empty.
+    pub(crate) fn new(inside: AnyScheduler, env: &Environment) -> Self {
+        debug_assert_eq!(inside.queued(), 0, "the lists start empty");
         Self {
             lists: [inside.clone(), inside.clone(), inside],
             places: Vec::new(),
             came: Deadlines::default(),
-            limits: Limits::default(),
+            limits: LimitEstimates::default(),
             passed: 0,
             completed: HIGH,
             map: env.queue_map(),
@@ -96,12 +97,12 @@ impl Prio {
         }
     }
 
-    /// The scheduler inside: the instance for what somebody waits for.
-    pub fn inside(&self) -> &AnyScheduler {
+    /// The scheduler inside: the instance of the high list.
+    pub(crate) fn inside(&self) -> &AnyScheduler {
         &self.lists[HIGH]
     }
 
-    /// The list that a request of `process` and of this class goes to.
+    /// The list for a request of `process` with this criticality.
     fn list_for(&self, process: ProcessId, class: Criticality) -> usize {
         match class {
             Criticality::TimeLimited if self.tunables.limited && self.limits.estimate(process).is_some() => LIMITED,
@@ -110,12 +111,12 @@ impl Prio {
         }
     }
 
-    /// When somebody will wait for a request of `process` that came at `came`.
+    /// When `process` is expected to wait for a request that arrived at `came`.
     fn limit_of(&self, process: ProcessId, came: Nanos) -> Nanos {
         came.saturating_add(self.limits.estimate(process).unwrap_or_default())
     }
 
-    /// `id` is neither in a list nor at the device.
+    /// Drops what is known about `id`, which is neither in a list nor at the device.
     fn forget(&mut self, id: RequestId) {
         self.came.remove(id);
         self.limits.forget(id);
@@ -153,7 +154,7 @@ impl Prio {
         self.put(rqs, id, HIGH, now);
     }
 
-    /// When the oldest of the low list is due in the high one.
+    /// The oldest request of the low list, and when it moves to the high one.
     fn next_aging(&self) -> Option<(Nanos, RequestId)> {
         let oldest = self.came.oldest(0).filter(|_| self.tunables.aging_ms > 0)?;
         let came = self.came.expires(oldest)?;
@@ -169,13 +170,13 @@ impl Prio {
         }
     }
 
-    /// Keeps the device idle until then, or until a request is due in the high list.
+    /// Keeps the device idle until then, or until a request moves to the high list.
     fn wait(&self, until: Nanos) -> Dispatch {
         let next = self.next_aging().map(|(at, _)| at).into_iter().chain(self.limits.next()).min();
         Dispatch::WaitUntil(next.map_or(until, |at| at.min(until)))
     }
 
-    /// `id` has left `list` for the device, with what has just joined it.
+    /// `id` was dispatched from `list`, with the requests that merged into it at dispatch.
     fn sent(&mut self, rqs: &Requests, id: RequestId, list: usize) {
         self.came.remove(id);
         self.limits.unset(id);
@@ -190,7 +191,7 @@ impl Prio {
         self.passed = if list == LOW || self.lists[LOW].queued() == 0 { 0 } else { self.passed + 1 };
     }
 
-    /// What `ask` gets from `list`.
+    /// Asks `list` for its next request.
     fn take(
         &mut self,
         rqs: &mut Requests,
@@ -206,8 +207,9 @@ impl Prio {
         answer
     }
 
-    /// Whether `list` keeps the next ones waiting, where it has given nothing for hardware queue `queue`: what it holds back waits
-    /// for its own requests at the device. O(requests) where queues are served apart.
+    /// Whether the lists after `list` must wait although `list` dispatched nothing for hardware queue `queue`. They
+    /// must if `list` holds requests back, which then wait for its requests at the device. O(requests) if each queue
+    /// serves its own CPUs.
     fn holds_back(&self, rqs: &Requests, list: usize, queue: Option<usize>) -> bool {
         let asked = &self.lists[list];
         match queue {
@@ -220,7 +222,7 @@ impl Prio {
         }
     }
 
-    /// Has the lists choose for a hardware queue, of several: `ask` asks one.
+    /// Lets the lists choose, for one of several hardware queues if `queue` is given. `ask` asks one list.
     fn choose(
         &mut self,
         rqs: &mut Requests,
@@ -257,7 +259,7 @@ impl Scheduler for Prio {
         let Some(merged) = self.lists[list].try_merge(rqs, id, limits, now) else {
             for other in [HIGH, LIMITED, LOW].into_iter().filter(|&other| other != list) {
                 if self.lists[other].joins_at_dispatch() {
-                    // It takes note of the limits, no more: a request may come to it from the other list.
+                    // It only stores the limits: a request may move to it from the other list.
                     self.lists[other].try_merge(rqs, id, limits, now);
                 }
             }
@@ -308,7 +310,7 @@ impl Scheduler for Prio {
 
     fn completed(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
         let Place::Sent(list) = self.place(id) else {
-            debug_assert!(false, "only what was sent completes");
+            debug_assert!(false, "only a dispatched request completes");
             return;
         };
         self.lists[list].completed(rqs, id, now);
@@ -322,20 +324,11 @@ impl Scheduler for Prio {
         Some(id)
     }
 
-    /// As the list says whose request is complete, and the others where something waits there.
+    /// The earliest time of the completed request's list and of the other lists that have requests.
     fn runs_after_completion(&self) -> Option<Nanos> {
         let asked =
             [HIGH, LIMITED, LOW].into_iter().filter(|&list| list == self.completed || self.lists[list].queued() > 0);
         asked.filter_map(|list| self.lists[list].runs_after_completion()).min()
-    }
-
-    fn follow(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) -> bool {
-        let Place::Waits(list) = self.place(id) else { return false };
-        let follows = self.lists[list].follow(rqs, id, now);
-        if follows {
-            self.sent(rqs, id, list);
-        }
-        follows
     }
 
     fn withdraw(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
@@ -381,7 +374,7 @@ impl Scheduler for Prio {
     }
 }
 
-/// Its own, and those of the scheduler inside by name.
+/// Its own tunables, and by name those of the scheduler inside.
 impl Tunables for Prio {
     fn specs(&self) -> &'static [Tunable] {
         PrioTunables::SPECS

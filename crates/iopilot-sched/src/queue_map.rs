@@ -1,11 +1,11 @@
-//! [`QueueMap`]: which hardware queue serves the requests of a CPU.
+//! [`QueueMap`]: the mapping of CPUs to hardware queues.
 
 use std::ops::Range;
 
-/// How the CPUs of a machine are divided among the hardware queues of a device.
+/// The mapping of a machine's CPUs to a device's hardware queues.
 ///
-/// As the kernel does it on a machine of one node (`blk_mq_map_queues`, `group_cpus_evenly`, Linux 6.12 to 6.18): each
-/// queue serves CPUs that follow one another, and where they cannot be divided evenly, the first queues serve one more.
+/// It is the kernel's on a machine of one node (`blk_mq_map_queues`, `group_cpus_evenly`, Linux 6.12 to 6.18). Each
+/// queue serves CPUs with consecutive numbers. If the CPUs cannot be divided evenly, the first queues serve one more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueMap {
     cpus: u16,
@@ -13,7 +13,7 @@ pub struct QueueMap {
 }
 
 impl QueueMap {
-    /// For `cpus` CPUs and at most `queues` queues, both at least 1. No queue is without a CPU.
+    /// The map of `cpus` CPUs to at most `queues` queues, both at least 1. Each queue has a CPU.
     pub fn new(cpus: u16, queues: u16) -> Self {
         let cpus = cpus.max(1);
         Self { cpus, queues: queues.clamp(1, cpus) }
@@ -24,7 +24,7 @@ impl QueueMap {
         usize::from(self.queues)
     }
 
-    /// The place of `cpu` among the machine's. A CPU that the machine does not have counts as its last one.
+    /// The index of `cpu` among the machine's CPUs. A CPU that the machine does not have counts as its last one.
     #[inline]
     pub fn cpu(self, cpu: u16) -> usize {
         usize::from(cpu.min(self.cpus - 1))
@@ -46,7 +46,7 @@ impl QueueMap {
     }
 
     /// The CPUs of `queue`.
-    pub fn cpus_of(self, queue: usize) -> Range<usize> {
+    pub(crate) fn cpus_of(self, queue: usize) -> Range<usize> {
         let (each, more) = (usize::from(self.cpus / self.queues), usize::from(self.cpus % self.queues));
         let first = |queue: usize| queue * each + queue.min(more);
         first(queue)..first(queue + 1)

@@ -1,37 +1,37 @@
-//! [`QueueScheduler`]: an [`IoQueue`] as an I/O scheduler, under the names its policies have in the literature.
+//! [`QueueScheduler`]: an [`IoQueue`] as an I/O scheduler, under the names that its policies have in the literature.
 //!
-//! `sptf` and its kin ask the disk where its arm is and how its platters stand, which no kernel can (Carroll 2.2.5); they
-//! show what that knowledge is worth. `look-cyl` and its kin ask for cylinders only. `ioqueue` is the whole queue with
-//! all its parameters.
+//! `sptf` and its variants ask the disk for the position of its arm and the angle of its platters, which no kernel can
+//! (Carroll 2.2.5). They show the value of that knowledge. `look-cyl` and the other schedulers by cylinder ask for
+//! cylinders only. `ioqueue` is the whole queue with all its parameters.
 
 mod tunables;
 
-pub use tunables::{
+pub(crate) use tunables::{
     AgedTunables, CylinderTunables, IoQueueTunables, PositionTunables, QueueTunables, SlackTunables, VscanCylTunables,
     WeightedTunables,
 };
 
 use crate::merge::mergeable;
-use crate::{Dispatch, Environment, IoQueue, IoQueueConfig, IoRequest, MergeLimits, Merged, Policy, Scheduler};
+use crate::{Dispatch, Environment, IoQueue, IoQueueConfig, IoQueuePolicy, IoRequest, MergeLimits, Merged, Scheduler};
 use crate::{TunableError, Tunables};
 use iopilot_block::{Nanos, Positions, RequestId, Requests, Sectors};
 
 /// An [`IoQueue`] with tunables, in front of one device.
 #[derive(Clone, Debug)]
-pub struct QueueScheduler<T> {
+pub(crate) struct QueueScheduler<T> {
     queue: IoQueue,
     tunables: T,
-    /// The policy it began with, and the size of its disk.
+    /// The initial policy and the size of the disk.
     base: IoQueueConfig,
-    /// No request grows beyond this.
+    /// The most sectors of a request.
     largest: u32,
-    /// What is complete with the request reported last, besides its parts, the last first.
+    /// Requests that are complete with the one reported last, without its parts; the last comes first.
     collapsed: Vec<RequestId>,
 }
 
 impl<T: QueueTunables> QueueScheduler<T> {
-    /// An empty queue with `policy`, where the tunables do not choose another.
-    pub fn new(policy: Policy, env: &Environment) -> Self {
+    /// An empty queue with `policy`, unless the tunables choose another.
+    pub(crate) fn new(policy: IoQueuePolicy, env: &Environment) -> Self {
         let base =
             IoQueueConfig { capacity: env.capacity, device_initiation: true, ..IoQueueConfig::with_policy(policy) };
         let tunables = T::default();
@@ -47,7 +47,7 @@ impl<T: QueueTunables> QueueScheduler<T> {
 }
 
 impl<T: QueueTunables> Scheduler for QueueScheduler<T> {
-    /// Requests become one when they are dispatched, not when they arrive; this only takes note of the limits.
+    /// Requests merge when they are dispatched, not when they arrive. This only stores the limits.
     fn try_merge(&mut self, _: &mut Requests, _: RequestId, limits: &MergeLimits, _: Nanos) -> Option<Merged> {
         let largest = if limits.nomerges == 0 { limits.max_sectors } else { 0 };
         if largest != self.largest {
@@ -83,7 +83,7 @@ impl<T: QueueTunables> Scheduler for QueueScheduler<T> {
 
     fn withdraw(&mut self, _: &mut Requests, id: RequestId, _: Nanos) {
         let waited = self.queue.remove(id);
-        debug_assert!(waited, "only what is queued is withdrawn");
+        debug_assert!(waited, "only a queued request is withdrawn");
     }
 
     fn raise(&mut self, _: &mut Requests, id: RequestId, _: Nanos) {
@@ -99,10 +99,10 @@ impl<T: QueueTunables> Scheduler for QueueScheduler<T> {
     }
 
     fn completed(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
-        debug_assert!(self.collapsed.is_empty(), "what is complete is asked for before more is");
+        debug_assert!(self.collapsed.is_empty(), "the caller has asked for all collapsed requests");
         self.collapsed.clear();
         self.queue.completed(id, now, &mut self.collapsed);
-        // The parts are known to whoever completes the whole.
+        // The caller already completes the parts of a whole.
         self.collapsed.retain(|&other| rqs.whole(other) == other);
         self.collapsed.reverse();
     }
@@ -133,12 +133,13 @@ mod tests {
     use iopilot_block::{Op, Requests};
 
     #[test]
-    fn a_joined_request_carries_its_parts() {
-        let mut b = Bench::new(QueueScheduler::<IoQueueTunables>::new(Policy::CycleLbn, &Environment::default()));
+    fn a_merged_request_has_its_parts() {
+        let mut b =
+            Bench::new(QueueScheduler::<IoQueueTunables>::new(IoQueuePolicy::CycleLbn, &Environment::default()));
         b.set("stream_scheme", 3.0);
         b.set("max_concat", 24.0);
         for lba in [16, 8, 24, 32] {
-            assert!(!b.submit_sectors(Op::Read, lba, 8), "it joins at dispatch");
+            assert!(!b.submit_sectors(Op::Read, lba, 8), "it merges at dispatch");
         }
         let first = b.dispatch().expect("four wait");
         assert_eq!((b.rqs[first].lba.0, b.rqs[first].sectors), (8, Sectors(24)));
@@ -150,7 +151,8 @@ mod tests {
 
     #[test]
     fn a_policy_can_be_changed_with_requests_queued() {
-        let mut b = Bench::new(QueueScheduler::<IoQueueTunables>::new(Policy::CycleLbn, &Environment::default()));
+        let mut b =
+            Bench::new(QueueScheduler::<IoQueueTunables>::new(IoQueuePolicy::CycleLbn, &Environment::default()));
         for lba in [500, 100, 300] {
             b.read(lba);
         }
@@ -159,9 +161,10 @@ mod tests {
     }
 
     #[test]
-    fn what_was_for_the_same_blocks_is_complete_with_a_request_and_not_sent() {
+    fn queued_requests_for_the_same_blocks_complete_together_and_are_not_sent() {
         let served = |overlap: f64| {
-            let mut b = Bench::new(QueueScheduler::<IoQueueTunables>::new(Policy::CycleLbn, &Environment::default()));
+            let mut b =
+                Bench::new(QueueScheduler::<IoQueueTunables>::new(IoQueuePolicy::CycleLbn, &Environment::default()));
             b.set("overlap", overlap);
             b.set("stream_scheme", 3.0);
             b.set("max_concat", 64.0);
@@ -184,14 +187,14 @@ mod tests {
     }
 
     #[test]
-    fn only_positional_policies_ask_for_positions() {
+    fn only_positional_policies_need_positions() {
         let env = Environment::default();
-        let mut s = QueueScheduler::<IoQueueTunables>::new(Policy::CycleLbn, &env);
-        for policy in Policy::all() {
+        let mut s = QueueScheduler::<IoQueueTunables>::new(IoQueuePolicy::CycleLbn, &env);
+        for policy in IoQueuePolicy::all() {
             s.set("policy", f64::from(policy.number())).expect("a policy");
             let blind = matches!(policy.number(), 1..=4 | 17 | 19 | 28);
             assert_eq!(s.needs_positions(), !blind, "{policy}");
         }
-        assert!(QueueScheduler::<PositionTunables>::new(Policy::Sptf, &env).needs_positions());
+        assert!(QueueScheduler::<PositionTunables>::new(IoQueuePolicy::Sptf, &env).needs_positions());
     }
 }

@@ -1,10 +1,10 @@
 //! `scan` and `look`: the elevator (Carroll 2.2.5).
 //!
-//! The arm moves one way until nothing is left there, then the other way. Nobody starves, but a request near an edge
-//! waits longer at worst than one in the middle. SCAN proper carries on to the edge of the disk before it turns, LOOK
-//! turns at the last request (Carroll, like most of today's authors, says SCAN for LOOK). A scheduler cannot send an
-//! arm anywhere without a request, and the request after the turn is the same for both; so `scan` differs only in where
-//! it believes the arm to be when it turns, which shows in [`ArmQueue`] and in no order of dispatch.
+//! The arm moves in one direction until no request is left there, then in the other. No request starves, but one near
+//! an edge has a longer worst wait than one in the middle. SCAN proper moves on to the edge of the disk before it
+//! turns. LOOK turns at the last request (Carroll, like most of today's authors, says SCAN for LOOK). A scheduler
+//! cannot move an arm without a request, and the request after the turn is the same for both. So `scan` differs only in
+//! its assumed arm position at the turn. That shows in [`ArmQueue`], but in no order of dispatch.
 
 use crate::Environment;
 use crate::arm::{ArmQueue, ArmRule, ArmScheduler};
@@ -12,30 +12,30 @@ use crate::tunables::no_tunables;
 use iopilot_block::{Lba, RequestId, Requests};
 
 /// SCAN or LOOK.
-pub type Scan = ArmScheduler<Sweep>;
+pub(crate) type Scan = ArmScheduler<Sweep>;
 
 /// The rule of [`Scan`].
 #[derive(Clone, Debug, Default)]
-pub struct Sweep {
+pub(crate) struct Sweep {
     /// The last sector, where SCAN turns; `None` for LOOK.
     edge: Option<Lba>,
 }
 
 impl Scan {
     /// SCAN on a disk of `env.capacity`.
-    pub fn to_the_edge(env: &Environment) -> Self {
+    pub(crate) fn to_the_edge(env: &Environment) -> Self {
         Self::with_rule(Sweep { edge: Some(Lba(env.capacity.saturating_sub(1))) })
     }
 
     /// LOOK.
-    pub fn to_the_last() -> Self {
+    pub(crate) fn to_the_last() -> Self {
         Self::default()
     }
 }
 
 impl ArmRule for Sweep {
     fn pick(&mut self, arm: &mut ArmQueue, rqs: &Requests) -> Option<RequestId> {
-        // What starts right under the arm costs no movement in either direction.
+        // A request that starts right under the arm needs no movement in either direction.
         let above = arm.above().filter(|&id| arm.upwards || rqs[id].lba == arm.position);
         if above.is_some() {
             return above;
@@ -44,7 +44,7 @@ impl ArmRule for Sweep {
             arm.upwards = false;
             if let Some(edge) = self.edge {
                 arm.position = edge.max(arm.position);
-                // A request that starts in the last sector is met at the turn.
+                // A request that starts in the last sector is served at the turn.
                 return arm.above().or_else(|| arm.below(rqs));
             }
             return arm.below(rqs);

@@ -3,19 +3,19 @@
 use crate::{MergeLimits, Merged, QueueMap, TunableError, Tunables};
 use iopilot_block::{Nanos, Positions, ProcessId, Request, RequestId, Requests};
 
-/// What a scheduler answers when the device could take a request.
+/// A scheduler's answer when the device can take a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dispatch {
-    /// Send this one. It has left the scheduler's queues.
+    /// Send this request. It has left the scheduler's queues.
     Request(RequestId),
-    /// Keep the device idle and ask again at this time (anticipation, idling), or when something arrives or completes
+    /// Keep the device idle (anticipation, idling). Ask again at this time, or when a request arrives or completes
     /// before it.
     WaitUntil(Nanos),
-    /// Nothing may go now: ask again when something arrives or completes.
+    /// No request may be sent now. Ask again when a request arrives or completes.
     Empty,
 }
 
-/// What a scheduler may know of the machine it runs on, fixed for its life.
+/// The properties of the machine that a scheduler may know. They do not change during its life.
 #[derive(Clone, Copy, Debug)]
 pub struct Environment {
     /// CPUs that submit requests; at least 1.
@@ -24,11 +24,12 @@ pub struct Environment {
     pub hardware_queues: u16,
     /// `queue/rotational`: whether seeks cost time.
     pub rotational: bool,
-    /// The device's size in sectors.
+    /// The size of the device in sectors.
     pub capacity: u64,
     /// How many requests the device takes at once, from each hardware queue.
     pub queue_depth: u32,
-    /// `queue/nr_requests`: how many requests the scheduler may hold for each hardware queue (per direction for Linux 2.6).
+    /// `queue/nr_requests`: how many requests the scheduler may hold for each hardware queue (per direction for Linux
+    /// 2.6).
     pub nr_requests: u32,
 }
 
@@ -39,55 +40,55 @@ impl Default for Environment {
 }
 
 impl Environment {
-    /// Which hardware queue serves which CPU.
-    pub fn queue_map(&self) -> QueueMap {
+    /// The mapping of CPUs to hardware queues.
+    pub(crate) fn queue_map(&self) -> QueueMap {
         QueueMap::new(self.cpus, self.hardware_queues)
     }
 }
 
-/// An I/O scheduler: requests go in, and come out one by one in the order the scheduler likes.
+/// An I/O scheduler: requests are inserted, and dispatched one by one in the order the scheduler chooses.
 ///
-/// The caller owns the [`Requests`] and keeps this protocol: [`Scheduler::try_merge`] first; where that merged, the
-/// request is gone into another; else [`Scheduler::insert`]. Whenever the device could take one more,
-/// [`Scheduler::dispatch_at`]. [`Scheduler::completed`] once for each dispatched request, before its slot is freed.
-/// Flushes never come here. `now` never goes back.
+/// The caller owns the [`Requests`] and follows this protocol. It calls [`Scheduler::try_merge`] first. If the request
+/// merged, it is now a part of another one; if not, the caller calls [`Scheduler::insert`]. Whenever the device can
+/// take another request, it calls [`Scheduler::dispatch_at`]. It calls [`Scheduler::completed`] once for each
+/// dispatched request, before the slot is freed. A scheduler never sees flushes. `now` never goes back.
 pub trait Scheduler {
-    /// Tries to join `id`, which is not inserted yet, to a queued request. The default never merges.
+    /// Tries to merge `id`, which is not inserted yet, with a queued request. The default never merges.
     fn try_merge(&mut self, rqs: &mut Requests, id: RequestId, limits: &MergeLimits, now: Nanos) -> Option<Merged> {
         let _ = (rqs, id, limits, now);
         None
     }
 
-    /// Takes `id` into the queues. `O(log n)` or better, and no allocation in the steady state.
+    /// Inserts `id` into the queues. `O(log n)` or better, and no allocation in the steady state.
     fn insert(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos);
 
     /// Chooses the request to send next.
     fn dispatch(&mut self, rqs: &mut Requests, now: Nanos) -> Dispatch;
 
-    /// As [`Scheduler::dispatch`], for a scheduler that asks the device where things are. The default does not.
+    /// As [`Scheduler::dispatch`], for a scheduler that uses the device's positions. The default does not.
     fn dispatch_at(&mut self, rqs: &mut Requests, now: Nanos, positions: Option<&dyn Positions>) -> Dispatch {
         let _ = positions;
         self.dispatch(rqs, now)
     }
 
-    /// As [`Scheduler::dispatch`], when hardware queue `queue` is run, of several. The default is that of one elevator for all:
-    /// it gives any request. `none` and kyber give only those of the queue's CPUs.
+    /// As [`Scheduler::dispatch`], for one of several hardware queues. The default has one elevator for all of them,
+    /// and dispatches any request. `none` and kyber dispatch only requests of the queue's CPUs.
     fn dispatch_queue(&mut self, rqs: &mut Requests, queue: usize, now: Nanos) -> Dispatch {
         let _ = queue;
         self.dispatch(rqs, now)
     }
 
-    /// Whether [`Scheduler::dispatch_queue`] gives only requests of the queue's own CPUs.
+    /// Whether [`Scheduler::dispatch_queue`] dispatches only requests of the queue's own CPUs.
     fn serves_queues_apart(&self) -> bool {
         false
     }
 
-    /// Whether a dispatched request may hold others that were queued beside it until then (its parts).
+    /// Whether dispatching may merge queued requests: the dispatched request has the others as its parts.
     fn joins_at_dispatch(&self) -> bool {
         false
     }
 
-    /// Whether it works only on a device with [`Positions`]: then only [`Scheduler::dispatch_at`] may be called.
+    /// Whether it works only on a device with [`Positions`]. Then only [`Scheduler::dispatch_at`] may be called.
     fn needs_positions(&self) -> bool {
         false
     }
@@ -97,53 +98,45 @@ pub trait Scheduler {
         let _ = (rqs, id, now);
     }
 
-    /// A request that is complete with the one last reported [`Scheduler::completed`], as it was queued for the same blocks:
-    /// it has left the queues and is not sent. To be asked after each completion until there is none. The default has none.
+    /// Removes and returns a queued request for the same blocks as the one last reported [`Scheduler::completed`]. It
+    /// is complete, too, and is not sent. Call this after each completion until it returns `None`, as the default does.
     #[inline]
     fn collapsed(&mut self) -> Option<RequestId> {
         None
     }
 
-    /// When the queue is to be run after a completion, though no request that has left the scheduler waits for the device: the
-    /// kernel runs it then only where the scheduler sees to that. What is over means now, as does the default: asking
-    /// once more does no harm where a scheduler gives what it has.
+    /// When to run the queue after a completion if no dispatched request waits for the device. The kernel runs it then
+    /// only if the scheduler asks for it. A time in the past means now, as does the default: an extra run does no harm
+    /// to a scheduler that dispatches whatever it has.
     fn runs_after_completion(&self) -> Option<Nanos> {
         Some(Nanos::ZERO)
     }
 
-    /// Dispatches `id`, which is queued, whatever it would choose itself: for following the decisions of another
-    /// instance, such as a running kernel's. True where it did; a later [`Scheduler::dispatch`] goes on from there. The
-    /// default does nothing: a scheduler whose choices do not depend on earlier ones needs no leading. May cost
-    /// `O(n)` in the requests queued.
-    fn follow(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) -> bool {
-        let _ = (rqs, id, now);
-        false
-    }
-
-    /// Takes `id`, which is queued, back out with the parts it has, for another instance to insert: this one goes on as if it
-    /// had not come. May cost `O(n)` in the requests queued.
+    /// Removes `id`, which is queued, with its parts, so that another instance can insert it. This instance goes on as
+    /// if `id` had never arrived. May cost `O(n)` in the requests queued.
     fn withdraw(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos);
 
-    /// Until when it would keep the device idle for the next request of a process, though it has none queued itself:
-    /// [`Scheduler::dispatch`] is silent about that. The default never does.
+    /// Until when the scheduler would keep the device idle for the next request of a process although its queues are
+    /// empty. [`Scheduler::dispatch`] does not tell that. The default never idles.
     fn idles_until(&mut self, rqs: &mut Requests, now: Nanos) -> Option<Nanos> {
         let _ = (rqs, now);
         None
     }
 
-    /// Somebody now waits for `id`, which was inserted (or has joined what was inserted) when nobody did, and which may be
-    /// anywhere by now. `rqs` has its new class. The default takes no notice: no scheduler of a kernel can.
+    /// A process begins to wait for `id`, for which none waited when it was inserted. `id` may be queued, merged, in
+    /// flight or complete by now. `rqs` has its new criticality. The default ignores this, as every scheduler of a
+    /// kernel must.
     fn raise(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) {
         let _ = (rqs, id, now);
     }
 
-    /// `process` has exited: nothing more will come of it.
+    /// `process` has exited and will issue no more requests.
     fn process_exited(&mut self, process: ProcessId, now: Nanos) {
         let _ = (process, now);
     }
 
-    /// How many of the `nr_requests` scheduler tags a request like `rq` may use up (the kernel's `limit_depth`, set
-    /// by `async_depth` and its kin). The submitter sleeps while that many are taken.
+    /// How many of the `nr_requests` scheduler tags may be in use when a request like `rq` takes one (the kernel's
+    /// `limit_depth`, set by `async_depth` and similar tunables). The submitter sleeps while that many are taken.
     fn depth_limit(&self, rq: &Request, nr_requests: u32) -> u32 {
         let _ = rq;
         nr_requests
@@ -158,6 +151,6 @@ pub trait Scheduler {
     /// Sets a tunable by its kernel name, in the kernel's unit.
     ///
     /// # Errors
-    /// Where there is no such tunable or the value is out of its range; nothing has changed then.
+    /// If there is no such tunable or the value is out of its range. Nothing has changed then.
     fn set(&mut self, name: &str, value: f64) -> Result<(), TunableError>;
 }

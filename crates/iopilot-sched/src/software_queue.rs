@@ -1,14 +1,15 @@
-//! Merging into the software queue of a CPU, as `none` and kyber do it.
+//! Merging into the software queue of a CPU, for `none` and kyber.
 
 use crate::merge::mergeable;
 use crate::{MergeLimits, Merged};
 use iopilot_block::{Links, List, RequestId, Requests};
 
-/// How far back the kernel looks.
+/// How many requests the kernel looks at.
 const LOOK_BACK: usize = 8;
 
-/// Joins `new` to one of the last eight of `queue`, newest first, at either end (`blk_bio_list_merge`). Neighbours
-/// never coalesce. A request that touches but would grow too long ends the search. `nomerges=1` does not count here.
+/// Merges `new` with one of the last eight requests of `queue`, newest first, at either end (`blk_bio_list_merge`).
+/// Neighbours never coalesce. A request that touches but would grow too long ends the search. `nomerges=1` has no
+/// effect here.
 pub(crate) fn merge_recent(
     queue: &List,
     links: &Links,

@@ -1,25 +1,26 @@
 //! [`SchedulerSpec`]: schedulers by name, with tunables.
 
 use crate::{
-    AnyScheduler, Environment, Lineage, Policy, Prio, PrioTunables, SCHEDULERS, Scheduler, SchedulerInfo, Tunable,
+    AnyScheduler, Environment, IoQueuePolicy, Lineage, Prio, PrioTunables, SCHEDULERS, Scheduler, SchedulerInfo,
+    Tunable,
 };
 use crate::{TunableError, Unit};
 use iopilot_block::{InputError, suggest};
 use std::fmt;
 
-/// A scheduler and the tunables to set on it, as written on a command line: `bfq:low_latency=0:slice_idle=4`,
+/// A scheduler with settings of its tunables, as on a command line: `bfq:low_latency=0:slice_idle=4`,
 /// `prio(bfq:low_latency=0):aging_ms=15000`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SchedulerSpec {
-    /// The scheduler's name; of one inside `prio(…)`, that one's.
+    /// The scheduler's name; for `prio(…)`, that of the scheduler inside.
     pub name: &'static str,
     /// Tunables to set on it, in order.
     pub settings: Vec<(String, f64)>,
-    /// Where [`Prio`] is around it, the tunables to set on that, in order.
+    /// The tunables to set on the [`Prio`] around it, in order; `None` without `prio(…)`.
     pub prio: Option<Vec<(String, f64)>>,
 }
 
-/// What stands for [`Prio`] before the parenthesis.
+/// The name of [`Prio`], before the parenthesis.
 const PRIO: &str = "prio";
 
 /// Splits `text` at each `separator` that is not in parentheses.
@@ -43,17 +44,17 @@ pub fn split_outside_parentheses(text: &str, separator: char) -> Vec<&str> {
 }
 
 impl SchedulerSpec {
-    /// Every scheduler that a host can have, on any device, with its defaults.
+    /// All schedulers that work on any device, with their defaults.
     pub fn all() -> Vec<Self> {
         Self::of(|lineage| lineage != Lineage::Positional)
     }
 
-    /// Every scheduler that asks the disk where its arm is, with its defaults.
+    /// All schedulers that ask the disk for the position of its arm, with their defaults.
     pub fn positional() -> Vec<Self> {
         Self::of(|lineage| lineage == Lineage::Positional)
     }
 
-    /// The schedulers that one word in a list stands for: `all` or `positional`.
+    /// The schedulers of a group: `all` or `positional`.
     pub fn group(name: &str) -> Option<Vec<Self>> {
         match name {
             "all" => Some(Self::all()),
@@ -67,10 +68,10 @@ impl SchedulerSpec {
         listed.map(|s| Self { name: s.name, settings: Vec::new(), prio: None }).collect()
     }
 
-    /// What stands in the parentheses of `prio(…)` and what follows them, where `text` begins so.
+    /// The text in the parentheses of `prio(…)`, and the text after them; `None` if `text` does not begin with `prio`.
     ///
     /// # Errors
-    /// Where the parentheses are missing or not closed.
+    /// If the parentheses are missing or not closed.
     pub fn inside_prio(text: &str) -> Result<Option<(&str, &str)>, InputError> {
         let Some(rest) = text.trim().strip_prefix(PRIO) else { return Ok(None) };
         if rest.starts_with(|c: char| c.is_alphanumeric() || c == '-' || c == '_') {
@@ -93,7 +94,7 @@ impl SchedulerSpec {
         Ok(Some((&rest[..end], &rest[end + 1..])))
     }
 
-    /// Reads `name[:tunable=value]…`, or that in `prio(…)[:tunable=value]…`.
+    /// Parses `name[:tunable=value]…`, or the same in `prio(…)[:tunable=value]…`.
     ///
     /// # Errors
     /// Names the unknown scheduler or tunable, or the value out of range.
@@ -104,7 +105,7 @@ impl SchedulerSpec {
         }
     }
 
-    /// Puts [`Prio`] around it, with the tunables of `behind`, which begins with a colon or is empty.
+    /// Adds [`Prio`] around it, with the settings in `behind`, which begins with a colon or is empty.
     fn in_prio(self, behind: &str) -> Result<Self, InputError> {
         let mut parts = behind.split(':');
         let junk = parts.next().unwrap_or_default().trim();
@@ -131,8 +132,8 @@ impl SchedulerSpec {
         Ok(Self { name: info.name, settings: settings(name, info.tunables, parts)?, prio: None })
     }
 
-    /// Reads a list separated by commas; `all` stands for [`SchedulerSpec::all`], `positional` for
-    /// [`SchedulerSpec::positional`], and `prio(…)` around a list for each of it.
+    /// Parses a list separated by commas. `all` stands for [`SchedulerSpec::all`], `positional` for
+    /// [`SchedulerSpec::positional`]. `prio(…)` around a list applies to each scheduler in it.
     ///
     /// # Errors
     /// As [`SchedulerSpec::parse`].
@@ -162,10 +163,10 @@ impl SchedulerSpec {
         Ok(specs)
     }
 
-    /// Makes the scheduler.
+    /// Builds the scheduler.
     ///
     /// # Errors
-    /// Where a setting is not accepted; [`SchedulerSpec::parse`] has checked those it read.
+    /// If a setting is not accepted. [`SchedulerSpec::parse`] has already checked the settings that it parsed.
     pub fn build(&self, env: &Environment) -> Result<AnyScheduler, TunableError> {
         let mut scheduler = AnyScheduler::by_name(self.name, env).expect("names are taken from the list");
         for (name, value) in &self.settings {
@@ -176,18 +177,18 @@ impl SchedulerSpec {
         for (name, value) in settings {
             prio.set(name, *value)?;
         }
-        Ok(AnyScheduler::Prio(Box::new(prio)))
+        Ok(prio.into())
     }
 
-    /// What there is to know of the scheduler; of one inside `prio(…)`, of that one, as which it behaves to all else.
+    /// The description of the scheduler; for `prio(…)`, that of the scheduler inside: `prio` runs as that one does.
     pub fn info(&self) -> &'static SchedulerInfo {
         SchedulerInfo::of(self.name).expect("names are taken from the list")
     }
 
-    /// Checks that a kernel can have it, not a simulation alone.
+    /// Checks that a kernel can have this scheduler, and not only a simulation.
     ///
     /// # Errors
-    /// Where no kernel has it.
+    /// If no kernel has it.
     pub fn check_of_a_kernel(&self) -> Result<(), InputError> {
         match self.prio {
             None => Ok(()),
@@ -197,7 +198,7 @@ impl SchedulerSpec {
         }
     }
 
-    /// Where it comes from.
+    /// The block layer it belongs to.
     pub fn lineage(&self) -> Lineage {
         self.info().lineage
     }
@@ -219,7 +220,7 @@ impl fmt::Display for SchedulerSpec {
     }
 }
 
-/// Reads the settings of `tunables`, which `scheduler` has.
+/// Parses settings of `tunables`, which are those of `scheduler`.
 fn settings<'a>(
     scheduler: &str,
     tunables: &'static [Tunable],
@@ -236,7 +237,7 @@ fn setting(scheduler: &str, tunables: &'static [Tunable], part: &str) -> Result<
     let field = || format!("scheduler {scheduler}: {key}");
     let is_policy = tunables.iter().any(|t| t.name == key && t.unit == Unit::Policy);
     let number = match value {
-        _ if is_policy => match Policy::parse(value) {
+        _ if is_policy => match IoQueuePolicy::parse(value) {
             Ok(policy) => f64::from(policy.number()),
             Err(e) => return Err(InputError { field: field(), ..e }),
         },
@@ -287,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_prio_is_said_in_a_line() {
+    fn errors_in_a_prio_are_reported_in_one_line() {
         let error = |text: &str| SchedulerSpec::parse_list(text).unwrap_err().to_string();
         assert!(error("prio").contains("in parentheses"), "{}", error("prio"));
         assert!(error("prio(clook").contains("a closing parenthesis"));
@@ -296,7 +297,7 @@ mod tests {
         assert!(error("prio(bfq):agin_ms=4").contains("did you mean `aging_ms`?"), "{}", error("prio(bfq):agin_ms=4"));
         assert!(error("prio(bfq)x").contains("behind the parenthesis"));
         assert!(error("prio()").contains("scheduler"));
-        assert!(SchedulerSpec::parse("prio(fcfs,clook)").is_err(), "one, where one is asked for");
+        assert!(SchedulerSpec::parse("prio(fcfs,clook)").is_err(), "it must be one scheduler");
     }
 
     #[test]
@@ -310,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn policies_go_by_number_or_name() {
+    fn policies_are_given_by_number_or_name() {
         let number = |text: &str| SchedulerSpec::parse(text).map(|s| s.settings[0].1).map_err(|e| e.to_string());
         assert_eq!(number("ioqueue:policy=14"), Ok(14.0));
         assert_eq!(number("ioqueue:policy=ASPTF_OPT"), Ok(14.0));
@@ -329,6 +330,6 @@ mod tests {
             .filter(|s| s.build(&env).is_ok_and(|s| !s.needs_positions()))
             .map(|s| s.name)
             .collect();
-        assert_eq!(blind, ["ioqueue"], "whose policy is to be chosen");
+        assert_eq!(blind, ["ioqueue"], "its policy is a tunable");
     }
 }

@@ -1,22 +1,22 @@
 //! `sstf`: shortest seek time first, by distance in sectors (Carroll 2.2.5).
 //!
-//! The lowest mean seek of the greedy algorithms, and no protection from starvation: under load the arm sticks to where
-//! requests are dense. Of two at the same distance the higher goes first.
+//! It has the lowest mean seek of the greedy algorithms, and no protection from starvation: under load the arm stays
+//! where requests are dense. Of two requests at the same distance, the higher one goes first.
 
 use crate::arm::{ArmQueue, ArmRule, ArmScheduler};
 use crate::tunables::no_tunables;
 use iopilot_block::{RequestId, Requests};
 
 /// Shortest seek time first.
-pub type Sstf = ArmScheduler<NearestFirst>;
+pub(crate) type Sstf = ArmScheduler<NearestFirst>;
 
 /// The rule of [`Sstf`].
 #[derive(Clone, Debug, Default)]
-pub struct NearestFirst;
+pub(crate) struct NearestFirst;
 
 impl Sstf {
     /// An empty queue, the arm at sector 0.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 }

@@ -24,7 +24,7 @@ pub enum Unit {
     Factor,
     /// A factor, in thousandths.
     Thousandths,
-    /// A [`Policy`](crate::Policy), by number or name.
+    /// A [`IoQueuePolicy`](crate::IoQueuePolicy), by number or name.
     Policy,
 }
 
@@ -45,35 +45,35 @@ impl fmt::Display for Unit {
     }
 }
 
-/// What there is to know of one tunable.
+/// The description of one tunable.
 #[derive(Clone, Copy, Debug)]
 pub struct Tunable {
     /// The kernel's name.
     pub name: &'static str,
     /// Its unit.
     pub unit: Unit,
-    /// Its value when nobody set it.
+    /// Its default value.
     pub default: f64,
     /// The smallest value accepted.
     pub min: f64,
     /// The largest value accepted.
     pub max: f64,
-    /// Whether only whole numbers are.
+    /// Whether it accepts only whole numbers.
     pub integer: bool,
     /// What it does.
     pub doc: &'static str,
 }
 
-/// A set of tunables with their values. Made by the `tunables!` macro.
+/// A set of tunables with their values. The `tunables!` macro implements it.
 pub trait Tunables {
-    /// All of them, in the order of documentation.
+    /// All tunables, in the order of the documentation.
     fn specs(&self) -> &'static [Tunable];
-    /// The value of one.
+    /// The value of a tunable.
     fn get(&self, name: &str) -> Option<f64>;
-    /// Sets one.
+    /// Sets a tunable.
     ///
     /// # Errors
-    /// Where it does not exist or the value is not in its range.
+    /// If it does not exist or the value is not in its range.
     fn set(&mut self, name: &str, value: f64) -> Result<(), TunableError>;
 }
 
@@ -84,11 +84,11 @@ pub enum TunableError {
     /// There is no such tunable.
     #[error("unknown tunable `{name}`{}", .suggestion.map_or(format!(" (known: {known})"), |s| format!(": did you mean `{s}`?")))]
     Unknown {
-        /// What was asked for.
+        /// The name that was not found.
         name: String,
-        /// The nearest one there is.
+        /// The nearest known name.
         suggestion: Option<&'static str>,
-        /// All there are.
+        /// All known names.
         known: String,
     },
     /// The value is out of range.
@@ -96,11 +96,11 @@ pub enum TunableError {
     Range {
         /// The tunable.
         name: &'static str,
-        /// What was asked for.
+        /// The value that was refused.
         value: f64,
-        /// Smallest accepted.
+        /// The smallest accepted value.
         min: f64,
-        /// Largest accepted.
+        /// The largest accepted value.
         max: f64,
         /// Its unit.
         unit: Unit,
@@ -109,7 +109,7 @@ pub enum TunableError {
     },
 }
 
-/// Checks that `name` is one of `specs` and `value` in its range.
+/// Checks that `name` is one of `specs` and that `value` is in its range.
 pub(crate) fn check(specs: &'static [Tunable], name: &str, value: f64) -> Result<&'static Tunable, TunableError> {
     let Some(spec) = specs.iter().find(|t| t.name == name) else {
         let known: Vec<_> = specs.iter().map(|t| t.name).collect();
@@ -126,7 +126,7 @@ pub(crate) fn check(specs: &'static [Tunable], name: &str, value: f64) -> Result
     Ok(spec)
 }
 
-/// A type a tunable can be stored as.
+/// A type that can store a tunable.
 pub(crate) trait TunableValue: Copy {
     const INTEGER: bool;
     fn to_f64(self) -> f64;
@@ -163,7 +163,7 @@ impl TunableValue for f64 {
     }
 }
 
-/// A default as the `f64` that [`Tunable`] shows, in a constant.
+/// A default value as the `f64` of a [`Tunable`], in a constant.
 macro_rules! as_f64 {
     (bool, $value:expr) => {
         if $value { 1.0 } else { 0.0 }
@@ -187,7 +187,7 @@ macro_rules! tunables {
         }
 
         impl $name {
-            /// What there is to know of each, for listings.
+            /// The description of each tunable.
             $vis const SPECS: &'static [$crate::Tunable] = &[$($crate::Tunable {
                 name: stringify!($field),
                 unit: $crate::Unit::$unit,
@@ -230,8 +230,8 @@ macro_rules! tunables {
 }
 pub(crate) use tunables;
 
-/// [`Scheduler::tunables`](crate::Scheduler::tunables) and its `set` where the field `tunables` holds them and nothing else
-/// has to change with them.
+/// Implements [`Scheduler::tunables`](crate::Scheduler::tunables) and `set` for a type with a field `tunables`, if nothing else
+/// changes with them.
 macro_rules! plain_tunables {
     () => {
         fn tunables(&self) -> &dyn $crate::Tunables {
@@ -245,7 +245,7 @@ macro_rules! plain_tunables {
 }
 pub(crate) use plain_tunables;
 
-/// [`Scheduler::tunables`](crate::Scheduler::tunables) and its `set` where there is nothing to tune.
+/// Implements [`Scheduler::tunables`](crate::Scheduler::tunables) and `set` for a scheduler without tunables.
 macro_rules! no_tunables {
     () => {
         fn tunables(&self) -> &dyn $crate::Tunables {
@@ -259,7 +259,7 @@ macro_rules! no_tunables {
 }
 pub(crate) use no_tunables;
 
-/// The tunables of what has nothing to tune.
+/// An empty set of tunables.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NoTunables;
 

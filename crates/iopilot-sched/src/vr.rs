@@ -1,10 +1,10 @@
-//! `vr`: V(R) as it was made for Linux 2.6.24 (Carroll 3.2).
+//! `vr`: V(R) for Linux 2.6.24 (Carroll 3.2).
 //!
-//! The request at the smallest distance goes first, the distance in the arm's present direction counting for
-//! `rev_penalty` times less. 1 is SSTF; 0 stands for an infinite penalty, which is SCAN (LOOK, in the older names).
-//! Reads and writes are queued together; requests merge and coalesce. Each has a deadline, which is looked at only
-//! after every `fifo_batch` requests, lest a flood of expired requests makes everything first come, first served.
-//! An expiry time of 0 turns the deadlines of its kind off.
+//! The request at the smallest distance goes first. A distance in the arm's present direction is divided by
+//! `rev_penalty`. 1 is SSTF. 0 stands for an infinite penalty, which is SCAN (LOOK, in the older names). Reads and
+//! writes are queued together. Requests merge and coalesce. Each has a deadline. The scheduler checks deadlines only
+//! after every `fifo_batch` requests, so that a flood of expired requests does not degrade it to first come, first
+//! served. An expiry time of 0 turns the deadlines of its kind off.
 
 use crate::arm::ArmQueue;
 use crate::deadlines::Deadlines;
@@ -15,14 +15,14 @@ use iopilot_block::{Lba, Nanos, RequestId, Requests};
 
 tunables! {
     /// The tunables of `vr` (Carroll, table 3.1).
-    pub struct VrTunables {
+    pub(crate) struct VrTunables {
         /// Deadline of a synchronous request; 0 for none.
         sync_expire: u64, Ms = 500, 0..=2_147_483_647;
         /// Deadline of an asynchronous request; 0 for none.
         async_expire: u64, Ms = 5_000, 0..=2_147_483_647;
-        /// How many requests go between two looks at the deadlines.
+        /// How many requests are dispatched between two checks of the deadlines.
         fifo_batch: u64, Count = 16, 0..=2_147_483_647;
-        /// How many times a distance counts that reverses the arm; 0 for infinitely many.
+        /// The factor for a distance that reverses the arm; 0 for infinity.
         rev_penalty: u64, Factor = 10, 0..=2_147_483_647;
     }
 }
@@ -32,10 +32,10 @@ const SYNC: usize = 1;
 
 /// V(R) with merging and deadlines.
 #[derive(Clone, Debug, Default)]
-pub struct Vr {
+pub(crate) struct Vr {
     arm: ArmQueue,
     deadlines: Deadlines<2>,
-    /// How many requests went since the deadlines were looked at.
+    /// How many requests were dispatched since the deadlines were checked.
     batched: u64,
     merge: MergeIndex,
     tunables: VrTunables,
@@ -43,11 +43,11 @@ pub struct Vr {
 
 impl Vr {
     /// An empty queue, the arm at sector 0.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
-    /// The older of the expired.
+    /// The expired request with the earliest deadline.
     fn expired(&self, now: Nanos) -> Option<RequestId> {
         [SYNC, ASYNC]
             .into_iter()
@@ -136,7 +136,7 @@ mod tests {
     use iopilot_block::Op;
 
     #[test]
-    fn reverses_where_that_is_rev_penalty_times_nearer() {
+    fn reverses_for_a_request_that_is_rev_penalty_times_nearer() {
         let mut b = Bench::new(Vr::new());
         b.read(1000);
         assert_eq!(b.take(1), [1000]);
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn the_expired_start_a_batch_and_zero_turns_deadlines_off() {
+    fn an_expired_request_starts_a_batch_and_zero_turns_deadlines_off() {
         let order = |sync_expire: f64| {
             let mut b = Bench::new(Vr::new());
             b.set("fifo_batch", 2.0);

@@ -1,8 +1,8 @@
-//! `vscan`: V(R), from SSTF to SCAN on one scale (Geist and Daniel 1987; Carroll 2.2.5, Ganger A.1.2.1).
+//! `vscan`: V(R), a continuum from SSTF to SCAN (Geist and Daniel 1987; Carroll 2.2.5, Ganger A.1.2.1).
 //!
 //! The nearest request goes first, but one that reverses the arm counts as `r` times the whole disk farther away. `r=0`
-//! is SSTF, `r=1` SCAN (LOOK); a larger `r` makes response times vary less, a smaller one makes their mean shorter.
-//! `vr` is the variant that was made for Linux, which multiplies instead of adding.
+//! is SSTF, `r=1` is SCAN (LOOK). With a larger `r` response times vary less, with a smaller one their mean is shorter.
+//! `vr` is the variant for Linux, which multiplies instead of adding.
 
 use crate::Environment;
 use crate::arm::{ArmQueue, ArmRule, ArmScheduler};
@@ -11,25 +11,25 @@ use iopilot_block::{RequestId, Requests};
 
 tunables! {
     /// The tunable of `vscan`.
-    pub struct VscanTunables {
+    pub(crate) struct VscanTunables {
         /// The penalty of reversing the arm, as a share of the disk's size.
         r: f64, Factor = 0.2, 0..=1;
     }
 }
 
 /// V(R).
-pub type Vscan = ArmScheduler<ReversalCosts>;
+pub(crate) type Vscan = ArmScheduler<ReversalCosts>;
 
 /// The rule of [`Vscan`].
 #[derive(Clone, Debug)]
-pub struct ReversalCosts {
+pub(crate) struct ReversalCosts {
     capacity: u64,
     tunables: VscanTunables,
 }
 
 impl Vscan {
     /// V(0.2) on a disk of `env.capacity`.
-    pub fn new(env: &Environment) -> Self {
+    pub(crate) fn new(env: &Environment) -> Self {
         Self::with_rule(ReversalCosts { capacity: env.capacity, tunables: VscanTunables::default() })
     }
 }
@@ -39,7 +39,7 @@ impl ArmRule for ReversalCosts {
         let penalty = (self.tunables.r * self.capacity as f64) as u64;
         match arm.both(rqs) {
             (Some((above, up)), Some((below, down))) => {
-                // What starts right under the arm reverses nothing.
+                // A request that starts right under the arm does not reverse it.
                 let up = if arm.upwards || up == 0 { up } else { up + penalty };
                 let down = if arm.upwards { down + penalty } else { down };
                 Some(if up <= down { above } else { below })
@@ -57,7 +57,7 @@ mod tests {
     use crate::bench_queue::Bench;
 
     #[test]
-    fn reverses_only_where_it_saves_more_than_r_of_the_disk() {
+    fn reverses_only_if_that_saves_more_than_r_of_the_disk() {
         let env = Environment { capacity: 1000, ..Environment::default() };
         let mut b = Bench::new(Vscan::new(&env));
         b.read(500);

@@ -1,4 +1,4 @@
-//! Algorithms that must be the same where one of their parameters is at its end (Carroll 2.2.5 and 3.2).
+//! Algorithms that must be equal at the end of a parameter's range (Carroll 2.2.5 and 3.2).
 
 mod common;
 
@@ -19,19 +19,19 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn vr_runs_from_scan_to_sstf(s in scenario()) {
+    fn vr_ranges_from_scan_to_sstf(s in scenario()) {
         prop_assert_eq!(order(&s, &format!("{NO_DEADLINES}:rev_penalty=1")), order(&s, "sstf"));
         prop_assert_eq!(order(&s, &format!("{NO_DEADLINES}:rev_penalty=0")), order(&s, "look"));
         prop_assert_eq!(order(&s, &format!("{NO_DEADLINES}:rev_penalty=2147483647")), order(&s, "look"));
     }
 
     #[test]
-    fn vscan_runs_from_sstf_to_scan(s in scenario()) {
+    fn vscan_ranges_from_sstf_to_scan(s in scenario()) {
         prop_assert_eq!(order(&s, "vscan:r=0"), order(&s, "sstf"));
         prop_assert_eq!(order(&s, "vscan:r=1"), order(&s, "look"));
     }
 
-    /// Where the arm turns cannot be seen in the order of requests.
+    /// The turning point of the arm does not show in the order of requests.
     #[test]
     fn edges_do_not_change_the_order(s in scenario()) {
         prop_assert_eq!(order(&s, "scan"), order(&s, "look"));
@@ -52,7 +52,7 @@ proptest! {
         }
     }
 
-    /// Two lists of requests in order of arrival are DiskSim's queue with priorities.
+    /// Two lists in order of arrival are equal to DiskSim's queue with priorities.
     #[test]
     fn prio_around_fcfs_is_the_queue_with_priorities(s in scenario()) {
         let s = Scenario { waits: false, ..s };
@@ -60,8 +60,8 @@ proptest! {
         prop_assert_eq!(order(&s, "prio(fcfs)"), queue);
     }
 
-    /// Policy 4 measures from the end of the last request where `sstf` measures from its start: the same for requests
-    /// far smaller than what lies between them, but for ties, which it breaks up and down in turns.
+    /// Policy 4 measures from the end of the last request, `sstf` from its start. That is the same for requests far
+    /// smaller than the gaps between them, except for ties, where policy 4 alternates between up and down.
     #[test]
     fn the_queues_sstf_is_sstf_between_small_requests(
         gaps in prop::collection::vec((0u64..20_000, 0..CAPACITY / 8), 1..150),
@@ -79,9 +79,9 @@ proptest! {
         prop_assert_eq!(order("ioqueue:policy=4"), order("sstf"));
     }
 
-    /// What does not age, finds nothing in the cache or has SPTF under another name is SPTF.
+    /// A form of SPTF without aging or without cache hits is SPTF, and so is SPTF under another name.
     #[test]
-    fn the_forms_of_sptf_meet_at_their_ends(s in scenario()) {
+    fn the_forms_of_sptf_are_equal_at_the_ends_of_their_ranges(s in scenario()) {
         let sptf = order(&s, "sptf");
         prop_assert_eq!(&order(&s, "aged-sptf:age_weight=0"), &sptf);
         prop_assert_eq!(&order(&s, "spctf"), &sptf);

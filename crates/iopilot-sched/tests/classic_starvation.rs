@@ -1,4 +1,4 @@
-//! Who waits how long under which algorithm (Carroll 2.2.5).
+//! Waiting times and starvation under the text-book algorithms (Carroll 2.2.5).
 
 mod common;
 
@@ -7,11 +7,12 @@ use iopilot_block::{Histogram, Nanos};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-/// `n` processes read at random places, each again as soon as it is served, for `secs` seconds; the response times.
+/// The response times of `n` processes for `secs` seconds. Each reads at a random position as soon as its last read is
+/// complete.
 fn random_readers(spec: &str, n: u32, secs: u64) -> (Histogram, Bench) {
     let mut rng = Pcg64Mcg::seed_from_u64(5);
     let mut bench = Bench::new(spec, 1);
-    // Seeks are what these algorithms are about: let them cost most of the time.
+    // These algorithms optimize seeks, so seeks take most of the time.
     bench.disk = Disk { half_turn: Nanos::from_micros(500), full_stroke: Nanos::from_millis(40), ..Disk::default() };
     let mut place = move || rng.random_range(0..CAPACITY - 8);
     for p in 0..n {
@@ -43,7 +44,7 @@ fn a_larger_r_lowers_the_variance_and_a_smaller_one_the_mean() {
 
 /// FCFS is the slowest; the others are close to each other.
 #[test]
-fn ordering_by_place_beats_order_of_arrival() {
+fn ordering_by_position_beats_order_of_arrival() {
     let rate = |spec| random_readers(spec, 32, 200).0.count();
     let fcfs = rate("fcfs");
     for spec in ["sstf", "scan", "look", "cscan", "clook", "vscan", "vr"] {
@@ -51,8 +52,8 @@ fn ordering_by_place_beats_order_of_arrival() {
     }
 }
 
-/// Two processes keep the arm of SSTF at one end of the disk; a request at the other end waits for as long as they go
-/// on. The elevators serve it within a sweep, `vr` within its deadline.
+/// Two processes keep the arm of SSTF at one end of the disk. A request at the other end waits as long as they
+/// continue. The elevators serve it within a sweep, `vr` within its deadline.
 #[test]
 fn sstf_starves_and_the_others_do_not() {
     let wait_for_the_far_one = |spec: &str| {
@@ -80,7 +81,7 @@ fn sstf_starves_and_the_others_do_not() {
     }
     assert_eq!(wait_for_the_far_one("sptf"), None);
     assert_eq!(wait_for_the_far_one("aged-sptf:age_weight=0"), None);
-    // About 10 ms of seek, to be made up for at 6 us a millisecond.
+    // The seek of about 10 ms is outweighed at 6 us a millisecond.
     let aged = wait_for_the_far_one("aged-sptf").expect("age saves it");
     assert!((800.0..2500.0).contains(&aged.as_millis_f64()), "{aged}");
     let weighted = wait_for_the_far_one("weighted-sptf:max_wait=600").expect("age saves it");
@@ -91,6 +92,6 @@ fn sstf_starves_and_the_others_do_not() {
     let tour = wait_for_the_far_one("tsps").expect("it is in the next batch");
     assert!(tour < Nanos::from_millis(200), "{tour}");
     let vr = wait_for_the_far_one("vr:rev_penalty=1").expect("its deadline saves it");
-    // 500 ms, and what was left of a batch of 16.
+    // 500 ms, and the rest of a batch of 16.
     assert!((500.0..700.0).contains(&vr.as_millis_f64()), "{vr}");
 }

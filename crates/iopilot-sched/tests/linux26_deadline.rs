@@ -1,4 +1,4 @@
-//! `deadline` of Linux 2.6: the two faults Carroll found, what they cost, and the promise of the deadlines.
+//! `deadline` of Linux 2.6: the two faults that Carroll found and their costs, and the guarantee of the deadlines.
 
 mod common;
 
@@ -9,7 +9,7 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::collections::HashSet;
 
-/// A disk of 15,000 rpm and 75 MB/s, as Carroll's.
+/// A disk of 15,000 rpm and 75 MB/s, like Carroll's.
 fn fast_disk() -> Disk {
     Disk {
         settle: Nanos::from_micros(500),
@@ -36,7 +36,7 @@ fn read_and_written(spec: &str, gap: u64) -> (f64, f64) {
             if process == 0 { Io::read(process, lba, CHUNK) } else { Io::sync_write(process, lba, CHUNK) }
         })
     };
-    // Chunks done, which come back in order within a process, and transfers begun.
+    // The chunks done, which complete in order within a process, and the transfers begun.
     let (mut done_chunks, mut begun) = ([0u64; 2], [2u64; 2]);
     for process in 0..2 {
         (0..2).flat_map(|n| chunks(process, n)).for_each(|io| bench.submit(Nanos::ZERO, io));
@@ -63,10 +63,10 @@ fn reads_get_writes_starved_times_what_writes_get() {
     }
 }
 
-/// Carroll, table 3.2: below one with the fault; he measured 0.806. The counter that is not reset makes the second batch
-/// of reads a single request, so 16 + 1 requests are read for 16 written: 1.06 where reads go on without a gap. That
-/// one request also puts the batches out of step with the transfers; where a transfer's end breaks a batch, the next
-/// batch of reads is one short and reads fall back to what writes get. His device left read batches shorter still.
+/// Carroll, table 3.2: below one with the fault; he measured 0.806. The counter that is not reset makes the second
+/// batch of reads a single request, so 16 + 1 requests are read for 16 written: 1.06 where reads go on without a gap.
+/// That one request also puts the batches out of step with the transfers; where a transfer's end breaks a batch, the
+/// next batch of reads is one short and reads fall back to what writes get. His device left read batches shorter still.
 #[test]
 fn in_2_6_23_writes_got_as_much_as_reads() {
     let (read, written) = read_and_written("deadline:linux_2_6_23=1", 0);
@@ -75,7 +75,7 @@ fn in_2_6_23_writes_got_as_much_as_reads() {
     assert!((read / written - 1.0).abs() < 0.02, "{read} / {written} MiB");
 }
 
-/// MiB/s of ten processes that read sequentially from places 7 GiB apart, with a random writer (Carroll 3.4.2).
+/// MiB/s of ten processes that read sequentially from positions 7 GiB apart, with a random writer (Carroll 3.4.2).
 fn ten_readers(spec: &str) -> Vec<f64> {
     const APART: u64 = 7 << 21;
     const SECS: u64 = 60;
@@ -120,7 +120,7 @@ proptest! {
     /// Once a request has expired, no more goes before it than the batch under way, and for each older request of its
     /// direction a batch each way (reads), or `writes_starved` batches of reads and one of writes (writes).
     #[test]
-    fn an_expired_request_is_soon_served(
+    fn an_expired_request_is_served_soon(
         s in scenario(), fifo_batch in 1u64..20, writes_starved in 1u64..4, expire in 0u64..200,
     ) {
         // Of requests that start alike all but the last leave at once, as in the kernel; spread out, they are few.

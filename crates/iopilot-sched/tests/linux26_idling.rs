@@ -10,8 +10,8 @@ use rand_pcg::Pcg64Mcg;
 
 const SECS: u64 = 60;
 
-/// MiB/s of process 0, which reads sequentially and thinks `think` between two reads, and of `others` that read at random
-/// without thinking.
+/// MiB/s of process 0, which reads sequentially and thinks `think` between two reads, and of `others` that read at
+/// random without thinking.
 fn sequential_against_random(spec: &str, others: u32, think: Nanos) -> (f64, f64) {
     let mut bench = Bench::new(spec, 1);
     let mut rng = Pcg64Mcg::seed_from_u64(1);
@@ -41,10 +41,10 @@ fn anticipation_saves_the_sequential_reader_while_it_thinks_fast() {
     let gain = |think: u64| total("as", think) / total("as:antic_expire=0", think);
     assert!(gain(500) > 3.0, "{}", gain(500));
     assert!(gain(3_000) > 1.5, "{}", gain(3_000));
-    // Beyond 6.7 ms it is known not to come back in time, and nobody waits for it.
+    // With more than 6.7 ms the scheduler knows that the process is too late, and does not wait for it.
     assert!((gain(12_000) - 1.0).abs() < 0.1, "{}", gain(12_000));
     assert!(total("as", 500) > 3.0 * total("deadline", 500));
-    // A longer wait brings the gain back.
+    // With a longer wait, the gain is back.
     let patient = total("as:antic_expire=15", 12_000) / total("as:antic_expire=0", 12_000);
     assert!(patient > 1.2, "{patient}");
 }
@@ -73,7 +73,7 @@ fn idling_pays_for_sequential_readers_and_costs_random_ones() {
     assert!(gain(true) < 0.95, "{}", gain(true));
 }
 
-/// Longest response of a process' asynchronous writes while `n` others read without pause.
+/// The longest response of a process' asynchronous writes while `n` others read without pause.
 fn worst_write(spec: &str, depth: usize, n: u32) -> Nanos {
     let mut bench = Bench::new(spec, depth);
     let mut rng = Pcg64Mcg::seed_from_u64(4);
@@ -107,7 +107,7 @@ fn writes_do_not_starve_behind_readers() {
     }
 }
 
-/// Carroll 3.1: `noop` and `fifo` differ by merging alone.
+/// Carroll 3.1: `noop` and `fifo` differ only in merging.
 #[test]
 fn noop_is_fifo_with_merging() {
     let run = |spec: &str, sequential: bool| {

@@ -1,10 +1,11 @@
-//! Arrivals and completions as a kernel recorded them, replayed: the schedulers must send what the kernel sent next.
+//! Replays of arrivals and completions that a kernel recorded: the schedulers must dispatch what the kernel dispatched.
 //!
 //! Recorded through tracefs (`block_rq_insert`, `block_rq_issue`, `block_rq_complete` and the merges) on Linux 6.18, on
 //! a loop device over a file server that answers like a disk, four requests at once. Times count from a jiffy's edge
-//! (since 6.4 these are the multiples of 4 ms of the monotonic clock at HZ=250). A line is: microseconds, event (`I`nsert, issue to `D`river,
-//! `C`ompletion, `B`ack or `F`ront merge of a bio, `M`erge of a request), kind, first sector, sectors, CPU, process,
-//! priority class, level. Set `IOPILOT_REPLAY=SCHEDULER:FILE[,ROTATIONAL[,DEPTH]]` to replay another recording.
+//! (since 6.4 these are the multiples of 4 ms of the monotonic clock at HZ=250). A line is: microseconds, event
+//! (`I`nsert, issue to `D`river, `C`ompletion, `B`ack or `F`ront merge of a bio, `M`erge of a request), kind, first
+//! sector, sectors, CPU, process, priority class, level. Set `IOPILOT_REPLAY=SCHEDULER:FILE[,ROTATIONAL[,DEPTH]]` to
+//! replay another recording.
 
 use iopilot_block::{
     Flags, IoPriority, Lba, Nanos, Op, PriorityClass, ProcessId, Request, RequestId, Requests, Sectors,
@@ -12,7 +13,8 @@ use iopilot_block::{
 use iopilot_sched::{AnyScheduler, Dispatch, Environment, MergeLimits, Scheduler, SchedulerSpec};
 use std::collections::{HashMap, VecDeque};
 
-/// The kernel asks a scheduler that had requests but sent none again after this time (`BLK_MQ_BUDGET_DELAY`).
+/// After this time the kernel runs a queue again if its scheduler had requests but dispatched none
+/// (`BLK_MQ_BUDGET_DELAY`).
 const RETRY: Nanos = Nanos::from_millis(3);
 
 /// From the record of a completion to the start of the timer that bfq arms on it.
@@ -43,7 +45,7 @@ fn parse(text: &str) -> Vec<Line> {
                 _ => PriorityClass::None,
             };
             request.priority = IoPriority { class, level: number(8) as u8 };
-            // Times start a second in, as a kernel that has been up for a while.
+            // Times start at one second, as in a kernel that has been up for a while.
             Line {
                 at: Nanos::from_secs(1) + Nanos::from_micros(number(0)),
                 event: f[1].chars().next().expect("an event"),
@@ -53,20 +55,20 @@ fn parse(text: &str) -> Vec<Line> {
         .collect()
 }
 
-/// The block layer around a scheduler, driven by what a kernel did.
+/// The block layer around a scheduler, driven by a kernel's recorded events.
 struct Replay {
     scheduler: AnyScheduler,
     bfq: bool,
     rqs: Requests,
     depth: usize,
-    /// In the device, as the kernel has it.
+    /// How many requests the kernel has in the device.
     in_flight: usize,
-    /// Chosen here and not yet seen issued by the kernel; the last may be held back for want of a tag.
+    /// Requests chosen here and not yet issued by the kernel. The last may be held back until a tag is free.
     chosen: VecDeque<RequestId>,
     held: Option<RequestId>,
-    /// Of those chosen, the ones the kernel has passed over: each is a miss when it comes.
+    /// The chosen requests that the kernel has passed over: each is a miss when the kernel issues it.
     passed_over: Vec<RequestId>,
-    /// Issued by the kernel while still queued here: they count as sent when they come up.
+    /// Requests issued by the kernel while still queued here: they count as sent when they are chosen.
     ahead: Vec<RequestId>,
     done_ahead: Vec<RequestId>,
     by_sector: HashMap<(u64, bool), RequestId>,
@@ -133,7 +135,7 @@ impl Replay {
         let id = self.rqs.insert(rq);
         if merge {
             let Some(merged) = self.scheduler.try_merge(&mut self.rqs, id, &MergeLimits::default(), now) else {
-                self.rqs.remove(id); // the kernel merged it into a request that is gone here
+                self.rqs.remove(id); // The kernel merged it into a request that has already left here.
                 return;
             };
             self.by_sector.retain(|_, &mut host| host != merged.host && Some(host) != merged.absorbed);
@@ -171,7 +173,7 @@ impl Replay {
             }
         }
         self.in_flight += 1;
-        // When the one held back has gone out (here: when one has gone in its place), the next is pulled.
+        // When the held request was issued (here: when another one was issued instead), the next is pulled.
         if self.held.is_some_and(|held| held == id || self.passed_over.contains(&held)) {
             self.held = None;
             self.run(now);
@@ -192,7 +194,7 @@ impl Replay {
     }
 }
 
-/// How many of the kernel's picks are the same here, of how many.
+/// How many of the kernel's picks are equal here, and how many there are.
 fn replay(spec: &str, text: &str, rotational: bool, depth: usize) -> (usize, usize) {
     let lines = parse(text);
     let cpus = lines.iter().map(|l| l.request.cpu).max().unwrap_or(0) + 1;
@@ -238,7 +240,7 @@ fn replay(spec: &str, text: &str, rotational: bool, depth: usize) -> (usize, usi
             'B' | 'F' => r.arrive(rq, now, true),
             'D' => r.issued(rq, now),
             'C' => {
-                // The scheduler hears of a completion, and its timers run, a little after the event was recorded.
+                // The scheduler gets the completion, and its timers start, a little after the event was recorded.
                 let heard = now + LATENCY;
                 r.completed(rq, lines.get(i + 1).map_or(heard, |next| next.at.min(heard)));
             }
@@ -255,19 +257,19 @@ fn agrees(spec: &str, text: &str) {
 
 /// `fio --rw=randrw --bs=4k --iodepth=16 --numjobs=2`.
 #[test]
-fn mq_deadline_sends_what_the_kernel_sent() {
+fn mq_deadline_dispatches_what_the_kernel_dispatched() {
     agrees("mq-deadline", include_str!("data/linux-6.18-mq-deadline.txt"));
 }
 
 /// Two of `fio --rw=randrw --bs=4k --iodepth=16`, a second apart, on two CPUs.
 #[test]
-fn kyber_sends_what_the_kernel_sent() {
+fn kyber_dispatches_what_the_kernel_dispatched() {
     agrees("kyber", include_str!("data/linux-6.18-kyber.txt"));
 }
 
 /// A sequential reader of priority 0, a random one of priority 7, and a random writer, each a second after the other.
 #[test]
-fn bfq_sends_what_the_kernel_sent() {
+fn bfq_dispatches_what_the_kernel_dispatched() {
     agrees("bfq", include_str!("data/linux-6.18-bfq.txt"));
 }
 

@@ -1,4 +1,5 @@
-//! In the steady state no scheduler allocates per request: its memory grows to the most requests and processes it has seen at once.
+//! In the steady state no scheduler allocates per request: its memory grows to the largest number of requests and
+//! processes at one time.
 
 mod common;
 
@@ -14,7 +15,7 @@ thread_local! {
 
 struct Counting;
 
-// SAFETY: hands everything to the system's allocator; the counter is a plain thread-local without a destructor.
+// SAFETY: all calls go to the system's allocator. The counter is a plain thread-local without a destructor.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.with(|n| n.set(n.get() + 1));
@@ -84,7 +85,7 @@ fn run(
     }
 }
 
-/// The policies that no scheduler has as its default, and the schemes.
+/// The policies that are no scheduler's default, and the schemes.
 fn queues() -> impl Iterator<Item = SchedulerSpec> {
     let policies = (1..=28).map(|policy| format!("ioqueue:policy={policy}"));
     let schemes = "ioqueue:priorities=1:timeout_scheme=2:timeout=3:stream_scheme=31:max_concat=64".to_owned();
@@ -94,7 +95,7 @@ fn queues() -> impl Iterator<Item = SchedulerSpec> {
 #[test]
 fn schedulers_do_not_allocate_in_the_steady_state() {
     let common = SchedulerSpec::all().into_iter().map(|spec| (spec, 20_000));
-    // Enough for queues of 32; some of these take their time over each.
+    // Fewer for the queues, as some of their policies are slow.
     let others = SchedulerSpec::positional().into_iter().chain(queues()).map(|spec| (spec, 2_000));
     let prio = SchedulerSpec::parse_list("prio(all):aging_ms=20").expect("a list").into_iter();
     let prio = prio.map(|spec| (spec, 10_000));
@@ -105,7 +106,7 @@ fn schedulers_do_not_allocate_in_the_steady_state() {
         let before = ALLOCATIONS.with(Cell::get);
         run(&mut scheduler, &mut rqs, &mut device, &mut now, requests);
         let after = ALLOCATIONS.with(Cell::get);
-        // A list that grows once more is no harm; an allocation per request, or per fifty, is.
+        // A list may grow once more. An allocation per request, or per fifty requests, is an error.
         assert!(after - before < 20, "{} allocated {} times in {requests} requests", spec, after - before);
     }
     assert!(SCHEDULERS.len() > 10);

@@ -1,4 +1,4 @@
-//! What holds for every scheduler, whatever its tunables, whatever is submitted.
+//! Properties of every scheduler, with any tunables and any requests.
 
 mod common;
 
@@ -6,7 +6,7 @@ use common::{random_spec, scenario};
 use iopilot_sched::{Environment, SCHEDULERS, SchedulerSpec};
 use proptest::prelude::*;
 
-/// What might stand in a list of schedulers: names, tunables, values and what goes between them, or anything.
+/// Text for a list of schedulers: names, tunables, values and separators, or any other text.
 fn words() -> impl Strategy<Value = String> {
     let mut known = vec![
         "prio(",
@@ -56,10 +56,10 @@ proptest! {
         }
     }
 
-    /// So it is around each scheduler, whenever somebody begins to wait for something; and what somebody waits for goes first
-    /// where nothing ages.
+    /// The same holds for `prio` around each scheduler, whenever a process begins to wait for a request. Critical
+    /// requests go first if none ages.
     #[test]
-    fn prio_serves_all_once_and_first_what_somebody_waits_for(
+    fn prio_serves_all_once_and_critical_requests_first(
         scenario in scenario(),
         aging_ms in prop_oneof![Just(0u32), 1u32..100],
         limited in 0u32..2,
@@ -74,7 +74,7 @@ proptest! {
         }
     }
 
-    /// Same input, same order.
+    /// The same input gives the same order.
     #[test]
     fn runs_repeat(scenario in scenario()) {
         for info in SCHEDULERS {
@@ -87,7 +87,7 @@ proptest! {
         }
     }
 
-    /// Whatever is written is refused in one line, or makes schedulers and reads back as it is shown.
+    /// Any text is refused in one line, or gives schedulers that are displayed in a form that parses to the same.
     #[test]
     fn no_list_of_schedulers_makes_anything_panic(text in words()) {
         match SchedulerSpec::parse_list(&text) {

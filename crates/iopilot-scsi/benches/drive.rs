@@ -8,7 +8,7 @@ use iopilot_device::{
     Device, DeviceRequest, G1Layout, G1Zone, G4Child, G4Entry, G4Layout, Geometry, HeadOrder, Mechanics, SeekCurve,
     SkewUnit, Sparing, TrackPattern,
 };
-use iopilot_sched::{IoQueueConfig, Policy};
+use iopilot_sched::{IoQueueConfig, IoQueuePolicy};
 use iopilot_scsi::{After, BlockTimes, DriveModel, FastWrite, ReadAheadRule, SingleDrive};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -177,9 +177,9 @@ fn requests(c: &mut Criterion) {
     }
     group.throughput(Throughput::Elements(1000));
     for (label, depth, policy) in [
-        ("16 queued, fcfs", 16, Policy::Fcfs),
-        ("128 queued, sptf", 128, Policy::Sptf),
-        ("128 queued, asptf", 128, Policy::Asptf),
+        ("16 queued, fcfs", 16, IoQueuePolicy::Fcfs),
+        ("128 queued, sptf", 128, IoQueuePolicy::Sptf),
+        ("128 queued, asptf", 128, IoQueuePolicy::Asptf),
     ] {
         group.bench_function(label, |b| {
             let queue = IoQueueConfig { age_weight: 30.0, max_wait: 30.0, ..IoQueueConfig::with_policy(policy) };

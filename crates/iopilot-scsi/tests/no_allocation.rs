@@ -2,7 +2,7 @@
 
 use iopilot_block::{Flags, Lba, Nanos, Op, RequestId, Sectors};
 use iopilot_device::{Completion, Device, DeviceRequest, Geometry, Mechanics, SeekCurve, TrackLayout, Zone};
-use iopilot_sched::{IoQueueConfig, Policy};
+use iopilot_sched::{IoQueueConfig, IoQueuePolicy};
 use iopilot_scsi::{DriveModel, FastWrite, ReadAheadRule, SingleDrive};
 use std::alloc::{GlobalAlloc, Layout as Size, System};
 use std::cell::Cell;
@@ -75,7 +75,7 @@ fn run(drive: &mut SingleDrive, names: &mut Vec<usize>, out: &mut Vec<Completion
 #[test]
 fn a_drive_allocates_nothing_per_request() {
     for (depth, policy) in
-        [(1, Policy::Fcfs), (16, Policy::Fcfs), (16, Policy::SstfLbn), (16, Policy::Sptf), (16, Policy::Asptf)]
+        [(1, IoQueuePolicy::Fcfs), (16, IoQueuePolicy::Fcfs), (16, IoQueuePolicy::SstfLbn), (16, IoQueuePolicy::Sptf), (16, IoQueuePolicy::Asptf)]
     {
         let mut drive = drive(|m| {
             (m.queue_depth, m.queue) =

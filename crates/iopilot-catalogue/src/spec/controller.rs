@@ -2,7 +2,7 @@
 
 use crate::AnyDevice;
 use iopilot_block::{InputError, Nanos};
-use iopilot_sched::{IoQueueConfig, Policy};
+use iopilot_sched::{IoQueueConfig, IoQueuePolicy};
 use iopilot_scsi::{
     AllocationPolicy, ControlledDrive, ControllerCacheModel, FlushPolicy, MemoryCacheModel, Prefetch, SmartModel,
     WriteScheme,
@@ -88,7 +88,7 @@ impl Default for ControllerSpec {
             read_whole_lines: false,
             queue_depth: 16,
             drive_queue_depth: 1,
-            policy: Policy::Fcfs.name().to_owned(),
+            policy: IoQueuePolicy::Fcfs.name().to_owned(),
             command_us: 0.0,
             bus_mb_s: None,
             bus: BusSharing::default(),
@@ -149,7 +149,7 @@ impl ControllerSpec {
             return wrong("bus_mb_s", &rate, "0.001 to 1000000");
         }
         let policy =
-            Policy::parse(&self.policy).map_err(|e| InputError { field: "controller.policy".to_owned(), ..e })?;
+            IoQueuePolicy::parse(&self.policy).map_err(|e| InputError { field: "controller.policy".to_owned(), ..e })?;
         let lines = self.cache_kib / self.line_kib;
         if self.cache_kib > 0 && !(2..=MOST_LINES).contains(&lines) {
             return wrong("cache_kib", &self.cache_kib, &format!("0, or 2 to {MOST_LINES} lines of line_kib"));

@@ -6,7 +6,7 @@ use iopilot_device::{
     Array, ArrayLayout, ArrayModel, Completion, ConstantDevice, ConstantModel, CopyChoice, Device, DeviceRequest,
     Failure, MappingRules, NvramModel, Organisation, RebuildModel, Redundancy,
 };
-use iopilot_sched::{IoQueueConfig, Policy};
+use iopilot_sched::{IoQueueConfig, IoQueuePolicy};
 use proptest::prelude::*;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -17,7 +17,7 @@ struct Setting {
     copy_choice: CopyChoice,
     depth: u32,
     member_depth: u32,
-    policy: Option<Policy>,
+    policy: Option<IoQueuePolicy>,
     nvram: Option<NvramModel>,
     /// When the members fail that may.
     failing: Vec<u64>,
@@ -52,7 +52,7 @@ fn settings() -> impl Strategy<Value = Setting> {
         copy_choice,
         1u32..12,
         1u32..5,
-        prop::option::of(prop_oneof![Just(Policy::ElevatorLbn), Just(Policy::SstfLbn), Just(Policy::Fcfs)]),
+        prop::option::of(prop_oneof![Just(IoQueuePolicy::ElevatorLbn), Just(IoQueuePolicy::SstfLbn), Just(IoQueuePolicy::Fcfs)]),
         prop::option::of(nvram),
         failing,
         prop::option::of(rebuild),

@@ -2,12 +2,12 @@
 
 use crate::params::Ioqueue;
 use iopilot_block::{Nanos, Sectors};
-use iopilot_sched::{CylinderMapping, DistanceRule, IoQueueConfig, OverlapScheme, Policy, StreamScheme, TimeoutScheme};
+use iopilot_sched::{CylinderMapping, DistanceRule, IoQueueConfig, OverlapScheme, IoQueuePolicy, StreamScheme, TimeoutScheme};
 
 /// The queue that the parameters describe, by the manual where 4.0 departs from it; `average` is the mean number of
 /// sectors per cylinder. All numbers are within their ranges.
 pub(crate) fn queue_config(queue: &Ioqueue, average: u64) -> IoQueueConfig {
-    let policy = |number: u8| Policy::from_number(number.into()).unwrap_or(Policy::Fcfs);
+    let policy = |number: u8| IoQueuePolicy::from_number(number.into()).unwrap_or(IoQueuePolicy::Fcfs);
     IoQueueConfig {
         policy: policy(queue.scheduling_policy),
         mapping: CylinderMapping::from_number(queue.cylinder_mapping_strategy.into(), average, false)

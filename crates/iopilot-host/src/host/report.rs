@@ -4,7 +4,7 @@ use super::Host;
 use super::task_end::TaskEnd;
 use crate::process::HostProcess;
 use crate::time_line::TimeLine;
-use iopilot_block::{AfterTasks, CacheReport, HostReport, Nanos, TaskReport};
+use iopilot_block::{AfterTasks, PageCacheReport, HostReport, Nanos, TaskReport};
 
 impl Host {
     pub(super) fn report(&mut self) -> HostReport {
@@ -47,9 +47,9 @@ impl Host {
     }
 
     /// The report of the page cache, with the waits for room in it.
-    fn cache_report(&self, report: &CacheReport) -> CacheReport {
+    fn cache_report(&self, report: &PageCacheReport) -> PageCacheReport {
         let life = self.all_lives(self.now);
-        CacheReport { throttled: life.throttles, throttled_s: life.throttled.as_secs_f64(), ..report.clone() }
+        PageCacheReport { throttled: life.throttles, throttled_s: life.throttled.as_secs_f64(), ..report.clone() }
     }
 
     /// Restarts the report at `now`. It leaves out tasks and requests that began earlier.

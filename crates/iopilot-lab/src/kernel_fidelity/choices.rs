@@ -3,7 +3,7 @@
 //! A scheduler is handed the requests and completions of a recording when the kernel's got them. It is asked for the next
 //! request when the kernel dispatched: Linux 6 keeps one request ahead of the device, so that the choice is made when the
 //! request before it has gone. Where it chooses otherwise, that is counted, and it is made to follow the kernel
-//! ([`Scheduler::follow`]): the next choice is judged by itself.
+//! ([`ReplayDispatch`](iopilot_sched::ReplayDispatch)): the next choice is judged by itself.
 
 mod queue;
 

@@ -32,7 +32,7 @@ impl<V: VirtualDisk> Redcap<V> {
         if original.unended > 0 {
             return;
         }
-        let original = self.originals.remove(id);
+        let original = *self.originals.remove(id);
         let is_read = original.handling != Handling::Plain;
         self.ended_reads += u64::from(is_read);
         self.cached -= usize::from(original.handling == Handling::Cached);

@@ -2,8 +2,7 @@
 
 use super::Redcap;
 use super::read::COPY_BITS;
-use crate::records::{Handling, PartRecord};
-use crate::slab::NONE;
+use crate::records::{Handling, NONE, PartRecord};
 use crate::sums::scaled;
 use crate::{Action, CopyId, PartId, Role, Served, VirtualDisk};
 use iopilot_block::{Nanos, Op};
@@ -68,7 +67,7 @@ impl<V: VirtualDisk> Redcap<V> {
     }
 
     fn end(&mut self, part: PartId, end: End<'_>, out: &mut Vec<Action>) {
-        let record = self.parts.remove(part.0);
+        let record = *self.parts.remove(part.0);
         let now = end.at();
         if let Some(served) = end.times() {
             self.block_time.add(served, (record.to - record.from).div_ceil(8));

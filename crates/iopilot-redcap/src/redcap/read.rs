@@ -3,8 +3,7 @@
 use super::Redcap;
 use crate::blocks::Blocks;
 use crate::miss_times::MissTimes;
-use crate::records::{Fetch, Handling, PartRecord, Partial};
-use crate::slab::NONE;
+use crate::records::{Fetch, Handling, NONE, PartRecord, Partial};
 use crate::{Action, CopyId, Miss, Role, VirtualDisk};
 use iopilot_block::{Arrival, Nanos};
 

@@ -1,4 +1,4 @@
-//! Batches: whose turn it is, synchronous or asynchronous, and for how long.
+//! Batches of synchronous or asynchronous requests: which kind has its turn, and for how long.
 
 use super::{ASYNC, Anticipation, Anticipatory, SYNC};
 use iopilot_block::{RequestId, Requests};
@@ -35,7 +35,7 @@ impl Anticipatory {
         self.change_batch(reads, writes)
     }
 
-    /// Begins a batch of the other kind, or of the only one there is.
+    /// Begins a batch of the other kind, or of the same kind if only that is queued.
     pub(super) fn change_batch(&mut self, reads: bool, writes: bool) -> Option<RequestId> {
         let kind = if reads && !(writes && self.batch == SYNC) { SYNC } else { ASYNC };
         if kind != self.batch {
@@ -71,7 +71,7 @@ impl Anticipatory {
         self.now > self.batch_expires || (self.batch == ASYNC && self.writes_left == 0)
     }
 
-    /// The oldest of `kind` where it has expired; looks once in each expiry interval only.
+    /// The oldest request of `kind`, if it has expired. Checks only once in each expiry interval.
     pub(super) fn look_for_expired(&mut self, kind: usize) -> Option<RequestId> {
         if self.now.since(self.last_look[kind]) < self.fifo_expire(kind) {
             return None;
@@ -84,7 +84,7 @@ impl Anticipatory {
         self.look_for_expired(self.batch).or(Some(id))
     }
 
-    /// Adapts the number of writes in a batch to the time the last one took.
+    /// Adapts the number of writes in a batch to the time of the last batch.
     pub(super) fn resize_write_batch(&mut self) {
         let batch = self.batch_expire(ASYNC).0 as i64;
         let took = (self.now.0 as i64 - self.batch_expires.0 as i64 + batch).max(0);
@@ -95,7 +95,7 @@ impl Anticipatory {
             self.write_batch_count =
                 if batch > 3 * took { self.write_batch_count * 2 } else { self.write_batch_count + 1 };
         }
-        // The kernel has no upper bound; this one is never reached by a disk and keeps the doubling in range.
+        // The kernel has no upper bound. No disk reaches this one, and it keeps the doubling in range.
         self.write_batch_count = self.write_batch_count.clamp(1, 1 << 30);
     }
 }

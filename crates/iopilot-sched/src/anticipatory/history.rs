@@ -1,31 +1,31 @@
-//! What the anticipatory scheduler remembers of processes, and expects of new ones.
+//! The history of each process, from which the anticipatory scheduler predicts its next request.
 
 use crate::decay::{DecayingMean, DecayingShare};
 use iopilot_block::{Lba, Nanos, Request};
 
-/// Think times count up to this: longer ones say no more (`MAX_THINKTIME`).
+/// Longer think times count as this one (`MAX_THINKTIME`).
 const LONGEST_THINK: Nanos = Nanos::from_millis(19);
 
-/// The memory of one process.
+/// The history of one process (`struct as_io_context`).
 #[derive(Clone, Debug, Default)]
-pub(super) struct Process {
+pub(super) struct AsIoContext {
     /// Requests queued.
     pub(super) queued: u32,
-    /// Requests that left the queues but are not with the device yet.
+    /// Requests that have left the queues but are not at the device yet.
     pub(super) ready: u32,
     /// Whether it has submitted a synchronous request.
     started: bool,
     /// When its last synchronous request was complete.
     last_end: Option<Nanos>,
-    /// Where its last request ended.
+    /// The end of its last request.
     position: Lba,
     think: DecayingMean,
     seek: DecayingMean,
 }
 
-impl Process {
-    /// It submits `rq`. Also called with requests of others that happen to come in its stead.
-    pub(super) fn arrived(&mut self, rq: &Request, now: Nanos, newcomers: &mut Newcomers) {
+impl AsIoContext {
+    /// The process submits `rq`. Also called with a nearby request of another process that replaces its own.
+    pub(super) fn arrived(&mut self, rq: &Request, now: Nanos, newcomers: &mut NewProcessStats) {
         if !rq.is_sync() {
             return;
         }
@@ -48,24 +48,24 @@ impl Process {
         self.started = true;
     }
 
-    /// A synchronous request of its is complete.
+    /// A synchronous request of the process is complete.
     pub(super) fn ended(&mut self, now: Nanos) {
         self.last_end = Some(now);
     }
 }
 
-/// What to expect of a process that is too new to have a history.
+/// The prediction for a process that is too new to have a history.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Newcomers {
-    /// How often one that was waited for exited instead of coming back.
+pub(super) struct NewProcessStats {
+    /// The share of awaited processes that exited instead of issuing another request.
     exits: DecayingShare,
-    /// How often no other process took up the work of one that exited.
+    /// The share of exited processes whose work no other process continued.
     exits_alone: DecayingShare,
     think: u64,
     seek: u64,
 }
 
-impl Newcomers {
+impl NewProcessStats {
     fn first_think(&mut self, think: Nanos) {
         self.think = (7 * self.think + 256 * think.0) / 8;
         self.exits.add(false);
@@ -75,13 +75,13 @@ impl Newcomers {
         self.seek = (7 * self.seek + 256 * seek) / 8;
     }
 
-    /// The distance at which the next request of `process` is expected.
-    pub(super) fn expected_seek(&self, process: &Process) -> u64 {
+    /// The expected distance of the next request of `process`.
+    pub(super) fn expected_seek(&self, process: &AsIoContext) -> u64 {
         if process.seek.is_empty() { self.seek / 256 } else { process.seek.mean() }
     }
 
     /// The wait for `process` was in vain.
-    pub(super) fn gave_up(&mut self, process: &Process, running: bool) {
+    pub(super) fn gave_up(&mut self, process: &AsIoContext, running: bool) {
         if process.think.is_empty() {
             self.exits.add(true);
         }
@@ -90,8 +90,8 @@ impl Newcomers {
         }
     }
 
-    /// Another process came in the stead of `process`.
-    pub(super) fn cooperated(&mut self, process: &Process, running: bool) {
+    /// A nearby request of another process came instead of one of `process`.
+    pub(super) fn cooperated(&mut self, process: &AsIoContext, running: bool) {
         if !running {
             if process.think.is_empty() {
                 self.exits.add(true);
@@ -100,8 +100,8 @@ impl Newcomers {
         }
     }
 
-    /// Whether `process` will hardly be back within `antic_expire`.
-    pub(super) fn is_hopeless(&mut self, process: &Process, running: bool, antic_expire: Nanos) -> bool {
+    /// Whether `process` is unlikely to issue a request within `antic_expire`.
+    pub(super) fn is_hopeless(&mut self, process: &AsIoContext, running: bool, antic_expire: Nanos) -> bool {
         if !running {
             if process.think.is_empty() {
                 self.exits.add(true);

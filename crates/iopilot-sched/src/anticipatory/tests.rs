@@ -45,7 +45,7 @@ fn waits_for_the_process_that_just_read() {
     assert_eq!(b.take(1), [1008]);
     assert_eq!(ask(&mut b), Dispatch::WaitUntil(b.now + Nanos::from_millis_f64(6.7)));
     b.now += ms(7);
-    assert_eq!(b.take(1), [90_000_000], "time is over");
+    assert_eq!(b.take(1), [90_000_000], "the timer has expired");
 }
 
 #[test]
@@ -57,14 +57,14 @@ fn a_request_nearby_ends_the_wait() {
 }
 
 #[test]
-fn does_not_wait_for_slow_thinkers_nor_after_writes() {
+fn does_not_wait_for_processes_with_long_think_times_nor_after_writes() {
     let mut b = bench();
     for i in 0..4 {
         served(&mut b, 1000 + 8 * i);
         b.now += ms(15);
     }
     read(&mut b, 2, 90_000_000);
-    assert_eq!(b.take(1), [90_000_000], "15 ms of thinking are too long");
+    assert_eq!(b.take(1), [90_000_000], "a think time of 15 ms is too long");
     let mut b = bench();
     submit(&mut b, 1, Op::Write, 1000, Flags::empty());
     assert_eq!(b.take(1), [1000]);
@@ -103,7 +103,7 @@ fn learns_that_processes_exit() {
         }
         assert_eq!(b.scheduler.queued(), 0);
     }
-    assert!((1..20).contains(&waits), "{waits} waits for 40 that never came back");
+    assert!((1..20).contains(&waits), "{waits} waits for 40 processes that exited");
 }
 
 #[test]
@@ -140,7 +140,8 @@ fn batches_of_reads_and_writes_alternate_by_time_and_writes_are_counted() {
         }
         b.complete(id);
     }
-    // 500 ms at 5 ms are 100 reads, from the first completion; writes begin at 12 and approach 125 ms, which is 25.
+    // From the first completion, 500 ms at 5 ms are 100 reads. Write batches start with 12 and approach 125 ms, which
+    // is 25.
     let reads: Vec<usize> = runs.iter().filter(|r| !r.0).map(|r| r.1).collect();
     let writes: Vec<usize> = runs.iter().filter(|r| r.0).map(|r| r.1).collect();
     assert!(reads[..2].iter().all(|n| (100..104).contains(n)), "{runs:?}");
@@ -148,7 +149,7 @@ fn batches_of_reads_and_writes_alternate_by_time_and_writes_are_counted() {
 }
 
 #[test]
-fn a_batch_starts_at_the_oldest_and_in_2_6_23_where_the_last_one_left_off() {
+fn a_batch_starts_at_the_oldest_and_in_2_6_23_where_the_last_one_ended() {
     for (old, expected) in [(0.0, 900_000), (1.0, 100)] {
         let mut b = bench();
         b.set("linux_2_6_23", old);

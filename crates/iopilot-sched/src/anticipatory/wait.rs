@@ -1,11 +1,11 @@
 //! When to keep the disk idle, and when to stop.
 
 use super::{Anticipation, Anticipatory, CLOSE, TICK};
-use crate::processes::Context;
+use crate::io_contexts::IoContextId;
 use iopilot_block::{Nanos, Request, RequestId, Requests};
 
 impl Anticipatory {
-    pub(super) fn set_candidate(&mut self, candidate: Option<Context>) {
+    pub(super) fn set_candidate(&mut self, candidate: Option<IoContextId>) {
         if let Some(context) = candidate {
             self.processes.hold(context);
         }
@@ -14,7 +14,7 @@ impl Anticipatory {
         }
     }
 
-    /// Lets what the timer would have done by `now` happen.
+    /// Moves the clock to `now`, and expires the timer if it is due.
     pub(super) fn advance(&mut self, now: Nanos) {
         self.now = now;
         if let (Anticipation::WaitNext(until), Some(candidate)) = (self.anticipation, self.candidate) {
@@ -25,14 +25,14 @@ impl Anticipatory {
         }
     }
 
-    /// Whether `rq`, another process', is about as near as what the candidate would bring.
-    pub(super) fn is_close(&self, candidate: Context, rq: &Request) -> bool {
+    /// Whether `rq`, of another process, is about as near as the next request expected of the candidate.
+    pub(super) fn is_close(&self, candidate: IoContextId, rq: &Request) -> bool {
         let waited = match self.anticipation {
             Anticipation::Off => 0,
             _ if !self.candidate_finished => 0,
             _ => self.now.since(self.anticipating_since).0 / TICK.0,
         };
-        // The longer the wait, the farther is near.
+        // The longer the wait, the larger the distance that counts as near.
         if waited > 20 || TICK * waited > self.antic_expire() {
             return true;
         }
@@ -44,7 +44,7 @@ impl Anticipatory {
         self.newcomers.expected_seek(&self.processes[candidate]) > last.abs_diff(next)
     }
 
-    /// Whether there is no point in waiting for the candidate, with `new` to go instead.
+    /// Whether to stop waiting for the candidate, and dispatch `new` instead.
     pub(super) fn may_break(&mut self, rqs: &Requests, new: Option<RequestId>) -> bool {
         let Some(candidate) = self.candidate else { return true };
         if new.is_some_and(|id| self.context_of(id) == candidate) {
@@ -68,7 +68,7 @@ impl Anticipatory {
         self.newcomers.is_hopeless(&self.processes[candidate], running, self.antic_expire())
     }
 
-    /// Begins to wait, or goes on waiting, for the candidate.
+    /// Begins or continues to wait for the candidate.
     pub(super) fn anticipate(&mut self) {
         if self.anticipation == Anticipation::Off {
             self.anticipation = if self.candidate_finished {

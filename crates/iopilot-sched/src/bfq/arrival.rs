@@ -1,9 +1,10 @@
-//! A request arrives: it finds its queue, and the queue its place.
+//! The arrival of a request: it gets a queue, and the queue is activated.
 
-use super::queue::{ContextId, QueueId, class_and_level, weight_of};
+use super::queue::{QueueId, class_and_level, weight_of};
 use super::raise::{MIN_ASYNC_GAP_MS, MIN_IDLE_MS};
 use super::{Bfq, Expiration, PerRequest, SEEK_THRESHOLD, SOFT_RT_MAX_TIME, inject};
 use crate::back_seek::BackSeek;
+use crate::io_contexts::IoContextId;
 use crate::jiffies::Jiffies;
 use iopilot_block::{Flags, Lba, Nanos, Request, RequestId, Requests};
 
@@ -11,16 +12,15 @@ use iopilot_block::{Flags, Lba, Nanos, Request, RequestId, Requests};
 const SMALL_SECTORS: u32 = 32;
 
 impl Bfq {
-    /// Whether `rq` is far from `last`, where the one before it ended. Large requests are never far on a solid-state
-    /// disk.
+    /// Whether `rq` is far from `last`, the end of its predecessor. Large requests are never far on a solid-state disk.
     pub(super) fn is_seeky(&self, last: u64, rq: &Request) -> bool {
         last != 0
             && rq.lba.0.abs_diff(last) > SEEK_THRESHOLD
             && (self.rotational || rq.sectors.0 < inject::LARGE_SECTORS)
     }
 
-    /// Which of two is better served now, from `last`: synchronous before asynchronous, metadata before data, then the
-    /// nearest, where distance backwards counts `back_seek_penalty` times and no farther than `back_seek_max`.
+    /// The better of two requests from `last`: synchronous before asynchronous, metadata before data, then the nearest.
+    /// A backward distance counts `back_seek_penalty` times, up to `back_seek_max`.
     pub(super) fn choose(&self, rqs: &Requests, a: RequestId, b: RequestId, last: u64) -> RequestId {
         let (x, y) = (&rqs[a], &rqs[b]);
         if a == b {
@@ -38,8 +38,8 @@ impl Bfq {
         if rule.prefers(Lba(last), x.lba, y.lba) { a } else { b }
     }
 
-    /// A queue for `context`, with one reference more.
-    pub(super) fn get_queue(&mut self, context: ContextId, sync: bool, respawn: bool) -> QueueId {
+    /// A queue for `context`, with a new reference.
+    pub(super) fn get_queue(&mut self, context: IoContextId, sync: bool, respawn: bool) -> QueueId {
         let priority = self.contexts[context].priority;
         let (class, level) = class_and_level(priority);
         if !sync {
@@ -55,14 +55,14 @@ impl Bfq {
         if sync {
             return if respawn { q } else { self.consider_stable_merge(q, context) };
         }
-        // Shared by all asynchronous requests of its priority, and never freed.
+        // All asynchronous requests of its priority share it, and it is never freed.
         self.queues[q].process_refs += 1;
         self.async_queues[class][usize::from(level)] = Some(q);
         q
     }
 
-    /// The process has changed its I/O priority.
-    fn change_priority(&mut self, context: ContextId, rq: &Request) {
+    /// Applies a change of the process' I/O priority.
+    fn change_priority(&mut self, context: IoContextId, rq: &Request) {
         if self.contexts[context].priority == rq.priority {
             return;
         }
@@ -90,7 +90,7 @@ impl Bfq {
         self.change_priority(context, rq);
         let mut q = self.queue_for(context, sync);
         self.queues[q].allocated += 1;
-        self.contexts[context].requests += 1;
+        self.contexts.hold(context);
         let queue = &mut self.queues[q];
         if queue.merged_into.is_none() && queue.process_refs == 1 {
             queue.owner = Some(context);
@@ -118,8 +118,8 @@ impl Bfq {
         self.enqueued(rqs, q, rq);
     }
 
-    /// Follows the redirection from `q` to `to`, where the process has not done so yet.
-    pub(super) fn follow_merge(&mut self, mut q: QueueId, to: QueueId, context: ContextId) -> QueueId {
+    /// Follows the redirection from `q` to `to`, if the process has not done so yet.
+    pub(super) fn follow_merge(&mut self, mut q: QueueId, to: QueueId, context: IoContextId) -> QueueId {
         if self.contexts[context].queues[1] == Some(q) {
             while q != to {
                 q = self.merge_queue(q, context);
@@ -180,9 +180,9 @@ impl Bfq {
         let h = &mut queue.behaviour;
         let total = now.since(h.io_start).0;
         if queue.sorted.is_empty() && queue.dispatched == 0 {
-            // For the first request this is one less than nothing, and wraps: until an idle time is added, a queue that
-            // started with several requests at once does not pass for I/O-bound (Linux 6.9 and later, where a plug
-            // caches the time).
+            // For the first request the difference is -1, and wraps. So a queue that started with several requests at
+            // once does not count as I/O-bound until an idle time is added (Linux 6.9 and later, where a plug caches
+            // the time).
             h.idle_total = h.idle_total.wrapping_add(now.0.wrapping_sub(h.last_end.0));
         }
         if queue.just_created {
@@ -195,15 +195,15 @@ impl Bfq {
         }
     }
 
-    /// Adds to the sorted queue, and wakes the queue where it slept (`bfq_add_request`).
-    fn add(&mut self, rqs: &Requests, q: QueueId, id: RequestId, context: ContextId) {
+    /// Adds a request to the sorted queue, and activates the queue if it was empty (`bfq_add_request`).
+    fn add(&mut self, rqs: &Requests, q: QueueId, id: RequestId, context: IoContextId) {
         let rq = &rqs[id];
         let jiffies = self.jiffies();
         let old_coeff = self.queues[q].raising.coeff;
         self.queues[q].queued[usize::from(rq.is_sync())] += 1;
         self.queued += 1;
         if self.queues[q].sync {
-            if self.contexts[context].requests <= 1 {
+            if self.contexts.references(context) <= 1 {
                 self.observe_first_request(q);
             }
             self.update_io_intensity(q);
@@ -240,7 +240,7 @@ impl Bfq {
         }
     }
 
-    /// The budget of a queue that is not in service covers at least its next request.
+    /// Raises the budget of a queue that is not in service to cover at least its next request.
     pub(super) fn fit_budget(&mut self, rqs: &Requests, q: QueueId) {
         let Some(next) = self.queues[q].next.filter(|_| self.in_service != Some(q)) else { return };
         let charge = self.charge(q, rqs[next].sectors.0);
@@ -252,8 +252,8 @@ impl Bfq {
         }
     }
 
-    /// An empty queue has got a request. Whether it looks interactive.
-    fn wake(&mut self, rqs: &Requests, q: QueueId, old_coeff: u64, context: ContextId) -> bool {
+    /// Activates an empty queue that got a request. True if it looks interactive.
+    fn wake(&mut self, rqs: &Requests, q: QueueId, old_coeff: u64, context: IoContextId) -> bool {
         let jiffies = self.jiffies();
         let queue = &self.queues[q];
         let idle_since = queue.budget_timeout;
@@ -303,8 +303,8 @@ impl Bfq {
         interactive
     }
 
-    /// Sets the budget of a queue that wakes. Whether it goes on with what was left, because it came back in time: then
-    /// it should preempt.
+    /// Sets the budget of a queue that is activated. True if it continues with the rest of its last budget because its
+    /// request came in time. It should preempt then.
     fn budget_for_activation(&mut self, rqs: &Requests, q: QueueId, in_time: bool) -> bool {
         let queue = &mut self.queues[q];
         if queue.non_blocking_wait && in_time && queue.budget_left() > 0 {
@@ -321,7 +321,7 @@ impl Bfq {
         false
     }
 
-    /// The request is in its queue: end idling for it, unless it is worth waiting for more (`bfq_rq_enqueued`).
+    /// Ends the idling for a queue that got a request, unless waiting for more requests is better (`bfq_rq_enqueued`).
     fn enqueued(&mut self, rqs: &Requests, q: QueueId, rq: &Request) {
         self.queues[q].last_request_end = rq.end().0;
         if self.in_service != Some(q) || !self.queues[q].waiting {
@@ -340,7 +340,7 @@ impl Bfq {
         }
     }
 
-    /// The tick `now` falls in.
+    /// The present tick.
     pub(super) fn jiffies(&self) -> Jiffies {
         Jiffies::at(self.now)
     }

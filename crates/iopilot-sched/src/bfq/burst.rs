@@ -1,14 +1,14 @@
-//! Bursts of new queues: eight or more born shortly after each other belong to one job, which wants throughput.
+//! Bursts of new queues: eight or more created shortly after each other belong to one job, which needs throughput.
 
 use super::Bfq;
 use super::queue::QueueId;
 
-/// From this many on a burst is large.
+/// A burst of this many queues is large.
 const LARGE: u32 = 8;
-/// A queue born later than this after the last of a burst is not part of it, ms.
+/// A queue created later than this after the last one of a burst is not part of it, ms.
 const INTERVAL_MS: u64 = 180;
 
-/// The burst that is going on.
+/// The present burst.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Burst {
     list: Vec<QueueId>,
@@ -16,11 +16,11 @@ pub(super) struct Burst {
     pub(super) large: bool,
 }
 
-/// How long after another a queue may be born to merge stably with it at once, ms: the interval of a burst.
+/// A queue created within this time after another may merge stably with it at once, ms: the interval of a burst.
 pub(super) const EARLY_MERGE_MS: u64 = INTERVAL_MS;
 
 impl Bfq {
-    /// A new queue gets its first request.
+    /// Assigns a new queue, which gets its first request, to a burst.
     pub(super) fn note_birth(&mut self, q: QueueId) {
         let jiffies = self.jiffies();
         let queue = &self.queues[q];

@@ -1,11 +1,11 @@
-//! B-WF2Q+: which queue is served next, so that each gets its share of the sectors.
+//! B-WF2Q+: chooses the next queue, so that each gets its share of the sectors.
 //!
-//! Each priority class has a tree. The next queue to serve is the one with the least finish time among those whose start
-//! time has come, or one that the search passes on its way there ([`ActiveTree`]).
+//! Each priority class has a tree. The next queue is the one with the earliest finish time among those whose start time
+//! has come, or one that the search passes on its way there ([`ActiveTree`](super::tree::ActiveTree)).
 
 use super::Bfq;
-use super::queue::{Entity, QueueId, Tree};
-use super::tree::ActiveTree;
+use super::queue::{Entity, QueueId, TreeMembership};
+use super::service_tree::BfqServiceTree;
 use crate::jiffies::{HZ, Jiffies};
 
 /// Fixed-point shift of virtual time.
@@ -13,34 +13,12 @@ const SERVICE_SHIFT: u32 = 22;
 /// The idle class is served at least this often, in jiffies.
 const IDLE_CLASS_TIMEOUT: i64 = HZ / 5;
 
-/// The queues of one priority class.
-#[derive(Clone, Debug, Default)]
-pub(super) struct ServiceTree {
-    /// Backlogged and not in service.
-    pub(super) active: ActiveTree,
-    /// Not backlogged, but ahead of virtual time: their past is not forgotten yet.
-    idle: Vec<(u64, QueueId)>,
-    pub(super) vtime: u64,
-    pub(super) weights: u64,
-}
-
-fn insert(list: &mut Vec<(u64, QueueId)>, finish: u64, q: QueueId) {
-    let at = list.partition_point(|&(f, _)| f <= finish);
-    list.insert(at, (finish, q));
-}
-
-fn extract(list: &mut Vec<(u64, QueueId)>, finish: u64, q: QueueId) {
-    let from = list.partition_point(|&(f, _)| f < finish);
-    let at = list[from..].iter().position(|&(_, x)| x == q).expect("the tree says it is here");
-    list.remove(from + at);
-}
-
 fn virtual_time(service: i64, weight: u64) -> u64 {
     ((service as u64) << SERVICE_SHIFT) / weight
 }
 
 impl Bfq {
-    fn tree(&mut self, q: QueueId) -> &mut ServiceTree {
+    fn tree(&mut self, q: QueueId) -> &mut BfqServiceTree {
         &mut self.trees[self.queues[q].class]
     }
 
@@ -54,16 +32,16 @@ impl Bfq {
         self.tree(q).active.insert(q, start, finish);
         self.activations += 1;
         let e = &mut self.queues[q].entity;
-        (e.tree, e.activation) = (Tree::Active, self.activations);
+        (e.tree, e.activation) = (TreeMembership::Active, self.activations);
     }
 
     fn tree_extract(&mut self, q: QueueId) {
         let queue = &mut self.queues[q];
         let tree = &mut self.trees[queue.class];
         match std::mem::take(&mut queue.entity.tree) {
-            Tree::Active => tree.active.remove(q),
-            Tree::Idle => extract(&mut tree.idle, queue.entity.finish, q),
-            Tree::Nowhere => {}
+            TreeMembership::Active => tree.active.remove(q),
+            TreeMembership::Idle => tree.remove_idle(queue.entity.finish, q),
+            TreeMembership::Nowhere => {}
         }
     }
 
@@ -76,10 +54,10 @@ impl Bfq {
         }
     }
 
-    /// Drops an idle queue whose past no longer matters.
+    /// Drops an idle queue whose past service no longer counts.
     fn forget_idle(&mut self, class: usize) {
         let tree = &mut self.trees[class];
-        let (Some(&(first, q)), Some(&(last, _))) = (tree.idle.first(), tree.idle.last()) else { return };
+        let (Some((first, q)), Some((last, _))) = (tree.first_idle(), tree.last_idle()) else { return };
         if tree.active.is_empty() && last <= tree.vtime {
             tree.vtime = last;
         }
@@ -150,7 +128,8 @@ impl Bfq {
         let vtime = self.tree(q).vtime;
         let queue = &mut self.queues[q];
         if backshifted && vtime > queue.entity.finish {
-            // Up to the present, lest it monopolise the device; raised queues keep more of their advantage.
+            // Its times are moved up to the present, so that it cannot monopolise the device. Raised queues keep more
+            // of their advantage.
             let delta = (vtime - queue.entity.finish) / queue.raising.coeff;
             queue.entity.start += delta;
             queue.entity.finish += delta;
@@ -163,7 +142,7 @@ impl Bfq {
         let e = &self.queues[q].entity;
         let backshifted = was_waiting && vtime > e.finish;
         let start = if backshifted { e.finish } else { vtime };
-        if e.tree == Tree::Idle {
+        if e.tree == TreeMembership::Idle {
             self.tree_extract(q);
             let e = &mut self.queues[q].entity;
             e.start = start.max(e.finish);
@@ -187,9 +166,9 @@ impl Bfq {
         self.enqueue(q, false);
     }
 
-    /// Puts `q` where its new state wants it.
+    /// Inserts `q` into the active tree, or moves it there, by its new state.
     pub(super) fn activate_or_requeue(&mut self, q: QueueId, was_waiting: bool, expiration: bool) {
-        if self.in_service_entity == Some(q) || self.queues[q].entity.tree == Tree::Active {
+        if self.in_service_entity == Some(q) || self.queues[q].entity.tree == TreeMembership::Active {
             self.requeue(q);
         } else {
             self.activate(q, was_waiting);
@@ -197,7 +176,7 @@ impl Bfq {
         self.update_next(Some(q), expiration);
     }
 
-    /// Takes `q`, which has run empty, off the active tree.
+    /// Removes `q`, which has run empty, from the active tree.
     pub(super) fn deactivate(&mut self, q: QueueId, expiration: bool) {
         if !self.queues[q].entity.scheduled {
             return;
@@ -212,8 +191,8 @@ impl Bfq {
         }
         let finish = self.queues[q].entity.finish;
         if finish > self.tree(q).vtime {
-            insert(&mut self.tree(q).idle, finish, q);
-            self.queues[q].entity.tree = Tree::Idle;
+            self.tree(q).insert_idle(finish, q);
+            self.queues[q].entity.tree = TreeMembership::Idle;
         } else {
             self.forget(q, in_service);
         }
@@ -222,7 +201,7 @@ impl Bfq {
         }
     }
 
-    /// Chooses again which queue is served next, after `changed` was put on a tree.
+    /// Chooses the next queue again, after `changed` was inserted into a tree.
     fn update_next(&mut self, changed: Option<QueueId>, expiration: bool) {
         if let Some(new) = changed.filter(|_| changed != self.next_in_service) {
             let sooner = self.next_in_service.is_none_or(|next| {
@@ -254,7 +233,7 @@ impl Bfq {
 
     fn look_up_in_class(&mut self, class: usize, in_service: bool) -> Option<QueueId> {
         let tree = &self.trees[class];
-        // Where none has started, virtual time jumps to the first that will.
+        // If no queue has started, virtual time jumps to the earliest start.
         let jump = tree.active.earliest_start()?.max(tree.vtime);
         let next = tree.active.first(jump);
         if !in_service && jump > tree.vtime {
@@ -264,19 +243,19 @@ impl Bfq {
         next
     }
 
-    /// Takes the next queue into service.
+    /// Puts the next queue in service.
     pub(super) fn take_next_queue(&mut self) -> Option<QueueId> {
         if self.total_busy() == 0 {
             return None;
         }
         let q = self.next_in_service?;
-        self.in_service_entity = Some(q); // what was injected of it meanwhile stays on its account
+        self.in_service_entity = Some(q); // Its injected requests stay charged to it.
         self.tree_extract(q);
         self.update_next(None, false);
         Some(q)
     }
 
-    /// `q` has got its first request.
+    /// Adds `q`, which got its first request, to the busy queues.
     pub(super) fn add_busy(&mut self, q: QueueId) {
         let was_waiting = std::mem::take(&mut self.queues[q].non_blocking_wait);
         self.activate_or_requeue(q, was_waiting, false);
@@ -290,7 +269,7 @@ impl Bfq {
         self.raised_busy += i32::from(raised);
     }
 
-    /// `q` is no longer to be served.
+    /// Removes `q` from the busy queues.
     pub(super) fn del_busy(&mut self, q: QueueId, expiration: bool) {
         let queue = &mut self.queues[q];
         queue.busy = false;
@@ -328,7 +307,7 @@ impl Bfq {
         self.free_if_unused(q);
     }
 
-    /// Whether queues differ in what they should get, and `q` is not the one that should get least.
+    /// Whether queues should get different shares, and `q` is not among those with the smallest.
     pub(super) fn asymmetric(&self, q: QueueId) -> bool {
         let least = self.queues[q].counted_weight.is_some_and(|w| self.weights.first().is_some_and(|f| f.0 == w));
         let classes = self.busy.iter().filter(|&&n| n > 0).count();

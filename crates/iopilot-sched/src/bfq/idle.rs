@@ -1,16 +1,17 @@
-//! Whether to keep the device idle for a queue that has run empty but will soon have more.
+//! Idling: whether to keep the device idle for a queue that has run empty but will soon have more requests.
 
 use super::Bfq;
 use super::queue::QueueId;
 use super::rate::IMMEDIATE;
 use iopilot_block::Nanos;
 
-/// A raised queue is waited for at least this long, ns.
+/// The shortest idling for a raised queue, ns.
 const RAISED_IDLE: u64 = 20_000_000;
 
 impl Bfq {
-    /// Waiting raises throughput: the device is rotational or cannot queue, and (where it can do one of the two
-    /// well) the queue is sequential and never rests. Not while raised queues want the device.
+    /// Whether idling raises throughput. It does on a rotational device without queueing. On a rotational device with
+    /// queueing, or a solid-state device without it, it does if the queue is sequential, I/O-bound and has short think
+    /// times. It does not while raised queues are busy.
     pub(super) fn idling_boosts_throughput(&self, q: QueueId) -> bool {
         let queue = &self.queues[q];
         if queue.process_refs == 0 {
@@ -22,7 +23,7 @@ impl Bfq {
         boosts && self.raised_busy == 0
     }
 
-    /// Without waiting, the queue would lose its share to others.
+    /// Whether the queue would lose its share to others without idling.
     pub(super) fn idling_keeps_guarantees(&self, q: QueueId) -> bool {
         let queue = &self.queues[q];
         if queue.process_refs == 0 {
@@ -49,7 +50,7 @@ impl Bfq {
         self.idling_boosts_throughput(q) || self.idling_keeps_guarantees(q)
     }
 
-    /// Whether the next request of `q`, which has none and is in service, is waited for.
+    /// Whether to wait for the next request of `q`, which is empty and in service.
     pub(super) fn waits_for(&self, q: QueueId) -> bool {
         let queue = &self.queues[q];
         queue.waiting || (queue.dispatched > 0 && self.better_to_idle(q))
@@ -59,7 +60,7 @@ impl Bfq {
         self.queues[q].sorted.is_empty() && self.better_to_idle(q)
     }
 
-    /// Starts to wait for `q`, which is in service.
+    /// Starts to idle for `q`, which is in service.
     pub(super) fn start_idling(&mut self, q: QueueId) {
         let asymmetric = self.asymmetric(q);
         let slice = self.slice_idle();
@@ -76,7 +77,7 @@ impl Bfq {
         self.timer = Some(Nanos(self.now.0 + wait));
     }
 
-    /// Learns from a completion whether the device queues requests.
+    /// Updates, at a completion, the estimate of whether the device queues requests.
     pub(super) fn update_hardware_queueing(&mut self) {
         const THRESHOLD: u32 = 3;
         const SAMPLES: u32 = 32;
@@ -101,7 +102,7 @@ impl Bfq {
         self.solid_state_with_queueing = !self.rotational && self.hw_tag == Some(true);
     }
 
-    /// Whether the device is known, or still assumed, to queue requests.
+    /// Whether the device queues requests, as is assumed until it is known.
     fn hardware_queueing(&self) -> bool {
         self.hw_tag != Some(false)
     }

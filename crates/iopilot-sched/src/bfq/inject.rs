@@ -1,4 +1,4 @@
-//! Injection: while the device waits for a queue, requests of others that do it no harm.
+//! Injection: while the device idles for a queue, harmless requests of others are sent.
 
 use super::Bfq;
 use super::queue::QueueId;
@@ -6,7 +6,7 @@ use super::rate::IMMEDIATE;
 use crate::jiffies::Jiffies;
 use iopilot_block::{Nanos, Requests};
 
-/// On a solid-state disk, requests of this many sectors are large.
+/// On a solid-state disk, a request of this many sectors is large.
 pub(super) const LARGE_SECTORS: u32 = 64;
 
 impl Bfq {
@@ -19,7 +19,7 @@ impl Bfq {
         self.waited_request = None;
     }
 
-    /// A request that shows the effect of injection was completed (before it is counted out of the device).
+    /// Updates the limit when a request that shows the effect of injection completes. `in_driver` still counts it.
     pub(super) fn update_inject_limit(&mut self, q: QueueId) {
         let total = self.now.since(self.measuring_since).0;
         let (jiffies, alone) = (self.jiffies(), self.in_driver == 1);
@@ -46,8 +46,8 @@ impl Bfq {
         self.injected = false;
     }
 
-    /// The first request of a process after a pause has come: was it woken by another queue, and is this the occasion
-    /// to measure what injection does?
+    /// The first request of a process after a pause has arrived. Checks whether another queue woke the process, and
+    /// whether to measure the effect of injection.
     pub(super) fn observe_first_request(&mut self, q: QueueId) {
         self.check_waker(q);
         let jiffies = self.jiffies();
@@ -67,7 +67,7 @@ impl Bfq {
         }
     }
 
-    /// Three times in a row soon after a completion of the same other queue: that one wakes `q`.
+    /// If three requests in a row came soon after a completion of the same other queue, that queue wakes `q`.
     fn check_waker(&mut self, q: QueueId) {
         let Some(candidate) = self.last_completed.filter(|&c| c != q) else { return };
         let queue = &self.queues[q];
@@ -100,11 +100,11 @@ impl Bfq {
         self.queues[q].waker = waker;
     }
 
-    /// Whose request may go while the device waits for `q`.
+    /// The queue that may send a request while the device idles for `q`.
     pub(super) fn inject_for(&mut self, rqs: &Requests, q: QueueId) -> Option<QueueId> {
         let queue = &self.queues[q];
         let ready = |other: QueueId| self.queues[other].busy && self.affords_next(rqs, other);
-        // Asynchronous requests of the same process, then who wakes it, then who is woken by it.
+        // Asynchronous requests of the same process, then the queue that wakes it, then a queue that it wakes.
         if let Some(owner) = queue.owner {
             if let Some(other) = self.contexts[owner].queues[0].filter(|&other| ready(other)) {
                 let next = self.queues[other].next.expect("it is ready");
@@ -131,7 +131,7 @@ impl Bfq {
         let queue = &self.queues[q];
         let always = queue.raising.coeff == 1 || !queue.behaviour.has_short_think_time;
         let mut limit = queue.behaviour.inject_limit;
-        // The kernel adds nanoseconds to jiffies here, so that this hardly ever comes true; kept as it is.
+        // The kernel adds nanoseconds to jiffies here, so that this is hardly ever true. The model does the same.
         let late = Jiffies(Jiffies::at(self.idling_since).0 + self.slice_idle() as i64) <= self.jiffies();
         if limit == 0 && queue.behaviour.base_service == 0 && queue.waiting && late {
             limit = 1;
@@ -145,7 +145,7 @@ impl Bfq {
             (always || o.raising.coeff > 1) && self.affords_next(rqs, *other) && !o.next.is_some_and(large)
         };
         let active = self.trees.iter().flat_map(|t| t.active.iter());
-        // Of those active, the one activated last, as in the kernel's list.
+        // Of the active queues, the one activated last, as in the kernel's list.
         let found = active.filter(fits).max_by_key(|&other| self.queues[other].entity.activation);
         self.injected |= found.is_some();
         found

@@ -1,61 +1,71 @@
-//! The queue of a process, and what is known of the process.
+//! The queue of a process, and the state of the process.
 
-use super::NORMAL_LEVEL;
+use crate::io_contexts::IoContextId;
 use crate::jiffies::Jiffies;
-use iopilot_block::{IoPriority, List, Nanos, PriorityClass, RequestId, SortedIndex};
+use iopilot_block::{IoPriority, List, Nanos, PriorityClass, RequestId, Slab, SlotIndex, SortedIndex};
 use std::ops::{Index, IndexMut};
 
-/// Names a queue in its slab; reused.
+/// `IOPRIO_BE_NORM`: the level of a process of nice 0.
+const NORMAL_LEVEL: u8 = 4;
+
+/// Names a queue in its slab. Names are reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct QueueId(pub(super) u32);
 
-/// Names a process' context in its slab; reused.
-pub(super) type ContextId = usize;
+impl SlotIndex for QueueId {
+    fn index(self) -> usize {
+        self.0 as usize
+    }
 
-/// The tree of its class that an entity is in.
+    fn from_index(index: usize) -> Self {
+        Self(u32::from_index(index))
+    }
+}
+
+/// Which of the two trees of its class an entity is in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) enum Tree {
+pub(super) enum TreeMembership {
     #[default]
     Nowhere,
     Active,
     Idle,
 }
 
-/// What B-WF2Q+ knows of a queue. Service and budget are in sectors, times in virtual time.
+/// The state of a queue in B-WF2Q+. Service and budget are in sectors, times in virtual time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Entity {
     pub(super) start: u64,
     pub(super) finish: u64,
     pub(super) service: i64,
     pub(super) budget: i64,
-    /// Its weight now: `own_weight` times the weight-raising coefficient.
+    /// Its present weight: `own_weight` times the weight-raising coefficient.
     pub(super) weight: u64,
     pub(super) own_weight: u64,
-    /// What `own_weight` will be.
+    /// The next value of `own_weight`.
     pub(super) new_weight: u64,
     pub(super) prio_changed: bool,
-    pub(super) tree: Tree,
-    /// On a tree or in service.
+    pub(super) tree: TreeMembership,
+    /// Whether it is in a tree or in service.
     pub(super) scheduled: bool,
-    /// When it was last put on the active tree, in order.
+    /// The number of its last insertion into the active tree.
     pub(super) activation: u64,
 }
 
-/// Weight raising of a queue; what is kept over a merge.
+/// The weight raising of a queue. It is saved over a merge.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Raising {
+pub(super) struct WeightRaising {
     pub(super) coeff: u64,
-    /// How long it lasts at most, in jiffies.
+    /// Its longest duration, in jiffies.
     pub(super) max_time: i64,
     /// When it began; for a queue that is not raised, when it last could have begun.
     pub(super) changed: Jiffies,
-    /// When the interactive raising began that a soft real-time one replaced.
+    /// When the interactive raising began that a soft real-time raising replaced.
     pub(super) interactive_since: Jiffies,
     /// Sectors served while raised.
     pub(super) service: i64,
 }
 
-/// Think time and injection; what is kept over a merge.
+/// The think time and injection state of a queue. It is saved over a merge.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Behaviour {
     pub(super) has_short_think_time: bool,
@@ -66,30 +76,30 @@ pub(super) struct Behaviour {
     pub(super) think_mean: u64,
     pub(super) io_start: Nanos,
     pub(super) idle_total: u64,
-    /// Total service time of a request that nothing was injected before, ns; 0 while unknown.
+    /// The total service time of a request without injection before it, ns; 0 while unknown.
     pub(super) base_service: u64,
     pub(super) inject_limit: u32,
     pub(super) limit_changed: Jiffies,
 }
 
-/// A queue of requests, of one process or of several that cooperate.
+/// The queue of one process, or of several that cooperate (`struct bfq_queue`).
 #[derive(Clone, Debug)]
-pub(super) struct Queue {
+pub(super) struct BfqQueue {
     pub(super) live: bool,
     pub(super) sync: bool,
-    /// The process it belongs to, unless it is shared.
-    pub(super) owner: Option<ContextId>,
-    /// Processes that point here or are about to.
+    /// The process that it belongs to, unless it is shared.
+    pub(super) owner: Option<IoContextId>,
+    /// How many processes use it or are about to.
     pub(super) process_refs: u32,
     pub(super) stable_refs: u32,
-    /// Requests that are queued here or in flight from here.
+    /// How many of its requests are queued or in flight.
     pub(super) allocated: u32,
     pub(super) entity: Entity,
     /// Real time, best effort, idle: 0, 1, 2.
     pub(super) class: usize,
     pub(super) new_class: usize,
     pub(super) level: u8,
-    /// The weight it is counted under.
+    /// The weight under which it is counted in [`Bfq::weights`](super::Bfq).
     pub(super) counted_weight: Option<u64>,
 
     pub(super) sorted: SortedIndex,
@@ -99,19 +109,19 @@ pub(super) struct Queue {
     pub(super) queued: [u32; 2],
     pub(super) dispatched: u32,
     pub(super) max_budget: i64,
-    /// The end of its time slice; while it has no requests at all, when it lost the last.
+    /// The end of its time slice; if it has no requests queued or in flight, when its last one completed.
     pub(super) budget_timeout: Jiffies,
     pub(super) created: Jiffies,
     pub(super) first_service: Jiffies,
     pub(super) last_request_end: u64,
-    /// A bit for each of the last 32 requests, set where it was far from the one before.
+    /// A bit for each of the last 32 requests, set if it was far from its predecessor.
     pub(super) seek_history: u32,
-    /// Where it is in the index of positions.
+    /// Its key in the index of positions.
     pub(super) position: Option<u64>,
 
     pub(super) busy: bool,
     pub(super) just_created: bool,
-    /// The device is idle for it.
+    /// Whether the device idles for it.
     pub(super) waiting: bool,
     pub(super) non_blocking_wait: bool,
     pub(super) fifo_checked: bool,
@@ -120,28 +130,28 @@ pub(super) struct Queue {
     pub(super) soft_rt_update: bool,
 
     pub(super) behaviour: Behaviour,
-    pub(super) raising: Raising,
+    pub(super) raising: WeightRaising,
     pub(super) soft_rt_next_start: Jiffies,
     pub(super) last_idle_backlogged: Jiffies,
     pub(super) service_from_backlogged: i64,
 
-    /// Several processes point here.
+    /// Whether several processes use it.
     pub(super) cooperative: bool,
     pub(super) split_wanted: bool,
     pub(super) split_time: Jiffies,
-    /// Where its processes go with their next request.
+    /// The queue that its processes use from their next request on.
     pub(super) merged_into: Option<QueueId>,
 
     pub(super) waker: Option<QueueId>,
     pub(super) tentative_waker: Option<QueueId>,
     pub(super) waker_detections: u32,
     pub(super) waker_detection_started: Nanos,
-    /// The queues it wakes, the latest last.
+    /// The queues that it wakes, the latest last.
     pub(super) woken: Vec<QueueId>,
 }
 
-impl Queue {
-    /// A queue as it is born at `now`; `sorted` and `woken` are recycled.
+impl BfqQueue {
+    /// A queue created at `now`. `sorted` and `woken` are recycled.
     pub(super) fn new(sync: bool, priority: IoPriority, now: Nanos, sorted: SortedIndex, woken: Vec<QueueId>) -> Self {
         let jiffies = Jiffies::at(now);
         let (class, level) = class_and_level(priority);
@@ -181,7 +191,7 @@ impl Queue {
             behaviour: Behaviour {
                 has_short_think_time: sync && class < 2,
                 io_bound: true,
-                // One step ahead of now, which reads as infinitely long ago: times are compared without sign.
+                // One step after now. Times are compared as unsigned numbers, so this is infinitely long ago.
                 last_end: Nanos(now.0 + 1),
                 think_total: 0,
                 think_samples: 0,
@@ -192,7 +202,7 @@ impl Queue {
                 inject_limit: 0,
                 limit_changed: jiffies,
             },
-            raising: Raising {
+            raising: WeightRaising {
                 coeff: 1,
                 max_time: 0,
                 changed: jiffies,
@@ -214,7 +224,7 @@ impl Queue {
         }
     }
 
-    /// More than 19 of its last 32 requests were far from the one before.
+    /// Whether more than 19 of its last 32 requests were far from their predecessors.
     pub(super) fn seeky(&self) -> bool {
         self.seek_history.count_ones() > 19
     }
@@ -224,7 +234,7 @@ impl Queue {
     }
 }
 
-/// The class as 0, 1, 2 and the level that bfq acts on. Where none was set, those of a process of nice 0.
+/// The class as 0, 1 or 2, and the level, that bfq uses. If none was set, those of a process of nice 0.
 pub(super) fn class_and_level(priority: IoPriority) -> (usize, u8) {
     match priority.class {
         PriorityClass::RealTime => (0, priority.level.min(7)),
@@ -239,77 +249,62 @@ pub(super) fn weight_of(level: u8) -> u64 {
     u64::from(8 - level.min(7)) * 10
 }
 
-/// What is remembered of a process' own queue while it shares another's.
+/// The saved state of a process' own queue while the process shares another one.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Saved {
+pub(super) struct SavedQueueState {
     pub(super) behaviour: Behaviour,
-    pub(super) raising: Raising,
+    pub(super) raising: WeightRaising,
     pub(super) weight: u64,
     pub(super) was_in_burst_list: bool,
     pub(super) in_large_burst: bool,
 }
 
-/// A process that issues requests (`bfq_io_cq`).
+/// The state of a process that issues requests (`bfq_io_cq`).
 #[derive(Clone, Debug, Default)]
-pub(super) struct Context {
+pub(super) struct BfqIoContext {
     pub(super) priority: IoPriority,
-    /// The queue of its asynchronous requests and that of its synchronous ones.
+    /// The queues of its asynchronous and of its synchronous requests.
     pub(super) queues: [Option<QueueId>; 2],
-    /// Its requests that are queued or in flight.
-    pub(super) requests: u32,
-    pub(super) exited: bool,
-    pub(super) saved: Option<Saved>,
+    pub(super) saved: Option<SavedQueueState>,
     pub(super) stably_merged: bool,
-    /// The queue to merge with, if a trial shows that this does no harm.
+    /// The queue with which its own may merge after a trial period.
     pub(super) stable_merge: Option<QueueId>,
 }
 
 /// All queues.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Queues {
-    slots: Vec<Queue>,
-    free: Vec<QueueId>,
-}
+pub(super) struct BfqQueues(Slab<BfqQueue, QueueId>);
 
-impl Queues {
+impl BfqQueues {
     pub(super) fn insert(&mut self, sync: bool, priority: IoPriority, now: Nanos) -> QueueId {
-        match self.free.pop() {
-            Some(q) => {
-                let old = &mut self[q];
-                let (sorted, mut woken) = (std::mem::take(&mut old.sorted), std::mem::take(&mut old.woken));
-                woken.clear();
-                *old = Queue::new(sync, priority, now, sorted, woken);
-                q
-            }
-            None => {
-                let q = QueueId(u32::try_from(self.slots.len()).expect("fewer than 2^32 queues"));
-                self.slots.push(Queue::new(sync, priority, now, SortedIndex::new(), Vec::new()));
-                q
-            }
-        }
+        self.0.insert_with(|old| {
+            let (sorted, mut woken) =
+                old.map(|old| (std::mem::take(&mut old.sorted), std::mem::take(&mut old.woken))).unwrap_or_default();
+            woken.clear();
+            BfqQueue::new(sync, priority, now, sorted, woken)
+        })
     }
 
     pub(super) fn remove(&mut self, q: QueueId) {
-        self[q].live = false;
-        self.free.push(q);
+        self.0.remove(q).live = false;
     }
 
-    /// Those that are alive, in no particular order.
+    /// The queues in use, by index.
     pub(super) fn live(&self) -> impl Iterator<Item = QueueId> + use<> {
-        let live: Vec<_> = (0..self.slots.len()).filter(|&i| self.slots[i].live).map(|i| QueueId(i as u32)).collect();
+        let live: Vec<_> = (0..self.0.slots()).map(QueueId::from_index).filter(|&q| self[q].live).collect();
         live.into_iter()
     }
 }
 
-impl Index<QueueId> for Queues {
-    type Output = Queue;
-    fn index(&self, q: QueueId) -> &Queue {
-        &self.slots[q.0 as usize]
+impl Index<QueueId> for BfqQueues {
+    type Output = BfqQueue;
+    fn index(&self, q: QueueId) -> &BfqQueue {
+        &self.0[q]
     }
 }
 
-impl IndexMut<QueueId> for Queues {
-    fn index_mut(&mut self, q: QueueId) -> &mut Queue {
-        &mut self.slots[q.0 as usize]
+impl IndexMut<QueueId> for BfqQueues {
+    fn index_mut(&mut self, q: QueueId) -> &mut BfqQueue {
+        &mut self.0[q]
     }
 }

@@ -4,18 +4,17 @@ use super::queue::QueueId;
 use super::{Bfq, SOFT_RT_FACTOR, SOFT_RT_MAX_TIME, WR_COEFF};
 use crate::jiffies::{HZ, Jiffies, ms_to_ticks};
 
-/// Raising ends after this many sectors: slightly more than the start of a large application needs.
+/// Raising ends after this many sectors, which is slightly more than the start of a large application needs.
 const MAX_SERVICE: i64 = 120_000;
-/// Sectors a second that a soft real-time process does not exceed.
+/// The highest rate of a soft real-time process, in sectors a second.
 const SOFT_RT_MAX_RATE: i64 = 7000;
-/// Idle for this long, a queue is new again, ms.
+/// A queue that was idle for this long counts as new, ms.
 pub(super) const MIN_IDLE_MS: u64 = 2000;
-/// Asynchronous requests this far apart are interactive, ms.
+/// Asynchronous requests at this interval count as interactive, ms.
 pub(super) const MIN_ASYNC_GAP_MS: u64 = 500;
 
 impl Bfq {
-    /// How long interactive raising lasts, in jiffies: as long as the device at hand needs to start a large
-    /// application.
+    /// The duration of interactive raising, in jiffies: the time in which this device starts a large application.
     pub(super) fn raising_duration(&self) -> i64 {
         let (reference_rate, reference_ms) = if self.rotational { (14_000, 7_000) } else { (33_000, 2_500) };
         let duration = reference_rate * ms_to_ticks(reference_ms) / i64::from(self.rate.rate);
@@ -32,14 +31,14 @@ impl Bfq {
         Jiffies(self.queues[q].raising.interactive_since.0 + self.raising_duration()) < self.jiffies()
     }
 
-    /// From soft real-time back to the interactive raising it had interrupted.
+    /// Returns from soft real-time to the interactive raising that it had interrupted.
     pub(super) fn back_to_interactive(&mut self, q: QueueId) {
         self.raise_interactive(q);
         let raising = &mut self.queues[q].raising;
         raising.changed = raising.interactive_since;
     }
 
-    /// Reconsiders raising when a queue is activated.
+    /// Updates the raising of a queue when it is activated.
     pub(super) fn raise_at_activation(
         &mut self,
         q: QueueId,
@@ -84,7 +83,7 @@ impl Bfq {
         if queue.raising.max_time != SOFT_RT_MAX_TIME {
             queue.soft_rt_next_start = jiffies;
         }
-        // Whether it is raised or not: see `end_all_raising`.
+        // It is subtracted whether it is raised or not: see `end_all_raising`.
         self.raised_busy -= i32::from(queue.busy);
         queue.raising.coeff = 1;
         queue.raising.max_time = 0;
@@ -92,7 +91,7 @@ impl Bfq {
         queue.entity.prio_changed = true;
     }
 
-    /// Ends raising that has lasted or served enough, at each dispatch of the queue in service.
+    /// Ends raising that has lasted long enough or served enough. Called at each dispatch of the queue in service.
     pub(super) fn update_raising(&mut self, q: QueueId) {
         let jiffies = self.jiffies();
         let queue = &self.queues[q];
@@ -119,12 +118,12 @@ impl Bfq {
         }
     }
 
-    /// `low_latency` was switched off (`bfq_end_wr`).
+    /// Ends the raising of all queues, as `low_latency` was switched off (`bfq_end_wr`).
     ///
-    /// This keeps a fault of the kernel, observed on Linux 6.18. Each queue that has requests is subtracted from the number
-    /// of raised queues, whether it was raised or not; asynchronous queues are subtracted twice. The queue in service is in
-    /// no list and stays raised. Under load the number then never returns to 0, and bfq no longer idles for throughput until
-    /// the scheduler is set again: 32 streams fall from 60 to 10 MB/s.
+    /// This keeps a fault of the kernel, observed on Linux 6.18. Each queue that has requests is subtracted from the
+    /// number of raised queues, whether it was raised or not; asynchronous queues are subtracted twice. The queue in
+    /// service is in no list and stays raised. Under load the number then never returns to 0, and bfq no longer idles
+    /// for throughput until the scheduler is set again: 32 streams fall from 60 to 10 MB/s.
     pub(super) fn end_all_raising(&mut self) {
         for q in self.queues.live() {
             if self.in_service != Some(q) {
@@ -135,7 +134,7 @@ impl Bfq {
         asynchronous.into_iter().for_each(|q| self.end_raising(q));
     }
 
-    /// From when on a next request shows a bandwidth low enough for soft real-time.
+    /// The earliest time at which a next request shows a bandwidth low enough for soft real-time.
     pub(super) fn soft_rt_start(&self, q: QueueId) -> Jiffies {
         let queue = &self.queues[q];
         let slow_enough = queue.last_idle_backlogged.0 + HZ * queue.service_from_backlogged / SOFT_RT_MAX_RATE;

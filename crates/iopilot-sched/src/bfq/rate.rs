@@ -1,19 +1,19 @@
-//! The estimate of the device's peak rate, which budgets and weight-raising times follow.
+//! The estimate of the device's peak rate, on which budgets and weight-raising times depend.
 
 use iopilot_block::Nanos;
 
-/// Rates are in sectors a microsecond, shifted by this.
+/// Rates are in sectors a microsecond, shifted left by this many bits.
 const SHIFT: u32 = 16;
 const MIN_SAMPLES: u32 = 32;
 const MIN_INTERVAL: u64 = 300_000_000;
 const REFERENCE_INTERVAL: u64 = 1_000_000_000;
-/// Think times below this are taken for none.
+/// Shorter think times count as zero.
 pub(super) const IMMEDIATE: u64 = 2_000_000;
 
-/// Estimates the rate the device is capable of from when requests are dispatched, over intervals of a second.
+/// Estimates the peak rate of the device from the times of dispatches, over intervals of a second.
 #[derive(Clone, Debug)]
 pub(super) struct PeakRate {
-    /// Sectors a microsecond, shifted by 16.
+    /// In sectors a microsecond, shifted left by 16.
     pub(super) rate: u32,
     samples: u32,
     sequential: u32,
@@ -26,7 +26,7 @@ pub(super) struct PeakRate {
 }
 
 impl PeakRate {
-    /// Starts from `rate`.
+    /// An estimate that starts from `rate`.
     pub(super) fn new(rate: u32) -> Self {
         Self {
             rate,
@@ -41,18 +41,18 @@ impl PeakRate {
         }
     }
 
-    /// Nanoseconds since the last completion. Wraps to a huge number where the caller's clock is behind the completion's,
+    /// Nanoseconds since the last completion. Wraps to a huge number if the caller's clock is behind the completion's,
     /// as in the kernel.
     pub(super) fn since_completion(&self, now: Nanos) -> u64 {
         self.last_completion.map_or(u64::MAX, |at| now.0.wrapping_sub(at.0))
     }
 
-    /// What the device transfers in `ms` at this rate, in sectors.
+    /// The sectors that the device transfers in `ms` milliseconds at this rate.
     pub(super) fn sectors_in(&self, ms: u64) -> i64 {
         ((u64::from(self.rate) * 1000 * ms) >> SHIFT) as i64
     }
 
-    /// A request of `sectors` goes to the device, where `in_driver` others are. Whether the rate changed.
+    /// Notes the dispatch of a request of `sectors`, with `in_driver` others at the device. True if the rate changed.
     pub(super) fn dispatched(&mut self, sectors: u32, seeky: bool, in_driver: u32, now: Nanos) -> bool {
         let mut changed = false;
         if self.samples == 0 {
@@ -77,10 +77,10 @@ impl PeakRate {
         changed
     }
 
-    /// A request was completed. Whether the rate changed.
+    /// Notes a completion. True if the rate changed.
     pub(super) fn completed(&mut self, now: Nanos) -> bool {
         let us = (self.since_completion(now) / 1000).min(u64::from(u32::MAX));
-        // So slow that the interval says nothing of the peak: end it at the last event.
+        // The device is so slow that the interval says nothing about its peak rate. It ends at the last event.
         let slow = us > IMMEDIATE / 1000 && (u64::from(self.largest) << SHIFT) / us < 1 << (SHIFT - 10);
         let changed = slow && self.close();
         if slow {
@@ -96,7 +96,7 @@ impl PeakRate {
         (self.sectors, self.largest) = (u64::from(sectors), sectors);
     }
 
-    /// Takes the interval into account, where it says anything.
+    /// Updates the rate from the interval, if that is long and busy enough.
     fn close(&mut self) -> bool {
         if self.samples < MIN_SAMPLES || self.interval < MIN_INTERVAL {
             return false;
@@ -107,7 +107,7 @@ impl PeakRate {
         if (self.sequential < (3 * self.samples) >> 2 && measured <= u64::from(self.rate)) || measured > 20 << SHIFT {
             return false;
         }
-        // From 0 to 8: the more sequential and the longer, the more it counts.
+        // From 0 to 8: a longer and more sequential interval counts more.
         let weight = u64::from(9 * self.sequential / self.samples);
         let weight = (weight.wrapping_mul(self.interval) / REFERENCE_INTERVAL).min(8);
         let divisor = 10 - weight as u32;

@@ -1,4 +1,4 @@
-//! Service: which queue sends next, for how long, and what its service costs it.
+//! Service: which queue sends next, for how long, and how it is charged.
 
 use super::queue::QueueId;
 use super::rate::IMMEDIATE;
@@ -6,9 +6,9 @@ use super::{ASYNC_CHARGE, Bfq, Expiration, SLICE_IDLE_NS, TIMEOUT_MS, WR_COEFF};
 use crate::jiffies::{HZ, Jiffies, ms_to_ticks};
 use iopilot_block::{Nanos, RequestId, Requests};
 
-/// Budgets are not tuned before about this many were assigned (a decaying count that ends at 256).
+/// Budgets are tuned after this many were assigned (a decaying count with the limit 256).
 const ENOUGH_BUDGETS: u32 = 194;
-/// The largest budget until then, in sectors.
+/// The largest budget before that, in sectors.
 pub(super) const DEFAULT_MAX_BUDGET: i64 = 16 * 1024;
 
 impl Bfq {
@@ -20,7 +20,8 @@ impl Bfq {
         self.current_max_budget() / 32
     }
 
-    /// What sending `sectors` costs `q`: asynchronous requests of queues that nobody favours cost three times as much.
+    /// The charge of `q` for sending `sectors`: three times as much for asynchronous requests, unless the queue is
+    /// raised or weights differ.
     pub(super) fn charge(&self, q: QueueId, sectors: u32) -> i64 {
         let queue = &self.queues[q];
         let plain = queue.sync || queue.raising.coeff > 1 || self.asymmetric(q);
@@ -36,7 +37,7 @@ impl Bfq {
         (!queue.waiting || queue.budget_left() >= queue.entity.budget / 3) && self.timed_out(q)
     }
 
-    /// The queue to send from; `None` to wait.
+    /// The queue to send from; `None` to idle.
     fn select(&mut self, rqs: &Requests) -> Option<QueueId> {
         if let Some(q) = self.in_service {
             if self.may_expire_for_timeout(q) && !self.must_idle(q) {
@@ -74,7 +75,7 @@ impl Bfq {
         queue.fifo_checked = false;
         let soft_rt = queue.raising.max_time == super::SOFT_RT_MAX_TIME;
         if soft_rt && queue.raising.coeff > 1 && queue.raising.changed < jiffies && queue.budget_timeout < jiffies {
-            // The time it waited for service does not count as raised.
+            // Its wait for service does not count as raised time.
             queue.raising.changed = if queue.budget_timeout > queue.raising.changed {
                 Jiffies(queue.raising.changed.0 + jiffies.0 - queue.budget_timeout.0)
             } else {
@@ -89,7 +90,7 @@ impl Bfq {
         Some(q)
     }
 
-    /// The request that goes to the device now.
+    /// Dispatches the next request.
     pub(super) fn dispatch_one(&mut self, rqs: &Requests) -> Option<RequestId> {
         if self.total_busy() == 0 || (self.tunables.strict_guarantees && self.in_driver > 0) {
             return None;
@@ -128,7 +129,7 @@ impl Bfq {
         };
     }
 
-    /// Takes a request out of its queue (`bfq_remove_request`).
+    /// Removes a request from its queue (`bfq_remove_request`).
     pub(super) fn take_out(&mut self, rqs: &Requests, q: QueueId, id: RequestId) {
         if self.queues[q].next == Some(id) {
             self.queues[q].next = self.find_next(rqs, q, id);
@@ -153,7 +154,7 @@ impl Bfq {
         }
     }
 
-    /// What follows `last`: once a slice the oldest, where it has expired; else the nearer neighbour.
+    /// The request after `last`: once in a slice the oldest, if it has expired; if not, the nearer neighbour.
     fn find_next(&mut self, rqs: &Requests, q: QueueId, last: RequestId) -> Option<RequestId> {
         let now = self.now;
         let queue = &mut self.queues[q];
@@ -172,7 +173,7 @@ impl Bfq {
         }
     }
 
-    /// Whether `q` consumed its budget slowly, and how long it was in service in ms.
+    /// Whether `q` used its budget slowly, and how long it was in service, in ms.
     pub(super) fn is_slow(&self, q: QueueId, compensate: bool) -> (bool, u64) {
         let queue = &self.queues[q];
         if !queue.sync {
@@ -180,8 +181,7 @@ impl Bfq {
         }
         let until = if compensate { self.idling_since } else { self.now };
         let ns = until.0 as i64 - self.budget_start.0 as i64;
-        // As in the kernel: rounded towards zero and taken for a number without a sign, so that a microsecond less than nothing is more than
-        // an hour.
+        // As in the kernel, the time is rounded towards zero and taken as unsigned, so that -1 us is more than an hour.
         let us = (ns / 1000) as u32;
         if us < 1000 {
             let least = if self.rotational { SLICE_IDLE_NS } else { IMMEDIATE };
@@ -191,7 +191,7 @@ impl Bfq {
         (slow, u64::from(us) / 1000)
     }
 
-    /// Charges `q` as if it had been as fast as the device while it was in service.
+    /// Charges `q` as if it had transferred at the device's peak rate while it was in service.
     fn charge_time(&mut self, q: QueueId, ms: u64) {
         let e = &mut self.queues[q].entity;
         let for_time = self.max_budget * ms.min(TIMEOUT_MS) as i64 / TIMEOUT_MS as i64;
@@ -234,13 +234,13 @@ impl Bfq {
             return;
         }
         if !queue.busy && !matches!(reason, Expiration::BudgetTimeout | Expiration::BudgetExhausted) {
-            queue.non_blocking_wait = true; // it may go on with this budget
+            queue.non_blocking_wait = true; // It may continue with this budget.
         } else {
             queue.entity.service = 0;
         }
     }
 
-    /// Fits the budget of `q` to what it did with the last.
+    /// Adapts the budget of `q` to its use of the last one.
     fn tune_budget(&mut self, rqs: &Requests, q: QueueId, reason: Expiration) {
         let least = self.min_budget();
         let most = self.max_budget;
@@ -272,7 +272,7 @@ impl Bfq {
         }
     }
 
-    /// Takes `q` out of service and puts it where it belongs (`__bfq_bfqq_expire`).
+    /// Ends the service of `q`, and deactivates or requeues it (`__bfq_bfqq_expire`).
     pub(super) fn leave_service(&mut self, rqs: Option<&Requests>, q: QueueId, reason: Expiration) {
         let jiffies = self.jiffies();
         let empty = self.queues[q].sorted.is_empty();
@@ -300,7 +300,7 @@ impl Bfq {
         self.free_if_unused(q);
     }
 
-    /// Nothing came for the queue in service while the device waited.
+    /// The idling for the queue in service has ended without a request.
     pub(super) fn idled_out(&mut self, rqs: &Requests) {
         let Some(q) = self.in_service else { return };
         let empty = self.queues[q].queued == [0; 2];
@@ -349,7 +349,7 @@ impl Bfq {
         }
     }
 
-    /// Moves the clock to `now`, and lets the idle timer run out on the way.
+    /// Moves the clock to `now`, and expires the idle timer at its own time if it is due.
     pub(super) fn advance(&mut self, rqs: &Requests, now: Nanos) {
         if let Some(due) = self.timer.filter(|&due| due <= now) {
             self.timer = None;

@@ -1,15 +1,16 @@
-//! Processes that cooperate share one queue: early queue merging, stable merging, and splitting again.
+//! Queues shared by processes that cooperate: early queue merging, stable merging, and splitting.
 
-use super::queue::{ContextId, QueueId, Saved};
+use super::queue::{QueueId, SavedQueueState};
 use super::raise::MIN_IDLE_MS;
 use super::{Bfq, SOFT_RT_MAX_TIME, WR_COEFF, burst};
+use crate::io_contexts::IoContextId;
 use crate::jiffies::Jiffies;
 
 /// Positions this near are close, in sectors.
 const CLOSE: u64 = 8 * 1024;
 /// Queues merge only in the first 100 ms of their service.
 const MERGE_MS: u64 = 100;
-/// Queues born within this time of each other are candidates for stable merging, ms.
+/// Queues created within this time of each other are candidates for stable merging, ms.
 const STABLE_MS: u64 = 600;
 
 impl Bfq {
@@ -18,7 +19,7 @@ impl Bfq {
         queue.service_from_backlogged > 0 && queue.first_service.plus_ms(MERGE_MS) < self.jiffies()
     }
 
-    /// Puts `q` in the index of next positions, at `next`, where it may be found by cooperators.
+    /// Adds `q` to the index of next positions, at `next`, if it may merge with others.
     pub(super) fn index_position(&mut self, q: QueueId, next: Option<u64>) {
         self.unindex_position(q);
         let Some(lba) = next else { return };
@@ -80,8 +81,9 @@ impl Bfq {
         Some(to)
     }
 
-    /// The queue that a request at `lba` of `context`, whose queue is `q`, should join instead (`bfq_setup_cooperator`).
-    pub(super) fn find_cooperator(&mut self, q: QueueId, lba: u64, context: ContextId) -> Option<QueueId> {
+    /// The queue that a request at `lba` of `context`, whose queue is `q`, should join instead
+    /// (`bfq_setup_cooperator`).
+    pub(super) fn find_cooperator(&mut self, q: QueueId, lba: u64, context: IoContextId) -> Option<QueueId> {
         if let Some(mut to) = self.queues[q].merged_into {
             while let Some(next) = self.queues[to].merged_into {
                 to = next;
@@ -116,7 +118,7 @@ impl Bfq {
         self.redirect(q, other)
     }
 
-    fn merge_stably(&mut self, q: QueueId, other: QueueId, context: ContextId) -> Option<QueueId> {
+    fn merge_stably(&mut self, q: QueueId, other: QueueId, context: IoContextId) -> Option<QueueId> {
         let to = if self.idling_boosts_throughput(q) { None } else { self.redirect(q, other) };
         if let Some(to) = to {
             self.mark_stably_merged(to, context);
@@ -125,7 +127,7 @@ impl Bfq {
         to
     }
 
-    fn mark_stably_merged(&mut self, to: QueueId, context: ContextId) {
+    fn mark_stably_merged(&mut self, to: QueueId, context: IoContextId) {
         self.contexts[context].stably_merged = true;
         if let Some(owner) = self.queues[to].owner {
             self.contexts[owner].stably_merged = true;
@@ -137,8 +139,8 @@ impl Bfq {
         self.free_if_unused(q);
     }
 
-    /// `q` is new: merge it with one born just before it, or plan to.
-    pub(super) fn consider_stable_merge(&mut self, q: QueueId, context: ContextId) -> QueueId {
+    /// Merges `q`, which is new, with a queue created just before it, or plans to do so.
+    pub(super) fn consider_stable_merge(&mut self, q: QueueId, context: IoContextId) -> QueueId {
         let queue = &self.queues[q];
         let last = self.last_created.filter(|&l| {
             let l = &self.queues[l];
@@ -167,7 +169,7 @@ impl Bfq {
     }
 
     /// Makes `to` the queue of `context`.
-    pub(super) fn set_queue(&mut self, context: ContextId, to: Option<QueueId>, sync: bool) {
+    pub(super) fn set_queue(&mut self, context: IoContextId, to: Option<QueueId>, sync: bool) {
         let slot = usize::from(sync);
         if let Some(old) = self.contexts[context].queues[slot] {
             if self.queues[old].owner == Some(context) {
@@ -181,8 +183,8 @@ impl Bfq {
         }
     }
 
-    /// Carries out the redirection of `context` from `q`; where to.
-    pub(super) fn merge_queue(&mut self, q: QueueId, context: ContextId) -> QueueId {
+    /// Carries out the redirection of `context` from `q`. Returns its new queue.
+    pub(super) fn merge_queue(&mut self, q: QueueId, context: IoContextId) -> QueueId {
         let to = self.queues[q].merged_into.expect("it was redirected");
         self.save_state(q);
         self.save_state(to);
@@ -199,7 +201,7 @@ impl Bfq {
             let new = &mut self.queues[to];
             if new.raising.coeff == 1 {
                 let service = new.raising.service;
-                new.raising = super::queue::Raising { service, ..from };
+                new.raising = super::queue::WeightRaising { service, ..from };
                 new.entity.prio_changed = true;
                 self.raised_busy += i32::from(new.busy);
             }
@@ -224,14 +226,14 @@ impl Bfq {
         let queue = &self.queues[q];
         let mut raising = queue.raising;
         if queue.just_created && !queue.in_large_burst && self.tunables.low_latency {
-            // It would have been raised, had it not been merged first.
+            // Without the merge, it would have been raised.
             raising.coeff = WR_COEFF;
             raising.interactive_since = Jiffies::LONG_AGO;
             raising.max_time = self.raising_duration();
             raising.changed = self.jiffies();
             raising.service = 0;
         }
-        self.contexts[owner].saved = Some(Saved {
+        self.contexts[owner].saved = Some(SavedQueueState {
             behaviour: queue.behaviour,
             raising,
             weight: queue.entity.own_weight,
@@ -240,7 +242,7 @@ impl Bfq {
         });
     }
 
-    fn resume_state(&mut self, q: QueueId, context: ContextId, existed: bool) {
+    fn resume_state(&mut self, q: QueueId, context: IoContextId, existed: bool) {
         let Some(saved) = self.contexts[context].saved else { return };
         let jiffies = self.jiffies();
         let low_latency = self.tunables.low_latency;
@@ -269,8 +271,8 @@ impl Bfq {
         }
     }
 
-    /// The queue for a request of `context`, which leaves a shared queue that has become seeky.
-    pub(super) fn queue_for(&mut self, context: ContextId, sync: bool) -> QueueId {
+    /// The queue for a request of `context`. The process leaves a shared queue that has become seeky.
+    pub(super) fn queue_for(&mut self, context: IoContextId, sync: bool) -> QueueId {
         let Some(q) = self.contexts[context].queues[usize::from(sync)] else {
             let q = self.get_queue(context, sync, false);
             self.set_queue(context, Some(q), sync);
@@ -287,7 +289,7 @@ impl Bfq {
             }
         }
         if queue.process_refs == 1 && queue.merged_into.is_none() {
-            // Everybody else has left.
+            // All other processes have left.
             let queue = &mut self.queues[q];
             (queue.cooperative, queue.split_wanted) = (false, false);
             self.resume_state(q, context, true);
@@ -313,14 +315,14 @@ impl Bfq {
         new
     }
 
-    /// Whether the waker of `q` will still be there when `q` has lost a process.
+    /// Whether the waker of `q` survives if `q` loses a process.
     fn waker_survives(&self, q: QueueId, waker: QueueId) -> bool {
         let chain = std::iter::successors(self.queues[q].merged_into, |&next| self.queues[next].merged_into);
         let own = u32::from(chain.into_iter().any(|next| next == waker));
         self.queues[waker].process_refs > own
     }
 
-    /// Gives up the references that `q` holds on the queues its processes were to go to.
+    /// Releases the references of `q` to the queues that its processes were redirected to.
     pub(super) fn drop_redirections(&mut self, q: QueueId) {
         let mut next = self.queues[q].merged_into;
         while let Some(to) = next {
@@ -330,7 +332,7 @@ impl Bfq {
         }
     }
 
-    /// A process leaves `q` for good.
+    /// Releases the reference of a process that leaves `q` for good.
     pub(super) fn release(&mut self, q: QueueId) {
         if self.last_created == Some(q) {
             self.last_created = None;
@@ -347,7 +349,7 @@ impl Bfq {
         self.free_if_unused(q);
     }
 
-    /// Whether a queue was split from others so recently that its behaviour mean nothing yet.
+    /// Whether a queue was split from others so recently that its behaviour means nothing yet.
     pub(super) fn just_split(&self, q: QueueId) -> bool {
         self.queues[q].split_time.plus_ms(MIN_IDLE_MS) >= self.jiffies()
     }

@@ -1,22 +1,23 @@
 use super::*;
+use crate::ReplayDispatch;
 use crate::bench_queue::Bench;
 use iopilot_block::{EventQueue, Flags, IoPriority, PriorityClass, Scheduled, Sectors};
 use std::collections::VecDeque;
 
-/// A process of a test: how it reads, and what it got.
+/// A process of a test: its load and its service.
 #[derive(Clone)]
 struct Process {
     priority: IoPriority,
     op: Op,
     sync: bool,
     sectors: u32,
-    /// Sequential from here, or random where `None`.
+    /// Sequential from here; random if `None`.
     position: Option<u64>,
     think: Nanos,
     start: Nanos,
     /// Stops after this many requests.
     requests: u64,
-    /// How many it keeps outstanding.
+    /// How many requests it keeps outstanding.
     depth: u32,
     done: u64,
     served: u64,
@@ -54,7 +55,7 @@ enum Event {
     Poll,
 }
 
-/// A disk of 8 ms a seek and 100 sectors a millisecond, or a solid-state one of 0.2 ms a request.
+/// A disk with 8 ms for a seek and 100 sectors a millisecond, or a solid-state one with 0.2 ms for a request.
 struct World {
     scheduler: Bfq,
     rqs: Requests,
@@ -238,7 +239,7 @@ fn idling_is_what_makes_two_sequential_readers_fast() {
 }
 
 #[test]
-fn low_latency_switched_off_under_load_ends_idling_for_good_as_in_the_kernel() {
+fn switching_low_latency_off_under_load_disables_idling_for_throughput_as_in_the_kernel() {
     let readers = || (0..8).map(|i| reader(Some(i << 28))).collect();
     let rested = World::new(true, 1, readers()).set("low_latency", 0.0).run(MINUTE);
     let under_load = World::new(true, 1, readers()).run(MINUTE);
@@ -246,7 +247,7 @@ fn low_latency_switched_off_under_load_ends_idling_for_good_as_in_the_kernel() {
     let under_load = under_load.set("low_latency", 0.0).run(Nanos(2 * MINUTE.0));
     assert!(under_load.scheduler.raised_busy < 0, "{}", under_load.scheduler.raised_busy);
     let after = under_load.total() - before;
-    assert!(after < rested.total() / 3.0, "{after} after {before}, {} where nobody was there", rested.total());
+    assert!(after < rested.total() / 3.0, "{after} after {before}, {} if switched off without load", rested.total());
 }
 
 #[test]
@@ -269,7 +270,7 @@ fn the_device_waits_for_the_queue_in_service_and_an_arrival_ends_it() {
     submit(&mut b, 1, 64);
     assert_eq!(b.take(1), [64]);
     b.now = Nanos::from_millis(12);
-    assert_eq!(b.take(1), [1 << 20], "it waited for 8 ms, then went on");
+    assert_eq!(b.take(1), [1 << 20], "the idling ends after 8 ms");
 }
 
 #[test]
@@ -299,7 +300,7 @@ fn strict_guarantees_sends_one_at_a_time_and_always_waits() {
 }
 
 #[test]
-fn classes_go_before_weights_but_idle_is_not_starved_for_ever() {
+fn classes_go_before_weights_but_the_idle_class_does_not_starve() {
     let mut idle = reader(Some(1 << 30));
     idle.priority.class = PriorityClass::Idle;
     let mut rt = level(reader(Some(1 << 29)), 7);
@@ -319,7 +320,7 @@ fn asynchronous_writes_leave_room_for_a_reader() {
 }
 
 #[test]
-fn readers_of_interleaved_stripes_come_to_share_a_queue() {
+fn the_queues_of_readers_of_interleaved_stripes_merge() {
     let mut b = Bench::new(Bfq::new(&Environment::default()));
     let submit = |b: &mut Bench<Bfq>, process, lba| {
         let mut rq = b.request(Op::Read, lba, 8);
@@ -328,17 +329,17 @@ fn readers_of_interleaved_stripes_come_to_share_a_queue() {
     };
     submit(&mut b, 9, 1 << 24);
     assert!(!submit(&mut b, 1, 1000));
-    assert!(submit(&mut b, 2, 1008) || submit(&mut b, 2, 1008), "it joins the request of the first");
+    assert!(submit(&mut b, 2, 1008) || submit(&mut b, 2, 1008), "it merges with the request of the first process");
     let queue = |b: &Bench<Bfq>, process| {
         let s = &b.scheduler;
-        s.contexts[s.by_process[&ProcessId(process)]].queues[1]
+        s.contexts[s.contexts.find(ProcessId(process)).unwrap()].queues[1]
     };
     assert_eq!(queue(&b, 1), queue(&b, 2));
     assert_ne!(queue(&b, 1), queue(&b, 9));
 }
 
 #[test]
-fn processes_leave_nothing_behind() {
+fn queues_and_contexts_of_exited_processes_are_freed() {
     let mut b = Bench::new(Bfq::new(&Environment::default()));
     for process in 0..1000 {
         let mut rq = b.request(Op::Read, u64::from(process) * 5000, 8);
@@ -357,7 +358,7 @@ fn processes_leave_nothing_behind() {
 }
 
 #[test]
-fn tunables_that_belong_together_move_together() {
+fn setting_a_tunable_updates_the_ones_that_depend_on_it() {
     let mut b = Bfq::new(&Environment::default());
     b.set("slice_idle_us", 2500.0).unwrap();
     assert_eq!(b.tunables().get("slice_idle"), Some(2.0));
@@ -369,7 +370,7 @@ fn tunables_that_belong_together_move_together() {
 }
 
 #[test]
-fn tags_are_kept_for_reads_and_for_who_has_few() {
+fn tags_are_reserved_for_reads_and_for_queues_below_their_share() {
     let mut b = Bench::new(Bfq::new(&Environment::default()));
     let (read, write) = (b.request(Op::Read, 0, 8), b.request(Op::Write, 0, 8));
     assert_eq!(b.scheduler.depth_limit(&read, 128), 128);
@@ -383,7 +384,7 @@ fn tags_are_kept_for_reads_and_for_who_has_few() {
     assert_eq!(b.scheduler.depth_limit(&sync, 16), 1, "over its share");
 }
 
-/// Process `process` reads a sector at `lba`; where the request is.
+/// Process `process` reads a sector at `lba`.
 fn read_of(b: &mut Bench<Bfq>, process: u32, lba: u64) {
     let mut rq = b.request(Op::Read, lba, 1);
     rq.process = ProcessId(process);
@@ -392,27 +393,27 @@ fn read_of(b: &mut Bench<Bfq>, process: u32, lba: u64) {
 }
 
 #[test]
-fn the_queue_is_run_after_a_completion_where_the_device_has_run_empty() {
+fn the_queue_is_run_after_a_completion_if_the_device_has_run_empty() {
     let mut b = Bench::new(Bfq::new(&Environment::default()));
     (0..4).for_each(|i| read_of(&mut b, 1, 10_000 * i));
     let (first, second) = (b.dispatch().unwrap(), b.dispatch().unwrap());
     b.now = Nanos::from_millis(8);
     b.complete(first);
-    assert!(b.scheduler.runs_after_completion().is_none_or(|at| at > b.now), "the device still has one");
+    assert!(b.scheduler.runs_after_completion().is_none_or(|at| at > b.now), "the device still has a request");
     b.complete(second);
     assert_eq!(b.scheduler.runs_after_completion(), Some(b.now));
 }
 
 #[test]
-fn it_follows_what_another_chose() {
+fn it_dispatches_what_another_bfq_chose() {
     let mut b = Bench::new(Bfq::new(&Environment::default()));
     (0..3).for_each(|i| read_of(&mut b, 1, 10_000 * i));
     (0..3).for_each(|i| read_of(&mut b, 2, 900_000 + 10_000 * i));
     let own = b.dispatch().unwrap();
     assert_eq!((b.rqs[own].process, b.rqs[RequestId::from_index(5)].lba), (ProcessId(1), Lba(920_000)));
     let last = RequestId::from_index(5);
-    assert!(b.scheduler.follow(&mut b.rqs, last, b.now));
-    // Its process is in service now; nothing is lost.
+    assert!(b.scheduler.dispatch_recorded(&mut b.rqs, last, b.now));
+    // Its process is in service now. No request is lost.
     let next = b.dispatch().unwrap();
     assert_eq!(b.rqs[next].process, ProcessId(2));
     for id in [own, last, next] {
@@ -423,8 +424,8 @@ fn it_follows_what_another_chose() {
 }
 
 #[test]
-fn a_queue_that_left_service_less_than_a_microsecond_after_it_came_is_charged_as_the_kernel_charges_it() {
-    // The kernel takes the difference of two clocks for a number without a sign (`bfq_bfqq_is_slow`).
+fn a_negative_time_in_service_is_charged_as_in_the_kernel() {
+    // The kernel takes the difference of two clocks as an unsigned number (`bfq_bfqq_is_slow`).
     let mut b = Bench::new(Bfq::new(&Environment::default()));
     b.now = Nanos::from_secs(1);
     read_of(&mut b, 1, 10_000);
@@ -436,5 +437,5 @@ fn a_queue_that_left_service_less_than_a_microsecond_after_it_came_is_charged_as
     };
     let now = b.now;
     assert_eq!(took_ms(&mut b, now.since(Nanos::from_micros(1999))), 1);
-    assert!(took_ms(&mut b, now + Nanos::from_millis(2)) > 3_600_000, "less than none is more than an hour");
+    assert!(took_ms(&mut b, now + Nanos::from_millis(2)) > 3_600_000, "a negative time is more than an hour");
 }

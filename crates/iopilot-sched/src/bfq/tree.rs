@@ -1,9 +1,9 @@
-//! [`ActiveTree`]: the queues of a class that want service, by finish time, each with the earliest start time below it.
+//! [`ActiveTree`]: the active queues of a class by finish time, each with the earliest start time in its subtree.
 //!
-//! A red-black tree like the kernel's, not a list: which queue the kernel's search finds depends on the shape of the tree.
-//! The search goes left wherever an eligible queue is there. Where it can go no further, it returns the last eligible
-//! queue that it passed, although a queue further right and below may have an earlier finish time. That cannot happen with
-//! three queues, and is common with thirty.
+//! A red-black tree like the kernel's, not a list: which queue the kernel's search finds depends on the shape of the
+//! tree. The search goes left wherever an eligible queue is there. Where it can go no further, it returns the last
+//! eligible queue that it passed, although a queue further right and below may have an earlier finish time. That cannot
+//! happen with three queues, and is common with thirty.
 
 use super::queue::QueueId;
 
@@ -23,10 +23,10 @@ struct Node {
 
 const ABSENT: Node = Node { finish: 0, start: 0, earliest: 0, parent: NONE, left: NONE, right: NONE, red: false };
 
-/// See the module. All operations but the iteration are O(log n).
+/// A red-black tree of queues, as the module describes it. All operations but the iteration are O(log n).
 #[derive(Clone, Debug)]
 pub(super) struct ActiveTree {
-    /// By number of the queue.
+    /// By the queue's number.
     nodes: Vec<Node>,
     root: u32,
 }
@@ -42,7 +42,7 @@ impl ActiveTree {
         self.root == NONE
     }
 
-    /// All of them, in no order that means anything.
+    /// All queues, by finish time.
     pub(super) fn iter(&self) -> impl Iterator<Item = QueueId> + '_ {
         std::iter::successors(self.leftmost(self.root), |&n| self.next(n)).map(QueueId)
     }
@@ -52,7 +52,7 @@ impl ActiveTree {
         (self.root != NONE).then(|| self.nodes[self.root as usize].earliest)
     }
 
-    /// Who is to be served next, if anybody has started by `vtime` (`bfq_first_active_entity`).
+    /// The next queue to serve, if one has started by `vtime` (`bfq_first_active_entity`).
     pub(super) fn first(&self, vtime: u64) -> Option<QueueId> {
         let mut found = None;
         let mut at = self.root;
@@ -72,7 +72,7 @@ impl ActiveTree {
         found
     }
 
-    /// Puts `q` in; of equal finish times the older comes first.
+    /// Inserts `q`. Of equal finish times, the older comes first.
     pub(super) fn insert(&mut self, q: QueueId, start: u64, finish: u64) {
         let n = q.0;
         if n as usize >= self.nodes.len() {
@@ -95,11 +95,12 @@ impl ActiveTree {
         self.update_up(from.unwrap_or(n));
     }
 
-    /// Takes `q`, which is in it, out.
+    /// Removes `q`, which must be in the tree.
     pub(super) fn remove(&mut self, q: QueueId) {
         let n = q.0;
         let Node { left, right, parent, red, .. } = self.nodes[n as usize];
-        // The lowest node whose subtree has changed; the child that moves up, and its parent; whether a black node is gone.
+        // The lowest node whose subtree has changed; the child that moves up, and its parent; whether a black node is
+        // removed.
         let (changed, child, above, black) = if left == NONE || right == NONE {
             let child = if left == NONE { right } else { left };
             self.replace(n, child);
@@ -184,7 +185,7 @@ impl ActiveTree {
         }
     }
 
-    /// `by`, which may be nobody, takes the place of `n` below its parent.
+    /// Replaces `n` below its parent with `by`, which may be `NONE`.
     fn replace(&mut self, n: u32, by: u32) {
         let parent = self.nodes[n as usize].parent;
         match parent {
@@ -199,7 +200,7 @@ impl ActiveTree {
         }
     }
 
-    /// Turns `n` down, to the left or to the right; its child of the other side comes up.
+    /// Rotates `n` down, to the left or to the right. Its child on the other side moves up.
     fn rotate(&mut self, n: u32, left: bool) {
         let up = self.child(n, !left);
         let inner = self.child(up, left);
@@ -242,7 +243,7 @@ impl ActiveTree {
         self.paint(self.root, false);
     }
 
-    /// Below `parent`, at `n`, which may be nobody, a black one is missing.
+    /// Restores the balance: below `parent`, at `n`, which may be `NONE`, a black node is missing.
     fn balance_removed(&mut self, mut n: u32, mut parent: u32) {
         while n != self.root && !self.red(n) {
             let left = self.is_left(n, parent);
@@ -281,7 +282,7 @@ impl ActiveTree {
         self.nodes[n as usize].earliest = earliest;
     }
 
-    /// Sets right what `n`, those above it and their other children know (`bfq_update_active_tree`).
+    /// Updates the earliest starts of `n`, its ancestors and their other children (`bfq_update_active_tree`).
     fn update_up(&mut self, mut n: u32) {
         loop {
             self.update(n);
@@ -305,16 +306,16 @@ mod tests {
     use std::collections::BTreeMap;
 
     impl ActiveTree {
-        /// Checks everything below `n`; how many black ones each way down meets, and the earliest start.
+        /// Checks the subtree of `n`. Returns the number of black nodes on each path down, and the earliest start.
         fn check(&self, n: u32, parent: u32) -> (u32, u64) {
             if n == NONE {
                 return (0, u64::MAX);
             }
             let node = self.nodes[n as usize];
             assert_eq!(node.parent, parent);
-            assert!(!(node.red && self.red(parent)), "two red ones in a row");
+            assert!(!(node.red && self.red(parent)), "two red nodes in a row");
             let (left, right) = (self.check(node.left, n), self.check(node.right, n));
-            assert_eq!(left.0, right.0, "as many black ones on each side");
+            assert_eq!(left.0, right.0, "as many black nodes on each side");
             let earliest = node.start.min(left.1).min(right.1);
             assert_eq!(node.earliest, earliest);
             (left.0 + u32::from(!node.red), earliest)
@@ -349,8 +350,8 @@ mod tests {
     }
 
     #[test]
-    fn the_search_may_pass_by_an_earlier_one() {
-        // 3 at the top; below it to the left 1, which is not eligible; to the right of that 2, which is.
+    fn the_search_may_miss_a_queue_that_finishes_earlier() {
+        // 3 is at the top. Below it to the left is 1, which is not eligible. To the right of that is 2, which is.
         let mut tree = ActiveTree::default();
         for (q, start, finish) in [(3, 0, 30), (1, 9, 10), (4, 9, 40), (2, 0, 20)] {
             tree.insert(QueueId(q), start, finish);

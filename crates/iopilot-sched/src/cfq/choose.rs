@@ -1,11 +1,11 @@
-//! Which request of a queue goes next.
+//! The choice of the next request of a queue.
 
-use super::{Cfq, QueueId};
+use super::{Cfq, CfqQueueId};
 use crate::back_seek::BackSeek;
 use iopilot_block::{Flags, Nanos, RequestId, Requests};
 
 impl Cfq {
-    /// The preferable of two: synchronous, metadata, then by position.
+    /// The better of two requests: synchronous first, then metadata, then by position.
     pub(super) fn better(&self, rqs: &Requests, a: Option<RequestId>, b: Option<RequestId>) -> Option<RequestId> {
         let (Some(x), Some(y)) = (a, b) else { return a.or(b) };
         let rank = |id: RequestId| (rqs[id].is_sync(), rqs[id].flags.contains(Flags::META));
@@ -17,15 +17,15 @@ impl Cfq {
         Some(if rule.prefers(self.position, rqs[x].lba, rqs[y].lba) { x } else { y })
     }
 
-    /// What comes after `id` of `queue` in the order of the elevator.
-    pub(super) fn after(&self, rqs: &Requests, queue: QueueId, id: RequestId) -> Option<RequestId> {
+    /// The request of `queue` after `id` in the order of the elevator.
+    pub(super) fn after(&self, rqs: &Requests, queue: CfqQueueId, id: RequestId) -> Option<RequestId> {
         let (lba, sorted) = (rqs[id].lba, &self.queues[queue.0 as usize].sorted);
         let next = sorted.next(lba, id).or_else(|| sorted.first().filter(|&first| first != id));
         self.better(rqs, next, sorted.prev(lba, id))
     }
 
-    /// The oldest of `queue` where it has waited too long; looks once in a slice.
-    pub(super) fn look_for_expired(&mut self, queue: QueueId) -> Option<RequestId> {
+    /// The oldest request of `queue`, if it has expired. Checks only once in a slice.
+    pub(super) fn look_for_expired(&mut self, queue: CfqQueueId) -> Option<RequestId> {
         let q = self.queue(queue);
         if q.age_checked {
             return None;
@@ -36,7 +36,7 @@ impl Cfq {
         (self.now >= self.entry(oldest).started + Nanos::from_millis(expire)).then_some(oldest)
     }
 
-    /// Adds `id` to the dispatch queue: an elevator one way from the device's position on, which does not pass requests
+    /// Adds `id` to the dispatch queue: a one-way elevator from the device's position, in which no request passes one
     /// of the other direction.
     pub(super) fn make_ready(&mut self, rqs: &Requests, id: RequestId) {
         let (rq, boundary) = (&rqs[id], self.position);
@@ -46,7 +46,7 @@ impl Cfq {
             if rq.is_write() != other.is_write() {
                 break;
             }
-            // Below the boundary means after the turn.
+            // Requests below the boundary are served after the turn.
             if (other.lba < boundary, other.lba) <= (rq.lba < boundary, rq.lba) {
                 break;
             }

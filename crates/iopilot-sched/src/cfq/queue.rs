@@ -1,44 +1,49 @@
-//! A queue of `cfq`, and what is remembered of a process.
+//! The queue of a process, and the history of a process.
 
-use super::QueueId;
-use super::service_tree::Place;
 use crate::decay::DecayingMean;
 use iopilot_block::{Lba, List, Nanos, PriorityClass, RequestId, SortedIndex};
 
-/// One queue: the synchronous requests of a process, or asynchronous ones of all.
+/// Names a queue: the shared ones first, then one for each process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct CfqQueueId(pub(super) u32);
+
+/// A position in the order of service: class, then the time of service, then order of arrival.
+pub(super) type ServicePosition = (u8, i64, u64);
+
+/// A queue (`struct cfq_queue`): the synchronous requests of one process, or asynchronous requests of all processes.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Queue {
+pub(super) struct CfqQueue {
     pub(super) sorted: SortedIndex,
     /// In order of arrival.
     pub(super) fifo: List,
-    /// The next in the order of the elevator.
+    /// The next request in the order of the elevator.
     pub(super) next: Option<RequestId>,
-    /// Metadata requests queued.
+    /// How many metadata requests are queued.
     pub(super) meta_pending: u32,
-    /// Requests on their way or at the device.
+    /// How many of its requests are in the dispatch queue or at the device.
     pub(super) in_flight: u64,
-    /// Whether it is on the service tree.
+    /// Whether it is in the service tree.
     pub(super) is_busy: bool,
-    /// Where on the service tree.
-    pub(super) place: Option<Place>,
+    /// Its position in the service tree.
+    pub(super) place: Option<ServicePosition>,
     class: PriorityClass,
     level: u8,
-    /// Whether it is a process' own.
+    /// Whether it belongs to one process.
     pub(super) is_sync: bool,
     /// When its slice ends; `None` before the first request of the slice is complete.
     pub(super) slice_end: Option<Nanos>,
-    /// What was left of its last slice, in nanoseconds.
+    /// The unused rest of its last slice, in nanoseconds.
     pub(super) slice_rest: i64,
-    /// Whether its age was looked at in this slice.
+    /// Whether its oldest request was checked in this slice.
     pub(super) age_checked: bool,
-    /// Whether idling for it pays.
+    /// Whether the disk may idle for it.
     pub(super) idles: bool,
     /// Whether the disk is idling for it.
     pub(super) is_awaited: bool,
 }
 
-impl Queue {
-    /// Makes it the queue of a new process.
+impl CfqQueue {
+    /// Resets it for a new process.
     pub(super) fn begin(&mut self) {
         debug_assert!(self.sorted.is_empty() && self.in_flight == 0);
         self.is_sync = true;
@@ -73,28 +78,28 @@ impl Queue {
         self.level
     }
 
-    /// Whether its slice is over. One whose first request is not complete yet has not begun.
+    /// Whether its slice is over. A slice begins when its first request is complete.
     pub(super) fn slice_is_used(&self, now: Nanos) -> bool {
         self.slice_end.is_some_and(|end| now >= end)
     }
 }
 
-/// The memory of one process.
+/// The history of one process (`struct cfq_io_context`).
 #[derive(Clone, Debug)]
-pub(super) struct Process {
-    /// When a synchronous request of its was last complete, or it was first seen.
+pub(super) struct CfqIoContext {
+    /// When its last synchronous request was complete; before the first, when its first request arrived.
     pub(super) last_end: Nanos,
-    /// Where its last request ended.
+    /// The end of its last request.
     pub(super) position: Lba,
-    /// Times from completion to next request, in nanoseconds.
+    /// Times from a completion to the next request, in nanoseconds.
     pub(super) think: DecayingMean,
     /// Distances between requests, in sectors.
     pub(super) seek: DecayingMean,
-    /// The shared queue it used last.
-    pub(super) shared: Option<QueueId>,
+    /// The shared queue that it used last.
+    pub(super) shared: Option<CfqQueueId>,
 }
 
-impl Process {
+impl CfqIoContext {
     pub(super) fn new(now: Nanos) -> Self {
         Self {
             last_end: now,
@@ -105,7 +110,7 @@ impl Process {
         }
     }
 
-    /// Whether its mean seek is beyond 8192 sectors, which is 4 MiB.
+    /// Whether its mean seek is longer than 8192 sectors, which is 4 MiB.
     pub(super) fn seeks(&self) -> bool {
         self.seek.mean() > 8 * 1024
     }

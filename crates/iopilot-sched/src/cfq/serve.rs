@@ -1,10 +1,10 @@
-//! Slices: whose turn it is, how long, and who may interrupt it.
+//! Slices: which queue has its turn, for how long, and which request may preempt it.
 
-use super::{Cfq, IDLE_GRACE, QueueId, SEEKY_IDLE, TICK};
+use super::{Cfq, CfqQueueId, IDLE_GRACE, SEEKY_IDLE, TICK};
 use iopilot_block::{Flags, Nanos, RequestId, Requests};
 
 impl Cfq {
-    /// Lets what timers would have done by `now` happen, at the times set.
+    /// Moves the clock to `now`, and expires the timers that are due, each at its own time.
     pub(super) fn advance(&mut self, now: Nanos) {
         if let Some(at) = self.idle_timer.filter(|&at| at <= now) {
             self.now = at;
@@ -23,18 +23,18 @@ impl Cfq {
         self.now = now;
     }
 
-    /// The slice of a queue of this kind and level, in nanoseconds.
+    /// The length of a slice for this kind of queue and level, in nanoseconds.
     fn slice(&self, is_sync: bool, level: u8) -> i64 {
         let base = if is_sync { self.tunables.slice_sync } else { self.tunables.slice_async } * 1_000_000;
         base as i64 + base as i64 / 5 * (4 - i64::from(level))
     }
 
-    /// Puts `queue` where its next slice is due.
-    pub(super) fn resort(&mut self, queue: QueueId) {
+    /// Moves `queue` to the position of its next slice in the service tree.
+    pub(super) fn resort(&mut self, queue: CfqQueueId) {
         if !self.queue(queue).is_busy {
             return;
         }
-        // An approximation of the kernel's: the shorter its slices, the later its turn.
+        // An approximation that the kernel makes: the shorter its slices, the later its turn.
         let others = i64::from(self.tree.busy) - 1;
         let offset = {
             let q = &self.queues[queue.0 as usize];
@@ -45,7 +45,7 @@ impl Cfq {
         self.tree.place(q, queue, key);
     }
 
-    /// The active queue's slice is over; where it was cut off, it remembers what was left.
+    /// Ends the slice of the active queue. If the slice was cut off, the queue keeps the unused rest.
     pub(super) fn expire_slice(&mut self, cut_off: bool) {
         let Some(active) = self.active else { return };
         let now = self.now;
@@ -64,8 +64,8 @@ impl Cfq {
         }
     }
 
-    /// Whose turn it is; `None` where the disk shall idle or nobody waits.
-    fn select(&mut self) -> Option<QueueId> {
+    /// The queue to serve now; `None` to idle, or if no request waits.
+    fn select(&mut self) -> Option<CfqQueueId> {
         if let Some(active) = self.active {
             let q = &self.queues[active.0 as usize];
             if !q.slice_is_used(self.now) {
@@ -102,7 +102,7 @@ impl Cfq {
         while let Some(queue) = self.select() {
             let q = &self.queues[queue.0 as usize];
             let most = if q.is_idle_class() { 1 } else { self.tunables.quantum };
-            // Alone, a queue may have four times as many at the device.
+            // A queue without competitors may have four times as many requests at the device.
             let limit = if self.tree.busy > 1 { most } else { 4 * most };
             if q.in_flight >= limit || (self.sync_in_flight > 0 && !q.is_sync) {
                 return;
@@ -114,7 +114,7 @@ impl Cfq {
     }
 
     /// Moves up to `most` requests of `queue`.
-    fn round(&mut self, rqs: &Requests, queue: QueueId, most: u64) {
+    fn round(&mut self, rqs: &Requests, queue: CfqQueueId, most: u64) {
         let mut moved = 0;
         while moved < most {
             let expired = self.look_for_expired(queue);
@@ -139,7 +139,7 @@ impl Cfq {
     pub(super) fn send(&mut self, rqs: &Requests, id: RequestId) {
         let queue = self.entry(id).queue;
         self.unqueue(rqs, id);
-        self.queued += 1; // It is not dispatched before it leaves the dispatch queue.
+        self.queued += 1; // It counts as queued until it leaves the dispatch queue.
         self.merge.remove(rqs, id);
         let q = self.queue(queue);
         q.in_flight += 1;
@@ -147,8 +147,8 @@ impl Cfq {
         self.make_ready(rqs, id);
     }
 
-    /// A request of the active queue is complete: its slice begins, ends, or goes on with idling.
-    pub(super) fn slice_goes_on(&mut self, queue: QueueId, sync: bool) {
+    /// A request of the active queue is complete: the slice begins, ends, or continues with idling.
+    pub(super) fn slice_goes_on(&mut self, queue: CfqQueueId, sync: bool) {
         let (is_sync, level) = (self.queue(queue).is_sync, self.queue(queue).level());
         let now = self.now;
         let slice = Nanos(self.slice(is_sync, level) as u64);
@@ -161,8 +161,8 @@ impl Cfq {
         }
     }
 
-    /// Begins to idle for `queue`, where that may pay.
-    fn idle(&mut self, queue: QueueId) {
+    /// Begins to idle for `queue`, if that is likely to pay.
+    fn idle(&mut self, queue: CfqQueueId) {
         let Some(process) = self.active_process.filter(|&p| self.processes.is_running(p)) else { return };
         if self.tunables.slice_idle == 0 || !self.queue(queue).idles {
             return;
@@ -171,13 +171,13 @@ impl Cfq {
         let mut wait = Nanos::from_millis(self.tunables.slice_idle);
         let history = &self.processes[process];
         if history.seek.is_valid() && history.seeks() {
-            // Not for the seek's sake, but so that it gets its share of time.
+            // Idling does not shorten the seek here, but the process gets its share of time.
             wait = wait.min(SEEKY_IDLE);
         }
         self.idle_timer = Some(self.now + wait);
     }
 
-    /// `id` has been queued: learn from it, end the idling for it, or let it interrupt.
+    /// Updates the history of the process after `id` was queued, ends the idling for it, or lets `id` preempt.
     pub(super) fn arrived(&mut self, rqs: &Requests, id: RequestId) {
         let entry = self.entry(id);
         let (rq, queue) = (&rqs[id], entry.queue);
@@ -213,7 +213,7 @@ impl Cfq {
         }
     }
 
-    /// Whether `id` shall end the slice of the active queue, which is another's.
+    /// Whether `id` preempts the active queue, which is another one.
     fn may_interrupt(&self, rqs: &Requests, id: RequestId) -> bool {
         let Some(active) = self.active else { return false };
         let (rq, new) = (&rqs[id], &self.queues[self.entry(id).queue.0 as usize]);
@@ -230,7 +230,7 @@ impl Cfq {
         if rq.flags.contains(Flags::META) && active.meta_pending == 0 {
             return true;
         }
-        // As good as what the disk idles for.
+        // It is as near as the request that the disk idles for.
         match self.active_process {
             Some(process) if active.is_awaited => {
                 let seek = &self.processes[process].seek;

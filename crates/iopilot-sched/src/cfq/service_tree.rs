@@ -1,29 +1,25 @@
-//! [`ServiceTree`]: the queues with requests, in the order in which they will be served.
+//! [`CfqServiceTree`]: the queues with requests, in their order of service.
 
-use super::QueueId;
-use super::queue::Queue;
+use super::queue::{CfqQueue, CfqQueueId, ServicePosition};
 use iopilot_block::PriorityClass;
 
-/// A place in the order of service: class, then the time of service, then order of arrival.
-pub(super) type Place = (u8, i64, u64);
-
-/// The busy queues. A sorted array: there are as many as processes that wait, and few of them.
+/// The busy queues. A sorted array is enough: there are only as many queues as processes that wait.
 #[derive(Clone, Debug, Default)]
-pub(super) struct ServiceTree {
-    entries: Vec<(Place, QueueId)>,
+pub(super) struct CfqServiceTree {
+    entries: Vec<(ServicePosition, CfqQueueId)>,
     arrivals: u64,
     /// How many queues have requests.
     pub(super) busy: u32,
 }
 
-impl ServiceTree {
-    /// The next to be served.
-    pub(super) fn first(&self) -> Option<QueueId> {
+impl CfqServiceTree {
+    /// The next queue to serve.
+    pub(super) fn first(&self) -> Option<CfqQueueId> {
         self.entries.first().map(|&(_, queue)| queue)
     }
 
-    /// Puts `queue` where `key` says, in nanoseconds.
-    pub(super) fn place(&mut self, queue: &mut Queue, id: QueueId, key: i64) {
+    /// Inserts or moves `queue` to the time of service `key`, in nanoseconds.
+    pub(super) fn place(&mut self, queue: &mut CfqQueue, id: CfqQueueId, key: i64) {
         if queue.place.is_some_and(|(_, old, _)| old == key) {
             return;
         }
@@ -40,8 +36,8 @@ impl ServiceTree {
         queue.place = Some(place);
     }
 
-    /// Takes `queue` out, where it is in.
-    pub(super) fn remove(&mut self, queue: &mut Queue, id: QueueId) {
+    /// Removes `queue` if it is in the tree.
+    pub(super) fn remove(&mut self, queue: &mut CfqQueue, id: CfqQueueId) {
         if let Some(place) = queue.place.take() {
             let at = self.entries.partition_point(|&(p, _)| p < place);
             debug_assert_eq!(self.entries[at].1, id);

@@ -23,7 +23,8 @@ fn read(b: &mut Bench<Cfq>, process: u32, lba: u64) {
     submit(b, process, Op::Read, lba, BestEffort, 4, Flags::empty());
 }
 
-/// Serves one at a time for 5 ms each; whose they were. Waits as told.
+/// Serves one request at a time for 5 ms each, and idles as the scheduler says. Returns the processes in order of
+/// service.
 fn serve(b: &mut Bench<Cfq>, n: usize) -> Vec<u32> {
     let mut of = Vec::new();
     while of.len() < n {
@@ -59,7 +60,7 @@ fn processes_take_turns_by_time() {
         read(&mut b, 2, 1_000_000 + 8 * i);
     }
     let runs = runs(&serve(&mut b, 120));
-    // A slice of 100 ms, from the first completion, is 21 requests of 5 ms, and what was sent ahead.
+    // A slice of 100 ms, from the first completion, is 21 requests of 5 ms, and the requests sent ahead.
     assert!(runs.len() >= 4 && runs[..4].iter().all(|&(_, n)| (20..=24).contains(&n)), "{runs:?}");
     assert!(runs.windows(2).all(|w| w[0].0 != w[1].0));
 }
@@ -79,7 +80,7 @@ fn slices_grow_with_priority() {
 }
 
 #[test]
-fn real_time_goes_first_and_idle_last_after_a_grace() {
+fn real_time_goes_first_and_idle_last_after_the_grace_time() {
     let mut b = bench();
     for i in 0..30 {
         submit(&mut b, 1, Op::Read, 8 * i, Idle, 0, Flags::empty());
@@ -101,7 +102,7 @@ fn real_time_goes_first_and_idle_last_after_a_grace() {
 }
 
 #[test]
-fn idles_for_the_process_to_come_back_but_not_when_it_exits() {
+fn idles_for_the_next_request_of_a_process_unless_it_exits() {
     let mut b = bench();
     read(&mut b, 1, 1000);
     read(&mut b, 2, 90_000_000);
@@ -127,7 +128,7 @@ fn slice_idle_zero_never_idles() {
 }
 
 #[test]
-fn idling_is_short_for_seekers_and_none_where_the_device_queues() {
+fn idling_is_short_for_processes_that_seek_and_none_if_the_device_queues() {
     let mut b = bench();
     for i in 0..5 {
         read(&mut b, 1, 10_000_000 * (i * 7 % 5));
@@ -136,7 +137,7 @@ fn idling_is_short_for_seekers_and_none_where_the_device_queues() {
     read(&mut b, 2, 0);
     assert_eq!(b.scheduler.dispatch(&mut b.rqs, b.now), Dispatch::WaitUntil(b.now + SEEKY_IDLE));
     b.now += SEEKY_IDLE;
-    // Process 2 is alone and new: 16 of its may be at the device.
+    // Process 2 is alone and new: it may have 16 requests at the device.
     for i in 0..8 {
         read(&mut b, 2, 100 * i);
     }
@@ -158,7 +159,7 @@ fn asynchronous_requests_wait_for_synchronous_ones_in_flight() {
     submit(&mut b, 1, Op::Write, 100, BestEffort, 4, Flags::empty());
     submit(&mut b, 2, Op::Write, 300, BestEffort, 4, Flags::empty());
     submit(&mut b, 2, Op::Write, 200, BestEffort, 5, Flags::empty());
-    // Shared queues are not idled for: all go to the dispatch queue at once, and leave it sorted.
+    // The disk does not idle for shared queues: their requests go to the dispatch queue at once, and leave it sorted.
     assert_eq!(b.take(1), [100]);
     read(&mut b, 3, 9000);
     assert_eq!(b.take(3), [200, 300, 9000]);
@@ -172,7 +173,7 @@ fn asynchronous_requests_wait_for_synchronous_ones_in_flight() {
 }
 
 #[test]
-fn metadata_interrupts_a_slice_of_data() {
+fn metadata_preempts_a_slice_of_data() {
     let mut b = bench();
     b.set("quantum", 1.0);
     for i in 0..10 {
@@ -185,7 +186,7 @@ fn metadata_interrupts_a_slice_of_data() {
 }
 
 #[test]
-fn the_oldest_starts_a_slice_where_it_has_waited_too_long() {
+fn an_expired_request_starts_a_slice() {
     for (waited, first) in [(100, 10), (130, 9_000_000)] {
         let mut b = bench();
         b.set("quantum", 1.0);
@@ -212,7 +213,7 @@ fn merges_only_within_a_queue() {
 }
 
 #[test]
-fn a_process_that_exits_leaves_its_memory_to_the_next() {
+fn the_context_of_an_exited_process_is_reused() {
     let mut b = bench();
     for p in 1..50 {
         read(&mut b, p, 1000);

@@ -1,11 +1,11 @@
-//! The policies that go by block number: ELEVATOR_LBN, CYCLE_LBN, SSTF_LBN, VSCAN_LBN, PRI_VSCAN_LBN.
+//! The policies by block number: ELEVATOR_LBN, CYCLE_LBN, SSTF_LBN, VSCAN_LBN, PRI_VSCAN_LBN.
 
 use super::config::DistanceRule;
-use super::view::{Last, View};
+use super::view::{LastPick, PolicyView};
 use iopilot_block::{Criticality, Lba, Op, RequestId};
 
-impl View<'_> {
-    /// LOOK. What starts where the last request did costs nothing in either direction.
+impl PolicyView<'_> {
+    /// LOOK. A request that starts where the last one did costs nothing in either direction.
     pub(super) fn elevator(&self) -> Option<RequestId> {
         let here = self.last.first;
         let above = self.at_or_above(here);
@@ -21,8 +21,8 @@ impl View<'_> {
         self.at_or_above(self.last.first).or_else(|| self.at_or_above(Lba(0))).map(|(_, id)| id)
     }
 
-    /// The nearest to the end of the last request.
-    pub(super) fn nearest_block(&self, last: &mut Last) -> Option<RequestId> {
+    /// The nearest request to the end of the last one.
+    pub(super) fn nearest_block(&self, last: &mut LastPick) -> Option<RequestId> {
         let here = last.end;
         let far = |(at, id): (Lba, RequestId)| (id, at.distance(here));
         nearer(self.at_or_above(here).map(far), self.below(here).map(far), last)
@@ -41,7 +41,7 @@ impl View<'_> {
         let disk = self.config.capacity as f64;
         let here = self.last.block;
         let mut best: Option<(f64, RequestId)> = None;
-        for id in self.line.by_age.iter(self.links).filter(|&id| self.is_candidate(id)) {
+        for id in self.sub_queue.by_age.iter(self.links).filter(|&id| self.is_candidate(id)) {
             let request = &self.entry(id).request;
             let mut distance = here.distance(request.lba) as f64;
             let upwards = request.lba >= here;
@@ -63,10 +63,10 @@ impl View<'_> {
 }
 
 /// A request and its distance.
-pub(super) type Near<T> = Option<(RequestId, T)>;
+pub(super) type Neighbour<T> = Option<(RequestId, T)>;
 
-/// The nearer of two; of equals up and down in turns.
-pub(super) fn nearer(above: Near<u64>, below: Near<u64>, last: &mut Last) -> Option<RequestId> {
+/// The nearer of two requests. At equal distances, up and down alternate.
+pub(super) fn nearer(above: Neighbour<u64>, below: Neighbour<u64>, last: &mut LastPick) -> Option<RequestId> {
     match (above, below) {
         (Some((above, up)), Some((below, down))) => {
             let upwards = if up == down { last.tie_upwards } else { up < down };
@@ -77,8 +77,14 @@ pub(super) fn nearer(above: Near<u64>, below: Near<u64>, last: &mut Last) -> Opt
     }
 }
 
-/// The nearer of two where reversing adds `penalty`; of equals the lower. What lies right here reverses nothing.
-pub(super) fn reversing(above: Near<f64>, below: Near<f64>, upwards: bool, penalty: f64) -> Option<RequestId> {
+/// The nearer of two requests, where reversing adds `penalty`; of equals, the lower. A request at distance zero does
+/// not reverse the arm.
+pub(super) fn reversing(
+    above: Neighbour<f64>,
+    below: Neighbour<f64>,
+    upwards: bool,
+    penalty: f64,
+) -> Option<RequestId> {
     match (above, below) {
         (Some((above, up)), Some((below, down))) => {
             let up = if upwards || up == 0.0 { up } else { up + penalty };

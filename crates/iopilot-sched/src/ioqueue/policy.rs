@@ -1,20 +1,20 @@
-//! [`Policy`]: the scheduling policies by number and name.
+//! [`IoQueuePolicy`]: the scheduling policies by number and name.
 
 use iopilot_block::{InputError, suggest};
 use std::fmt;
 
-/// A policy of an [`IoQueue`](crate::IoQueue), numbered as in DiskSim 4.0. In the names, LBN is the block number, CYL
-/// the cylinder as the queue's [`CylinderMapping`](crate::CylinderMapping) sees it.
+/// A policy of an [`IoQueue`](crate::IoQueue), numbered as in DiskSim 4.0. In the names, LBN is the block number, and
+/// CYL is the cylinder under the queue's [`CylinderMapping`](crate::CylinderMapping).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
-pub enum Policy {
+pub enum IoQueuePolicy {
     /// First come, first served.
     Fcfs = 1,
-    /// LOOK by block: the nearest in the present direction; reverses when none is left there.
+    /// LOOK by block: the nearest in the present direction. The arm reverses when none is left there.
     ElevatorLbn = 2,
-    /// C-LOOK by block: the lowest at or above the arm, else the lowest.
+    /// C-LOOK by block: the lowest at or above the arm, or else the lowest of all.
     CycleLbn = 3,
-    /// The nearest block; of two at one distance up and down in turns.
+    /// The nearest block. At equal distances up and down, the directions alternate.
     SstfLbn = 4,
     /// LOOK by cylinder, ascending within it.
     ElevatorCyl = 5,
@@ -24,11 +24,11 @@ pub enum Policy {
     SstfCyl = 7,
     /// Shortest positioning time first: seek and rotation.
     Sptf = 8,
-    /// Shortest positioning (with cache) time first: what the device's cache serves needs no positioning.
+    /// Shortest positioning (with cache) time first: a request that the device's cache serves needs no positioning.
     Spctf = 9,
     /// Shortest access time first: positioning and transfer.
     Satf = 10,
-    /// Weighted SPTF: the positioning time shrinks linearly with age, to nothing at the weight.
+    /// Weighted SPTF: the positioning time shrinks linearly with age, to zero at the weight.
     Wptf = 11,
     /// Weighted SPCTF.
     Wpctf = 12,
@@ -40,77 +40,77 @@ pub enum Policy {
     Aspctf = 15,
     /// Aged SATF.
     Asatf = 16,
-    /// V(R) by block: nearest first, a reversal costs a share of the disk.
+    /// V(R) by block: the nearest first, where a reversal costs a share of the disk.
     VscanLbn = 17,
     /// V(R) by cylinder.
     VscanCyl = 18,
-    /// The shortest way, the most urgent and the oldest, weighed together.
+    /// The largest weighted sum of nearness, urgency and age.
     PriVscanLbn = 19,
-    /// Aged SPTF, where only critical and limited requests age.
+    /// Aged SPTF in which only critical and limited requests age.
     PriAsptf = 20,
-    /// Aged SPCTF, where only critical and limited requests age.
+    /// Aged SPCTF in which only critical and limited requests age.
     PriAspctf = 21,
-    /// Shortest distance in cylinders from the last request.
+    /// The shortest distance in cylinders from the last request.
     SdfApprox = 22,
-    /// Shortest distance in cylinders from the arm.
+    /// The shortest distance in cylinders from the arm.
     SdfExact = 23,
-    /// SPTF, under the name it has in a family of three with the next two.
+    /// SPTF, under its name in a family with the next two.
     SptfRotOpt = 24,
-    /// Of those with nearly the shortest positioning time the one with most rotation in it: the arm has most to spare.
+    /// Of the requests with nearly the shortest positioning time, the one with the longest rotational latency.
     SptfRotWeight = 25,
-    /// Of those with nearly the shortest positioning time the one with the shortest seek (SPTF-SW).
+    /// Of the requests with nearly the shortest positioning time, the one with the shortest seek (SPTF-SW).
     SptfSeekWeight = 26,
     /// Batches of the oldest requests, each in the order of least total time: the travelling salesman's tour.
     Tsps = 27,
-    /// First come, first served, each request only once its whole batch is there.
+    /// First come, first served. A request is served only after its whole batch has arrived.
     BatchFcfs = 28,
 }
 
-/// Number, name.
-const ALL: [(Policy, &str); 28] = [
-    (Policy::Fcfs, "FCFS"),
-    (Policy::ElevatorLbn, "ELEVATOR_LBN"),
-    (Policy::CycleLbn, "CYCLE_LBN"),
-    (Policy::SstfLbn, "SSTF_LBN"),
-    (Policy::ElevatorCyl, "ELEVATOR_CYL"),
-    (Policy::CycleCyl, "CYCLE_CYL"),
-    (Policy::SstfCyl, "SSTF_CYL"),
-    (Policy::Sptf, "SPTF_OPT"),
-    (Policy::Spctf, "SPCTF_OPT"),
-    (Policy::Satf, "SATF_OPT"),
-    (Policy::Wptf, "WPTF_OPT"),
-    (Policy::Wpctf, "WPCTF_OPT"),
-    (Policy::Watf, "WATF_OPT"),
-    (Policy::Asptf, "ASPTF_OPT"),
-    (Policy::Aspctf, "ASPCTF_OPT"),
-    (Policy::Asatf, "ASATF_OPT"),
-    (Policy::VscanLbn, "VSCAN_LBN"),
-    (Policy::VscanCyl, "VSCAN_CYL"),
-    (Policy::PriVscanLbn, "PRI_VSCAN_LBN"),
-    (Policy::PriAsptf, "PRI_ASPTF_OPT"),
-    (Policy::PriAspctf, "PRI_ASPCTF_OPT"),
-    (Policy::SdfApprox, "SDF_APPROX"),
-    (Policy::SdfExact, "SDF_EXACT"),
-    (Policy::SptfRotOpt, "SPTF_ROT_OPT"),
-    (Policy::SptfRotWeight, "SPTF_ROT_WEIGHT"),
-    (Policy::SptfSeekWeight, "SPTF_SEEK_WEIGHT"),
-    (Policy::Tsps, "TSPS"),
-    (Policy::BatchFcfs, "BATCH_FCFS"),
+/// The policies in order of their numbers, with their names.
+const ALL: [(IoQueuePolicy, &str); 28] = [
+    (IoQueuePolicy::Fcfs, "FCFS"),
+    (IoQueuePolicy::ElevatorLbn, "ELEVATOR_LBN"),
+    (IoQueuePolicy::CycleLbn, "CYCLE_LBN"),
+    (IoQueuePolicy::SstfLbn, "SSTF_LBN"),
+    (IoQueuePolicy::ElevatorCyl, "ELEVATOR_CYL"),
+    (IoQueuePolicy::CycleCyl, "CYCLE_CYL"),
+    (IoQueuePolicy::SstfCyl, "SSTF_CYL"),
+    (IoQueuePolicy::Sptf, "SPTF_OPT"),
+    (IoQueuePolicy::Spctf, "SPCTF_OPT"),
+    (IoQueuePolicy::Satf, "SATF_OPT"),
+    (IoQueuePolicy::Wptf, "WPTF_OPT"),
+    (IoQueuePolicy::Wpctf, "WPCTF_OPT"),
+    (IoQueuePolicy::Watf, "WATF_OPT"),
+    (IoQueuePolicy::Asptf, "ASPTF_OPT"),
+    (IoQueuePolicy::Aspctf, "ASPCTF_OPT"),
+    (IoQueuePolicy::Asatf, "ASATF_OPT"),
+    (IoQueuePolicy::VscanLbn, "VSCAN_LBN"),
+    (IoQueuePolicy::VscanCyl, "VSCAN_CYL"),
+    (IoQueuePolicy::PriVscanLbn, "PRI_VSCAN_LBN"),
+    (IoQueuePolicy::PriAsptf, "PRI_ASPTF_OPT"),
+    (IoQueuePolicy::PriAspctf, "PRI_ASPCTF_OPT"),
+    (IoQueuePolicy::SdfApprox, "SDF_APPROX"),
+    (IoQueuePolicy::SdfExact, "SDF_EXACT"),
+    (IoQueuePolicy::SptfRotOpt, "SPTF_ROT_OPT"),
+    (IoQueuePolicy::SptfRotWeight, "SPTF_ROT_WEIGHT"),
+    (IoQueuePolicy::SptfSeekWeight, "SPTF_SEEK_WEIGHT"),
+    (IoQueuePolicy::Tsps, "TSPS"),
+    (IoQueuePolicy::BatchFcfs, "BATCH_FCFS"),
 ];
 
-/// What a policy's list is ordered by.
+/// The sort key of a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum PolicyOrder {
     Arrival,
     Block,
-    /// Cylinder as the mapping sees it, then block.
+    /// The cylinder under the queue's mapping, then the block.
     Mapped,
-    /// True cylinder, then block.
+    /// The true cylinder, then the block.
     Exact,
 }
 
-impl Policy {
-    /// All of them in order of their numbers.
+impl IoQueuePolicy {
+    /// All policies in order of their numbers.
     pub fn all() -> impl Iterator<Item = Self> {
         ALL.iter().map(|&(policy, _)| policy)
     }
@@ -131,10 +131,10 @@ impl Policy {
         ALL[usize::from(self as u8) - 1].1
     }
 
-    /// Reads a number or a name; the `_OPT` at the end of a name may be left out, and capitals do not matter.
+    /// Parses a number or a name, in upper or lower case. The `_OPT` at the end of a name is optional.
     ///
     /// # Errors
-    /// Names the nearest policy there is.
+    /// For an unknown policy. The error names the nearest known one.
     pub fn parse(text: &str) -> Result<Self, InputError> {
         let unknown = |expected: String| InputError::new("policy", text, expected);
         if let Ok(number) = text.parse() {
@@ -151,16 +151,16 @@ impl Policy {
         }))
     }
 
-    pub(super) fn order(self) -> Order {
+    pub(super) fn order(self) -> PolicyOrder {
         match self {
-            Self::Fcfs | Self::PriVscanLbn | Self::BatchFcfs => Order::Arrival,
-            Self::ElevatorLbn | Self::CycleLbn | Self::SstfLbn | Self::VscanLbn => Order::Block,
-            Self::ElevatorCyl | Self::CycleCyl | Self::SstfCyl | Self::VscanCyl => Order::Mapped,
-            _ => Order::Exact,
+            Self::Fcfs | Self::PriVscanLbn | Self::BatchFcfs => PolicyOrder::Arrival,
+            Self::ElevatorLbn | Self::CycleLbn | Self::SstfLbn | Self::VscanLbn => PolicyOrder::Block,
+            Self::ElevatorCyl | Self::CycleCyl | Self::SstfCyl | Self::VscanCyl => PolicyOrder::Mapped,
+            _ => PolicyOrder::Exact,
         }
     }
 
-    /// Whether its requests may be held back behind their predecessor in a sequential stream.
+    /// Whether it may hold a request back behind its predecessor in a sequential stream.
     pub(super) fn follows_streams(self) -> bool {
         !matches!(
             self,
@@ -169,7 +169,7 @@ impl Policy {
     }
 }
 
-impl fmt::Display for Policy {
+impl fmt::Display for IoQueuePolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -180,22 +180,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_and_names_lead_to_the_policy() {
-        for (policy, number) in Policy::all().zip(1..) {
+    fn a_policy_is_found_by_number_and_name() {
+        for (policy, number) in IoQueuePolicy::all().zip(1..) {
             assert_eq!(policy.number(), number);
-            assert_eq!(Policy::from_number(number), Some(policy));
-            assert_eq!(Policy::parse(&number.to_string()).ok(), Some(policy));
-            assert_eq!(Policy::parse(policy.name()).ok(), Some(policy));
-            assert_eq!(Policy::parse(&policy.name().to_lowercase()).ok(), Some(policy));
+            assert_eq!(IoQueuePolicy::from_number(number), Some(policy));
+            assert_eq!(IoQueuePolicy::parse(&number.to_string()).ok(), Some(policy));
+            assert_eq!(IoQueuePolicy::parse(policy.name()).ok(), Some(policy));
+            assert_eq!(IoQueuePolicy::parse(&policy.name().to_lowercase()).ok(), Some(policy));
         }
-        assert_eq!(Policy::parse("sptf").ok(), Some(Policy::Sptf));
-        assert_eq!(Policy::all().count(), 28);
+        assert_eq!(IoQueuePolicy::parse("sptf").ok(), Some(IoQueuePolicy::Sptf));
+        assert_eq!(IoQueuePolicy::all().count(), 28);
     }
 
     #[test]
     fn unknown_policies_are_refused() {
-        assert_eq!(Policy::from_number(0), None);
-        assert!(Policy::parse("29").unwrap_err().to_string().contains("1 to 28"));
-        assert!(Policy::parse("VSCAN_LBM").unwrap_err().to_string().contains("did you mean `VSCAN_LBN`?"));
+        assert_eq!(IoQueuePolicy::from_number(0), None);
+        assert!(IoQueuePolicy::parse("29").unwrap_err().to_string().contains("1 to 28"));
+        assert!(IoQueuePolicy::parse("VSCAN_LBM").unwrap_err().to_string().contains("did you mean `VSCAN_LBN`?"));
     }
 }

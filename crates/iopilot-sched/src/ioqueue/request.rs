@@ -1,11 +1,11 @@
-//! What a queue knows of a request.
+//! The requests of an [`IoQueue`](crate::IoQueue), and its data about them.
 
 use iopilot_block::{Criticality, Lba, Nanos, Op, RequestId, Sectors};
 
-/// A request as an [`IoQueue`](crate::IoQueue) sees it.
+/// A request of an [`IoQueue`](crate::IoQueue).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IoRequest {
-    /// Its name: small and dense, and not in the queue already.
+    /// Its name: small and dense, and not yet in the queue.
     pub id: RequestId,
     /// What to do.
     pub op: Op,
@@ -13,11 +13,11 @@ pub struct IoRequest {
     pub lba: Lba,
     /// Length.
     pub sectors: Sectors,
-    /// How its process depends on it.
+    /// How its process depends on the completion.
     pub criticality: Criticality,
-    /// The batch it belongs to, for [`Policy::BatchFcfs`](crate::Policy::BatchFcfs).
+    /// The batch it belongs to, for [`IoQueuePolicy::BatchFcfs`](crate::IoQueuePolicy::BatchFcfs).
     pub batch: Option<u32>,
-    /// Whether it may become one with others of its stream.
+    /// Whether it may merge with others of its stream.
     pub joinable: bool,
     /// The cylinder it names, for [`CylinderMapping::FromRequest`](crate::CylinderMapping::FromRequest).
     pub cylinder: Option<u32>,
@@ -48,11 +48,11 @@ impl IoRequest {
     }
 }
 
-/// What is to be sent next: a request, or several that became one.
+/// The pick to send next: one request, or several that merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IoPick {
-    /// The request, of several the one with the lowest block: the name to complete it under. The others follow by
-    /// [`IoQueue::next_part`](crate::IoQueue::next_part).
+    /// The request; of several, the one with the lowest block. The pick is completed under this name. The others follow
+    /// by [`IoQueue::next_part`](crate::IoQueue::next_part).
     pub id: RequestId,
     /// What to do.
     pub op: Op,
@@ -62,29 +62,29 @@ pub struct IoPick {
     pub sectors: Sectors,
 }
 
-/// Which of the three lines a request waits in.
+/// Where a request is: in one of the three sub-queues, or at the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum RequestLocation {
     Nowhere,
     Base,
     Timeout,
     Priority,
-    /// At the device, or part of one that is.
+    /// At the device, or part of a request that is.
     Picked,
 }
 
-/// A request with the queue's notes.
+/// A request with the queue's data about it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     pub(super) request: IoRequest,
     pub(super) arrived: Nanos,
-    /// How many came before it: decides between equals at one block.
+    /// How many requests were inserted before it: it decides between equals at one block.
     pub(super) number: u64,
-    /// Since when it is at the device.
+    /// When it was sent to the device.
     pub(super) started: Nanos,
-    /// The place in its line's order, once it has one.
+    /// Its key in the order of its sub-queue, once it has one.
     pub(super) key: Option<Lba>,
-    pub(super) place: Place,
-    /// The part behind it in one that several became.
+    pub(super) location: RequestLocation,
+    /// The part after it in a pick of several requests.
     pub(super) next_part: Option<RequestId>,
 }

@@ -1,27 +1,27 @@
-//! The policies that go by positioning or access time: SPTF, SATF, their weighted, aged and cache-aware forms.
+//! The policies by positioning or access time: SPTF, SATF, their weighted, aged and cache-aware forms.
 //!
-//! Asking the device for every request would make a pick O(n) with a large constant, and a busy queue quadratic. Instead
-//! the requests are visited outwards from the arm, cylinder by cylinder, until the seek alone is longer than the best
-//! found. Where age counts, they are visited by age at the same time, the oldest first: what neither walk has reached is
-//! farther than one and younger than the other, and so worse than the two bounds together (Fagin's threshold
-//! algorithm).
+//! Asking the device about every request would make a pick O(n) with a large constant, and a busy queue quadratic.
+//! Instead, the requests are visited outwards from the arm, cylinder by cylinder, until the seek alone is longer than
+//! the best time found. If age counts, they are visited by age at the same time, the oldest first. A request that
+//! neither walk has reached is farther than the one bound and younger than the other, and so worse than both together
+//! (Fagin's threshold algorithm).
 
-use super::line::{cylinder_of, key_of_cylinder};
-use super::policy::Policy;
-use super::view::View;
+use super::policy::IoQueuePolicy;
+use super::sub_queue::{cylinder_of, key_of_cylinder};
+use super::view::PolicyView;
 use iopilot_block::{Cached, Criticality, Lba, Nanos, Op, RequestId};
 
-/// What the cache gives in part counts as so many nanoseconds: nearly nothing.
+/// The time of a request that the cache serves in part, in nanoseconds: nearly nothing.
 const PARTIAL: f64 = 1e-3;
 
-/// A device's sums round; a bound must not come out above what it bounds, ns.
+/// The allowance for rounding in a device's sums, ns: a bound must not exceed the time that it bounds.
 const ROUNDING: f64 = 2.0;
 
-/// How age makes a request better.
+/// The effect of a request's age on its score.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Aging {
     None,
-    /// The time is multiplied by what is left of the weight.
+    /// The time is multiplied by the share of the weight that is left.
     Weighted,
     /// A share of the age is subtracted.
     Aged,
@@ -29,47 +29,47 @@ enum Aging {
     AgedUrgent,
 }
 
-/// What is short under a policy.
+/// The time that a policy minimizes.
 #[derive(Clone, Copy, Debug)]
 struct Measure {
-    /// Transfer counts, too.
+    /// The transfer counts, too.
     access: bool,
-    /// The cache counts.
+    /// Cache hits count.
     cache: bool,
     aging: Aging,
 }
 
 impl Measure {
-    fn of(policy: Policy) -> Self {
+    fn of(policy: IoQueuePolicy) -> Self {
         let (access, cache, aging) = match policy {
-            Policy::Spctf => (false, true, Aging::None),
-            Policy::Satf => (true, false, Aging::None),
-            Policy::Wptf => (false, false, Aging::Weighted),
-            Policy::Wpctf => (false, true, Aging::Weighted),
-            Policy::Watf => (true, false, Aging::Weighted),
-            Policy::Asptf => (false, false, Aging::Aged),
-            Policy::Aspctf => (false, true, Aging::Aged),
-            Policy::Asatf => (true, false, Aging::Aged),
-            Policy::PriAsptf => (false, false, Aging::AgedUrgent),
-            Policy::PriAspctf => (false, true, Aging::AgedUrgent),
+            IoQueuePolicy::Spctf => (false, true, Aging::None),
+            IoQueuePolicy::Satf => (true, false, Aging::None),
+            IoQueuePolicy::Wptf => (false, false, Aging::Weighted),
+            IoQueuePolicy::Wpctf => (false, true, Aging::Weighted),
+            IoQueuePolicy::Watf => (true, false, Aging::Weighted),
+            IoQueuePolicy::Asptf => (false, false, Aging::Aged),
+            IoQueuePolicy::Aspctf => (false, true, Aging::Aged),
+            IoQueuePolicy::Asatf => (true, false, Aging::Aged),
+            IoQueuePolicy::PriAsptf => (false, false, Aging::AgedUrgent),
+            IoQueuePolicy::PriAspctf => (false, true, Aging::AgedUrgent),
             _ => (false, false, Aging::None),
         };
         Self { access, cache, aging }
     }
 }
 
-/// The best so far: its score, its place in the list, which decides between equals, and its name.
+/// The best request so far: its score, its position, which decides between equals, and its name.
 type Best = Option<(f64, (Lba, u64), RequestId)>;
 
-/// Where the arm is, and what is certain about distances from there.
+/// The position of the arm, from which requests are visited outwards.
 pub(super) struct Around {
     origin: u32,
-    /// How much nearer the arm may be for operations of the other kind, which start at another moment.
+    /// How much nearer the arm may be for operations of the other kind, which start at another time.
     drift: u32,
     delay: f64,
 }
 
-impl View<'_> {
+impl PolicyView<'_> {
     /// From the choice to the moment the arm moves, ns.
     pub(super) fn initiation(&self, op: Op) -> f64 {
         let own = if op == Op::Read { self.config.read_initiation } else { self.config.write_initiation };
@@ -95,13 +95,13 @@ impl View<'_> {
         Around { origin, drift: origin.abs_diff(other), delay: delays[0].min(delays[1]) }
     }
 
-    /// Less than the time of any request on `cylinder` or farther from the arm, ns.
+    /// A lower bound for the time of all requests on `cylinder` or farther from the arm, ns.
     pub(super) fn bound(&self, around: &Around, cylinder: u32) -> f64 {
         let distance = cylinder.abs_diff(around.origin).saturating_sub(around.drift);
         around.delay + self.device().seek_at_least(distance) - ROUNDING
     }
 
-    /// A request's score: `time` weighed with its age, both in ns.
+    /// A request's score: `time` weighted by its age, both in ns.
     fn score(&self, measure: Measure, time: f64, age: f64) -> f64 {
         match measure.aging {
             Aging::None => time,
@@ -126,9 +126,9 @@ impl View<'_> {
         if measure.aging == Aging::AgedUrgent && patient { 0.0 } else { self.age(id) }
     }
 
-    /// The request with the least score. `visited` holds the requests that this pick has looked at.
+    /// The request with the least score. `visited` holds the requests that this pick has visited.
     pub(super) fn shortest(&self, visited: &mut Visited) -> Option<RequestId> {
-        let measure = Measure::of(self.line.policy);
+        let measure = Measure::of(self.sub_queue.policy);
         let mut best: Best = None;
         if measure.cache {
             self.consider_cached(measure, visited, &mut best);
@@ -150,10 +150,10 @@ impl View<'_> {
         best.map(|(_, _, id)| id)
     }
 
-    /// Walks outwards from the arm, and also by age where only age could make up for the distance.
+    /// Walks outwards from the arm, and also by age once only age can make up for the distance.
     fn walk_both_ways(&self, measure: Measure, visited: &mut Visited, best: &mut Best) {
         let around = self.around();
-        let mut by_age = self.line.by_age.iter(self.links).peekable();
+        let mut by_age = self.sub_queue.by_age.iter(self.links).peekable();
         for (key, id) in Outwards::new(self, around.origin) {
             let bound = self.bound(&around, cylinder_of(key));
             while by_age.next_if(|&id| visited.has(id)).is_some() {}
@@ -180,9 +180,9 @@ impl View<'_> {
         }
     }
 
-    /// What the cache serves: no time, or nearly none. O(n), of a look into the cache each.
+    /// Considers the requests that the cache serves, in no time or nearly none. O(n), with a cache look-up for each.
     fn consider_cached(&self, measure: Measure, visited: &mut Visited, best: &mut Best) {
-        for id in self.line.by_age.iter(self.links) {
+        for id in self.sub_queue.by_age.iter(self.links) {
             let request = &self.entry(id).request;
             let time = match self.device().cached(request.lba, request.sectors, request.op) {
                 Cached::None => continue,
@@ -197,8 +197,8 @@ impl View<'_> {
         }
     }
 
-    /// Among the requests whose positioning time is within the slack of the shortest: the one with the least seek, or with
-    /// the most rotation.
+    /// Among the requests whose positioning time is within the slack of the shortest, the one with the shortest seek or
+    /// with the longest rotational latency.
     pub(super) fn within_slack(&self, near: &mut Vec<(f64, u32, RequestId)>) -> Option<RequestId> {
         let around = self.around();
         let slack = 1.0 + self.config.slack_percent / 100.0;
@@ -217,14 +217,14 @@ impl View<'_> {
         let mut best = None;
         for &(time, distance, id) in near.iter().filter(|(time, ..)| *time <= least * slack) {
             let seek = self.device().seek_at_least(distance);
-            let least_seek = self.line.policy == Policy::SptfSeekWeight;
+            let least_seek = self.sub_queue.policy == IoQueuePolicy::SptfSeekWeight;
             self.improve(&mut best, if least_seek { seek } else { seek - time }, id);
         }
         best.map(|(_, _, id)| id)
     }
 }
 
-/// Which requests a pick has looked at, by name.
+/// The requests that a pick has visited, by name.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Visited {
     pick: u64,
@@ -232,7 +232,7 @@ pub(super) struct Visited {
 }
 
 impl Visited {
-    /// Forgets all; `names` is above the largest.
+    /// Clears the marks. `names` is larger than the largest index.
     pub(super) fn clear(&mut self, names: usize) {
         self.pick += 1;
         if self.marks.len() < names {
@@ -249,7 +249,7 @@ impl Visited {
     }
 }
 
-/// The requests of a line in order of their distance in cylinders from one of them.
+/// The requests of a sub-queue in order of their distance in cylinders from one cylinder.
 pub(super) struct Outwards<'a> {
     origin: u32,
     upwards: std::iter::Peekable<iopilot_block::Upwards<'a>>,
@@ -257,12 +257,12 @@ pub(super) struct Outwards<'a> {
 }
 
 impl<'a> Outwards<'a> {
-    pub(super) fn new(view: &View<'a>, origin: u32) -> Self {
+    pub(super) fn new(view: &PolicyView<'a>, origin: u32) -> Self {
         let key = key_of_cylinder(origin);
         Self {
             origin,
-            upwards: view.line.ordered.upwards_from(key).peekable(),
-            downwards: view.line.ordered.downwards_from(key).peekable(),
+            upwards: view.sub_queue.ordered.upwards_from(key).peekable(),
+            downwards: view.sub_queue.ordered.downwards_from(key).peekable(),
         }
     }
 }

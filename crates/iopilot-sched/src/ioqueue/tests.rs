@@ -1,4 +1,4 @@
-//! The queue against the rules of its policies.
+//! Tests of the queue against the rules of its policies.
 
 mod disk;
 mod policies;
@@ -9,7 +9,7 @@ use super::*;
 use disk::Platters;
 use iopilot_block::{Lba, Op, Sectors};
 
-/// A queue, the disk it asks, and names to give.
+/// A queue with its disk, and the names of its requests.
 struct Rig {
     queue: IoQueue,
     disk: Platters,
@@ -22,11 +22,11 @@ impl Rig {
         Self { queue: IoQueue::new(config), disk: Platters::default(), now: Nanos::ZERO, names: 0 }
     }
 
-    fn policy(policy: Policy) -> Self {
+    fn policy(policy: IoQueuePolicy) -> Self {
         Self::new(IoQueueConfig { capacity: disk::CAPACITY, ..IoQueueConfig::with_policy(policy) })
     }
 
-    /// A request as it would be put in.
+    /// A request to insert.
     fn request(&mut self, op: Op, lba: u64, sectors: u32) -> IoRequest {
         self.names += 1;
         IoRequest::new(RequestId::from_index(self.names - 1), op, Lba(lba), Sectors(sectors))
@@ -56,7 +56,7 @@ impl Rig {
         self.queue.pick(self.now, Some(&self.disk))
     }
 
-    /// Picks, lets the disk serve, completes; the first block.
+    /// Picks a request, lets the disk serve it, and completes it. Returns its first block.
     fn serve(&mut self) -> Option<u64> {
         let pick = self.pick()?;
         self.now = self.disk.serve(pick.lba, pick.sectors, pick.op, self.now);
@@ -64,7 +64,7 @@ impl Rig {
         Some(pick.lba.0)
     }
 
-    /// The first blocks in the order of service, with the clock standing still.
+    /// The first blocks in the order of service, at a constant time.
     fn order(&mut self) -> Vec<u64> {
         let now = self.now;
         std::iter::from_fn(|| {

@@ -1,23 +1,23 @@
 //! TSPS: the order of least total time for a batch of the oldest requests (the travelling salesman's problem).
 
-use super::view::View;
+use super::view::PolicyView;
 use iopilot_block::{Lba, Nanos, Op, RequestId, Sectors};
 use std::collections::VecDeque;
 
-/// Requests in a batch: the best of 40,320 orders is found with 3,592 questions to the device.
+/// The requests of a batch. The best of 40,320 orders is found with 3,592 calls to the device.
 const BATCH: usize = 8;
 const SETS: usize = 1 << BATCH;
 
-/// A tour that has been planned, and the room to plan the next.
+/// A planned tour, and the table for planning the next one.
 #[derive(Clone, Debug)]
 pub(super) struct Tour {
-    /// What is left of it.
+    /// The rest of the tour.
     stops: VecDeque<RequestId>,
-    /// By the set served and the last of it: when that is done at the earliest, and which came before.
+    /// By the set of stops served and its last stop: the earliest time when that is done, and the stop before the last.
     done: Box<[[(f64, u8); BATCH]]>,
 }
 
-/// A stop on the way.
+/// A stop of the tour.
 #[derive(Clone, Copy, Debug)]
 struct Stop {
     id: RequestId,
@@ -32,8 +32,8 @@ impl Tour {
         Self { stops: VecDeque::with_capacity(BATCH), done: vec![[(f64::INFINITY, 0); BATCH]; SETS].into_boxed_slice() }
     }
 
-    /// The next stop that still waits and may start; where the tour is over, that of a new one.
-    pub(super) fn next(&mut self, view: &View<'_>) -> Option<RequestId> {
+    /// The next stop that still waits and may start. Plans a new tour when this one is over.
+    pub(super) fn next(&mut self, view: &PolicyView<'_>) -> Option<RequestId> {
         for _ in 0..2 {
             while let Some(id) = self.stops.pop_front() {
                 if view.waits_here(id) && view.is_candidate(id) {
@@ -45,13 +45,13 @@ impl Tour {
         None
     }
 
-    /// Plans a tour of the oldest candidates. Who is earlier somewhere is no later anywhere after it, as one may wait:
-    /// so the earliest way to serve a set and end at a stop is all that needs to be known of it (Held and Karp).
-    fn plan(&mut self, view: &View<'_>) {
+    /// Plans a tour of the oldest candidates. An earlier arrival at a stop never makes a later stop later, as the arm
+    /// can wait. So for each set and last stop, only the earliest way matters (Held and Karp).
+    fn plan(&mut self, view: &PolicyView<'_>) {
         self.stops.clear();
         let mut stops: [Option<Stop>; BATCH] = [None; BATCH];
         let mut count = 0;
-        for id in view.line.by_age.iter(view.links).filter(|&id| view.is_candidate(id)).take(BATCH) {
+        for id in view.sub_queue.by_age.iter(view.links).filter(|&id| view.is_candidate(id)).take(BATCH) {
             let request = &view.entry(id).request;
             let delay = view.initiation(request.op);
             stops[count] = Some(Stop { id, lba: request.lba, sectors: request.sectors, op: request.op, delay });
@@ -89,7 +89,7 @@ impl Tour {
         self.walk_back(sets - 1, count, &stops);
     }
 
-    /// Reads the best tour off, from its last stop to the first.
+    /// Reads the best tour from the table, from its last stop to the first.
     fn walk_back(&mut self, all: usize, count: usize, stops: &[Option<Stop>; BATCH]) {
         let mut set = all;
         let Some(mut last) = (0..count).min_by(|&a, &b| self.done[all][a].0.total_cmp(&self.done[all][b].0)) else {

@@ -2,25 +2,26 @@
 
 use crate::jiffies::{HZ, Jiffies};
 
-/// Buckets a quarter of the target wide; the last holds all beyond.
+/// Each bucket is a quarter of the target wide. The last one has no upper limit.
 const BUCKETS: usize = 8;
-/// The first four hold what met the target.
+/// The first four buckets count latencies within the target.
 pub(super) const GOOD_BUCKETS: usize = 4;
-/// Percentiles are computed from this many samples on, or from fewer that are a second old.
+/// A percentile needs this many samples, or fewer that are a second old.
 const ENOUGH: u32 = 500;
 
 type Counts = [u32; BUCKETS];
 
-/// The latencies of a domain since they were last judged.
+/// The latencies of a domain since they were last evaluated.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Latencies {
     /// From insertion to completion.
     total: Counts,
-    /// From the device's start to completion.
+    /// From issue to completion.
     io: Counts,
-    /// When few samples will do. One clock for both kinds, as in the kernel: judging one restarts it for the other.
+    /// When few samples are enough. Both kinds share this timer, as in the kernel: evaluating one restarts it for the
+    /// other.
     deadline: Option<Jiffies>,
-    /// The last good judgement of total latency, kept for when the device is congested.
+    /// The last percentile of total latency that was evaluated without congestion, for use under congestion.
     pub(super) remembered: Option<usize>,
 }
 
@@ -33,18 +34,18 @@ impl Latencies {
         self.io[bucket(io)] += 1;
     }
 
-    /// The bucket of a percentile of the device's latency, where there are samples enough.
+    /// The bucket of a percentile of the device's latency, if there are enough samples.
     pub(super) fn io_percentile(&mut self, percent: u32, now: Jiffies) -> Option<usize> {
         percentile(&mut self.io, &mut self.deadline, percent, now)
     }
 
-    /// The bucket of a percentile of the total latency, where there are samples enough.
+    /// The bucket of a percentile of the total latency, if there are enough samples.
     pub(super) fn total_percentile(&mut self, percent: u32, now: Jiffies) -> Option<usize> {
         percentile(&mut self.total, &mut self.deadline, percent, now)
     }
 }
 
-/// Forgets the samples where it has an answer.
+/// The bucket of a percentile, if there are enough samples. The samples are dropped then.
 fn percentile(counts: &mut Counts, deadline: &mut Option<Jiffies>, percent: u32, now: Jiffies) -> Option<usize> {
     let samples: u32 = counts.iter().sum();
     if samples == 0 {
@@ -79,7 +80,7 @@ mod tests {
         assert_eq!(l.io_percentile(90, Jiffies(249)), None);
         // Buckets of 20: the 90th is in the fifth.
         assert_eq!(l.io_percentile(90, Jiffies(250)), Some(4));
-        assert_eq!(l.io_percentile(90, Jiffies(900)), None, "judged samples are gone");
+        assert_eq!(l.io_percentile(90, Jiffies(900)), None, "evaluated samples are dropped");
         for _ in 0..400 {
             l.record(20, 20, 80);
         }

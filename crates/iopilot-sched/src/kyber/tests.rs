@@ -1,4 +1,5 @@
 use super::*;
+use crate::ReplayDispatch;
 use crate::bench_queue::Bench;
 
 fn bench() -> Bench<Kyber> {
@@ -31,11 +32,11 @@ fn each_domain_has_its_own_tokens() {
     }
     assert_eq!((sent.len(), b.scheduler.queued()), (257, 44), "256 reads and the write");
     b.complete(sent[0]);
-    assert_eq!(b.take(99).len(), 44, "a free token goes round");
+    assert_eq!(b.take(99).len(), 44, "a freed token is reused");
 }
 
 #[test]
-fn software_queues_are_moved_in_the_order_of_the_cpus_once_the_last_lot_is_gone() {
+fn software_queues_are_moved_in_the_order_of_the_cpus_once_the_last_batch_is_dispatched() {
     let mut b = bench();
     let submit = |b: &mut Bench<Kyber>, cpu, lba| {
         let mut rq = b.request(Op::Read, lba, 8);
@@ -46,13 +47,13 @@ fn software_queues_are_moved_in_the_order_of_the_cpus_once_the_last_lot_is_gone(
         assert!(!submit(&mut b, cpu, lba));
     }
     assert_eq!(b.take(1), [900]);
-    assert!(!submit(&mut b, 1, 508), "what was moved merges no more");
+    assert!(!submit(&mut b, 1, 508), "a moved request no longer merges");
     assert!(submit(&mut b, 1, 516));
     submit(&mut b, 0, 4000);
     assert_eq!(b.take(9), [100, 500, 4000, 508]);
 }
 
-/// Completes `n` of `op`, one by one, each `ms` after it was sent.
+/// Completes `n` requests of `op`, one by one, each `ms` after it was sent.
 fn serve(b: &mut Bench<Kyber>, op: Op, n: u64, ms: u64) {
     for _ in 0..n {
         b.submit_sectors(op, b.now.0 / 1000, 8);
@@ -69,14 +70,14 @@ fn slow_reads_throttle_writes_that_are_within_target_and_good_times_leave_depths
     serve(&mut b, Op::Write, 600, 1);
     b.now += Nanos::from_millis(200);
     b.dispatch();
-    assert_eq!(b.scheduler.depths(), MAX_DEPTH);
-    // Reads at 5 ms miss their 2 ms; writes at 1 ms are in the first quarter of their 10 ms.
+    assert_eq!(b.scheduler.depth, MAX_DEPTH);
+    // Reads at 5 ms miss their target of 2 ms. Writes at 1 ms are in the first quarter of their target of 10 ms.
     serve(&mut b, Op::Read, 300, 5);
     serve(&mut b, Op::Write, 600, 1);
     serve(&mut b, Op::Read, 300, 5);
     b.now += Nanos::from_millis(200);
     b.dispatch();
-    let [reads, writes, ..] = b.scheduler.depths();
+    let [reads, writes, ..] = b.scheduler.depth;
     assert_eq!(reads, MAX_DEPTH[0], "the slow domain is not throttled");
     assert!(writes < MAX_DEPTH[1], "writes are: {writes}");
 }
@@ -88,18 +89,18 @@ fn a_throttled_domain_beyond_its_target_gets_tokens_back() {
     serve(&mut b, Op::Write, 600, 30);
     b.now += Nanos::from_millis(200);
     b.dispatch();
-    assert!(b.scheduler.depths()[1] > 4);
+    assert!(b.scheduler.depth[1] > 4);
 }
 
 #[test]
-fn a_quarter_of_the_tags_is_kept_for_reads() {
+fn a_quarter_of_the_tags_is_reserved_for_reads() {
     let b = bench();
     assert_eq!(b.scheduler.depth_limit(&b.request(Op::Read, 0, 8), 256), 256);
     assert_eq!(b.scheduler.depth_limit(&b.request(Op::Write, 0, 8), 256), 192);
 }
 
 #[test]
-fn it_can_be_told_what_was_chosen() {
+fn it_dispatches_what_another_kyber_chose() {
     let mut b = bench();
     let submit = |b: &mut Bench<Kyber>, cpu, lba| {
         let mut rq = b.request(Op::Read, lba, 8);
@@ -111,9 +112,9 @@ fn it_can_be_told_what_was_chosen() {
     }
     assert_eq!(b.take(1), [900]);
     submit(&mut b, 0, 4000);
-    // The third is ready, so that those ahead of it must have missed the lot; the fifth came with it after all.
-    assert!(b.scheduler.follow(&mut b.rqs, RequestId::from_index(2), b.now));
-    assert!(b.scheduler.follow(&mut b.rqs, RequestId::from_index(4), b.now));
+    // The third is ready, so the ones ahead of it must have arrived after the move. The fifth was moved with it.
+    assert!(b.scheduler.dispatch_recorded(&mut b.rqs, RequestId::from_index(2), b.now));
+    assert!(b.scheduler.dispatch_recorded(&mut b.rqs, RequestId::from_index(4), b.now));
     assert_eq!(b.take(9), [500, 300], "nothing is lost");
 }
 
@@ -126,7 +127,7 @@ fn hardware_queues_take_their_own_turns_and_share_the_tokens() {
         rq.cpu = (i % 2) as u16;
         b.put(rq);
     }
-    // Without a completion, tokens are never given back.
+    // Without a completion, no token is freed.
     let mut taken = [0, 0];
     for queue in [0, 1] {
         while let Dispatch::Request(id) = b.scheduler.dispatch_queue(&mut b.rqs, queue, b.now) {

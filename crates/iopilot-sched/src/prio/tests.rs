@@ -10,7 +10,7 @@ fn bench(inside: &str) -> Bench<Prio> {
     Bench::new(Prio::new(spec.build(&env).expect("its tunables"), &env))
 }
 
-/// Submits eight sectors; whether they merged.
+/// Submits eight sectors. True if they merged.
 fn submit(b: &mut Bench<Prio>, op: Op, lba: u64, class: Criticality) -> bool {
     let mut rq = b.request(op, lba, 8);
     rq.criticality = class;
@@ -24,7 +24,7 @@ fn at(b: &Bench<Prio>, lba: u64) -> RequestId {
     ids.into_iter().find(|&id| b.rqs[id].own_lba.0 == lba).expect("it was submitted")
 }
 
-/// Somebody begins to wait for the request that began at `lba`.
+/// A process begins to wait for the request that began at `lba`.
 fn wait_for(b: &mut Bench<Prio>, lba: u64) {
     let id = at(b, lba);
     b.rqs[id].criticality = TimeCritical;
@@ -52,11 +52,11 @@ fn critical_and_limited_requests_go_before_noncritical_ones_each_list_in_the_ord
 }
 
 #[test]
-fn what_is_at_the_disk_is_not_pre_empted_and_completes_where_it_came_from() {
+fn a_request_at_the_disk_is_not_preempted_and_completes_in_its_list() {
     for inside in ["clook", "mq-deadline", "kyber", "bfq", "cfq", "as", "ioqueue"] {
         let mut b = bench(inside);
         submit(&mut b, Op::Write, 100, TimeNonCritical);
-        let first = b.dispatch().expect("nobody waits for anything else");
+        let first = b.dispatch().expect("the high list is empty");
         submit(&mut b, Op::Read, 900, TimeCritical);
         submit(&mut b, Op::Write, 300, TimeNonCritical);
         wait_for(&mut b, 100);
@@ -73,7 +73,10 @@ fn requests_merge_within_a_list_only() {
     for inside in ["deadline", "mq-deadline", "bfq", "noop", "vr"] {
         let mut b = bench(inside);
         submit(&mut b, Op::Write, 100, TimeNonCritical);
-        assert!(!submit(&mut b, Op::Write, 108, TimeLimited), "{inside}: nobody waits for what it touches");
+        assert!(
+            !submit(&mut b, Op::Write, 108, TimeLimited),
+            "{inside}: the request that it touches is in the low list"
+        );
         assert!(submit(&mut b, Op::Write, 108, TimeNonCritical), "{inside}");
         assert!(submit(&mut b, Op::Write, 116, TimeLimited), "{inside}");
         assert_eq!(b.scheduler.queued(), 2);
@@ -82,7 +85,7 @@ fn requests_merge_within_a_list_only() {
 }
 
 #[test]
-fn who_begins_to_wait_moves_the_request_with_all_that_is_merged_into_it() {
+fn a_raised_request_moves_with_its_parts() {
     for inside in
         ["clook", "deadline", "mq-deadline", "vr", "noop", "none", "kyber", "sstf", "fcfs", "bfq", "cfq", "as"]
     {
@@ -103,18 +106,18 @@ fn who_begins_to_wait_moves_the_request_with_all_that_is_merged_into_it() {
         let merged = queued == 4;
         let first_two = if merged { [500, 700] } else { [508, 700] };
         assert!(order[..2].iter().all(|lba| first_two.contains(lba)), "{inside}: {order:?}");
-        assert_eq!(order.len(), queued, "{inside}: nothing is lost");
+        assert_eq!(order.len(), queued, "{inside}: no request is lost");
     }
 }
 
 #[test]
-fn a_request_that_has_waited_for_the_aging_time_goes_with_those_that_somebody_waits_for() {
+fn a_request_that_has_waited_for_the_aging_time_moves_to_the_high_list() {
     let waited = |aging_ms: f64| {
         let mut b = bench("fcfs");
         b.set("aging_ms", aging_ms);
         submit(&mut b, Op::Write, 1, TimeNonCritical);
         for i in 0..200u64 {
-            // Under load there is always somebody who waits for something.
+            // Under load the high list is never empty.
             submit(&mut b, Op::Read, 1000 + i, TimeCritical);
             submit(&mut b, Op::Read, 2000 + i, TimeCritical);
             b.now += Nanos::from_millis(100);
@@ -126,7 +129,7 @@ fn a_request_that_has_waited_for_the_aging_time_goes_with_those_that_somebody_wa
     };
     assert_eq!(waited(0.0), None, "it starves");
     let aged = waited(5_000.0).expect("it is served");
-    // It comes behind the fifty that were waiting when it aged.
+    // It follows the fifty requests that were waiting when it aged.
     assert!((Nanos::from_millis(5_000)..Nanos::from_millis(10_200)).contains(&aged), "{aged}");
 }
 
@@ -137,10 +140,10 @@ fn a_merged_request_is_as_old_as_its_oldest_part() {
     submit(&mut b, Op::Write, 116, TimeNonCritical);
     b.now = Nanos::from_millis(600);
     submit(&mut b, Op::Write, 100, TimeNonCritical);
-    assert!(submit(&mut b, Op::Write, 108, TimeNonCritical), "joins the two");
+    assert!(submit(&mut b, Op::Write, 108, TimeNonCritical), "it merges with both");
     submit(&mut b, Op::Read, 500, TimeCritical);
     b.now = Nanos::from_millis(1_000);
-    assert_eq!(b.take(1), [100], "from the direction of writes, where mq-deadline begins");
+    assert_eq!(b.take(1), [100], "mq-deadline begins with the direction of writes");
     assert_eq!(b.take(9), [500]);
 }
 
@@ -148,7 +151,7 @@ fn a_merged_request_is_as_old_as_its_oldest_part() {
 fn the_low_list_waits_while_the_high_one_idles_for_a_process_but_not_longer() {
     for inside in ["as", "cfq", "bfq:low_latency=0"] {
         let mut b = bench(inside);
-        // Long enough for the scheduler to learn that the process comes back at once.
+        // Long enough for the scheduler to learn that the process issues the next request at once.
         for i in 0..200 {
             submit(&mut b, Op::Read, 8 * i, TimeCritical);
             b.now += Nanos::from_micros(10);
@@ -167,12 +170,12 @@ fn the_low_list_waits_while_the_high_one_idles_for_a_process_but_not_longer() {
         assert_eq!(b.rqs[read].lba.0, 1600, "{inside}");
         b.complete(read);
         b.now += Nanos::from_millis(20);
-        assert_eq!(b.take(1), [1 << 20], "{inside}: the reader does not come back");
+        assert_eq!(b.take(1), [1 << 20], "{inside}: the reader issues no more requests");
     }
 }
 
 #[test]
-fn a_wait_ends_when_a_request_is_due_in_the_high_list() {
+fn idling_ends_when_a_request_moves_to_the_high_list() {
     let mut b = bench("cfq");
     b.set("aging_ms", 2.0);
     submit(&mut b, Op::Read, 0, TimeCritical);
@@ -184,7 +187,7 @@ fn a_wait_ends_when_a_request_is_due_in_the_high_list() {
 }
 
 #[test]
-fn a_hardware_queue_of_its_own_does_not_wait_for_the_requests_of_another() {
+fn a_hardware_queue_does_not_wait_for_the_requests_of_another() {
     let env = Environment { cpus: 2, hardware_queues: 2, ..Environment::default() };
     for (inside, apart) in [("none", true), ("kyber", true), ("mq-deadline", false)] {
         let inside_it = AnyScheduler::by_name(inside, &env).expect("a scheduler");
@@ -201,7 +204,7 @@ fn a_hardware_queue_of_its_own_does_not_wait_for_the_requests_of_another() {
 }
 
 #[test]
-fn it_has_the_tunables_of_both() {
+fn it_has_its_own_tunables_and_those_of_the_scheduler_inside() {
     let mut b = bench("mq-deadline:read_expire=200");
     let tunables = |b: &Bench<Prio>, name: &str| b.scheduler.tunables().get(name);
     assert_eq!((tunables(&b, "read_expire"), tunables(&b, "aging_ms")), (Some(200.0), Some(0.0)));
@@ -212,13 +215,13 @@ fn it_has_the_tunables_of_both() {
 }
 
 #[test]
-fn parts_that_join_at_dispatch_leave_with_it() {
+fn requests_that_merge_at_dispatch_leave_with_the_whole() {
     let mut b = bench("ioqueue:stream_scheme=3:max_concat=64");
     for lba in [16, 8, 24] {
         submit(&mut b, Op::Write, lba, TimeNonCritical);
     }
     submit(&mut b, Op::Write, 32, TimeCritical);
-    assert_eq!(b.take(1), [32], "what somebody waits for, alone");
+    assert_eq!(b.take(1), [32], "the critical request, alone");
     let whole = b.dispatch().expect("three wait");
     assert_eq!((b.rqs[whole].lba.0, b.rqs[whole].sectors, b.scheduler.queued()), (8, Sectors(24), 0));
     b.complete(whole);
@@ -230,10 +233,10 @@ fn parts_that_join_at_dispatch_leave_with_it() {
 fn submit_by(b: &mut Bench<Prio>, process: u32, lba: u64, class: Criticality) {
     let mut rq = b.request(Op::Read, lba, 8);
     (rq.criticality, rq.process) = (class, ProcessId(process));
-    assert!(!b.put(rq), "nothing is beside it");
+    assert!(!b.put(rq), "it touches no other request");
 }
 
-/// Shows that somebody waits for a request of this process so long after it came.
+/// Gives a sample: a process waits for a request of `process` this long after its arrival.
 fn show_limit(b: &mut Bench<Prio>, process: u32, limit: Nanos) {
     let lba = (1 << 30) + 1000 * u64::from(process);
     submit_by(b, process, lba, TimeLimited);
@@ -242,7 +245,7 @@ fn show_limit(b: &mut Bench<Prio>, process: u32, limit: Nanos) {
     assert_eq!(b.take(9), [lba]);
 }
 
-/// With time-limited requests in a list of their own.
+/// A bench with time-limited requests in a list of their own.
 fn limited(inside: &str) -> Bench<Prio> {
     let mut b = bench(inside);
     b.set("limited", 1.0);
@@ -258,7 +261,7 @@ fn limited_requests_go_behind_critical_ones_once_their_limit_is_known() {
     };
     let mut b = limited("fcfs");
     submit_all(&mut b);
-    assert_eq!(b.take(9), [100, 300, 400, 200], "as if somebody waited");
+    assert_eq!(b.take(9), [100, 300, 400, 200], "they count as critical");
     show_limit(&mut b, 7, Nanos::from_millis(50));
     submit_all(&mut b);
     assert_eq!(b.take(9), [400, 100, 300, 200]);
@@ -282,7 +285,7 @@ fn limited_requests_whose_limit_is_over_go_to_the_high_list_the_earliest_first()
         b.take(1)
     };
     assert_eq!(under_load(19, 10_000), [10_000]);
-    // At 20 ms the limit of process 8 is over: behind the critical requests that are there by then.
+    // At 20 ms the limit of process 8 is over. Its request follows the critical requests that are queued by then.
     assert_eq!(under_load(1, 20_000), [11_000]);
     assert_eq!(under_load(0, 30_000), [20_000]);
     assert_eq!(under_load(0, 40_000), [21_000]);
@@ -291,7 +294,7 @@ fn limited_requests_whose_limit_is_over_go_to_the_high_list_the_earliest_first()
     let place = |lba: u64| rest.iter().position(|&other| other == lba);
     assert!(place(100) > place(40_000) && place(100) == rest.len().checked_sub(1), "{rest:?}");
 
-    // Both limits are over by the same look.
+    // Both limits are over at the same check.
     submit_by(&mut b, 7, 100, TimeLimited);
     submit_by(&mut b, 8, 200, TimeLimited);
     b.now += Nanos::from_millis(60);
@@ -302,7 +305,7 @@ fn limited_requests_whose_limit_is_over_go_to_the_high_list_the_earliest_first()
 }
 
 #[test]
-fn the_low_list_has_its_turn_after_so_many_of_the_others() {
+fn the_low_list_has_its_turn_after_low_starved_requests_of_the_others() {
     let order = |low_starved: f64| {
         let mut b = bench("fcfs");
         b.set("low_starved", low_starved);
@@ -319,7 +322,7 @@ fn the_low_list_has_its_turn_after_so_many_of_the_others() {
 }
 
 #[test]
-fn what_passed_before_anything_waited_in_the_low_list_does_not_count() {
+fn requests_dispatched_while_the_low_list_was_empty_do_not_count() {
     let mut b = bench("fcfs");
     b.set("low_starved", 2.0);
     for lba in [110, 120, 130, 140, 150] {

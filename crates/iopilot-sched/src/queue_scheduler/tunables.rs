@@ -1,19 +1,21 @@
-//! The tunables of queues as schedulers.
+//! The tunables of the schedulers that are an [`IoQueue`](crate::IoQueue).
 
 use crate::tunables::{NoTunables, tunables};
-use crate::{IoQueueConfig, OverlapScheme, Policy, StreamScheme, TimeoutScheme, Tunable, TunableError, Tunables};
+use crate::{
+    IoQueueConfig, IoQueuePolicy, OverlapScheme, StreamScheme, TimeoutScheme, Tunable, TunableError, Tunables,
+};
 use iopilot_block::{Nanos, Sectors};
 
-/// Tunables that make a queue's parameters.
-pub trait QueueTunables: Tunables + Default {
-    /// The parameters, where these tunables decide them; the others as in `base`.
+/// Tunables that set parameters of a queue.
+pub(crate) trait QueueTunables: Tunables + Default {
+    /// `base` with the parameters that these tunables set.
     fn apply(&self, base: IoQueueConfig) -> IoQueueConfig;
 }
 
 tunables! {
     /// The tunables of `sptf`, `spctf`, `satf` and `tsps`.
-    pub struct PositionTunables {
-        /// How much later than the disk's own command processing lets it the arm begins to move for a read.
+    pub(crate) struct PositionTunables {
+        /// The delay before the arm moves for a read, in addition to the disk's own command processing.
         read_initiation: f64, Us = 0.0, 0..=1_000_000;
         /// The same for a write.
         write_initiation: f64, Us = 0.0, 0..=1_000_000;
@@ -22,14 +24,14 @@ tunables! {
 
 tunables! {
     /// The tunables of `aged-sptf`.
-    pub struct AgedTunables {
-        /// How many microseconds nearer a request gets with each millisecond it waits.
+    pub(crate) struct AgedTunables {
+        /// How many microseconds are subtracted from a request's time for each millisecond of its wait.
         age_weight: f64, Thousandths = 6.0, 0..=1_000_000;
-        /// What the disk's cache serves counts as no time (ASPCTF).
+        /// A request that the disk's cache serves counts as no time (ASPCTF).
         cache_aware: bool, Bool = false, 0..=1;
         /// The transfer counts as well (ASATF); not together with the cache.
         access_time: bool, Bool = false, 0..=1;
-        /// How much later than the disk's own command processing lets it the arm begins to move for a read.
+        /// The delay before the arm moves for a read, in addition to the disk's own command processing.
         read_initiation: f64, Us = 0.0, 0..=1_000_000;
         /// The same for a write.
         write_initiation: f64, Us = 0.0, 0..=1_000_000;
@@ -38,14 +40,14 @@ tunables! {
 
 tunables! {
     /// The tunables of `weighted-sptf`.
-    pub struct WeightedTunables {
-        /// The wait at which a request's time has shrunk to nothing; what waits longer goes first, the oldest first.
+    pub(crate) struct WeightedTunables {
+        /// The wait at which a request's time has shrunk to zero; requests that wait longer go first, the oldest first.
         max_wait: u64, Ms = 1000, 0..=1_000_000_000;
-        /// What the disk's cache serves counts as no time (WPCTF).
+        /// A request that the disk's cache serves counts as no time (WPCTF).
         cache_aware: bool, Bool = false, 0..=1;
         /// The transfer counts as well (WATF); not together with the cache.
         access_time: bool, Bool = false, 0..=1;
-        /// How much later than the disk's own command processing lets it the arm begins to move for a read.
+        /// The delay before the arm moves for a read, in addition to the disk's own command processing.
         read_initiation: f64, Us = 0.0, 0..=1_000_000;
         /// The same for a write.
         write_initiation: f64, Us = 0.0, 0..=1_000_000;
@@ -54,10 +56,10 @@ tunables! {
 
 tunables! {
     /// The tunables of `sptf-sw` and `sptf-rw`.
-    pub struct SlackTunables {
-        /// How much longer than the shortest positioning time is near enough, as a share of it.
+    pub(crate) struct SlackTunables {
+        /// How much longer than the shortest positioning time counts as nearly the shortest, as a share of it.
         slack: f64, Factor = 0.4, 0..=1000;
-        /// How much later than the disk's own command processing lets it the arm begins to move for a read.
+        /// The delay before the arm moves for a read, in addition to the disk's own command processing.
         read_initiation: f64, Us = 0.0, 0..=1_000_000;
         /// The same for a write.
         write_initiation: f64, Us = 0.0, 0..=1_000_000;
@@ -66,11 +68,11 @@ tunables! {
 
 /// The tunables of `look-cyl`, `clook-cyl` and `sstf-cyl`: none.
 #[derive(Clone, Debug, Default)]
-pub struct CylinderTunables;
+pub(crate) struct CylinderTunables;
 
 impl CylinderTunables {
-    /// What there is to know of each, for listings.
-    pub const SPECS: &'static [Tunable] = &[];
+    /// The description of each tunable.
+    pub(crate) const SPECS: &'static [Tunable] = &[];
 }
 
 impl Tunables for CylinderTunables {
@@ -89,7 +91,7 @@ impl Tunables for CylinderTunables {
 
 tunables! {
     /// The tunable of `vscan-cyl`.
-    pub struct VscanCylTunables {
+    pub(crate) struct VscanCylTunables {
         /// The penalty of reversing the arm, as a share of the disk's cylinders.
         r: f64, Factor = 0.2, 0..=1;
     }
@@ -97,16 +99,16 @@ tunables! {
 
 tunables! {
     /// The tunables of `ioqueue`.
-    pub struct IoQueueTunables {
+    pub(crate) struct IoQueueTunables {
         /// The policy of the base queue, by number or name.
         policy: u64, Policy = 3, 1..=28;
-        /// Which share of the age the aged policies (14 to 16, 20, 21) subtract; 1/1280 blocks for a millisecond under policy 19.
+        /// The share of the age that the aged policies (14 to 16, 20, 21) subtract; 1/1280 blocks per millisecond under policy 19.
         age_weight: f64, Thousandths = 6.0, 0..=1_000_000_000;
-        /// The wait at which a request's time has shrunk to nothing under the weighted policies (11 to 13).
+        /// The wait at which a request's time has shrunk to zero under the weighted policies (11 to 13).
         max_wait: f64, Ms = 1000.0, 0..=1_000_000_000;
-        /// What becomes of requests that wait too long: 0 nothing, 1 to the timeout queue (with priorities, to the priority queue), 2 there after half the time and to the priority queue after all of it.
+        /// What happens to requests that wait too long: 0 nothing, 1 they move to the timeout queue (with priorities, to the priority queue), 2 they move to the timeout queue after half the time and to the priority queue after all of it.
         timeout_scheme: u64, Count = 0, 0..=2;
-        /// How long is too long.
+        /// The wait that is too long.
         timeout: u64, Ms = 500, 0..=1_000_000_000;
         /// The policy of the timeout queue.
         timeout_policy: u64, Policy = 1, 1..=28;
@@ -114,19 +116,19 @@ tunables! {
         priorities: bool, Bool = false, 0..=1;
         /// The policy of the priority queue.
         priority_policy: u64, Policy = 1, 1..=28;
-        /// Sum of 1 and 2: reads and writes that touch become one; 4, 8 and 16: a read, a write, anything behind a queued request waits for it.
+        /// A sum. 1 and 2: sequential reads and writes merge. 4, 8 and 16: a read, a write or any request that follows a queued one waits for it.
         stream_scheme: u64, Count = 0, 0..=31;
-        /// Up to which length requests become one; 0 for never.
+        /// The longest request that may result from a merge; 0 for no merges.
         max_concat: u64, Sectors = 0, 0..=4_294_967_295u64;
-        /// Whether queued requests for the very blocks of one that is complete are complete with it (a read's reads only): 0 no, 1 those that are there by then, 2 those that were there when it began.
+        /// Whether queued requests for the same blocks complete with a request (with a read, only reads): 0 no, 1 those queued at its completion, 2 those queued at its start.
         overlap: u64, Count = 0, 0..=2;
         /// The penalty of reversing the arm under V(R), as a share of the disk.
         reversal: f64, Factor = 0.2, 0..=1;
-        /// How much longer than the shortest positioning time is near enough for policies 25 and 26, as a share of it.
+        /// How much longer than the shortest positioning time counts as nearly the shortest for policies 25 and 26, as a share of it.
         slack: f64, Factor = 0.0, 0..=1000;
         /// How much farther away, as a share of the disk, a read may be under policy 19.
         urgency: f64, Factor = 0.0, 0..=1000;
-        /// How much later than the disk's own command processing lets it the arm begins to move for a read.
+        /// The delay before the arm moves for a read, in addition to the disk's own command processing.
         read_initiation: f64, Us = 0.0, 0..=1_000_000;
         /// The same for a write.
         write_initiation: f64, Us = 0.0, 0..=1_000_000;
@@ -147,8 +149,8 @@ impl QueueTunables for PositionTunables {
 impl QueueTunables for AgedTunables {
     fn apply(&self, base: IoQueueConfig) -> IoQueueConfig {
         let policy = match (self.cache_aware, self.access_time) {
-            (true, _) => Policy::Aspctf,
-            (_, true) => Policy::Asatf,
+            (true, _) => IoQueuePolicy::Aspctf,
+            (_, true) => IoQueuePolicy::Asatf,
             _ => base.policy,
         };
         let base = IoQueueConfig { policy, age_weight: self.age_weight, ..base };
@@ -159,8 +161,8 @@ impl QueueTunables for AgedTunables {
 impl QueueTunables for WeightedTunables {
     fn apply(&self, base: IoQueueConfig) -> IoQueueConfig {
         let policy = match (self.cache_aware, self.access_time) {
-            (true, _) => Policy::Wpctf,
-            (_, true) => Policy::Watf,
+            (true, _) => IoQueuePolicy::Wpctf,
+            (_, true) => IoQueuePolicy::Watf,
             _ => base.policy,
         };
         let base = IoQueueConfig { policy, max_wait: self.max_wait as f64, ..base };
@@ -189,7 +191,7 @@ impl QueueTunables for VscanCylTunables {
 
 impl QueueTunables for IoQueueTunables {
     fn apply(&self, base: IoQueueConfig) -> IoQueueConfig {
-        let policy = |number: u64| Policy::from_number(number as u32).expect("the range of the tunable");
+        let policy = |number: u64| IoQueuePolicy::from_number(number as u32).expect("the range of the tunable");
         let config = IoQueueConfig {
             policy: policy(self.policy),
             age_weight: self.age_weight,

@@ -1,10 +1,10 @@
-//! The virtual disk: how long it takes, and what it says of that.
+//! The virtual disk: its service times and its positions.
 
 use super::CAPACITY;
 use iopilot_block::{Cached, Lba, Nanos, Op, Positions, Request, Sectors};
 
-/// A seek that grows with the square root of its distance, half a turn of the platter, and a transfer. No cost but the
-/// transfer where a request starts where the last one ended.
+/// A request takes a seek that grows with the square root of its distance, half a revolution, and a transfer. A request
+/// that starts where the last one ended takes only the transfer.
 #[derive(Clone, Debug)]
 pub struct Disk {
     pub settle: Nanos,
@@ -28,7 +28,7 @@ impl Default for Disk {
 }
 
 impl Disk {
-    /// Serves `rq` and says how long it took.
+    /// Serves `rq` and returns the time it took.
     pub fn serve(&mut self, rq: &Request) -> Nanos {
         let time = self.approach(self.head, rq.lba) + self.per_sector * u64::from(rq.sectors.0);
         self.head = rq.end();

@@ -1,4 +1,4 @@
-//! What processes of the bench submit, and what they get back.
+//! The submissions of the bench's processes, and their completions.
 
 use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, Op, PriorityClass, ProcessId, Request, Sectors};
 
@@ -34,7 +34,7 @@ impl Io {
         Self { op: Op::Write, ..Self::read(process, lba, sectors) }
     }
 
-    /// A write somebody waits for.
+    /// A write that a process waits for.
     pub fn sync_write(process: u32, lba: u64, sectors: u32) -> Self {
         Self::write(process, lba, sectors).with(Flags::SYNC)
     }

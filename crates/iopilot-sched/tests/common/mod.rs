@@ -1,8 +1,9 @@
-//! A bench for any scheduler: processes submit, a virtual disk of some depth serves, and every rule that holds for all
-//! schedulers is checked on the way.
+//! A bench for any scheduler: processes submit, and a virtual disk of some depth serves. The bench checks the rules for
+//! all schedulers.
 //!
-//! Checked always: nothing is lost or served twice; a merged request covers exactly what was merged into it;
-//! `queued()` counts; an idle device with requests queued is given one, or told when to ask again.
+//! It always checks that no request is lost or served twice, that a merged request covers exactly its parts, and that
+//! `queued()` is right. If the device is idle and requests are queued, the scheduler must dispatch one or name the time
+//! to ask again.
 
 #![allow(dead_code, unreachable_pub)] // each test binary uses its own part
 
@@ -23,28 +24,28 @@ use std::collections::{BinaryHeap, VecDeque};
 /// The capacity of the virtual disk in sectors: 128 GiB.
 pub const CAPACITY: u64 = 1 << 28;
 
-/// A scheduler may keep an idle device waiting this long in all while requests are queued.
+/// The longest time that a scheduler may keep the device idle while requests are queued.
 const PATIENCE: Nanos = Nanos::from_secs(60);
 
-/// What happens at a time set beforehand.
+/// A scheduled event.
 #[derive(Clone, Debug)]
 pub enum Event {
     /// A process submits.
     Submit(Io),
     /// A process exits.
     Exit(ProcessId),
-    /// Somebody begins to wait for the submission of this number, counted from 0, wherever it is.
+    /// A process begins to wait for the submission with this number, counted from 0, wherever it is.
     Wait(usize),
 }
 
-/// What a process does next: events and how long after now.
+/// The next events of a process, with their delays from now.
 pub type Outbox = Vec<(Nanos, Event)>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Free,
     Queued,
-    /// In the device, as itself or as part of another.
+    /// In the device, alone or as a part of another request.
     Gone,
 }
 
@@ -61,9 +62,9 @@ pub struct Bench {
     pub order: Vec<(u32, u64, u32, bool)>,
     /// How many submissions merged.
     pub merged: usize,
-    /// Longest time the device idled with requests queued.
+    /// The longest time that the device idled with requests queued.
     pub longest_idle: Nanos,
-    /// Whether nothing that nobody waits for may go while something is queued that somebody waits for.
+    /// Whether to check that no noncritical request is dispatched while a critical one is queued.
     pub critical_first: bool,
     in_device: VecDeque<RequestId>,
     busy_until: Option<Nanos>,
@@ -72,9 +73,9 @@ pub struct Bench {
     events: BinaryHeap<Reverse<(Nanos, u64)>>,
     todo: Vec<Option<Event>>,
     ios: Vec<Option<Io>>,
-    /// The request of each submission, in their order, until it comes back.
+    /// The request of each submission, in their order, until it completes.
     submitted: Vec<Option<RequestId>>,
-    /// The number of the submission that each request is.
+    /// The number of the submission of each request.
     number: Vec<usize>,
     place: Vec<Place>,
     queued: usize,
@@ -111,7 +112,7 @@ impl Bench {
         }
     }
 
-    /// Lets `event` happen at `at`.
+    /// Schedules `event` at `at`.
     pub fn at(&mut self, at: Nanos, event: Event) {
         assert!(at >= self.now, "events lie ahead");
         self.events.push(Reverse((at, self.todo.len() as u64)));
@@ -123,8 +124,8 @@ impl Bench {
         self.at(at, Event::Submit(io));
     }
 
-    /// Runs until `until` or until nothing is left to do. `on_done` sees each part of each completed request and may
-    /// let more happen.
+    /// Runs until `until` or until no event is left. `on_done` gets each part of each completed request, and may
+    /// schedule more events.
     pub fn run(&mut self, until: Nanos, mut on_done: impl FnMut(&Done, &mut Outbox)) {
         let mut outbox = Outbox::new();
         loop {
@@ -149,7 +150,7 @@ impl Bench {
                 self.events.push(Reverse((at + delay, self.todo.len() as u64)));
                 self.todo.push(Some(event));
             }
-            // What the completed process does at once comes before the next dispatch.
+            // The immediate next events of the completed process come before the next dispatch.
             if self.events.peek().is_some_and(|e| e.0.0 == at) {
                 continue;
             }
@@ -160,7 +161,7 @@ impl Bench {
         }
     }
 
-    /// Runs to the end with nothing added; everything submitted must have come back.
+    /// Runs to the end without new events. All submissions must have completed.
     pub fn drain(&mut self) -> Vec<Done> {
         let mut all = Vec::new();
         self.run(Nanos::MAX, |done, _| all.push(done.clone()));
@@ -202,13 +203,13 @@ impl Bench {
         assert_eq!(self.scheduler.queued(), self.queued, "queued() after an arrival");
     }
 
-    /// Somebody begins to wait for a submission, which may not be there yet, or not any more.
+    /// A process begins to wait for a submission, which may not have been made yet, or may be complete.
     fn wait_for(&mut self, number: usize) {
         let Some(id) = self.submitted.get(number).copied().flatten() else { return };
         self.rqs[id].criticality = Criticality::TimeCritical;
         let whole = self.rqs.whole(id);
         self.scheduler.raise(&mut self.rqs, whole, self.now);
-        assert_eq!(self.scheduler.queued(), self.queued, "queued() after somebody began to wait");
+        assert_eq!(self.scheduler.queued(), self.queued, "queued() after a process began to wait");
     }
 
     fn check_criticality(&self, id: RequestId) {
@@ -216,7 +217,7 @@ impl Bench {
         if self.critical_first && !waits(id) {
             let queued = (0..self.place.len()).filter(|&slot| self.place[slot] == Place::Queued);
             let passed = queued.map(RequestId::from_index).find(|&id| waits(id));
-            assert_eq!(passed, None, "somebody waits for it, and for what is dispatched nobody does");
+            assert_eq!(passed, None, "it is critical, and the dispatched request is not");
         }
     }
 
@@ -261,7 +262,7 @@ impl Bench {
         }
     }
 
-    /// The parts that `id` has are dispatched with it.
+    /// Notes that the parts of `id` are dispatched with it.
     fn joined(&mut self, id: RequestId) {
         let mut next = self.rqs.next_part(id);
         while let Some(part) = next {
@@ -273,7 +274,7 @@ impl Bench {
         }
     }
 
-    /// The parts of `id` fill its extent without gap or overlap.
+    /// Checks that the parts of `id` fill its extent without gap or overlap.
     fn check_extent(&self, id: RequestId) {
         let rq = &self.rqs[id];
         assert!(rq.sectors.0 <= self.limits.max_sectors.max(rq.own_sectors.0), "grown beyond max_sectors");
@@ -318,7 +319,7 @@ impl Bench {
         self.start();
     }
 
-    /// The parts of `id` come back to who submitted them.
+    /// Returns the parts of `id` to their submitters.
     fn come_back(&mut self, id: RequestId, on_done: &mut impl FnMut(&Done, &mut Outbox), outbox: &mut Outbox) {
         let mut next = Some(id);
         while let Some(part) = next {

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-/// Everything that is random in a run.
+/// The random parameters of a run.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     pub seed: u64,
@@ -19,7 +19,7 @@ pub struct Scenario {
     pub span: u64,
     pub max_sectors: u32,
     pub nomerges: u8,
-    /// Whether somebody may begin to wait for a request that nobody waited for.
+    /// Whether a process may begin to wait for a noncritical request.
     pub waits: bool,
 }
 
@@ -49,7 +49,7 @@ pub fn random_spec(info: &SchedulerInfo, seed: u64) -> String {
         if rng.random_bool(0.5) {
             continue;
         }
-        // Ten times the default and a bit: far enough from sense, and short enough to wait for.
+        // A little more than ten times the default: extreme, and still short enough for a test.
         let max = t.max.min(10.0 * t.default + 10.0);
         let value = if rng.random_bool(0.2) { t.min } else { rng.random_range(t.min..=max) };
         let value = if t.integer { value.round().clamp(t.min, max) } else { value };
@@ -59,14 +59,14 @@ pub fn random_spec(info: &SchedulerInfo, seed: u64) -> String {
 }
 
 impl Scenario {
-    /// A bench with all arrivals and exits laid in.
+    /// A bench with all arrivals and exits scheduled.
     pub fn bench(&self, spec: &str) -> Bench {
         let mut rng = Pcg64Mcg::seed_from_u64(self.seed);
         let mut bench = Bench::new(spec, self.depth);
         bench.limits.max_sectors = self.max_sectors;
         bench.limits.nomerges = self.nomerges;
-        // What depends on requests has a generator of its own, so that the requests are the same without.
-        let mut who = Pcg64Mcg::seed_from_u64(self.seed ^ 0x3a17);
+        // Criticalities and waits have a generator of their own, so that the requests are the same without them.
+        let mut criticality_rng = Pcg64Mcg::seed_from_u64(self.seed ^ 0x3a17);
         let mut now = Nanos::ZERO;
         let mut ends = [0u64; 8];
         for number in 0..self.requests {
@@ -76,8 +76,8 @@ impl Scenario {
             let process = rng.random_range(1..7u32);
             let sectors = rng.random_range(1..=16u32);
             let lba = match rng.random_range(0..4) {
-                0 => ends[process as usize],                                        // behind its last
-                1 => ends[process as usize].saturating_sub(u64::from(sectors) + 8), // perhaps in front
+                0 => ends[process as usize],                                        // after its last request
+                1 => ends[process as usize].saturating_sub(u64::from(sectors) + 8), // possibly before it
                 _ => rng.random_range(0..self.span),
             };
             ends[process as usize] = lba + u64::from(sectors);
@@ -89,7 +89,7 @@ impl Scenario {
                 }
             }
             io.cpu = rng.random_range(0..2);
-            // A process has one priority, which it rarely changes.
+            // A process rarely changes its priority.
             let draw = if rng.random_bool(0.05) { rng.random_range(0..6) } else { process };
             let class = match draw {
                 1 => PriorityClass::RealTime,
@@ -99,9 +99,9 @@ impl Scenario {
             };
             io = io.class(class, (draw % 8) as u8);
             io.criticality = [Criticality::TimeCritical, Criticality::TimeLimited, Criticality::TimeNonCritical]
-                [who.random_range(0..3)];
-            if self.waits && who.random_bool(0.2) {
-                let later = Nanos::from_micros(who.random_range(0..20 * self.gap_us));
+                [criticality_rng.random_range(0..3)];
+            if self.waits && criticality_rng.random_bool(0.2) {
+                let later = Nanos::from_micros(criticality_rng.random_range(0..20 * self.gap_us));
                 bench.at(now + later, Event::Wait(number));
             }
             bench.submit(now, io);

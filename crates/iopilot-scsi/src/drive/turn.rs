@@ -9,7 +9,7 @@ use super::segment::Victims;
 use super::slot::{BusStage, CommandSlot, Media};
 use super::{Drive, Preseek};
 use iopilot_block::{Nanos, Op, RequestId};
-use iopilot_sched::{IoQueue, IoQueueConfig, IoRequest, OverlapScheme, Policy, TimeoutScheme};
+use iopilot_sched::{IoQueue, IoQueueConfig, IoRequest, OverlapScheme, IoQueuePolicy, TimeoutScheme};
 
 /// What a request would do with its turn.
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +22,7 @@ enum Turn {
 
 /// The queue for a configuration; `None` where requests are served as they come.
 pub(super) fn queue_for(config: &IoQueueConfig, depth: u32, capacity: u64) -> Option<Box<IoQueue>> {
-    let as_they_come = config.policy == Policy::Fcfs
+    let as_they_come = config.policy == IoQueuePolicy::Fcfs
         && config.timeout_scheme == TimeoutScheme::Off
         && config.overlap == OverlapScheme::Off
         && !config.priorities;

@@ -286,7 +286,7 @@ mod tests {
     use super::*;
     use crate::sample_comparison::sample_comparison;
     use iopilot_block::{
-        AfterTasks, CacheReport, Distribution, OverTime, ProcessGroup, RequestClass, TaskReport, TimeLimits,
+        AfterTasks, PageCacheReport, Distribution, OverTime, ProcessGroup, RequestClass, TaskReport, TimeLimits,
     };
 
     fn times(false_idle_s: f64) -> HostTimes {
@@ -346,14 +346,14 @@ mod tests {
                 limit_ms: Distribution { mean: 14.25, ..Distribution::default() },
                 late_ms: Distribution { mean: 3.5, ..Distribution::default() },
             },
-            cache: Some(CacheReport {
+            cache: Some(PageCacheReport {
                 pages: 8192,
                 hits: 30,
                 misses: 10,
                 written: 345,
                 throttled: 6,
                 throttled_s: 2.25,
-                ..CacheReport::default()
+                ..PageCacheReport::default()
             }),
             ..HostReport::default()
         });
@@ -388,7 +388,7 @@ mod tests {
     #[test]
     fn a_host_that_did_nothing_has_no_broken_numbers() {
         let mut comparison = hosted();
-        comparison.runs[1].host = Some(HostReport { cache: Some(CacheReport::default()), ..HostReport::default() });
+        comparison.runs[1].host = Some(HostReport { cache: Some(PageCacheReport::default()), ..HostReport::default() });
         let page = hosts(&comparison).unwrap();
         assert!(!page.contains("NaN") && !page.contains("inf") && page.contains("no task"), "{page}");
     }

@@ -7,7 +7,7 @@ use iopilot_device::{
     Array, ArrayLayout, ArrayModel, BlockDesign, CopyChoice, Device, Failure, MappingRules, MirrorOrder, NvramModel,
     Organisation, RebuildModel, Redundancy, Rotation, UpdateRule,
 };
-use iopilot_sched::{IoQueueConfig, Policy};
+use iopilot_sched::{IoQueueConfig, IoQueuePolicy};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -116,7 +116,7 @@ impl ArraySpec {
 
     fn member_queue(&self, capacity: u64) -> Result<Option<IoQueueConfig>, InputError> {
         let Some(name) = &self.member_scheduler else { return Ok(None) };
-        let policy = Policy::parse(name).map_err(|mut e| {
+        let policy = IoQueuePolicy::parse(name).map_err(|mut e| {
             e.field = "member_scheduler".into();
             e
         })?;

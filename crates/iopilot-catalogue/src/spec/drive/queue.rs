@@ -1,7 +1,7 @@
 //! `[drive.queue]`: the order in which a drive serves its commands.
 
 use iopilot_block::{InputError, Nanos};
-use iopilot_sched::{CylinderMapping, IoQueueConfig, OverlapScheme, Policy, StreamScheme, TimeoutScheme};
+use iopilot_sched::{CylinderMapping, IoQueueConfig, OverlapScheme, IoQueuePolicy, StreamScheme, TimeoutScheme};
 use serde::{Deserialize, Serialize};
 
 /// `[drive.queue]`. Schemes are given by DiskSim's numbers, policies by number or name.
@@ -39,7 +39,7 @@ pub struct DriveQueueSpec {
 impl Default for DriveQueueSpec {
     fn default() -> Self {
         Self {
-            policy: Policy::Fcfs.name().to_owned(),
+            policy: IoQueuePolicy::Fcfs.name().to_owned(),
             cylinder_mapping: 4,
             sectors_per_cylinder: 1,
             read_initiation_ms: 0.0,
@@ -47,7 +47,7 @@ impl Default for DriveQueueSpec {
             age_weight: 0.0,
             timeout_scheme: 0,
             timeout_s: 0.0,
-            timeout_policy: Policy::Fcfs.name().to_owned(),
+            timeout_policy: IoQueuePolicy::Fcfs.name().to_owned(),
             overlap: 0,
             streams: 0,
             stream_gap_sectors: 0,
@@ -66,7 +66,7 @@ impl DriveQueueSpec {
             InputError::new(format!("drive.queue.{key}"), got.to_string(), expected)
         };
         let policy = |key: &str, text: &str| {
-            Policy::parse(text).map_err(|e| InputError { field: format!("drive.queue.{key}"), ..e })
+            IoQueuePolicy::parse(text).map_err(|e| InputError { field: format!("drive.queue.{key}"), ..e })
         };
         for (key, value) in [
             ("read_initiation_ms", self.read_initiation_ms),

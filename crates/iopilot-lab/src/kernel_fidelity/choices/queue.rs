@@ -2,7 +2,7 @@
 
 use super::Event;
 use iopilot_block::{Nanos, Request, RequestId, Requests};
-use iopilot_sched::{AnyScheduler, Dispatch, MergeLimits, Scheduler, retry_at};
+use iopilot_sched::{AnyScheduler, Dispatch, MergeLimits, ReplayDispatch, Scheduler, retry_at};
 use iopilot_trace::TraceRecord;
 use std::collections::{HashMap, HashSet};
 
@@ -132,7 +132,7 @@ impl<'a> Queue<'a> {
     pub(super) fn follow(&mut self, n: usize, now: Nanos) -> bool {
         let queued = |id: &RequestId| !self.chosen.contains(id) && !self.owed.contains(id);
         let Some(id) = self.ids.get(&n).copied().filter(queued) else { return false };
-        let followed = self.scheduler.follow(&mut self.requests, id, now);
+        let followed = self.scheduler.dispatch_recorded(&mut self.requests, id, now);
         self.chosen.extend(followed.then_some(id));
         followed
     }

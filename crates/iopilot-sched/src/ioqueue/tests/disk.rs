@@ -1,4 +1,4 @@
-//! A disk small enough to work out by hand.
+//! A disk that is small enough for calculations by hand.
 
 use iopilot_block::{Cached, Lba, Nanos, Op, Positions, Sectors};
 
@@ -6,10 +6,11 @@ pub(super) const CYLINDERS: u32 = 1000;
 /// Ten heads of ten sectors.
 pub(super) const PER_CYLINDER: u64 = 100;
 pub(super) const CAPACITY: u64 = CYLINDERS as u64 * PER_CYLINDER;
-/// One revolution, ns: a sector passes in 1 ms.
+/// One revolution, ns. A sector takes 1 ms.
 const PERIOD: f64 = 10e6;
 
-/// 1 ms and 10 us a cylinder to seek, half a millisecond more for writes; no skew. It caches what it is told to.
+/// A seek takes 1 ms and 10 us a cylinder, and half a millisecond more for writes. There is no skew. The test sets the
+/// blocks in its cache.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Platters {
     pub(super) cylinder: u32,
@@ -19,7 +20,7 @@ pub(super) struct Platters {
 }
 
 impl Platters {
-    pub(super) fn place(lba: Lba) -> u32 {
+    pub(super) fn location(lba: Lba) -> u32 {
         (lba.0 / PER_CYLINDER) as u32
     }
 
@@ -31,7 +32,7 @@ impl Platters {
     }
 
     fn approach(from: u32, lba: Lba, op: Op, at: Nanos) -> f64 {
-        let seek = Self::seek(from, Self::place(lba), op);
+        let seek = Self::seek(from, Self::location(lba), op);
         let there = at.0 as f64 + seek;
         let angle = (lba.0 % 10) as f64 / 10.0;
         let wait = (angle - there / PERIOD).rem_euclid(1.0);
@@ -40,7 +41,7 @@ impl Platters {
 
     pub(super) fn serve(&mut self, lba: Lba, sectors: Sectors, op: Op, now: Nanos) -> Nanos {
         let done = now.0 as f64 + self.access(lba, sectors, op, now);
-        self.cylinder = Self::place(Lba(lba.0 + u64::from(sectors.0) - 1));
+        self.cylinder = Self::location(Lba(lba.0 + u64::from(sectors.0) - 1));
         Nanos(done.ceil() as u64)
     }
 }
@@ -51,7 +52,7 @@ impl Positions for Platters {
     }
 
     fn cylinder(&self, lba: Lba) -> u32 {
-        Self::place(lba)
+        Self::location(lba)
     }
 
     fn arm(&self, _: Nanos) -> u32 {
@@ -75,7 +76,7 @@ impl Positions for Platters {
     }
 
     fn access_after(&self, after: Lba, lba: Lba, sectors: Sectors, op: Op, at: Nanos) -> f64 {
-        let from = Self::place(Lba(after.0.saturating_sub(1)));
+        let from = Self::location(Lba(after.0.saturating_sub(1)));
         Self::approach(from, lba, op, at) + f64::from(sectors.0) * PERIOD / 10.0
     }
 

@@ -1,4 +1,4 @@
-//! What each policy chooses, worked out by hand.
+//! The choices of each policy, calculated by hand.
 
 use super::disk::CAPACITY;
 use super::*;
@@ -14,28 +14,28 @@ fn by_arrival_and_by_block() {
         rig.order()
     };
     let lbas = [600, 400, 520, 100, 900];
-    assert_eq!(order(Policy::Fcfs, &lbas), lbas);
-    assert_eq!(order(Policy::ElevatorLbn, &lbas), [520, 600, 900, 400, 100]);
-    assert_eq!(order(Policy::CycleLbn, &lbas), [520, 600, 900, 100, 400]);
-    assert_eq!(order(Policy::SstfLbn, &lbas), [520, 600, 400, 100, 900]);
+    assert_eq!(order(IoQueuePolicy::Fcfs, &lbas), lbas);
+    assert_eq!(order(IoQueuePolicy::ElevatorLbn, &lbas), [520, 600, 900, 400, 100]);
+    assert_eq!(order(IoQueuePolicy::CycleLbn, &lbas), [520, 600, 900, 100, 400]);
+    assert_eq!(order(IoQueuePolicy::SstfLbn, &lbas), [520, 600, 400, 100, 900]);
 }
 
 #[test]
-fn sstf_goes_up_and_down_in_turns_between_equals() {
-    let mut rig = Rig::policy(Policy::SstfLbn);
+fn sstf_alternates_between_up_and_down_at_equal_distances() {
+    let mut rig = Rig::policy(IoQueuePolicy::SstfLbn);
     for expected in [[520, 482], [482, 520]] {
         rig.read(500);
         rig.serve();
-        // The arm is behind block 500.
+        // The arm is after block 500.
         rig.reads(&[520, 482]);
         assert_eq!(rig.order(), expected);
     }
 }
 
 #[test]
-fn vscan_turns_where_that_saves_a_fifth_of_the_disk() {
+fn vscan_turns_if_that_saves_a_fifth_of_the_disk() {
     let order = |lbas: &[u64]| {
-        let mut rig = Rig::policy(Policy::VscanLbn);
+        let mut rig = Rig::policy(IoQueuePolicy::VscanLbn);
         rig.read(50_000);
         rig.serve();
         rig.reads(lbas);
@@ -44,7 +44,7 @@ fn vscan_turns_where_that_saves_a_fifth_of_the_disk() {
     assert_eq!(CAPACITY, 100_000);
     assert_eq!(order(&[49_000, 70_000]), [70_000, 49_000], "1,000 and a fifth against 20,000");
     assert_eq!(order(&[49_000, 72_000]), [49_000, 72_000]);
-    let mut rig = Rig::policy(Policy::VscanCyl);
+    let mut rig = Rig::policy(IoQueuePolicy::VscanCyl);
     rig.read(50_000);
     rig.serve();
     rig.reads(&[49_000, 70_000, 50_099, 50_001]);
@@ -60,11 +60,11 @@ fn by_cylinder_the_rest_of_the_cylinder_comes_first() {
         rig.reads(&[50_110, 50_120, 49_980, 49_920, 50_010, 50_060, 50_390]);
         rig.order()
     };
-    assert_eq!(order(Policy::ElevatorCyl), [50_060, 50_010, 50_110, 50_120, 50_390, 49_920, 49_980]);
-    assert_eq!(order(Policy::CycleCyl), [50_060, 50_110, 50_120, 50_390, 49_920, 49_980, 50_010]);
+    assert_eq!(order(IoQueuePolicy::ElevatorCyl), [50_060, 50_010, 50_110, 50_120, 50_390, 49_920, 49_980]);
+    assert_eq!(order(IoQueuePolicy::CycleCyl), [50_060, 50_110, 50_120, 50_390, 49_920, 49_980, 50_010]);
     // Cylinders 499 and 501 are equally far from 500: up first.
-    assert_eq!(order(Policy::SstfCyl), [50_060, 50_010, 50_110, 50_120, 49_920, 49_980, 50_390]);
-    assert_eq!(order(Policy::SdfApprox), [50_010, 50_060, 49_920, 49_980, 50_110, 50_120, 50_390]);
+    assert_eq!(order(IoQueuePolicy::SstfCyl), [50_060, 50_010, 50_110, 50_120, 49_920, 49_980, 50_390]);
+    assert_eq!(order(IoQueuePolicy::SdfApprox), [50_010, 50_060, 49_920, 49_980, 50_110, 50_120, 50_390]);
 }
 
 /// "In 4.0 strategies 0 to 4 give every request the same cylinder, so 5, 6, 7 equal policy 3."
@@ -80,39 +80,39 @@ fn without_a_mapping_the_cylinder_policies_are_clook() {
         rig.reads(&lbas);
         rig.order()
     };
-    for policy in [Policy::ElevatorCyl, Policy::CycleCyl, Policy::SstfCyl] {
-        assert_eq!(order(policy), order(Policy::CycleLbn), "{policy}");
+    for policy in [IoQueuePolicy::ElevatorCyl, IoQueuePolicy::CycleCyl, IoQueuePolicy::SstfCyl] {
+        assert_eq!(order(policy), order(IoQueuePolicy::CycleLbn), "{policy}");
     }
 }
 
 #[test]
 fn mappings_from_the_request_and_by_average() {
     let mapping = CylinderMapping::FromRequest;
-    let mut rig = Rig::new(IoQueueConfig { mapping, ..IoQueueConfig::with_policy(Policy::CycleCyl) });
+    let mut rig = Rig::new(IoQueueConfig { mapping, ..IoQueueConfig::with_policy(IoQueuePolicy::CycleCyl) });
     for (lba, cylinder) in [(1, 9), (2, 3), (3, 7)] {
         let request = rig.request(Op::Read, lba, 1);
         rig.queue.insert(IoRequest { cylinder: Some(cylinder), ..request }, Nanos::ZERO);
     }
     assert_eq!(rig.order(), [2, 3, 1]);
     let mapping = CylinderMapping::from_number(6, 50, false).expect("a strategy");
-    let mut rig = Rig::new(IoQueueConfig { mapping, ..IoQueueConfig::with_policy(Policy::SstfCyl) });
+    let mut rig = Rig::new(IoQueueConfig { mapping, ..IoQueueConfig::with_policy(IoQueuePolicy::SstfCyl) });
     rig.reads(&[149, 60, 20]);
     assert_eq!(rig.order(), [20, 60, 149]);
 }
 
 #[test]
 fn sptf_weighs_seek_against_rotation() {
-    let mut rig = Rig::policy(Policy::Sptf);
-    // From cylinder 0 at angle 0: block 9 of this track is 9 ms away; cylinder 90, 1.9 ms of seek, has sector 2 just
-    // then; cylinder 200 is 3 ms away, and so is its sector 3.
+    let mut rig = Rig::policy(IoQueuePolicy::Sptf);
+    // From cylinder 0 at angle 0, block 9 of this track is 9 ms away. Cylinder 90 is a seek of 1.9 ms away, and its
+    // sector 2 follows right then. Cylinder 200 is 3 ms away, and so is its sector 3.
     rig.reads(&[9, 9_002, 20_003]);
     assert_eq!(rig.pick().map(|p| p.lba), Some(Lba(9_002)));
     // With 0.2 ms of delay that sector is missed.
-    let late = IoQueueConfig { read_initiation: 0.2e6, ..IoQueueConfig::with_policy(Policy::Sptf) };
+    let late = IoQueueConfig { read_initiation: 0.2e6, ..IoQueueConfig::with_policy(IoQueuePolicy::Sptf) };
     let mut rig = Rig::new(late);
     rig.reads(&[9, 9_002, 20_004]);
     assert_eq!(rig.pick().map(|p| p.lba), Some(Lba(20_004)));
-    let own = IoQueueConfig { device_initiation: true, ..IoQueueConfig::with_policy(Policy::Sptf) };
+    let own = IoQueueConfig { device_initiation: true, ..IoQueueConfig::with_policy(IoQueuePolicy::Sptf) };
     let mut rig = Rig::new(own);
     rig.disk.overhead = [0.2e6, 0.2e6];
     rig.reads(&[9, 9_002, 20_004]);
@@ -127,13 +127,13 @@ fn satf_counts_the_transfer() {
         rig.put(Op::Read, 20_004, 1);
         rig.pick().map(|p| p.lba.0)
     };
-    assert_eq!(pick(Policy::Sptf), Some(9_002));
-    assert_eq!(pick(Policy::Satf), Some(20_004));
+    assert_eq!(pick(IoQueuePolicy::Sptf), Some(9_002));
+    assert_eq!(pick(IoQueuePolicy::Satf), Some(20_004));
 }
 
 #[test]
-fn spctf_takes_first_what_the_cache_holds() {
-    for policy in [Policy::Spctf, Policy::Wpctf, Policy::Aspctf, Policy::PriAspctf] {
+fn spctf_serves_cache_hits_first() {
+    for policy in [IoQueuePolicy::Spctf, IoQueuePolicy::Wpctf, IoQueuePolicy::Aspctf, IoQueuePolicy::PriAspctf] {
         let mut rig = Rig::policy(policy);
         rig.queue.reconfigure(IoQueueConfig { age_weight: 6.0, max_wait: 6.0, ..rig.queue.config().clone() });
         rig.disk.cached = vec![(Lba(80_000), Cached::Full), (Lba(90_000), Cached::Partial)];
@@ -145,7 +145,7 @@ fn spctf_takes_first_what_the_cache_holds() {
 }
 
 #[test]
-fn age_makes_up_for_distance() {
+fn age_outweighs_distance() {
     // An old request 9 ms away, and young ones 2 ms away.
     let served_old_after = |policy, weight| {
         let config = IoQueueConfig { age_weight: weight, max_wait: weight, ..IoQueueConfig::with_policy(policy) };
@@ -162,19 +162,19 @@ fn age_makes_up_for_distance() {
         }
         None
     };
-    assert_eq!(served_old_after(Policy::Sptf, 6.0), None);
-    // 9 ms less 6 thousandths of the age fall below 2 ms after 1,167 ms.
-    assert_eq!(served_old_after(Policy::Asptf, 6.0), Some(1170));
-    assert_eq!(served_old_after(Policy::PriAsptf, 6.0), Some(1170));
-    // 9 (W - age) / W <= 2 from 7/9 of W on; of equals the lower block goes.
-    assert_eq!(served_old_after(Policy::Wptf, 900.0), Some(700));
+    assert_eq!(served_old_after(IoQueuePolicy::Sptf, 6.0), None);
+    // 9 ms less 6 thousandths of the age is below 2 ms after 1,167 ms.
+    assert_eq!(served_old_after(IoQueuePolicy::Asptf, 6.0), Some(1170));
+    assert_eq!(served_old_after(IoQueuePolicy::PriAsptf, 6.0), Some(1170));
+    // 9 (W - age) / W <= 2 from 7/9 of W on. Of equals, the lower block goes first.
+    assert_eq!(served_old_after(IoQueuePolicy::Wptf, 900.0), Some(700));
     // A transfer of a millisecond each: 10 (W - age) / W <= 3.
-    assert_eq!(served_old_after(Policy::Watf, 900.0), Some(630));
+    assert_eq!(served_old_after(IoQueuePolicy::Watf, 900.0), Some(630));
 }
 
 #[test]
-fn patient_requests_do_not_age_under_the_priority_policies() {
-    let mut rig = Rig::new(IoQueueConfig { age_weight: 6.0, ..IoQueueConfig::with_policy(Policy::PriAsptf) });
+fn noncritical_requests_do_not_age_under_the_priority_policies() {
+    let mut rig = Rig::new(IoQueueConfig { age_weight: 6.0, ..IoQueueConfig::with_policy(IoQueuePolicy::PriAsptf) });
     let request = rig.request(Op::Write, 9, 1);
     rig.queue.insert(IoRequest { criticality: Criticality::TimeNonCritical, ..request }, rig.now);
     rig.wait_ms(100_000);
@@ -189,7 +189,7 @@ fn pri_vscan_weighs_distance_urgency_and_age() {
         age_weight: 1280.0,
         urgency_percent: 3.0,
         distance_rule: DistanceRule::Nearest,
-        ..IoQueueConfig::with_policy(Policy::PriVscanLbn)
+        ..IoQueueConfig::with_policy(IoQueuePolicy::PriVscanLbn)
     };
     let pick = |rule, read_at: u64, write_at: u64, write_age: u64| {
         let mut rig = Rig::new(IoQueueConfig { distance_rule: rule, ..config.clone() });
@@ -201,7 +201,7 @@ fn pri_vscan_weighs_distance_urgency_and_age() {
         rig.put(Op::Read, read_at, 1);
         rig.pick().map(|p| p.lba.0)
     };
-    // A read is worth 3,000 blocks, a millisecond one.
+    // A read counts as 3,000 blocks, a millisecond as one.
     assert_eq!(pick(DistanceRule::Nearest, 53_100, 50_050, 0), Some(50_050));
     assert_eq!(pick(DistanceRule::Nearest, 52_900, 50_050, 0), Some(52_900));
     assert_eq!(pick(DistanceRule::Nearest, 52_900, 50_050, 200), Some(50_050));
@@ -216,29 +216,30 @@ fn sdf_goes_from_the_last_request_or_from_the_arm() {
         let mut rig = Rig::policy(policy);
         rig.read(50_000);
         rig.pick();
-        // It was in the cache, say: the arm has stayed.
+        // The arm did not move, as if the request was a cache hit.
         rig.reads(&[60_000, 1_000]);
         rig.pick().map(|p| p.lba.0)
     };
-    assert_eq!(pick(Policy::SdfApprox), Some(60_000));
-    assert_eq!(pick(Policy::SdfExact), Some(1_000));
+    assert_eq!(pick(IoQueuePolicy::SdfApprox), Some(60_000));
+    assert_eq!(pick(IoQueuePolicy::SdfExact), Some(1_000));
 }
 
 #[test]
 fn within_the_slack_the_shorter_seek_or_the_longer_rotation_wins() {
     let pick = |policy, slack_percent| {
         let mut rig = Rig::new(IoQueueConfig { slack_percent, ..IoQueueConfig::with_policy(policy) });
-        // 2 ms with 1.9 ms of seek, 3 ms with 1.1 ms, 4 ms with 1 ms and 3 ms of rotation.
+        // Times of 2 ms with 1.9 ms of seek, of 3 ms with 1.1 ms of seek, of 4 ms with 1 ms of seek and 3 ms of
+        // rotation.
         rig.reads(&[9_002, 1_003, 104]);
         rig.pick().map(|p| p.lba.0)
     };
-    for policy in [Policy::SptfRotOpt, Policy::SptfRotWeight, Policy::SptfSeekWeight] {
+    for policy in [IoQueuePolicy::SptfRotOpt, IoQueuePolicy::SptfRotWeight, IoQueuePolicy::SptfSeekWeight] {
         assert_eq!(pick(policy, 0.0), Some(9_002));
     }
-    assert_eq!(pick(Policy::SptfSeekWeight, 60.0), Some(1_003));
-    assert_eq!(pick(Policy::SptfSeekWeight, 120.0), Some(104));
-    assert_eq!(pick(Policy::SptfRotWeight, 60.0), Some(1_003));
-    assert_eq!(pick(Policy::SptfRotOpt, 120.0), Some(9_002));
+    assert_eq!(pick(IoQueuePolicy::SptfSeekWeight, 60.0), Some(1_003));
+    assert_eq!(pick(IoQueuePolicy::SptfSeekWeight, 120.0), Some(104));
+    assert_eq!(pick(IoQueuePolicy::SptfRotWeight, 60.0), Some(1_003));
+    assert_eq!(pick(IoQueuePolicy::SptfRotOpt, 120.0), Some(9_002));
 }
 
 #[test]
@@ -249,13 +250,13 @@ fn a_tour_is_shorter_than_a_greedy_walk() {
         while rig.serve().is_some() {}
         rig.now
     };
-    let (tour, greedy) = (total(Policy::Tsps), total(Policy::Satf));
+    let (tour, greedy) = (total(IoQueuePolicy::Tsps), total(IoQueuePolicy::Satf));
     assert!(tour < greedy, "{tour} against {greedy}");
 }
 
 #[test]
 fn a_batch_waits_until_it_is_whole() {
-    let mut rig = Rig::policy(Policy::BatchFcfs);
+    let mut rig = Rig::policy(IoQueuePolicy::BatchFcfs);
     let put = |rig: &mut Rig, lba, batch| {
         let request = rig.request(Op::Read, lba, 1);
         rig.queue.insert(IoRequest { batch, ..request }, rig.now);

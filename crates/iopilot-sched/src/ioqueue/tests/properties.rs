@@ -1,4 +1,4 @@
-//! What holds for every policy on any queue.
+//! Properties of every policy on any queue.
 
 use super::disk::{CAPACITY, Platters};
 use super::*;
@@ -32,8 +32,8 @@ fn arrivals(most: usize) -> impl Strategy<Value = Vec<Arrival>> {
     prop::collection::vec(one, 1..most)
 }
 
-fn policies() -> impl Strategy<Value = Policy> {
-    (1u32..=28).prop_map(|number| Policy::from_number(number).expect("1 to 28"))
+fn policies() -> impl Strategy<Value = IoQueuePolicy> {
+    (1u32..=28).prop_map(|number| IoQueuePolicy::from_number(number).expect("1 to 28"))
 }
 
 fn configs() -> impl Strategy<Value = IoQueueConfig> {
@@ -84,14 +84,17 @@ fn configs() -> impl Strategy<Value = IoQueueConfig> {
     )
 }
 
-/// A policy's score by its rule, without anything clever.
+/// A policy's score by its plain rule.
 fn score(rig: &Rig, request: &IoRequest, arrived: Nanos) -> f64 {
     let config = rig.queue.config();
     let policy = config.policy;
     let delay = if request.op == Op::Read { config.read_initiation } else { config.write_initiation };
     let at = rig.now + Nanos(delay.round() as u64);
-    let access = matches!(policy, Policy::Satf | Policy::Watf | Policy::Asatf);
-    let cache = matches!(policy, Policy::Spctf | Policy::Wpctf | Policy::Aspctf | Policy::PriAspctf);
+    let access = matches!(policy, IoQueuePolicy::Satf | IoQueuePolicy::Watf | IoQueuePolicy::Asatf);
+    let cache = matches!(
+        policy,
+        IoQueuePolicy::Spctf | IoQueuePolicy::Wpctf | IoQueuePolicy::Aspctf | IoQueuePolicy::PriAspctf
+    );
     let time = match rig.disk.cached(request.lba, request.sectors, request.op) {
         Cached::Full if cache => 0.0,
         Cached::Partial if cache => 1e-3,
@@ -102,10 +105,12 @@ fn score(rig: &Rig, request: &IoRequest, arrived: Nanos) -> f64 {
     let (weight, max_wait) = (config.age_weight, config.max_wait * 1e6);
     let ages = request.criticality != Criticality::TimeNonCritical;
     match policy {
-        Policy::Wptf | Policy::Wpctf | Policy::Watf if age < max_wait => time * (max_wait - age) / max_wait,
-        Policy::Wptf | Policy::Wpctf | Policy::Watf => max_wait - age,
-        Policy::Asptf | Policy::Aspctf | Policy::Asatf => time - age * weight / 1e3,
-        Policy::PriAsptf | Policy::PriAspctf if ages => time - age * weight / 1e3,
+        IoQueuePolicy::Wptf | IoQueuePolicy::Wpctf | IoQueuePolicy::Watf if age < max_wait => {
+            time * (max_wait - age) / max_wait
+        }
+        IoQueuePolicy::Wptf | IoQueuePolicy::Wpctf | IoQueuePolicy::Watf => max_wait - age,
+        IoQueuePolicy::Asptf | IoQueuePolicy::Aspctf | IoQueuePolicy::Asatf => time - age * weight / 1e3,
+        IoQueuePolicy::PriAsptf | IoQueuePolicy::PriAspctf if ages => time - age * weight / 1e3,
         _ => time,
     }
 }
@@ -113,16 +118,16 @@ fn score(rig: &Rig, request: &IoRequest, arrived: Nanos) -> f64 {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Pruning by seek time and by age finds what looking at every request finds.
+    /// Pruning by seek time and by age finds the same request as visiting every request.
     #[test]
-    fn pruned_is_brute_force(
+    fn pruning_agrees_with_brute_force(
         arrivals in arrivals(60),
         age_weight in prop_oneof![Just(0.0), Just(6.0), 0.0..300.0f64],
         read_initiation in 0.0..2e6f64,
         write_initiation in 0.0..2e6f64,
         policy in (8u32..=21).prop_filter("by position", |n| !(17..=19).contains(n)),
     ) {
-        let policy = Policy::from_number(policy).expect("listed");
+        let policy = IoQueuePolicy::from_number(policy).expect("listed");
         let config = IoQueueConfig {
             age_weight, max_wait: age_weight, read_initiation, write_initiation, ..IoQueueConfig::with_policy(policy)
         };
@@ -137,10 +142,10 @@ proptest! {
             if a.cached != Cached::None && rig.disk.cached.iter().all(|c| c.0 != request.lba) {
                 rig.disk.cached.push((request.lba, a.cached));
             }
-            // Three come for each that goes, then all go.
+            // Three requests arrive for each that is picked. Then all are picked.
             while i % 3 == 2 || i + 1 == arrivals.len() {
                 let Some(pick) = rig.pick() else { break };
-                let key = |(r, _): &(IoRequest, Nanos)| (Platters::place(r.lba), r.lba, r.id);
+                let key = |(r, _): &(IoRequest, Nanos)| (Platters::location(r.lba), r.lba, r.id);
                 let best = waiting
                     .iter()
                     .min_by(|a, b| score(&rig, &a.0, a.1).total_cmp(&score(&rig, &b.0, b.1)).then(key(a).cmp(&key(b))))
@@ -159,7 +164,7 @@ proptest! {
         prop_assert!(waiting.is_empty() && rig.queue.is_empty());
     }
 
-    /// Whatever the parameters: everything is picked once, alone or as part of one pick that covers it.
+    /// With any parameters, each request is picked once, alone or as part of one pick that covers it.
     #[test]
     fn nothing_is_lost_or_picked_twice(arrivals in arrivals(80), config in configs(), depth in 1usize..5) {
         let mut rig = Rig::new(config);
@@ -179,7 +184,7 @@ proptest! {
             while device.len() < depth || last {
                 let before = rig.queue.len();
                 let Some(pick) = rig.pick() else {
-                    prop_assert_eq!(before, 0, "something waits, and nothing is picked");
+                    prop_assert_eq!(before, 0, "requests wait, and none is picked");
                     break;
                 };
                 let (mut part, mut end, mut parts) = (Some(pick.id), pick.lba, 0);
@@ -200,7 +205,7 @@ proptest! {
                     rig.now = rig.disk.serve(pick.lba, pick.sectors, pick.op, rig.now);
                     rig.queue.completed(pick.id, rig.now, &mut also);
                     for id in also {
-                        prop_assert!(open[id.index()].take().is_some(), "it comes back once");
+                        prop_assert!(open[id.index()].take().is_some(), "each request completes once");
                     }
                 }
             }

@@ -12,12 +12,12 @@ fn served(rig: &mut Rig) -> Vec<u64> {
 }
 
 #[test]
-fn what_has_waited_goes_to_the_timeout_queue() {
+fn a_request_that_has_waited_too_long_moves_to_the_timeout_queue() {
     let config = IoQueueConfig {
         timeout_scheme: TimeoutScheme::Full,
         timeout: Nanos::from_millis(100),
-        timeout_policy: Policy::ElevatorLbn,
-        ..IoQueueConfig::with_policy(Policy::SstfLbn)
+        timeout_policy: IoQueuePolicy::ElevatorLbn,
+        ..IoQueueConfig::with_policy(IoQueuePolicy::SstfLbn)
     };
     let mut rig = Rig::new(config);
     rig.reads(&[900, 800]);
@@ -29,13 +29,13 @@ fn what_has_waited_goes_to_the_timeout_queue() {
 }
 
 #[test]
-fn with_half_and_full_times_there_are_three_queues() {
+fn half_and_full_timeouts_use_three_sub_queues() {
     let config = IoQueueConfig {
         timeout_scheme: TimeoutScheme::HalfAndFull,
         timeout: Nanos::from_millis(100),
-        timeout_policy: Policy::Fcfs,
-        priority_policy: Policy::CycleLbn,
-        ..IoQueueConfig::with_policy(Policy::CycleLbn)
+        timeout_policy: IoQueuePolicy::Fcfs,
+        priority_policy: IoQueuePolicy::CycleLbn,
+        ..IoQueueConfig::with_policy(IoQueuePolicy::CycleLbn)
     };
     let mut rig = Rig::new(config);
     rig.reads(&[900, 910]);
@@ -45,17 +45,17 @@ fn with_half_and_full_times_there_are_three_queues() {
     rig.read(1);
     assert_eq!(rig.clone_queue().pick().map(|p| p.lba.0), Some(900), "in the timeout queue");
     rig.wait_ms(46);
-    // 101 ms, 56 ms and 46 ms old.
+    // The ages are 101 ms, 56 ms and 46 ms.
     rig.read(2);
     assert_eq!(served(&mut rig), [900, 910, 800, 700, 1, 2]);
 }
 
 #[test]
-fn what_somebody_waits_for_goes_first_and_can_be_raised() {
+fn critical_requests_go_first_and_requests_can_be_raised() {
     let config = IoQueueConfig {
         priorities: true,
-        priority_policy: Policy::Fcfs,
-        ..IoQueueConfig::with_policy(Policy::CycleLbn)
+        priority_policy: IoQueuePolicy::Fcfs,
+        ..IoQueueConfig::with_policy(IoQueuePolicy::CycleLbn)
     };
     let mut rig = Rig::new(config);
     let mut background = Vec::new();
@@ -74,17 +74,17 @@ fn what_somebody_waits_for_goes_first_and_can_be_raised() {
 }
 
 #[test]
-fn neighbours_become_one() {
+fn neighbours_merge() {
     let config = IoQueueConfig {
         streams: StreamScheme::from_bits(3).expect("two bits"),
         max_concat: Sectors(30),
-        ..IoQueueConfig::with_policy(Policy::CycleLbn)
+        ..IoQueueConfig::with_policy(IoQueuePolicy::CycleLbn)
     };
     let mut rig = Rig::new(config.clone());
     let ids: Vec<_> = [(100, 8), (90, 10), (108, 8), (116, 8)].map(|(lba, n)| rig.put(Op::Read, lba, n)).into();
     rig.put(Op::Write, 124, 8);
     let pick = rig.pick().expect("five wait");
-    // 90 to 116; 8 more would be 34 sectors.
+    // The pick is 90 to 116. 8 more would be 34 sectors.
     assert_eq!((pick.id, pick.lba, pick.sectors), (ids[1], Lba(90), Sectors(26)));
     assert_eq!((rig.queue.len(), rig.queue.outstanding()), (2, 3));
     assert_eq!(rig.queue.next_part(pick.id), Some(ids[0]));
@@ -92,9 +92,9 @@ fn neighbours_become_one() {
     rig.queue.completed(pick.id, rig.now, &mut also);
     assert_eq!(also, [ids[0], ids[2]]);
     assert_eq!((rig.queue.len(), rig.queue.outstanding()), (2, 0));
-    assert_eq!(served(&mut rig), [116, 124], "a write does not join a read");
+    assert_eq!(served(&mut rig), [116, 124], "a write does not merge with a read");
 
-    // Of writes only what touches exactly; reads may skip.
+    // Writes merge only if they touch exactly. Reads may skip blocks.
     let mut rig = Rig::new(IoQueueConfig { stream_gap: 2, ..config });
     for op in [Op::Read, Op::Write] {
         let base = if op == Op::Read { 0 } else { 1000 };
@@ -109,7 +109,7 @@ fn neighbours_become_one() {
 fn a_stream_is_served_in_sequence() {
     let order = |bits| {
         let streams = StreamScheme::from_bits(bits).expect("five bits");
-        let mut rig = Rig::new(IoQueueConfig { streams, ..IoQueueConfig::with_policy(Policy::SstfLbn) });
+        let mut rig = Rig::new(IoQueueConfig { streams, ..IoQueueConfig::with_policy(IoQueuePolicy::SstfLbn) });
         rig.read(500);
         rig.pick();
         rig.put(Op::Read, 300, 100);
@@ -122,7 +122,7 @@ fn a_stream_is_served_in_sequence() {
     assert_eq!(order(0), [600, 700, 800, 400, 300], "from the end of each");
     let mut rig = Rig::new(IoQueueConfig {
         streams: StreamScheme::from_bits(4).expect("a bit"),
-        ..IoQueueConfig::with_policy(Policy::SstfLbn)
+        ..IoQueueConfig::with_policy(IoQueuePolicy::SstfLbn)
     });
     rig.read(500);
     rig.pick();
@@ -131,7 +131,7 @@ fn a_stream_is_served_in_sequence() {
     assert_eq!(served(&mut rig), [300, 400], "the second read is nearer, and waits");
     let mut rig = Rig::new(IoQueueConfig {
         streams: StreamScheme::from_bits(8).expect("a bit"),
-        ..IoQueueConfig::with_policy(Policy::SstfLbn)
+        ..IoQueueConfig::with_policy(IoQueuePolicy::SstfLbn)
     });
     rig.read(500);
     rig.pick();
@@ -144,7 +144,7 @@ fn a_stream_is_served_in_sequence() {
 }
 
 #[test]
-fn what_waits_for_the_same_blocks_finishes_too() {
+fn waiting_requests_for_the_same_blocks_complete_too() {
     let also = |overlap| {
         let mut rig = Rig::new(IoQueueConfig { overlap, ..IoQueueConfig::default() });
         let first = rig.put(Op::Read, 100, 8);
@@ -166,8 +166,8 @@ fn what_waits_for_the_same_blocks_finishes_too() {
 }
 
 #[test]
-fn only_what_may_start_is_picked() {
-    for policy in Policy::all() {
+fn only_requests_that_may_start_are_picked() {
+    for policy in IoQueuePolicy::all() {
         let mut rig = Rig::policy(policy);
         rig.reads(&[10, 20_000]);
         rig.put(Op::Write, 5, 1);
@@ -180,8 +180,8 @@ fn only_what_may_start_is_picked() {
 }
 
 #[test]
-fn requests_can_be_taken_back() {
-    for policy in Policy::all() {
+fn waiting_requests_can_be_removed() {
+    for policy in IoQueuePolicy::all() {
         let mut rig = Rig::policy(policy);
         let (a, b, c) = (rig.read(10), rig.read(20_000), rig.read(30_000));
         assert!(rig.queue.remove(b) && !rig.queue.remove(b));

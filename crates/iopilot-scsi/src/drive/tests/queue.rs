@@ -1,7 +1,7 @@
 //! Several requests at once, and any combination of parameters.
 
 use super::*;
-use iopilot_sched::{IoQueueConfig, OverlapScheme, Policy};
+use iopilot_sched::{IoQueueConfig, OverlapScheme, IoQueuePolicy};
 use proptest::prelude::*;
 
 #[test]
@@ -42,12 +42,12 @@ fn the_queue_has_its_own_policy() {
         ends.sort_by(|a, b| a.0.total_cmp(&b.0));
         ends.into_iter().map(|(_, i)| i).collect::<Vec<_>>()
     };
-    assert_eq!(order(Policy::Fcfs), [0, 1, 2, 3]);
-    assert_eq!(order(Policy::SstfLbn), [0, 2, 3, 1]);
-    assert_eq!(order(Policy::ElevatorLbn), [0, 2, 3, 1]);
+    assert_eq!(order(IoQueuePolicy::Fcfs), [0, 1, 2, 3]);
+    assert_eq!(order(IoQueuePolicy::SstfLbn), [0, 2, 3, 1]);
+    assert_eq!(order(IoQueuePolicy::ElevatorLbn), [0, 2, 3, 1]);
     // At 5.1 on cylinder 0: 400 is there at 7.475 and passes at 16, 1000 at 8.6 and 15, 1800 at 10.1 and 17. At 15.1 on
     // cylinder 5: 400 at 17.85 and 26, 1800 at 18.225 and 27.
-    assert_eq!(order(Policy::Sptf), [0, 3, 2, 1]);
+    assert_eq!(order(IoQueuePolicy::Sptf), [0, 3, 2, 1]);
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn shortest_positioning_time_first_is_the_shortest() {
         }
         rig.now.as_millis_f64() / 392.0
     };
-    let (fcfs, sstf, sptf) = (mean(Policy::Fcfs), mean(Policy::SstfLbn), mean(Policy::Sptf));
+    let (fcfs, sstf, sptf) = (mean(IoQueuePolicy::Fcfs), mean(IoQueuePolicy::SstfLbn), mean(IoQueuePolicy::Sptf));
     // Seeks are short here: knowing them alone is little, knowing the rotation halves the time.
     assert!(sptf < 0.6 * fcfs && sptf < 0.6 * sstf, "{fcfs} {sstf} {sptf}");
 }
@@ -179,7 +179,7 @@ prop_compose! {
                 overlap: [OverlapScheme::Off, OverlapScheme::AtCompletion, OverlapScheme::AtStart][usize::from(overlap)],
                 age_weight: 20.0,
                 max_wait: 20.0,
-                ..IoQueueConfig::with_policy(Policy::from_number(policy).unwrap_or(Policy::Fcfs))
+                ..IoQueueConfig::with_policy(IoQueuePolicy::from_number(policy).unwrap_or(IoQueuePolicy::Fcfs))
             },
         }
     }

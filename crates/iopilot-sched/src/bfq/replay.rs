@@ -1,11 +1,19 @@
-//! Following the decisions of another bfq.
+//! [`ReplayDispatch`]: dispatching in the order of another bfq.
 
 use super::{Bfq, Expiration};
+use crate::{Dispatch, ReplayDispatch, Scheduler};
 use iopilot_block::{Nanos, RequestId, Requests};
 
+impl ReplayDispatch for Bfq {
+    fn dispatch_recorded(&mut self, rqs: &mut Requests, id: RequestId, now: Nanos) -> bool {
+        self.make_next(rqs, id, now);
+        self.dispatch(rqs, now) == Dispatch::Request(id)
+    }
+}
+
 impl Bfq {
-    /// Puts the queue of `id`, which is queued, in service, and makes `id` its next request.
-    pub(super) fn make_next(&mut self, rqs: &Requests, id: RequestId, now: Nanos) {
+    /// Puts the queue of `id`, which is queued, in service. Makes `id` its next request.
+    fn make_next(&mut self, rqs: &Requests, id: RequestId, now: Nanos) {
         self.advance(rqs, now);
         let q = self.per_request[id.index()].queue;
         if self.in_service != Some(q) {

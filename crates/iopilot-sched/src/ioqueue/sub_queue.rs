@@ -1,11 +1,11 @@
-//! [`Line`]: requests that wait in one order.
+//! [`SubQueue`]: the waiting requests of one policy.
 
 use super::config::{CylinderMapping, IoQueueConfig};
-use super::policy::{Order, Policy};
+use super::policy::{IoQueuePolicy, PolicyOrder};
 use super::request::{Entry, IoRequest};
 use iopilot_block::{Lba, Links, List, Positions, RequestId, SortedIndex};
 
-/// Bits of a key that hold the block; those above hold the cylinder. 40 bits are 512 TiB.
+/// The bits of a key that hold the block. The bits above hold the cylinder. 40 bits are 512 TiB.
 const BLOCK_BITS: u32 = 40;
 
 /// The first key of `cylinder`.
@@ -23,12 +23,12 @@ pub(super) fn cylinder_of(key: Lba) -> u32 {
     (key.0 >> BLOCK_BITS) as u32
 }
 
-/// What a policy without positions was not built for.
+/// The positions for a policy that needs them.
 pub(super) fn known(positions: Option<&dyn Positions>) -> &dyn Positions {
-    positions.expect("a queue that needs positions is asked with them: see IoQueue::needs_positions")
+    positions.expect("the caller passes positions to a queue that needs them: see IoQueue::needs_positions")
 }
 
-/// The cylinder of a block as `mapping` sees it.
+/// The cylinder of a block under `mapping`.
 pub(super) fn mapped(mapping: CylinderMapping, lba: Lba, named: Option<u32>, positions: Option<&dyn Positions>) -> u32 {
     match mapping {
         CylinderMapping::None => 0,
@@ -38,24 +38,24 @@ pub(super) fn mapped(mapping: CylinderMapping, lba: Lba, named: Option<u32>, pos
     }
 }
 
-/// The requests that wait for one policy: by arrival, and in the policy's own order.
+/// The waiting requests of one policy, by arrival and in the policy's own order.
 ///
-/// Where a request goes in that order may be for the device to say, which is there only when a pick is made; until then
-/// it is among the `fresh`.
+/// A request's position in that order may depend on the device, which is known only at a pick. Until then the request
+/// is among the `fresh` ones.
 #[derive(Clone, Debug)]
-pub(super) struct Line {
-    pub(super) policy: Policy,
+pub(super) struct SubQueue {
+    pub(super) policy: IoQueuePolicy,
     pub(super) by_age: List,
     pub(super) ordered: SortedIndex,
     fresh: Vec<RequestId>,
 }
 
-impl Line {
-    pub(super) fn new(policy: Policy) -> Self {
+impl SubQueue {
+    pub(super) fn new(policy: IoQueuePolicy) -> Self {
         Self { policy, by_age: List::new(), ordered: SortedIndex::new(), fresh: Vec::new() }
     }
 
-    /// Takes in a request. O(1) for the youngest; one that comes from another line goes to where its age puts it.
+    /// Inserts a request. O(1) for the youngest one. A request from another sub-queue is inserted by its age.
     pub(super) fn insert(&mut self, links: &mut Links, entries: &mut [Entry], id: RequestId) {
         let arrived = entries[id.index()].arrived;
         match self.by_age.back().filter(|back| entries[back.index()].arrived > arrived) {
@@ -69,7 +69,7 @@ impl Line {
             }
         }
         entries[id.index()].key = None;
-        if self.policy.order() != Order::Arrival {
+        if self.policy.order() != PolicyOrder::Arrival {
             self.fresh.push(id);
         }
     }
@@ -82,22 +82,22 @@ impl Line {
         }
     }
 
-    /// Gives the fresh ones their places.
+    /// Inserts the fresh requests in the policy's order.
     pub(super) fn settle(&mut self, entries: &mut [Entry], config: &IoQueueConfig, positions: Option<&dyn Positions>) {
         for id in self.fresh.drain(..) {
             let entry = &mut entries[id.index()];
             let IoRequest { lba, cylinder, .. } = entry.request;
             let key = match self.policy.order() {
-                Order::Arrival | Order::Block => lba,
-                Order::Mapped => key_of(mapped(config.mapping, lba, cylinder, positions), lba),
-                Order::Exact => key_of(known(positions).cylinder(lba), lba),
+                PolicyOrder::Arrival | PolicyOrder::Block => lba,
+                PolicyOrder::Mapped => key_of(mapped(config.mapping, lba, cylinder, positions), lba),
+                PolicyOrder::Exact => key_of(known(positions).cylinder(lba), lba),
             };
             entry.key = Some(key);
             self.ordered.insert(key, id);
         }
     }
 
-    /// The request before `id` in the list's order.
+    /// The request before `id` in the policy's order.
     pub(super) fn predecessor(&self, links: &Links, entries: &[Entry], id: RequestId) -> Option<RequestId> {
         match entries[id.index()].key {
             Some(key) => self.ordered.prev(key, id),
@@ -105,7 +105,7 @@ impl Line {
         }
     }
 
-    /// The request after `id` in the list's order.
+    /// The request after `id` in the policy's order.
     pub(super) fn successor(&self, links: &Links, entries: &[Entry], id: RequestId) -> Option<RequestId> {
         match entries[id.index()].key {
             Some(key) => self.ordered.next(key, id),
