@@ -30,7 +30,7 @@ mod toml_input;
 pub use address::{Lba, SECTOR_BYTES, Sectors};
 pub use agenda::Agenda;
 pub use event_queue::{EventQueue, Scheduled};
-pub use hash::{NumberHasher, NumberMap};
+pub use hash::NumberMap;
 pub use host_report::{
     AfterTasks, HostReport, HostTimes, OverTime, PageCacheReport, ProcessGroup, ProcessKind, RequestClass, TaskReport,
     TimeLimits,
